@@ -1,0 +1,65 @@
+"""Randomness by address: the same address gives the same numbers, whoever asks and in whatever order.
+
+There is no generator to share, split or forget. A root is either a seed (simulation: runs can be repeated and
+resumed to the bit) or a key from the operating system (deployment: never stored). An address is a path of words
+and numbers below the root, such as (round, client, "noise"); each address is used for one purpose and drawn once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from dataclasses import dataclass
+
+import numpy as np
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+from numpy.typing import NDArray
+
+_BLOCK = 1 << 16
+_ZEROS = bytes(_BLOCK)
+_COUNTER_START = bytes(16)
+
+
+@dataclass(frozen=True)
+class Draws:
+    """One address under one root key."""
+
+    key: bytes
+    path: tuple[int | str, ...] = ()
+
+    @staticmethod
+    def seeded(seed: int) -> Draws:
+        """Return the root for a simulation: repeatable, and therefore not private against whoever knows the seed."""
+        return Draws(hashlib.blake2b(str(seed).encode(), digest_size=32, person=b"tacit-seed").digest())
+
+    @staticmethod
+    def from_system() -> Draws:
+        """Return a root nobody can repeat, keyed by the operating system."""
+        return Draws(os.urandom(32))
+
+    def at(self, *address: int | str) -> Draws:
+        """Return the draws at an address below this one."""
+        return Draws(self.key, self.path + address)
+
+    def fill(self, buffer: NDArray[np.uint32] | NDArray[np.uint64]) -> None:
+        """Overwrite a contiguous buffer with this address's AES-128-CTR keystream."""
+        stream = Cipher(algorithms.AES(self._derive(16)), modes.CTR(_COUNTER_START)).encryptor()
+        out = memoryview(buffer).cast("B")
+        zeros = memoryview(_ZEROS)
+        for start in range(0, len(out), _BLOCK):
+            size = min(_BLOCK, len(out) - start)
+            stream.update_into(zeros[:size], out[start : start + size])
+
+    def words(self, count: int) -> NDArray[np.uint64]:
+        """Return `count` uniform 64-bit words from the keystream."""
+        words = np.empty(count, np.uint64)
+        self.fill(words)
+        return words
+
+    def generator(self) -> np.random.Generator:
+        """Return a numpy generator for simulation work that protects nobody: splits, initial weights, cohorts."""
+        return np.random.Generator(np.random.Philox(key=int.from_bytes(self._derive(16), "little")))
+
+    def _derive(self, size: int) -> bytes:
+        text = "/".join(f"{type(part).__name__[0]}{part}" for part in self.path)
+        return hashlib.blake2b(text.encode(), digest_size=size, key=self.key, person=b"tacit-draws").digest()

@@ -1,0 +1,83 @@
+"""What features hand to local training: every client's rows as numbers, client after client in one block."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Vector = NDArray[np.float32]
+"""One flat float32 row: a model or an update."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sparse:
+    """Rows that are mostly zero. Entry j of row i stands in places starts[i]:starts[i+1]."""
+
+    starts: NDArray[np.int64]
+    columns: NDArray[np.int32]
+    values: Vector | None  # None: every entry is one
+    width: int
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+    def take(self, order: NDArray[np.int64]) -> Sparse:
+        """Return the rows in another order (or some of them)."""
+        lengths = np.diff(self.starts)[order]
+        starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+        places = np.arange(starts[-1]) + np.repeat(self.starts[order] - starts[:-1], lengths)
+        values = None if self.values is None else self.values[places]
+        return Sparse(starts=starts, columns=self.columns[places], values=values, width=self.width)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dense:
+    """Rows as a full matrix: float32 features, or int32 token indices (`tokens`), padded to equal length."""
+
+    matrix: NDArray[Any]
+    width: int  # number of columns, or for tokens the number of distinct token indices
+    tokens: bool = False
+
+    def __len__(self) -> int:
+        return len(self.matrix)
+
+    def take(self, order: NDArray[np.int64]) -> Dense:
+        """Return the rows in another order (or some of them)."""
+        return Dense(matrix=self.matrix[order], width=self.width, tokens=self.tokens)
+
+
+Inputs = Sparse | Dense
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rows:
+    """Inputs with their labels; labels are class numbers."""
+
+    inputs: Inputs
+    labels: NDArray[np.int32]
+    classes: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def take(self, order: NDArray[np.int64]) -> Rows:
+        """Return the rows in another order (or some of them)."""
+        return Rows(inputs=self.inputs.take(order), labels=self.labels[order], classes=self.classes)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Clients:
+    """Who holds which row: client c holds rows order[starts[c]:starts[c+1]] of the table."""
+
+    order: NDArray[np.int64]
+    starts: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+    def sizes(self) -> NDArray[np.int64]:
+        """Return the number of rows of each client."""
+        return np.diff(self.starts)
