@@ -1,0 +1,117 @@
+"""The few figures a reader looks at first, and the facts about data and method, as the page shows them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from tacit.record import RUN
+from tacit.report import phrasing
+from tacit.report.figures import Arm, Summary, against_plain
+
+
+@dataclass(frozen=True, kw_only=True)
+class Card:
+    """One figure with what it is and what stands behind it."""
+
+    label: str
+    figure: str
+    note: str
+
+
+def cards(run: Summary) -> list[Card]:
+    """Return the cards of a run that has finished at least one round; none before."""
+    ours = run.arm(RUN)
+    if ours is None:
+        return []
+    distances = (_distance(run, ours, name) for name in ("fedavg", "central"))
+    return [_result(run, ours), *(card for card in distances if card), *_bytes(run, ours), _promise(run, ours)]
+
+
+def _result(run: Summary, ours: Arm) -> Card:
+    lead = run.leading
+    others = [name for name in ("accuracy", "auc", "f1") if name != lead and name in ours.metrics]
+    also = ", ".join(f"{phrasing.METRICS[name]} {phrasing.metric(name, ours.metrics[name])}" for name in others)
+    when = f"after {ours.rounds} round{'s' if ours.rounds != 1 else ''}"
+    label = phrasing.METRICS[lead]
+    return Card(
+        label=label[0].upper() + label[1:],
+        figure=phrasing.metric(lead, ours.metrics.get(lead)),
+        note=", ".join(filter(None, (when, also))),
+    )
+
+
+def _distance(run: Summary, ours: Arm, name: str) -> Card | None:
+    theirs, lead = run.arm(name), run.leading
+    if theirs is None or lead not in theirs.metrics or lead not in ours.metrics:
+        return None
+    against = {"fedavg": "vs unprotected FedAvg", "central": "vs central training"}[name]
+    note = f"{phrasing.METRICS[lead]} {phrasing.metric(lead, theirs.metrics[lead])} there"
+    return Card(label=against, figure=phrasing.gap(lead, ours.metrics[lead], theirs.metrics[lead]), note=note)
+
+
+def _bytes(run: Summary, ours: Arm) -> list[Card]:
+    if not ours.bytes_up:
+        return []
+    compared = against_plain(run)
+    note = f"{compared[0]:.1f}× less than plain float32 ({phrasing.size(compared[1])})" if compared else ""
+    if compared and compared[0] < 1.05:
+        note = f"plain float32 is {phrasing.size(compared[1])}"
+    return [Card(label="Up, per client and round", figure=phrasing.size(ours.bytes_up), note=note)]
+
+
+def _promise(run: Summary, ours: Arm) -> Card:
+    numbers = {total.unit: total for total in run.privacy.totals if total.epsilon is not None}
+    update = numbers.get("update")
+    if update is None or update.epsilon == 0:
+        return Card(label="Privacy per update", figure=ours.privacy.partition(":")[0], note=ours.privacy.partition(":")[2].strip())
+    others = "; ".join(total.text for total in numbers.values() if total.unit in ("bit", "run"))
+    return Card(label="Epsilon per update", figure=phrasing.bound(update.epsilon or 0.0), note=others)
+
+
+def facts(run: Summary) -> list[tuple[str, str]]:
+    """Return what was trained on what, and how, as pairs of name and value."""
+    found = [*_data_facts(run), *_method_facts(run.plan)]
+    return [(name, value) for name, value in found if value]
+
+
+def _data_facts(run: Summary) -> list[tuple[str, str]]:
+    data = run.data
+    if data is None:
+        return []
+    sizes = data.rows_per_client or [0]
+    held = f"{sizes[0]:,} each" if min(sizes) == max(sizes) else f"{min(sizes):,} to {max(sizes):,} each"
+    named = ", ".join(data.classes[:24]) + (f" and {len(data.classes) - 24} more" if len(data.classes) > 24 else "")
+    return [
+        ("Source", data.source),
+        ("Clients", f"{data.clients:,}"),
+        ("Training rows", f"{data.rows_train:,}, {held}"),
+        ("Test rows", f"{data.rows_test:,}"),
+        ("Inputs", f"{data.inputs:,}"),
+        ("Parameters", f"{data.parameters:,}"),
+        (f"{len(data.classes)} classes", named),
+    ]
+
+
+def _method_facts(plan: dict[str, Any]) -> list[tuple[str, str]]:
+    data, model, local, codec, server = (plan.get(table, {}) for table in ("data", "model", "local", "codec", "server"))
+    split = str(data.get("partition", ""))
+    split += f", alpha {data['alpha']:g}" if split == "dirichlet" and "alpha" in data else ""
+    hidden = "-".join(str(width) for width in model.get("hidden", ()))
+    trained = [f"{local['optimizer']}, rate {local['lr']:g}"] if "optimizer" in local and "lr" in local else []
+    trained += [f"{local[key]} {key if local[key] > 1 else key[:-1]}" for key in ("epochs", "steps", "batches") if local.get(key)]
+    trained += [f"{local['batch']} rows a batch"] if local.get("batch") else []
+    coded = [str(codec.get("name", ""))]
+    coded += [phrasing.epsilon(codec["epsilon"], "bit")] if codec.get("epsilon") else []
+    coded += [f"clip {codec['clip']:g}"] if codec.get("clip") else []
+    return [
+        ("Split", split),
+        ("Model", " ".join(filter(None, (str(model.get("name", "")), hidden)))),
+        ("Local training", ", ".join([str(local.get("method", "")), *trained]).strip(", ")),
+        ("Codec", ", ".join(coded)),
+        (
+            "Server",
+            f"{server['optimizer']}, rate {server['lr']:g}, cohort {server.get('cohort', 'all')}" if "optimizer" in server else "",
+        ),
+        ("Seed", str(plan.get("seed", ""))),
+    ]

@@ -1,0 +1,155 @@
+"""The figures of a run, computed from its record in one place, so that terminal, page and notebook agree."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from tacit.record import RUN, Entry, Finished, Prepared, Round, Spread, Started, of_kind
+from tacit.report import phrasing
+from tacit.report.privacy import Privacy, per_update, privacy
+
+
+@dataclass(frozen=True, kw_only=True)
+class Arm:
+    """One way the data was trained on: the run itself or a baseline. Bytes are per client and round."""
+
+    name: str
+    rounds: int
+    planned: int
+    metrics: dict[str, float]
+    bytes_up: int | None
+    bytes_down: int | None
+    seconds: float
+    finished: bool
+    stopped_early: bool
+    model_sha256: str
+    privacy: str
+    course: list[Round]
+    spread: list[float]
+
+    @property
+    def title(self) -> str:
+        """The arm's name as people read it."""
+        return phrasing.arm_title(self.name)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Summary:
+    """Everything about a run that is shown anywhere."""
+
+    name: str
+    arms: list[Arm]
+    privacy: Privacy
+    data: Prepared | None
+    plan: dict[str, Any]
+    versions: dict[str, str]
+
+    def arm(self, name: str) -> Arm | None:
+        """Return the arm of that name, if it has begun."""
+        return next((arm for arm in self.arms if arm.name == name), None)
+
+    @property
+    def leading(self) -> str:
+        """The metric that leads: AUC for two classes, else accuracy; what was measured if that was not."""
+        run = self.arm(RUN)
+        measured = run.metrics if run else {}
+        two = self.data is not None and len(self.data.classes) == 2
+        order = ("auc", "accuracy", "f1", "loss") if two else ("accuracy", "auc", "f1", "loss")
+        return next((name for name in order if name in measured), order[0])
+
+    @property
+    def finished(self) -> bool:
+        """Whether the run and every baseline its plan asks for have come to their end."""
+        wanted = [RUN, *self.plan.get("baselines", [])]
+        return all((arm := self.arm(name)) is not None and arm.finished for name in wanted)
+
+    @property
+    def state(self) -> str:
+        """Whether the run is finished, or where it stopped."""
+        if self.finished:
+            return "finished"
+        if not self.arms:
+            return "stopped before round 1"
+        open_arm = next((arm for arm in self.arms if not arm.finished), None)
+        if open_arm is None:
+            return "stopped before the next baseline"
+        place = "" if open_arm.name == RUN else f" of {open_arm.title}"
+        return f"stopped after round {open_arm.rounds}/{open_arm.planned}{place}"
+
+
+HEADINGS = ("arm", "rounds", "accuracy", "AUC", "F1", "loss", "up / client / round", "down / client / round", "privacy per update")
+
+
+def cells(arm: Arm) -> tuple[str, ...]:
+    """Return one arm's row of the result table, in the order of HEADINGS."""
+    rounds = f"{arm.rounds}" if arm.finished else f"{arm.rounds}/{arm.planned}"
+    metrics = (phrasing.metric(name, arm.metrics.get(name)) for name in phrasing.METRICS)
+    return (arm.title, rounds, *metrics, phrasing.size(arm.bytes_up), phrasing.size(arm.bytes_down), arm.privacy)
+
+
+def summary(entries: Iterable[Entry], name: str | None = None) -> Summary:
+    """Return the figures of a record; `name` is the run's, else the plan's name stands in.
+
+    Edge cases: a record cut short at any line gives what it holds so far.
+    """
+    known = list(entries)
+    started = of_kind(known, Started)
+    plan = started[0].plan if started else {}
+    data = of_kind(known, Prepared)
+    return Summary(
+        name=name or str(plan.get("name", "run")),
+        arms=[_arm(known, arm, plan) for arm in _arm_names(known, plan)],
+        privacy=privacy(known),
+        data=data[0] if data else None,
+        plan=plan,
+        versions=started[0].versions if started else {},
+    )
+
+
+def _arm_names(entries: list[Entry], plan: dict[str, Any]) -> list[str]:
+    begun = [entry.arm for entry in entries if isinstance(entry, Round | Finished)]
+    order = [RUN, *plan.get("baselines", [])]
+    return [name for name in dict.fromkeys([*order, *begun]) if name in begun]
+
+
+def _arm(entries: list[Entry], name: str, plan: dict[str, Any]) -> Arm:
+    course = of_kind(entries, Round, name)
+    ends = of_kind(entries, Finished, name)
+    end = ends[-1] if ends else None
+    spreads = of_kind(entries, Spread, name)
+    measured = [one.metrics for one in course if one.metrics]
+    rounds = end.rounds if end else course[-1].round_no
+    return Arm(
+        name=name,
+        rounds=rounds,
+        planned=course[-1].rounds if course else rounds,
+        metrics=end.metrics if end else measured[-1] if measured else {},
+        bytes_up=end.bytes_up if end else _per_client(course, "bytes_up"),
+        bytes_down=end.bytes_down if end else _per_client(course, "bytes_down"),
+        seconds=end.seconds if end else sum(one.seconds for one in course),
+        finished=end is not None,
+        stopped_early=end is not None and end.stopped_early,
+        model_sha256=end.model_sha256 if end else "",
+        privacy=per_update(entries, name, str(plan.get("local", {}).get("method", ""))),
+        course=course,
+        spread=spreads[-1].accuracy if spreads else [],
+    )
+
+
+def _per_client(course: list[Round], key: str) -> int | None:
+    took_part = sum(one.cohort for one in course)
+    return round(sum(getattr(one, key) for one in course) / took_part) if took_part else None
+
+
+def against_plain(run: Summary) -> tuple[float, int] | None:
+    """Return how many times less a client sends than with plain float32, and the plain bytes; None if unknown.
+
+    The plain bytes are those measured on the unprotected FedAvg beside the run, else four per parameter.
+    """
+    ours, fedavg = run.arm(RUN), run.arm("fedavg")
+    plain = fedavg.bytes_up if fedavg and fedavg.bytes_up else 4 * run.data.parameters if run.data else None
+    if ours is None or not ours.bytes_up or not plain:
+        return None
+    return plain / ours.bytes_up, plain

@@ -1,0 +1,71 @@
+"""How figures are said: one spelling for percentages, bytes, times and epsilons, on the terminal and on the page."""
+
+from __future__ import annotations
+
+import math
+
+NONE = "–"
+METRICS = {"accuracy": "accuracy", "auc": "AUC", "f1": "F1", "loss": "loss"}
+_ARMS = {"run": "this run", "fedavg": "FedAvg, unprotected", "central": "central", "local": "local only"}
+
+
+def arm_title(name: str) -> str:
+    """Return the name of an arm as people read it."""
+    return _ARMS.get(name, name)
+
+
+def metric(name: str, value: float | None) -> str:
+    """Return a metric's value: accuracy in percent, the others as they are."""
+    if value is None:
+        return NONE
+    return f"{100 * value:.1f} %" if name == "accuracy" else f"{value:.3f}"
+
+
+def gap(name: str, ours: float, theirs: float) -> str:
+    """Return the signed distance between two values of a metric; accuracies differ in points."""
+    difference = ours - theirs
+    sign = "+" if difference > 0 else "−" if difference < 0 else "±"
+    return f"{sign}{100 * abs(difference):.1f} points" if name == "accuracy" else f"{sign}{abs(difference):.3f}"
+
+
+def size(count: float | None) -> str:
+    """Return a number of bytes with three digits and a decimal unit."""
+    if count is None:
+        return NONE
+    value, units = float(count), ["B", "kB", "MB", "GB", "TB"]
+    while value >= 999.5 and len(units) > 1:
+        value, units = value / 1000, units[1:]
+    return f"{value:.0f} {units[0]}" if units[0] == "B" or value >= 99.95 else f"{value:.3g} {units[0]}"
+
+
+def duration(seconds: float) -> str:
+    """Return a length of time in the two largest units that matter."""
+    if seconds < 10:
+        return f"{seconds:.1f} s"
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60:02d} s"
+    return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
+
+
+def bound(value: float) -> str:
+    """Return an upper bound with four digits, rounded up; whole from 1000 on."""
+    if value == 0 or math.isinf(value):
+        return "0" if value == 0 else "∞"
+    step = 1.0 if value >= 1000 else 10.0 ** (math.floor(math.log10(value)) - 3)
+    # A hair above a round number (an integer threshold's epsilon) is that number, not the next one.
+    rounded = math.ceil(value / step - 1e-3) * step
+    return f"{rounded:,.0f}" if value >= 1000 else f"{rounded:.6g}"
+
+
+def per(unit: str) -> str:
+    """Return a ledger unit such as "run (delta=1e-05)" as "per run, delta 1e-05"."""
+    base, _, extra = unit.partition(" (")
+    return f"per {base}, {extra.rstrip(')').replace('=', ' ')}" if extra else f"per {base}"
+
+
+def epsilon(value: float | None, unit: str) -> str:
+    """Return an epsilon with what it is per; None says that no bound exists."""
+    return f"no bound {per(unit)}" if value is None else f"epsilon {bound(value)} {per(unit)}"
