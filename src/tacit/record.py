@@ -37,7 +37,6 @@ class Prepared:
     parameters: int
     inputs: int
     classes: list[str]
-    text_encoding: str
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,0 +1,16 @@
+"""What happens to an update before it leaves its client; one file per mechanism, one line here."""
+
+from __future__ import annotations
+
+from tacit import plan
+from tacit.codec import plain, rr
+from tacit.codec.contract import Codec
+
+__all__ = ["Codec", "build"]
+
+_MAKERS = {"plain": plain.make, "rr": rr.make}
+
+
+def build(settings: plan.Codec) -> Codec:
+    """Return the codec a plan asks for."""
+    return _MAKERS[settings.name](settings)

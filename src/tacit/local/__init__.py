@@ -1,0 +1,24 @@
+"""What a client does with its numbers: local steps that end in one update. Two paths, one contract.
+
+Feed-forward nets run compiled (threads, no interpreter lock); any other nn.Module runs in PyTorch (processes). The
+model decides which; the plan does not choose.
+"""
+
+from __future__ import annotations
+
+from tacit import plan
+from tacit.local.contract import Learner, Update, Worker
+from tacit.rows import Clients, Rows
+
+__all__ = ["Learner", "Update", "Worker", "build"]
+
+
+def build(model: plan.Model, local: plan.Local, rows: Rows, clients: Clients, module: object | None = None) -> Learner:
+    """Return the learner for a plan's model over all clients' rows (already in client order)."""
+    if module is None and model.name in ("logistic", "mlp"):
+        from tacit.local.compiled import CompiledLearner
+
+        return CompiledLearner(model, local, rows, clients)
+    from tacit.local.pytorch import TorchLearner
+
+    return TorchLearner(model, local, rows, clients, module)

@@ -1,0 +1,66 @@
+"""Sum of packed bits: how many of the reporting clients (by weight) sent a one, per coordinate. Exact in any order."""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+_LANES_FULL = 255
+
+# Entry b holds the eight bits of byte b in the eight bytes of one word, so that one addition counts eight coordinates.
+_SPREAD = (
+    np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1, bitorder="little").astype(np.uint8).view(np.uint64)[:, 0].copy()
+)
+
+
+class BitSum:
+    """A running weighted count of ones. Weight-one messages are counted in byte lanes, emptied before they overflow."""
+
+    def __init__(self, dim: int) -> None:
+        self.dim = dim
+        self.weight = 0
+        self._ones = np.zeros(dim, np.int64)
+        self._lanes = np.zeros((dim + 7) // 8, np.uint64)
+        self._in_lanes = 0
+
+    def add(self, payload: NDArray[np.uint8], weight: int, touched: NDArray[np.int64] | None = None) -> None:
+        """Count one payload's bits `weight` times. Every bit of a randomised payload counts: `touched` is not used."""
+        if weight == 1:
+            count_in_lanes(self._lanes, payload, _SPREAD)
+            self._in_lanes += 1
+            if self._in_lanes == _LANES_FULL:
+                self._empty_lanes()
+        else:
+            count_weighted(self._ones, payload, weight)
+        self.weight += weight
+
+    def merge(self, other: BitSum) -> None:
+        """Add another count to this one."""
+        self._ones += other.value()
+        self.weight += other.weight
+
+    def value(self) -> NDArray[np.int64]:
+        """Return the weighted number of ones per coordinate."""
+        self._empty_lanes()
+        return self._ones
+
+    def _empty_lanes(self) -> None:
+        if self._in_lanes:
+            self._ones += self._lanes.view(np.uint8)[: self.dim]
+            self._lanes[:] = 0
+            self._in_lanes = 0
+
+
+@numba.njit(nogil=True, cache=True)  # type: ignore[untyped-decorator]
+def count_in_lanes(lanes: NDArray[np.uint64], payload: NDArray[np.uint8], spread: NDArray[np.uint64]) -> None:
+    """Add the eight bits of each payload byte to the eight byte lanes of its word."""
+    for i in range(payload.size):
+        lanes[i] += spread[payload[i]]
+
+
+@numba.njit(nogil=True, cache=True)  # type: ignore[untyped-decorator]
+def count_weighted(ones: NDArray[np.int64], payload: NDArray[np.uint8], weight: int) -> None:
+    """Add weight to the count of every coordinate whose bit is set."""
+    for i in range(ones.size):
+        ones[i] += weight * ((payload[i >> 3] >> (i & 7)) & 1)

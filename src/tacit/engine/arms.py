@@ -1,0 +1,43 @@
+"""The arms of a run: the plan itself, and the baselines it is compared with, each as a plan of its own."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from tacit.local.schedule import DEFAULT_BATCH
+from tacit.plan import Codec, Local, Plan
+from tacit.record import RUN
+from tacit.rows import Clients
+
+
+def arms_of(plan: Plan) -> dict[str, Plan]:
+    """Return the arms by name, in the order they run. Baselines share seed, data, cohorts and batches with the run."""
+    return {RUN: plan, **{name: _baseline(plan, name) for name in plan.baselines}}
+
+
+def _baseline(plan: Plan, name: str) -> Plan:
+    local = replace(plan.local, method=name, proximal=0.0)  # type: ignore[arg-type]
+    return replace(plan, local=local, codec=Codec(name="plain"))
+
+
+def pooled(clients: Clients) -> Clients:
+    """Return one client that holds every row: central training."""
+    return Clients(order=clients.order, starts=np.array([0, len(clients.order)]))
+
+
+def central_settings(local: Local, clients: Clients) -> Local:
+    """Return local settings for the pooled rows: the batch a client would have used, not a share of the pool."""
+    rows = max(1, len(clients.order) // max(1, len(clients)))
+    batch = max(1, rows // local.batches) if local.batches else local.batch or DEFAULT_BATCH
+    return replace(local, batches=None, batch=batch, steps=None, epochs=local.epochs or 1)
+
+
+def alone_settings(plan: Plan, clients: int) -> Local:
+    """Return local settings for a client that never shares: as many local passes as it would have had in the run."""
+    share = 1.0 if plan.server.cohort_size is None else min(1.0, plan.server.cohort_size / clients)
+    turns = max(1, round(plan.server.rounds * share))
+    if plan.local.steps:
+        return replace(plan.local, steps=plan.local.steps * turns)
+    return replace(plan.local, epochs=(plan.local.epochs or 1) * turns)

@@ -1,0 +1,297 @@
+"""A whole run: the plan's arms one after the other, each round recorded and checkpointed."""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+import time
+from dataclasses import replace
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tacit import codec, ledger, local, record, server, wire
+from tacit import plan as plans
+from tacit.claim import Claim, Open
+from tacit.draws import Draws
+from tacit.engine import checkpoint, embedded, folder
+from tacit.engine.alone import measure_alone
+from tacit.engine.arms import arms_of, central_settings, pooled
+from tacit.engine.checkpoint import Checkpoint, Place
+from tacit.engine.prepare import Ground, prepare
+from tacit.engine.round import Terms, model_message, server_half
+from tacit.engine.watch import Silence, Watch
+from tacit.errors import RunError
+from tacit.plan import GIVEN, Plan
+from tacit.record import RUN
+from tacit.rows import Clients, Vector
+
+
+def start(
+    plan: Plan, root: Path = Path("runs"), watch: Watch | None = None, given: object | None = None, module: object | None = None
+) -> Path:
+    """Run a plan to its end in a new folder and return the folder."""
+    plans.check(plan)
+    place = folder.create(plan, root)
+    watch = watch or Silence()
+    watch.opened(place)
+    return Job(place, plan, watch, given, module).run()
+
+
+def resume(place: Path, watch: Watch | None = None, given: object | None = None, module: object | None = None) -> Path:
+    """Take a run up where its last checkpoint left it and run it to its end; a finished run is left as it is."""
+    plan = folder.plan_of(place)
+    if plan.data.source == GIVEN and given is None:
+        raise RunError(f"{place}: its rows were handed over in Python; resume it there with tacit.resume(folder, rows=…)")
+    watch = watch or Silence()
+    watch.opened(place)
+    return Job(place, plan, watch, given, module).run()
+
+
+class Job:
+    """One run in one folder."""
+
+    def __init__(self, place: Path, plan: Plan, watch: Watch, given: object | None, module: object | None) -> None:
+        self.place, self.plan, self.watch = place, plan, watch
+        self.given, self.module = given, module
+        self.draws = Draws.seeded(plan.seed)
+        self.arms = arms_of(plan)
+
+    def run(self) -> Path:
+        """Run what is left of every arm."""
+        checkpointed = self._recover()
+        if checkpointed and checkpointed.place.arm == _ALL_DONE:
+            return self.place
+        self.writer = record.Writer(self.place / folder.RECORD)
+        try:
+            ground = prepare(self.plan, self.draws, self.given)
+            names = list(self.arms)
+            todo = names[names.index(checkpointed.place.arm) :] if checkpointed else names
+            for name in todo:
+                begun = checkpointed if checkpointed and checkpointed.place.arm == name else None
+                following = names[names.index(name) + 1] if name != names[-1] else _ALL_DONE
+                Arm(self, name, ground).run(begun, following)
+        finally:
+            self.writer.close()
+        return self.place
+
+    def _recover(self) -> Checkpoint | None:
+        """Cut the record back to the last checkpoint and return it; None if no round was ever begun."""
+        path = self.place / folder.RECORD
+        if not (self.place / checkpoint.NAME).exists():
+            path.unlink(missing_ok=True)
+            return None
+        last = checkpoint.read(self.place)
+        record.cut(path, last.place.record_length)
+        return last
+
+    def note(self, entry: record.Entry) -> None:
+        """Add an entry to the record and show it."""
+        self.writer.append(entry)
+        self.watch.entry(entry)
+
+
+_ALL_DONE = "(all done)"
+
+
+class Arm:
+    """One arm of a job, from its first round to its last."""
+
+    def __init__(self, job: Job, name: str, ground: Ground) -> None:
+        self.job, self.name, self.ground = job, name, ground
+        self.plan = job.arms[name]
+        self.central = self.plan.local.method == "central"
+        self.clients = pooled(ground.clients) if self.central else ground.clients
+        settings = central_settings(self.plan.local, ground.clients) if self.central else self.plan.local
+        self.learner = local.build(self.plan.model, settings, ground.train, self.clients, job.module)
+        self.codec = codec.build(self.plan.codec)
+        self.claim = _POOLED if self.central else self.codec.claim(self.learner.size)
+        self.terms = Terms(run=job.place.name, dim=self.learner.size, codec=self.codec, draws=job.draws.at("rounds"))
+        self.weights = server.weights_for(self.plan.server, self.clients.sizes())
+
+    def run(self, begun: Checkpoint | None, following: str) -> None:
+        """Run the rounds that are left, then close the arm and hand over to the following one."""
+        now = begun if begun and begun.place.round_no > 0 else self._begin()
+        if self.plan.local.method == "local":
+            now = self._alone(now)
+        else:
+            with embedded.crew(self.terms, self.learner, self.plan.engine.workers) as work:
+                while now.place.round_no < self.plan.server.rounds and not self._stopped(now.place):
+                    now = self._round(work, now)
+        self._finish(now, following)
+
+    def _begin(self) -> Checkpoint:
+        if self.name == RUN:
+            self.job.note(record.Started(plan=plans.dump(self.job.plan), versions=_versions(self.learner.parallel)))
+            self.job.note(_prepared(self.ground, self.learner))
+            for sentence in self.ground.released:
+                self.job.note(_released_in_the_clear(sentence, len(self.ground.clients)))
+        model = self.learner.initial(self.job.draws.at("initial"))
+        state = server.initial_state(self.plan.server, len(model))
+        place = Place(arm=self.name, round_no=0, record_length=self.job.writer.sync())
+        fresh = Checkpoint(place=place, model=model, state=state, updates=np.zeros(len(self.clients), np.int64))
+        checkpoint.write(self.job.place, fresh)
+        return fresh
+
+    def _round(self, work: embedded.Work, now: Checkpoint) -> Checkpoint:
+        """Run one round and leave a checkpoint behind."""
+        begun, round_no, settings = time.perf_counter(), now.place.round_no + 1, self.plan.server
+        cohort = server.choose(settings, len(self.clients), self.job.draws.at("cohort", round_no))
+        down = wire.size(model_message(self.terms, round_no, now.model))
+
+        def tick(done: int) -> None:
+            self.job.watch.clients(self.name, round_no, done, len(cohort))
+
+        share = embedded.sum_cohort(
+            work, self.terms, now.model, round_no, cohort, self.weights[cohort], self.plan.engine.workers, tick
+        )
+        model, state = server_half(settings, self.terms, now.model, share.total, now.state)
+        _check_finite(model, self.name, round_no)
+        updates = now.updates.copy()
+        updates[cohort] += 1
+        up, all_down = (0, 0) if self.central else (share.bytes_up, down * len(cohort))
+        metrics = self._measure(model, round_no)
+        seconds = time.perf_counter() - begun
+        self._note_round(round_no, len(cohort), seconds, up, all_down, metrics, int(updates.max()))
+        place = replace(
+            now.place,
+            round_no=round_no,
+            record_length=self.job.writer.sync(),
+            seconds=now.place.seconds + seconds,
+            losses=[*now.place.losses, metrics["loss"]] if metrics else now.place.losses,
+            bytes_up=now.place.bytes_up + up,
+            bytes_down=now.place.bytes_down + all_down,
+            messages=now.place.messages + len(cohort),
+            metrics=metrics or now.place.metrics,
+        )
+        after = Checkpoint(place=place, model=model, state=state, updates=updates)
+        checkpoint.write(self.job.place, after)
+        return after
+
+    def _measure(self, model: Vector, round_no: int) -> dict[str, float]:
+        if round_no % self.plan.server.evaluate_every and round_no != self.plan.server.rounds:
+            return {}
+        return server.measure(self.learner.predict(model, self.ground.test.inputs), self.ground.test.labels)
+
+    def _note_round(
+        self, round_no: int, cohort: int, seconds: float, up: int, down: int, metrics: dict[str, float], updates: int
+    ) -> None:
+        if cohort:
+            self.job.note(ledger.entry(self.claim, self.name, round_no, cohort))
+        totals = ledger.totals(self.claim, updates, self.plan.ledger.delta)
+        words = ledger.statement(self.claim, totals, updates)
+        self.job.note(record.Spent(arm=self.name, round_no=round_no, totals=totals, statement=words))
+        self.job.note(
+            record.Round(
+                arm=self.name, round_no=round_no, rounds=self.plan.server.rounds, cohort=cohort, seconds=seconds,
+                bytes_up=up, bytes_down=down, metrics=metrics,
+            )
+        )  # fmt: skip
+
+    def _stopped(self, place: Place) -> bool:
+        return server.should_stop(place.losses, self.plan.server.patience)
+
+    def _alone(self, now: Checkpoint) -> Checkpoint:
+        """Train every client by itself and measure the average of their models' figures."""
+        begun = time.perf_counter()
+
+        def tick(done: int) -> None:
+            self.job.watch.clients(self.name, 1, done, len(self.clients))
+
+        metrics = measure_alone(self.plan, self.ground, self.job.draws.at("initial"), self.terms.draws, self.job.module, tick)
+        seconds = time.perf_counter() - begun
+        self.job.note(
+            record.Round(
+                arm=self.name, round_no=1, rounds=1, cohort=len(self.clients), seconds=seconds,
+                bytes_up=0, bytes_down=0, metrics=metrics,
+            )
+        )  # fmt: skip
+        return replace(now, place=replace(now.place, round_no=1, metrics=metrics, seconds=seconds))
+
+    def _finish(self, now: Checkpoint, following: str) -> None:
+        """Store the model, close the arm in the record, and point the checkpoint at the next arm."""
+        if self.plan.local.method != "local":
+            self.job.note(record.Spread(arm=self.name, accuracy=self._accuracy_by_client(now.model)))
+        if self.name == RUN:
+            folder.write_model(self.job.place, self.learner, now.model, _model_facts(self.job.plan, self.ground))
+        messages = max(1, now.place.messages)
+        self.job.note(
+            record.Finished(
+                arm=self.name,
+                rounds=now.place.round_no,
+                metrics=now.place.metrics,
+                model_sha256=hashlib.sha256(now.model.tobytes()).hexdigest(),
+                bytes_up=now.place.bytes_up // messages,
+                bytes_down=now.place.bytes_down // messages,
+                seconds=now.place.seconds,
+                stopped_early=self.plan.local.method != "local" and now.place.round_no < self.plan.server.rounds,
+            )
+        )
+        after = Place(arm=following, round_no=0, record_length=self.job.writer.sync())
+        checkpoint.write(self.job.place, replace(now, place=after))
+
+    def _accuracy_by_client(self, model: Vector) -> list[float]:
+        logits = self.learner.predict(model, self.ground.train.inputs)
+        guess = logits[:, 0] > 0 if logits.shape[1] == 1 else logits.argmax(axis=1)
+        right = np.concatenate([[0], np.cumsum(guess == self.ground.train.labels)])
+        starts: Clients = self.ground.clients
+        shares = np.diff(right[starts.starts]) / np.maximum(1, starts.sizes())
+        return [round(float(share), 4) for share in shares]
+
+
+_POOLED = Claim(
+    mechanism="all rows in one place",
+    loss=Open(),
+    unit="row",
+    count=1,
+    relation="replace all rows of one client",
+    view="server",
+    trust=("whoever holds the rows",),
+    source="none: central training needs the rows themselves",
+)
+
+
+def _check_finite(model: Vector, arm: str, round_no: int) -> None:
+    if not np.isfinite(model).all():
+        raise RunError(
+            f"{arm}: round {round_no} ended in a model with values that are not finite, so training diverged; "
+            "lower local.lr or server.lr, or clip the updates with codec.name = 'rr'"
+        )
+
+
+def _prepared(ground: Ground, learner: local.Learner) -> record.Prepared:
+    return record.Prepared(
+        source=ground.source,
+        clients=len(ground.clients),
+        rows_train=len(ground.train),
+        rows_test=len(ground.test),
+        rows_per_client=ground.clients.sizes().tolist(),
+        parameters=learner.size,
+        inputs=ground.train.inputs.width,
+        classes=list(ground.train.classes),
+    )
+
+
+def _released_in_the_clear(sentence: str, clients: int) -> record.Released:
+    return record.Released(
+        arm=RUN, round_no=0, clients=clients, mechanism=sentence, loss=Open().word, epsilon=None, unit="run", count=1,
+        relation="replace all rows of one client", view="server", trust=["the server"],
+        source="none: read from the training rows to make features",
+    )  # fmt: skip
+
+
+def _model_facts(plan: Plan, ground: Ground) -> dict[str, Any]:
+    described = plans.dump(plan)
+    return {
+        "model": described["model"],
+        "features": described["features"],
+        "inputs": ground.train.inputs.width,
+        "classes": list(ground.train.classes),
+    }
+
+
+def _versions(parallel: str) -> dict[str, str]:
+    packages = ["numpy", "numba", "polars", *(["torch"] if parallel == "processes" else [])]
+    return {"python": platform.python_version(), "tacit": version("tacit"), **{name: version(name) for name in packages}}

@@ -1,0 +1,73 @@
+"""One round, described once: what a client does and what the server does, as functions of values.
+
+Every engine runs these two halves. A client's half ends in the pieces of a message; the server's half begins by
+checking one. Between them lies nothing but bytes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit import plan, server, wire
+from tacit.aggregate import Sum
+from tacit.codec import Codec
+from tacit.draws import Draws
+from tacit.local import Worker
+from tacit.rows import Vector
+
+Pieces = tuple[bytes, memoryview]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Terms:
+    """What both sides agreed on before round one."""
+
+    run: str
+    dim: int
+    codec: Codec
+    draws: Draws
+
+
+def model_message(terms: Terms, round_no: int, model: Vector) -> Pieces:
+    """Return the message that carries the model to a client."""
+    payload = model.view(np.uint8)
+    return wire.frame(wire.Header(terms.run, round_no, 0, "model", terms.dim, 0, payload.nbytes), payload)
+
+
+def client_half(
+    terms: Terms, worker: Worker, model: Vector, round_no: int, client: int, weight: int
+) -> tuple[Pieces, NDArray[np.int64] | None]:
+    """Train on the client's rows, encode the update, and return the message with the spans it touched.
+
+    The spans are a simulator's shortcut for adding up mostly-zero plain updates; they are not part of the message.
+    """
+    draws = terms.draws.at(round_no, client)
+    update = worker.train(model, client, draws.at("train"))
+    payload = terms.codec.encode(update.row, draws.at("noise"))
+    header = wire.Header(terms.run, round_no, client, terms.codec.name, terms.dim, weight, payload.nbytes)
+    return wire.frame(header, payload), update.touched
+
+
+def receive(terms: Terms, total: Sum, pieces: Pieces, round_no: int, touched: NDArray[np.int64] | None = None) -> None:
+    """Check one client's message and add it to the round's sum."""
+    message = wire.expect(
+        wire.parse(*pieces),
+        run=terms.run,
+        round_no=round_no,
+        codec=terms.codec.name,
+        dim=terms.dim,
+        payload_size=terms.codec.payload_size(terms.dim),
+    )
+    total.add(message.payload, message.header.weight, touched)
+
+
+def server_half(
+    settings: plan.Server, terms: Terms, model: Vector, total: Sum, state: server.ServerState
+) -> tuple[Vector, server.ServerState]:
+    """Return the next model: decode the sum, take the server's step. A cohort of weight zero changes nothing."""
+    if total.weight == 0:
+        return model, state
+    return server.step(settings, model, terms.codec.decode(total.value(), total.weight), state)

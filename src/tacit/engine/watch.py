@@ -1,0 +1,34 @@
+"""Who may look on while a run goes: progress bars, pages, tests. Watching never changes a run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Protocol
+
+from tacit.record import Entry
+
+
+class Watch(Protocol):
+    """Called as things happen, always from the thread that started the run."""
+
+    def opened(self, folder: Path) -> None:
+        """The run's folder exists."""
+
+    def entry(self, entry: Entry) -> None:
+        """An entry was added to the record."""
+
+    def clients(self, arm: str, round_no: int, done: int, total: int) -> None:
+        """Some more clients of the round under way have finished."""
+
+
+class Silence:
+    """A watch that says nothing."""
+
+    def opened(self, folder: Path) -> None:
+        """Ignore."""
+
+    def entry(self, entry: Entry) -> None:
+        """Ignore."""
+
+    def clients(self, arm: str, round_no: int, done: int, total: int) -> None:
+        """Ignore."""

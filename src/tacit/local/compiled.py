@@ -1,0 +1,157 @@
+"""The compiled path: logistic regression and feed-forward nets of any widths, on sparse or dense rows."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit import plan
+from tacit.draws import Draws
+from tacit.local import kernels
+from tacit.local.contract import Update
+from tacit.local.layout import Layout
+from tacit.local.schedule import batch_ends, row_order
+from tacit.rows import Clients, Dense, Inputs, Rows, Sparse, Vector
+
+_OPTIMIZERS = {"sgd": kernels.SGD, "adam": kernels.ADAM, "adamw": kernels.ADAMW}
+_PREDICT_ROWS = 2048
+
+
+class Arrays:
+    """Inputs in the one form the kernels read: a sparse triple or a matrix, the other left empty."""
+
+    def __init__(self, inputs: Inputs) -> None:
+        sparse = isinstance(inputs, Sparse)
+        self.starts = inputs.starts if isinstance(inputs, Sparse) else np.empty(0, np.int64)
+        self.columns = inputs.columns if isinstance(inputs, Sparse) else np.empty(0, np.int32)
+        values = inputs.values if isinstance(inputs, Sparse) else None
+        self.values = np.empty(0, np.float32) if values is None else values
+        self.matrix = np.empty((0, 0), np.float32) if sparse else _matrix(inputs)
+
+    def all(self) -> tuple[NDArray[Any], ...]:
+        """Return the arrays in the kernels' order."""
+        return self.starts, self.columns, self.values, self.matrix
+
+
+def _matrix(inputs: Inputs) -> NDArray[np.float32]:
+    assert isinstance(inputs, Dense)
+    return np.ascontiguousarray(inputs.matrix, np.float32)
+
+
+class CompiledLearner:
+    """A feed-forward net over every client's rows."""
+
+    parallel: Literal["threads", "processes"] = "threads"
+
+    def __init__(self, model: plan.Model, local: plan.Local, rows: Rows, clients: Clients) -> None:
+        outputs = 1 if len(rows.classes) <= 2 else len(rows.classes)
+        self.layout = Layout((rows.inputs.width, *model.hidden, outputs))
+        self.size = self.layout.size
+        self.local = local
+        self.clients = clients
+        self.labels = rows.labels
+        self.named, self.named_starts, own = _own_columns(rows.inputs, clients, everything=local.weight_decay > 0)
+        self.arrays = Arrays(own)
+
+    def initial(self, draws: Draws) -> Vector:
+        """Return Glorot-uniform weights and zero biases."""
+        return self.layout.initial(draws)
+
+    def worker(self) -> CompiledWorker:
+        """Return a worker with buffers of its own."""
+        return CompiledWorker(self)
+
+    def named_by(self, client: int) -> NDArray[np.int32]:
+        """Return the first-layer rows a client touches."""
+        if self.named_starts is None:
+            return self.named
+        return self.named[self.named_starts[client] : self.named_starts[client + 1]]
+
+    def predict(self, model: Vector, inputs: Inputs) -> NDArray[np.float32]:
+        """Return logits, two threads sharing the rows (each row's result is independent of how they are shared)."""
+        arrays, widths = Arrays(inputs).all(), np.array(self.layout.widths)
+        logits = np.empty((len(inputs), widths[-1]), np.float32)
+
+        def some(first: int) -> None:
+            kernels.predict_rows(model, widths, *arrays, first, logits[first : first + _PREDICT_ROWS])
+
+        with ThreadPoolExecutor(2) as pool:
+            list(pool.map(some, range(0, len(inputs), _PREDICT_ROWS)))
+        return logits
+
+    def tensors(self, model: Vector) -> dict[str, NDArray[Any]]:
+        """Return the model as named arrays."""
+        return self.layout.tensors(model)
+
+
+class CompiledWorker:
+    """Buffers for one thread: the client's net, gradient, moments and its update."""
+
+    def __init__(self, learner: CompiledLearner) -> None:
+        self.learner = learner
+        self.width = learner.layout.widths[1]
+        self.update = np.zeros(learner.size, np.float32)
+        self.last = np.empty(0, np.int32)
+        self.buffers = np.empty((0, 0), np.float32)
+
+    def train(self, model: Vector, client: int, draws: Draws) -> Update:
+        """Return the client's update after its local steps from `model`."""
+        learner, layout, local = self.learner, self.learner.layout, self.learner.local
+        own = learner.named_by(client)
+        base, end = int(learner.clients.starts[client]), int(learner.clients.starts[client + 1])
+        ends = batch_ends(local, end - base)
+        order = row_order(end - base, -(-int(ends[-1]) // (end - base)) if len(ends) else 0, draws.at("shuffle"))
+        net, grad, mean, square, anchor = self._buffers(len(own) * self.width + learner.size - layout.first)
+        kernels.gather(model, own, self.width, layout.first, net)
+        if local.proximal > 0:
+            anchor[:] = net
+        widths = np.array((len(own), *layout.widths[1:]))
+        kernels.train_client(
+            net, grad, mean, square, anchor, widths, *learner.arrays.all(), learner.labels, base, order, ends,
+            _OPTIMIZERS[local.optimizer], local.lr, local.weight_decay, local.proximal,
+        )  # fmt: skip
+        kernels.clear_rows(self.update, self.last, self.width)
+        kernels.difference(model, own, self.width, layout.first, net, self.update)
+        self.last = own
+        return Update(self.update, self._touched(own))
+
+    def _buffers(self, size: int) -> NDArray[np.float32]:
+        if self.buffers.shape[1] < size:
+            self.buffers = np.empty((5, size), np.float32)
+        self.buffers[1:4, :size] = 0
+        return self.buffers[:, :size]
+
+    def _touched(self, own: NDArray[np.int32]) -> NDArray[np.int64] | None:
+        layout = self.learner.layout
+        if 2 * len(own) > layout.widths[0]:
+            return None  # most rows are touched: one span over all of them is cheaper to walk
+        spans = np.empty(2 * len(own) + 2, np.int64)
+        spans[0:-2:2] = own.astype(np.int64) * self.width
+        spans[1:-2:2] = spans[0:-2:2] + self.width
+        spans[-2:] = layout.first, layout.size
+        return spans
+
+
+def _own_columns(
+    inputs: Inputs, clients: Clients, everything: bool
+) -> tuple[NDArray[np.int32], NDArray[np.int64] | None, Inputs]:
+    """Return the columns each client names, and the inputs renumbered to the client's own columns.
+
+    Dense inputs name every column, and so does weight decay, which moves weights no row names.
+    """
+    if isinstance(inputs, Dense) or everything:
+        return np.arange(inputs.width, dtype=np.int32), None, inputs
+    own, named = np.empty_like(inputs.columns), np.empty_like(inputs.columns)
+    last_seen = np.zeros(inputs.width, np.int64)
+    kept, counts = [], []
+    for client in range(len(clients)):
+        begin, end = inputs.starts[clients.starts[client]], inputs.starts[clients.starts[client + 1]]
+        count = kernels.number_own_columns(inputs.columns, begin, end, last_seen, client, own, named)
+        kept.append(named[begin : begin + count])
+        counts.append(count)
+    starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    renumbered = Sparse(starts=inputs.starts, columns=own, values=inputs.values, width=inputs.width)
+    return np.concatenate(kept) if kept else named[:0], starts, renumbered

@@ -1,0 +1,69 @@
+"""Built-in networks in PyTorch: the reference form of the compiled nets, and those only PyTorch runs."""
+
+from __future__ import annotations
+
+import torch
+from torch import nn
+
+from tacit import plan
+
+
+def build(model: plan.Model, inputs: int, outputs: int) -> nn.Module:
+    """Return the built-in network of that name."""
+    if model.name in ("logistic", "mlp"):
+        return FeedForward(inputs, model.hidden, outputs)
+    kind = {"embedding": PooledEmbedding, "lstm": RecurrentEmbedding}[model.name]
+    return kind(inputs, model.embedding, model.hidden, outputs)
+
+
+class FeedForward(nn.Module):
+    """Linear layers with ReLU between them; Glorot-uniform weights, zero biases."""
+
+    def __init__(self, inputs: int, hidden: tuple[int, ...], outputs: int) -> None:
+        super().__init__()
+        widths = (inputs, *hidden, outputs)
+        self.layers = nn.ModuleList(nn.Linear(a, b) for a, b in zip(widths[:-1], widths[1:], strict=True))
+        for layer in self.layers:
+            nn.init.xavier_uniform_(layer.weight)
+            nn.init.zeros_(layer.bias)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """Return logits."""
+        for layer in self.layers[:-1]:
+            x = torch.relu(layer(x))
+        last: torch.Tensor = self.layers[-1](x)
+        return last
+
+
+class PooledEmbedding(nn.Module):
+    """Mean of the word embeddings (padding left out), then a feed-forward net. The last index is the padding."""
+
+    def __init__(self, inputs: int, embedding: int, hidden: tuple[int, ...], outputs: int) -> None:
+        super().__init__()
+        self.table = nn.EmbeddingBag(inputs, embedding, mode="mean", padding_idx=inputs - 1)
+        nn.init.uniform_(self.table.weight, -0.05, 0.05)
+        self.head = FeedForward(embedding, hidden, outputs)
+
+    def forward(self, tokens: torch.Tensor) -> torch.Tensor:
+        """Return logits."""
+        logits: torch.Tensor = self.head(self.table(tokens))
+        return logits
+
+
+class RecurrentEmbedding(nn.Module):
+    """Word embeddings read by one LSTM layer of 50, whose last state feeds a feed-forward net."""
+
+    def __init__(self, inputs: int, embedding: int, hidden: tuple[int, ...], outputs: int) -> None:
+        super().__init__()
+        self.padding = inputs - 1
+        self.table = nn.Embedding(inputs, embedding, padding_idx=inputs - 1)
+        nn.init.uniform_(self.table.weight, -0.05, 0.05)
+        self.lstm = nn.LSTM(embedding, 50, batch_first=True)
+        self.head = FeedForward(50, hidden, outputs)
+
+    def forward(self, tokens: torch.Tensor) -> torch.Tensor:
+        """Return logits from the state after the last real word."""
+        states, _ = self.lstm(self.table(tokens))
+        last = (tokens != self.padding).sum(1).clamp(min=1) - 1
+        logits: torch.Tensor = self.head(states[torch.arange(len(tokens)), last])
+        return logits

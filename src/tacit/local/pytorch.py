@@ -1,0 +1,180 @@
+"""The PyTorch path: any nn.Module, in processes, one thread each, so that results do not depend on their number."""
+
+from __future__ import annotations
+
+import copy
+import importlib
+import itertools
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import nn
+
+from tacit import plan
+from tacit.draws import Draws
+from tacit.errors import PlanError
+from tacit.local import networks
+from tacit.local.contract import Update
+from tacit.local.schedule import batch_ends, row_order
+from tacit.rows import Clients, Dense, Inputs, Rows, Sparse, Vector
+
+_PREDICT_ROWS = 512
+
+
+class TorchLearner:
+    """An nn.Module over every client's rows. Its parameters, in their own order, are the flat vector."""
+
+    parallel: Literal["threads", "processes"] = "processes"
+
+    def __init__(self, model: plan.Model, local: plan.Local, rows: Rows, clients: Clients, module: object | None) -> None:
+        self.local, self.clients, self.inputs = local, clients, rows.inputs
+        self.outputs = 1 if len(rows.classes) <= 2 else len(rows.classes)
+        self.labels = torch.from_numpy(rows.labels.astype(np.int64))
+        self._make = _maker(model, rows.inputs, self.outputs, module)
+        self.module = _checked(self._make(), model.name)
+        self.names = [name for name, _ in self.module.named_parameters()]
+        self.size = sum(parameter.numel() for parameter in self.module.parameters())
+
+    def initial(self, draws: Draws) -> Vector:
+        """Return the module's own initial weights, made under a seed from this address."""
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(_seed(draws))
+            return nn.utils.parameters_to_vector(self._make().parameters()).detach().numpy().astype(np.float32)
+
+    def worker(self) -> TorchWorker:
+        """Return a worker with a module of its own."""
+        return TorchWorker(self)
+
+    def predict(self, model: Vector, inputs: Inputs) -> NDArray[np.float32]:
+        """Return logits in evaluation mode."""
+        module = copy.deepcopy(self.module).eval()
+        nn.utils.vector_to_parameters(torch.from_numpy(model.copy()), module.parameters())
+        with torch.no_grad():
+            parts = [
+                module(batch_of(inputs, np.arange(first, min(first + _PREDICT_ROWS, len(inputs))))).reshape(-1, self.outputs)
+                for first in range(0, len(inputs), _PREDICT_ROWS)
+            ]
+        return torch.cat(parts).numpy().astype(np.float32)
+
+    def tensors(self, model: Vector) -> dict[str, NDArray[Any]]:
+        """Return the module's parameters by name."""
+        sizes = [parameter.shape for parameter in self.module.parameters()]
+        ends = itertools.accumulate(int(np.prod(shape)) for shape in sizes)
+        return {
+            name: model[end - int(np.prod(shape)) : end].reshape(shape).copy()
+            for name, shape, end in zip(self.names, sizes, ends, strict=True)
+        }
+
+
+class TorchWorker:
+    """One module whose parameters are views of one flat tensor."""
+
+    def __init__(self, learner: TorchLearner) -> None:
+        torch.set_num_threads(1)
+        self.learner = learner
+        self.module = copy.deepcopy(learner.module).train()
+        self.flat = torch.empty(learner.size)
+        start = 0
+        for parameter in self.module.parameters():
+            parameter.data = self.flat[start : start + parameter.numel()].view_as(parameter)
+            start += parameter.numel()
+
+    def train(self, model: Vector, client: int, draws: Draws) -> Update:
+        """Return the client's update after its local steps from `model`."""
+        learner, local = self.learner, self.learner.local
+        base, end = int(learner.clients.starts[client]), int(learner.clients.starts[client + 1])
+        anchor = torch.from_numpy(model)
+        self.flat.copy_(anchor)
+        torch.manual_seed(_seed(draws))  # dropout and the like; this process trains one client at a time
+        optimizer = _optimizer(local, list(self.module.parameters()))
+        ends = batch_ends(local, end - base)
+        order = row_order(end - base, -(-int(ends[-1]) // (end - base)) if len(ends) else 0, draws.at("shuffle"))
+        begin = 0
+        for stop in ends:
+            rows = base + order[begin:stop]
+            optimizer.zero_grad()
+            loss_of(self.module(batch_of(learner.inputs, rows)), learner.labels[rows]).backward()
+            if local.proximal > 0:
+                self._pull(anchor, local.proximal)
+            optimizer.step()
+            begin = stop
+        return Update((self.flat.detach() - anchor).numpy(), None)
+
+    def _pull(self, anchor: torch.Tensor, strength: float) -> None:
+        start = 0
+        for parameter in self.module.parameters():
+            home = anchor[start : start + parameter.numel()].view_as(parameter)
+            if parameter.grad is not None:
+                parameter.grad.add_(parameter.detach() - home, alpha=strength)
+            start += parameter.numel()
+
+
+def batch_of(inputs: Inputs, rows: NDArray[np.int64]) -> torch.Tensor:
+    """Return rows as a module sees them: long token indices, or float features."""
+    if isinstance(inputs, Dense):
+        some = torch.from_numpy(inputs.matrix[rows])
+        return some.long() if inputs.tokens else some
+    picked: Sparse = inputs.take(rows)
+    full = np.zeros((len(rows), inputs.width), np.float32)
+    where = np.repeat(np.arange(len(rows)), np.diff(picked.starts))
+    full[where, picked.columns] = 1.0 if picked.values is None else picked.values
+    return torch.from_numpy(full)
+
+
+def loss_of(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+    """Return the mean logistic loss for one logit a row, the mean cross-entropy for several."""
+    if logits.ndim == 1 or logits.shape[1] == 1:
+        return nn.functional.binary_cross_entropy_with_logits(logits.reshape(-1), labels.to(logits.dtype))
+    return nn.functional.cross_entropy(logits, labels)
+
+
+def _optimizer(local: plan.Local, parameters: list[nn.Parameter]) -> torch.optim.Optimizer:
+    if local.optimizer == "sgd":
+        return torch.optim.SGD(parameters, lr=local.lr)
+    if local.optimizer == "adam":
+        return torch.optim.Adam(parameters, lr=local.lr, fused=True)
+    return torch.optim.AdamW(parameters, lr=local.lr, weight_decay=local.weight_decay, fused=True)
+
+
+def _seed(draws: Draws) -> int:
+    return int(draws.at("torch").words(1)[0] >> np.uint64(1))
+
+
+def _maker(model: plan.Model, inputs: Inputs, outputs: int, module: object | None) -> Any:
+    if module is not None:
+        if not isinstance(module, nn.Module):
+            raise PlanError(f"run(module={type(module).__name__}) needs a torch.nn.Module; pass an instance of one")
+        return lambda: copy.deepcopy(module)
+    if ":" not in model.name:
+        return lambda: networks.build(model, inputs.width, outputs)
+    kind = _imported(model.name)
+    return lambda: kind(inputs=inputs.width, outputs=outputs)
+
+
+def _imported(name: str) -> Any:
+    place, _, attribute = name.partition(":")
+    try:
+        kind = getattr(importlib.import_module(place), attribute)
+    except (ImportError, AttributeError) as error:
+        raise PlanError(f"model.name = {name!r} cannot be imported ({error}); run where `import {place}` works") from None
+    if not (isinstance(kind, type) and issubclass(kind, nn.Module)):
+        raise PlanError(f"model.name = {name!r} needs a subclass of torch.nn.Module, got {kind!r}")
+    return kind
+
+
+def _checked(module: nn.Module, name: str) -> nn.Module:
+    """Refuse what cannot be averaged honestly: running statistics, and parameters that are not float32."""
+    running = [key for key, buffer in module.named_buffers() if buffer.is_floating_point()]
+    if running:
+        raise PlanError(
+            f"model {name!r} keeps running statistics ({running[0]}), which are neither trained nor averaged and describe "
+            "the client's rows; use GroupNorm or LayerNorm in place of BatchNorm"
+        )
+    odd = [key for key, parameter in module.named_parameters() if parameter.dtype != torch.float32]
+    if odd:
+        raise PlanError(f"model {name!r} needs float32 parameters, got another type in {odd[0]}; call .float() on it")
+    if not list(module.parameters()):
+        raise PlanError(f"model {name!r} has no parameters to train")
+    return module

@@ -1,0 +1,43 @@
+"""How good the model is on the test rows."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.metrics import f1_score, roc_auc_score
+
+
+def measure(logits: NDArray[np.float32], labels: NDArray[np.int32]) -> dict[str, float]:
+    """Return auc, accuracy, f1 and loss of predictions: one logit a row for two classes, else one a class.
+
+    AUC and F1 are macro averages over classes when there are more than two; AUC then compares each class with the
+    rest, over the classes that occur. Edge case: a test set with a single class has AUC 0.5 by definition.
+    """
+    logits = logits.astype(np.float64)
+    if logits.shape[1] == 1:
+        return _two_classes(logits[:, 0], labels)
+    return _many_classes(logits, labels)
+
+
+def _two_classes(logit: NDArray[np.float64], labels: NDArray[np.int32]) -> dict[str, float]:
+    guess = (logit > 0).astype(np.int32)
+    loss = np.logaddexp(0.0, logit) - labels * logit
+    return {
+        "auc": float(roc_auc_score(labels, logit)) if 0 < labels.mean() < 1 else 0.5,
+        "accuracy": float((guess == labels).mean()),
+        "f1": float(f1_score(labels, guess, zero_division=0.0)),
+        "loss": float(loss.mean()),
+    }
+
+
+def _many_classes(logits: NDArray[np.float64], labels: NDArray[np.int32]) -> dict[str, float]:
+    log_share = logits - np.logaddexp.reduce(logits, axis=1, keepdims=True)
+    guess = logits.argmax(axis=1)
+    present = [label for label in range(logits.shape[1]) if 0 < (labels == label).mean() < 1]
+    aucs = [roc_auc_score(labels == label, log_share[:, label]) for label in present]
+    return {
+        "auc": float(np.mean(aucs)) if aucs else 0.5,
+        "accuracy": float((guess == labels).mean()),
+        "f1": float(f1_score(labels, guess, average="macro", zero_division=0.0)),
+        "loss": float(-log_share[np.arange(len(labels)), labels].mean()),
+    }

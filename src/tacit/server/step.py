@@ -1,0 +1,41 @@
+"""The server's own optimiser: it treats the cohort's mean update as the direction to move in."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tacit import plan
+from tacit.rows import Vector
+
+ServerState = dict[str, Vector]
+"""What the optimiser remembers between rounds, by name; empty for plain averaging."""
+
+_SECOND_MOMENT_DECAY = np.float32(0.99)
+_TINY = np.float32(1e-3)
+
+
+def initial_state(settings: plan.Server, dim: int) -> ServerState:
+    """Return the optimiser's memory before the first round."""
+    names = {"sgd": (), "momentum": ("mean",), "adam": ("mean", "square"), "yogi": ("mean", "square")}
+    return {name: np.zeros(dim, np.float32) for name in names[settings.optimizer]}
+
+
+def step(settings: plan.Server, model: Vector, update: Vector, state: ServerState) -> tuple[Vector, ServerState]:
+    """Return the next model and memory.
+
+    Source: adaptive forms as in Reddi et al. 2021 (Adaptive Federated Optimization), second moment decay .99,
+    stabiliser 1e-3.
+    """
+    lr, decay = np.float32(settings.lr), np.float32(settings.momentum)
+    if settings.optimizer == "sgd":
+        return model + lr * update, state
+    if settings.optimizer == "momentum":
+        mean = decay * state["mean"] + update
+        return model + lr * mean, {"mean": mean}
+    mean = decay * state["mean"] + (1 - decay) * update
+    square, fresh = state["square"], update * update
+    if settings.optimizer == "adam":
+        square = _SECOND_MOMENT_DECAY * square + (1 - _SECOND_MOMENT_DECAY) * fresh
+    else:
+        square = square - (1 - _SECOND_MOMENT_DECAY) * fresh * np.sign(square - fresh)
+    return model + lr * mean / (np.sqrt(square) + _TINY), {"mean": mean, "square": square}

@@ -1,0 +1,22 @@
+"""How much each client counts in the average. Weights are whole numbers, so that weighted counts of bits stay exact."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit import plan
+
+
+def weights_for(settings: plan.Server, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return one whole weight a client: 1, its number of rows, or that number up to a public cap.
+
+    The mean divides by the sum over the clients that actually report. Row counts reveal how much data a client has;
+    equal weights reveal nothing.
+    """
+    if settings.weights == "equal":
+        return np.ones(len(rows), np.int64)
+    if settings.weights == "rows":
+        return rows.astype(np.int64)
+    assert settings.weight_cap is not None
+    return np.minimum(rows, settings.weight_cap).astype(np.int64)

@@ -1,0 +1,86 @@
+"""A message: four magic bytes, the header's length, a strict header, then the payload as raw bytes.
+
+The payload is never copied or re-encoded: a frame is the header and a view of the payload, the two pieces a socket
+would gather. Whoever receives one says beforehand what it expects; sizes are compared before anything is allocated.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import Annotated, Any
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.errors import WireError
+
+_MAGIC = b"TAC1"
+_LEAD = struct.Struct("<4sI")
+_HEADER_LIMIT = 4096
+
+Whole = Annotated[int, msgspec.Meta(ge=0, le=2**62)]
+Word = Annotated[str, msgspec.Meta(min_length=1, max_length=80)]
+
+
+class Header(msgspec.Struct, frozen=True, forbid_unknown_fields=True, array_like=True):
+    """Who sends what to which round; array-like, so that field names cost no bytes."""
+
+    run: Word
+    round_no: Whole
+    sender: Whole
+    codec: Word
+    dim: Whole
+    weight: Whole
+    payload_size: Whole
+
+
+class Message(msgspec.Struct, frozen=True):
+    """A header with its payload."""
+
+    header: Header
+    payload: NDArray[np.uint8]
+
+
+def frame(header: Header, payload: NDArray[np.uint8]) -> tuple[bytes, memoryview]:
+    """Return the pieces of a message in sending order: its head, and a view of its payload."""
+    head = msgspec.msgpack.encode(header)
+    return _LEAD.pack(_MAGIC, len(head)) + head, memoryview(payload).cast("B")
+
+
+def size(pieces: tuple[bytes, memoryview]) -> int:
+    """Return the length of a message in bytes."""
+    return len(pieces[0]) + pieces[1].nbytes
+
+
+def split(data: bytes | bytearray | memoryview) -> tuple[memoryview, memoryview]:
+    """Return the head and the payload of a message that arrived in one piece."""
+    view = memoryview(data).cast("B")
+    if len(view) < _LEAD.size:
+        raise WireError(f"message of {len(view)} bytes refused: needs at least {_LEAD.size}; it was cut short")
+    magic, length = _LEAD.unpack(view[: _LEAD.size])
+    if magic != _MAGIC:
+        raise WireError(f"message refused: needs to start with {_MAGIC!r}, got {bytes(magic)!r}; not a Tacit message")
+    if length > _HEADER_LIMIT or _LEAD.size + length > len(view):
+        raise WireError(f"message refused: header of {length} bytes does not fit (limit {_HEADER_LIMIT})")
+    return view[: _LEAD.size + length], view[_LEAD.size + length :]
+
+
+def parse(head: bytes | memoryview, payload: memoryview) -> Message:
+    """Return the message in a head and a payload; raise WireError on anything malformed."""
+    try:
+        header = msgspec.msgpack.decode(memoryview(head)[_LEAD.size :], type=Header)
+    except msgspec.MsgspecError as error:
+        raise WireError(f"message refused: its header is malformed ({error})") from None
+    if len(payload) != header.payload_size:
+        raise WireError(f"message refused: header says {header.payload_size} payload bytes, got {len(payload)}")
+    return Message(header, np.frombuffer(payload, np.uint8))
+
+
+def expect(message: Message, **wanted: Any) -> Message:
+    """Return the message if its header has the wanted values; raise WireError naming the first that differs."""
+    for key, value in wanted.items():
+        got = getattr(message.header, key)
+        if got != value:
+            raise WireError(f"message from sender {message.header.sender} refused: needs {key} {value!r}, got {got!r}")
+    return message
