@@ -1,0 +1,69 @@
+"""A table becomes rows of numbers with labels; the order of the rows never changes."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from tacit.errors import DataError, PlanError
+from tacit.features import image, tabular, text
+from tacit.features.cells import codes, names
+from tacit.features.fitting import Fitted, check_roles
+from tacit.plan import Columns, Features
+from tacit.rows import Inputs, Rows
+
+
+def encode(frame: pl.DataFrame, columns: Columns, settings: Features, fitted: Fitted) -> Rows:
+    """Return the table's rows as numbers, in the same order.
+
+    Guarantees: row i of the result depends on row i of the table and on what was fitted, on nothing else.
+
+    Text alone gives Sparse rows (binary) or Dense tokens (sequence); several text columns are joined by a space. Text
+    beside other columns gives Sparse rows with values, text part first. Without text the rows are Dense.
+    """
+    check_roles(columns, settings)
+    return Rows(inputs=_inputs(frame, columns, settings, fitted), labels=_labels(frame, columns, fitted), classes=fitted.classes)
+
+
+def width(columns: Columns, settings: Features, fitted: Fitted) -> int:
+    """Return the width that encoded rows have, without encoding any: numbers a row, or distinct token indices."""
+    check_roles(columns, settings)
+    if columns.image:
+        return fitted.pixels or 0
+    if columns.text and settings.text == "sequence":
+        return settings.buckets + 1
+    return (settings.buckets if columns.text else 0) + tabular.width_of(columns, settings, fitted)
+
+
+def _inputs(frame: pl.DataFrame, columns: Columns, settings: Features, fitted: Fitted) -> Inputs:
+    if columns.image:
+        return image.brightness(frame, columns.image, fitted.pixels or 0)
+    if columns.text and settings.text == "sequence":
+        return text.word_sequence(frame, columns, settings)
+    others = bool(columns.numeric or columns.categorical)
+    if columns.text and not others:
+        return text.present_words(frame, columns, settings)
+    entries = tabular.slots(frame, columns, settings, fitted)
+    return tabular.beside(text.present_words(frame, columns, settings), entries) if columns.text else tabular.matrix(entries)
+
+
+def _labels(frame: pl.DataFrame, columns: Columns, fitted: Fitted) -> NDArray[np.int32]:
+    """Return each row's class number; classes are public, so an unknown one may be named in the error."""
+    if columns.label is None:
+        raise PlanError("features(label=None) needs the column to predict, got nothing; set data.columns.label")
+    labels = names(frame, columns.label, "label")
+    numbers = codes(labels, fitted.classes)
+    unknown = np.flatnonzero(numbers < 0)
+    if len(unknown):
+        found = labels[int(unknown[0])]
+        got = "an empty cell" if found is None else repr(found)
+        raise DataError(
+            f"features(label={columns.label!r}) needs one of the training classes {_some(fitted.classes)} in every row, "
+            f"got {got} in row {unknown[0]} ({len(unknown)} such rows); drop these rows or train on that class too"
+        )
+    return numbers
+
+
+def _some(classes: tuple[str, ...]) -> str:
+    return ", ".join(classes[:20]) + (", …" if len(classes) > 20 else "")

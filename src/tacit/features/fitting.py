@@ -1,0 +1,109 @@
+"""What features must know before they can encode, read from the training rows, and the list of what that reveals."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from tacit.errors import DataError, PlanError
+from tacit.features.cells import in_order, names, numbers
+from tacit.features.image import pixel_count
+from tacit.plan import Columns, Features
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fitted:
+    """What was read from the training rows, as plain values.
+
+    `released` says in words what anyone who holds this learns about the rows, in the clear. The names of the classes
+    and the size of an image are taken as public; hashed text reads nothing and so releases nothing.
+    """
+
+    classes: tuple[str, ...]
+    ranges: Mapping[str, tuple[float, float]]
+    categories: Mapping[str, tuple[str, ...]]
+    pixels: int | None = None
+    released: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the same as nested plain values, ready for JSON."""
+        return {
+            "classes": list(self.classes),
+            "ranges": {name: list(ends) for name, ends in self.ranges.items()},
+            "categories": {name: list(known) for name, known in self.categories.items()},
+            "pixels": self.pixels,
+            "released": list(self.released),
+        }
+
+    @staticmethod
+    def from_dict(tree: Mapping[str, Any]) -> Fitted:
+        """Return what `to_dict` wrote; raise a DataError if it is something else."""
+        try:
+            return Fitted(
+                classes=tuple(map(str, tree["classes"])),
+                ranges={str(name): (float(low), float(high)) for name, (low, high) in tree["ranges"].items()},
+                categories={str(name): tuple(map(str, known)) for name, known in tree["categories"].items()},
+                pixels=None if tree["pixels"] is None else int(tree["pixels"]),
+                released=tuple(map(str, tree["released"])),
+            )
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise DataError(f"Fitted.from_dict needs what Fitted.to_dict wrote, got {error!r}; fit the features again") from None
+
+
+def fit(frame: pl.DataFrame, columns: Columns, settings: Features) -> Fitted:
+    """Return what the training rows say about ranges, categories and classes, and name what that releases.
+
+    Only what the settings need is read: numeric = "raw" reads no range, text reads nothing.
+    """
+    check_roles(columns, settings)
+    ranges = {name: _range(frame, name) for name in columns.numeric if settings.numeric == "minmax"}
+    categories = {name: in_order(names(frame, name, "categorical")) for name in columns.categorical}
+    return Fitted(
+        classes=_classes(frame, columns),
+        ranges=ranges,
+        categories=categories,
+        pixels=pixel_count(frame, columns.image) if columns.image else None,
+        released=(*(f"smallest and largest value of {name}" for name in ranges), *(f"categories of {name}" for name in categories)),
+    )
+
+
+def check_roles(columns: Columns, settings: Features) -> None:
+    """Raise a PlanError if the columns cannot become one kind of row."""
+    others = (*columns.numeric, *columns.categorical)
+    if not (columns.text or others or columns.image):
+        raise PlanError(
+            "features() needs at least one text, numeric, categorical or image column, got none; name one in data.columns"
+        )
+    if columns.image and (columns.text or others):
+        mixed = ", ".join((*columns.text, *others))
+        raise PlanError(
+            f"features(image={columns.image!r}) needs to be the only input, got {mixed} beside it; drop one or the other"
+        )
+    if columns.text and others and settings.text == "sequence":
+        raise PlanError(
+            f"features(text='sequence') needs text columns only, got {', '.join(others)} beside them; "
+            "use features.text = 'binary', or drop these columns"
+        )
+
+
+def _range(frame: pl.DataFrame, name: str) -> tuple[float, float]:
+    """Return the ends of the column; a column without any number counts as all zero."""
+    values = numbers(frame, name)
+    present = values[~np.isnan(values)]
+    return (float(present.min()), float(present.max())) if len(present) else (0.0, 0.0)
+
+
+def _classes(frame: pl.DataFrame, columns: Columns) -> tuple[str, ...]:
+    if columns.label is None:
+        raise PlanError("features(label=None) needs the column to predict, got nothing; set data.columns.label")
+    classes = in_order(names(frame, columns.label, "label"))
+    if len(classes) < 2:
+        raise DataError(
+            f"features(label={columns.label!r}) needs at least two classes in the training rows, got {len(classes)}; "
+            "take more rows or another label"
+        )
+    return classes

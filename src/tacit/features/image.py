@@ -1,0 +1,54 @@
+"""Image columns become rows of brightness between 0 and 1."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from tacit.errors import DataError
+from tacit.features.cells import column
+from tacit.rows import Dense
+
+
+def pixel_count(frame: pl.DataFrame, name: str) -> int:
+    """Return how many values each image has."""
+    series = column(frame, name, "image")
+    if not len(series):
+        raise _refusal(name, "no rows")
+    return len(_flat(series.head(1), name))
+
+
+def brightness(frame: pl.DataFrame, name: str, pixels: int) -> Dense:
+    """Return images of bytes (lists or arrays, nested or flat) as rows of float32 between 0 and 1, row by row."""
+    series = column(frame, name, "image")
+    values = _flat(series, name)
+    if len(values) != len(series) * pixels:
+        raise _refusal(name, f"{len(values) // max(len(series), 1)} values an image", f"{pixels} values an image, as in training")
+    matrix = values.reshape(len(series), pixels).astype(np.float32)
+    matrix /= np.float32(255)
+    return Dense(matrix=matrix, width=pixels)
+
+
+def _flat(series: pl.Series, name: str) -> NDArray[np.integer]:
+    """Return all values one after the other, having checked that all images have the same shape and hold bytes."""
+    if not len(series):
+        return np.zeros(0, np.uint8)
+    if not series.dtype.is_nested():
+        raise _refusal(name, str(series.dtype))
+    while isinstance(series.dtype, (pl.List, pl.Array)):
+        if series.null_count():
+            raise _refusal(name, "missing values")
+        if isinstance(series.dtype, pl.List) and (series.list.len().n_unique() > 1 or not series.list.len()[0]):
+            raise _refusal(name, "empty images or images of different sizes")
+        series = series.explode()
+    if not series.dtype.is_integer():
+        raise _refusal(name, str(series.dtype))
+    values = series.to_numpy()
+    if series.null_count() or values.min() < 0 or values.max() > 255:
+        raise _refusal(name, "missing values or values outside 0..255")
+    return values
+
+
+def _refusal(name: str, got: str, needs: str = "lists or arrays of whole numbers 0..255, all of one size") -> DataError:
+    return DataError(f"features(image={name!r}) needs {needs}, got {got}; convert the column to uint8 arrays of one size")

@@ -1,0 +1,198 @@
+"""The rolling hash, compiled: the bytes of all texts in, the buckets of each text's words out.
+
+The rule is the one of `spelling`. Three things make it fast. The scanner takes no branch that depends on where words
+end, which no processor can predict. Powers of the base are reduced before the sum and the sum once per word. Buckets
+are collected in a bitmap with a second bitmap above it, which removes repeats and sorts at once and needs only one bit
+per bucket.
+
+Indices are unsigned throughout: for signed ones the compiler adds Python's counting from the end to every access.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.features.alphabet import BYTE_CLASSES, SPACE, WIDE, Bytes, Offsets, compiled, wide_class
+
+_LONG = 64  # letters whose powers are tabled; a longer word goes the slow way. Equal to WIDE, so one test finds both.
+_U0, _U1, _U5, _U6, _U31, _U63 = (np.uint64(number) for number in (0, 1, 5, 6, 31, 63))
+_RARE = np.uint64(_LONG | WIDE)
+
+# Multiplying a power of two by this number puts a different 6-bit pattern on top for each of the 64 powers.
+_DE_BRUIJN = np.uint64(0x03F79D71B4CB0A89)
+_TOP_SIX = np.uint64(58)
+_PLACE_OF = np.zeros(64, np.uint8)
+for _place in range(64):
+    _PLACE_OF[(int(_DE_BRUIJN) << _place) % 2**64 >> 58] = _place
+
+
+def presence(data: Bytes, offsets: Offsets, base: int, buckets: int) -> tuple[Offsets, NDArray[np.int32]]:
+    """Return for each text the sorted, distinct buckets of its words, as row starts and one block of columns.
+
+    Text i is data[offsets[i]:offsets[i + 1]], in UTF-8.
+    """
+    lengths = np.diff(offsets)
+    room = int(np.minimum((lengths + 1) // 2, buckets).sum())
+    starts = np.zeros(len(offsets), np.int64)
+    columns = np.empty(room, np.int32)
+    _fill_presence(data, offsets, _powers(base, buckets), base, buckets, starts, columns)
+    columns.resize(int(starts[-1]), refcheck=False)  # gives the unused end back without copying; nobody else holds it
+    return starts, columns
+
+
+def sequence(data: Bytes, offsets: Offsets, base: int, buckets: int, length: int) -> NDArray[np.int32]:
+    """Return for each text the buckets of its first `length` words in order, filled up with the number `buckets`."""
+    matrix = np.full((len(offsets) - 1, length), buckets, np.int32)
+    _fill_sequence(data, offsets, _powers(base, buckets), base, buckets, matrix)
+    return matrix
+
+
+def _powers(base: int, buckets: int) -> NDArray[np.uint64]:
+    return np.array([pow(base, place, buckets) for place in range(_LONG + 1)], np.uint64)
+
+
+@compiled
+def _fill_presence(
+    data: Bytes,
+    offsets: Offsets,
+    powers: NDArray[np.uint64],
+    base: int,
+    buckets: int,
+    starts: Offsets,
+    columns: NDArray[np.int32],
+) -> None:
+    """Write the row starts and the columns of every text."""
+    sums = _room_for_sums(offsets)
+    bits = np.zeros((buckets + 63) // 64, np.uint64)
+    summary = np.zeros((len(bits) + 63) // 64, np.uint64)
+    inverse = 1.0 / buckets
+    used = _U0
+    for text in range(len(offsets) - 1):
+        count = _spell(data, offsets[text], offsets[text + 1], powers, base, buckets, sums)
+        for word in range(count):
+            _mark(_reduced(sums[word], buckets, inverse), bits, summary)
+        used = _drain(bits, summary, columns, used)
+        starts[text + 1] = used
+
+
+@compiled
+def _fill_sequence(
+    data: Bytes, offsets: Offsets, powers: NDArray[np.uint64], base: int, buckets: int, matrix: NDArray[np.int32]
+) -> None:
+    """Write the buckets of each text's first words into its row."""
+    sums = _room_for_sums(offsets)
+    inverse = 1.0 / buckets
+    for text in range(len(offsets) - 1):
+        count = _spell(data, offsets[text], offsets[text + 1], powers, base, buckets, sums)
+        for word in range(min(count, np.uint64(matrix.shape[1]))):
+            matrix[text, word] = _reduced(sums[word], buckets, inverse)
+
+
+@compiled
+def _room_for_sums(offsets: Offsets) -> NDArray[np.uint64]:
+    """Return room for the words of the longest text, and for one more that is begun and not ended."""
+    longest = 0
+    for text in range(len(offsets) - 1):
+        longest = max(longest, offsets[text + 1] - offsets[text])
+    return np.empty(longest // 2 + 2, np.uint64)
+
+
+@compiled
+def _spell(
+    data: Bytes, begin: int, stop: int, powers: NDArray[np.uint64], base: int, buckets: int, sums: NDArray[np.uint64]
+) -> np.uint64:
+    """Write the sum of c_i base^i of each word, powers reduced mod buckets, and return the number of words.
+
+    A sum is at most 64 letters * 26 * 5e7, far below 2^53.
+    """
+    total, letters, count = _U0, _U0, _U0
+    at, end = np.uint64(begin), np.uint64(stop)
+    while at < end:
+        kind = np.uint64(BYTE_CLASSES[data[at]])
+        if (kind | letters) & _RARE:
+            if letters == _LONG:
+                at, sums[count] = _rest_of_word(data, at, end, total, base, buckets)
+                count += _U1
+                total, letters = _U0, _U0
+                continue
+            kind = wide_class(data, at, end)
+        letter = kind & _U31
+        space = kind >> _U5
+        total += letter * powers[letters]
+        letters += np.uint64(letter != _U0)
+        # Written at every byte, and overwritten by the next one unless this byte ends a word.
+        sums[count] = total
+        count += space & np.uint64(letters != _U0)
+        inside = space - _U1
+        total &= inside
+        letters &= inside
+        at += _U1
+    return count + np.uint64(letters != _U0)
+
+
+@compiled
+def _rest_of_word(data: Bytes, at: int, end: int, total: int, base: int, buckets: int) -> tuple[np.uint64, np.uint64]:
+    """Return where the word that already has 64 letters ends, and its sum mod buckets."""
+    modulus = np.uint64(buckets)
+    power = _U1 % modulus
+    for _ in range(_LONG):
+        power = power * np.uint64(base) % modulus
+    rest = np.uint64(total) % modulus
+    place = np.uint64(at)
+    while place < end:
+        kind = np.uint64(BYTE_CLASSES[data[place]])
+        if kind == WIDE:
+            kind = wide_class(data, place, end)
+        if kind == SPACE:
+            break
+        if kind != _U0:
+            rest = (rest + kind * power) % modulus
+            power = power * np.uint64(base) % modulus
+        place += _U1
+    return place, rest
+
+
+@compiled
+def _reduced(total: int, buckets: int, inverse: float) -> np.uint64:
+    """Return total mod buckets without a division: the rounded quotient is off by at most one, below 2^53."""
+    value = np.int64(total)
+    rest = value - np.int64(value * inverse) * np.int64(buckets)
+    if rest < 0:
+        rest += buckets
+    if rest >= buckets:
+        rest -= buckets
+    return np.uint64(rest)
+
+
+@compiled
+def _mark(bucket: np.uint64, bits: NDArray[np.uint64], summary: NDArray[np.uint64]) -> None:
+    """Set the bucket's bit, and the bit that says its 64-bit word is in use."""
+    word = bucket >> _U6
+    bits[word] |= _U1 << (bucket & _U63)
+    summary[word >> _U6] |= _U1 << (word & _U63)
+
+
+@compiled
+def _drain(bits: NDArray[np.uint64], summary: NDArray[np.uint64], columns: NDArray[np.int32], used: np.uint64) -> np.uint64:
+    """Write the marked buckets in rising order, clear the marks, and return how much of columns is used."""
+    for group in range(len(summary)):
+        words = summary[group]
+        summary[group] = _U0
+        while words:
+            word = (np.uint64(group) << _U6) + _lowest(words)
+            words &= words - _U1
+            marks = bits[word]
+            bits[word] = _U0
+            while marks:
+                columns[used] = (word << _U6) + _lowest(marks)
+                used += _U1
+                marks &= marks - _U1
+    return used
+
+
+@compiled
+def _lowest(marks: np.uint64) -> np.uint64:
+    """Return the place of the lowest set bit."""
+    lowest = marks & (~marks + _U1)
+    return np.uint64(_PLACE_OF[(lowest * _DE_BRUIJN) >> _TOP_SIX])

@@ -1,0 +1,117 @@
+"""Numeric and categorical columns become numbers.
+
+One rule for every cell that says nothing: a missing number, a missing category and a category the training rows did
+not have all count as zero. For one-hot that is a block of zeros; for integer codes it is the place of the first category.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from tacit.errors import DataError
+from tacit.features.cells import codes, names, numbers
+from tacit.features.fitting import Fitted
+from tacit.plan import Columns, Features
+from tacit.rows import Dense, Sparse, Vector
+
+Value = TypeVar("Value")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Slots:
+    """One entry per row and source column: a one-hot block has at most one entry that is not zero."""
+
+    columns: NDArray[np.int32]
+    values: NDArray[np.float32]
+    width: int
+
+
+def width_of(columns: Columns, settings: Features, fitted: Fitted) -> int:
+    """Return how many numbers the numeric and categorical columns of one row become."""
+    return len(columns.numeric) + sum(_block(name, settings, fitted) for name in columns.categorical)
+
+
+def _block(name: str, settings: Features, fitted: Fitted) -> int:
+    return len(_fitted_for(fitted.categories, name)) if settings.categorical == "onehot" else 1
+
+
+def slots(frame: pl.DataFrame, columns: Columns, settings: Features, fitted: Fitted) -> Slots:
+    """Return the entries of the numeric columns, then of the categorical ones, in the order of the plan."""
+    count = len(columns.numeric) + len(columns.categorical)
+    places = np.zeros((len(frame), count), np.int32)
+    values = np.zeros((len(frame), count), np.float32)
+    at = 0
+    for slot, name in enumerate(columns.numeric):
+        places[:, slot] = at
+        values[:, slot] = _scaled(name, numbers(frame, name), settings, fitted)
+        at += 1
+    for slot, name in enumerate(columns.categorical, start=len(columns.numeric)):
+        known = _fitted_for(fitted.categories, name)
+        code = codes(names(frame, name, "categorical"), known)
+        if settings.categorical == "onehot":
+            places[:, slot] = at + np.maximum(code, 0)
+            values[:, slot] = code >= 0
+        else:
+            places[:, slot] = at
+            values[:, slot] = np.maximum(code, 0) / max(len(known) - 1, 1)
+        at += _block(name, settings, fitted)
+    return Slots(columns=places, values=values, width=at)
+
+
+def _scaled(name: str, values: NDArray[np.float64], settings: Features, fitted: Fitted) -> Vector:
+    """Return the numbers as they are, or moved to [0, 1] by the fitted range; what lies outside the range is clamped.
+
+    Edge cases: a column with one value only becomes zero.
+    """
+    known = np.nan_to_num(values, nan=0.0) if settings.numeric == "raw" else _to_unit(values, *_fitted_for(fitted.ranges, name))
+    if settings.numeric == "raw" and np.any(np.abs(known) > np.finfo(np.float32).max):
+        raise DataError(
+            f"features(numeric={name!r}) needs values a float32 can hold, got a larger one; use features.numeric = 'minmax'"
+        )
+    return known.astype(np.float32)
+
+
+def _to_unit(values: NDArray[np.float64], low: float, high: float) -> NDArray[np.float64]:
+    if not low < high:
+        return np.zeros(len(values))
+    # Halved first, because the distance of two large doubles may be larger than any double.
+    scaled = (np.clip(values, low, high) / 2 - low / 2) / (high / 2 - low / 2)
+    return np.nan_to_num(scaled, nan=0.0)
+
+
+def _fitted_for(kept: Mapping[str, Value], name: str) -> Value:
+    if name not in kept:
+        raise DataError(
+            f"features({name}) needs to be fitted first, got a fit of {', '.join(kept) or 'nothing'}; fit with the same plan"
+        )
+    return kept[name]
+
+
+def matrix(entries: Slots) -> Dense:
+    """Return the entries as a full matrix."""
+    full = np.zeros((len(entries.columns), entries.width), np.float32)
+    np.put_along_axis(full, entries.columns.astype(np.int64), entries.values, axis=1)
+    return Dense(matrix=full, width=entries.width)
+
+
+def beside(text: Sparse, entries: Slots) -> Sparse:
+    """Return rows with the text part first and the entries that are not zero after it."""
+    stored = entries.values != 0
+    extra = stored.sum(axis=1)
+    starts = text.starts + np.concatenate([[0], np.cumsum(extra)])
+    # Where the extra entries of each row go: its last places. The text fills all others, in the order it has.
+    is_text = np.ones(starts[-1], bool)
+    rank = np.cumsum(stored, axis=1) - 1
+    is_text[((starts[1:] - extra)[:, None] + rank)[stored]] = False
+    columns = np.empty(starts[-1], np.int32)
+    values = np.ones(starts[-1], np.float32)
+    columns[is_text] = text.columns
+    columns[~is_text] = entries.columns[stored] + text.width
+    values[~is_text] = entries.values[stored]
+    return Sparse(starts=starts, columns=columns, values=values, width=text.width + entries.width)

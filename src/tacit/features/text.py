@@ -1,0 +1,65 @@
+"""Text columns become rows: presence of hashed words, or their sequence."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+
+from tacit.errors import DataError
+from tacit.features import rolling_hash
+from tacit.features.alphabet import Bytes, Offsets
+from tacit.features.cells import column
+from tacit.features.stop_words import without_stop_words
+from tacit.plan import Columns, Features
+from tacit.rows import Dense, Sparse
+
+
+def present_words(frame: pl.DataFrame, columns: Columns, settings: Features) -> Sparse:
+    """Return one row per text with a one in the bucket of each of its words."""
+    data, offsets = _text_bytes(frame, columns, settings)
+    starts, places = rolling_hash.presence(data, offsets, settings.base, settings.buckets)
+    return Sparse(starts=starts, columns=places, values=None, width=settings.buckets)
+
+
+def word_sequence(frame: pl.DataFrame, columns: Columns, settings: Features) -> Dense:
+    """Return the buckets of each text's first words in order; the index `buckets` fills up what is missing."""
+    data, offsets = _text_bytes(frame, columns, settings)
+    matrix = rolling_hash.sequence(data, offsets, settings.base, settings.buckets, settings.length)
+    return Dense(matrix=matrix, width=settings.buckets + 1, tokens=True)
+
+
+def _text_bytes(frame: pl.DataFrame, columns: Columns, settings: Features) -> tuple[Bytes, Offsets]:
+    data, offsets = utf8(_joined([_texts(frame, name) for name in columns.text]))
+    return (without_stop_words(data, offsets), offsets) if settings.stop_words else (data, offsets)
+
+
+def _texts(frame: pl.DataFrame, name: str) -> pl.Series:
+    """Return a column of text in which a missing cell is the empty text."""
+    series = column(frame, name, "text")
+    if not isinstance(series.dtype, (pl.String, pl.Categorical, pl.Enum, pl.Null)):
+        raise DataError(f"features(text={name!r}) needs a column of text, got {series.dtype}; give this column another role")
+    return series.cast(pl.String).fill_null("")
+
+
+def _joined(texts: list[pl.Series]) -> pl.Series:
+    if len(texts) == 1:
+        return texts[0]
+    numbered = pl.DataFrame({str(place): series for place, series in enumerate(texts)})
+    return numbered.select(pl.concat_str(pl.all(), separator=" ")).to_series()
+
+
+def utf8(texts: pl.Series) -> tuple[Bytes, Offsets]:
+    """Return all texts as one block of bytes, and where each begins; nothing passes through Python strings."""
+    if not len(texts):
+        return np.zeros(0, np.uint8), np.zeros(1, np.int64)
+    array = texts.to_arrow().cast(pa.large_string())
+    _, offsets, data = array.buffers()
+    begins = np.frombuffer(offsets, np.int64)[array.offset : array.offset + len(array) + 1]
+    return _frozen(np.frombuffer(data, np.uint8) if data is not None and data.size else np.zeros(0, np.uint8)), begins
+
+
+def _frozen(data: Bytes) -> Bytes:
+    """Return the same bytes, read-only: one type for the kernels, so they are compiled once."""
+    data.flags.writeable = False
+    return data
