@@ -6,7 +6,7 @@ from tacit import plan
 from tacit.codec import plain, rr
 from tacit.codec.contract import Codec
 
-__all__ = ["Codec", "build"]
+__all__ = ["Codec", "build", "registered"]
 
 _MAKERS = {"plain": plain.make, "rr": rr.make}
 
@@ -14,3 +14,8 @@ _MAKERS = {"plain": plain.make, "rr": rr.make}
 def build(settings: plan.Codec) -> Codec:
     """Return the codec a plan asks for."""
     return _MAKERS[settings.name](settings)
+
+
+def registered() -> tuple[str, ...]:
+    """Return the names of all codecs."""
+    return tuple(_MAKERS)

@@ -70,7 +70,7 @@ def parse(head: bytes | memoryview, payload: memoryview) -> Message:
     """Return the message in a head and a payload; raise WireError on anything malformed."""
     try:
         header = msgspec.msgpack.decode(memoryview(head)[_LEAD.size :], type=Header)
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise WireError(f"message refused: its header is malformed ({error})") from None
     if len(payload) != header.payload_size:
         raise WireError(f"message refused: header says {header.payload_size} payload bytes, got {len(payload)}")

@@ -1,0 +1,107 @@
+"""Laws that hold for every codec: unbiased, the stated variance, exact sizes, bounded, repeatable, summable."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from tacit import aggregate, codec
+from tacit.draws import Draws
+from tests.laws.codec_cases import ALL, CASES, label
+
+every = pytest.mark.parametrize("case", ALL, ids=label)
+hostile = hnp.arrays(np.float32, st.integers(1, 70), elements=st.floats(width=32, allow_nan=True, allow_infinity=True))
+
+
+def decoded_mean(made: codec.Codec, update: np.ndarray, times: int) -> np.ndarray:
+    total = aggregate.empty(made.adds_as, len(update))
+    for number in range(times):
+        total.add(made.encode(update, Draws.seeded(1).at(number)), 1)
+    return made.decode(total.value(), total.weight)
+
+
+def test_every_registered_codec_is_under_these_laws() -> None:
+    assert set(CASES) == set(codec.registered())
+
+
+@every
+def test_decoding_is_unbiased_with_the_stated_variance(case) -> None:
+    """200,000 draws per case; false alarm rate below 1e-6 per case (5 sigma over 200 means, 5 sigma on the variance)."""
+    made = codec.build(case)
+    reach = (case.clip or 1.0) * 1.5  # beyond the clip on purpose
+    update = np.linspace(-reach, reach, 200, dtype=np.float32)
+    times = 1000
+    error = decoded_mean(made, update, times).astype(np.float64) - made.clipped(update)
+    variance = made.variance(update)
+    if not variance.any():
+        np.testing.assert_allclose(error, 0, atol=1e-7)
+        return
+    z = error / np.sqrt(variance / times)
+    assert np.abs(z).max() < 6
+    assert abs(z.mean()) * np.sqrt(len(z)) < 5
+    singles = np.stack([decoded_mean(made, update, 1) if n == 0 else _one(made, update, n) for n in range(400)])
+    measured = singles.var(axis=0).mean()
+    assert measured == pytest.approx(variance.mean(), rel=0.05)
+
+
+def _one(made: codec.Codec, update: np.ndarray, number: int) -> np.ndarray:
+    total = aggregate.empty(made.adds_as, len(update))
+    total.add(made.encode(update, Draws.seeded(2).at(number)), 1)
+    return made.decode(total.value(), 1)
+
+
+@every
+def test_same_address_same_bytes_and_other_address_other_bytes(case) -> None:
+    made = codec.build(case)
+    update = np.linspace(-1e-3, 1e-3, 400, dtype=np.float32)
+    here, again, elsewhere = (made.encode(update, Draws.seeded(0).at(n)).tobytes() for n in (1, 1, 2))
+    assert here == again
+    assert case.name == "plain" or here != elsewhere
+
+
+@every
+@given(update=hostile)
+@settings(max_examples=150, deadline=None)
+def test_any_update_gives_a_payload_of_the_stated_size_and_a_bounded_decode(case, update) -> None:
+    made = codec.build(case)
+    payload = made.encode(update, Draws.seeded(0))
+    assert payload.dtype == np.uint8
+    assert payload.nbytes == made.payload_size(len(update))
+    if case.name != "plain":
+        total = aggregate.empty(made.adds_as, len(update))
+        total.add(payload, 1)
+        value = made.decode(total.value(), 1)
+        assert np.isfinite(value).all()
+        assert np.abs(value).max() <= np.sqrt(made.variance(np.zeros(1, np.float32))[0]) * 1.0001
+
+
+@every
+def test_encoding_leaves_the_update_and_global_randomness_alone(case) -> None:
+    made = codec.build(case)
+    update = np.linspace(-1, 1, 100, dtype=np.float32)
+    before, state = update.copy(), np.random.get_state()[1].copy()  # noqa: NPY002
+    made.encode(update, Draws.seeded(0))
+    np.testing.assert_array_equal(update, before)
+    np.testing.assert_array_equal(np.random.get_state()[1], state)  # noqa: NPY002
+
+
+@every
+@given(weights=st.lists(st.integers(1, 400), min_size=1, max_size=12), cut=st.integers(0, 12))
+@settings(max_examples=30, deadline=None)
+def test_sums_merge_and_decoding_the_sum_is_the_weighted_mean_of_decodes(case, weights, cut) -> None:
+    made = codec.build(case)
+    updates = [np.sin(np.arange(37, dtype=np.float32) + n) * (case.clip or 1.0) for n in range(len(weights))]
+    payloads = [made.encode(update, Draws.seeded(0).at(n)) for n, update in enumerate(updates)]
+    left, right = aggregate.empty(made.adds_as, 37), aggregate.empty(made.adds_as, 37)
+    for n, (payload, weight) in enumerate(zip(payloads, weights, strict=True)):
+        (left if n < cut else right).add(payload, weight)
+    left.merge(right)
+    singles = []
+    for payload in payloads:
+        one = aggregate.empty(made.adds_as, 37)
+        one.add(payload, 1)
+        singles.append(made.decode(one.value(), 1).astype(np.float64))
+    expected = np.average(singles, axis=0, weights=weights)
+    np.testing.assert_allclose(made.decode(left.value(), left.weight), expected, rtol=1e-4, atol=1e-6 * (case.clip or 1.0))
+    assert left.weight == sum(weights)

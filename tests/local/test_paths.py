@@ -1,0 +1,116 @@
+"""The two paths of local training give the same update, and leaving untouched rows out is exact."""
+
+import numpy as np
+import pytest
+
+from tacit import plan
+from tacit.draws import Draws
+from tacit.local.compiled import CompiledLearner
+from tacit.local.schedule import batch_ends, row_order
+from tacit.rows import Clients, Dense, Rows, Sparse
+
+torch = pytest.importorskip("torch")
+from tacit.local.pytorch import TorchLearner  # noqa: E402
+
+
+def sparse_rows(classes: int, values: bool, width: int = 60, rows: int = 40) -> Rows:
+    random = np.random.default_rng(3)
+    lengths = random.integers(0, 9, rows)
+    starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    columns = np.concatenate([np.sort(random.choice(width, n, replace=False)) for n in lengths]).astype(np.int32)
+    weights = random.normal(size=len(columns)).astype(np.float32) if values else None
+    labels = random.integers(0, classes, rows).astype(np.int32)
+    inputs = Sparse(starts=starts, columns=columns, values=weights, width=width)
+    return Rows(inputs=inputs, labels=labels, classes=tuple(map(str, range(classes))))
+
+
+def dense_rows(classes: int) -> Rows:
+    random = np.random.default_rng(4)
+    matrix = random.normal(size=(40, 12)).astype(np.float32)
+    labels = random.integers(0, classes, 40).astype(np.int32)
+    return Rows(inputs=Dense(matrix=matrix, width=12), labels=labels, classes=tuple(map(str, range(classes))))
+
+
+CLIENTS = Clients(order=np.arange(40), starts=np.array([0, 15, 40]))
+
+
+def to_torch_order(compiled: CompiledLearner, flat: np.ndarray) -> np.ndarray:
+    return np.concatenate([array.ravel() for array in compiled.layout.tensors(flat).values()])
+
+
+@pytest.mark.parametrize("hidden", [(), (7,), (11, 5)])
+@pytest.mark.parametrize("classes", [2, 4])
+@pytest.mark.parametrize("kind", ["binary", "valued", "dense"])
+@pytest.mark.parametrize(
+    "local",
+    [
+        plan.Local(optimizer="sgd", lr=0.1, epochs=2, batch=4),
+        plan.Local(optimizer="adam", lr=1e-2, epochs=2, batches=3),
+        plan.Local(optimizer="adamw", lr=1e-2, steps=7, batch=4, weight_decay=0.1),
+        plan.Local(method="fedprox", optimizer="adam", lr=1e-2, epochs=2, batch=4, proximal=0.5),
+    ],
+    ids=["sgd", "adam", "adamw", "prox"],
+)
+def test_compiled_and_torch_give_the_same_update(hidden, classes, kind, local) -> None:
+    rows = dense_rows(classes) if kind == "dense" else sparse_rows(classes, kind == "valued")
+    model = plan.Model(name="mlp" if hidden else "logistic", hidden=hidden)
+    compiled, reference = CompiledLearner(model, local, rows, CLIENTS), TorchLearner(model, local, rows, CLIENTS, None)
+    assert compiled.size == reference.size
+    start = compiled.initial(Draws.seeded(1))
+    worker, other = compiled.worker(), reference.worker()
+    for client in (0, 1, 0):  # twice the first: buffers must not remember
+        ours = worker.train(start, client, Draws.seeded(5)).row
+        theirs = other.train(to_torch_order(compiled, start), client, Draws.seeded(5)).row
+        np.testing.assert_allclose(to_torch_order(compiled, ours), theirs, atol=1e-5)
+    np.testing.assert_allclose(
+        compiled.predict(start, rows.inputs), reference.predict(to_torch_order(compiled, start), rows.inputs), atol=1e-5
+    )
+
+
+def test_rows_no_one_names_are_left_out_exactly() -> None:
+    """A client's own rows in a table of 5,000 give the same update as the dense form of the same rows."""
+    rows = sparse_rows(2, values=False, width=5000)
+    full = np.zeros((40, 5000), np.float32)
+    full[np.repeat(np.arange(40), np.diff(rows.inputs.starts)), rows.inputs.columns] = 1
+    dense = Rows(inputs=Dense(matrix=full, width=5000), labels=rows.labels, classes=rows.classes)
+    local, model = plan.Local(epochs=3, batch=5), plan.Model(name="mlp", hidden=(8,))
+    sparse_learner, dense_learner = CompiledLearner(model, local, rows, CLIENTS), CompiledLearner(model, local, dense, CLIENTS)
+    start = sparse_learner.initial(Draws.seeded(0))
+    for client in (0, 1):
+        update = sparse_learner.worker().train(start, client, Draws.seeded(2))
+        expected = dense_learner.worker().train(start, client, Draws.seeded(2)).row
+        np.testing.assert_array_equal(update.row, expected)
+        assert update.touched is not None
+        outside = np.ones(len(expected), bool)
+        for begin, end in update.touched.reshape(-1, 2):
+            outside[begin:end] = False
+        assert not expected[outside].any()
+
+
+@pytest.mark.parametrize(
+    ("local", "rows", "expected"),
+    [
+        (plan.Local(), 70, [32, 64, 70]),
+        (plan.Local(batch=30, epochs=2), 70, [30, 60, 70, 100, 130, 140]),
+        (plan.Local(batches=5), 12, [2, 4, 7, 9, 12]),
+        (plan.Local(batches=5), 3, [1, 2, 3]),
+        (plan.Local(batch=50, steps=3), 70, [50, 70, 120]),
+        (plan.Local(batch=50), 0, []),
+    ],
+)
+def test_batches(local, rows, expected) -> None:
+    assert batch_ends(local, rows).tolist() == expected
+
+
+def test_every_epoch_sees_every_row_once() -> None:
+    order = row_order(50, 4, Draws.seeded(0)).reshape(4, 50)
+    for epoch in order:
+        assert sorted(epoch) == list(range(50))
+    assert not np.array_equal(order[0], order[1])
+
+
+def test_an_empty_client_changes_nothing() -> None:
+    rows = sparse_rows(2, values=False)
+    clients = Clients(order=np.arange(40), starts=np.array([0, 0, 40]))
+    learner = CompiledLearner(plan.Model(), plan.Local(), rows, clients)
+    assert not learner.worker().train(learner.initial(Draws.seeded(0)), 0, Draws.seeded(0)).row.any()

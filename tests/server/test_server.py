@@ -1,0 +1,72 @@
+"""Cohorts, weights, server steps, stopping and figures."""
+
+import numpy as np
+import pytest
+from sklearn.metrics import log_loss
+
+from tacit import plan, server
+from tacit.draws import Draws
+
+
+def test_cohorts_are_sorted_repeatable_and_of_the_right_size() -> None:
+    settings = plan.Server(cohort="count", cohort_size=10)
+    one, again, other = (server.choose(settings, 100, Draws.seeded(0).at(n)) for n in (1, 1, 2))
+    assert len(one) == 10
+    assert (np.diff(one) > 0).all()
+    np.testing.assert_array_equal(one, again)
+    assert not np.array_equal(one, other)
+    np.testing.assert_array_equal(server.choose(plan.Server(), 5, Draws.seeded(0)), np.arange(5))
+
+
+def test_poisson_cohorts_have_the_expected_mean() -> None:
+    settings = plan.Server(cohort="poisson", cohort_size=20)
+    sizes = [len(server.choose(settings, 200, Draws.seeded(0).at(n))) for n in range(500)]
+    assert np.mean(sizes) == pytest.approx(20, abs=6 * np.sqrt(18 / 500))
+    assert np.std(sizes) > 2
+
+
+@pytest.mark.parametrize(("weights", "cap", "expected"), [("equal", None, [1, 1, 1]), ("rows", None, [3, 50, 7]), ("capped", 10, [3, 10, 7])])
+def test_weights(weights, cap, expected) -> None:
+    got = server.weights_for(plan.Server(weights=weights, weight_cap=cap), np.array([3, 50, 7]))
+    assert got.tolist() == expected
+
+
+def test_sgd_with_rate_one_is_plain_averaging() -> None:
+    model, update = np.ones(4, np.float32), np.full(4, 0.5, np.float32)
+    after, state = server.step(plan.Server(), model, update, {})
+    assert after.tolist() == [1.5] * 4
+    assert state == {}
+
+
+@pytest.mark.parametrize("name", ["momentum", "adam", "yogi"])
+def test_adaptive_steps_follow_the_update_and_stay_finite_at_zero(name) -> None:
+    settings = plan.Server(optimizer=name, lr=0.1)
+    model, state = np.zeros(3, np.float32), server.initial_state(settings, 3)
+    for _ in range(5):
+        model, state = server.step(settings, model, np.array([1, -1, 0], np.float32), state)
+    assert np.sign(model).tolist() == [1, -1, 0]
+    assert np.isfinite(model).all()
+
+
+def test_stopping_waits_for_patience() -> None:
+    assert not server.should_stop([1.0, 0.9, 0.95, 0.93], 3)
+    assert server.should_stop([1.0, 0.9, 0.95, 0.93, 0.91], 3)
+    assert not server.should_stop([1.0] * 50, None)
+
+
+def test_figures_for_two_classes() -> None:
+    figures = server.measure(np.array([[2.0], [-1.0], [0.5], [-3.0]], np.float32), np.array([1, 0, 0, 0], np.int32))
+    assert figures["auc"] == 1.0
+    assert figures["accuracy"] == 0.75
+    assert figures["f1"] == pytest.approx(2 / 3)
+
+
+def test_figures_for_many_classes_agree_with_scikit_learn() -> None:
+    random = np.random.default_rng(0)
+    logits, labels = random.normal(size=(50, 4)).astype(np.float32), random.integers(0, 4, 50).astype(np.int32)
+    shares = np.exp(logits) / np.exp(logits).sum(1, keepdims=True)
+    assert server.measure(logits, labels)["loss"] == pytest.approx(log_loss(labels, shares, labels=range(4)), rel=1e-5)
+
+
+def test_a_test_set_of_one_class_has_a_defined_auc() -> None:
+    assert server.measure(np.zeros((3, 1), np.float32), np.ones(3, np.int32))["auc"] == 0.5
