@@ -1,0 +1,25 @@
+"""Who holds what: read rows from a place, and divide them into clients. Knows no model."""
+
+from __future__ import annotations
+
+from tacit.data.divide import divide, divide_test, hold_out, label_shares
+from tacit.data.fetch import Progress, fetch
+from tacit.data.load import load
+from tacit.data.named.entry import Entry
+from tacit.data.store import catalogue, get, where
+from tacit.data.table import Table
+
+__all__ = [
+    "Entry",
+    "Progress",
+    "Table",
+    "catalogue",
+    "divide",
+    "divide_test",
+    "fetch",
+    "get",
+    "hold_out",
+    "label_shares",
+    "load",
+    "where",
+]

@@ -1,0 +1,30 @@
+"""Tacit: train models on data that stays with the people it is about, and say exactly what was promised to them.
+
+>>> import tacit
+>>> plan = tacit.Plan(name="mine", data=tacit.Data(source="imdb", clients=100))
+>>> plan.server.rounds
+20
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tacit.api import Run, resume, run
+    from tacit.plan import Codec, Columns, Data, Engine, Features, Ledger, Local, Model, Plan, Server
+
+__all__ = [
+    "Codec", "Columns", "Data", "Engine", "Features", "Ledger", "Local", "Model", "Plan", "Run", "Server", "resume", "run",
+]  # fmt: skip
+
+_FROM_API = ("Run", "resume", "run")
+
+
+def __getattr__(name: str) -> Any:
+    """Import on first use, so that `tacit --help` does not wait for numerical libraries."""
+    if name not in __all__:
+        raise AttributeError(f"module 'tacit' has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module("tacit.api" if name in _FROM_API else "tacit.plan"), name)

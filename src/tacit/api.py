@@ -1,0 +1,78 @@
+"""The same jobs without files: a plan built from dataclasses in, a Run out."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+from numpy.typing import NDArray
+from safetensors.numpy import load_file
+
+from tacit import engine, record, report
+from tacit.engine.folder import MODEL, RECORD
+from tacit.plan import Plan
+from tacit.record import RUN, Entry, Finished, Round
+
+
+def run(
+    plan: Plan, *, rows: object | None = None, module: object | None = None, folder: str | Path = "runs",
+    watch: engine.Watch | None = None,
+) -> Run:  # fmt: skip
+    """Run a plan to its end and return the run.
+
+    `rows` hands over the data in Python (a polars or pandas frame, an Arrow table, a Hugging Face data set, or any
+    iterable of dicts) when `plan.data.source` is "given"; `module` hands over an nn.Module in place of `plan.model`.
+    """
+    place = engine.start(plan, Path(folder), watch, rows, module)
+    report.write(place)
+    return Run(place)
+
+
+def resume(
+    place: str | Path, *, rows: object | None = None, module: object | None = None, watch: engine.Watch | None = None
+) -> Run:
+    """Take up a run that was stopped, finish it, and return it."""
+    done = engine.resume(Path(place), watch, rows, module)
+    report.write(done)
+    return Run(done)
+
+
+class Run:
+    """A finished run, read from its folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    @cached_property
+    def entries(self) -> list[Entry]:
+        """Return the run's record."""
+        return list(record.read(self.folder / RECORD))
+
+    @property
+    def metrics(self) -> pl.DataFrame:
+        """Return one row for each measured round of each arm."""
+        rounds = [entry for entry in record.of_kind(self.entries, Round) if entry.metrics]
+        return pl.DataFrame([{"arm": entry.arm, "round": entry.round_no, **entry.metrics} for entry in rounds])
+
+    @property
+    def model(self) -> dict[str, NDArray[Any]]:
+        """Return the final model as named arrays, shaped as PyTorch's state_dict."""
+        return load_file(self.folder / MODEL)
+
+    @property
+    def model_sha256(self) -> str:
+        """Return the fingerprint of the final model."""
+        return record.of_kind(self.entries, Finished, RUN)[-1].model_sha256
+
+    @property
+    def privacy(self) -> str:
+        """Return the sentence a data owner may read."""
+        return record.of_kind(self.entries, record.Spent, RUN)[-1].statement
+
+    def _repr_html_(self) -> str:
+        return report.snippet(self.entries)
+
+    def __repr__(self) -> str:
+        return f"Run({str(self.folder)!r})"

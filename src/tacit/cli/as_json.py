@@ -1,0 +1,65 @@
+"""A run as one JSON object, the same for every command."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from tacit.report import Arm, Summary
+
+
+def show(value: object) -> None:
+    """Print one object on stdout."""
+    print(json.dumps(value, indent=2, allow_nan=False))
+
+
+def of_run(run: Summary, folder: Path) -> dict[str, Any]:
+    """Return a run: its own figures on top, baselines by name, and where its files are."""
+    own = run.arm("run")
+    page = folder / "report.html"
+    return {
+        "run": run.name,
+        "state": run.state,
+        "model_sha256": own.model_sha256 if own else "",
+        "rounds": own.rounds if own else 0,
+        "metrics": dict(own.metrics) if own else {},
+        "bytes": _bytes(own),
+        "privacy": {**{total.unit: total.epsilon for total in run.privacy.totals}, "statement": run.privacy.statement},
+        "seconds": own.seconds if own else 0.0,
+        "baselines": {arm.name: _baseline(arm) for arm in run.arms if arm.name != "run"},
+        "report": str(page) if page.exists() else None,
+        "folder": str(folder),
+    }
+
+
+def of_privacy(run: Summary) -> dict[str, Any]:
+    """Return a run's promise with all that it rests on."""
+    promise = run.privacy
+    return {
+        "run": run.name,
+        "statement": promise.statement,
+        "totals": {total.unit: total.epsilon for total in promise.totals},
+        "composition": {total.unit: total.composition for total in promise.totals},
+        "relation": promise.relations,
+        "mechanism": promise.mechanisms,
+        "seen_by": promise.views,
+        "trust": promise.trust,
+        "source": promise.sources,
+        "not_protected": promise.unprotected,
+    }
+
+
+def _baseline(arm: Arm) -> dict[str, Any]:
+    return {
+        "rounds": arm.rounds,
+        "metrics": dict(arm.metrics),
+        "bytes": _bytes(arm),
+        "privacy": arm.privacy,
+        "seconds": arm.seconds,
+        "model_sha256": arm.model_sha256,
+    }
+
+
+def _bytes(arm: Arm | None) -> dict[str, int | None]:
+    return {"up": arm.bytes_up if arm else None, "down": arm.bytes_down if arm else None}

@@ -1,0 +1,159 @@
+"""tacit runs, show, compare and privacy: what the records of past runs say."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from tacit.cli.folders import RECORD, all_runs, figures, folder_of
+from tacit.cli.options import RUNS, AsJson, RunName, RunNames, Runs
+from tacit.errors import RunError
+
+
+def runs(runs: Runs = RUNS, as_json: AsJson = False) -> None:
+    """List the runs there are, oldest first.
+
+    \b
+    Examples:
+      tacit runs
+      tacit runs --runs elsewhere/runs --json
+    """
+    from tacit.cli import as_json as objects
+    from tacit.cli import tables
+
+    folders = all_runs(runs)
+    if as_json:
+        objects.show({"runs": [_listed(folder) for folder in folders]})
+    elif not folders:
+        tables.say(f"no run in {runs} yet; `tacit run PLAN` makes one")
+    else:
+        tables.table(("run", "state", "result", "privacy per update", "when"), [_line(folder) for folder in folders], prose=range(5))
+
+
+def show(run: RunName, runs: Runs = RUNS, as_json: AsJson = False) -> None:
+    """Show a run's result table again, and where its files are.
+
+    \b
+    Examples:
+      tacit show newsgroups-3
+      tacit show newsgroups-3 --json
+    """
+    from tacit.cli import as_json as objects
+    from tacit.cli import tables
+
+    folder = folder_of(run, runs)
+    found = figures(folder)
+    if as_json:
+        objects.show(objects.of_run(found, folder))
+        return
+    tables.say(f"{found.name}: {found.state}")
+    tables.results(found)
+    tables.files(folder)
+
+
+def compare(names: RunNames, runs: Runs = RUNS, as_json: AsJson = False) -> None:
+    """Put runs side by side: their results, and the settings in which they differ.
+
+    \b
+    Examples:
+      tacit compare newsgroups-1 newsgroups-2
+      tacit compare newsgroups-1 newsgroups-2 newsgroups-3 --json
+    """
+    from tacit.cli import as_json as objects
+    from tacit.cli import tables
+    from tacit.report import HEADINGS, cells
+
+    folders = [folder_of(name, runs) for name in names]
+    found = [figures(folder) for folder in folders]
+    unlike = _differences({run.name: run.plan for run in found})
+    if as_json:
+        pairs = zip(found, folders, strict=True)
+        objects.show({"runs": [objects.of_run(run, folder) for run, folder in pairs], "differences": unlike})
+        return
+    rows = [(run.name, *cells(own)[1:]) for run in found if (own := run.arm("run"))]
+    tables.table(["run", *(heading.replace(" / ", "/") for heading in HEADINGS[1:])], rows, prose=(0, len(HEADINGS) - 1))
+    if unlike:
+        columns = [run.name for run in found]
+        settings = [(key, *(_setting(values.get(name)) for name in columns)) for key, values in unlike.items()]
+        tables.table(("setting", *columns), settings)
+    else:
+        tables.say("the plans are the same")
+
+
+def privacy(run: RunName, runs: Runs = RUNS, as_json: AsJson = False) -> None:
+    """Say what a run promised the people its data is about, and what it did not.
+
+    The first paragraph is the one a data owner may read.
+
+    \b
+    Examples:
+      tacit privacy newsgroups-3
+      tacit privacy newsgroups-3 --json
+    """
+    from tacit.cli import as_json as objects
+    from tacit.cli import tables
+
+    found = figures(folder_of(run, runs))
+    if as_json:
+        objects.show(objects.of_privacy(found))
+        return
+    promise = found.privacy
+    tables.say(promise.statement)
+    if promise.totals:
+        relation = "; ".join(promise.relations)
+        rows = [(total.text, total.composition, relation, promise.rests_on) for total in promise.totals]
+        tables.table(("epsilon", "composed of", "under this change of data", "rests on trust in"), rows, prose=range(4))
+    tables.say("Not protected:")
+    for sentence in promise.unprotected:
+        tables.say(f"  - {sentence}")
+
+
+def _when(folder: Path) -> datetime:
+    return datetime.fromtimestamp((folder / RECORD).stat().st_mtime).astimezone()
+
+
+def _line(folder: Path) -> tuple[str, ...]:
+    from tacit.report import phrasing
+
+    when = f"{_when(folder):%Y-%m-%d %H:%M}"
+    try:
+        run = figures(folder)
+    except RunError:
+        return folder.name, "damaged record", phrasing.NONE, phrasing.NONE, when
+    own = run.arm("run")
+    if own is None:
+        return run.name, run.state, phrasing.NONE, phrasing.NONE, when
+    result = f"{phrasing.METRICS[run.leading]} {phrasing.metric(run.leading, own.metrics.get(run.leading))}"
+    return run.name, run.state, result, own.privacy, when
+
+
+def _listed(folder: Path) -> dict[str, Any]:
+    from tacit.cli import as_json as objects
+
+    when = _when(folder).isoformat(timespec="seconds")
+    try:
+        return {**objects.of_run(figures(folder), folder), "when": when}
+    except RunError as error:
+        return {"run": folder.name, "state": "damaged record", "error": str(error), "folder": str(folder), "when": when}
+
+
+def _differences(plans: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Return the settings that are not the same in all plans: key to run to value."""
+    flat = {name: _flat(plan) for name, plan in plans.items()}
+    keys = dict.fromkeys(key for settings in flat.values() for key in settings)
+    values = {key: {name: settings.get(key) for name, settings in flat.items()} for key in keys}
+    return {key: of for key, of in values.items() if len({repr(value) for value in of.values()}) > 1}
+
+
+def _flat(table: dict[str, Any], path: str = "") -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for key, value in table.items():
+        found |= _flat(value, f"{path}{key}.") if isinstance(value, dict) else {f"{path}{key}": value}
+    return found
+
+
+def _setting(value: Any) -> str:
+    from tacit.report import phrasing
+
+    return phrasing.NONE if value is None else ", ".join(map(str, value)) if isinstance(value, list) else str(value)

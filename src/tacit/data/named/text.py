@@ -1,0 +1,146 @@
+"""Reviews, sentences and news: imdb, sst2, ag_news."""
+
+from __future__ import annotations
+
+import io
+import tarfile
+import zipfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import polars as pl
+
+from tacit.data.named.entry import Entry, File, Way, only
+from tacit.plan import Columns
+
+_COLUMNS = Columns(text=("text",), label="label", split="split")
+_AG_NEWS = "https://raw.githubusercontent.com/mhjabreel/CharCnn_Keras/master/data/ag_news_csv"
+
+
+def read_parquet(files: Mapping[str, Path]) -> pl.DataFrame:
+    """Return the table of a prepared parquet file."""
+    return pl.read_parquet(only(files))
+
+
+def read_imdb_archive(files: Mapping[str, Path]) -> pl.DataFrame:
+    """Return split, label, id, rating and text of the labelled reviews; the unlabelled ones are left out."""
+    with tarfile.open(only(files)) as archive:
+        rows = pl.DataFrame(list(_reviews(archive)), schema=["split", "label", "id", "rating", "text"], orient="row")
+    types = {"label": pl.Int8, "id": pl.Int32, "rating": pl.Int8}
+    return rows.cast(types).sort("split", "label", "id", descending=[True, False, False])
+
+
+def _reviews(archive: tarfile.TarFile) -> Iterator[tuple[str, int, int, int, str]]:
+    for member in archive:
+        parts = member.name.split("/")[-3:]
+        if len(parts) < 3 or parts[0] not in ("train", "test") or parts[1] not in ("pos", "neg") or not parts[2].endswith(".txt"):
+            continue
+        number, rating = parts[2].removesuffix(".txt").split("_")
+        file = archive.extractfile(member)
+        if file is not None:
+            yield parts[0], int(parts[1] == "pos"), int(number), int(rating), file.read().decode("utf-8", "replace")
+
+
+def read_sst2_archive(files: Mapping[str, Path]) -> pl.DataFrame:
+    """Return split, label and text of the labelled GLUE files. The test file carries no labels, so dev is the test set."""
+    with zipfile.ZipFile(only(files)) as archive:
+        names = {Path(name).name: name for name in archive.namelist() if "/original/" not in name}
+        parts = [_sentences(archive.read(names[f"{split}.tsv"]), split) for split in ("train", "dev")]
+    return pl.concat(parts)
+
+
+def _sentences(content: bytes, split: str) -> pl.DataFrame:
+    # Quote marks in these files are ordinary characters of the sentence.
+    table = pl.read_csv(content, separator="\t", quote_char=None, schema_overrides={"sentence": pl.String, "label": pl.Int8})
+    text = pl.col("sentence").fill_null("").str.strip_chars()
+    return table.select(split=pl.lit(split), label="label", text=text)
+
+
+def read_ag_news(files: Mapping[str, Path]) -> pl.DataFrame:
+    """Return split, label (0 World, 1 Sports, 2 Business, 3 Sci/Tech) and text (title, one space, description)."""
+    return pl.concat(
+        [_news(files[f"{split}.csv"].read_bytes(), split) for split in ("train", "test")],
+    )
+
+
+def _news(content: bytes, split: str) -> pl.DataFrame:
+    names = ["label", "title", "description"]
+    table = pl.read_csv(io.BytesIO(content), has_header=False, new_columns=names, infer_schema=False, encoding="utf8-lossy")
+    text = pl.concat_str("title", "description", separator=" ", ignore_nulls=True)
+    return table.select(split=pl.lit(split), label=pl.col("label").cast(pl.Int8) - 1, text=text)
+
+
+def _prepared(name: str, sha256: str, size: int, note: str = "") -> Way:
+    return Way(
+        name="prepared",
+        files=(File(name=name, checksum=f"sha256:{sha256}", size=size),),
+        read=read_parquet,
+        keep=True,
+        note=note,
+    )
+
+
+def _origin(url: str, checksum: str, size: int) -> tuple[File, ...]:
+    return (File(name=Path(url).name, checksum=checksum, size=size, url=url),)
+
+
+IMDB = Entry(
+    name="imdb",
+    title="IMDB Large Movie Review",
+    rows=50_000,
+    terms="No explicit licence; the authors ask for citation: Maas et al. 2011. Review texts belong to their writers.",
+    columns=_COLUMNS,
+    ways=(
+        _prepared("imdb.parquet", "5ffef0bf2a77395572ab3306b302194f022bc654812249cb8b216c4127fe661c", 21_098_736),
+        Way(
+            name="origin",
+            files=_origin(
+                "https://ai.stanford.edu/~amaas/data/sentiment/aclImdb_v1.tar.gz", "md5:7c2ac02c03563afcf9b574c7e56c153a", 84_125_825
+            ),
+            read=read_imdb_archive,
+        ),
+    ),
+)
+
+SST2 = Entry(
+    name="sst2",
+    title="SST-2 (Stanford Sentiment Treebank, two classes)",
+    rows=70_042,
+    terms="No explicit licence; cite Socher et al. 2013.",
+    columns=_COLUMNS,
+    ways=(
+        _prepared("sst2.parquet", "49e72603836da5b1ff31f531ee0b26dab00256b8637e4d3880f58f473c450fd7", 1_037_096),
+        Way(
+            name="origin",
+            files=_origin("https://dl.fbaipublicfiles.com/glue/data/SST-2.zip", "md5:9f81648d4199384278b86e315dac217c", 7_439_277),
+            read=read_sst2_archive,
+            note="GLUE's test file has no labels, so its dev sentences are the test set",
+        ),
+    ),
+)
+
+AG_NEWS = Entry(
+    name="ag_news",
+    title="AG News",
+    rows=127_600,
+    terms="For research and other non-commercial activity; cite Zhang, Zhao, LeCun 2015.",
+    columns=_COLUMNS,
+    ways=(
+        _prepared(
+            "ag_news_partial.parquet",
+            "19e34b7ec98b853e1e6410d8e27045e4fe9bba3459e0d808d17c3ef8e425180b",
+            2_138_631,
+            note="20,497 of the 120,000 train rows, of which 7,065 lack the title; test complete",
+        ),
+        Way(
+            name="origin",
+            files=(
+                File(name="train.csv", checksum="md5:b1a00f826fdfbd249f79597b59e1dc12", size=29_470_338, url=f"{_AG_NEWS}/train.csv"),
+                File(name="test.csv", checksum="md5:d52ea96a97a2d943681189a97654912d", size=1_857_427, url=f"{_AG_NEWS}/test.csv"),
+            ),
+            read=read_ag_news,
+        ),
+    ),
+)
+
+ENTRIES = (IMDB, SST2, AG_NEWS)

