@@ -102,7 +102,9 @@ def _receive_whole(url: str, part: Path, checksum: str, progress: Progress | Non
 
 def _stop_if_final(url: str, error: Exception) -> None:
     if isinstance(error, urllib.error.HTTPError) and 400 <= error.code < 500 and error.code not in (408, 416, 429):
-        raise DataError(f"fetch(url={url!r}) needs a file there, got HTTP {error.code} {error.reason}; see `tacit data list`") from None
+        raise DataError(
+            f"fetch(url={url!r}) needs a file there, got HTTP {error.code} {error.reason}; see `tacit data list`"
+        ) from None
 
 
 def _receive(url: str, part: Path, progress: Progress | None) -> bool:

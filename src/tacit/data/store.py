@@ -11,7 +11,7 @@ from pathlib import Path
 import polars as pl
 
 from tacit.data.fetch import Progress, digest, fetch, matches
-from tacit.data.named import hashcomb, image, iot23, movielens, newsgroups, tabular, text
+from tacit.data.named import cifar10, hashcomb, iot23, mnist, movielens, newsgroups, tabular, text
 from tacit.data.named.entry import Entry, File, Way
 from tacit.data.packages import unpack
 from tacit.errors import DataError, did_you_mean
@@ -25,7 +25,8 @@ _ENTRIES: tuple[Entry, ...] = (
     *tabular.ENTRIES,
     iot23.ENTRY,
     *hashcomb.ENTRIES,
-    *image.ENTRIES,
+    mnist.ENTRY,
+    cifar10.ENTRY,
 )
 
 
@@ -194,7 +195,9 @@ def _nowhere(entry: Entry, reasons: list[str]) -> str:
         for path in index.get(file.name, [])
         if not _is_file(path, file)
     ]
-    lines = [f"data.source = {entry.name!r} needs its files in the cache, in TACIT_DATA, or from the public origin; got none of these."]
+    lines = [
+        f"data.source = {entry.name!r} needs its files in the cache, in TACIT_DATA, or from the public origin; got none of these."
+    ]
     lines += [f"  Refused: {line}." for line in refused]
     lines += [f"  Tried: {reason}." for reason in reasons]
     by_hand = entry.by_hand or "Put one of these files into a folder and name that folder in TACIT_DATA: "

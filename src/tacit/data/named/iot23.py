@@ -11,9 +11,7 @@ import polars as pl
 from tacit.data.named.entry import Entry, File, Way, only
 from tacit.plan import Columns
 
-_FOLDER = (
-    "https://raw.githubusercontent.com/Jelkee/IoT-23-Novel-Attack-Detection/7f56251a9318832c2a326b45a15b97d57d9b40fe/filtered"
-)
+_FOLDER = "https://raw.githubusercontent.com/Jelkee/IoT-23-Novel-Attack-Detection/7f56251a9318832c2a326b45a15b97d57d9b40fe/filtered"
 _PARTS = (
     ("supersampled_detailed_label_0.csv", "b65a6f36713dff3f9f52b66d8b320868ccf14a2223c88bf2ddd5ed16033e0564", 1_366_135),
     ("supersampled_detailed_label_1.csv", "e2a335e46153b24a9daec1554a21c0e792cdd492c991c2773cb32c32ee45a43e", 458_959),

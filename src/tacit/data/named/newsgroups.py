@@ -63,7 +63,9 @@ def _tab(path: Path, split: str) -> pl.DataFrame:
 def _numbered(posts: pl.DataFrame) -> pl.DataFrame:
     """Return the posts with their group's number in alphabetical order."""
     number = pl.col("newsgroup").rank("dense").cast(pl.Int8) - 1
-    return posts.with_columns(label=number).select("split", "label", "newsgroup", *[n for n in ("id", "text") if n in posts.columns])
+    return posts.with_columns(label=number).select(
+        "split", "label", "newsgroup", *[n for n in ("id", "text") if n in posts.columns]
+    )
 
 
 ENTRY = Entry(

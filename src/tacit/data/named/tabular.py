@@ -163,7 +163,7 @@ CARDIO = Entry(
         ),
     ),
     by_hand=(
-        "Kaggle asks for an account. Download kaggle.com/datasets/sulianova/cardiovascular-disease-dataset, unpack cardio_train.csv "
+        "Kaggle asks for an account. Take kaggle.com/datasets/sulianova/cardiovascular-disease-dataset, unpack cardio_train.csv "
         "into a folder, and name that folder in TACIT_DATA. If its checksum differs, give the file itself as data.source."
     ),
 )

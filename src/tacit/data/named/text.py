@@ -26,8 +26,8 @@ def read_imdb_archive(files: Mapping[str, Path]) -> pl.DataFrame:
     """Return split, label, id, rating and text of the labelled reviews; the unlabelled ones are left out."""
     with tarfile.open(only(files)) as archive:
         rows = pl.DataFrame(list(_reviews(archive)), schema=["split", "label", "id", "rating", "text"], orient="row")
-    types = {"label": pl.Int8, "id": pl.Int32, "rating": pl.Int8}
-    return rows.cast(types).sort("split", "label", "id", descending=[True, False, False])
+    typed = rows.with_columns(pl.col("label", "rating").cast(pl.Int8), pl.col("id").cast(pl.Int32))
+    return typed.sort("split", "label", "id", descending=[True, False, False])
 
 
 def _reviews(archive: tarfile.TarFile) -> Iterator[tuple[str, int, int, int, str]]:
@@ -95,7 +95,9 @@ IMDB = Entry(
         Way(
             name="origin",
             files=_origin(
-                "https://ai.stanford.edu/~amaas/data/sentiment/aclImdb_v1.tar.gz", "md5:7c2ac02c03563afcf9b574c7e56c153a", 84_125_825
+                "https://ai.stanford.edu/~amaas/data/sentiment/aclImdb_v1.tar.gz",
+                "md5:7c2ac02c03563afcf9b574c7e56c153a",
+                84_125_825,
             ),
             read=read_imdb_archive,
         ),
@@ -135,7 +137,9 @@ AG_NEWS = Entry(
         Way(
             name="origin",
             files=(
-                File(name="train.csv", checksum="md5:b1a00f826fdfbd249f79597b59e1dc12", size=29_470_338, url=f"{_AG_NEWS}/train.csv"),
+                File(
+                    name="train.csv", checksum="md5:b1a00f826fdfbd249f79597b59e1dc12", size=29_470_338, url=f"{_AG_NEWS}/train.csv"
+                ),
                 File(name="test.csv", checksum="md5:d52ea96a97a2d943681189a97654912d", size=1_857_427, url=f"{_AG_NEWS}/test.csv"),
             ),
             read=read_ag_news,

@@ -1,26 +1,21 @@
-"""Pictures as rows of bytes: mnist (784 grey values), cifar10 (32 x 32 pixels of red, green, blue)."""
+"""mnist: handwritten digits as rows of 784 grey values."""
 
 from __future__ import annotations
 
 import gzip
-import io
-import json
-import tarfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tacit.data.named.entry import Entry, File, Way, only
+from tacit.data.named.entry import Entry, File, Way
 from tacit.data.packages import Package
-from tacit.errors import DataError
 from tacit.plan import Columns
 
 Pixels = NDArray[np.uint8]
-_COLUMNS = Columns(image="image", label="label", split="split")
+COLUMNS = Columns(image="image", label="label", split="split")
 _HALVES = (("train", "train"), ("test", "t10k"))
 
 
@@ -29,7 +24,7 @@ def read_mnist(files: Mapping[str, Path]) -> pl.DataFrame:
     by_stem = {Path(name).name.removesuffix(".gz"): path for name, path in files.items()}
     return pl.concat(
         [
-            _table(split, _idx(by_stem[f"{stem}-images-idx3-ubyte"]), _idx(by_stem[f"{stem}-labels-idx1-ubyte"]))
+            pictures(split, _idx(by_stem[f"{stem}-images-idx3-ubyte"]), _idx(by_stem[f"{stem}-labels-idx1-ubyte"]))
             for split, stem in _HALVES
         ]
     )
@@ -44,66 +39,9 @@ def _idx(path: Path) -> Pixels:
     return values.reshape(int(shape[0]), -1) if axes > 1 else values
 
 
-def _table(split: str, images: Pixels, labels: Pixels) -> pl.DataFrame:
+def pictures(split: str, images: Pixels, labels: Pixels) -> pl.DataFrame:
+    """Return split, label and image (one row of bytes per picture)."""
     return pl.DataFrame({"label": labels, "image": images}).select(pl.lit(split).alias("split"), "label", "image")
-
-
-def read_cifar_sheets(files: Mapping[str, Path]) -> pl.DataFrame:
-    """Return split, label and image of WebP sheets: 1,000 pictures each, 25 across and 40 down."""
-    labels = np.load(files["labels.npz"], allow_pickle=False)
-    parts = []
-    for split in ("train", "test"):
-        sheets = [_tiles(_pixels(files[name])) for name in sorted(files) if name.startswith(f"{split}_")]
-        images = np.concatenate(sheets)
-        parts.append(_table(split, images, labels[split][: len(images)]))
-    return pl.concat(parts)
-
-
-def _tiles(sheet: Pixels) -> Pixels:
-    return sheet.reshape(40, 32, 25, 32, 3).transpose(0, 2, 1, 3, 4).reshape(1000, 3072)
-
-
-def _pixels(path: Path) -> Pixels:
-    try:
-        from PIL import Image
-    except ImportError:
-        raise DataError("data.source = 'cifar10' needs Pillow to open its pictures, got none; pip install 'tacit[image]'") from None
-    with Image.open(path) as picture:
-        return np.asarray(picture.convert("RGB"))
-
-
-def read_cifar_package(files: Mapping[str, Path]) -> pl.DataFrame:
-    """Return split, label and image of the npm package's PNG sheets: one picture of 1,024 pixels per line."""
-    train = np.concatenate([_pixels(files[f"data_batch_{number}.png"]) for number in range(1, 6)])
-    test = _pixels(files["test_batch.png"])
-    halves: list[tuple[str, Any, str]] = [("train", train, "train_lables.json"), ("test", test, "test_lables.json")]
-    return pl.concat(
-        [
-            _table(split, pixels.reshape(len(pixels), 3072), np.array(json.loads(files[name].read_text()), np.uint8))
-            for split, pixels, name in halves
-        ]
-    )
-
-
-def read_cifar_archive(files: Mapping[str, Path]) -> pl.DataFrame:
-    """Return split, label and image of the binary archive (the Python archive holds pickles, which Tacit does not open)."""
-    with tarfile.open(only(files)) as archive:
-        batches = dict(_batches(archive))
-    train = np.concatenate([batches[name] for name in sorted(batches) if name.startswith("data_batch_")])
-    return pl.concat([_batch_table("train", train), _batch_table("test", batches["test_batch.bin"])])
-
-
-def _batches(archive: tarfile.TarFile) -> Iterator[tuple[str, Pixels]]:
-    for member in archive:
-        file = archive.extractfile(member) if member.name.endswith("_batch.bin") or "/data_batch_" in member.name else None
-        if file is not None:
-            yield Path(member.name).name, np.frombuffer(io.BytesIO(file.read()).getbuffer(), np.uint8).reshape(-1, 3073)
-
-
-def _batch_table(split: str, rows: Pixels) -> pl.DataFrame:
-    # A record is its label, then all reds, all greens, all blues; ours is pixel after pixel.
-    images = rows[:, 1:].reshape(-1, 3, 1024).transpose(0, 2, 1).reshape(-1, 3072)
-    return _table(split, images, rows[:, 0])
 
 
 _MNIST_FILES = (
@@ -139,12 +77,12 @@ _MNIST_FILES = (
 )
 _MNIST_URL = "https://ossci-datasets.s3.amazonaws.com/mnist"
 
-MNIST = Entry(
+ENTRY = Entry(
     name="mnist",
     title="MNIST handwritten digits",
     rows=70_000,
     terms="CC BY-SA 3.0 is commonly stated; cite LeCun, Cortes, Burges.",
-    columns=_COLUMNS,
+    columns=COLUMNS,
     ways=(
         Way(
             name="prepared",

@@ -1,0 +1,123 @@
+"""No holes downstream: what is missing is dropped, filled or named, and every such repair is counted."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+
+from tacit.data.images import as_bytes
+from tacit.errors import DataError
+from tacit.plan import Columns
+
+MISSING = "(missing)"
+
+
+def clean(
+    train: pl.DataFrame, test: pl.DataFrame, columns: Columns, needs_client: bool
+) -> tuple[pl.DataFrame, pl.DataFrame, list[str]]:
+    """Return both halves without holes, and a sentence part for each kind of repair."""
+    assert columns.label is not None, "roles are checked before cleaning"
+    both = pl.concat([train.with_columns(_train=pl.lit(True)), test.with_columns(_train=pl.lit(False))])
+    both, repairs = _labelled(both, columns.label)
+    if needs_client and columns.client:
+        both, more = _without_null(both, columns.client, "without an owner")
+        repairs += more
+    for name in columns.text:
+        both = both.with_columns(_as_text(both[name]).fill_null(""))
+    for name in columns.categorical:
+        both = both.with_columns(_as_enum(_as_text(both[name]), MISSING))
+    for name in columns.numeric:
+        series, more = _as_number(both[name], both["_train"])
+        both, repairs = both.with_columns(series), repairs + more
+    if columns.image:
+        both = both.with_columns(as_bytes(both[columns.image]))
+    return both.filter("_train").drop("_train"), both.filter(~pl.col("_train")).drop("_train"), repairs
+
+
+def _labelled(frame: pl.DataFrame, label: str) -> tuple[pl.DataFrame, list[str]]:
+    series = frame[label]
+    if series.dtype.is_float():
+        series = _whole(series)
+    text = _as_text(series)
+    if text.null_count() == len(text):
+        raise DataError(f"data.columns.label = {label!r} needs labels, got an empty column; name another column")
+    frame, repairs = _without_null(frame.with_columns(text), label, "without a label")
+    if frame[label].n_unique() > max(100, frame.height // 2):
+        raise DataError(
+            f"data.columns.label = {label!r} needs classes that repeat, got {frame[label].n_unique():,} different values in "
+            f"{frame.height:,} rows; name a column of classes"
+        )
+    return frame.with_columns(_as_enum(frame[label], None)), repairs
+
+
+def _whole(series: pl.Series) -> pl.Series:
+    """Return decimal numbers that are all whole as integers; NaN is a missing label."""
+    series = series.fill_nan(None)
+    if bool((series.drop_nulls() != series.drop_nulls().round()).any()):
+        raise DataError(f"data.columns.label = {series.name!r} needs classes, got decimal numbers; name a column of classes")
+    return series.cast(pl.Int64)
+
+
+def _without_null(frame: pl.DataFrame, name: str, what: str) -> tuple[pl.DataFrame, list[str]]:
+    kept = frame.filter(pl.col(name).is_not_null())
+    lost = frame.height - kept.height
+    return kept, [f"{lost:,} rows {what} were dropped"] if lost else []
+
+
+def _as_text(series: pl.Series) -> pl.Series:
+    """Return the column as text; cells with nothing but white space are null."""
+    if series.dtype.is_nested():
+        raise DataError(f"column {series.name!r} needs one value in each cell, got {series.dtype}; give a column of plain values")
+    text = series.cast(pl.String)
+    return text.set(text.str.strip_chars() == "", None)
+
+
+def _as_enum(text: pl.Series, missing: str | None) -> pl.Series:
+    text = text.str.strip_chars()
+    filled = text if missing is None else text.fill_null(missing)
+    return filled.cast(pl.Enum(natural_order(filled.unique().to_list())))
+
+
+def natural_order(words: list[str]) -> list[str]:
+    """Return words in alphabetical order, or by value if all of them are numbers."""
+    try:
+        return sorted(words, key=lambda word: (float(word), word))
+    except ValueError:
+        return sorted(words)
+
+
+def _as_number(series: pl.Series, is_train: pl.Series) -> tuple[pl.Series, list[str]]:
+    """Return the column as finite numbers; what is missing or no number becomes the median of the train rows."""
+    numbers = _parsed(series)
+    if numbers.dtype.is_float():
+        numbers = numbers.set(~numbers.is_finite(), None)
+    holes = numbers.null_count()
+    if holes == 0:
+        return numbers, []
+    median = numbers.filter(is_train).median()
+    if not isinstance(median, int | float) or holes * 2 > len(numbers):
+        raise DataError(
+            f"data.columns.numeric has {series.name!r}, which needs numbers, got {holes:,} of {len(numbers):,} cells without one; "
+            "put it under data.columns.categorical or text, or leave it out"
+        )
+    filled = numbers.cast(pl.Float64).fill_null(float(median))
+    return filled, [f"{holes:,} cells of {series.name!r} without a number were filled with the train median {median:g}"]
+
+
+def _parsed(series: pl.Series) -> pl.Series:
+    if series.dtype == pl.Boolean:
+        return series.cast(pl.UInt8)
+    if series.dtype.is_numeric():
+        return series.cast(pl.Float64) if series.dtype.is_decimal() else series
+    if series.dtype.is_temporal():
+        return series.cast(pl.Int64)
+    text = _as_text(series).str.strip_chars()
+    with_point = text.str.replace(r"^([+-]?\d+),(\d+)$", "$1.$2")  # a decimal comma, as in many files separated by ";"
+    numbers = with_point.cast(pl.Float64, strict=False)
+    whole = bool((numbers.drop_nulls() == numbers.drop_nulls().round()).all()) and bool((numbers.drop_nulls().abs() < 2**53).all())
+    return numbers.cast(pl.Int64) if whole and numbers.null_count() == 0 else numbers
+
+
+def as_float(series: pl.Series) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    """Return a column's numbers, NaN where there is none."""
+    return _parsed(series).cast(pl.Float64).fill_null(float("nan")).to_numpy()

@@ -1,0 +1,177 @@
+"""Who holds which row: five ways to divide a table among clients."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from tacit.data.clean import as_float
+from tacit.data.dirichlet import allot, deal, draw_shares
+from tacit.data.table import Table
+from tacit.draws import Draws
+from tacit.errors import DataError
+from tacit.plan import Data
+from tacit.rows import Clients
+
+Numbers = NDArray[np.int64]
+
+
+def divide(table: Table, data: Data, draws: Draws) -> Clients:
+    """Return which client holds which train row, as `data.partition` says.
+
+    Guarantees: every row belongs to exactly one client and no client is empty.
+    Source: SPEC 5.2 (dirichlet), SPEC 2.2 (quantile, interval).
+    """
+    rows, count = table.train.height, data.clients
+    if data.partition == "client":
+        owners, members = _owners(table)
+        return _grouped(owners, len(members))
+    if count > rows:
+        raise DataError(f"data.clients = {count:,} needs at least as many train rows, got {rows:,}; lower it or give more rows")
+    if data.partition == "iid":
+        return _dealt_evenly(rows, count, draws.at("divide"))
+    if data.partition == "dirichlet":
+        return _by_label(table, data, draws.at("divide"))
+    values, starts = _intervals(table, data)
+    return _without_empty(_grouped(_interval_of(values, starts), count), data)
+
+
+def divide_test(table: Table, data: Data, draws: Draws, clients: Clients) -> Clients:
+    """Return which client tests on which test row, so that its test rows resemble its train rows.
+
+    `clients` is what `divide` gave. With dirichlet each client's test rows follow the label shares of its train rows
+    (SPEC 5.2); with quantile and interval, the bounds found on the train rows; with iid, equal random parts.
+    Edge cases: test rows of an owner without train rows belong to nobody; a client may have no test rows.
+    """
+    rows, count = table.test.height, len(clients)
+    if data.partition == "client":
+        return _test_rows_of_owners(table)
+    if data.partition == "iid":
+        return _dealt_evenly(rows, count, draws.at("divide-test"))
+    if data.partition == "dirichlet":
+        labels = _labels(table.test, table)
+        stock = np.bincount(labels, minlength=_classes(table)).astype(np.int64)
+        sizes = _even_sizes(rows, count)
+        return _clients(deal(labels, allot(stock, sizes, label_shares(table, clients)), draws.at("divide-test")), sizes)
+    _, starts = _intervals(table, data)
+    return _grouped(_interval_of(as_float(table.test[data.by or ""]), starts), count)
+
+
+def hold_out(clients: Clients, share: float, draws: Draws) -> tuple[Clients, Clients]:
+    """Return each client's rows in two parts: those it trains on, and a random share it tests on.
+
+    Edge cases: a client keeps at least one row to train on, and with two rows or more gets at least one to test on.
+    """
+    kept, held = [], []
+    for client, size in enumerate(clients.sizes()):
+        rows = clients.order[clients.starts[client] : clients.starts[client + 1]]
+        count = min(int(size) - 1, max(1, round(share * int(size)))) if share > 0 and size > 1 else 0
+        order = draws.at("hold-out", client).generator().permutation(int(size))
+        kept.append(rows[np.sort(order[count:])])
+        held.append(rows[np.sort(order[:count])])
+    return _joined(kept), _joined(held)
+
+
+def label_shares(table: Table, clients: Clients) -> NDArray[np.float64]:
+    """Return, for each client (row) and class (column, in the label's order), the share of the client's train rows."""
+    labels, classes = _labels(table.train, table), _classes(table)
+    owner = np.repeat(np.arange(len(clients)), clients.sizes())
+    counts = np.bincount(owner * classes + labels[clients.order], minlength=len(clients) * classes).reshape(len(clients), classes)
+    shares: NDArray[np.float64] = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
+    return shares
+
+
+def _labels(frame: pl.DataFrame, table: Table) -> Numbers:
+    assert table.columns.label is not None, "a loaded table has a label"
+    return frame[table.columns.label].to_physical().cast(pl.Int64).to_numpy()
+
+
+def _classes(table: Table) -> int:
+    kind = table.train.schema[table.columns.label or ""]
+    assert isinstance(kind, pl.Enum), "a loaded table's label is an Enum"
+    return len(kind.categories)
+
+
+def _clients(order: Numbers, sizes: Numbers) -> Clients:
+    return Clients(order=order, starts=np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64))
+
+
+def _joined(parts: list[Numbers]) -> Clients:
+    order = np.concatenate(parts) if parts else np.zeros(0, np.int64)
+    return _clients(order, np.array([len(part) for part in parts], np.int64))
+
+
+def _grouped(owner: Numbers, count: int) -> Clients:
+    """Return clients 0..count-1 with the rows they own, in table order; rows of owner -1 belong to nobody."""
+    order = np.argsort(owner, kind="stable")[int((owner < 0).sum()) :]
+    return _clients(order.astype(np.int64), np.bincount(owner[owner >= 0], minlength=count))
+
+
+def _even_sizes(rows: int, count: int) -> Numbers:
+    return rows // count + (np.arange(count) < rows % count).astype(np.int64)
+
+
+def _dealt_evenly(rows: int, count: int, draws: Draws) -> Clients:
+    return _clients(draws.generator().permutation(rows).astype(np.int64), _even_sizes(rows, count))
+
+
+def _by_label(table: Table, data: Data, draws: Draws) -> Clients:
+    labels = _labels(table.train, table)
+    stock = np.bincount(labels, minlength=_classes(table)).astype(np.int64)
+    sizes = np.full(data.clients, len(labels) // data.clients, np.int64)
+    sizes[-1] = len(labels) - int(sizes[:-1].sum())
+    shares = draw_shares(stock, data.clients, data.alpha, draws.at("shares"))
+    return _clients(deal(labels, allot(stock, sizes, shares), draws.at("rows")), sizes)
+
+
+def _owners(table: Table) -> tuple[Numbers, pl.Series]:
+    name = table.columns.client
+    if name is None:
+        raise DataError("data.partition = 'client' needs data.columns.client, got nothing; name the column of owners")
+    members = table.train[name].unique().sort()
+    return _positions(table.train[name], members), members
+
+
+def _test_rows_of_owners(table: Table) -> Clients:
+    _, members = _owners(table)
+    return _grouped(_positions(table.test[members.name], members), len(members))
+
+
+def _positions(owners: pl.Series, members: pl.Series) -> Numbers:
+    numbered = pl.DataFrame({"owner": members, "number": np.arange(len(members))})
+    found = owners.alias("owner").to_frame().join(numbered, on="owner", how="left", maintain_order="left")
+    return found["number"].fill_null(-1).to_numpy()
+
+
+def _intervals(table: Table, data: Data) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the column's train values and the value at which each client's interval starts."""
+    if data.by is None:
+        raise DataError(f"data.partition = {data.partition!r} needs data.by, got nothing; name the column to divide by")
+    values = as_float(table.train[data.by])
+    holes = int((~np.isfinite(values)).sum())
+    if holes:
+        raise DataError(f"data.by = {data.by!r} needs a number in each row, got {holes:,} rows without; divide by another column")
+    if data.partition == "quantile":
+        places = np.arange(data.clients) * len(values) // data.clients
+        return values, np.sort(values)[places]
+    low, high = float(values.min()), float(values.max())
+    # A whole number stands for itself up to the next one: ages 17 to 90 span 74 years.
+    span = high - low + (1.0 if bool((values == np.round(values)).all()) else 0.0)
+    return values, low + span * np.arange(data.clients) / data.clients
+
+
+def _interval_of(values: NDArray[np.float64], starts: NDArray[np.float64]) -> Numbers:
+    # Equal values go to one client; what lies below the first start goes to the first.
+    return np.maximum(np.searchsorted(starts, values, side="right") - 1, 0).astype(np.int64)
+
+
+def _without_empty(clients: Clients, data: Data) -> Clients:
+    empty = int((clients.sizes() == 0).sum())
+    if empty:
+        other = "'quantile'" if data.partition == "interval" else "'interval'"
+        raise DataError(
+            f"data.partition = {data.partition!r} with data.by = {data.by!r} needs rows for each of {data.clients:,} clients, "
+            f"got {empty:,} without any, since equal values stay together; lower data.clients or use {other}"
+        )
+    return clients

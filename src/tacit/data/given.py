@@ -1,0 +1,103 @@
+"""Tables handed over in Python, and Hugging Face data sets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from tacit.errors import DataError
+
+_SPLIT = "split"
+
+
+def from_given(given: object) -> tuple[pl.DataFrame, str | None]:
+    """Return rows handed over in Python as a table, and the name of a split column if they came in named parts.
+
+    Takes a polars or pandas DataFrame, a pyarrow Table, a Hugging Face Dataset or DatasetDict, a mapping of columns,
+    or any iterable of mappings.
+    """
+    kind = type(given).__module__.partition(".")[0]
+    if isinstance(given, pl.LazyFrame):
+        return given.collect(), None
+    if isinstance(given, pl.DataFrame):
+        return given, None
+    if kind == "datasets":
+        return _from_datasets(given)
+    if kind == "pandas":
+        return pl.from_pandas(given), None
+    if kind == "pyarrow":
+        return _from_arrow(given), None
+    if isinstance(given, Mapping):
+        return _frame(dict(given)), None
+    if isinstance(given, Iterable) and not isinstance(given, str | bytes):
+        return _frame(_mappings(given)), None
+    raise DataError(
+        f"run(data=...) needs a DataFrame, an arrow Table, a Dataset or an iterable of dicts, got {type(given).__name__}; "
+        "hand over the rows, or name a data.source"
+    )
+
+
+def from_hub(name: str) -> tuple[pl.DataFrame, str | None]:
+    """Return a Hugging Face data set: a folder written by save_to_disk, or a name ("name" or "name:configuration")."""
+    try:
+        import datasets
+    except ImportError:
+        raise DataError(f"data.source = 'hf:{name}' needs the datasets package, got none; pip install 'tacit[hf]'") from None
+    folder = Path(name).expanduser()
+    try:
+        if folder.is_dir() and any((folder / mark).exists() for mark in ("dataset_info.json", "dataset_dict.json", "state.json")):
+            return _from_datasets(datasets.load_from_disk(str(folder)))
+        path, _, configuration = name.partition(":")
+        return _from_datasets(datasets.load_dataset(path, configuration or None))
+    except DataError:
+        raise
+    except Exception as error:  # the hub's client raises many kinds; each means the same to the user
+        raise DataError(f"data.source = 'hf:{name}' could not be loaded: {type(error).__name__}; check name and network") from None
+
+
+def _from_datasets(given: Any) -> tuple[pl.DataFrame, str | None]:
+    if not isinstance(given, Mapping):
+        return _from_dataset(given), None
+    if not given:
+        raise DataError("a Hugging Face DatasetDict needs at least one part, got none; check the data set")
+    parts = [_from_dataset(part).with_columns(pl.lit(str(name)).alias(_SPLIT)) for name, part in given.items()]
+    return pl.concat(parts, how="diagonal_relaxed"), _SPLIT
+
+
+def _from_dataset(given: Any) -> pl.DataFrame:
+    if not hasattr(given, "with_format"):
+        raise DataError(f"data needs a datasets.Dataset or DatasetDict, got {type(given).__name__}; load all rows first")
+    frame = _from_arrow(given.with_format("arrow")[:])
+    # Class numbers of -1 are the hub's way of saying that a row has no label.
+    unlabelled = [name for name, feature in given.features.items() if type(feature).__name__ == "ClassLabel"]
+    return frame.with_columns([pl.when(pl.col(name) >= 0).then(pl.col(name)).alias(name) for name in unlabelled])
+
+
+def _from_arrow(given: Any) -> pl.DataFrame:
+    frame = pl.from_arrow(given)
+    return frame.to_frame() if isinstance(frame, pl.Series) else frame
+
+
+def _mappings(given: Iterable[object]) -> list[dict[str, object]]:
+    rows = []
+    for number, row in enumerate(given, 1):
+        if not isinstance(row, Mapping):
+            raise DataError(
+                f"run(data=...) needs an iterable of dicts, got {type(row).__name__} as row {number:,}; hand over dicts"
+            )
+        rows.append(dict(row))
+    if not rows:
+        raise DataError("run(data=...) needs rows, got an empty iterable; hand over at least a few")
+    return rows
+
+
+def _frame(rows: Any) -> pl.DataFrame:
+    try:
+        return pl.DataFrame(rows, infer_schema_length=None, strict=False)
+    except (pl.exceptions.PolarsError, TypeError, ValueError) as error:
+        raise DataError(
+            f"run(data=...) needs columns of plain values of one length, got {type(error).__name__}; check the rows"
+        ) from None

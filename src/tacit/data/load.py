@@ -1,0 +1,120 @@
+"""From `data.source` to a clean table with train and test rows."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import polars as pl
+
+from tacit.data.clean import clean
+from tacit.data.fetch import Progress
+from tacit.data.given import from_given, from_hub
+from tacit.data.read import is_file_source, read_file
+from tacit.data.roles import check_roles, resolved
+from tacit.data.store import entry_named, read
+from tacit.data.table import Table
+from tacit.draws import Draws
+from tacit.errors import DataError
+from tacit.plan import GIVEN, Columns, Data
+
+_OTHER_TESTS = ("dev", "valid", "validation", "val", "eval")
+
+
+def load(data: Data, draws: Draws, given: object | None = None, *, progress: Progress | None = None) -> Table:
+    """Return the rows of `data.source`, split into train and test, cleaned, and cut to `data.limit`.
+
+    Edge cases: rows without a label are dropped, missing text becomes "", a missing number the train median, a missing
+    category "(missing)"; each of these is counted in `source`. With a split column, rows marked test are the test set
+    (dev rows only if nothing is marked test); without one, a share `data.test` is held out at random.
+    """
+    frame, columns, sentence = _rows(data, given, progress)
+    check_roles(frame, columns, data)
+    wanted = [name for name in frame.columns if name in _used(columns, data)]
+    train, test, how = _split(frame.select(wanted), columns, data, draws)
+    train, test, repairs = clean(train, test, columns, data.partition == "client")
+    train, test, cut = _limited(train, test, data, draws)
+    _check_classes(train, columns, data)
+    counts = f"{train.height:,} train and {test.height:,} test rows"
+    return Table(train=train, test=test, columns=columns, source=f"{sentence}: {'; '.join([counts, how, *repairs, *cut])}.")
+
+
+def _rows(data: Data, given: object | None, progress: Progress | None) -> tuple[pl.DataFrame, Columns, str]:
+    source = data.source
+    if given is not None or source == GIVEN:
+        frame, split = from_given(given)
+        return frame, _with_split(data.columns, split), "Rows handed over in Python"
+    if source.startswith("hf:"):
+        frame, split = from_hub(source.removeprefix("hf:"))
+        return frame, _with_split(data.columns, split), f"Hugging Face data set {source.removeprefix('hf:')}"
+    if is_file_source(source):
+        frame, note = read_file(source)
+        return frame, data.columns, f"File {source}{note}"
+    columns = resolved(entry_named(source).columns, data.columns)
+    frame, sentence = read(source, progress)
+    return frame, columns, sentence
+
+
+def _with_split(columns: Columns, split: str | None) -> Columns:
+    return dataclasses.replace(columns, split=split) if split and not columns.split else columns
+
+
+def _used(columns: Columns, data: Data) -> set[str]:
+    single = (columns.label, columns.image, columns.client, columns.split, data.by)
+    return {*columns.text, *columns.numeric, *columns.categorical, *columns.quasi, *(name for name in single if name)}
+
+
+def _split(frame: pl.DataFrame, columns: Columns, data: Data, draws: Draws) -> tuple[pl.DataFrame, pl.DataFrame, str]:
+    if columns.split:
+        halves = _marked(frame, columns.split)
+        if halves:
+            return halves
+    count = frame.height
+    held = min(count - 1, max(1, round(count * data.test))) if data.test > 0 and count > 1 else 0
+    order = draws.at("test-split").generator().permutation(count)
+    how = f"a share {data.test:g} was held out at random as test" if held else "no rows were held out as test"
+    return frame[np.sort(order[held:])], frame[np.sort(order[:held])], how
+
+
+def _marked(frame: pl.DataFrame, split: str) -> tuple[pl.DataFrame, pl.DataFrame, str] | None:
+    """Return train and test as the split column says, or None if it marks no test rows at all."""
+    marks = frame[split].cast(pl.String).str.strip_chars().str.to_lowercase()
+    present = set(marks.drop_nulls().unique())
+    if "train" not in present:
+        raise DataError(
+            f"data.columns.split = {split!r} needs rows marked train (and test), got {', '.join(sorted(present)[:8]) or 'none'}; "
+            "name another column or none"
+        )
+    test_mark = next((mark for mark in ("test", *_OTHER_TESTS) if mark in present), None)
+    if test_mark is None:
+        return None
+    used = marks.is_in(["train", test_mark])
+    dropped = int((~used.fill_null(False)).sum())
+    how = f"split by column {split!r}" + ("" if test_mark == "test" else f", where rows marked {test_mark!r} are the test set")
+    how += f"; {dropped:,} rows marked otherwise are left out" if dropped else ""
+    return frame.filter(marks == "train"), frame.filter(marks == test_mark), how
+
+
+def _limited(train: pl.DataFrame, test: pl.DataFrame, data: Data, draws: Draws) -> tuple[pl.DataFrame, pl.DataFrame, list[str]]:
+    if data.limit is None or max(train.height, test.height) <= data.limit:
+        return train, test, []
+    halves = [_some(half, data.limit, draws.at("limit", name)) for half, name in ((train, "train"), (test, "test"))]
+    return halves[0], halves[1], [f"at most {data.limit:,} rows of each half were kept, chosen at random"]
+
+
+def _some(frame: pl.DataFrame, limit: int, draws: Draws) -> pl.DataFrame:
+    if frame.height <= limit:
+        return frame
+    return frame[np.sort(draws.generator().permutation(frame.height)[:limit])]
+
+
+def _check_classes(train: pl.DataFrame, columns: Columns, data: Data) -> None:
+    if train.height == 0:
+        raise DataError(
+            f"data.source = {data.source!r} needs train rows, got none after splitting; check data.test and the split column"
+        )
+    if columns.label is not None and train[columns.label].n_unique() < 2:
+        remedy = "raise data.limit" if data.limit else "name a column with at least two classes"
+        raise DataError(
+            f"data.columns.label = {columns.label!r} needs at least two classes among the train rows, got one; {remedy}"
+        )
