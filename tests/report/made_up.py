@@ -40,7 +40,6 @@ def record(rounds: int = 40, name: str = "newsgroups", classes: int = 20, stop: 
             parameters=100_020,
             inputs=5000,
             classes=names,
-            text_encoding="binary",
         ),
     ]
     for arm, top, up in (("run", 0.645, 12_620), ("fedavg", 0.672, 400_180)):

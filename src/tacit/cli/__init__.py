@@ -15,15 +15,24 @@ from tacit.cli.endings import CODES, ending, without_debug
 app = typer.Typer(
     name="tacit",
     no_args_is_help=True,
-    rich_markup_mode=None,
+    rich_markup_mode="rich",
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog=f"\b\n{CODES}",
+    epilog=CODES,
 )
-data = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Data sets known by name: list them, get them, find them.")
-app.add_typer(data, name="data", epilog="\b\nExamples:\n  tacit data list\n  tacit data get newsgroups20")
+data = typer.Typer(no_args_is_help=True, rich_markup_mode="rich", help="Data sets known by name: list them, get them, find them.")
+app.add_typer(data, name="data", epilog="Example: tacit data get newsgroups20")
 
-for command in (running.run, planning.check, planning.init, running.resume, reading.runs, reading.show, reading.compare, reading.privacy):
+for command in (
+    running.run,
+    planning.check,
+    planning.init,
+    running.resume,
+    reading.runs,
+    reading.show,
+    reading.compare,
+    reading.privacy,
+):
     app.command()(command)
 data.command("list")(sets.list_sets)
 data.command("get")(sets.get_set)
@@ -40,8 +49,12 @@ def _version(wanted: bool) -> None:
 
 @app.callback()
 def tacit(
-    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and stop.")] = False,
-    debug: Annotated[bool, typer.Option("--debug", help="On an error show the traceback too; before or after the command.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and stop.")
+    ] = False,
+    debug: Annotated[
+        bool, typer.Option("--debug", help="On an error show the traceback too; before or after the command.")
+    ] = False,
 ) -> None:
     """Train models on data that stays with the people it is about, and say exactly what was promised to them.
 
@@ -59,7 +72,9 @@ def execute(arguments: Sequence[str]) -> int:
     """Return the exit code of one command line."""
     words, debug = without_debug(arguments)
     command = typer.main.get_command(app)
-    return ending(lambda: command.main(args=words, prog_name="tacit", standalone_mode=False), debug=debug or "TACIT_DEBUG" in os.environ)
+    return ending(
+        lambda: command.main(args=words, prog_name="tacit", standalone_mode=False), debug=debug or "TACIT_DEBUG" in os.environ
+    )
 
 
 def main() -> None:

@@ -10,12 +10,13 @@ import click
 
 from tacit.errors import TacitError
 
-CODES = """\
-Exit codes: 0 ok, 1 a check failed, 2 bad plan, data or usage, 3 refused by policy,
-4 budget exhausted, 5 bad message or peer, 6 run missing or not readable, 70 internal error, 130 stopped."""
+CODES = (
+    "Exit codes: 0 ok, 1 a check failed, 2 bad plan, data or usage, 3 refused by policy, 4 budget exhausted, "
+    "5 bad message or peer, 6 run missing or not readable, 70 internal error, 130 stopped."
+)
 
 
-class Stopped(Exception):
+class Stopped(Exception):  # noqa: N818 - being stopped is no error
     """The user stopped a command; the message says what to do next."""
 
     exit_code = 130

@@ -10,19 +10,29 @@ from tacit.errors import RunError, did_you_mean
 if TYPE_CHECKING:
     from tacit.report import Summary
 
-RECORD = "record.jsonl"
+RECORD, PLAN = "record.jsonl", "plan.toml"
 
 
 def all_runs(runs: Path) -> list[Path]:
-    """Return the folders below `runs` that hold a record, oldest first."""
-    found = [path.parent for path in runs.glob(f"*/{RECORD}")] if runs.is_dir() else []
-    return sorted(found, key=lambda folder: ((folder / RECORD).stat().st_mtime, folder.name))
+    """Return the folders below `runs` that hold a run, oldest first."""
+    found = [folder for folder in runs.iterdir() if _holds_run(folder)] if runs.is_dir() else []
+    return sorted(found, key=lambda folder: (changed(folder), folder.name))
+
+
+def changed(folder: Path) -> float:
+    """Return when a run last wrote down something, in seconds since 1970."""
+    return max((path.stat().st_mtime for path in (folder / RECORD, folder / PLAN) if path.exists()), default=0.0)
+
+
+def _holds_run(folder: Path) -> bool:
+    # A run killed in its first moments has a plan but no record yet; it can still be resumed.
+    return not folder.name.startswith(".") and ((folder / RECORD).is_file() or (folder / PLAN).is_file())
 
 
 def folder_of(run: str, runs: Path) -> Path:
     """Return the folder of a run given by path or by name; raise RunError with the closest names there are."""
     for folder in (Path(run), runs / run):
-        if (folder / RECORD).is_file():
+        if _holds_run(folder):
             return folder
     known = [folder.name for folder in all_runs(runs)]
     if not known:
@@ -32,7 +42,8 @@ def folder_of(run: str, runs: Path) -> Path:
 
 
 def figures(folder: Path) -> Summary:
-    """Return the figures of the run in a folder."""
+    """Return the figures of the run in a folder, none yet if it was killed before its first entry."""
     from tacit import record, report
 
-    return report.summary(record.read(folder / RECORD), name=folder.resolve().name)
+    entries = record.read(folder / RECORD) if (folder / RECORD).exists() else ()
+    return report.summary(entries, name=folder.resolve().name)

@@ -7,11 +7,16 @@ from typing import Annotated
 
 import typer
 
-PlanFile = Annotated[Path, typer.Argument(metavar="PLAN", help="The plan, a TOML file; `tacit init` writes one.", show_default=False)]
-Overrides = Annotated[
-    list[str] | None, typer.Option("-o", "--set", metavar="TABLE.KEY=VALUE", help="Change one setting of the plan; may be repeated.")
+PlanFile = Annotated[
+    Path, typer.Argument(metavar="PLAN", help="The plan, a TOML file; `tacit init` writes one.", show_default=False)
 ]
-RunName = Annotated[str, typer.Argument(metavar="RUN", help="A run's name as `tacit runs` lists it, or its folder.", show_default=False)]
+Overrides = Annotated[
+    list[str] | None,
+    typer.Option("-o", "--set", metavar="TABLE.KEY=VALUE", help="Change one setting of the plan; may be repeated."),
+]
+RunName = Annotated[
+    str, typer.Argument(metavar="RUN", help="A run's name as `tacit runs` lists it, or its folder.", show_default=False)
+]
 RunNames = Annotated[list[str], typer.Argument(metavar="RUN RUN…", help="Two runs or more, by name or folder.", show_default=False)]
 Runs = Annotated[Path, typer.Option("--runs", metavar="DIR", help="The folder that holds the runs.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]

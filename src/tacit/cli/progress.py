@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import time
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
+from tacit import record
 from tacit.cli.courses import Course, Courses
+from tacit.cli.folders import RECORD
+from tacit.errors import TacitError
 from tacit.record import Entry, Prepared, Round, Started
 from tacit.report import phrasing
 
@@ -34,8 +38,13 @@ class Watcher:
         return None
 
     def opened(self, folder: Path) -> None:
-        """Note where the run is kept."""
+        """Note where the run is kept, and how far it had come before."""
         self.folder = folder
+        path = folder / RECORD
+        # A record that cannot be read is the engine's to refuse, in its own words.
+        with contextlib.suppress(TacitError):
+            for entry in record.read(path) if path.exists() else ():
+                Watcher.entry(self, entry)
 
     def entry(self, entry: Entry) -> None:
         """Take in one entry of the record."""
@@ -71,7 +80,9 @@ class Lines(Watcher):
         if entry.round_no == entry.rounds or now - self._last >= SECONDS_BETWEEN_LINES:
             self._last = now
             course = self.courses.course(entry.arm)
-            print(f"{course.title}: round {entry.round_no}/{entry.rounds}, {', '.join(course.facts(self.leading))}", file=sys.stderr)
+            print(
+                f"{course.title}: round {entry.round_no}/{entry.rounds}, {', '.join(course.facts(self.leading))}", file=sys.stderr
+            )
 
 
 class Live(Watcher):

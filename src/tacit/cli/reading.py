@@ -6,7 +6,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from tacit.cli.folders import RECORD, all_runs, figures, folder_of
+from tacit.cli.folders import all_runs, changed, figures, folder_of
 from tacit.cli.options import RUNS, AsJson, RunName, RunNames, Runs
 from tacit.errors import RunError
 
@@ -28,11 +28,15 @@ def runs(runs: Runs = RUNS, as_json: AsJson = False) -> None:
     elif not folders:
         tables.say(f"no run in {runs} yet; `tacit run PLAN` makes one")
     else:
-        tables.table(("run", "state", "result", "privacy per update", "when"), [_line(folder) for folder in folders], prose=range(5))
+        tables.table(
+            ("run", "state", "result", "privacy per update", "when"), [_line(folder) for folder in folders], prose=range(5)
+        )
 
 
 def show(run: RunName, runs: Runs = RUNS, as_json: AsJson = False) -> None:
     """Show a run's result table again, and where its files are.
+
+    RUN is a name that `tacit runs` lists, or a folder.
 
     \b
     Examples:
@@ -84,6 +88,7 @@ def compare(names: RunNames, runs: Runs = RUNS, as_json: AsJson = False) -> None
 def privacy(run: RunName, runs: Runs = RUNS, as_json: AsJson = False) -> None:
     """Say what a run promised the people its data is about, and what it did not.
 
+    RUN is a name that `tacit runs` lists, or a folder.
     The first paragraph is the one a data owner may read.
 
     \b
@@ -110,7 +115,7 @@ def privacy(run: RunName, runs: Runs = RUNS, as_json: AsJson = False) -> None:
 
 
 def _when(folder: Path) -> datetime:
-    return datetime.fromtimestamp((folder / RECORD).stat().st_mtime).astimezone()
+    return datetime.fromtimestamp(changed(folder)).astimezone()
 
 
 def _line(folder: Path) -> tuple[str, ...]:

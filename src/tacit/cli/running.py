@@ -20,8 +20,10 @@ def run(
 ) -> None:
     """Run a plan to its end.
 
-    Progress goes to stderr, the result to stdout. Everything lands in a folder of its own below runs/: the plan with
-    every setting, the record, the model, and a report page that opens in any browser.
+    PLAN is a TOML file; `tacit init` writes one to start from.
+    Progress goes to stderr, the result to stdout. All of it is kept in a
+    folder of its own below runs/: the plan with every setting, the record,
+    the model, and a report page that opens in any browser.
 
     \b
     Examples:
@@ -39,6 +41,7 @@ def run(
 def resume(run: RunName, runs: Runs = RUNS, as_json: AsJson = False, quiet: Quiet = False, no_report: NoReport = False) -> None:
     """Go on with a run that was stopped or killed, from its last finished round.
 
+    RUN is a name that `tacit runs` lists, or a folder.
     The model comes out bit for bit as if nothing had happened.
 
     \b
@@ -68,9 +71,9 @@ def _carry_out(work: Callable[[Watcher], Path], *, as_json: bool, quiet: bool, p
 
 
 def _stopped(folder: Path | None) -> str:
-    from tacit.cli.folders import RECORD, figures
+    from tacit.cli.folders import figures
 
-    if folder is None or not (folder / RECORD).exists():
+    if folder is None:
         return "stopped before the first round; nothing was written"
     run = figures(folder)
     return f"{run.state}; nothing is lost: tacit resume {_as_typed(folder)}"

@@ -29,13 +29,21 @@ def list_sets(as_json: AsJson = False) -> None:
     places = {entry.name: data.where(entry.name) for entry in data.catalogue()}
     if as_json:
         listed = [
-            {"name": one.name, "title": one.title, "rows": one.rows, "bytes": one.size, "terms": one.terms, "where": _path(places[one.name])}
+            {
+                "name": one.name,
+                "title": one.title,
+                "rows": one.rows,
+                "bytes": one.size,
+                "terms": one.terms,
+                "where": _path(places[one.name]),
+            }
             for one in data.catalogue()
         ]
         objects.show({"sets": listed})
         return
     rows = [
-        (one.name, one.title, f"{one.rows:,}", phrasing.size(one.size), "yes" if places[one.name] else "no") for one in data.catalogue()
+        (one.name, one.title, f"{one.rows:,}", phrasing.size(one.size), "yes" if places[one.name] else "no")
+        for one in data.catalogue()
     ]
     tables.table(("name", "what", "rows", "size", "here"), rows, prose=(0, 1, 4))
 

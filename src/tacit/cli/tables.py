@@ -20,7 +20,9 @@ def console() -> Console:
     return Console(width=None if sys.stdout.isatty() else 240, highlight=False, soft_wrap=False)
 
 
-def table(headings: Sequence[str], rows: Iterable[Sequence[str]], *, prose: Iterable[int] = (0,), strong: int | None = None) -> None:
+def table(
+    headings: Sequence[str], rows: Iterable[Sequence[str]], *, prose: Iterable[int] = (0,), strong: int | None = None
+) -> None:
     """Print a table; columns in `prose` are left-aligned and may fold, the others are figures."""
     from rich import box
     from rich.table import Table

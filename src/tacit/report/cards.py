@@ -71,7 +71,7 @@ def _promise(run: Summary, ours: Arm) -> Card:
 
 def facts(run: Summary) -> list[tuple[str, str]]:
     """Return what was trained on what, and how, as pairs of name and value."""
-    found = [*_data_facts(run), *_method_facts(run.plan)]
+    found = [*_data_facts(run), *method_facts(run.plan)]
     return [(name, value) for name, value in found if value]
 
 
@@ -93,7 +93,8 @@ def _data_facts(run: Summary) -> list[tuple[str, str]]:
     ]
 
 
-def _method_facts(plan: dict[str, Any]) -> list[tuple[str, str]]:
+def method_facts(plan: dict[str, Any]) -> list[tuple[str, str]]:
+    """Return how a plan divides, trains, codes and averages, as pairs of name and value."""
     data, model, local, codec, server = (plan.get(table, {}) for table in ("data", "model", "local", "codec", "server"))
     split = str(data.get("partition", ""))
     split += f", alpha {data['alpha']:g}" if split == "dirichlet" and "alpha" in data else ""

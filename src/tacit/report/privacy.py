@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tacit.record import RUN, Entry, Prepared, Released, Spent, of_kind
+from tacit.record import RUN, Entry, Prepared, Released, Spent, Started, of_kind
 from tacit.report import phrasing
 
 
@@ -52,7 +52,7 @@ def per_update(entries: list[Entry], arm: str, method: str = "") -> str:
     way = method if arm == RUN else arm
     if way == "central":
         return _POOLED
-    words = {entry.loss for entry in of_kind(entries, Released, arm)}
+    words = {entry.loss for entry in _updates(entries, arm)}
     if "open" in words or "unproven" in words:
         return "none: sent in the clear" if "open" in words else "unproven: no known bound"
     if words == {"free"} or way == "local":
@@ -62,7 +62,7 @@ def per_update(entries: list[Entry], arm: str, method: str = "") -> str:
 
 def privacy(entries: list[Entry]) -> Privacy:
     """Return the promise of the run itself; baselines are there for comparison and promise nothing."""
-    released = of_kind(entries, Released, RUN)
+    released = _updates(entries, RUN)
     spent = of_kind(entries, Spent, RUN)
     last = spent[-1] if spent else None
     return Privacy(
@@ -75,6 +75,11 @@ def privacy(entries: list[Entry]) -> Privacy:
         sources=_each(released, lambda entry: entry.source),
         unprotected=_unprotected(entries, released),
     )
+
+
+def _updates(entries: list[Entry], arm: str) -> list[Released]:
+    """Return what left in rounds; round 0 is what was read in the clear to make features."""
+    return [entry for entry in of_kind(entries, Released, arm) if entry.round_no > 0]
 
 
 def _each(released: list[Released], read: Callable[[Released], str]) -> list[str]:
@@ -111,8 +116,22 @@ def _unprotected(entries: list[Entry], released: list[Released]) -> list[str]:
     if "pure" in words:
         found.append("A whole update beyond the figure per update: bits are protected one by one, and their losses add up.")
     found.append("That a client took part, in which rounds, when, and how long its messages were.")
-    if any(data.text_encoding in ("binary", "sequence") for data in of_kind(entries, Prepared)):
+    cleartext = [entry.mechanism for entry in of_kind(entries, Released, RUN) if entry.round_no == 0]
+    if cleartext:
+        found.append(f"What was read in the clear once, to make features of rows: {_listed(cleartext)}.")
+    if _hashes_words(entries):
         found.append("Words: the hash that turns text into numbers is public and can be undone with a dictionary.")
     found.append("What the finished model says about the population its clients come from.")
     found.append("Anything in a simulation: here all rows lie on one machine, and per-client figures are known to it alone.")
     return found
+
+
+def _listed(things: list[str], most: int = 8) -> str:
+    return ", ".join(things[:most]) + (f" and {len(things) - most} more" if len(things) > most else "")
+
+
+def _hashes_words(entries: list[Entry]) -> bool:
+    started, prepared = of_kind(entries, Started), of_kind(entries, Prepared)
+    buckets = started[0].plan.get("features", {}).get("buckets") if started else None
+    # A table's own columns hardly ever are as many as the buckets words are hashed to.
+    return bool(buckets and prepared and prepared[0].inputs >= buckets)

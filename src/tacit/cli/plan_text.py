@@ -1,0 +1,160 @@
+"""Plans as commented TOML, written for people who will change them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from tacit.cli.guess import Guess, Role
+
+EXAMPLE = """\
+# A plan: one job, one table per room. `tacit check plan.toml` says whether it can run; `tacit run plan.toml` runs it.
+# A setting that is left out has its default; an unknown one is refused. Change one for a single run with
+#   tacit run plan.toml -o codec.epsilon=1
+
+name = "newsgroups"                   # the run's folder is runs/newsgroups-1, -2, …
+seed = 0                              # same seed, same model, to the bit
+baselines = ["central", "fedavg"]     # trained beside it to compare with; they protect nothing. Also: "local"
+
+[data]
+source = "newsgroups20"               # a name from `tacit data list`, or a file: .csv .tsv .jsonl .parquet .arrow
+clients = 100                         # how many hold the rows
+partition = "dirichlet"               # who holds what: iid, dirichlet (by label), client (a column), quantile, interval (of `by`)
+alpha = 1.0                           # dirichlet: the smaller, the more one-sided each client's labels
+test = 0.2                            # share of rows held out to measure on, if the set has no test rows of its own
+
+# [data.columns]                      # a file needs to be told what its columns are for; `tacit init --from my.csv` guesses
+# text = ["post"]
+# label = "topic"
+# numeric = ["age"]
+# categorical = ["country"]
+# client = "user_id"                  # with partition = "client"
+
+[features]
+text = "binary"                       # which hashed words occur; or "sequence" for embedding and lstm
+buckets = 5000                        # how many numbers words are hashed to
+
+[model]
+name = "logistic"                     # or "mlp", "embedding", "lstm", or your own nn.Module as "package.module:Class"
+# hidden = [100, 50, 25]              # widths of the layers of an mlp
+
+[local]                               # what a client does with its rows in one round
+method = "fedavg"                     # or "fedprox"; "central" and "local" send nothing
+optimizer = "adam"                    # or "sgd", "adamw"
+lr = 0.01
+epochs = 3
+batch = 32
+
+[codec]                               # what happens to an update before it leaves the client
+name = "rr"                           # one random bit per parameter: clip, quantise, randomised response; "plain" protects nothing
+epsilon = 2.0                         # per bit, not per update: `tacit privacy RUN` says what it adds up to
+clip = 0.02                           # largest change of one parameter in one round
+
+[server]
+rounds = 40
+cohort = "all"                        # or "count", "poisson" with cohort_size
+weights = "equal"                     # or "rows", "capped"; a client's number of rows is information too
+optimizer = "sgd"                     # with lr = 1.0: plain averaging; or "momentum", "adam", "yogi"
+
+[ledger]
+delta = 1e-5                          # for the (epsilon, delta) form of the total per run
+
+[engine]
+workers = 2                           # changes how fast, never what comes out
+"""
+
+_OWN = """\
+# A plan for {source}, guessed from its first rows. Roles are in [data.columns]; change them there.
+# `tacit check {file}` says whether it can run; `tacit run {file}` runs it and writes a report.
+
+name = {name}
+seed = 0
+baselines = ["central", "fedavg"]     # trained beside it to compare with; they protect nothing
+
+[data]
+source = {source_text}
+{holders}
+test = 0.2                            # share of rows held out to measure on
+
+[data.columns]
+{columns}
+
+[features]
+{features}
+
+[model]
+name = "logistic"                     # or "mlp" with hidden = [32], or your own nn.Module as "package.module:Class"
+
+[local]                               # what a client does with its rows in one round
+optimizer = "adam"
+lr = 0.02
+epochs = 5
+batch = 16
+
+[codec]                               # what happens to an update before it leaves the client
+name = "rr"                           # one random bit per parameter; "plain" protects nothing
+epsilon = 2.0                         # per bit, not per update: `tacit privacy RUN` says what it adds up to
+clip = 0.05                           # largest change of one parameter in one round
+
+[server]
+rounds = 20
+"""
+
+_ROLES: dict[Role, str] = {
+    "label": "what to predict",
+    "client": "who owns the row",
+    "split": "which rows are for training, which for testing",
+    "text": "",
+    "numeric": "",
+    "categorical": "",
+}
+
+
+def quoted(text: str) -> str:
+    """Return a text as a TOML string."""
+    # JSON's escapes are TOML's, but for one: TOML allows no bare delete character.
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def own(guesses: Sequence[Guess], source: str, rows: int, name: str, file: str) -> str:
+    """Return the plan for a table of the user's own."""
+    texts = any(guess.role == "text" for guess in guesses)
+    text = 'text = "binary"                       # which hashed words occur\nbuckets = 5000'
+    table = 'numeric = "minmax"                    # from 0 to 1; or "raw"\ncategorical = "onehot"                # or "codes"'
+    others = any(guess.role in ("numeric", "categorical") for guess in guesses)
+    return _OWN.format(
+        source=" ".join(source.split()),
+        source_text=quoted(source),
+        file=file,
+        name=quoted(name),
+        holders=_holders(guesses, rows),
+        columns="\n".join(_columns(guesses)),
+        features="\n".join(part for part, wanted in ((text, texts), (table, others)) if wanted),
+    )
+
+
+def _holders(guesses: Sequence[Guess], rows: int) -> str:
+    if any(guess.role == "client" for guess in guesses):
+        return 'partition = "client"                  # each owner in the client column is a client'
+    lines = [
+        f"clients = {clients_for(rows):<28}# no column says who owns a row, so rows are dealt out",
+        'partition = "iid"                     # at random; or "dirichlet" (by label), or "client" with a client column below',
+    ]
+    return "\n".join(lines)
+
+
+def clients_for(rows: int) -> int:
+    """Return how many clients a table of so many rows is dealt to: 20 training rows each at least, 100 clients at most."""
+    return max(2, min(100, int(0.8 * rows) // 20))
+
+
+def _columns(guesses: Sequence[Guess]) -> list[str]:
+    lines = []
+    for role, note in _ROLES.items():
+        names = [quoted(guess.column) for guess in guesses if guess.role == role]
+        if names and note:
+            lines.append(f"{role} = {names[0]}  # {note}")
+        elif names:
+            lines.append(f"{role} = [{', '.join(names)}]")
+    left = [quoted(guess.column) for guess in guesses if guess.role == "left out"]
+    return [*lines, *([f"# left out: {', '.join(left)}"] if left else [])]
