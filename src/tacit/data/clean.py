@@ -10,6 +10,7 @@ from tacit.errors import DataError
 from tacit.plan import Columns
 
 MISSING = "(missing)"
+_TRAIN = "\x00train"  # marks the half a row belongs to; no file can name a column so
 
 
 def clean(
@@ -17,7 +18,7 @@ def clean(
 ) -> tuple[pl.DataFrame, pl.DataFrame, list[str]]:
     """Return both halves without holes, and a sentence part for each kind of repair."""
     assert columns.label is not None, "roles are checked before cleaning"
-    both = pl.concat([train.with_columns(_train=pl.lit(True)), test.with_columns(_train=pl.lit(False))])
+    both = pl.concat([train.with_columns(pl.lit(True).alias(_TRAIN)), test.with_columns(pl.lit(False).alias(_TRAIN))])
     both, repairs = _labelled(both, columns.label)
     if needs_client and columns.client:
         both, more = _without_null(both, columns.client, "without an owner")
@@ -26,12 +27,14 @@ def clean(
         both = both.with_columns(_as_text(both[name]).fill_null(""))
     for name in columns.categorical:
         both = both.with_columns(_as_enum(_as_text(both[name]), MISSING))
+    for name in set(columns.quasi) - {*columns.categorical, *columns.numeric, *columns.text, columns.label}:
+        both = both.with_columns(_as_text(both[name]).fill_null(MISSING))
     for name in columns.numeric:
-        series, more = _as_number(both[name], both["_train"])
+        series, more = _as_number(both[name], both[_TRAIN])
         both, repairs = both.with_columns(series), repairs + more
     if columns.image:
         both = both.with_columns(as_bytes(both[columns.image]))
-    return both.filter("_train").drop("_train"), both.filter(~pl.col("_train")).drop("_train"), repairs
+    return both.filter(_TRAIN).drop(_TRAIN), both.filter(~pl.col(_TRAIN)).drop(_TRAIN), repairs
 
 
 def _labelled(frame: pl.DataFrame, label: str) -> tuple[pl.DataFrame, list[str]]:

@@ -94,9 +94,10 @@ def _receive_whole(url: str, part: Path, checksum: str, progress: Progress | Non
                 f"fetch(url={url!r}) needs the checksum {checksum}, got {got}; the bytes were removed. "
                 "The origin has changed or something on the way alters it: try again later or from another network."
             )
+    have = part.stat().st_size if part.exists() else 0
     raise DataError(
-        f"fetch(url={url!r}) needs the whole file, got an interruption {tries} times ({reason}); "
-        "run it again to go on from where it stopped"
+        f"fetch(url={url!r}) needs the whole file, got {have:,} bytes of it in {tries} tries ({reason}); "
+        + ("run it again to go on from there" if have else "check the network and run it again")
     )
 
 

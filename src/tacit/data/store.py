@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -207,13 +206,12 @@ def _nowhere(entry: Entry, reasons: list[str]) -> str:
 
 def _store(table: pl.DataFrame, path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, part = tempfile.mkstemp(dir=path.parent, suffix=".part")
-    os.close(handle)
+    part = path.with_name(f"{path.name}.{os.getpid()}.part")
     try:
         table.write_parquet(part)
         os.replace(part, path)
     finally:
-        Path(part).unlink(missing_ok=True)
+        part.unlink(missing_ok=True)
 
 
 def _remove_fetched(entry: Entry, way: Way) -> None:

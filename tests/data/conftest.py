@@ -1,0 +1,29 @@
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tacit.data import where
+from tacit.draws import Draws
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Keep every test away from the user's cache."""
+    monkeypatch.setenv("TACIT_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+@pytest.fixture
+def draws() -> Draws:
+    return Draws.seeded(7)
+
+
+def need(name: str) -> None:
+    """Skip unless the named set lies in one of the TACIT_DATA folders."""
+    if not os.environ.get("TACIT_DATA"):
+        pytest.skip(f"TACIT_DATA is not set, so {name} is not at hand")
+    if where(name) is None:
+        pytest.skip(f"{name} is not in the TACIT_DATA folders")

@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from tacit.data.given import from_given, from_hub
+from tacit.data.load import load
+from tacit.draws import Draws
+from tacit.errors import DataError
+from tacit.plan import GIVEN, Columns, Data
+
+ROWS = [{"text": "good", "label": 1}, {"text": "bad", "label": 0}]
+
+
+def test_polars_and_lazy() -> None:
+    frame = pl.DataFrame(ROWS)
+    assert from_given(frame)[0].equals(frame)
+    assert from_given(frame.lazy())[0].equals(frame)
+
+
+def test_arrow() -> None:
+    frame = pl.DataFrame(ROWS)
+    assert from_given(frame.to_arrow())[0].equals(frame)
+
+
+def test_pandas() -> None:
+    pandas = pytest.importorskip("pandas")
+    assert from_given(pandas.DataFrame(ROWS))[0].to_dicts() == ROWS
+
+
+def test_iterables_of_dicts() -> None:
+    assert from_given(row for row in ROWS)[0].to_dicts() == ROWS
+    assert from_given({"text": ["good", "bad"], "label": [1, 0]})[0].to_dicts() == ROWS
+
+
+@pytest.mark.parametrize("given", [None, 7, "text", [1, 2], [], {"a": [1, 2], "b": [1]}])
+def test_what_is_no_table_is_refused(given: Any) -> None:
+    with pytest.raises(DataError, match="needs"):
+        from_given(given)
+
+
+def test_dataset_and_its_parts(tmp_path: Path, draws: Draws) -> None:
+    datasets = pytest.importorskip("datasets")
+    features = datasets.Features({"text": datasets.Value("string"), "label": datasets.ClassLabel(names=["neg", "pos"])})
+    part = datasets.Dataset.from_list([*ROWS, {"text": "?", "label": -1}], features=features)
+    assert from_given(part)[0]["label"].to_list() == [1, 0, None]
+    assert from_given(part.select([1]))[0]["text"].to_list() == ["bad"]
+    both = datasets.DatasetDict({"train": part, "test": part.select([0])})
+    both.save_to_disk(tmp_path / "saved")
+    columns = Columns(text=("text",), label="label")
+    for data, given in (
+        (Data(source=GIVEN, columns=columns), both),
+        (Data(source=f"hf:{tmp_path / 'saved'}", columns=columns), None),
+    ):
+        table = load(data, draws, given)
+        assert (table.train.height, table.test.height) == (2, 1)
+        assert "1 rows without a label" in table.source
+
+
+def test_pictures_of_a_dataset(draws: Draws) -> None:
+    datasets, image = pytest.importorskip("datasets"), pytest.importorskip("PIL.Image")
+    features = datasets.Features({"image": datasets.Image(), "label": datasets.Value("int64")})
+    rows = [{"image": image.new("RGB", (4, 4), (shade, 0, 0)), "label": shade % 2} for shade in range(6)]
+    table = load(
+        Data(source=GIVEN, columns=Columns(image="image", label="label")),
+        draws,
+        datasets.Dataset.from_list(rows, features=features),
+    )
+    assert table.train["image"].dtype == pl.Array(pl.UInt8, 48)
+
+
+def test_hub_without_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "datasets", None)
+    with pytest.raises(DataError, match=r"tacit\[hf\]"):
+        from_hub("anything")

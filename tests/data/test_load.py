@@ -1,0 +1,180 @@
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import polars as pl
+import pytest
+from hypothesis import given as cases
+from hypothesis import strategies as st
+
+from tacit.data import load
+from tacit.data.clean import natural_order
+from tacit.data.roles import resolved
+from tacit.draws import Draws
+from tacit.errors import DataError
+from tacit.plan import GIVEN, Columns, Data
+
+TEXT = Columns(text=("text",), label="label")
+
+
+def rows(count: int = 20) -> list[dict[str, object]]:
+    return [
+        {"text": f"t{number}", "label": number % 2, "age": number, "town": "Bern" if number % 3 else "Rom"}
+        for number in range(count)
+    ]
+
+
+def plan(columns: Columns = TEXT, **settings: object) -> Data:
+    return Data(source=GIVEN, columns=columns, **settings)  # type: ignore[arg-type]
+
+
+def test_random_hold_out_is_exact_and_repeatable(draws: Draws) -> None:
+    first, second = load(plan(test=0.25), draws, rows()), load(plan(test=0.25), draws, rows())
+    assert (first.train.height, first.test.height) == (15, 5)
+    assert first.train.equals(second.train)
+    assert set(first.train["text"]) | set(first.test["text"]) == {f"t{number}" for number in range(20)}
+    assert not first.train.equals(load(plan(test=0.25), Draws.seeded(8), rows()).train)
+
+
+def test_no_hold_out(draws: Draws) -> None:
+    table = load(plan(test=0.0), draws, rows())
+    assert (table.train.height, table.test.height) == (20, 0)
+
+
+@pytest.mark.parametrize(
+    ("marks", "train", "test"),
+    [(["train", "Test", "dev", "train"], 2, 1), (["train", "dev", "dev", "train"], 2, 2), (["train"] * 4, 3, 1)],
+)
+def test_split_column(draws: Draws, marks: list[str], train: int, test: int) -> None:
+    given = [{"text": "x", "label": number // 2 + number % 2, "part": mark} for number, mark in enumerate(marks)]
+    table = load(plan(Columns(text=("text",), label="label", split="part")), draws, given)
+    assert (table.train.height, table.test.height) == (train, test)
+
+
+def test_split_without_train_is_refused(draws: Draws) -> None:
+    with pytest.raises(DataError, match="marked train"):
+        load(plan(Columns(text=("text",), label="label", split="town")), draws, rows())
+
+
+def test_limit_cuts_both_halves(draws: Draws) -> None:
+    table = load(plan(test=0.5, limit=6), draws, rows())
+    assert (table.train.height, table.test.height) == (6, 6)
+    assert "at most 6 rows" in table.source
+
+
+def test_only_columns_with_a_role_are_kept(draws: Draws) -> None:
+    assert set(load(plan(), draws, rows()).train.columns) == {"text", "label"}
+
+
+def test_holes_are_filled_dropped_and_counted(draws: Draws) -> None:
+    given = [
+        {"text": None, "label": "a", "age": 1.0, "town": None},
+        {"text": "x", "label": "b", "age": None, "town": "Rom"},
+        {"text": "x", "label": None, "age": 50.0, "town": "Rom"},
+        {"text": "x", "label": " ", "age": 50.0, "town": "Rom"},
+        {"text": "x", "label": "b", "age": math.nan, "town": ""},
+        {"text": "x", "label": "a", "age": 3.0, "town": "Bern"},
+        {"text": "x", "label": "a", "age": 8.0, "town": "Bern"},
+    ]
+    table = load(plan(Columns(text=("text",), label="label", numeric=("age",), categorical=("town",)), test=0.0), draws, given)
+    assert table.train["text"].to_list() == ["", "x", "x", "x", "x"]
+    assert table.train["age"].to_list() == [1, 3, 3, 3, 8]
+    assert table.train["town"].to_list() == ["(missing)", "Rom", "(missing)", "Bern", "Bern"]
+    assert "2 rows without a label were dropped" in table.source
+    assert "2 cells of 'age' without a number were filled with the train median 3" in table.source
+
+
+def test_median_is_of_the_train_rows_only(draws: Draws) -> None:
+    given = [{"x": value, "label": number % 2, "part": "train"} for number, value in enumerate([1, 2, 3])]
+    given += [{"x": value, "label": 0, "part": "test"} for value in (None, 1000, 2000)]
+    table = load(plan(Columns(numeric=("x",), label="label", split="part")), draws, given)
+    assert table.test["x"].to_list() == [2, 1000, 2000]
+
+
+def test_numbers_written_as_text(draws: Draws, tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("x;label\n1,5;a\n-2,25;b\n n/a ;a\n4;b\n")
+    table = load(Data(source=str(path), columns=Columns(numeric=("x",), label="label"), test=0.0), draws)
+    assert table.train["x"].to_list() == [1.5, -2.25, 1.5, 4.0]
+
+
+def test_words_in_a_numeric_column_are_refused(draws: Draws) -> None:
+    with pytest.raises(DataError, match="categorical"):
+        load(plan(Columns(numeric=("text",), label="label")), draws, rows())
+
+
+def test_label_classes_stand_in_natural_order(draws: Draws) -> None:
+    given = [{"text": "x", "label": label} for label in (10, 2, 10, 1, 2, 1)]
+    label = load(plan(test=0.0), draws, given).train["label"]
+    assert label.dtype == pl.Enum(["1", "2", "10"])
+    assert label.to_physical().to_list() == [2, 1, 2, 0, 1, 0]
+
+
+def test_whole_floats_are_classes(draws: Draws) -> None:
+    given = [{"text": "x", "label": label} for label in (1.0, 0.0, None, 1.0)]
+    assert load(plan(test=0.0), draws, given).train["label"].to_list() == ["1", "0", "1"]
+
+
+@pytest.mark.parametrize(
+    ("labels", "words"),
+    [
+        ([None, None, None], "empty column"),
+        (["a", "a", "a"], "two classes"),
+        ([0.1, 0.2, 0.3], "decimal"),
+        ([f"id{number}" for number in range(300)], "repeat"),
+        ([[1], [2], [1]], "one value"),
+    ],
+)
+def test_labels_nothing_can_be_learnt_from(draws: Draws, labels: list[object], words: str) -> None:
+    with pytest.raises(DataError, match=words):
+        load(plan(), draws, [{"text": "x", "label": label} for label in labels])
+
+
+def test_missing_column_names_those_that_exist(draws: Draws) -> None:
+    with pytest.raises(DataError, match=r"data\.columns\.label .* got 'lable'; the columns are text, label.* Did you mean 'label'"):
+        load(plan(Columns(text=("text",), label="lable")), draws, rows())
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"columns": Columns(text=("text",))}, "column to predict"),
+        ({"columns": Columns(label="label")}, "to learn from"),
+        ({"columns": TEXT, "partition": "client"}, r"data\.columns\.client"),
+        ({"columns": TEXT, "partition": "quantile", "by": "agee"}, "Did you mean 'age'"),
+    ],
+)
+def test_plans_that_do_not_fit_the_columns(draws: Draws, settings: dict[str, object], words: str) -> None:
+    with pytest.raises(DataError, match=words):
+        load(Data(source=GIVEN, **settings), draws, rows())  # type: ignore[arg-type]
+
+
+def test_unknown_source_lists_the_known_ones(draws: Draws) -> None:
+    with pytest.raises(DataError, match=r"imdb.* Did you mean 'newsgroups20'"):
+        load(Data(source="newsgroup20"), draws)
+
+
+def test_rows_without_an_owner_are_dropped(draws: Draws) -> None:
+    given = [{"text": "x", "label": number % 2, "who": None if number == 3 else number} for number in range(6)]
+    table = load(plan(Columns(text=("text",), label="label", client="who"), partition="client", test=0.0), draws, given)
+    assert table.train.height == 5
+
+
+def test_images_as_lists(draws: Draws) -> None:
+    given = [{"image": [number, 0, 255, 7], "label": number % 2} for number in range(6)]
+    table = load(plan(Columns(image="image", label="label")), draws, given)
+    assert table.train["image"].dtype == pl.Array(pl.UInt8, 4)
+    with pytest.raises(DataError, match="one size"):
+        load(plan(Columns(image="image", label="label")), draws, [*given, {"image": [1], "label": 0}])
+
+
+def test_plan_roles_stand_over_the_sets_own() -> None:
+    default = Columns(text=("a", "b"), label="y", numeric=("n",), split="s", quasi=("n",))
+    roles = resolved(default, Columns(categorical=("n",), label="b"))
+    assert roles == Columns(text=("a",), label="b", categorical=("n",), split="s", quasi=("n",))
+
+
+@cases(st.lists(st.integers(-1000, 1000), unique=True))
+def test_natural_order_of_numbers_is_by_value(numbers: list[int]) -> None:
+    assert natural_order([str(number) for number in numbers]) == [str(number) for number in sorted(numbers)]

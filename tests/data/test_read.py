@@ -1,0 +1,123 @@
+from __future__ import annotations
+
+import codecs
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from tacit.data.read import is_file_source, read_file
+from tacit.errors import DataError
+
+
+def written(path: Path, content: str | bytes) -> str:
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return str(path)
+
+
+def test_quotes_emoji_and_missing_cells(tmp_path: Path) -> None:
+    source = written(tmp_path / "a.csv", 'text,label\n"she said ""hi, all"" 🎉",yes\n,no\nline,\n"two\nlines",yes\n')
+    frame, note = read_file(source)
+    assert frame["text"].to_list() == ['she said "hi, all" 🎉', None, "line", "two\nlines"]
+    assert frame["label"].to_list() == ["yes", "no", None, "yes"]
+    assert note == ""
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+def test_separator_is_taken_from_the_header(tmp_path: Path, separator: str) -> None:
+    lines = [separator.join(cells) for cells in (["a", '"b,c"', "d"], ["1", '"x;y"', "3"])]
+    frame, _ = read_file(written(tmp_path / "a.csv", "\n".join(lines)))
+    assert frame.columns == ["a", "b,c", "d"]
+    assert frame.row(0) == ("1", "x;y", "3")
+
+
+@pytest.mark.parametrize("ending", ["csv", "tsv"])
+def test_one_column_needs_no_separator(tmp_path: Path, ending: str) -> None:
+    assert read_file(written(tmp_path / f"a.{ending}", "only\nx\n"))[0].columns == ["only"]
+
+
+def test_byte_order_mark_and_windows_line_ends(tmp_path: Path) -> None:
+    frame, _ = read_file(written(tmp_path / "a.csv", codecs.BOM_UTF8 + "text,label\r\ncafé,1\r\n".encode()))
+    assert frame.columns == ["text", "label"]
+    assert frame.row(0) == ("café", "1")
+
+
+def test_utf16_is_understood(tmp_path: Path) -> None:
+    assert read_file(written(tmp_path / "a.csv", "text,label\ncafé,1\n".encode("utf-16")))[0].row(0) == ("café", "1")
+
+
+def test_other_bytes_are_replaced_and_said(tmp_path: Path) -> None:
+    frame, note = read_file(written(tmp_path / "a.csv", "text,label\ncafé,1\n".encode("latin-1")))
+    assert frame.row(0) == ("caf�", "1")
+    assert "not UTF-8" in note
+
+
+def test_numbers_in_a_text_column_stay_as_written(tmp_path: Path) -> None:
+    assert read_file(written(tmp_path / "a.csv", "text,label\n007,1\n1e3,0\n"))[0]["text"].to_list() == ["007", "1e3"]
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("", "empty file"),
+        ("\n\n", "empty file"),
+        ("text,label\n", "header only"),
+        ("text,label\na,1\nb,2,3\n", "got 3 in line 3"),
+        ('text,label\n"never closed,1\nb,2\n', "broken one"),
+    ],
+)
+def test_malformed_files_are_refused(tmp_path: Path, content: str, words: str) -> None:
+    with pytest.raises(DataError, match=words):
+        read_file(written(tmp_path / "a.csv", content))
+
+
+def test_a_refusal_quotes_no_cell(tmp_path: Path) -> None:
+    with pytest.raises(DataError) as refusal:
+        read_file(written(tmp_path / "a.csv", "text,label\na,1\nsecret,2,private\n"))
+    assert "secret" not in str(refusal.value)
+    assert "private" not in str(refusal.value)
+
+
+def test_a_missing_file_names_its_neighbour(tmp_path: Path) -> None:
+    written(tmp_path / "reviews.csv", "a\n1\n")
+    with pytest.raises(DataError, match=r"Did you mean 'reviews\.csv'"):
+        read_file(str(tmp_path / "review.csv"))
+
+
+def test_json_lines(tmp_path: Path) -> None:
+    frame, _ = read_file(written(tmp_path / "a.jsonl", '{"text": "ä🎉", "label": 1}\n{"text": "b"}\n'))
+    assert frame.to_dicts() == [{"text": "ä🎉", "label": 1}, {"text": "b", "label": None}]
+
+
+def test_json_lines_of_mixed_types(tmp_path: Path) -> None:
+    frame, _ = read_file(written(tmp_path / "a.ndjson", '{"a": 1}\n{"a": "x"}\n'))
+    assert frame["a"].cast(pl.String).to_list() == ["1", "x"]
+
+
+def test_broken_json_line_is_named(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="line 2"):
+        read_file(written(tmp_path / "a.jsonl", '{"a": 1}\n{"a": \n'))
+
+
+@pytest.mark.parametrize("ending", ["parquet", "arrow", "feather", "ipc"])
+def test_columnar_files(tmp_path: Path, ending: str) -> None:
+    frame, path = pl.DataFrame({"a": [1, 2], "b": ["x", None]}), tmp_path / f"t.{ending}"
+    frame.write_parquet(path) if ending == "parquet" else frame.write_ipc(path)
+    assert read_file(str(path))[0].equals(frame)
+
+
+def test_arrow_stream(tmp_path: Path) -> None:
+    frame = pl.DataFrame({"a": [1, 2]})
+    frame.write_ipc_stream(tmp_path / "t.arrow")
+    assert read_file(str(tmp_path / "t.arrow"))[0].equals(frame)
+
+
+@pytest.mark.parametrize("ending", ["parquet", "arrow"])
+def test_damaged_columnar_files_are_refused(tmp_path: Path, ending: str) -> None:
+    with pytest.raises(DataError, match="readable"):
+        read_file(written(tmp_path / f"t.{ending}", b"PAR1 but not really"))
+
+
+def test_endings() -> None:
+    assert is_file_source("x/Y.CSV")
+    assert not is_file_source("imdb")
