@@ -1,0 +1,126 @@
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+import polars as pl
+import pytest
+from tests.data.server import Manners, serving
+
+from tacit.data import catalogue, get, store, where
+from tacit.data.named.entry import Entry, File, Way, only
+from tacit.errors import DataError
+from tacit.plan import Columns
+
+CONTENT = b"x,label\n1,a\n2,b\n"
+SUM = f"sha256:{hashlib.sha256(CONTENT).hexdigest()}"
+
+
+def read_csv(files: Mapping[str, Path]) -> pl.DataFrame:
+    return pl.read_csv(only(files))
+
+
+def entry(url: str | None = None, by_hand: str = "") -> Entry:
+    ways = (
+        Way(name="prepared", files=(File(name="tiny.csv", checksum=SUM, size=16),), read=read_csv, keep=True),
+        Way(name="origin", files=(File(name="origin.csv", checksum=SUM, size=16, url=url),), read=read_csv, note="as published"),
+    )
+    return Entry(
+        name="tiny", title="Tiny", rows=2, terms="free", columns=Columns(numeric=("x",), label="label"), ways=ways, by_hand=by_hand
+    )
+
+
+def install(monkeypatch: pytest.MonkeyPatch, one: Entry) -> None:
+    monkeypatch.setattr(store, "_ENTRIES", (one,))
+
+
+def test_fetched_once_then_read_from_the_stored_table(own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("TACIT_DATA", raising=False)
+    with serving(Manners(CONTENT)) as web:
+        install(monkeypatch, entry(web.url))
+        assert where("tiny") is None
+        place = get("tiny")
+        first, sentence = store.read("tiny")
+    assert len(web.asked) == 1
+    assert sentence == "Tiny, from origin.csv of its public origin (as published)"
+    assert [path for path in own_cache.rglob("*") if path.is_file()] == [place]
+    assert first.equals(read_csv({"a": _written(own_cache / "again.csv")}))
+
+
+def _written(path: Path, content: bytes = CONTENT) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
+    return path
+
+
+def test_a_damaged_stored_table_is_made_again(own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("TACIT_DATA", raising=False)
+    with serving(Manners(CONTENT)) as web:
+        install(monkeypatch, entry(web.url))
+        get("tiny").write_bytes(b"damaged")
+        assert store.read("tiny")[0].height == 2
+    assert len(web.asked) == 2
+
+
+def test_prepared_file_below_a_tacit_data_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    install(monkeypatch, entry())
+    path = _written(tmp_path / "second" / "deep" / "er" / "tiny.csv")
+    monkeypatch.setenv("TACIT_DATA", os.pathsep.join([str(tmp_path / "none"), str(tmp_path / "second")]))
+    assert where("tiny") == get("tiny") == path
+    assert store.read("tiny")[1] == "Tiny, from tiny.csv in TACIT_DATA"
+
+
+def test_origin_file_in_tacit_data_needs_no_network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    install(monkeypatch, entry("http://127.0.0.1:1/origin.csv"))
+    _written(tmp_path / "d" / "origin.csv")
+    monkeypatch.setenv("TACIT_DATA", str(tmp_path / "d"))
+    assert store.read("tiny")[0].height == 2
+
+
+def test_wrong_checksum_in_tacit_data_is_refused_and_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    install(monkeypatch, entry(by_hand="Ask the authors."))
+    _written(tmp_path / "d" / "tiny.csv", b"other")
+    monkeypatch.setenv("TACIT_DATA", str(tmp_path / "d"))
+    with pytest.raises(DataError, match=rf"(?s)tiny\.csv has sha256:\w+ instead of {SUM}.*By hand: Ask the authors\."):
+        get("tiny")
+
+
+def test_too_deep_is_not_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    install(monkeypatch, entry())
+    _written(tmp_path / "1" / "2" / "3" / "4" / "5" / "tiny.csv")
+    monkeypatch.setenv("TACIT_DATA", str(tmp_path))
+    assert where("tiny") is None
+
+
+def test_unreachable_origin_says_what_was_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("TACIT_DATA", raising=False)
+    with serving(Manners(CONTENT, status=404)) as web:
+        install(monkeypatch, entry(web.url))
+        with pytest.raises(DataError, match=r"(?s)Tried: .*404.*By hand: .*tiny\.csv; or origin\.csv"):
+            get("tiny")
+
+
+def test_catalogue_is_complete_and_well_formed() -> None:
+    names = [item.name for item in catalogue()]
+    assert names == [
+        "adult", "ag_news", "cardio", "cifar10", "hashcomb_cardio", "hashcomb_hps", "hashcomb_okiru", "hashcomb_spam", "imdb",
+        "iot23", "mnist", "movielens1m", "newsgroups20", "spambase", "sst2",
+    ]  # fmt: skip
+    for item in catalogue():
+        assert item.columns.label
+        assert item.terms
+        assert item.size > 0
+        assert item.by_hand or any(way.obtainable for way in item.ways), item.name
+        for way in item.ways:
+            for file in way.files:
+                kind, _, digits = file.checksum.partition(":")
+                assert len(digits) == {"md5": 32, "sha256": 64}[kind]
+
+
+@pytest.mark.parametrize("name", ["cardio", "hashcomb_spam"])
+def test_sets_without_a_free_origin_say_what_to_do(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("TACIT_DATA", raising=False)
+    with pytest.raises(DataError, match="By hand: "):
+        get(name)
