@@ -47,7 +47,7 @@ def test_no_hold_out(draws: Draws) -> None:
     [(["train", "Test", "dev", "train"], 2, 1), (["train", "dev", "dev", "train"], 2, 2), (["train"] * 4, 3, 1)],
 )
 def test_split_column(draws: Draws, marks: list[str], train: int, test: int) -> None:
-    given = [{"text": "x", "label": number // 2 + number % 2, "part": mark} for number, mark in enumerate(marks)]
+    given = [{"text": "x", "label": number // 2, "part": mark} for number, mark in enumerate(marks)]
     table = load(plan(Columns(text=("text",), label="label", split="part")), draws, given)
     assert (table.train.height, table.test.height) == (train, test)
 
@@ -109,6 +109,16 @@ def test_label_classes_stand_in_natural_order(draws: Draws) -> None:
     label = load(plan(test=0.0), draws, given).train["label"]
     assert label.dtype == pl.Enum(["1", "2", "10"])
     assert label.to_physical().to_list() == [2, 1, 2, 0, 1, 0]
+
+
+def test_every_class_has_train_rows(draws: Draws) -> None:
+    given = [
+        {"text": "x", "label": label, "part": part} for label, part in zip("abca", ("train", "train", "test", "test"), strict=True)
+    ]
+    table = load(plan(Columns(text=("text",), label="label", split="part")), draws, given)
+    assert table.test["label"].to_list() == ["a"]
+    assert table.test["label"].dtype == pl.Enum(["a", "b"])
+    assert "1 test rows of classes without train rows" in table.source
 
 
 def test_whole_floats_are_classes(draws: Draws) -> None:

@@ -37,6 +37,16 @@ def clean(
     return both.filter(_TRAIN).drop(_TRAIN), both.filter(~pl.col(_TRAIN)).drop(_TRAIN), repairs
 
 
+def known_classes(train: pl.DataFrame, test: pl.DataFrame, label: str) -> tuple[pl.DataFrame, pl.DataFrame, list[str]]:
+    """Return both halves with the classes of the train rows only: nothing can be learnt about the others."""
+    classes = natural_order(train[label].cast(pl.String).unique().to_list())
+    kept = test.filter(pl.col(label).cast(pl.String).is_in(classes))
+    lost = test.height - kept.height
+    as_class = pl.col(label).cast(pl.String).cast(pl.Enum(classes))
+    repairs = [f"{lost:,} test rows of classes without train rows were left out"] if lost else []
+    return train.with_columns(as_class), kept.with_columns(as_class), repairs
+
+
 def _labelled(frame: pl.DataFrame, label: str) -> tuple[pl.DataFrame, list[str]]:
     series = frame[label]
     if series.dtype.is_float():

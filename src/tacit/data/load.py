@@ -7,7 +7,7 @@ import dataclasses
 import numpy as np
 import polars as pl
 
-from tacit.data.clean import clean
+from tacit.data.clean import clean, known_classes
 from tacit.data.fetch import Progress
 from tacit.data.given import from_given, from_hub
 from tacit.data.read import is_file_source, read_file
@@ -25,8 +25,9 @@ def load(data: Data, draws: Draws, given: object | None = None, *, progress: Pro
     """Return the rows of `data.source`, split into train and test, cleaned, and cut to `data.limit`.
 
     Edge cases: rows without a label are dropped, missing text becomes "", a missing number the train median, a missing
-    category "(missing)"; each of these is counted in `source`. With a split column, rows marked test are the test set
-    (dev rows only if nothing is marked test); without one, a share `data.test` is held out at random.
+    category "(missing)"; test rows of a class without train rows are left out. Each of these is counted in `source`.
+    With a split column, rows marked test are the test set (dev rows only if nothing is marked test); without one, a
+    share `data.test` is held out at random.
     """
     frame, columns, sentence = _rows(data, given, progress)
     check_roles(frame, columns, data)
@@ -35,8 +36,11 @@ def load(data: Data, draws: Draws, given: object | None = None, *, progress: Pro
     train, test, repairs = clean(train, test, columns, data.partition == "client")
     train, test, cut = _limited(train, test, data, draws)
     _check_classes(train, columns, data)
+    train, test, strangers = known_classes(train, test, columns.label or "")
     counts = f"{train.height:,} train and {test.height:,} test rows"
-    return Table(train=train, test=test, columns=columns, source=f"{sentence}: {'; '.join([counts, how, *repairs, *cut])}.")
+    return Table(
+        train=train, test=test, columns=columns, source=f"{sentence}: {'; '.join([counts, how, *repairs, *cut, *strangers])}."
+    )
 
 
 def _rows(data: Data, given: object | None, progress: Progress | None) -> tuple[pl.DataFrame, Columns, str]:

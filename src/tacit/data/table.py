@@ -15,7 +15,8 @@ class Table:
 
     Guarantees: every column named in `columns` exists in both halves; text is String without nulls; numeric columns
     are numbers without nulls, NaN or infinities; the label and the categorical columns are Enums whose categories
-    stand in natural order (numbers by value, words by alphabet) and cover both halves; images are Arrays of uint8.
+    stand in natural order (numbers by value, words by alphabet); every class of the label has train rows; images are
+    Arrays of uint8.
     """
 
     train: pl.DataFrame
