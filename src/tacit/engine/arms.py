@@ -28,10 +28,10 @@ def pooled(clients: Clients) -> Clients:
 
 
 def central_settings(local: Local, clients: Clients) -> Local:
-    """Return local settings for the pooled rows: the batch a client would have used, not a share of the pool."""
+    """Return local settings for the pooled rows: one pass a round, in batches of the size a client would have used."""
     rows = max(1, len(clients.order) // max(1, len(clients)))
     batch = max(1, rows // local.batches) if local.batches else local.batch or DEFAULT_BATCH
-    return replace(local, batches=None, batch=batch, steps=None, epochs=local.epochs or 1)
+    return replace(local, batches=None, batch=batch, steps=None, epochs=1)
 
 
 def alone_settings(plan: Plan, clients: int) -> Local:

@@ -1,0 +1,76 @@
+"""Run a plan under random kill -9 until it ends; print how it went. Usage: kill_driver.py PLAN ROOT KILLS SEED.
+
+Children are forked from this process, which has imported everything and started no thread, so that a kill costs
+milliseconds and most of a child's short life is the run itself.
+"""
+
+import json
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+
+from tacit import aggregate, codec, engine, ledger, local, plan, server
+from tacit.draws import Draws
+from tacit.engine import checkpoint
+from tacit.rows import Clients, Rows, Sparse
+
+
+def load_kernels(job: plan.Plan) -> None:
+    """Load compiled code and libraries once, here, without reading data (its reader would start threads)."""
+    inputs = Sparse(starts=np.arange(3), columns=np.zeros(2, np.int32), values=None, width=job.features.buckets)
+    rows = Rows(inputs=inputs, labels=np.array([0, 1], np.int32), classes=("a", "b"))
+    learner = local.build(job.model, job.local, rows, Clients(order=np.arange(2), starts=np.array([0, 2])))
+    model = learner.initial(Draws.seeded(0))
+    for settings in (job.codec, plan.Codec(name="plain")):
+        made = codec.build(settings)
+        total = aggregate.empty(made.adds_as, learner.size)
+        total.add(made.encode(learner.worker().train(model, 0, Draws.seeded(0)).row, Draws.seeded(0)), 1)
+        ledger.totals(made.claim(learner.size), 1, 1e-5)
+    server.measure(learner.predict(model, inputs), rows.labels)
+
+
+def child(job: plan.Plan, root: Path) -> int:
+    pid = os.fork()
+    if pid:
+        return pid
+    folders = sorted(root.glob("*-1"))
+    try:
+        engine.resume(folders[0]) if folders else engine.start(job, root)
+        os._exit(0)
+    except BaseException as error:
+        sys.stderr.write(f"{error!r}\n")
+        os._exit(1)
+
+
+def main() -> None:
+    job, root = plan.load(Path(sys.argv[1])), Path(sys.argv[2])
+    kills, random = int(sys.argv[3]), np.random.default_rng(int(sys.argv[4]))
+    load_kernels(job)
+    rounds_seen: set[tuple[str, int]] = set()
+    done = False
+    for _ in range(kills):
+        pid = child(job, root)
+        time.sleep(float(random.uniform(0.02, 0.8)))
+        finished, status = os.waitpid(pid, os.WNOHANG)
+        if finished:
+            done = True
+            assert status == 0, status
+            break
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+        for folder in root.glob("*-1"):
+            if (folder / checkpoint.NAME).exists():
+                place = checkpoint.read(folder).place
+                rounds_seen.add((place.arm, place.round_no))
+    while not done:
+        _, status = os.waitpid(child(job, root), 0)
+        done = status == 0
+        assert done, status
+    print(json.dumps({"folder": str(next(root.glob("*-1"))), "kills": kills, "places": len(rounds_seen)}))
+
+
+main()

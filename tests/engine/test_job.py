@@ -1,0 +1,142 @@
+"""Whole runs: the same to the bit with any number of workers, after any kill, and told truly in the record."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file
+
+from tacit import engine, plan, record
+from tacit.engine import checkpoint
+from tacit.engine.folder import RECORD
+from tests.engine.small import small_plan, write_csv
+
+
+@pytest.fixture(scope="module")
+def reviews(tmp_path_factory) -> Path:
+    return write_csv(tmp_path_factory.mktemp("data") / "reviews.csv")
+
+
+def finished(folder: Path, arm: str = "run") -> record.Finished:
+    return record.of_kind(list(record.read(folder / RECORD)), record.Finished, arm)[-1]
+
+
+@pytest.mark.parametrize("codec", [{"name": "rr", "epsilon": 2, "clip": 0.02}, {"name": "plain"}], ids=["rr", "plain"])
+@pytest.mark.parametrize("weights", ["equal", "rows"])
+def test_one_two_and_three_workers_end_with_the_same_bits(reviews, tmp_path, codec, weights) -> None:
+    hashes = {
+        finished(engine.start(small_plan(reviews, codec=codec, server__weights=weights, engine__workers=n), tmp_path)).model_sha256
+        for n in (1, 2, 3, 2)
+    }
+    assert len(hashes) == 1
+
+
+def test_another_seed_gives_another_model(reviews, tmp_path) -> None:
+    one, other = (finished(engine.start(small_plan(reviews, seed=n), tmp_path)).model_sha256 for n in (1, 2))
+    assert one != other
+
+
+def test_the_job_learns_and_every_arm_is_recorded(reviews, tmp_path) -> None:
+    job = small_plan(reviews, baselines=["central", "fedavg", "local"], server__rounds=12)
+    folder = engine.start(job, tmp_path)
+    entries = list(record.read(folder / RECORD))
+    for arm in ("run", "central", "fedavg", "local"):
+        assert finished(folder, arm).metrics["accuracy"] > 0.8, arm
+    spent = record.of_kind(entries, record.Spent, "run")[-1]
+    dim = record.of_kind(entries, record.Prepared)[0].parameters
+    assert spent.totals["update"] == pytest.approx(2 * dim, rel=1e-3)
+    assert len(record.of_kind(entries, record.Released, "run")) == 12
+    ours, theirs = finished(folder), finished(folder, "fedavg")
+    assert (dim + 7) // 8 < ours.bytes_up < (dim + 7) // 8 + 200
+    assert 4 * dim < theirs.bytes_up < 4 * dim + 200
+    tensors = load_file(folder / "model.safetensors")
+    assert sum(array.size for array in tensors.values()) == dim
+    assert json.loads((folder / "model.json").read_text())["classes"] == ["down", "up"]
+
+
+def test_twenty_kills_change_nothing(reviews, tmp_path) -> None:
+    """kill -9 at 24 random moments, resume each time: the same models as an undisturbed run, each round recorded once."""
+    job = small_plan(reviews, server__rounds=150, baselines=["fedavg"], server__optimizer="momentum", server__lr=0.5)
+    calm = engine.start(job, tmp_path / "calm")
+    path = tmp_path / "plan.toml"
+    path.write_text(plan.to_toml(job))
+    driver = Path(__file__).with_name("kill_driver.py")
+    told = subprocess.run(
+        [sys.executable, str(driver), str(path), str(tmp_path / "killed"), "24", "11"], capture_output=True, text=True, check=False
+    )
+    assert told.returncode == 0, told.stderr
+    outcome = json.loads(told.stdout)
+    assert outcome["places"] >= 5, "the kills did not hit different rounds"
+    killed = Path(outcome["folder"])
+    for arm in ("run", "fedavg"):
+        assert finished(killed, arm).model_sha256 == finished(calm, arm).model_sha256
+        rounds = [entry.round_no for entry in record.of_kind(list(record.read(killed / RECORD)), record.Round, arm)]
+        assert rounds == list(range(1, 151))
+    assert (killed / "model.safetensors").read_bytes() == (calm / "model.safetensors").read_bytes()
+
+
+class StopsAt:
+    """A watch that presses Ctrl-C after some round."""
+
+    def __init__(self, round_no: int) -> None:
+        self.round_no = round_no
+
+    def opened(self, folder: Path) -> None:
+        self.folder = folder
+
+    def entry(self, entry: record.Entry) -> None:
+        if isinstance(entry, record.Round) and entry.round_no == self.round_no:
+            raise KeyboardInterrupt
+
+    def clients(self, arm: str, round_no: int, done: int, total: int) -> None:
+        pass
+
+
+def test_ctrl_c_leaves_a_resumable_run(reviews, tmp_path) -> None:
+    job = small_plan(reviews)
+    whole = finished(engine.start(job, tmp_path / "whole")).model_sha256
+    watch = StopsAt(4)
+    with pytest.raises(KeyboardInterrupt):
+        engine.start(job, tmp_path / "cut", watch)
+    assert checkpoint.read(watch.folder).place.round_no == 3
+    assert finished(engine.resume(watch.folder)).model_sha256 == whole
+
+
+def test_resuming_a_finished_run_changes_nothing(reviews, tmp_path) -> None:
+    folder = engine.start(small_plan(reviews), tmp_path)
+    before = (folder / RECORD).read_bytes()
+    engine.resume(folder)
+    assert (folder / RECORD).read_bytes() == before
+
+
+def test_early_stopping_ends_before_the_last_round(reviews, tmp_path) -> None:
+    job = small_plan(reviews, codec={"name": "plain"}, server__rounds=200, server__patience=3, local__lr=0.05)
+    end = finished(engine.start(job, tmp_path))
+    assert end.stopped_early
+    assert end.rounds < 200
+
+
+def test_poisson_cohorts_spend_for_the_client_that_took_part_most(reviews, tmp_path) -> None:
+    job = small_plan(reviews, server__cohort="poisson", server__cohort_size=5, server__rounds=10)
+    folder = engine.start(job, tmp_path)
+    spent = record.of_kind(list(record.read(folder / RECORD)), record.Spent)[-1].totals
+    assert spent["run"] < 10 * spent["update"]
+    assert spent["run"] / spent["update"] == pytest.approx(checkpoint.read(folder).updates.max())
+
+
+def test_a_torch_module_runs_in_processes_with_the_same_bits(reviews, tmp_path) -> None:
+    pytest.importorskip("torch")
+    changes = {"model": {"name": "tests.engine.modules:Tiny"}, "server__rounds": 2}
+    hashes = {
+        finished(engine.start(small_plan(reviews, engine__workers=n, **changes), tmp_path)).model_sha256 for n in (1, 2)
+    }
+    assert len(hashes) == 1
+
+
+def test_diverged_training_is_named_and_loses_nothing(reviews, tmp_path) -> None:
+    job = small_plan(reviews, codec={"name": "plain"}, local__optimizer="sgd", local__lr=1e30, server__rounds=5)
+    with np.errstate(all="ignore"), pytest.raises(engine.job.RunError, match="diverged"):
+        engine.start(job, tmp_path)
