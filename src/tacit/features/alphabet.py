@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from numba import njit
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 Bytes = NDArray[np.uint8]
 Offsets = NDArray[np.int64]
+Whole = int | np.integer[Any]
 Function = TypeVar("Function", bound=Callable[..., object])
 
 
@@ -55,7 +56,7 @@ _WIDE_VALUES = np.array(list(_WIDE_CLASSES.values()), np.uint64)
 
 
 @compiled
-def wide_class(data: Bytes, at: int, end: int) -> np.uint64:
+def wide_class(data: Bytes, at: Whole, end: Whole) -> np.uint64:
     """Return the class of the character whose first byte, of class WIDE, stands at `at`.
 
     The bytes after the first are of class 0, so the scanner goes on with the next byte and deletes them.
@@ -70,5 +71,5 @@ def wide_class(data: Bytes, at: int, end: int) -> np.uint64:
     key = three if data[at] >= 0xE0 else two
     for place in range(len(_WIDE_KEYS)):
         if _WIDE_KEYS[place] == key:
-            return _WIDE_VALUES[place]
+            return np.uint64(_WIDE_VALUES[place])
     return np.uint64(0)

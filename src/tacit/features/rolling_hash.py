@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.features.alphabet import BYTE_CLASSES, SPACE, WIDE, Bytes, Offsets, compiled, wide_class
+from tacit.features.alphabet import BYTE_CLASSES, SPACE, WIDE, Bytes, Offsets, Whole, compiled, wide_class
 
 _LONG = 64  # letters whose powers are tabled; a longer word goes the slow way. Equal to WIDE, so one test finds both.
 _U0, _U1, _U5, _U6, _U31, _U63 = (np.uint64(number) for number in (0, 1, 5, 6, 31, 63))
@@ -132,7 +132,7 @@ def _spell(
 
 
 @compiled
-def _rest_of_word(data: Bytes, at: int, end: int, total: int, base: int, buckets: int) -> tuple[np.uint64, np.uint64]:
+def _rest_of_word(data: Bytes, at: Whole, end: Whole, total: Whole, base: int, buckets: int) -> tuple[np.uint64, np.uint64]:
     """Return where the word that already has 64 letters ends, and its sum mod buckets."""
     modulus = np.uint64(buckets)
     power = _U1 % modulus
@@ -154,14 +154,14 @@ def _rest_of_word(data: Bytes, at: int, end: int, total: int, base: int, buckets
 
 
 @compiled
-def _reduced(total: int, buckets: int, inverse: float) -> np.uint64:
-    """Return total mod buckets without a division: the rounded quotient is off by at most one, below 2^53."""
+def _reduced(total: Whole, buckets: int, inverse: float) -> np.uint64:
+    """Return total mod buckets without a division: total < 2^53, so the rounded quotient is off by at most one."""
     value = np.int64(total)
     rest = value - np.int64(value * inverse) * np.int64(buckets)
     if rest < 0:
-        rest += buckets
+        rest += np.int64(buckets)
     if rest >= buckets:
-        rest -= buckets
+        rest -= np.int64(buckets)
     return np.uint64(rest)
 
 
