@@ -97,6 +97,14 @@ def test_numbers_written_as_text(draws: Draws, tmp_path: Path) -> None:
     path.write_text("x;label\n1,5;a\n-2,25;b\n n/a ;a\n4;b\n")
     table = load(Data(source=str(path), columns=Columns(numeric=("x",), label="label"), test=0.0), draws)
     assert table.train["x"].to_list() == [1.5, -2.25, 1.5, 4.0]
+    assert "decimal marks" in table.source
+
+
+def test_thousands_marks(draws: Draws) -> None:
+    given = [{"x": value, "label": number % 2} for number, value in enumerate(["1,234", "12,345,678.5", "7"])]
+    table = load(plan(Columns(numeric=("x",), label="label"), test=0.0), draws, given)
+    assert table.train["x"].to_list() == [1234, 12_345_678.5, 7]
+    assert "thousands marks" in table.source
 
 
 def test_words_in_a_numeric_column_are_refused(draws: Draws) -> None:
@@ -183,6 +191,10 @@ def test_plan_roles_stand_over_the_sets_own() -> None:
     default = Columns(text=("a", "b"), label="y", numeric=("n",), split="s", quasi=("n",))
     roles = resolved(default, Columns(categorical=("n",), label="b"))
     assert roles == Columns(text=("a",), label="b", categorical=("n",), split="s", quasi=("n",))
+
+
+def test_natural_order_of_odd_words_is_alphabetical() -> None:
+    assert natural_order(["nan", "1", "inf"]) == natural_order(["inf", "nan", "1"]) == ["1", "inf", "nan"]
 
 
 @cases(st.lists(st.integers(-1000, 1000), unique=True))

@@ -42,6 +42,11 @@ def test_byte_order_mark_and_windows_line_ends(tmp_path: Path) -> None:
     assert frame.row(0) == ("café", "1")
 
 
+def test_blank_lines_and_old_macintosh_line_ends(tmp_path: Path) -> None:
+    for content in ("text,label\n\na,1\n\n", "text,label\ra,1\r"):
+        assert read_file(written(tmp_path / "a.csv", content))[0].rows() == [("a", "1")]
+
+
 def test_utf16_is_understood(tmp_path: Path) -> None:
     assert read_file(written(tmp_path / "a.csv", "text,label\ncafé,1\n".encode("utf-16")))[0].row(0) == ("café", "1")
 

@@ -64,6 +64,18 @@ def test_a_damaged_stored_table_is_made_again(own_cache: Path, monkeypatch: pyte
     assert len(web.asked) == 2
 
 
+def test_what_a_killed_process_left_is_swept(own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("TACIT_DATA", raising=False)
+    monkeypatch.setattr(store, "_SECONDS_TO_STALE", -1.0)
+    old = _written(own_cache / "tiny" / ".package-abc" / "x.whl")
+    table = _written(own_cache / "tiny" / "origin-1.parquet.99.part")
+    with serving(Manners(CONTENT)) as web:
+        install(monkeypatch, entry(web.url))
+        get("tiny")
+    assert not old.parent.exists()
+    assert not table.exists()
+
+
 def test_prepared_file_below_a_tacit_data_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     install(monkeypatch, entry())
     path = _written(tmp_path / "second" / "deep" / "er" / "tiny.csv")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import polars as pl
 
@@ -94,19 +96,21 @@ def _as_enum(text: pl.Series, missing: str | None) -> pl.Series:
 def natural_order(words: list[str]) -> list[str]:
     """Return words in alphabetical order, or by value if all of them are numbers."""
     try:
-        return sorted(words, key=lambda word: (float(word), word))
+        values = [float(word) for word in words]
     except ValueError:
         return sorted(words)
+    # "nan" and "inf" are words here: they have no place among numbers.
+    return [word for _, word in sorted(zip(values, words, strict=True))] if all(map(math.isfinite, values)) else sorted(words)
 
 
 def _as_number(series: pl.Series, is_train: pl.Series) -> tuple[pl.Series, list[str]]:
     """Return the column as finite numbers; what is missing or no number becomes the median of the train rows."""
-    numbers = _parsed(series)
+    numbers, notes = _parsed(series)
     if numbers.dtype.is_float():
         numbers = numbers.set(~numbers.is_finite(), None)
     holes = numbers.null_count()
     if holes == 0:
-        return numbers, []
+        return numbers, notes
     median = numbers.filter(is_train).median()
     if not isinstance(median, int | float) or holes * 2 > len(numbers):
         raise DataError(
@@ -114,23 +118,33 @@ def _as_number(series: pl.Series, is_train: pl.Series) -> tuple[pl.Series, list[
             "put it under data.columns.categorical or text, or leave it out"
         )
     filled = numbers.cast(pl.Float64).fill_null(float(median))
-    return filled, [f"{holes:,} cells of {series.name!r} without a number were filled with the train median {median:g}"]
+    return filled, [*notes, f"{holes:,} cells of {series.name!r} without a number were filled with the train median {median:g}"]
 
 
-def _parsed(series: pl.Series) -> pl.Series:
+def _parsed(series: pl.Series) -> tuple[pl.Series, list[str]]:
     if series.dtype == pl.Boolean:
-        return series.cast(pl.UInt8)
+        return series.cast(pl.UInt8), []
     if series.dtype.is_numeric():
-        return series.cast(pl.Float64) if series.dtype.is_decimal() else series
+        return series.cast(pl.Float64) if series.dtype.is_decimal() else series, []
     if series.dtype.is_temporal():
-        return series.cast(pl.Int64)
-    text = _as_text(series).str.strip_chars()
-    with_point = text.str.replace(r"^([+-]?\d+),(\d+)$", "$1.$2")  # a decimal comma, as in many files separated by ";"
-    numbers = with_point.cast(pl.Float64, strict=False)
-    whole = bool((numbers.drop_nulls() == numbers.drop_nulls().round()).all()) and bool((numbers.drop_nulls().abs() < 2**53).all())
-    return numbers.cast(pl.Int64) if whole and numbers.null_count() == 0 else numbers
+        return series.cast(pl.Int64), []
+    text, notes = _with_point(_as_text(series).str.strip_chars())
+    numbers = text.cast(pl.Float64, strict=False)
+    known = numbers.drop_nulls()
+    whole = bool((known == known.round()).all()) and bool((known.abs() < 2**53).all())
+    return numbers.cast(pl.Int64) if whole and numbers.null_count() == 0 else numbers, notes
+
+
+def _with_point(text: pl.Series) -> tuple[pl.Series, list[str]]:
+    """Return numbers that are written with commas as numbers with a point, and how the commas were understood."""
+    with_comma = text.filter(text.str.contains(r"^[+-]?\d[\d,]*,\d+(\.\d+)?$"))
+    if with_comma.is_empty():
+        return text, []
+    if bool(with_comma.str.contains(r"^[+-]?[1-9]\d{0,2}(,\d{3})+(\.\d+)?$").all()):
+        return text.str.replace_all(",", "", literal=True), [f"commas in {text.name!r} were read as thousands marks"]
+    return text.str.replace(r"^([+-]?\d+),(\d+)$", "$1.$2"), [f"commas in {text.name!r} were read as decimal marks"]
 
 
 def as_float(series: pl.Series) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
     """Return a column's numbers, NaN where there is none."""
-    return _parsed(series).cast(pl.Float64).fill_null(float("nan")).to_numpy()
+    return _parsed(series)[0].cast(pl.Float64).fill_null(float("nan")).to_numpy()

@@ -57,11 +57,13 @@ def read_csv(path: Path) -> tuple[pl.DataFrame, str]:
     content, note = _utf8(path.read_bytes())
     header = content[:_HEADER_BYTES].decode("utf-8", "replace").lstrip("\r\n").split("\n")[0]
     separator = _separator(header, "\t" if path.suffix.lower() == ".tsv" else ",")
-    _refuse_long_lines(path, content, separator)
     try:
         frame = pl.read_csv(content, separator=separator, infer_schema=False)
     except pl.exceptions.NoDataError:
         raise DataError(f"data.source = {str(path)!r} needs a header line and rows, got an empty file; check the path") from None
+    except pl.exceptions.PolarsError:
+        raise _broken_line(path, content, separator) from None
+    frame = frame.filter(~pl.all_horizontal(pl.all().is_null()))  # blank lines
     return frame.rename({name: name.strip() for name in frame.columns}), note
 
 
@@ -69,6 +71,8 @@ def _utf8(content: bytes) -> tuple[bytes, str]:
     if content.startswith(_UTF16):
         return content.decode("utf-16", "replace").encode(), ""
     content = content.removeprefix(b"\xef\xbb\xbf")
+    if b"\n" not in content:  # line ends of old Macintosh files
+        content = content.replace(b"\r", b"\n")
     try:
         content.decode("utf-8")
     except UnicodeDecodeError:
@@ -85,23 +89,22 @@ def _separator(header: str, usual: str) -> str:
     return best if outside.count(best) else usual
 
 
-def _refuse_long_lines(path: Path, content: bytes, separator: str) -> None:
-    """Raise DataError naming the first line with more cells than the header, or whose quote never closes."""
+def _broken_line(path: Path, content: bytes, separator: str) -> DataError:
+    """Return the refusal naming the first line with more cells than the header, or whose quotes are broken."""
     lines = csv.reader(io.StringIO(content.decode("utf-8"), newline=""), delimiter=separator, strict=True)
-    csv.field_size_limit(1 << 30)
+    who = f"data.source = {str(path)!r} needs"
     try:
         width = len(next((line for line in lines if line), []))
         for line in lines:
             if len(line) > width:
-                raise DataError(
-                    f"data.source = {str(path)!r} needs {width} cells in each line, as in its header, got {len(line)} in line "
-                    f"{lines.line_num:,}; put cells that hold {separator!r} in double quotes"
+                return DataError(
+                    f"{who} {width} cells in each line, as in its header, got {len(line)} in line {lines.line_num:,}; "
+                    f"put cells that hold {separator!r} in double quotes"
                 )
     except csv.Error:
-        raise DataError(
-            f"data.source = {str(path)!r} needs well-formed quotes, got a broken one at or before line {lines.line_num:,}; "
-            'inside a quoted cell write " as ""'
-        ) from None
+        pass
+    where = f"at or before line {lines.line_num:,}"
+    return DataError(f'{who} well-formed quotes, got a broken one {where}; inside a quoted cell write " as ""')
 
 
 def read_json_lines(path: Path) -> tuple[pl.DataFrame, str]:

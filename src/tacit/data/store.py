@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,6 +19,7 @@ from tacit.errors import DataError, did_you_mean
 
 _DEPTH = 4  # how far below a TACIT_DATA folder a file may lie
 _FORMAT = 1  # raise it when a reader changes what it gives: stored tables of another format are not used
+_SECONDS_TO_STALE = 3600.0
 _ENTRIES: tuple[Entry, ...] = (
     *text.ENTRIES,
     newsgroups.ENTRY,
@@ -165,6 +168,7 @@ def _below(folder: str) -> Iterator[Path]:
 
 def _fetched(entry: Entry, progress: Progress | None) -> tuple[Way, dict[str, Path], str]:
     reasons = []
+    _sweep(cache_folder() / entry.name)
     for way in entry.ways:
         if not way.obtainable:
             continue
@@ -212,6 +216,14 @@ def _store(table: pl.DataFrame, path: Path) -> None:
         os.replace(part, path)
     finally:
         part.unlink(missing_ok=True)
+
+
+def _sweep(folder: Path) -> None:
+    """Remove what a killed process left behind; partial downloads stay, since they can be continued."""
+    left = [*folder.glob(".package-*"), *folder.glob("*.parquet.*.part")]
+    for path in left:
+        if time.time() - path.stat().st_mtime > _SECONDS_TO_STALE:
+            shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
 
 
 def _remove_fetched(entry: Entry, way: Way) -> None:
