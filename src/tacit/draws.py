@@ -44,7 +44,7 @@ class Draws:
     def fill(self, buffer: NDArray[np.uint32] | NDArray[np.uint64]) -> None:
         """Overwrite a contiguous buffer with this address's AES-128-CTR keystream."""
         stream = Cipher(algorithms.AES(self._derive(16)), modes.CTR(_COUNTER_START)).encryptor()
-        out = memoryview(buffer).cast("B")
+        out = buffer.data.cast("B")
         zeros = memoryview(_ZEROS)
         for start in range(0, len(out), _BLOCK):
             size = min(_BLOCK, len(out) - start)

@@ -158,6 +158,4 @@ Kind = TypeVar("Kind")
 
 def of_kind(entries: list[Entry], kind: type[Kind], arm: str | None = None) -> list[Kind]:
     """Return the entries of one kind, of one arm if named."""
-    return [
-        entry for entry in entries if isinstance(entry, kind) and (arm is None or getattr(entry, "arm", None) == arm)
-    ]
+    return [entry for entry in entries if isinstance(entry, kind) and (arm is None or getattr(entry, "arm", None) == arm)]

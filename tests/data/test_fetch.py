@@ -5,10 +5,10 @@ import threading
 from pathlib import Path
 
 import pytest
-from tests.data.server import Manners, serving
 
 from tacit.data import fetch
 from tacit.errors import DataError
+from tests.data.server import Manners, serving
 
 CONTENT = bytes(range(256)) * 4096
 SUM = f"sha256:{hashlib.sha256(CONTENT).hexdigest()}"

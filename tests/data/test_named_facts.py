@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.data.conftest import need
 
 from tacit.data import catalogue, divide, divide_test, load, store
 from tacit.draws import Draws
 from tacit.plan import Columns, Data
+from tests.data.conftest import need
 
 SIZES = {
     "adult": (30_162, 0),

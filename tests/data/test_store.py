@@ -7,12 +7,12 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from tests.data.server import Manners, serving
 
 from tacit.data import catalogue, get, store, where
 from tacit.data.named.entry import Entry, File, Way, only
 from tacit.errors import DataError
 from tacit.plan import Columns
+from tests.data.server import Manners, serving
 
 CONTENT = b"x,label\n1,a\n2,b\n"
 SUM = f"sha256:{hashlib.sha256(CONTENT).hexdigest()}"

@@ -130,9 +130,7 @@ def test_poisson_cohorts_spend_for_the_client_that_took_part_most(reviews, tmp_p
 def test_a_torch_module_runs_in_processes_with_the_same_bits(reviews, tmp_path) -> None:
     pytest.importorskip("torch")
     changes = {"model": {"name": "tests.engine.modules:Tiny"}, "server__rounds": 2}
-    hashes = {
-        finished(engine.start(small_plan(reviews, engine__workers=n, **changes), tmp_path)).model_sha256 for n in (1, 2)
-    }
+    hashes = {finished(engine.start(small_plan(reviews, engine__workers=n, **changes), tmp_path)).model_sha256 for n in (1, 2)}
     assert len(hashes) == 1
 
 

@@ -25,7 +25,9 @@ def test_poisson_cohorts_have_the_expected_mean() -> None:
     assert np.std(sizes) > 2
 
 
-@pytest.mark.parametrize(("weights", "cap", "expected"), [("equal", None, [1, 1, 1]), ("rows", None, [3, 50, 7]), ("capped", 10, [3, 10, 7])])
+@pytest.mark.parametrize(
+    ("weights", "cap", "expected"), [("equal", None, [1, 1, 1]), ("rows", None, [3, 50, 7]), ("capped", 10, [3, 10, 7])]
+)
 def test_weights(weights, cap, expected) -> None:
     got = server.weights_for(plan.Server(weights=weights, weight_cap=cap), np.array([3, 50, 7]))
     assert got.tolist() == expected

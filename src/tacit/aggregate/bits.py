@@ -52,14 +52,14 @@ class BitSum:
             self._in_lanes = 0
 
 
-@numba.njit(nogil=True, cache=True)  # type: ignore[untyped-decorator]
+@numba.njit(nogil=True, cache=True)
 def count_in_lanes(lanes: NDArray[np.uint64], payload: NDArray[np.uint8], spread: NDArray[np.uint64]) -> None:
     """Add the eight bits of each payload byte to the eight byte lanes of its word."""
     for i in range(payload.size):
         lanes[i] += spread[payload[i]]
 
 
-@numba.njit(nogil=True, cache=True)  # type: ignore[untyped-decorator]
+@numba.njit(nogil=True, cache=True)
 def count_weighted(ones: NDArray[np.int64], payload: NDArray[np.uint8], weight: int) -> None:
     """Add weight to the count of every coordinate whose bit is set."""
     for i in range(ones.size):

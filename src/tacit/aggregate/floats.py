@@ -32,7 +32,7 @@ class FloatSum:
         return self.total
 
 
-@numba.njit(nogil=True, cache=True)  # type: ignore[untyped-decorator]
+@numba.njit(nogil=True, cache=True)
 def add_spans(total: NDArray[np.float64], row: NDArray[np.float32], spans: NDArray[Any], weight: float) -> None:
     """Add weight * row to total inside the given spans."""
     for k in range(0, spans.size, 2):

@@ -51,8 +51,8 @@ class Course:
         if self.bytes_up:
             found.append(f"{phrasing.size(self.bytes_up)} up per client")
         stated = [(value, unit) for unit, value in self.totals.items() if value is not None and "(" not in unit]
-        found += [phrasing.epsilon(value, unit) for value, unit in stated[:1]]
-        found += [f"{phrasing.bound(value)} {phrasing.per(unit)}" for value, unit in stated[1:2]]
+        if stated:
+            found.append("epsilon " + ", ".join(f"{phrasing.bound(value)} {phrasing.per(unit)}" for value, unit in stated[:2]))
         if self.clients_per_second:
             found.append(f"{self.clients_per_second:,.0f} clients/s")
         return found

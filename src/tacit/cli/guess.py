@@ -17,8 +17,10 @@ Role = Literal["label", "client", "split", "text", "numeric", "categorical", "le
 
 LABEL_WORDS = (
     "label", "labels", "target", "class", "y", "sentiment", "category", "outcome", "diagnosis", "topic", "spam", "churn",
-    "survived", "species", "income", "result", "rating", "stars", "verdict", "quality", "type", "status",
+    "survived",
 )  # fmt: skip
+WEAK_LABEL_WORDS = ("species", "income", "result", "rating", "stars", "verdict", "quality", "type", "status", "response")
+"""Labels if they are the whole name; as part of one ("blood type") they mean nothing."""
 CLIENT_WORDS = {
     "user", "client", "patient", "hospital", "site", "device", "owner", "customer", "author", "member", "participant", "subject",
     "speaker", "account", "clinic", "ward", "school", "branch", "store", "sensor", "phone", "person", "tenant", "household",
@@ -64,7 +66,7 @@ def guess(frame: pl.DataFrame, label: str | None = None) -> list[Guess]:
     named = _label([one for one in usable if one.name not in chosen], label)
     owner = _client([one for one in usable if one.name not in (*chosen, named.column)])
     chosen |= {one.column: one for one in (named, owner) if one}
-    found = [chosen.get(one.name) or _input(one) for one in facts]
+    found = [chosen.get(one.name) or _echo(frame, one.name, named.column) or _input(one) for one in facts]
     if not any(one.role in ("text", "numeric", "categorical") for one in found):
         left = "; ".join(f"{one.column!r}: {one.why}" for one in found if one.role == "left out")
         raise DataError(
@@ -112,18 +114,18 @@ def _label(facts: list[_Facts], wanted: str | None) -> Guess:
         if wanted not in names:
             raise DataError(f"--label {wanted!r}: no such column; there are {', '.join(names)}.{did_you_mean(wanted, names)}")
         return Guess(column=wanted, role="label", why="you said so")
-    able = [one for one in facts if 2 <= one.distinct <= MOST_CLASSES and one.distinct < one.filled]
-    for whole in (True, False):
-        for word, one in itertools.product(LABEL_WORDS, able):
+    able = [one for one in facts if one.kind != "time" and 2 <= one.distinct <= MOST_CLASSES and one.distinct < one.filled]
+    for words, whole in ((LABEL_WORDS, True), (LABEL_WORDS, False), (WEAK_LABEL_WORDS, True)):
+        for word, one in itertools.product(words, able):
             if (one.words == (word,)) if whole else (word in one.words):
                 return Guess(column=one.name, role="label", why=f"its name says {word}; {one.distinct} classes")
     for one in reversed(able):
         if one.distinct <= 20 and not CLIENT_WORDS & set(one.words):
             place = "last column with" if one is facts[-1] else "column nearest the end with"
             return Guess(column=one.name, role="label", why=f"{place} few values: {one.distinct}")
-    names = ", ".join(one.name for one in facts)
+    columns = ", ".join(one.name for one in facts)
     raise DataError(
-        f"no column looks like a label (2 to {MOST_CLASSES} values that repeat); say which with --label; there are {names}"
+        f"no column looks like a label (2 to {MOST_CLASSES} values that repeat); say which with --label; there are {columns}"
     )
 
 
@@ -136,6 +138,14 @@ def _client(facts: list[_Facts]) -> Guess | None:
     best = max(repeating, key=lambda one: (bool(ID_WORDS & set(one.words)), one.distinct))
     word = next(word for word in best.words if word in CLIENT_WORDS)
     return Guess(column=best.name, role="client", why=f"its name says {word}, and values repeat: {best.distinct} owners")
+
+
+def _echo(frame: pl.DataFrame, column: str, label: str) -> Guess | None:
+    """Return that a column is left out if it is the label under other names: learning from it would be cheating."""
+    values = frame[column].n_unique()
+    if values < 2 or values != frame[label].n_unique() or frame.select(column, label).n_unique() != values:
+        return None
+    return Guess(column=column, role="left out", why=f"it says the same as the label {label}")
 
 
 def _input(one: _Facts) -> Guess:
@@ -170,8 +180,8 @@ def _useless(one: _Facts) -> str:
         return "dates and times are not used"
     if one.kind == "other":
         return "neither text nor numbers"
-    if one.unique and ID_WORDS & set(one.words) and one.words_per_cell < 2:
-        return "an id: another value in each row"
+    if ID_WORDS & set(one.words) and one.distinct > one.filled / 2 and one.words_per_cell < 2:
+        return "an id: another value in each row" if one.unique else "an id: another value in most rows"
     if set(one.words) & CLIENT_WORDS and set(one.words) & ID_WORDS:
         return "an id of a person or device"
     return ""

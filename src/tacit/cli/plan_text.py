@@ -32,7 +32,7 @@ test = 0.2                            # share of rows held out to measure on, if
 
 [features]
 text = "binary"                       # which hashed words occur; or "sequence" for embedding and lstm
-buckets = 5000                        # how many numbers words are hashed to
+buckets = 20000                       # how many numbers words are hashed to
 
 [model]
 name = "logistic"                     # or "mlp", "embedding", "lstm", or your own nn.Module as "package.module:Class"
@@ -43,15 +43,15 @@ method = "fedavg"                     # or "fedprox"; "central" and "local" send
 optimizer = "adam"                    # or "sgd", "adamw"
 lr = 0.01
 epochs = 3
-batch = 32
+batches = 5                           # per epoch, whatever a client holds; or batch = 32 rows each
 
 [codec]                               # what happens to an update before it leaves the client
 name = "rr"                           # one random bit per parameter: clip, quantise, randomised response; "plain" protects nothing
-epsilon = 2.0                         # per bit, not per update: `tacit privacy RUN` says what it adds up to
-clip = 0.02                           # largest change of one parameter in one round
+epsilon = 1.0                         # per bit, not per update: `tacit privacy RUN` says what it adds up to
+clip = 0.05                           # largest change of one parameter in one round
 
 [server]
-rounds = 40
+rounds = 60
 cohort = "all"                        # or "count", "poisson" with cohort_size
 weights = "equal"                     # or "rows", "capped"; a client's number of rows is information too
 optimizer = "sgd"                     # with lr = 1.0: plain averaging; or "momentum", "adam", "yogi"
@@ -87,17 +87,17 @@ name = "logistic"                     # or "mlp" with hidden = [32], or your own
 
 [local]                               # what a client does with its rows in one round
 optimizer = "adam"
-lr = 0.02
+lr = {lr}
 epochs = 5
 batch = 16
 
 [codec]                               # what happens to an update before it leaves the client
 name = "rr"                           # one random bit per parameter; "plain" protects nothing
-epsilon = 2.0                         # per bit, not per update: `tacit privacy RUN` says what it adds up to
-clip = 0.05                           # largest change of one parameter in one round
+epsilon = 1.0                         # per bit, not per update: `tacit privacy RUN` says what it adds up to
+clip = {clip:<31}# largest change of one parameter in one round
 
 [server]
-rounds = 20
+rounds = {rounds}
 """
 
 _ROLES: dict[Role, str] = {
@@ -129,6 +129,10 @@ def own(guesses: Sequence[Guess], source: str, rows: int, name: str, file: str) 
         name=quoted(name),
         holders=_holders(guesses, rows),
         columns="\n".join(_columns(guesses)),
+        # Hashed text has many parameters that each move little; a table has few that must move far.
+        lr=0.02 if texts else 0.05,
+        clip=0.05 if texts else 0.2,
+        rounds=20 if texts else 30,
         features="\n".join(part for part, wanted in ((text, texts), (table, others)) if wanted),
     )
 

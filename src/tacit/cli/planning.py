@@ -47,7 +47,7 @@ def check(plan: PlanFile, overrides: Overrides = None, as_json: AsJson = False) 
         return
     print(f"{plan}: ok")
     for what, text in summary.items():
-        tables.say(f"  {what + ':':10}{text}")
+        tables.say(f"  {what + ':':11}{text}")
 
 
 def init(file: Target = Path("plan.toml"), table: Table = None, label: Label = None, force: Force = False) -> None:

@@ -47,8 +47,11 @@ def results(run: Summary) -> None:
 
 
 def say(text: str = "") -> None:
-    """Print a paragraph on stdout, folded to the terminal's width and taken literally."""
-    console().print(text, markup=False, emoji=False)
+    """Print a paragraph on stdout, taken literally; folded between words on a terminal, whole in a pipe."""
+    if sys.stdout.isatty():
+        console().print(text, markup=False, emoji=False)
+    else:
+        print(text)
 
 
 def files(folder: Path) -> None:

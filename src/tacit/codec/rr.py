@@ -95,21 +95,19 @@ def packed_size(dim: int) -> int:
     return (dim + 7) // 8
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")  # type: ignore[untyped-decorator]
-def quantise_flip_pack(
-    update: Vector, words: NDArray[np.uint32], scale: float, largest: int, payload: Payload
-) -> None:
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def quantise_flip_pack(update: Vector, words: NDArray[np.uint32], scale: float, largest: int, payload: Payload) -> None:
     """Write the randomised bits of an update into `payload`, lowest bit first; bits past the end are zero.
 
     threshold(v) - 2^31 = clamp(v * scale, ±largest) is compared with the word shifted by 2^31: the same test as
     word < threshold(v), in signed arithmetic that fits 32 bits.
     """
-    limit = np.float64(largest)
+    limit = float(largest)
     for byte in range(payload.size):
         bits = 0
         first = 8 * byte
         for k in range(min(8, update.size - first)):
-            signed = np.float64(update[first + k]) * scale
-            signed = min(max(signed, -limit), limit) if signed == signed else 0.0
-            bits |= (np.int64(words[first + k]) - 2147483648 < np.int64(np.rint(signed))) << k
+            wanted = float(update[first + k]) * scale
+            signed = min(max(wanted, -limit), limit) if wanted == wanted else 0.0
+            bits |= int(np.int64(words[first + k]) - 2147483648 < np.int64(np.rint(signed))) << k
         payload[byte] = bits

@@ -125,7 +125,5 @@ def _begin() -> None:
     _inherited["worker"] = _inherited["learner"].worker()
 
 
-def _share_in_process(
-    model: Vector, round_no: int, clients: NDArray[np.int64], weights: NDArray[np.int64]
-) -> Share:
+def _share_in_process(model: Vector, round_no: int, clients: NDArray[np.int64], weights: NDArray[np.int64]) -> Share:
     return sum_share(_inherited["terms"], _inherited["worker"], model, round_no, clients, weights)

@@ -110,25 +110,35 @@ def _spell(
     at, end = np.uint64(begin), np.uint64(stop)
     while at < end:
         kind = np.uint64(BYTE_CLASSES[data[at]])
-        if (kind | letters) & _RARE:
-            if letters == _LONG:
-                at, sums[count] = _rest_of_word(data, at, end, total, base, buckets)
-                count += _U1
-                total, letters = _U0, _U0
-                continue
-            kind = wide_class(data, at, end)
-        letter = kind & _U31
-        space = kind >> _U5
-        total += letter * powers[letters]
-        letters += np.uint64(letter != _U0)
-        # Written at every byte, and overwritten by the next one unless this byte ends a word.
-        sums[count] = total
-        count += space & np.uint64(letters != _U0)
-        inside = space - _U1
-        total &= inside
-        letters &= inside
-        at += _U1
+        while not (kind | letters) & _RARE:
+            total, letters, count = _step(kind, total, letters, count, powers, sums)
+            at += _U1
+            if at == end:
+                return count + np.uint64(letters != _U0)
+            kind = np.uint64(BYTE_CLASSES[data[at]])
+        if letters == _LONG:
+            at, sums[count] = _rest_of_word(data, at, end, total, base, buckets)
+            total, letters, count = _U0, _U0, count + _U1
+        else:
+            total, letters, count = _step(wide_class(data, at, end), total, letters, count, powers, sums)
+            at += _U1
     return count + np.uint64(letters != _U0)
+
+
+@compiled
+def _step(
+    kind: np.uint64, total: np.uint64, letters: np.uint64, count: np.uint64, powers: NDArray[np.uint64], sums: NDArray[np.uint64]
+) -> tuple[np.uint64, np.uint64, np.uint64]:
+    """Return sum and letters of the word in hand and the number of words ended, after one more character."""
+    letter = kind & _U31
+    space = kind >> _U5
+    total += letter * powers[letters]
+    letters += np.uint64(letter != _U0)
+    # Written at every byte, and overwritten by the next one unless this byte ends a word.
+    sums[count] = total
+    count += space & np.uint64(letters != _U0)
+    inside = space - _U1
+    return total & inside, letters & inside, count
 
 
 @compiled

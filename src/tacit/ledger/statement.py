@@ -14,7 +14,7 @@ def statement(claim: Claim, totals: dict[str, float | None], updates: int) -> st
         return "Nothing about a client leaves its machine."
     if not isinstance(claim.loss, PureDP):
         return (
-            f"Each client sends {updates} updates as {claim.mechanism}, visible to the {claim.view}. "
+            f"Each client sends {_times(updates)} as {claim.mechanism}, visible to the {claim.view}. "
             "There is no differential privacy and no number to state: the updates can reveal the rows they came from."
         )
     return " ".join([_local(claim, totals, updates), _meaning(totals["update"])])
@@ -25,7 +25,7 @@ def _local(claim: Claim, totals: dict[str, float | None], updates: int) -> str:
     return (
         f"Each client randomises what it sends, so no one need be trusted: epsilon = {_figure(totals[claim.unit])} per "
         f"{claim.unit}, {_figure(totals['update'])} per update ({claim.count:,} {claim.unit}s), "
-        f"{_figure(totals['run'])} per run ({updates} updates, pure composition), or {_figure(totals[approximate])} per "
+        f"{_figure(totals['run'])} per run ({_times(updates)}, pure composition), or {_figure(totals[approximate])} per "
         f"{approximate}. It bounds what changes if you {claim.relation}."
     )
 
@@ -44,3 +44,7 @@ def _figure(value: float | None) -> str:
     if value is None:
         return "no number"
     return f"{value:,.0f}" if value >= 1000 else f"{value:.4g}"
+
+
+def _times(updates: int) -> str:
+    return "1 update" if updates == 1 else f"{updates} updates"

@@ -31,7 +31,7 @@ class Arrays:
         self.values = np.empty(0, np.float32) if values is None else values
         self.matrix = np.empty((0, 0), np.float32) if sparse else _matrix(inputs)
 
-    def all(self) -> tuple[NDArray[Any], ...]:
+    def all(self) -> tuple[Any, Any, Any, Any]:
         """Return the arrays in the kernels' order."""
         return self.starts, self.columns, self.values, self.matrix
 
@@ -135,9 +135,7 @@ class CompiledWorker:
         return spans
 
 
-def _own_columns(
-    inputs: Inputs, clients: Clients, everything: bool
-) -> tuple[NDArray[np.int32], NDArray[np.int64] | None, Inputs]:
+def _own_columns(inputs: Inputs, clients: Clients, everything: bool) -> tuple[NDArray[np.int32], NDArray[np.int64] | None, Inputs]:
     """Return the columns each client names, and the inputs renumbered to the client's own columns.
 
     Dense inputs name every column, and so does weight decay, which moves weights no row names.

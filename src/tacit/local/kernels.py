@@ -18,7 +18,7 @@ _FAST = {"contract", "reassoc", "nsz", "arcp"}
 _compiled = numba.njit(nogil=True, cache=True, error_model="numpy", fastmath=_FAST)
 
 
-@_compiled  # type: ignore[untyped-decorator]
+@_compiled
 def first_layer(starts: Array, columns: Array, values: Array, matrix: Array, row: int, weights: Array, out: Array) -> None:
     """Add one input row times the first layer's weights to `out`."""
     if starts.size:
@@ -40,7 +40,7 @@ def first_layer(starts: Array, columns: Array, values: Array, matrix: Array, row
                     out[k] += value * line[k]
 
 
-@_compiled  # type: ignore[untyped-decorator]
+@_compiled
 def first_layer_back(starts: Array, columns: Array, values: Array, matrix: Array, row: int, grad: Array, slope: Array) -> None:
     """Add the outer product of one input row and `slope` to the first layer's gradient."""
     if starts.size:
@@ -62,8 +62,10 @@ def first_layer_back(starts: Array, columns: Array, values: Array, matrix: Array
                     line[k] += value * slope[k]
 
 
-@_compiled  # type: ignore[untyped-decorator]
-def forward_row(net: Array, widths: Array, starts: Array, columns: Array, values: Array, matrix: Array, row: int, acts: Array) -> None:
+@_compiled
+def forward_row(
+    net: Array, widths: Array, starts: Array, columns: Array, values: Array, matrix: Array, row: int, acts: Array
+) -> None:
     """Fill `acts` with every layer's output for one row: ReLU in between, logits at the end."""
     layers = widths.size - 1
     place, here = 0, 0
@@ -91,7 +93,7 @@ def forward_row(net: Array, widths: Array, starts: Array, columns: Array, values
         here += fan_out
 
 
-@_compiled  # type: ignore[untyped-decorator]
+@_compiled
 def output_slope(logits: Array, label: int, share: Any, slope: Array) -> None:
     """Fill `slope` with the loss gradient at the logits: logistic loss for one logit, cross-entropy for several."""
     if logits.size == 1:
@@ -109,7 +111,7 @@ def output_slope(logits: Array, label: int, share: Any, slope: Array) -> None:
     slope[label] -= share
 
 
-@_compiled  # type: ignore[untyped-decorator]
+@_compiled
 def backward_row(
     net: Array, grad: Array, widths: Array, starts: Array, columns: Array, values: Array, matrix: Array, row: int,
     acts: Array, slopes: Array,
@@ -142,8 +144,10 @@ def backward_row(
             slope_below[i] = passed
 
 
-@_compiled  # type: ignore[untyped-decorator]
-def move(net: Array, grad: Array, mean: Array, square: Array, anchor: Array, kind: int, step: int, lr: float, decay: float, pull: float) -> None:
+@_compiled
+def move(
+    net: Array, grad: Array, mean: Array, square: Array, anchor: Array, kind: int, step: int, lr: float, decay: float, pull: float
+) -> None:
     """Take one optimiser step and clear the gradient; `pull` draws towards `anchor` (the proximal term)."""
     if pull > 0:
         for i in range(net.size):
@@ -171,7 +175,7 @@ def move(net: Array, grad: Array, mean: Array, square: Array, anchor: Array, kin
         grad[i] = np.float32(0)
 
 
-@_compiled  # type: ignore[untyped-decorator]
+@_compiled
 def train_client(
     net: Array, grad: Array, mean: Array, square: Array, anchor: Array, widths: Array,
     starts: Array, columns: Array, values: Array, matrix: Array, labels: Array, base: int,
@@ -195,7 +199,7 @@ def train_client(
         move(net, grad, mean, square, anchor, kind, step + 1, lr, decay, pull)
 
 
-@_compiled  # type: ignore[untyped-decorator]
+@_compiled
 def gather(model: Array, rows: Array, width: int, first: int, net: Array) -> None:
     """Copy a client's first-layer rows and everything after the first layer into `net`."""
     for i in range(rows.size):
@@ -207,7 +211,7 @@ def gather(model: Array, rows: Array, width: int, first: int, net: Array) -> Non
         net[i + shift] = model[i]
 
 
-@_compiled  # type: ignore[untyped-decorator]
+@_compiled
 def difference(model: Array, rows: Array, width: int, first: int, net: Array, update: Array) -> None:
     """Write what training changed into `update`, at the client's rows and after the first layer."""
     for i in range(rows.size):
@@ -219,7 +223,7 @@ def difference(model: Array, rows: Array, width: int, first: int, net: Array, up
         update[i] = net[i + shift] - model[i]
 
 
-@_compiled  # type: ignore[untyped-decorator]
+@_compiled
 def clear_rows(update: Array, rows: Array, width: int) -> None:
     """Set a former client's first-layer rows back to zero."""
     for i in range(rows.size):
@@ -228,8 +232,10 @@ def clear_rows(update: Array, rows: Array, width: int) -> None:
             update[target + k] = np.float32(0)
 
 
-@_compiled  # type: ignore[untyped-decorator]
-def predict_rows(net: Array, widths: Array, starts: Array, columns: Array, values: Array, matrix: Array, first: int, logits: Array) -> None:
+@_compiled
+def predict_rows(
+    net: Array, widths: Array, starts: Array, columns: Array, values: Array, matrix: Array, first: int, logits: Array
+) -> None:
     """Fill `logits` for consecutive rows beginning at `first`."""
     total = 0
     for layer in range(1, widths.size):
@@ -242,7 +248,7 @@ def predict_rows(net: Array, widths: Array, starts: Array, columns: Array, value
             logits[i, k] = acts[total - out + k]
 
 
-@numba.njit(nogil=True, cache=True)  # type: ignore[untyped-decorator]
+@numba.njit(nogil=True, cache=True)
 def number_own_columns(columns: Array, begin: int, end: int, last_seen: Array, client: int, own: Array, named: Array) -> int:
     """Number the columns a client names in order of appearance; return how many there are.
 

@@ -23,9 +23,11 @@ class FeedForward(nn.Module):
         super().__init__()
         widths = (inputs, *hidden, outputs)
         self.layers = nn.ModuleList(nn.Linear(a, b) for a, b in zip(widths[:-1], widths[1:], strict=True))
-        for layer in self.layers:
-            nn.init.xavier_uniform_(layer.weight)
-            nn.init.zeros_(layer.bias)
+        for name, parameter in self.named_parameters():
+            if name.endswith("weight"):
+                nn.init.xavier_uniform_(parameter)
+            else:
+                nn.init.zeros_(parameter)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """Return logits."""

@@ -95,7 +95,7 @@ class TorchWorker:
         for stop in ends:
             rows = base + order[begin:stop]
             optimizer.zero_grad()
-            loss_of(self.module(batch_of(learner.inputs, rows)), learner.labels[rows]).backward()
+            loss_of(self.module(batch_of(learner.inputs, rows)), learner.labels[rows]).backward()  # type: ignore[no-untyped-call]
             if local.proximal > 0:
                 self._pull(anchor, local.proximal)
             optimizer.step()

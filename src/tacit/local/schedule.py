@@ -38,7 +38,7 @@ def row_order(rows: int, epochs: int, draws: Draws) -> NDArray[np.int64]:
     return order
 
 
-@numba.njit(nogil=True, cache=True)  # type: ignore[untyped-decorator]
+@numba.njit(nogil=True, cache=True)
 def shuffle(order: NDArray[np.int64], rows: int, words: NDArray[np.uint64]) -> None:
     """Fill `order` with shuffles of 0..rows-1 (Fisher-Yates, one word a swap)."""
     for first in range(0, order.size, rows):

@@ -75,8 +75,8 @@ class Summary:
         open_arm = next((arm for arm in self.arms if not arm.finished), None)
         if open_arm is None:
             return "stopped before the next baseline"
-        place = "" if open_arm.name == RUN else f" of {open_arm.title}"
-        return f"stopped after round {open_arm.rounds}/{open_arm.planned}{place}"
+        place = "" if open_arm.name == RUN else f" ({open_arm.title})"
+        return f"stopped after round {open_arm.rounds} of {open_arm.planned}{place}"
 
 
 HEADINGS = ("arm", "rounds", "accuracy", "AUC", "F1", "loss", "up / client / round", "down / client / round", "privacy per update")

@@ -13,10 +13,10 @@ def measure(logits: NDArray[np.float32], labels: NDArray[np.int32]) -> dict[str,
     AUC and F1 are macro averages over classes when there are more than two; AUC then compares each class with the
     rest, over the classes that occur. Edge case: a test set with a single class has AUC 0.5 by definition.
     """
-    logits = logits.astype(np.float64)
-    if logits.shape[1] == 1:
-        return _two_classes(logits[:, 0], labels)
-    return _many_classes(logits, labels)
+    exact: NDArray[np.float64] = logits.astype(np.float64)
+    if exact.shape[1] == 1:
+        return _two_classes(exact[:, 0], labels)
+    return _many_classes(exact, labels)
 
 
 def _two_classes(logit: NDArray[np.float64], labels: NDArray[np.int32]) -> dict[str, float]:

@@ -38,4 +38,5 @@ def step(settings: plan.Server, model: Vector, update: Vector, state: ServerStat
         square = _SECOND_MOMENT_DECAY * square + (1 - _SECOND_MOMENT_DECAY) * fresh
     else:
         square = square - (1 - _SECOND_MOMENT_DECAY) * fresh * np.sign(square - fresh)
-    return model + lr * mean / (np.sqrt(square) + _TINY), {"mean": mean, "square": square}
+    move = lr * mean / (np.sqrt(square) + _TINY)
+    return model + move.astype(np.float32), {"mean": mean, "square": square}

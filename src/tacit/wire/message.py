@@ -45,7 +45,7 @@ class Message(msgspec.Struct, frozen=True):
 def frame(header: Header, payload: NDArray[np.uint8]) -> tuple[bytes, memoryview]:
     """Return the pieces of a message in sending order: its head, and a view of its payload."""
     head = msgspec.msgpack.encode(header)
-    return _LEAD.pack(_MAGIC, len(head)) + head, memoryview(payload).cast("B")
+    return _LEAD.pack(_MAGIC, len(head)) + head, payload.data.cast("B")
 
 
 def size(pieces: tuple[bytes, memoryview]) -> int:

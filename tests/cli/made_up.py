@@ -1,0 +1,51 @@
+"""Command lines run in this process, with a made-up engine where training is not the point."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tacit import engine
+from tacit.cli import execute
+from tacit.engine import Watch
+from tacit.plan import Plan
+from tests.report import made_up
+
+PLAN = 'name = "tiny"\nbaselines = ["fedavg", "central"]\n[codec]\nname = "rr"\nepsilon = 1.0\nclip = 0.01\n'
+
+
+@dataclass(frozen=True)
+class Said:
+    """What one command line did."""
+
+    code: int
+    out: str
+    err: str
+
+
+def tacit(capsys: pytest.CaptureFixture[str], *words: str) -> Said:
+    """Run one command line and return what it said."""
+    capsys.readouterr()
+    code = execute(words)
+    said = capsys.readouterr()
+    return Said(code, said.out, said.err)
+
+
+def pretend_engine(monkeypatch: pytest.MonkeyPatch, error: BaseException | None = None, rounds: int = 4, stop: int | None = None) -> None:
+    """Let the engine write a made-up record instead of training; raise `error` at its end."""
+
+    def start(plan: Plan, root: Path = Path("runs"), watch: Watch | None = None, **_: object) -> Path:
+        entries = made_up.record(rounds=rounds, name=plan.name, stop=stop)
+        folder = made_up.folder(root, entries, name=f"{plan.name}-{len(list(root.glob('*'))) + 1}")
+        assert watch is not None
+        watch.opened(folder)
+        for entry in entries:
+            watch.entry(entry)
+        watch.clients("run", 1, 50, 100)
+        if error:
+            raise error
+        return folder
+
+    monkeypatch.setattr(engine, "start", start)
