@@ -29,7 +29,8 @@ class File:
 class Way:
     """One way to have the set: some files and the reader that turns them into the set's table.
 
-    All ways of one set give every column that has a role; some give more. `note` says where this way's rows differ from the first way's.
+    All ways of one set give every column that has a role; some give more.
+    `note` says where this way's rows differ from the first way's.
     """
 
     name: str
