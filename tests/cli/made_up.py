@@ -33,7 +33,9 @@ def tacit(capsys: pytest.CaptureFixture[str], *words: str) -> Said:
     return Said(code, said.out, said.err)
 
 
-def pretend_engine(monkeypatch: pytest.MonkeyPatch, error: BaseException | None = None, rounds: int = 4, stop: int | None = None) -> None:
+def pretend_engine(
+    monkeypatch: pytest.MonkeyPatch, error: BaseException | None = None, rounds: int = 4, stop: int | None = None
+) -> None:
     """Let the engine write a made-up record instead of training; raise `error` at its end."""
 
     def start(plan: Plan, root: Path = Path("runs"), watch: Watch | None = None, **_: object) -> Path:

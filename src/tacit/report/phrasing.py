@@ -35,7 +35,7 @@ def size(count: float | None) -> str:
     value, units = float(count), ["B", "kB", "MB", "GB", "TB"]
     while value >= 999.5 and len(units) > 1:
         value, units = value / 1000, units[1:]
-    return f"{value:.0f} {units[0]}" if units[0] == "B" or value >= 99.95 else f"{value:.3g} {units[0]}"
+    return f"{value:.0f} {units[0]}" if units[0] == "B" or value >= 99.95 else f"{value:#.3g} {units[0]}"
 
 
 def duration(seconds: float) -> str:
