@@ -1,6 +1,37 @@
-from tacit.features import bucket, words
+import doctest
+
+import pytest
+
+from tacit.features import bucket, spelling, words
 
 
-def test_paper_vectors():
+def test_doctests():
+    assert doctest.testmod(spelling).failed == 0
+
+
+def test_vectors_of_the_paper():
     assert bucket("dog", 31, 5000) == 2196
     assert [bucket(word, 31, 5000) for word in words("Cats and DOGS!")] == [283, 4279, 3225]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", []),
+        (" \t\n ", []),
+        ("123 !?", []),
+        ("don't", ["dont"]),
+        ("a\0b\0", ["ab"]),
+        ("caf\u00c9", ["caf"]),
+        ("\u0130stanbul \u212aelvin", ["istanbul", "kelvin"]),
+        ("one\u00a0two\u3000three\u200bfour", ["one", "two", "threefour"]),
+        ("\u732b\U0001f408", []),
+    ],
+)
+def test_what_a_word_is(text, expected):
+    assert words(text) == expected
+
+
+def test_bucket_is_the_sum_from_i_zero():
+    word, base, buckets = "zebra", 1_000_003, 49_999_991
+    assert bucket(word, base, buckets) == sum((ord(c) - 96) * base**i for i, c in enumerate(word)) % buckets

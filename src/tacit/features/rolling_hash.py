@@ -17,6 +17,7 @@ from tacit.features.alphabet import BYTE_CLASSES, SPACE, WIDE, Bytes, Offsets, W
 
 _LONG = 64  # letters whose powers are tabled; a longer word goes the slow way. Equal to WIDE, so one test finds both.
 _U0, _U1, _U5, _U6, _U31, _U63 = (np.uint64(number) for number in (0, 1, 5, 6, 31, 63))
+_SHORT = np.uint64(32)
 _RARE = np.uint64(_LONG | WIDE)
 
 # Multiplying a power of two by this number puts a different 6-bit pattern on top for each of the 64 powers.
@@ -71,8 +72,14 @@ def _fill_presence(
     for text in range(len(offsets) - 1):
         count = _spell(data, offsets[text], offsets[text + 1], powers, base, buckets, sums)
         for word in range(count):
-            _mark(_reduced(sums[word], buckets, inverse), bits, summary)
-        used = _drain(bits, summary, columns, used)
+            sums[word] = _reduced(sums[word], buckets, inverse)
+        # A short text among very many buckets is sorted, since looking through the whole summary would take longer.
+        if count * _SHORT < len(summary):
+            used = _sort(sums[:count], columns, used)
+        else:
+            for word in range(count):
+                _mark(sums[word], bits, summary)
+            used = _drain(bits, summary, columns, used)
         starts[text + 1] = used
 
 
@@ -173,6 +180,17 @@ def _reduced(total: Whole, buckets: int, inverse: float) -> np.uint64:
     if rest >= buckets:
         rest -= np.int64(buckets)
     return np.uint64(rest)
+
+
+@compiled
+def _sort(found: NDArray[np.uint64], columns: NDArray[np.int32], used: np.uint64) -> np.uint64:
+    """Write the distinct buckets in rising order and return how much of columns is used."""
+    found.sort()
+    for word in range(len(found)):
+        if word == 0 or found[word] != found[word - 1]:
+            columns[used] = found[word]
+            used += _U1
+    return used
 
 
 @compiled
