@@ -204,7 +204,7 @@ def test_every_command_has_examples(capsys: Capture) -> None:
 
 def test_help_loads_nothing_heavy() -> None:
     heavy = {"numba", "polars", "plotly", "sklearn", "torch", "scipy", "pydantic", "numpy", "pyarrow", "jinja2"}
-    code = f"import sys; from tacit.cli import execute; execute(['--help']); print(sorted({heavy} & set(sys.modules)), file=sys.stderr)"
+    code = f"import sys, tacit.cli as cli; cli.execute(['-h']); print(sorted({heavy} & set(sys.modules)), file=sys.stderr)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stderr.strip() == "[]"
 

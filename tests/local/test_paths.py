@@ -114,3 +114,23 @@ def test_an_empty_client_changes_nothing() -> None:
     clients = Clients(order=np.arange(40), starts=np.array([0, 0, 40]))
     learner = CompiledLearner(plan.Model(), plan.Local(), rows, clients)
     assert not learner.worker().train(learner.initial(Draws.seeded(0)), 0, Draws.seeded(0)).row.any()
+
+
+def test_pooled_embeddings_agree_with_torch() -> None:
+    random = np.random.default_rng(5)
+    tokens = random.integers(0, 50, (40, 9)).astype(np.int32)
+    tokens[np.arange(9) >= random.integers(0, 10, 40)[:, None]] = 50
+    labels = random.integers(0, 2, 40).astype(np.int32)
+    rows = Rows(inputs=Dense(matrix=tokens, width=51, tokens=True), labels=labels, classes=("a", "b"))
+    model, local = plan.Model(name="embedding", embedding=6, hidden=(5,)), plan.Local(epochs=2, batch=4, lr=1e-2)
+    compiled, reference = CompiledLearner(model, local, rows, CLIENTS), TorchLearner(model, local, rows, CLIENTS, None)
+    assert compiled.size == reference.size
+    assert list(compiled.tensors(compiled.initial(Draws.seeded(0)))) == reference.names
+    start = compiled.initial(Draws.seeded(1))
+    for client in (0, 1):
+        ours = compiled.worker().train(start, client, Draws.seeded(5)).row
+        theirs = reference.worker().train(to_torch_order(compiled, start), client, Draws.seeded(5)).row
+        np.testing.assert_allclose(to_torch_order(compiled, ours), theirs, atol=1e-5)
+    np.testing.assert_allclose(
+        compiled.predict(start, rows.inputs), reference.predict(to_torch_order(compiled, start), rows.inputs), atol=1e-5
+    )

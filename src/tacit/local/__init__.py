@@ -15,7 +15,7 @@ __all__ = ["Learner", "Update", "Worker", "build"]
 
 def build(model: plan.Model, local: plan.Local, rows: Rows, clients: Clients, module: object | None = None) -> Learner:
     """Return the learner for a plan's model over all clients' rows (already in client order)."""
-    if module is None and model.name in ("logistic", "mlp"):
+    if module is None and model.name in ("logistic", "mlp", "embedding"):
         from tacit.local.compiled import CompiledLearner
 
         return CompiledLearner(model, local, rows, clients)

@@ -48,12 +48,14 @@ class CompiledLearner:
 
     def __init__(self, model: plan.Model, local: plan.Local, rows: Rows, clients: Clients) -> None:
         outputs = 1 if len(rows.classes) <= 2 else len(rows.classes)
-        self.layout = Layout((rows.inputs.width, *model.hidden, outputs))
+        pooled = model.name == "embedding"
+        widths = (rows.inputs.width, *((model.embedding,) if pooled else ()), *model.hidden, outputs)
+        self.layout = Layout(widths, pooled)
         self.size = self.layout.size
         self.local = local
         self.clients = clients
         self.labels = rows.labels
-        self.named, self.named_starts, own = _own_columns(rows.inputs, clients, everything=local.weight_decay > 0)
+        self.named, self.named_starts, own = _own_columns(_flat(rows.inputs), clients, everything=local.weight_decay > 0)
         self.arrays = Arrays(own)
 
     def initial(self, draws: Draws) -> Vector:
@@ -72,11 +74,11 @@ class CompiledLearner:
 
     def predict(self, model: Vector, inputs: Inputs) -> NDArray[np.float32]:
         """Return logits, two threads sharing the rows (each row's result is independent of how they are shared)."""
-        arrays, widths = Arrays(inputs).all(), np.array(self.layout.widths)
+        arrays, widths = Arrays(_flat(inputs)).all(), np.array(self.layout.widths)
         logits = np.empty((len(inputs), widths[-1]), np.float32)
 
         def some(first: int) -> None:
-            kernels.predict_rows(model, widths, *arrays, first, logits[first : first + _PREDICT_ROWS])
+            kernels.predict_rows(model, widths, self.layout.pooled, *arrays, first, logits[first : first + _PREDICT_ROWS])
 
         with ThreadPoolExecutor(2) as pool:
             list(pool.map(some, range(0, len(inputs), _PREDICT_ROWS)))
@@ -110,7 +112,7 @@ class CompiledWorker:
             anchor[:] = net
         widths = np.array((len(own), *layout.widths[1:]))
         kernels.train_client(
-            net, grad, mean, square, anchor, widths, *learner.arrays.all(), learner.labels, base, order, ends,
+            net, grad, mean, square, anchor, widths, layout.pooled, *learner.arrays.all(), learner.labels, base, order, ends,
             _OPTIMIZERS[local.optimizer], local.lr, local.weight_decay, local.proximal,
         )  # fmt: skip
         kernels.clear_rows(self.update, self.last, self.width)
@@ -133,6 +135,20 @@ class CompiledWorker:
         spans[1:-2:2] = spans[0:-2:2] + self.width
         spans[-2:] = layout.first, layout.size
         return spans
+
+
+def _flat(inputs: Inputs) -> Inputs:
+    """Return token sequences as sparse rows whose entries are each word's share of the row; other inputs as they are.
+
+    The mean of a row's word embeddings is then just this sparse row times the table. Padding is the last index.
+    """
+    if isinstance(inputs, Sparse) or not inputs.tokens:
+        return inputs
+    real = inputs.matrix != inputs.width - 1
+    lengths = real.sum(axis=1)
+    values = np.repeat((1 / np.maximum(1, lengths)).astype(np.float32), lengths)
+    starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    return Sparse(starts=starts, columns=inputs.matrix[real].astype(np.int32), values=values, width=inputs.width)
 
 
 def _own_columns(inputs: Inputs, clients: Clients, everything: bool) -> tuple[NDArray[np.int32], NDArray[np.int64] | None, Inputs]:

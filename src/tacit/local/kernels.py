@@ -64,18 +64,22 @@ def first_layer_back(starts: Array, columns: Array, values: Array, matrix: Array
 
 @_compiled
 def forward_row(
-    net: Array, widths: Array, starts: Array, columns: Array, values: Array, matrix: Array, row: int, acts: Array
+    net: Array, widths: Array, pooled: bool, starts: Array, columns: Array, values: Array, matrix: Array, row: int, acts: Array
 ) -> None:
-    """Fill `acts` with every layer's output for one row: ReLU in between, logits at the end."""
+    """Fill `acts` with every layer's output for one row: ReLU in between, logits at the end.
+
+    A pooled net's first layer is an embedding: no bias, no ReLU.
+    """
     layers = widths.size - 1
     place, here = 0, 0
     for layer in range(layers):
         fan_in, fan_out = widths[layer], widths[layer + 1]
         weights = net[place : place + fan_in * fan_out].reshape(fan_in, fan_out)
-        bias = net[place + fan_in * fan_out : place + fan_in * fan_out + fan_out]
+        biases = 0 if pooled and layer == 0 else fan_out
+        bias = net[place + fan_in * fan_out : place + fan_in * fan_out + biases]
         out = acts[here : here + fan_out]
         for k in range(fan_out):
-            out[k] = bias[k]
+            out[k] = bias[k] if biases else np.float32(0)
         if layer == 0:
             first_layer(starts, columns, values, matrix, row, weights, out)
         else:
@@ -86,10 +90,10 @@ def forward_row(
                     line = weights[i]
                     for k in range(fan_out):
                         out[k] += value * line[k]
-        if layer < layers - 1:
+        if layer < layers - 1 and biases:
             for k in range(fan_out):
                 out[k] = max(out[k], np.float32(0))
-        place += fan_in * fan_out + fan_out
+        place += fan_in * fan_out + biases
         here += fan_out
 
 
@@ -113,7 +117,7 @@ def output_slope(logits: Array, label: int, share: Any, slope: Array) -> None:
 
 @_compiled
 def backward_row(
-    net: Array, grad: Array, widths: Array, starts: Array, columns: Array, values: Array, matrix: Array, row: int,
+    net: Array, grad: Array, widths: Array, pooled: bool, starts: Array, columns: Array, values: Array, matrix: Array, row: int,
     acts: Array, slopes: Array,
 ) -> None:  # fmt: skip
     """Add one row's gradient to `grad`, given its activations and the slope at the logits (at the end of `slopes`)."""
@@ -121,11 +125,12 @@ def backward_row(
     place, here = grad.size, acts.size
     for layer in range(layers - 1, -1, -1):
         fan_in, fan_out = widths[layer], widths[layer + 1]
-        place -= fan_in * fan_out + fan_out
+        biases = 0 if pooled and layer == 0 else fan_out
+        place -= fan_in * fan_out + biases
         here -= fan_out
         slope = slopes[here : here + fan_out]
-        grad_bias = grad[place + fan_in * fan_out : place + fan_in * fan_out + fan_out]
-        for k in range(fan_out):
+        grad_bias = grad[place + fan_in * fan_out : place + fan_in * fan_out + biases]
+        for k in range(biases):
             grad_bias[k] += slope[k]
         grad_weights = grad[place : place + fan_in * fan_out].reshape(fan_in, fan_out)
         if layer == 0:
@@ -136,7 +141,7 @@ def backward_row(
         for i in range(fan_in):
             value = below[i]
             passed = np.float32(0)
-            if value > 0:
+            if value > 0 or (pooled and layer == 1):
                 line, grad_line = weights[i], grad_weights[i]
                 for k in range(fan_out):
                     grad_line[k] += value * slope[k]
@@ -177,7 +182,7 @@ def move(
 
 @_compiled
 def train_client(
-    net: Array, grad: Array, mean: Array, square: Array, anchor: Array, widths: Array,
+    net: Array, grad: Array, mean: Array, square: Array, anchor: Array, widths: Array, pooled: bool,
     starts: Array, columns: Array, values: Array, matrix: Array, labels: Array, base: int,
     order: Array, ends: Array, kind: int, lr: float, decay: float, pull: float,
 ) -> None:  # fmt: skip
@@ -192,9 +197,9 @@ def train_client(
         share = np.float32(1.0 / (ends[step] - begin))
         for place in range(begin, ends[step]):
             row = base + order[place]
-            forward_row(net, widths, starts, columns, values, matrix, row, acts)
+            forward_row(net, widths, pooled, starts, columns, values, matrix, row, acts)
             output_slope(acts[total - out :], labels[row], share, slopes[total - out :])
-            backward_row(net, grad, widths, starts, columns, values, matrix, row, acts, slopes)
+            backward_row(net, grad, widths, pooled, starts, columns, values, matrix, row, acts, slopes)
         begin = ends[step]
         move(net, grad, mean, square, anchor, kind, step + 1, lr, decay, pull)
 
@@ -234,7 +239,7 @@ def clear_rows(update: Array, rows: Array, width: int) -> None:
 
 @_compiled
 def predict_rows(
-    net: Array, widths: Array, starts: Array, columns: Array, values: Array, matrix: Array, first: int, logits: Array
+    net: Array, widths: Array, pooled: bool, starts: Array, columns: Array, values: Array, matrix: Array, first: int, logits: Array
 ) -> None:
     """Fill `logits` for consecutive rows beginning at `first`."""
     total = 0
@@ -243,7 +248,7 @@ def predict_rows(
     acts = np.empty(total, np.float32)
     out = widths[widths.size - 1]
     for i in range(logits.shape[0]):
-        forward_row(net, widths, starts, columns, values, matrix, first + i, acts)
+        forward_row(net, widths, pooled, starts, columns, values, matrix, first + i, acts)
         for k in range(out):
             logits[i, k] = acts[total - out + k]
 

@@ -6,6 +6,7 @@ first layer's rows come first, so a client's vector is just its own rows followe
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,40 +19,49 @@ from tacit.rows import Vector
 
 @dataclass(frozen=True)
 class Layout:
-    """Widths of a net from input to output."""
+    """Widths of a net from input to output; a pooled net's first layer is an embedding, without biases."""
 
     widths: tuple[int, ...]
+    pooled: bool = False
 
     @property
     def size(self) -> int:
         """Return the number of parameters."""
-        return sum(fan_in * fan_out + fan_out for fan_in, fan_out in self._layers())
+        return sum(fan_in * fan_out + biases for fan_in, fan_out, biases in self._layers())
 
     @property
     def first(self) -> int:
         """Return the length of the first layer's weights."""
         return self.widths[0] * self.widths[1]
 
-    def _layers(self) -> list[tuple[int, int]]:
-        return list(zip(self.widths[:-1], self.widths[1:], strict=True))
+    def _layers(self) -> list[tuple[int, int, int]]:
+        pairs = list(itertools.pairwise(self.widths))
+        return [(fan_in, fan_out, 0 if self.pooled and n == 0 else fan_out) for n, (fan_in, fan_out) in enumerate(pairs)]
 
     def initial(self, draws: Draws) -> Vector:
-        """Return Glorot-uniform weights and zero biases."""
-        random = draws.generator()
-        parts = []
-        for fan_in, fan_out in self._layers():
-            limit = (6 / (fan_in + fan_out)) ** 0.5
-            parts += [random.uniform(-limit, limit, fan_in * fan_out), np.zeros(fan_out)]
-        return np.concatenate(parts).astype(np.float32)
+        """Return Glorot-uniform weights and zero biases; an embedding starts uniform within ±0.05."""
+        random, model, start = draws.generator(), np.zeros(self.size, np.float32), 0
+        for fan_in, fan_out, biases in self._layers():
+            limit = np.float32((6 / (fan_in + fan_out)) ** 0.5 if biases else 0.05)
+            weights = model[start : start + fan_in * fan_out]
+            random.random(out=weights, dtype=np.float32)
+            weights *= 2 * limit
+            weights -= limit
+            start += fan_in * fan_out + biases
+        return model
 
     def tensors(self, model: Vector) -> dict[str, NDArray[Any]]:
-        """Return named weights and biases, weights as (out, in) like torch.nn.Linear."""
+        """Return named weights and biases as networks.FeedForward and networks.PooledEmbedding name and shape them."""
         named: dict[str, NDArray[Any]] = {}
         start = 0
-        for number, (fan_in, fan_out) in enumerate(self._layers()):
+        head = "head." if self.pooled else ""
+        for number, (fan_in, fan_out, biases) in enumerate(self._layers()):
             weights = model[start : start + fan_in * fan_out].reshape(fan_in, fan_out)
-            named[f"layers.{number}.weight"] = np.ascontiguousarray(weights.T)
-            start += fan_in * fan_out
-            named[f"layers.{number}.bias"] = model[start : start + fan_out].copy()
-            start += fan_out
+            start += fan_in * fan_out + biases
+            if not biases:
+                named["table.weight"] = weights.copy()
+                continue
+            name = f"{head}layers.{number - self.pooled}"
+            named[f"{name}.weight"] = np.ascontiguousarray(weights.T)
+            named[f"{name}.bias"] = model[start - biases : start].copy()
         return named

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import torch
 from torch import nn
 
@@ -22,7 +24,7 @@ class FeedForward(nn.Module):
     def __init__(self, inputs: int, hidden: tuple[int, ...], outputs: int) -> None:
         super().__init__()
         widths = (inputs, *hidden, outputs)
-        self.layers = nn.ModuleList(nn.Linear(a, b) for a, b in zip(widths[:-1], widths[1:], strict=True))
+        self.layers = nn.ModuleList(nn.Linear(a, b) for a, b in itertools.pairwise(widths))
         for name, parameter in self.named_parameters():
             if name.endswith("weight"):
                 nn.init.xavier_uniform_(parameter)

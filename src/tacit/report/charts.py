@@ -79,7 +79,11 @@ def _log_scale(low: float, high: float) -> Figure:
     ticks = [lead * 10**power for power in range(int(math.log10(low)), int(math.log10(high)) + 2) for lead in leads]
     # Room above and below, so that no line lies on the frame.
     room = [math.log10(low / 2), math.log10(high * 2)]
-    return {"type": "log", "range": room, "tickvals": ticks, "ticktext": [phrasing.size(tick) for tick in ticks]}
+    return {"type": "log", "range": room, "tickvals": ticks, "ticktext": [_round_size(tick) for tick in ticks]}
+
+
+def _round_size(tick: int) -> str:
+    return phrasing.size(tick).replace(".00", "").replace(".0", "")
 
 
 def _per_client(course: list[Round], key: str) -> list[tuple[int, float]]:
@@ -117,10 +121,18 @@ def _rows(run: Summary) -> Figure:
     step = max(1, -(-(high - low + 1) // 24))
     edges, counts = _bins(sizes, low=float(low), step=float(step), count=(high - low) // step + 1)
     said: Callable[[float], str] = lambda x: f"{x:.0f} rows" if step == 1 else f"{x:.0f} to {x + step - 1:.0f} rows"  # noqa: E731
-    bars = [_bars("clients", "rows", edges, counts, float(step), said)]
+    # Bars of one value each stand on that value, not beside it.
+    shift = -0.5 if step == 1 else 0.0
+    bars = [_bars("clients", "rows", edges, counts, float(step), said, shift)]
     margin = max(float(step), 0.05 * high)
-    axis = {"title": {"text": "rows a client holds"}, "range": [max(0.0, low - margin), high + step + margin]}
-    return _figure(bars, axis, {"title": {"text": "clients"}})
+    axis: Figure = {
+        "title": {"text": "rows a client holds"},
+        "range": [max(0.0, low - margin), high + step + margin],
+        "tickformat": "d",
+    }
+    if high + step - low + 2 * margin < 9:
+        axis["dtick"] = 1
+    return _figure(bars, axis, {"title": {"text": "clients"}, "tickformat": "d"})
 
 
 def _bins(values: Iterable[float], low: float, step: float, count: int) -> tuple[list[float], list[int]]:
@@ -131,12 +143,14 @@ def _bins(values: Iterable[float], low: float, step: float, count: int) -> tuple
     return [low + step * place for place in range(count)], counts
 
 
-def _bars(name: str, colour: str, edges: list[float], counts: list[int], width: float, said: Callable[[float], str]) -> Figure:
+def _bars(
+    name: str, colour: str, edges: list[float], counts: list[int], width: float, said: Callable[[float], str], shift: float = 0.0
+) -> Figure:
     return {
         "type": "bar",
         "name": name,
         "meta": colour,
-        "x": [edge + width / 2 for edge in edges],
+        "x": [edge + width / 2 + shift for edge in edges],
         "y": [count or None for count in counts],
         "width": width * 0.92,
         "customdata": [said(edge) for edge in edges],
