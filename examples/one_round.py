@@ -35,7 +35,9 @@ clients = Clients(order=np.arange(len(train)), starts=clients.starts)
 
 # What both sides agree on: the model's size and the codec, which carries its claim.
 learner = local.build(job.model, job.local, train, clients)
-terms = Terms(run="one-round", dim=learner.size, codec=codec.build(job.codec), draws=draws.at("rounds"))
+terms = Terms(
+    run="one-round", dim=learner.size, codec=codec.build(job.codec), draws=draws.at("rounds"), public=draws.at("public")
+)
 claim = terms.codec.claim(learner.size)
 totals = ledger.totals(claim, updates=1, delta=1e-5)
 

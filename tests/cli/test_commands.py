@@ -107,6 +107,16 @@ def test_check_says_ok_and_what_it_would_promise(capsys: Capture) -> None:
     assert "per bit" in found["summary"]["privacy"]
 
 
+def test_check_states_epsilon_in_the_codecs_own_unit(capsys: Capture) -> None:
+    found = json.loads(tacit(capsys, "check", "plan.toml", "-o", "codec.name=rr_sampled", "-o", "codec.epsilon=4", "--json").out)[
+        "summary"
+    ]
+    assert "epsilon 4 per update" in found["privacy"]
+    assert "epsilon 4 per update" in found["codec"]
+    said = tacit(capsys, "check", "plan.toml", "-o", "codec={name='plain'}")
+    assert "sent in the clear" in said.out
+
+
 def test_check_lists_all_problems(capsys: Capture, here: Path) -> None:
     (here / "bad.toml").write_text('[codec]\nname = "rrr"\n[server]\nround = 3\n')
     said = tacit(capsys, "check", "bad.toml")

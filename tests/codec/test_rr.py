@@ -58,7 +58,7 @@ def test_the_printed_decoder_shrinks_the_signal_and_drifts() -> None:
         made = codec.build(plan.Codec(name="rr", epsilon=1.0, clip=clip, decoder=decoder))
         total = aggregate.empty("bits", 50)
         for n in range(times):
-            total.add(made.encode(update, Draws.seeded(0).at(n)), 1)
+            total.add(made.encode(update, Draws.seeded(0).at(n), Draws.seeded(0)), 1)
         means[decoder] = made.decode(total.value(), times)
     np.testing.assert_allclose(means["printed"], keep * (update + clip) - clip, atol=6 * clip / math.sqrt(times))
     assert np.abs(means["corrected"] - update).max() < 6 * clip / math.tanh(0.5) / math.sqrt(times)
@@ -66,7 +66,7 @@ def test_the_printed_decoder_shrinks_the_signal_and_drifts() -> None:
 
 def bits_of(value: float, times: int, settings: plan.Codec) -> np.ndarray:
     made = codec.build(settings)
-    payload = made.encode(np.full(times, value, np.float32), Draws.from_system())
+    payload = made.encode(np.full(times, value, np.float32), Draws.from_system(), Draws.seeded(0))
     return np.unpackbits(payload, bitorder="little")[:times]
 
 
@@ -90,7 +90,27 @@ def test_a_twin_that_flips_too_rarely_is_caught() -> None:
 def test_a_twin_that_repeats_its_noise_is_caught_by_asking_twice() -> None:
     made = codec.build(plan.Codec(name="rr", epsilon=1.0, clip=1e-3))
     update = np.zeros(4096, np.float32)
-    fresh = [made.encode(update, Draws.from_system()).tobytes() for _ in range(2)]
-    twin = [made.encode(update, Draws.seeded(7)).tobytes() for _ in range(2)]
+    fresh = [made.encode(update, Draws.from_system(), Draws.seeded(0)).tobytes() for _ in range(2)]
+    twin = [made.encode(update, Draws.seeded(7), Draws.seeded(0)).tobytes() for _ in range(2)]
     assert fresh[0] != fresh[1]
     assert twin[0] == twin[1]
+
+
+@pytest.mark.parametrize(("epsilon", "ball"), [(1.0, 2e-3), (1.0, 5.5e-3), (3.0, 3e-3)])
+def test_the_l1_bound_is_never_beaten_by_any_pair_of_updates(epsilon, ball) -> None:
+    """Search over pairs with k equal coordinates on disjoint or opposite supports, the shapes that maximise the loss."""
+    clip, flips = 1e-3, rr.flips_for(epsilon)
+    bound = codec.build(plan.Codec(name="rr", epsilon=epsilon, clip=clip, clip_l1=ball)).claim(4000).per_update()
+    worst, keep = 0.0, rr.kept_signal(flips)
+    for used in range(1, 4001):
+        size = min(1.0, ball / clip / used) * keep
+        opposite = used * math.log((1 + size) / (1 - size))
+        disjoint = min(used, 2000) * (math.log(1 + size) - math.log(1 - size))
+        worst = max(worst, opposite, disjoint)
+    full, rest = divmod(ball / clip, 1)
+    for extreme in range(int(full) + 1):  # some coordinates at the clip in one update, spread thin in the other
+        left = ball / clip - extreme
+        thin = math.log((1 + keep) / 1.0) * extreme + left * keep
+        worst = max(worst, thin)
+    assert worst <= bound * (1 + 1e-9)
+    assert bound <= 4000 * epsilon

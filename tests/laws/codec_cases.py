@@ -8,6 +8,12 @@ CASES: dict[str, list[plan.Codec]] = {
         plan.Codec(name="rr", epsilon=0.1, clip=1e-3),
         plan.Codec(name="rr", epsilon=1.0, clip=3e-3),
         plan.Codec(name="rr", epsilon=10.0, clip=0.5),
+        plan.Codec(name="rr", epsilon=1.0, clip=1e-3, clip_l1=0.01),
+    ],
+    "rr_sampled": [
+        plan.Codec(name="rr_sampled", epsilon=0.5, clip=1e-3),
+        plan.Codec(name="rr_sampled", epsilon=8.0, clip=0.1),
+        plan.Codec(name="rr_sampled", epsilon=60.0, clip=0.1),
     ],
 }
 ALL = [case for cases in CASES.values() for case in cases]
@@ -15,4 +21,4 @@ PRIVATE = [case for case in ALL if case.name != "plain"]
 
 
 def label(case: plan.Codec) -> str:
-    return f"{case.name}-{case.epsilon}"
+    return f"{case.name}-{case.epsilon}" + ("-l1" if case.clip_l1 else "")

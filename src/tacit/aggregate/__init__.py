@@ -6,12 +6,15 @@ from typing import Literal
 
 from tacit.aggregate.bits import BitSum
 from tacit.aggregate.floats import FloatSum
+from tacit.aggregate.signs import SignSum
 
-__all__ = ["BitSum", "FloatSum", "Sum", "empty"]
+__all__ = ["BitSum", "FloatSum", "SignSum", "Sum", "empty"]
 
-Sum = BitSum | FloatSum
+Sum = BitSum | FloatSum | SignSum
+
+_KINDS: dict[str, type[Sum]] = {"bits": BitSum, "floats": FloatSum, "signs": SignSum}
 
 
-def empty(adds_as: Literal["floats", "bits"], dim: int) -> Sum:
+def empty(adds_as: Literal["floats", "bits", "signs"], dim: int) -> Sum:
     """Return the sum of no messages."""
-    return BitSum(dim) if adds_as == "bits" else FloatSum(dim)
+    return _KINDS[adds_as](dim)

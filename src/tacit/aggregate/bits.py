@@ -24,8 +24,8 @@ class BitSum:
         self._lanes = np.zeros((dim + 7) // 8, np.uint64)
         self._in_lanes = 0
 
-    def add(self, payload: NDArray[np.uint8], weight: int, touched: NDArray[np.int64] | None = None) -> None:
-        """Count one payload's bits `weight` times. Every bit of a randomised payload counts: `touched` is not used."""
+    def add(self, payload: NDArray[np.uint8], weight: int, where: NDArray[np.int64] | None = None) -> None:
+        """Count one payload's bits `weight` times. Every bit of a randomised payload counts: `where` is not used."""
         if weight == 1:
             count_in_lanes(self._lanes, payload, _SPREAD)
             self._in_lanes += 1

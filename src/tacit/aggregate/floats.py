@@ -16,9 +16,9 @@ class FloatSum:
         self.total = np.zeros(dim, np.float64)
         self.weight = 0
 
-    def add(self, payload: NDArray[np.uint8], weight: int, touched: NDArray[np.int64] | None = None) -> None:
-        """Add one payload `weight` times; `touched` lists the spans (start, stop) outside which it is zero."""
-        spans = np.array([0, len(self.total)]) if touched is None else touched
+    def add(self, payload: NDArray[np.uint8], weight: int, where: NDArray[np.int64] | None = None) -> None:
+        """Add one payload `weight` times; `where` lists the spans (start, stop) outside which it is zero."""
+        spans = np.array([0, len(self.total)]) if where is None else where
         add_spans(self.total, payload.view(np.float32), spans, float(weight))
         self.weight += weight
 

@@ -116,14 +116,18 @@ def outline(plan: Plan) -> dict[str, str]:
 
 
 def _promise(plan: Plan) -> str:
+    from tacit.report.cards import epsilon_unit
+    from tacit.report.phrasing import bound, epsilon
+
     if plan.local.method == "local":
         return "nothing leaves a client"
     if plan.local.method == "central":
         return "none: rows are pooled in one place"
     if plan.codec.epsilon is None:
         return "none: updates are sent in the clear, so no bound exists per update or per run"
-    rounds, each = plan.server.rounds, f"{plan.codec.epsilon:g}"
-    return (
-        f"epsilon {each} per bit, under replacing all rows of one client, trusting nobody else; one bit per parameter, so "
-        f"{each} × parameters per update, and at most {rounds} × that per run (uses add up)"
-    )
+    terms = "under replacing all rows of one client, trusting nobody else"
+    per_run = f"at most {plan.server.rounds} × that per run (uses add up)"
+    stated = f"{epsilon(plan.codec.epsilon, epsilon_unit(plan.codec.name))}, {terms}"
+    if epsilon_unit(plan.codec.name) == "update":
+        return f"{stated}; {per_run}"
+    return f"{stated}; one bit per parameter, so at most {bound(plan.codec.epsilon)} × parameters per update, and {per_run}"

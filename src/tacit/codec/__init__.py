@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from tacit import plan
-from tacit.codec import plain, rr
+from tacit.codec import plain, rr, rr_sampled
 from tacit.codec.contract import Codec
 
 __all__ = ["Codec", "build", "registered"]
 
-_MAKERS = {"plain": plain.make, "rr": rr.make}
+_MAKERS = {"plain": plain.make, "rr": rr.make, "rr_sampled": rr_sampled.make}
 
 
 def build(settings: plan.Codec) -> Codec:

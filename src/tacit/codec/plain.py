@@ -28,7 +28,7 @@ def make(settings: plan.Codec) -> Codec:
     )
 
 
-def _encode(update: Vector, draws: Draws) -> Payload:
+def _encode(update: Vector, own: Draws, public: Draws) -> Payload:
     # A view: the worker's own buffer is what is sent, nothing is copied.
     return update.view(np.uint8)
 

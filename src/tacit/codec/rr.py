@@ -4,6 +4,9 @@ The quantiser sends 1 with probability (v+q)/2q and the flip keeps that bit with
 they are one biased coin per coordinate, so one 32-bit word and one integer comparison per coordinate do both steps
 exactly: P(1 | v) = threshold(v) / 2^32, where threshold runs from `flips` at v = -q to 2^32 - flips at v = +q.
 
+With `clip_l1` the whole update is scaled into an l1 ball before quantising. Then few coordinates can be extreme at
+once, and the epsilon of the whole update is at most (C1/q) (f + ln((1 + e^eps) / 2)), whatever its length.
+
 Guarantees: the log ratio of the probabilities of either output for any two values is at most
 ln((2^32 - flips) / flips), attained at v = ±q; the decoded mean is unbiased for clipped values; a coordinate's
 variance is q²/f² - v². Zero, huge, infinite and NaN values are all mapped into range (NaN counts as no change).
@@ -43,15 +46,11 @@ def make(settings: plan.Codec) -> Codec:
     """Return the one-bit randomised-response codec for a plan's epsilon (per bit) and clip (the paper's q)."""
     assert settings.epsilon is not None
     assert settings.clip is not None
-    flips, clip = flips_for(settings.epsilon), settings.clip
-    keep = (WORD - 2 * flips) / WORD  # f: how much of the signal the flips leave
+    flips, clip, ball = flips_for(settings.epsilon), settings.clip, settings.clip_l1
+    keep = kept_signal(flips)
 
-    def encode(update: Vector, draws: Draws) -> Payload:
-        words = np.empty(len(update), np.uint32)
-        draws.fill(words)
-        payload = np.empty(packed_size(len(update)), np.uint8)
-        quantise_flip_pack(update, words, (WORD // 2 - flips) / clip, WORD // 2 - flips, payload)
-        return payload
+    def encode(update: Vector, own: Draws, public: Draws) -> Payload:
+        return randomised_bits(update if ball is None else clipped(update), flips, clip, own)
 
     def decode(ones: NDArray[Any], weight: int) -> Vector:
         share = ones / weight
@@ -60,7 +59,7 @@ def make(settings: plan.Codec) -> Codec:
         return np.asarray((2 * share - 1) * (clip / keep), np.float32)
 
     def clipped(update: Vector) -> Vector:
-        return np.clip(np.nan_to_num(update, nan=0.0, posinf=clip, neginf=-clip), -clip, clip)
+        return into_box_and_ball(update, clip, ball)
 
     def variance(update: Vector) -> NDArray[np.float64]:
         return np.asarray((clip / keep) ** 2 - clipped(update).astype(np.float64) ** 2)
@@ -75,6 +74,7 @@ def make(settings: plan.Codec) -> Codec:
             view="server",
             trust=("nobody: each client randomises before anything leaves",),
             source="Nagy et al. 2023, with the corrected decoder; exact law P(1|v) = threshold(v)/2^32",
+            largest_epsilon=math.inf if ball is None else epsilon_in_ball(flips, clip, ball, dim),
         )
 
     return Codec(
@@ -88,6 +88,38 @@ def make(settings: plan.Codec) -> Codec:
         claim=claim,
         unbiased=settings.decoder == "corrected",
     )
+
+
+def kept_signal(flips: int) -> float:
+    """Return f: how much of the signal the flips leave."""
+    return (WORD - 2 * flips) / WORD
+
+
+def randomised_bits(update: Vector, flips: int, clip: float, own: Draws) -> Payload:
+    """Return one randomised bit a coordinate, packed."""
+    words = np.empty(len(update), np.uint32)
+    own.fill(words)
+    payload = np.empty(packed_size(len(update)), np.uint8)
+    quantise_flip_pack(update, words, (WORD // 2 - flips) / clip, WORD // 2 - flips, payload)
+    return payload
+
+
+def into_box_and_ball(update: Vector, clip: float, ball: float | None = None) -> Vector:
+    """Return the update with every coordinate within ±clip and, if asked, its l1 norm within `ball`."""
+    boxed = np.clip(np.nan_to_num(update, nan=0.0, posinf=clip, neginf=-clip), -clip, clip)
+    norm = float(np.abs(boxed).sum(dtype=np.float64))
+    return boxed if ball is None or norm <= ball else boxed * np.float32(ball / norm)
+
+
+def epsilon_in_ball(flips: int, clip: float, ball: float, dim: int) -> float:
+    """Return the bound on the whole update's epsilon under an l1 bound.
+
+    The bound is linear in the norm, so float32 scaling and the rounding of thresholds to 2^-32 are paid for by
+    widening the ball by their largest possible size.
+    """
+    epsilon, keep = epsilon_of(flips), kept_signal(flips)
+    widened = ball * (1 + 2**-20) + dim * clip * 2**-31
+    return widened / clip * (keep + math.log((1 + math.exp(epsilon)) / 2))
 
 
 def packed_size(dim: int) -> int:

@@ -108,7 +108,13 @@ class Arm:
         self.learner = local.build(self.plan.model, settings, ground.train, self.clients, job.module)
         self.codec = codec.build(self.plan.codec)
         self.claim = _POOLED if self.central else self.codec.claim(self.learner.size)
-        self.terms = Terms(run=job.place.name, dim=self.learner.size, codec=self.codec, draws=job.draws.at("rounds"))
+        self.terms = Terms(
+            run=job.place.name,
+            dim=self.learner.size,
+            codec=self.codec,
+            draws=job.draws.at("rounds"),
+            public=job.draws.at("public"),
+        )
         self.weights = server.weights_for(self.plan.server, self.clients.sizes())
 
     def run(self, begun: Checkpoint | None, following: str) -> None:

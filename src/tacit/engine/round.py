@@ -23,12 +23,13 @@ Pieces = tuple[bytes, memoryview]
 
 @dataclass(frozen=True, kw_only=True)
 class Terms:
-    """What both sides agreed on before round one."""
+    """What both sides agreed on before round one. `draws` are a client's own; `public` is known to both sides."""
 
     run: str
     dim: int
     codec: Codec
     draws: Draws
+    public: Draws
 
 
 def model_message(terms: Terms, round_no: int, model: Vector) -> Pieces:
@@ -46,7 +47,7 @@ def client_half(
     """
     draws = terms.draws.at(round_no, client)
     update = worker.train(model, client, draws.at("train"))
-    payload = terms.codec.encode(update.row, draws.at("noise"))
+    payload = terms.codec.encode(update.row, draws.at("noise"), terms.public.at(round_no, client))
     header = wire.Header(terms.run, round_no, client, terms.codec.name, terms.dim, weight, payload.nbytes)
     return wire.frame(header, payload), update.touched
 
@@ -61,7 +62,9 @@ def receive(terms: Terms, total: Sum, pieces: Pieces, round_no: int, touched: ND
         dim=terms.dim,
         payload_size=terms.codec.payload_size(terms.dim),
     )
-    total.add(message.payload, message.header.weight, touched)
+    places = terms.codec.places
+    where = places(terms.dim, terms.public.at(round_no, message.header.sender)) if places else touched
+    total.add(message.payload, message.header.weight, where)
 
 
 def server_half(

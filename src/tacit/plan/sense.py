@@ -72,27 +72,37 @@ def _local_problems(plan: Plan) -> list[str]:
     return found
 
 
+_PER = {"rr": "per bit", "rr_sampled": "per update"}
+_LARGEST_PER_BIT = 20
+
+
 def _codec_problems(plan: Plan) -> list[str]:
     codec, found = plan.codec, []
     if codec.name == "plain":
-        for key in ("epsilon", "clip"):
+        for key in ("epsilon", "clip", "clip_l1"):
             if getattr(codec, key) is not None:
                 found.append(
                     f"codec.{key}: has no meaning with codec.name = 'plain', which protects nothing; remove it or use 'rr'"
                 )
-        if codec.decoder != "corrected":
-            found.append("codec.decoder: has no meaning with codec.name = 'plain'; remove it or use 'rr'")
     else:
         if codec.epsilon is None:
-            found.append(f"codec.epsilon: needs a value (per bit), since codec.name = {codec.name!r}; got nothing")
+            found.append(f"codec.epsilon: needs a value ({_PER[codec.name]}), since codec.name = {codec.name!r}; got nothing")
         if codec.clip is None:
             found.append(
-                f"codec.clip: needs the largest change of one weight, since codec.name = {codec.name!r}; got nothing (try 1e-3)"
+                f"codec.clip: needs the largest change of one weight, since codec.name = {codec.name!r}; "
+                "got nothing (try 1e-3, or ask `tacit advise`)"
             )
         if plan.local.method in ("central", "local"):
             found.append(
                 f"codec.name: needs 'plain', since local.method = {plan.local.method!r} sends no update; got {codec.name!r}"
             )
+    if codec.name == "rr" and codec.epsilon and codec.epsilon > _LARGEST_PER_BIT:
+        found.append(f"codec.epsilon: needs a value of at most {_LARGEST_PER_BIT} (per bit); got {codec.epsilon:g}")
+    if codec.name != "rr":
+        if codec.decoder != "corrected":
+            found.append(f"codec.decoder: has no meaning with codec.name = {codec.name!r}; remove it or use 'rr'")
+        if codec.clip_l1 is not None and codec.name != "plain":
+            found.append(f"codec.clip_l1: has no meaning with codec.name = {codec.name!r}; remove it or use 'rr'")
     return found
 
 

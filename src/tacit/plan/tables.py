@@ -86,9 +86,10 @@ class Local:
 class Codec:
     """What happens to an update before it leaves the client."""
 
-    name: Literal["plain", "rr"] = "rr"
-    epsilon: Annotated[float, Gt(0), Le(20)] | None = None
+    name: Literal["plain", "rr", "rr_sampled"] = "rr"
+    epsilon: Annotated[float, Gt(0), Le(1000)] | None = None
     clip: Positive | None = None
+    clip_l1: Positive | None = None
     decoder: Literal["corrected", "printed"] = "corrected"
 
 

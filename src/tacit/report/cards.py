@@ -93,6 +93,11 @@ def _data_facts(run: Summary) -> list[tuple[str, str]]:
     ]
 
 
+def epsilon_unit(codec: str) -> str:
+    """Return what a plan's codec.epsilon is per."""
+    return "bit" if codec == "rr" else "update"
+
+
 def method_facts(plan: dict[str, Any]) -> list[tuple[str, str]]:
     """Return how a plan divides, trains, codes and averages, as pairs of name and value."""
     data, model, local, codec, server = (plan.get(table, {}) for table in ("data", "model", "local", "codec", "server"))
@@ -103,8 +108,9 @@ def method_facts(plan: dict[str, Any]) -> list[tuple[str, str]]:
     trained += [f"{local[key]} {key if local[key] > 1 else key[:-1]}" for key in ("epochs", "steps", "batches") if local.get(key)]
     trained += [f"{local['batch']} rows a batch"] if local.get("batch") else []
     coded = [str(codec.get("name", ""))]
-    coded += [phrasing.epsilon(codec["epsilon"], "bit")] if codec.get("epsilon") else []
+    coded += [phrasing.epsilon(codec["epsilon"], epsilon_unit(str(codec.get("name"))))] if codec.get("epsilon") else []
     coded += [f"clip {codec['clip']:g}"] if codec.get("clip") else []
+    coded += [f"L1 clip {codec['clip_l1']:g}"] if codec.get("clip_l1") else []
     return [
         ("Split", split),
         ("Model", " ".join(filter(None, (str(model.get("name", "")), hidden)))),
