@@ -1,0 +1,1 @@
+"""What is asked: one file a group of figures, each giving back a list of results."""

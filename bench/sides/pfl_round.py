@@ -1,0 +1,162 @@
+"""pfl-research: the round workload and the empty local step, in one process or in pfl's own two-process mode.
+
+One long training runs; its callback waits for the harness between two rounds. pfl evaluates in its first round, which
+is therefore never measured. In two-process mode the first process starts the second and passes each word on to it.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import time
+from typing import Any
+
+import numpy as np
+import torch
+from pfl.aggregate.simulate import SimulatedBackend
+from pfl.algorithm.base import NNAlgorithmParams
+from pfl.algorithm.federated_averaging import FederatedAveraging
+from pfl.callback.base import TrainingProcessCallback
+from pfl.data.dataset import Dataset
+from pfl.data.federated_dataset import FederatedDataset
+from pfl.data.sampling import get_user_sampler
+from pfl.hyperparam import NNEvalHyperParams, NNTrainHyperParams
+from pfl.metrics import Metrics, Weighted
+from pfl.model.pytorch import PyTorchModel
+
+from bench.clock import cpu_seconds
+from bench.lines import Channel
+from bench.shapes import BATCH, LR
+from bench.sides import torch_net
+
+_ENDLESS = 10**9
+
+
+class Net(torch.nn.Module):
+    """The MLP with the two methods pfl asks for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = torch_net.net()
+
+    def loss(self, inputs: torch.Tensor, labels: torch.Tensor, is_eval: bool = False) -> torch.Tensor:
+        """Return the mean logistic loss."""
+        return torch.nn.functional.binary_cross_entropy_with_logits(self.layers(inputs)[:, 0], labels)
+
+    def metrics(self, inputs: torch.Tensor, labels: torch.Tensor, is_eval: bool = False) -> dict[str, Weighted]:
+        """Return a metric that costs nothing; none of the measured rounds asks for it."""
+        return {"rows": Weighted(len(labels), len(labels))}
+
+
+class EmptyStep(FederatedAveraging):
+    """Federated averaging whose local step does nothing; everything around it is pfl's."""
+
+    def train_one_user(self, initial_model_state: Any, model: Any, user_dataset: Any, central_context: Any) -> Any:
+        """Return the difference of the model and itself."""
+        difference = model.get_model_difference(initial_model_state)
+        model.set_parameters(initial_model_state)
+        return difference, Metrics()
+
+
+class Turn(TrainingProcessCallback):
+    """Waits between rounds, and says what the round before took."""
+
+    def __init__(self, kind: str, channel: Channel, other: subprocess.Popen[str] | None) -> None:
+        self.kind, self.channel, self.other = kind, channel, other
+        self.round_no: int | None = None
+        self.last = 0
+        self.begun = (0.0, 0.0)
+
+    def after_central_iteration(self, aggregate_metrics: Any, model: Any, *, central_iteration: int) -> tuple[bool, Metrics]:
+        """Answer for the round that ended, then wait for the word to begin the next."""
+        ended = time.perf_counter(), cpu_seconds()
+        if central_iteration == 0:
+            self.channel.send({"ready": True})
+        elif self.round_no is None or self.round_no == self.last:
+            answer: dict[str, Any] = {"wall": ended[0] - self.begun[0], "cpu": ended[1] - self.begun[1]}
+            if self.round_no is not None:
+                answer["loss"] = torch_net.held_out_loss(model.pytorch_model.layers, self.kind)
+            self.channel.send(answer)
+            self.round_no = None
+        else:
+            self.round_no += 1
+            return False, Metrics()
+        return self._wait(model), Metrics()
+
+    def _wait(self, model: Any) -> bool:
+        request = self.channel.next()
+        if self.other is not None and self.other.stdin is not None:
+            self.other.stdin.write(("" if request is None else '{"do": "' + request["do"] + '"}') + "\n")
+            self.other.stdin.flush()
+        if request is None:
+            return True
+        if request["do"] == "verify":
+            torch_net.load_initial(model.pytorch_model.layers, self.kind)
+            self.round_no, self.last = 1, torch_net.ROUNDS[-1]
+        self.begun = time.perf_counter(), cpu_seconds()
+        return False
+
+
+def run(kind: str, clients: int, empty: bool, channel: Channel, other: subprocess.Popen[str] | None) -> None:
+    """Train until the harness hangs up."""
+    torch.set_num_threads(1)
+    net = Net()
+    torch_net.load_initial(net.layers, kind)
+    model = PyTorchModel(
+        model=net,
+        local_optimizer_create=lambda parameters, lr: torch.optim.Adam(parameters, lr=lr, fused=True),
+        central_optimizer=torch.optim.SGD(net.parameters(), lr=1.0),
+    )
+    turn = Turn(kind, channel, other)
+    nothing = [torch.zeros(1, 1), torch.zeros(1)]
+
+    def dataset(client: int) -> Dataset:
+        return Dataset(nothing if empty else list(torch_net.client_rows(kind, int(client), turn.round_no)))
+
+    sampler = get_user_sampler("minimize_reuse", list(range(clients)))
+    # The empty step's first round is evaluated on rows of one column: there, metrics never look at the net.
+    users = FederatedDataset(dataset, sampler)
+    (EmptyStep if empty else FederatedAveraging)().run(
+        NNAlgorithmParams(
+            central_num_iterations=_ENDLESS, evaluation_frequency=_ENDLESS, train_cohort_size=clients, val_cohort_size=0
+        ),
+        SimulatedBackend(training_data=users, val_data=users),
+        model,
+        NNTrainHyperParams(local_learning_rate=LR, local_num_epochs=1, local_batch_size=BATCH),
+        NNEvalHyperParams(local_batch_size=None),
+        callbacks=[turn],
+        send_metrics_to_platform=False,
+    )
+
+
+def _second(arguments: list[str]) -> subprocess.Popen[str]:
+    """Start the second process of pfl's own distributed mode, and become the first."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = str(free.getsockname()[1])
+    shared = {"TORCHELASTIC_RUN_ID": "bench", "WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1"}
+    os.environ.update(shared, MASTER_PORT=port, RANK="0", LOCAL_RANK="0")
+    return subprocess.Popen(
+        [sys.executable, "-m", "bench.sides.pfl_round", *arguments],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        text=True,
+        env={**os.environ, "RANK": "1", "LOCAL_RANK": "1"},
+    )
+
+
+def main(kind: str, clients: str, step: str, processes: str) -> None:
+    """Serve the harness."""
+    np.random.seed(0)  # noqa: NPY002 - pfl draws its cohorts from numpy's global generator
+    channel = Channel()
+    first_of_two = processes == "2" and "RANK" not in os.environ
+    other = _second([kind, clients, step, processes]) if first_of_two else None
+    run(kind, int(clients), step == "empty", channel, other)
+    if other is not None:
+        other.wait()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

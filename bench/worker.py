@@ -1,0 +1,88 @@
+"""A contender as the harness sees it: a process that stays alive and does one repeat when told to."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Any
+
+from bench.clock import Taken
+
+ROOT = Path(__file__).parent.parent
+_ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
+
+
+class ContenderError(RuntimeError):
+    """A contender ended or did not start."""
+
+
+class Worker:
+    """One contender, running."""
+
+    def __init__(self, module: str, *arguments: object, python: str = sys.executable, **environment: str) -> None:
+        self.module = module
+        self._log: IO[bytes] = tempfile.TemporaryFile()
+        self._process = subprocess.Popen(
+            [python, "-m", module, *map(str, arguments)],
+            cwd=ROOT,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._log,
+            text=True,
+            env={**os.environ, **_ONE_THREAD, "PYTHONPATH": str(ROOT), **environment},
+        )
+        self._read()
+
+    def ask(self, **request: Any) -> dict[str, Any]:
+        """Return the answer to one request."""
+        assert self._process.stdin is not None
+        try:
+            self._process.stdin.write(json.dumps(request) + "\n")
+            self._process.stdin.flush()
+        except BrokenPipeError:
+            raise ContenderError(self._last_words()) from None
+        return self._read()
+
+    def repeat(self, **request: Any) -> Taken:
+        """Return what one repeat took."""
+        answer = self.ask(do="repeat", **request)
+        return Taken(answer["wall"], answer["cpu"])
+
+    def _read(self) -> dict[str, Any]:
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        if not line:
+            raise ContenderError(self._last_words())
+        answer: dict[str, Any] = json.loads(line)
+        return answer
+
+    def _last_words(self) -> str:
+        self._process.wait(timeout=60)
+        self._log.seek(0)
+        text = self._log.read().decode(errors="replace")
+        return f"{self.module} ended with code {self._process.returncode}; its last words:\n{text[-2000:]}"
+
+    def close(self) -> None:
+        """Hang up and wait for the process to end."""
+        assert self._process.stdin is not None
+        try:
+            self._process.stdin.close()
+        except BrokenPipeError:
+            pass  # it has ended by itself
+        try:
+            self._process.wait(timeout=60)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self._log.close()
+
+    def __enter__(self) -> Worker:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
