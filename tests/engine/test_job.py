@@ -94,6 +94,9 @@ class StopsAt:
     def clients(self, arm: str, round_no: int, done: int, total: int) -> None:
         pass
 
+    def fetched(self, what: str, done: int, total: int | None) -> None:
+        pass
+
 
 def test_ctrl_c_leaves_a_resumable_run(reviews, tmp_path) -> None:
     job = small_plan(reviews)

@@ -22,6 +22,12 @@ class Stopped(Exception):  # noqa: N818 - being stopped is no error
     exit_code = 130
 
 
+class Missed(TacitError):
+    """Everything ran, but a figure lies where it should not."""
+
+    exit_code = 1
+
+
 def without_debug(arguments: Sequence[str]) -> tuple[list[str], bool]:
     """Return the arguments without `--debug`, and whether it was there, before or after the command."""
     return [word for word in arguments if word != "--debug"], "--debug" in arguments

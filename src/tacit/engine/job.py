@@ -66,7 +66,7 @@ class Job:
             return self.place
         self.writer = record.Writer(self.place / folder.RECORD)
         try:
-            ground = prepare(self.plan, self.draws, self.given)
+            ground = prepare(self.plan, self.draws, self.given, self.watch.fetched)
             names = list(self.arms)
             todo = names[names.index(checkpointed.place.arm) :] if checkpointed else names
             for name in todo:
@@ -239,11 +239,11 @@ class Arm:
         checkpoint.write(self.job.place, replace(now, place=after))
 
     def _accuracy_by_client(self, model: Vector) -> list[float]:
-        logits = self.learner.predict(model, self.ground.train.inputs)
+        logits = self.learner.predict(model, self.ground.own.inputs)
         guess = logits[:, 0] > 0 if logits.shape[1] == 1 else logits.argmax(axis=1)
-        right = np.concatenate([[0], np.cumsum(guess == self.ground.train.labels)])
-        starts: Clients = self.ground.clients
-        shares = np.diff(right[starts.starts]) / np.maximum(1, starts.sizes())
+        right = np.concatenate([[0], np.cumsum(guess == self.ground.own.labels)])
+        clients: Clients = self.ground.own_clients
+        shares = np.diff(right[clients.starts]) / np.maximum(1, clients.sizes())
         return [round(float(share), 4) for share in shares]
 
 

@@ -16,28 +16,41 @@ from tacit.rows import Clients, Rows
 class Ground:
     """Everything a run stands on: training rows in client order, who holds them, the test rows, and how we got there.
 
-    `released` names what was read from clients' rows in the clear to make features of them.
+    `own` are rows of each client on which the model is tried for that client alone: rows held out at the client if the
+    plan asks for that, else its training rows. `released` names what was read from clients' rows in the clear to make
+    features of them.
     """
 
     source: str
     train: Rows
     clients: Clients
     test: Rows
+    own: Rows
+    own_clients: Clients
     released: tuple[str, ...]
 
 
-def prepare(plan: Plan, draws: Draws, given: object | None = None) -> Ground:
+def prepare(plan: Plan, draws: Draws, given: object | None = None, progress: data.Progress | None = None) -> Ground:
     """Return the ground of a run; the same plan and seed give the same ground."""
-    table = data.load(plan.data, draws.at("data"), given)
+    table = data.load(plan.data, draws.at("data"), given, progress=progress)
     clients = data.divide(table, plan.data, draws.at("partition"))
-    if plan.data.local_test > 0:
-        clients, _ = data.hold_out(clients, plan.data.local_test, draws.at("local-test"))
     fitted = features.fit(table.train, table.columns, plan.features)
-    train = features.encode(table.train, table.columns, plan.features, fitted).take(clients.order)
+    rows = features.encode(table.train, table.columns, plan.features, fitted)
+    kept, held = (
+        data.hold_out(clients, plan.data.local_test, draws.at("local-test")) if plan.data.local_test else (clients, clients)
+    )
+    train = rows.take(kept.order)
     return Ground(
         source=table.source,
         train=train,
-        clients=Clients(order=np.arange(len(train)), starts=clients.starts),
+        clients=_in_place(kept),
         test=features.encode(table.test, table.columns, plan.features, fitted),
+        own=rows.take(held.order) if plan.data.local_test else train,
+        own_clients=_in_place(held),
         released=fitted.released,
     )
+
+
+def _in_place(clients: Clients) -> Clients:
+    """Return the same clients over rows that already stand in their order."""
+    return Clients(order=np.arange(len(clients.order)), starts=clients.starts)

@@ -20,6 +20,9 @@ class Watch(Protocol):
     def clients(self, arm: str, round_no: int, done: int, total: int) -> None:
         """Some more clients of the round under way have finished."""
 
+    def fetched(self, what: str, done: int, total: int | None) -> None:
+        """Some more bytes of a data set have arrived."""
+
 
 class Silence:
     """A watch that says nothing."""
@@ -31,4 +34,7 @@ class Silence:
         """Ignore."""
 
     def clients(self, arm: str, round_no: int, done: int, total: int) -> None:
+        """Ignore."""
+
+    def fetched(self, what: str, done: int, total: int | None) -> None:
         """Ignore."""

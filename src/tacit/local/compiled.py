@@ -122,8 +122,8 @@ class CompiledWorker:
 
     def _buffers(self, size: int) -> NDArray[np.float32]:
         if self.buffers.shape[1] < size:
-            self.buffers = np.empty((5, size), np.float32)
-        self.buffers[1:4, :size] = 0
+            # Gradients start at zero and every step leaves them so; the first step sets the moments.
+            self.buffers = np.zeros((5, size), np.float32)
         return self.buffers[:, :size]
 
     def _touched(self, own: NDArray[np.int32]) -> NDArray[np.int64] | None:

@@ -21,16 +21,13 @@ _compiled = numba.njit(nogil=True, cache=True, error_model="numpy", fastmath=_FA
 @_compiled
 def first_layer(starts: Array, columns: Array, values: Array, matrix: Array, row: int, weights: Array, out: Array) -> None:
     """Add one input row times the first layer's weights to `out`."""
-    if starts.size:
+    if starts.size and not values.size:
+        add_lines(columns[starts[row] : starts[row + 1]], weights, out)
+    elif starts.size:
         for place in range(starts[row], starts[row + 1]):
-            line = weights[columns[place]]
-            if values.size:
-                value = values[place]
-                for k in range(out.size):
-                    out[k] += value * line[k]
-            else:
-                for k in range(out.size):
-                    out[k] += line[k]
+            line, value = weights[columns[place]], values[place]
+            for k in range(out.size):
+                out[k] += value * line[k]
     else:
         for column in range(matrix.shape[1]):
             value = matrix[row, column]
@@ -38,6 +35,21 @@ def first_layer(starts: Array, columns: Array, values: Array, matrix: Array, row
                 line = weights[column]
                 for k in range(out.size):
                     out[k] += value * line[k]
+
+
+@_compiled
+def add_lines(named: Array, weights: Array, out: Array) -> None:
+    """Add the named lines of `weights` to `out`, four at a time: the sum is loaded and stored a quarter as often."""
+    whole = named.size // 4 * 4
+    for place in range(0, whole, 4):
+        one, two = weights[named[place]], weights[named[place + 1]]
+        three, four = weights[named[place + 2]], weights[named[place + 3]]
+        for k in range(out.size):
+            out[k] += (one[k] + two[k]) + (three[k] + four[k])
+    for place in range(whole, named.size):
+        line = weights[named[place]]
+        for k in range(out.size):
+            out[k] += line[k]
 
 
 @_compiled
@@ -153,7 +165,10 @@ def backward_row(
 def move(
     net: Array, grad: Array, mean: Array, square: Array, anchor: Array, kind: int, step: int, lr: float, decay: float, pull: float
 ) -> None:
-    """Take one optimiser step and clear the gradient; `pull` draws towards `anchor` (the proximal term)."""
+    """Take one optimiser step and clear the gradient; `pull` draws towards `anchor` (the proximal term).
+
+    The first step sets the moments whatever they held before.
+    """
     if pull > 0:
         for i in range(net.size):
             grad[i] += np.float32(pull) * (net[i] - anchor[i])
@@ -170,6 +185,16 @@ def move(
     rate = np.float32(lr / (1 - 0.9**step))
     scale = np.float32(1 / np.sqrt(1 - 0.999**step))
     b1, c1, b2, c2, tiny = np.float32(0.9), np.float32(0.1), np.float32(0.999), np.float32(0.001), np.float32(1e-8)
+    if step == 1:  # fresh moments are zero: writing them without reading saves clearing them for every client
+        for i in range(net.size):
+            slope = grad[i]
+            m = c1 * slope
+            v = c2 * slope * slope
+            mean[i] = m
+            square[i] = v
+            net[i] -= rate * m / (np.sqrt(v) * scale + tiny)
+            grad[i] = np.float32(0)
+        return
     for i in range(net.size):
         slope = grad[i]
         m = b1 * mean[i] + c1 * slope

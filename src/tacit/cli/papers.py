@@ -1,0 +1,146 @@
+"""tacit reproduce: a published table beside ours, cell by cell."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tacit.cli.endings import Missed
+from tacit.cli.options import AsJson, Quiet
+from tacit.errors import PlanError, did_you_mean
+
+if TYPE_CHECKING:
+    from tacit.papers import Outcome, Paper, Scale, Table, Trial
+
+PaperName = Annotated[str, typer.Argument(metavar="PAPER", help="rr-ldp; the other papers follow.", show_default=False)]
+TableName = Annotated[str | None, typer.Option("--table", metavar="T", help="Only this table.")]
+ScaleName = Annotated[
+    str, typer.Option("--scale", metavar="SCALE", help="smoke (seconds), quick (minutes) or full (the paper's own).")
+]
+Cached = Annotated[bool, typer.Option("--cached", help="Run nothing; show what earlier runs have left.")]
+Page = Annotated[Path | None, typer.Option("--page", metavar="DIR", help="Also write DIR/results/PAPER.json and DIR/PAPER.md.")]
+
+
+def reproduce(
+    paper: PaperName,
+    table: TableName = None,
+    scale: ScaleName = "quick",
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+    cached: Cached = False,
+    page: Page = None,
+) -> None:
+    """Run a paper's experiments and print its numbers beside ours.
+
+    Each experiment runs once and is kept, so a stopped reproduction goes on
+    where it was. Exit code 1 if a cell leaves its tolerance.
+
+    \b
+    Examples:
+      tacit reproduce rr-ldp --scale smoke
+      tacit reproduce rr-ldp --table 1 --scale full
+      tacit reproduce rr-ldp --json > cells.json
+    """
+    from tacit.papers import reproduce as carry_out
+
+    known = _paper(paper)
+    size = _scale(scale)
+    tables = _tables(known, table, size)
+    outcomes = carry_out(tables, cache_folder(), _Bar(quiet), run=not cached)
+    if page:
+        from tacit.papers.page import write
+
+        write(known, size, tables, outcomes, page)
+    if as_json:
+        from tacit.cli.as_json import show
+
+        show({"paper": known.name, "scale": size, "cells": [outcome.as_json() for outcome in outcomes]})
+    else:
+        _print(tables, outcomes)
+    missed = [outcome for outcome in outcomes if outcome.ok is False]
+    if missed:
+        raise Missed(f"{len(missed)} of {len(outcomes)} cells lie outside their tolerance")
+
+
+def cache_folder() -> Path:
+    """Return where trials' results are kept."""
+    from tacit.data.store import cache_folder as root
+
+    return root() / "reproduce"
+
+
+def _paper(name: str) -> Paper:
+    from tacit.papers import PAPERS
+
+    if name not in PAPERS:
+        raise PlanError(f"reproduce {name}: needs one of {', '.join(PAPERS)}.{did_you_mean(name, list(PAPERS))}")
+    return PAPERS[name]
+
+
+def _scale(name: str) -> Scale:
+    from tacit.papers.published import SCALES
+
+    for scale in SCALES:
+        if scale == name:
+            return scale
+    raise PlanError(f"--scale {name}: needs one of {', '.join(SCALES)}.{did_you_mean(name, list(SCALES))}")
+
+
+def _tables(paper: Paper, name: str | None, scale: Scale) -> tuple[Table, ...]:
+    tables = paper.tables(scale)
+    if name is None:
+        return tables
+    chosen = tuple(table for table in tables if table.name == name)
+    if not chosen:
+        raise PlanError(f"--table {name}: {paper.name} has tables {', '.join(table.name for table in tables)}")
+    return chosen
+
+
+class _Bar:
+    """A progress bar over trials on stderr, with the time left by the trials so far."""
+
+    def __init__(self, quiet: bool) -> None:
+        from rich.console import Console
+
+        self.console = Console(stderr=True)
+        self.quiet = quiet
+        self.began = time.monotonic()
+
+    def __call__(self, done: int, total: int, trial: Trial | None) -> None:
+        if self.quiet:
+            return
+        spent = time.monotonic() - self.began
+        left = f", about {spent / done * (total - done) / 60:.0f} min left" if done and trial and spent > 1 else ""
+        filled = int(30 * done / max(1, total))
+        words = _describe(trial) if trial else f"done in {spent / 60:.1f} min"
+        self.console.print(f"[dim]{'━' * filled}{'╌' * (30 - filled)}[/dim] {done}/{total} trials{left}: {words}", highlight=False)
+
+
+def _describe(trial: Trial) -> str:
+    settings: dict[str, Any] = trial.settings
+    if trial.kind != "plan":
+        return f"{trial.kind} {' '.join(str(value) for value in settings.values() if isinstance(value, str))}"
+    data, codec, server = settings["data"], settings["codec"], settings["server"]
+    unit = f", epsilon {codec['epsilon']:g} per bit, q={codec['clip']:g}" if codec["name"] == "rr" else ""
+    return f"{data['source']}, {data.get('clients', 1)} clients, {server['rounds']} rounds{unit}"
+
+
+def _print(tables: tuple[Table, ...], outcomes: list[Outcome]) -> None:
+    from rich.console import Console
+    from rich.table import Table as Grid
+
+    from tacit.papers.page import difference, number, verdict
+
+    console = Console()
+    for table in tables:
+        grid = Grid(title=f"Table {table.name}. {table.title}", caption=table.note or None, title_justify="left")
+        for heading in ("", "", "paper", "ours", "difference", "verdict"):
+            grid.add_column(heading, justify="left" if heading in ("", "verdict") else "right")
+        for outcome in outcomes:
+            if outcome.table == table.name:
+                cell = outcome.cell
+                grid.add_row(cell.row, cell.column, number(cell.paper), number(outcome.ours), difference(outcome), verdict(outcome))
+        console.print(grid)
