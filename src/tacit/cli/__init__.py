@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from tacit.cli import papers, planning, reading, running, sets
+from tacit.cli import advising, papers, planning, reading, running, sets
 from tacit.cli.endings import CODES, ending, without_debug
 
 app = typer.Typer(
@@ -32,6 +32,7 @@ for command in (
     reading.show,
     reading.compare,
     reading.privacy,
+    advising.advise,
     papers.reproduce,
 ):
     app.command()(command)

@@ -44,5 +44,17 @@ def kind_of(cells: pl.Series) -> Kind:
     return "time" if _share(cells, _TIME) >= 0.95 else "text"
 
 
+def numbers_the_rows(cells: pl.Series) -> bool:
+    """Return whether cells are whole numbers without a gap, each once: a count of rows, not a measurement."""
+    import polars as pl
+
+    numbers = cells.cast(pl.Float64, strict=False).drop_nulls()
+    if len(numbers) < 2 or len(numbers) != len(cells) or numbers.n_unique() != len(numbers):
+        return False
+    ends = numbers.min(), numbers.max()
+    whole = bool((numbers == numbers.round()).all())
+    return whole and isinstance(ends[0], float) and isinstance(ends[1], float) and ends[1] - ends[0] + 1 == len(numbers)
+
+
 def _share(cells: pl.Series, pattern: str) -> float:
     return int(cells.str.contains(pattern).sum()) / len(cells) if len(cells) else 0.0

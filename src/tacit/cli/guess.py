@@ -1,13 +1,13 @@
-"""What each column of a table is for, guessed from its name and its first rows, with the reason."""
+"""What each column of a table is for, guessed from its name and its cells, with the reason."""
 
 from __future__ import annotations
 
 import itertools
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
-from tacit.cli.cells import Kind, kind_of, without_blanks
+from tacit.cli.cells import BLANKS, Kind, kind_of, numbers_the_rows, without_blanks
 from tacit.errors import DataError, did_you_mean
 
 if TYPE_CHECKING:
@@ -24,8 +24,10 @@ WEAK_LABEL_WORDS = ("species", "income", "result", "rating", "stars", "verdict",
 CLIENT_WORDS = {
     "user", "client", "patient", "hospital", "site", "device", "owner", "customer", "author", "member", "participant", "subject",
     "speaker", "account", "clinic", "ward", "school", "branch", "store", "sensor", "phone", "person", "tenant", "household",
+    "guest", "visitor", "reviewer", "reader", "buyer", "seller", "student", "pupil", "teacher", "employee", "driver", "player",
 }  # fmt: skip
 ID_WORDS = {"id", "ids", "uuid", "guid", "index", "idx", "key", "nr", "no", "number", "row", "rowid", "unnamed"}
+REPEATING_ID_WORDS = {"id", "ids", "uuid", "guid"}
 MOST_CLASSES = 100
 MOST_CATEGORIES = 50
 
@@ -41,7 +43,7 @@ class Guess:
 
 @dataclass(frozen=True, kw_only=True)
 class _Facts:
-    """What the first rows show of one column."""
+    """What the cells show of one column."""
 
     name: str
     words: tuple[str, ...]
@@ -50,6 +52,7 @@ class _Facts:
     distinct: int
     words_per_cell: float
     letters_per_cell: float
+    numbers_rows: bool
 
     @property
     def unique(self) -> bool:
@@ -63,7 +66,7 @@ def guess(frame: pl.DataFrame, label: str | None = None) -> list[Guess]:
     chosen = {
         one.name: Guess(column=one.name, role="split", why="it marks train and test rows") for one in usable if _splits(frame, one)
     }
-    named = _label([one for one in usable if one.name not in chosen], label)
+    named = _with_odd_classes(frame, _label([one for one in usable if one.name not in chosen], label))
     owner = _client([one for one in usable if one.name not in (*chosen, named.column)])
     chosen |= {one.column: one for one in (named, owner) if one}
     found = [chosen.get(one.name) or _echo(frame, one.name, named.column) or _input(one) for one in facts]
@@ -87,6 +90,7 @@ def _look(column: pl.Series) -> _Facts:
         distinct=cells.n_unique() if kind != "other" else len(cells),
         words_per_cell=_mean(words.str.split(" ").list.len()) if words is not None else 0.0,
         letters_per_cell=_mean(words.str.len_chars()) if words is not None else 0.0,
+        numbers_rows=kind == "number" and numbers_the_rows(cells),
     )
 
 
@@ -127,6 +131,16 @@ def _label(facts: list[_Facts], wanted: str | None) -> Guess:
     raise DataError(
         f"no column looks like a label (2 to {MOST_CLASSES} values that repeat); say which with --label; there are {columns}"
     )
+
+
+def _with_odd_classes(frame: pl.DataFrame, named: Guess) -> Guess:
+    """Return the label's guess with a warning if cells such as "n/a" would count as a class."""
+    import polars as pl
+
+    cells = frame[named.column].cast(pl.String).str.strip_chars().unique().drop_nulls()
+    odd = sorted(cell for cell in cells if cell and cell.lower() in BLANKS)
+    warning = f"; {', '.join(odd)} counts as a class: empty such cells to leave their rows out" if odd else ""
+    return replace(named, why=named.why + warning)
 
 
 def _client(facts: list[_Facts]) -> Guess | None:
@@ -184,4 +198,8 @@ def _useless(one: _Facts) -> str:
         return "an id: another value in each row" if one.unique else "an id: another value in most rows"
     if set(one.words) & CLIENT_WORDS and set(one.words) & ID_WORDS:
         return "an id of a person or device"
+    if set(one.words) & REPEATING_ID_WORDS:
+        return f"an id with {one.distinct} values; if it says who owns a row, make it the client column"
+    if one.numbers_rows:
+        return "it numbers the rows"
     return ""

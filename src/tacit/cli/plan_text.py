@@ -64,7 +64,7 @@ workers = 2                           # changes how fast, never what comes out
 """
 
 _OWN = """\
-# A plan for {source}, guessed from its first rows. Roles are in [data.columns]; change them there.
+# A plan for {source}, guessed from its columns. Roles are in [data.columns]; change them there.
 # `tacit check {file}` says whether it can run; `tacit run {file}` runs it and writes a report.
 
 name = {name}

@@ -85,6 +85,14 @@ class Lines(Watcher):
             )
 
 
+    def fetched(self, what: str, done: int, total: int | None) -> None:
+        """Write a line if it is time for one."""
+        now = time.monotonic()
+        if now - self._last >= SECONDS_BETWEEN_LINES:
+            self._last = now
+            print(f"fetching {what}: {_arrived(done, total)}", file=sys.stderr)
+
+
 class Live(Watcher):
     """Draws a panel with a bar for each arm, redrawn a few times a second."""
 
@@ -113,8 +121,7 @@ class Live(Watcher):
 
     def fetched(self, what: str, done: int, total: int | None) -> None:
         """Show how much of a data set has arrived."""
-        of = f" of {phrasing.size(total)}" if total else ""
-        self._waiting.update(text=f"fetching {what}: {phrasing.size(done)}{of}")
+        self._waiting.update(text=f"fetching {what}: {_arrived(done, total)}")
 
     def _drawn(self) -> RenderableType:
         from rich.console import Group
@@ -139,6 +146,10 @@ class Live(Watcher):
         line.add_row(Text(title, style="bold"), bar, Text(f"round {course.round_no}/{course.rounds}"), Text(ahead))
         facts = Text("  " + " · ".join(course.facts(self.leading)), style="dim", no_wrap=True, overflow="ellipsis")
         return [line, facts]
+
+
+def _arrived(done: int, total: int | None) -> str:
+    return phrasing.size(done) + (f" of {phrasing.size(total)}" if total else "")
 
 
 def watcher(*, quiet: bool) -> Watcher:

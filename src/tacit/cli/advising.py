@@ -1,0 +1,64 @@
+"""tacit advise: which clip to choose, and whether there are clients enough."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tacit.cli.options import AsJson, Overrides, PlanFile
+
+if TYPE_CHECKING:
+    from tacit.engine.advise import Advice
+
+Target = Annotated[float, typer.Option("--target", metavar="X", help="Wanted error per weight, as a multiple of the signal.")]
+
+
+def advise(plan: PlanFile, overrides: Overrides = None, target: Target = 1.0, as_json: AsJson = False) -> None:
+    """Suggest codec.clip, and say how many clients or rounds a target error needs.
+
+    Simulates one round of the plan without protection, compares every clip,
+    and shows the predicted error per weight beside the measured one.
+    Use public or simulated data: looking at real clients' updates is a release.
+
+    \b
+    Examples:
+      tacit advise plan.toml
+      tacit advise plan.toml -o codec.epsilon=0.1 --target 0.5 --json
+    """
+    from tacit.engine.advise import advise as think
+    from tacit.plan import load
+
+    advice = think(load(plan, overrides), target)
+    if as_json:
+        from tacit.cli.as_json import show
+
+        show(advice.as_json())
+    else:
+        _print(advice)
+
+
+def _print(advice: Advice) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console()
+    grid = Table(title=f"Error per weight of the mean update, {advice.clients} clients (signal {advice.signal:.2e})")
+    for heading in ("clip", "clipped", "cut off", "noise", "both", ""):
+        grid.add_column(heading, justify="right")
+    shown = [choice for number, choice in enumerate(advice.grid) if number % 3 == 0 or choice is advice.best]
+    for choice in sorted([*shown, advice.planned], key=lambda one: one.clip):
+        mark = "← best" if choice is advice.best else "← plan" if choice is advice.planned else ""
+        errors = (f"{value:.2e}" for value in (choice.cut_error, choice.noise_error, choice.error))
+        grid.add_row(f"{choice.clip:.2e}", f"{choice.clipped_share:.0%}", *errors, mark)
+    console.print(grid)
+    console.print(f"Suggested: codec.clip = {advice.best.clip:.1e}", highlight=False)
+    console.print(
+        f"With the plan's clip the error is predicted {advice.planned.error:.2e} and measured {advice.measured_error:.2e} per weight.",
+        highlight=False,
+    )
+    console.print(
+        f"Noise of at most {advice.target:g} times the signal needs {advice.clients_needed:,} clients in one round, "
+        f"or {advice.rounds_needed:,} rounds of {advice.clients:,} clients.",
+        highlight=False,
+    )
