@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import typer
 
-from tacit import report
+from tacit import data, report
 from tacit.cli import app
 from tacit.errors import BudgetError, RunError, TacitError, WireError
 from tests.cli.made_up import PLAN, pretend_engine, tacit
@@ -61,6 +61,15 @@ def test_run_json_is_one_object_and_nothing_else(capsys: Capture, monkeypatch: p
     assert set(found["baselines"]) == {"fedavg", "central"}
     assert {"rounds", "metrics", "bytes"} <= set(found["baselines"]["fedavg"])
     assert said.err == ""
+
+
+def test_a_set_that_is_not_here_is_fetched_in_sight_before_the_run(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    pretend_engine(monkeypatch)
+    monkeypatch.setattr(data, "where", lambda name: None)
+    monkeypatch.setattr(data, "get", lambda name, progress: progress(name, 1_000_000, 38_000_000))
+    said = tacit(capsys, "run", "plan.toml")
+    assert said.code == 0
+    assert "fetching newsgroups20: 1.00 MB of 38.0 MB" in said.err
 
 
 def test_run_without_report(capsys: Capture, monkeypatch: pytest.MonkeyPatch, here: Path) -> None:

@@ -86,6 +86,23 @@ def test_owners_unique_in_each_row_are_no_clients() -> None:
     assert roles(frame)["patient_id"] == "left out"
 
 
+def test_a_column_that_numbers_the_rows_teaches_nothing() -> None:
+    frame = pl.DataFrame({"№": [str(k + 1) for k in range(60)], "x": [k / 7 for k in range(60)], "y": [0, 1] * 30})
+    assert roles(frame) == {"№": "left out", "x": "numeric", "y": "label"}
+
+
+def test_an_id_that_repeats_is_left_out_with_the_way_to_make_it_the_owner() -> None:
+    frame = pl.DataFrame({"Käufer id": [f"k{k % 9}" for k in range(60)], "x": [k / 7 for k in range(60)], "y": [0, 1] * 30})
+    found = {one.column: one for one in guess(frame)}["Käufer id"]
+    assert found.role == "left out"
+    assert "client column" in found.why
+
+
+def test_a_label_that_says_it_is_missing_is_pointed_out() -> None:
+    frame = pl.DataFrame({"x": [k / 7 for k in range(60)], "label": ["yes", "no", "N/A"] * 20})
+    assert "N/A counts as a class" in {one.column: one.why for one in guess(frame)}["label"]
+
+
 @pytest.mark.parametrize(
     "frame",
     [

@@ -84,7 +84,6 @@ class Lines(Watcher):
                 f"{course.title}: round {entry.round_no}/{entry.rounds}, {', '.join(course.facts(self.leading))}", file=sys.stderr
             )
 
-
     def fetched(self, what: str, done: int, total: int | None) -> None:
         """Write a line if it is time for one."""
         now = time.monotonic()

@@ -35,7 +35,7 @@ def from_given(given: object) -> tuple[pl.DataFrame, str | None]:
     if isinstance(given, Iterable) and not isinstance(given, str | bytes):
         return _frame(_mappings(given)), None
     raise DataError(
-        f"run(data=...) needs a DataFrame, an arrow Table, a Dataset or an iterable of dicts, got {type(given).__name__}; "
+        f"run(rows=...) needs a DataFrame, an arrow Table, a Dataset or an iterable of dicts, got {type(given).__name__}; "
         "hand over the rows, or name a data.source"
     )
 
@@ -86,11 +86,11 @@ def _mappings(given: Iterable[object]) -> list[dict[str, object]]:
     for number, row in enumerate(given, 1):
         if not isinstance(row, Mapping):
             raise DataError(
-                f"run(data=...) needs an iterable of dicts, got {type(row).__name__} as row {number:,}; hand over dicts"
+                f"run(rows=...) needs an iterable of dicts, got {type(row).__name__} as row {number:,}; hand over dicts"
             )
         rows.append(dict(row))
     if not rows:
-        raise DataError("run(data=...) needs rows, got an empty iterable; hand over at least a few")
+        raise DataError("run(rows=...) needs rows, got an empty iterable; hand over at least a few")
     return rows
 
 
@@ -99,5 +99,5 @@ def _frame(rows: Any) -> pl.DataFrame:
         return pl.DataFrame(rows, infer_schema_length=None, strict=False)
     except (pl.exceptions.PolarsError, TypeError, ValueError) as error:
         raise DataError(
-            f"run(data=...) needs columns of plain values of one length, got {type(error).__name__}; check the rows"
+            f"run(rows=...) needs columns of plain values of one length, got {type(error).__name__}; check the rows"
         ) from None
