@@ -64,6 +64,14 @@ def test_every_epsilon_in_the_statement_has_its_unit() -> None:
         assert phrase in text
 
 
+def test_the_statement_never_rounds_a_bound_down() -> None:
+    made = claim(10.0, 506_451)
+    totals = ledger.totals(made, 15, 1e-5)
+    said = ledger.statement(made, {**totals, "update": 5_064_508.34, "run": 2.17742}, 15)
+    assert "5,064,509 per update" in said
+    assert "2.178 per run" in said
+
+
 def test_pure_loss_needs_a_finite_positive_value() -> None:
     for bad in (0.0, -1.0, math.inf, math.nan):
         with pytest.raises(ValueError, match="finite"):

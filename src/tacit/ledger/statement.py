@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from tacit.claim import Claim, Free, PureDP
 
 _LARGE = 10.0
@@ -41,9 +43,13 @@ def _meaning(per_update: float | None) -> str:
 
 
 def _figure(value: float | None) -> str:
+    """Return a bound with four digits, rounded up: a promise is never stated smaller than it is."""
     if value is None:
         return "no number"
-    return f"{value:,.0f}" if value >= 1000 else f"{value:.4g}"
+    step = 1.0 if value >= 1000 else 10.0 ** (math.floor(math.log10(value)) - 3)
+    # A hair above a round number (an integer threshold's epsilon) is that number, not the next one.
+    rounded = math.ceil(value / step - 1e-3) * step
+    return f"{rounded:,.0f}" if value >= 1000 else f"{rounded:.4g}"
 
 
 def _times(updates: int) -> str:
