@@ -166,6 +166,13 @@ def test_bounds_are_rounded_up(value: float, text: str) -> None:
     assert phrasing.bound(value) == text
 
 
+def test_weights_by_rows_are_named_as_what_they_tell() -> None:
+    entries = made_up.record(rounds=2)
+    assert not any("How many rows" in sentence for sentence in report.summary(entries).privacy.unprotected)
+    entries[0].plan["server"]["weights"] = "rows"
+    assert any("How many rows" in sentence for sentence in report.summary(entries).privacy.unprotected)
+
+
 def test_what_was_read_in_the_clear_is_named() -> None:
     entries = made_up.record(rounds=2)
     first = next(entry for entry in entries if type(entry).__name__ == "Released")

@@ -17,8 +17,8 @@ _TRAIN = "\x00train"  # marks the half a row belongs to; no file can name a colu
 
 def clean(
     train: pl.DataFrame, test: pl.DataFrame, columns: Columns, needs_client: bool
-) -> tuple[pl.DataFrame, pl.DataFrame, list[str]]:
-    """Return both halves without holes, and a sentence part for each kind of repair."""
+) -> tuple[pl.DataFrame, pl.DataFrame, list[str], tuple[str, ...]]:
+    """Return both halves without holes, a sentence part for each kind of repair, and what was read in the clear for it."""
     assert columns.label is not None, "roles are checked before cleaning"
     both = pl.concat([train.with_columns(pl.lit(True).alias(_TRAIN)), test.with_columns(pl.lit(False).alias(_TRAIN))])
     both, repairs = _labelled(both, columns.label)
@@ -31,12 +31,14 @@ def clean(
         both = both.with_columns(_as_enum(_as_text(both[name]), MISSING))
     for name in set(columns.quasi) - {*columns.categorical, *columns.numeric, *columns.text, columns.label}:
         both = both.with_columns(_as_text(both[name]).fill_null(MISSING))
+    medians: tuple[str, ...] = ()
     for name in columns.numeric:
-        series, more = _as_number(both[name], both[_TRAIN])
+        series, more, filled = _as_number(both[name], both[_TRAIN])
         both, repairs = both.with_columns(series), repairs + more
+        medians += (f"median of {name}",) if filled else ()
     if columns.image:
         both = both.with_columns(as_bytes(both[columns.image]))
-    return both.filter(_TRAIN).drop(_TRAIN), both.filter(~pl.col(_TRAIN)).drop(_TRAIN), repairs
+    return both.filter(_TRAIN).drop(_TRAIN), both.filter(~pl.col(_TRAIN)).drop(_TRAIN), repairs, medians
 
 
 def known_classes(train: pl.DataFrame, test: pl.DataFrame, label: str) -> tuple[pl.DataFrame, pl.DataFrame, list[str]]:
@@ -103,14 +105,14 @@ def natural_order(words: list[str]) -> list[str]:
     return [word for _, word in sorted(zip(values, words, strict=True))] if all(map(math.isfinite, values)) else sorted(words)
 
 
-def _as_number(series: pl.Series, is_train: pl.Series) -> tuple[pl.Series, list[str]]:
-    """Return the column as finite numbers; what is missing or no number becomes the median of the train rows."""
+def _as_number(series: pl.Series, is_train: pl.Series) -> tuple[pl.Series, list[str], bool]:
+    """Return the column as finite numbers, and whether what is missing or no number became the median of the train rows."""
     numbers, notes = _parsed(series)
     if numbers.dtype.is_float():
         numbers = numbers.set(~numbers.is_finite(), None)
     holes = numbers.null_count()
     if holes == 0:
-        return numbers, notes
+        return numbers, notes, False
     median = numbers.filter(is_train).median()
     if not isinstance(median, int | float) or holes * 2 > len(numbers):
         raise DataError(
@@ -118,7 +120,8 @@ def _as_number(series: pl.Series, is_train: pl.Series) -> tuple[pl.Series, list[
             "put it under data.columns.categorical or text, or leave it out"
         )
     filled = numbers.cast(pl.Float64).fill_null(float(median))
-    return filled, [*notes, f"{holes:,} cells of {series.name!r} without a number were filled with the train median {median:g}"]
+    note = f"{holes:,} cells of {series.name!r} without a number were filled with the train median {median:g}"
+    return filled, [*notes, note], True
 
 
 def _parsed(series: pl.Series) -> tuple[pl.Series, list[str]]:

@@ -33,14 +33,13 @@ def load(data: Data, draws: Draws, given: object | None = None, *, progress: Pro
     check_roles(frame, columns, data)
     wanted = [name for name in frame.columns if name in _used(columns, data)]
     train, test, how = _split(frame.select(wanted), columns, data, draws)
-    train, test, repairs = clean(train, test, columns, data.partition == "client")
+    train, test, repairs, released = clean(train, test, columns, data.partition == "client")
     train, test, cut = _limited(train, test, data, draws)
     _check_classes(train, columns, data)
     train, test, strangers = known_classes(train, test, columns.label or "")
     counts = f"{train.height:,} train and {test.height:,} test rows"
-    return Table(
-        train=train, test=test, columns=columns, source=f"{sentence}: {'; '.join([counts, how, *repairs, *cut, *strangers])}."
-    )
+    said = f"{sentence}: {'; '.join([counts, how, *repairs, *cut, *strangers])}."
+    return Table(train=train, test=test, columns=columns, source=said, released=released)
 
 
 def _rows(data: Data, given: object | None, progress: Progress | None) -> tuple[pl.DataFrame, Columns, str]:

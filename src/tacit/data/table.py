@@ -13,6 +13,8 @@ from tacit.plan import Columns
 class Table:
     """Train and test rows, what their columns are for, and a sentence saying what was read.
 
+    `released` names what was read from train rows in the clear to fill holes.
+
     Guarantees: every column named in `columns` exists in both halves; text is String without nulls; numeric columns
     are numbers without nulls, NaN or infinities; the label and the categorical columns are Enums whose categories
     stand in natural order (numbers by value, words by alphabet); every class of the label has train rows; images are
@@ -23,3 +25,4 @@ class Table:
     test: pl.DataFrame
     columns: Columns
     source: str
+    released: tuple[str, ...] = ()

@@ -47,7 +47,7 @@ def prepare(plan: Plan, draws: Draws, given: object | None = None, progress: dat
         test=features.encode(table.test, table.columns, plan.features, fitted),
         own=rows.take(held.order) if plan.data.local_test else train,
         own_clients=_in_place(held),
-        released=fitted.released,
+        released=(*table.released, *fitted.released),
     )
 
 

@@ -116,18 +116,28 @@ def _unprotected(entries: list[Entry], released: list[Released]) -> list[str]:
     if "pure" in words:
         found.append("A whole update beyond the figure per update: bits are protected one by one, and their losses add up.")
     found.append("That a client took part, in which rounds, when, and how long its messages were.")
+    if _weighed_by_rows(entries):
+        found.append("How many rows a client has: its messages carry that number, up to the cap if there is one.")
     cleartext = [entry.mechanism for entry in of_kind(entries, Released, RUN) if entry.round_no == 0]
     if cleartext:
         found.append(f"What was read in the clear once, to make features of rows: {_listed(cleartext)}.")
     if _hashes_words(entries):
         found.append("Words: the hash that turns text into numbers is public and can be undone with a dictionary.")
     found.append("What the finished model says about the population its clients come from.")
-    found.append("Anything in a simulation: here all rows lie on one machine, and per-client figures are known to it alone.")
+    found.append(
+        "Anything in a simulation: here all rows lie on one machine, the noise can be repeated from the seed, and per-client "
+        "figures are known to that machine alone."
+    )
     return found
 
 
 def _listed(things: list[str], most: int = 8) -> str:
     return ", ".join(things[:most]) + (f" and {len(things) - most} more" if len(things) > most else "")
+
+
+def _weighed_by_rows(entries: list[Entry]) -> bool:
+    started = of_kind(entries, Started)
+    return bool(started) and started[0].plan.get("server", {}).get("weights", "equal") != "equal"
 
 
 def _hashes_words(entries: list[Entry]) -> bool:
