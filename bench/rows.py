@@ -75,11 +75,11 @@ def imdb_table() -> tuple[data.Table, plan.Data]:
     return data.load(settings, DRAWS.at("data")), settings
 
 
-def imdb(buckets: int = INPUTS, clients: int = CLIENTS) -> tuple[Rows, Rows]:
-    """Return hashed IMDB reviews, divided evenly at random."""
+def imdb(buckets: int = INPUTS, sequence: bool = False) -> tuple[Rows, Rows]:
+    """Return hashed IMDB reviews, divided evenly at random: words present, or their sequence."""
     table, settings = imdb_table()
-    divided = data.divide(table, plan.Data(source="imdb", clients=clients), DRAWS.at("partition"))
-    hashed = plan.Features(buckets=buckets)
+    divided = data.divide(table, settings, DRAWS.at("partition"))
+    hashed = plan.Features(buckets=buckets, text="sequence" if sequence else "binary")
     fitted = features.fit(table.train, table.columns, hashed)
     train = features.encode(table.train, table.columns, hashed, fitted).take(divided.order)
     test = features.encode(table.test, table.columns, hashed, fitted)

@@ -56,6 +56,5 @@ def show(name: str, results: Sequence[Result], as_json: bool) -> None:
         return
     console = Console()
     console.print(table(name, results))
-    for result in results:
-        if result.note:
-            console.print(f"  {result.figure}, {result.peer}: {result.note}", style="dim")
+    for note in dict.fromkeys(f"{result.figure}, {result.peer}: {result.note}" for result in results if result.note):
+        console.print(note, style="dim")

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any
@@ -26,7 +27,7 @@ class Worker:
 
     def __init__(self, module: str, *arguments: object, python: str = sys.executable, **environment: str) -> None:
         self.module = module
-        self._log: IO[bytes] = tempfile.TemporaryFile()
+        self._log: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the worker
         self._process = subprocess.Popen(
             [python, "-m", module, *map(str, arguments)],
             cwd=ROOT,
@@ -70,10 +71,8 @@ class Worker:
     def close(self) -> None:
         """Hang up and wait for the process to end."""
         assert self._process.stdin is not None
-        try:
+        with suppress(BrokenPipeError):  # it may have ended by itself
             self._process.stdin.close()
-        except BrokenPipeError:
-            pass  # it has ended by itself
         try:
             self._process.wait(timeout=60)
         except subprocess.TimeoutExpired:

@@ -81,7 +81,9 @@ def main(kind: str, clients: str, step: str, adam: str) -> None:
             channel.send(rounds.verify() if request["do"] == "verify" else measure(rounds.round).as_dict())
 
     resources = {"num_cpus": 1, "num_gpus": 0.0}
-    run_simulation(server_app, client_app, int(clients), backend_config={"client_resources": resources, "init_args": {"num_cpus": 2}})
+    run_simulation(
+        server_app, client_app, int(clients), backend_config={"client_resources": resources, "init_args": {"num_cpus": 2}}
+    )
 
 
 if __name__ == "__main__":

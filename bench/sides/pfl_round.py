@@ -10,7 +10,6 @@ import os
 import socket
 import subprocess
 import sys
-import time
 from typing import Any
 
 import numpy as np
@@ -26,7 +25,7 @@ from pfl.hyperparam import NNEvalHyperParams, NNTrainHyperParams
 from pfl.metrics import Metrics, Weighted
 from pfl.model.pytorch import PyTorchModel
 
-from bench.clock import cpu_seconds
+from bench.clock import Stopwatch
 from bench.lines import Channel
 from bench.shapes import BATCH, LR
 from bench.sides import torch_net
@@ -67,15 +66,15 @@ class Turn(TrainingProcessCallback):
         self.kind, self.channel, self.other = kind, channel, other
         self.round_no: int | None = None
         self.last = 0
-        self.begun = (0.0, 0.0)
+        self.watch = Stopwatch()
 
     def after_central_iteration(self, aggregate_metrics: Any, model: Any, *, central_iteration: int) -> tuple[bool, Metrics]:
         """Answer for the round that ended, then wait for the word to begin the next."""
-        ended = time.perf_counter(), cpu_seconds()
+        taken = self.watch.taken()
         if central_iteration == 0:
             self.channel.send({"ready": True})
         elif self.round_no is None or self.round_no == self.last:
-            answer: dict[str, Any] = {"wall": ended[0] - self.begun[0], "cpu": ended[1] - self.begun[1]}
+            answer: dict[str, Any] = taken.as_dict()
             if self.round_no is not None:
                 answer["loss"] = torch_net.held_out_loss(model.pytorch_model.layers, self.kind)
             self.channel.send(answer)
@@ -95,7 +94,7 @@ class Turn(TrainingProcessCallback):
         if request["do"] == "verify":
             torch_net.load_initial(model.pytorch_model.layers, self.kind)
             self.round_no, self.last = 1, torch_net.ROUNDS[-1]
-        self.begun = time.perf_counter(), cpu_seconds()
+        self.watch = Stopwatch()
         return False
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -41,7 +42,7 @@ def _orders(kind: str) -> Any:
 def net() -> nn.Sequential:
     """Return the MLP."""
     layers: list[nn.Module] = []
-    for fan_in, fan_out in zip(WIDTHS[:-1], WIDTHS[1:], strict=True):
+    for fan_in, fan_out in pairwise(WIDTHS):
         layers += [nn.Linear(fan_in, fan_out), nn.ReLU()]
     return nn.Sequential(*layers[:-1])
 

@@ -1,0 +1,72 @@
+"""Tacit: the empty local step. A client takes the model over, changes nothing, and sends the difference.
+
+All else is the engine's own: addresses of randomness, framing, checking, summing, merging, the server's step.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bench.clock import measure
+from bench.lines import serve
+from bench.rows import DRAWS
+from bench.shapes import PARAMETERS
+from bench.sides.ours import Rounds
+from tacit import plan
+from tacit.draws import Draws
+from tacit.engine import embedded
+from tacit.local import Update
+from tacit.rows import Inputs, Vector
+
+
+class EmptyStep:
+    """A worker with a net and an update of its own, as every worker has."""
+
+    def __init__(self) -> None:
+        self.net, self.update = np.empty(PARAMETERS, np.float32), np.empty(PARAMETERS, np.float32)
+
+    def train(self, model: Vector, client: int, draws: Draws) -> Update:
+        """Return no change, the way a trained change is returned."""
+        np.copyto(self.net, model)
+        np.subtract(self.net, model, out=self.update)
+        return Update(self.update, None)
+
+
+class Idle:
+    """A learner whose workers do nothing."""
+
+    size = PARAMETERS
+    parallel: Literal["threads", "processes"] = "threads"
+
+    def initial(self, draws: Draws) -> Vector:
+        """Return a model."""
+        return draws.generator().standard_normal(PARAMETERS).astype(np.float32)
+
+    def worker(self) -> EmptyStep:
+        """Return a worker."""
+        return EmptyStep()
+
+    def predict(self, model: Vector, inputs: Inputs) -> NDArray[np.float32]:
+        """Return nothing of use: no figure asks."""
+        return np.zeros((len(inputs), 1), np.float32)
+
+    def tensors(self, model: Vector) -> dict[str, NDArray[Any]]:
+        """Return the model under one name."""
+        return {"all": model}
+
+
+def main(clients: str, workers: str) -> None:
+    """Serve the harness."""
+    learner = Idle()
+    rounds = Rounds(learner, plan.Codec(name="plain"), int(clients), int(workers), learner.initial(DRAWS.at("initial")))
+    with embedded.crew(rounds.terms, learner, rounds.workers) as work:
+        rounds.round(work)
+        serve(lambda request: measure(lambda: rounds.round(work)).as_dict())
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
