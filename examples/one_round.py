@@ -18,7 +18,7 @@ job = plan.Plan(
     features=plan.Features(buckets=64),
     model=plan.Model(name="logistic"),
     local=plan.Local(optimizer="adam", lr=0.1, epochs=3, batch=2),
-    codec=plan.Codec(name="rr", epsilon=2.0, clip=0.3),
+    codec=plan.Codec(name="rr", epsilon=2.0, clip=0.3),  # epsilon per bit
 )
 draws = Draws.seeded(job.seed)  # a real site would say Draws.from_system(): noise nobody can repeat
 
@@ -35,9 +35,7 @@ clients = Clients(order=np.arange(len(train)), starts=clients.starts)
 
 # What both sides agree on: the model's size and the codec, which carries its claim.
 learner = local.build(job.model, job.local, train, clients)
-terms = Terms(
-    run="one-round", dim=learner.size, codec=codec.build(job.codec), draws=draws.at("rounds"), public=draws.at("public")
-)
+terms = Terms(run="one-round", dim=learner.size, codec=codec.build(job.codec), draws=draws.at("rounds"), public=draws.at("public"))
 claim = terms.codec.claim(learner.size)
 totals = ledger.totals(claim, updates=1, delta=1e-5)
 

@@ -81,9 +81,9 @@ _HEAD = """\
 A plan is one TOML file. `tacit init` writes one with comments, `tacit init --from my.csv` one for a table of your own,
 and `tacit check plan.toml` says whether it can run. A key that is left out has its default; an unknown key, a value of
 the wrong type and a combination without meaning are refused, all of them in one message, before any data is read.
-Change a key for one run with `-o table.key=value`, for example `tacit run plan.toml -o codec.epsilon=0.5`.
+Change a key for one run with `-o table.key=value`, for example `tacit run plan.toml -o server.rounds=40`.
 
-In Python each table is a dataclass of the same name: `tacit.Plan(codec=tacit.Codec(name="rr", epsilon=0.5, clip=0.05))`.
+In Python each table is a dataclass of the same name: `tacit.Plan(name="mine", server=tacit.Server(rounds=40))`.
 
 This page is written by `python -m tacit.plan.reference`.
 """

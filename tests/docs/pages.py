@@ -1,0 +1,20 @@
+"""The documents of the house, and the templates whose words end up in front of people."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
+TEMPLATES = sorted([*ROOT.glob("src/tacit/report/*.html"), *ROOT.glob("src/tacit/cli/*.py"), *ROOT.glob("examples/*.*")])
+TEXT = "\n".join(page.read_text(encoding="utf-8") for page in DOCS)
+
+
+def name(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+def blocks(page: str, language: str) -> list[str]:
+    """Return the fenced blocks of one language on a page."""
+    return re.findall(rf"^```{language}\n(.*?)^```$", (ROOT / page).read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)

@@ -1,0 +1,72 @@
+"""What exists is documented, what is documented exists."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from typing import Any
+
+import pytest
+import typer
+
+from tacit import codec, data, plan
+from tacit.cli import app
+from tacit.plan import reference
+from tests.docs.pages import DOCS, ROOT, TEXT, blocks, name
+
+
+def commands(group: Any, path: str = "tacit") -> list[str]:
+    inner = getattr(group, "commands", None)
+    if inner is None:
+        return [path]
+    return [one for word, command in inner.items() for one in commands(command, f"{path} {word}")]
+
+
+COMMANDS = commands(typer.main.get_command(app))
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_is_documented(command: str) -> None:
+    assert command in TEXT
+
+
+def test_every_documented_command_exists() -> None:
+    groups = {command.rpartition(" ")[0] for command in COMMANDS}
+    for said in re.findall(r"^(tacit(?: [a-z]+)+)|`(tacit(?: [a-z]+)+)", TEXT, re.MULTILINE):
+        words = "".join(said).split()
+        known = [" ".join(words[:size]) in {*COMMANDS, *groups} for size in range(2, min(len(words), 3) + 1)]
+        assert any(known), f"`{' '.join(words)}` is no command"
+
+
+@pytest.mark.parametrize("key", reference.keys())
+def test_every_plan_key_has_a_meaning_on_its_page(key: str) -> None:
+    assert f"| `{key}` |" in (ROOT / "docs" / "plan.md").read_text(encoding="utf-8")
+
+
+def test_the_page_of_plan_keys_is_current() -> None:
+    written = (ROOT / "docs" / "plan.md").read_text(encoding="utf-8")
+    assert written == reference.page(), "run: python -m tacit.plan.reference > docs/plan.md"
+    assert set(reference.MEANINGS) == set(reference.keys())
+
+
+@pytest.mark.parametrize("kind", codec.registered())
+def test_every_codec_is_in_the_readme_and_among_the_plan_keys(kind: str) -> None:
+    for page in ("README.md", "docs/plan.md"):
+        assert f"`{kind}`" in (ROOT / page).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("entry", data.catalogue(), ids=lambda entry: entry.name)
+def test_every_named_set_is_documented(entry: data.Entry) -> None:
+    assert f"`{entry.name}`" in (ROOT / "docs" / "data.md").read_text(encoding="utf-8")
+
+
+def test_every_room_is_in_the_architecture() -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    rooms = [path.name for path in (ROOT / "src" / "tacit").iterdir() if (path / "__init__.py").exists()]
+    assert [room for room in rooms if f"`{room}/`" not in page] == []
+
+
+@pytest.mark.parametrize("page", DOCS, ids=name)
+def test_plans_in_documents_can_be_read(page: Any) -> None:
+    for block in blocks(name(page), "toml"):
+        plan.parse({**tomllib.loads(block)})

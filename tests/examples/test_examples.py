@@ -1,0 +1,38 @@
+"""The examples pass their own checks and run."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tacit import plan
+from tacit.cli import execute
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+LONGEST = 100
+"""Lines: the whole path of a round fits on a screen and a half."""
+
+
+@pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.toml")), ids=lambda path: path.name)
+def test_plans_pass_check(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert execute(["check", str(path)]) == 0
+    assert "per bit" in capsys.readouterr().out
+
+
+def test_the_main_job_is_the_one_that_init_writes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert execute(["init"]) == 0
+    written, example = plan.load(tmp_path / "plan.toml"), plan.load(EXAMPLES / "newsgroups.toml")
+    assert (written.codec, written.server, written.local) == (example.codec, example.server, example.local)
+
+
+def test_one_round_runs_and_is_short() -> None:
+    path = EXAMPLES / "one_round.py"
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= LONGEST
+    done = subprocess.run([sys.executable, str(path)], capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "per bit" in done.stdout
+    assert "accuracy after one round" in done.stdout
