@@ -30,7 +30,7 @@ def allot(stock: Counts, sizes: Counts, shares: Shares) -> Counts:
 
     Guarantees: client c gets sizes[c] rows; columns add up to the stock if the sizes do. What a label no longer holds
     is refilled from the labels that are left, in proportion to what is left of them.
-    Source: SPEC 5.2.
+    Source: the partition of Zhang et al. 2022 (FedVocab).
     """
     left = stock.astype(np.int64).copy()
     given = np.zeros((len(sizes), len(stock)), np.int64)

@@ -21,7 +21,7 @@ def divide(table: Table, data: Data, draws: Draws) -> Clients:
     """Return which client holds which train row, as `data.partition` says.
 
     Guarantees: every row belongs to exactly one client and no client is empty.
-    Source: SPEC 5.2 (dirichlet), SPEC 2.2 (quantile, interval).
+    Source: Zhang et al. 2022 (dirichlet), Fisichella et al. 2022 (quantile, interval).
     """
     rows, count = table.train.height, data.clients
     if data.partition == "client":
@@ -41,7 +41,7 @@ def divide_test(table: Table, data: Data, draws: Draws, clients: Clients) -> Cli
     """Return which client tests on which test row, so that its test rows resemble its train rows.
 
     `clients` is what `divide` gave. With dirichlet each client's test rows follow the label shares of its train rows
-    (SPEC 5.2); with quantile and interval, the bounds found on the train rows; with iid, equal random parts.
+    (as in Zhang et al. 2022); with quantile and interval, the bounds found on the train rows; with iid, equal random parts.
     Edge cases: test rows of an owner without train rows belong to nobody; a client may have no test rows.
     """
     rows, count = table.test.height, len(clients)

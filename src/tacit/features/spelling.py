@@ -16,7 +16,7 @@ from __future__ import annotations
 def words(text: str) -> list[str]:
     """Return the words of a text: lower-cased, everything but a-z and white space deleted, split on white space.
 
-    Source: SPEC 1.2. Empty words never appear, so a text without letters has no words.
+    Source: Nagy et al. 2023. Empty words never appear, so a text without letters has no words.
 
     >>> words("Cats AND dogs: 2 don'ts!")
     ['cats', 'and', 'dogs', 'donts']
@@ -28,7 +28,7 @@ def words(text: str) -> list[str]:
 def bucket(word: str, base: int, buckets: int) -> int:
     """Return the bucket of a word of letters a-z: (sum over i from 0 of c_i base^i) mod buckets, with a=1 … z=26.
 
-    Source: SPEC 1.2; the sum starts at i = 0, as the paper's own examples require.
+    Source: Nagy et al. 2023; the sum starts at i = 0, as the paper's own examples require.
 
     >>> bucket("dog", 31, 5000)
     2196
