@@ -50,7 +50,7 @@ def test_the_kernel_compares_with_exactly_the_stated_threshold(value, word, bit)
 
 
 def test_the_printed_decoder_shrinks_the_signal_and_drifts() -> None:
-    """SPEC: E[printed] = f²(v + q) - q, so f² = .2136 of the signal is left at epsilon 1 per bit."""
+    """E[printed] = f²(v + q) - q, so f² = .2136 of the signal is left at epsilon 1 per bit."""
     update, times, clip = np.linspace(-1e-3, 1e-3, 50, dtype=np.float32), 4000, 1e-3
     keep = math.tanh(0.5) ** 2
     means = {}
@@ -107,8 +107,7 @@ def test_the_l1_bound_is_never_beaten_by_any_pair_of_updates(epsilon, ball) -> N
         opposite = used * math.log((1 + size) / (1 - size))
         disjoint = min(used, 2000) * (math.log(1 + size) - math.log(1 - size))
         worst = max(worst, opposite, disjoint)
-    full, rest = divmod(ball / clip, 1)
-    for extreme in range(int(full) + 1):  # some coordinates at the clip in one update, spread thin in the other
+    for extreme in range(int(ball / clip) + 1):  # some coordinates at the clip in one update, spread thin in the other
         left = ball / clip - extreme
         thin = math.log((1 + keep) / 1.0) * extreme + left * keep
         worst = max(worst, thin)

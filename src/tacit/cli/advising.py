@@ -54,7 +54,8 @@ def _print(advice: Advice) -> None:
     console.print(grid)
     console.print(f"Suggested: codec.clip = {advice.best.clip:.1e}", highlight=False)
     console.print(
-        f"With the plan's clip the error is predicted {advice.planned.error:.2e} and measured {advice.measured_error:.2e} per weight.",
+        f"With the plan's clip the error is predicted {advice.planned.error:.2e} "
+        f"and measured {advice.measured_error:.2e} per weight.",
         highlight=False,
     )
     console.print(

@@ -22,7 +22,7 @@ class Stopped(Exception):  # noqa: N818 - being stopped is no error
     exit_code = 130
 
 
-class Missed(TacitError):
+class Missed(TacitError):  # noqa: N818 - nothing went wrong, a figure did
     """Everything ran, but a figure lies where it should not."""
 
     exit_code = 1
