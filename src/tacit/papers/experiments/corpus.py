@@ -1,0 +1,105 @@
+"""References that read the whole corpus first, which a federation cannot: word counts, and word2vec trained on the texts."""
+
+from __future__ import annotations
+
+import functools
+from collections import Counter
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from tacit import data
+from tacit.errors import PlanError, TacitError
+from tacit.features.spelling import words
+from tacit.papers.experiments.averages import Lexicon
+from tacit.papers.experiments.central import Figures, central_plan, encoded, loaded, train_and_measure
+from tacit.plan import Features
+from tacit.rows import Dense, Inputs, Rows, Sparse
+
+CORPORA = ("train", "full", "limited")
+LIMITED_WORDS = 5000
+WIDTH = 300
+
+
+def term_frequency(
+    source: str = "imdb", model: str = "logistic", limit: int | None = None, seed: int = 0, local: dict[str, Any] | None = None
+) -> Figures:
+    """Return the test figures of a classifier on how often each word of the training texts occurs in a text.
+
+    Words follow the text rule of hashed features; a test word that no training text has is left out.
+    """
+    from sklearn.feature_extraction.text import CountVectorizer
+
+    plan = central_plan(source, model, local, limit, seed)
+    table = loaded(plan)
+    counter = CountVectorizer(analyzer=words, dtype=np.float32)
+    train = counter.fit_transform(_texts(table.train, table))
+    test = counter.transform(_texts(table.test, table))
+    return train_and_measure(*_with_inputs(table, _sparse(train), _sparse(test)), plan)
+
+
+def word2vec(
+    corpus: str = "train", model: str = "logistic", limit: int | None = None, seed: int = 0, source: str = "imdb",
+    local: dict[str, Any] | None = None,
+) -> Figures:  # fmt: skip
+    """Return the test figures of a classifier on the average word2vec vector of a text; the vectors come from the texts.
+
+    The vectors (gensim's defaults, 300 numbers, every word) are trained on the training texts ("train"), on the test
+    texts too ("full"), or on the training texts with only their 5,000 most frequent words ("limited").
+    """
+    if corpus not in CORPORA:
+        raise PlanError(f"word2vec(corpus={corpus!r}) needs one of {', '.join(CORPORA)}, got another")
+    plan = central_plan(source, model, local, limit, seed)
+    train, test = _averaged(corpus, source, limit, seed)
+    return train_and_measure(train, test, plan)
+
+
+@functools.lru_cache(maxsize=len(CORPORA))  # the vectors take minutes, and each classifier asks for the same ones
+def _averaged(corpus: str, source: str, limit: int | None, seed: int) -> tuple[Rows, Rows]:
+    table = loaded(central_plan(source, "logistic", None, limit, seed))
+    train, test = _split_into_words(_texts(table.train, table)), _split_into_words(_texts(table.test, table))
+    lexicon = _learned(_most_frequent(train) if corpus == "limited" else train + test if corpus == "full" else train, seed)
+    return _with_inputs(table, _dense(lexicon.average(train)), _dense(lexicon.average(test)))
+
+
+def _learned(texts: list[list[str]], seed: int) -> Lexicon:
+    try:
+        from gensim.models import Word2Vec
+    except ImportError:
+        raise TacitError("word2vec() needs the package gensim, got none; pip install 'tacit[text]'") from None
+    # One thread: with more, gensim's result depends on how they happen to take turns.
+    found = Word2Vec(texts, vector_size=WIDTH, min_count=1, workers=1, seed=seed).wv
+    return Lexicon(found.index_to_key, found.vectors)
+
+
+def _split_into_words(texts: list[str]) -> list[list[str]]:
+    same: dict[str, str] = {}  # one object a word, not one an occurrence
+    return [[same.setdefault(word, word) for word in words(text)] for text in texts]
+
+
+def _most_frequent(texts: list[list[str]]) -> list[list[str]]:
+    kept = {word for word, _ in Counter(word for text in texts for word in text).most_common(LIMITED_WORDS)}
+    return [[word for word in text if word in kept] for text in texts]
+
+
+def _texts(half: pl.DataFrame, table: data.Table) -> list[str]:
+    return half.select(pl.concat_str(table.columns.text, separator=" ")).to_series().to_list()
+
+
+def _with_inputs(table: data.Table, train: Inputs, test: Inputs) -> tuple[Rows, Rows]:
+    """Return the halves with these inputs in place of hashed text; labels are read as every plan reads them."""
+    hashed = encoded(table, Features())
+    return replace(hashed[0], inputs=train), replace(hashed[1], inputs=test)
+
+
+def _dense(matrix: NDArray[np.float32]) -> Dense:
+    return Dense(matrix=matrix, width=matrix.shape[1])
+
+
+def _sparse(counts: Any) -> Sparse:
+    return Sparse(
+        starts=counts.indptr.astype(np.int64), columns=counts.indices.astype(np.int32), values=counts.data, width=counts.shape[1]
+    )

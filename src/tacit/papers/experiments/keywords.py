@@ -1,0 +1,68 @@
+"""MovieLens with its keywords left out, or averaged with pretrained vectors: the references beside hashed keywords."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from tacit.data.named.vectors import vectors as vectors_named
+from tacit.features.spelling import words
+from tacit.papers.experiments.averages import Lexicon
+from tacit.papers.experiments.central import Figures, central_plan, encoded, loaded, train_and_measure
+from tacit.rows import Dense, Rows
+
+LOCAL = {"lr": 1e-2, "batch": 1024}
+
+
+def averaged_vectors(
+    source: str = "movielens1m", vectors: str = "glove100", most_common: int | None = None, limit: int | None = None, seed: int = 0,
+    local: dict[str, Any] | None = None,
+) -> Figures:  # fmt: skip
+    """Return the test figures of the paper's net on the other columns beside each text's average pretrained vector.
+
+    `vectors` = "none" leaves the text out. `most_common` keeps that many different words of each text: those it
+    repeats most, then those that more texts have. Stop words are left out, as they are of hashed keywords.
+    """
+    plan = central_plan(source, "mlp", local or LOCAL, limit, seed)
+    table = loaded(plan)
+    train, test = encoded(replace(table, columns=replace(table.columns, text=())), plan.features)
+    if vectors != "none":
+        texts = [half.select(pl.concat_str(table.columns.text, separator=" ")).to_series() for half in (table.train, table.test)]
+        # Many ratings share one movie's text: each distinct text is averaged once.
+        distinct = pl.concat(texts).unique(maintain_order=True)
+        averages = Lexicon(*vectors_named(vectors)).average(_kept(distinct.to_list(), most_common))
+        train, test = (_beside(rows, averages, _places(half, distinct)) for rows, half in zip((train, test), texts, strict=True))
+    return train_and_measure(train, test, plan)
+
+
+def _kept(texts: list[str], most_common: int | None) -> list[list[str]]:
+    """Return the words of each text that count."""
+    from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
+
+    kept = [[word for word in words(text) if word not in ENGLISH_STOP_WORDS] for text in texts]
+    if most_common is None:
+        return kept
+    known_to = Counter(word for text in kept for word in set(text))
+    return [_most_common(text, known_to, most_common) for text in kept]
+
+
+def _most_common(text: list[str], known_to: Counter[str], count: int) -> list[str]:
+    repeats = Counter(text)
+    kept = set(sorted(repeats, key=lambda word: (-repeats[word], -known_to[word], word))[:count])
+    return [word for word in text if word in kept]
+
+
+def _places(texts: pl.Series, distinct: pl.Series) -> NDArray[np.int64]:
+    """Return where each text stands among the distinct ones."""
+    return texts.cast(pl.Enum(distinct)).to_physical().to_numpy().astype(np.int64)
+
+
+def _beside(rows: Rows, averages: NDArray[np.float32], places: NDArray[np.int64]) -> Rows:
+    assert isinstance(rows.inputs, Dense), "without text, rows are dense"
+    matrix = np.concatenate([rows.inputs.matrix, averages[places]], axis=1)
+    return replace(rows, inputs=Dense(matrix=matrix, width=matrix.shape[1]))
