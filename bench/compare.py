@@ -76,7 +76,7 @@ def seconds(
 def speeds(
     figure: str, peer: str, pair: tuple[Taken, Taken], amounts: tuple[float, float], *, unit: str, repeats: int, bar: float
 ) -> list[Result]:
-    """Return the wall and the CPU result as amounts per second; the bar is on CPU seconds, where one thread is asked for."""
+    """Return the wall and the CPU result as amounts per second, both held against the bar."""
     same: dict[str, Any] = {"figure": figure, "peer": peer, "unit": unit, "repeats": repeats, "better": "higher", "bar": bar}
     (ours, theirs), (amount, their_amount) = pair, amounts
     return [

@@ -43,7 +43,7 @@ PEERS = (
     Peer("bare PyTorch loop, fused Adam, one core", "torch", loop, wall_bar=0.15, cpu_bar=0.25),
     Peer("pfl, one process, fused Adam", "pfl", lambda kind: pfl(kind, 1), wall_bar=1 / 8),
     Peer("pfl, two processes, fused Adam", "pfl", lambda kind: pfl(kind, 2), wall_bar=1 / 4),
-    Peer("Flower, two actors, fused Adam", "flower", lambda kind: flower(kind, "fused")),
+    Peer("Flower, two actors, fused Adam", "flower", lambda kind: flower(kind, "fused"), wall_bar=1 / 25),
     Peer("Flower, two actors, Adam as it comes", "flower", lambda kind: flower(kind, "default"), wall_bar=1 / 25),
 )
 
