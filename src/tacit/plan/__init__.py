@@ -18,6 +18,7 @@ from tacit.plan.tables import (
     Plan,
     Server,
 )
+    Sharing,
 
 __all__ = [
     "BUILT_IN_MODELS",
@@ -34,6 +35,7 @@ __all__ = [
     "Server",
     "check",
     "dump",
+    "Sharing",
     "load",
     "parse",
     "to_toml",

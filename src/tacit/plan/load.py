@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 import tomllib
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
 from pydantic import TypeAdapter, ValidationError
 
 from tacit.errors import PlanError, did_you_mean
-from tacit.plan import tables
 from tacit.plan.sense import contradictions
 from tacit.plan.tables import Plan
 
@@ -63,13 +63,18 @@ def to_toml(plan: Plan) -> str:
 
 def _toml_lines(table: dict[str, Any], path: tuple[str, ...]) -> list[str]:
     plain = {key: value for key, value in table.items() if not isinstance(value, dict)}
-    lines = [f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in plain.items()]
+    lines = [f"{_toml_key(key)} = {json.dumps(value, ensure_ascii=False)}" for key, value in plain.items()]
     if path and lines:
         lines.insert(0, f"[{'.'.join(path)}]")
     for key, value in table.items():
         if isinstance(value, dict) and value:
             lines += ["", *_toml_lines(value, (*path, key))]
     return lines
+
+
+def _toml_key(key: str) -> str:
+    """Return a key as TOML writes it: in quotes if it is not made of plain letters, digits, dashes and underscores."""
+    return key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else json.dumps(key, ensure_ascii=False)
 
 
 def _without_none(value: Any) -> Any:
@@ -141,6 +146,6 @@ _WANTED = {
 def _table_at(path: list[str]) -> Any:
     table: Any = Plan
     for part in path:
-        table = {field.name: field.type for field in dataclasses.fields(table)}[part]
-        table = getattr(tables, table) if isinstance(table, str) else table
+        kind = get_type_hints(table)[part]
+        table = next((one for one in get_args(kind) if isinstance(one, type) and dataclasses.is_dataclass(one)), kind)
     return table

@@ -33,7 +33,19 @@ MEANINGS = {
     "data.columns.client": "Who owns the row; needed with `partition = \"client\"`.",
     "data.columns.quasi": "Columns that together can point at a person, for methods that share rows. May have another role too.",
     "data.columns.split": "Marks rows `train` or `test`.",
-    "features.text": "Which hashed words occur, or their order (for `embedding` and `lstm`).",
+    "data.share.rule": "When rows may be shared: enough rows alike in the quasi-identifiers; the same among rows of one label "
+    "(the paper's \"l-diversity\", which it is not); with enough different labels; with labels mixed enough.",
+    "data.share.k": "How many rows must look alike. Needed.",
+    "data.share.l": "`distinct_l`: how many different labels a class needs. `entropy_l`: their entropy must reach ln(l).",
+    "data.share.release": "Where rows must look alike: in the quasi-identifiers only, or in every released column but the label.",
+    "data.share.counts": "Who counts: each client its own rows; all together, by a secure sum; all together with noise, "
+    "so that the decision does not hang on one row; or, as the paper did, all together with the test rows.",
+    "data.share.epsilon": "`stable`: what the decision may cost, per run and under adding or removing one row.",
+    "data.share.delta": "`stable`: its delta.",
+    "data.share.generalise": "Coarser values before sharing, by column: `ranges 10`, `top 60`, `prefix 3`, `csv FILE LEVEL`, "
+    "`suppress`.",
+    "features.text": "Which hashed words occur, or their order (for `embedding` and `lstm`); "
+    "or unhashed words (`bilstm`) or word pieces (`encoder`) in order.",
     "features.buckets": "How many numbers words are hashed to.",
     "features.base": "Base of the rolling hash.",
     "features.length": "`sequence`: words read per row; longer texts are cut.",
@@ -101,15 +113,16 @@ def keys() -> list[str]:
 
 def _keys(table: Any, path: str) -> Iterator[str]:
     for name, kind in get_type_hints(table).items():
-        if dataclasses.is_dataclass(kind):
-            yield from _keys(kind, f"{path}{name}.")
+        inner = _table_in(kind)
+        if inner:
+            yield from _keys(inner, f"{path}{name}.")
         else:
             yield f"{path}{name}"
 
 
 def _tables(table: Any, path: str) -> Iterator[str]:
     hints, defaults = get_type_hints(table, include_extras=True), table()
-    inner = {name: kind for name, kind in hints.items() if dataclasses.is_dataclass(kind)}
+    inner = {name: found for name, kind in hints.items() if (found := _table_in(kind))}
     yield f"## `[{path.rstrip('.')}]`\n\n{table.__doc__}\n" if path else "## At the top, before any table\n"
     yield "| key | takes | default | meaning |\n| --- | --- | --- | --- |"
     for name, kind in hints.items():
@@ -137,6 +150,11 @@ def _takes(kind: Any) -> str:
         return f"list of: {_takes(parts[0])}"
     if origin is Annotated:
         return " ".join([_takes(parts[0]), *filter(None, map(_limit, parts[1:]))])
+def _table_in(kind: Any) -> Any:
+    """Return the table a key holds, be it there always or only if asked for; None if the key holds a value."""
+    return next((one for one in (kind, *get_args(kind)) if isinstance(one, type) and dataclasses.is_dataclass(one)), None)
+
+
     return {int: "whole number", float: "number", str: "text", bool: "`true`, `false`"}[kind]
 
 
@@ -148,3 +166,5 @@ def _limit(bound: object) -> str:
 
 if __name__ == "__main__":
     print(page(), end="")
+    if origin is dict:
+        return "table of column = rule"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tacit.errors import did_you_mean
+from tacit.plan.share_sense import share_problems
 from tacit.plan.tables import BUILT_IN_MODELS, Plan
 
 
@@ -12,7 +13,7 @@ def contradictions(plan: Plan) -> list[str]:
 
 
 def _data_problems(plan: Plan) -> list[str]:
-    data, found = plan.data, []
+    data, found = plan.data, share_problems(plan)
     if data.partition in ("quantile", "interval") and not data.by:
         found.append(f"data.by: needs the column to split by, since data.partition = {data.partition!r}; got nothing")
     if data.by and data.partition not in ("quantile", "interval"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import field
 from typing import Annotated, Literal
 
 from annotated_types import Ge, Gt, Le, Len, Lt
@@ -31,6 +32,20 @@ class Columns:
 
 
 @dataclass(frozen=True, kw_only=True, config=_STRICT)
+class Sharing:
+    """Which rows a client hands to the server, and in what form. Without this table no row leaves anybody."""
+
+    rule: Literal["k_anonymity", "label_k", "distinct_l", "entropy_l"] = "k_anonymity"
+    k: Count | None = None
+    l: Annotated[float, Ge(1)] | None = None  # noqa: E741 (the literature's name for it)
+    release: Literal["columns", "whole_row"] = "columns"
+    counts: Literal["local", "global", "stable", "with_test"] = "local"
+    epsilon: Annotated[float, Gt(0), Le(20)] | None = None
+    delta: Annotated[float, Gt(1e-12), Lt(1)] | None = None
+    generalise: dict[Name, Name] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True, config=_STRICT)
 class Data:
     """Where the rows come from and who holds them."""
 
@@ -44,6 +59,7 @@ class Data:
     local_test: Share = 0.0
     limit: Count | None = None
 
+    share: Sharing | None = None
 
 @dataclass(frozen=True, kw_only=True, config=_STRICT)
 class Features:

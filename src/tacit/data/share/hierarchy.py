@@ -1,0 +1,93 @@
+"""Coarser values before anything leaves: ranges, top-coding, masked endings, a hierarchy from a CSV file, or nothing at all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import polars as pl
+
+from tacit.errors import DataError
+from tacit.plan.share_sense import SUPPRESS, rule_problem
+
+HIDDEN = "*"
+
+
+def generalised(frame: pl.DataFrame, rules: dict[str, str]) -> pl.DataFrame:
+    """Return the frame with coarser values where a rule says so; suppressed columns are gone.
+
+    `ranges 10`: the middle of the range of that width a number lies in. `top 60`: at most that number. `prefix 3`: the
+    first characters, the rest hidden. `csv FILE LEVEL`: what the file's row for the value says in that column (0 is the
+    value itself; a value the file does not know is hidden). `suppress`: the column is not released.
+    """
+    for column, rule in rules.items():
+        if column not in frame.columns:
+            raise DataError(
+                f"data.share.generalise has {column!r}, which needs to be a released column, got none of that name; "
+                f"the released columns are {', '.join(frame.columns)}"
+            )
+        way, rest = _parsed(column, rule)
+        frame = frame.drop(column) if way == SUPPRESS else frame.with_columns(_WAYS[way](frame, column, rest).alias(column))
+    return frame
+
+
+def _parsed(column: str, rule: str) -> tuple[str, str]:
+    wrong = rule_problem(rule)
+    if wrong:
+        raise DataError(f"data.share.generalise.{column}: {wrong}; got {rule!r}")
+    way, _, rest = rule.strip().partition(" ")
+    return way, rest.strip()
+
+
+def _ranges(frame: pl.DataFrame, column: str, rest: str) -> pl.Expr:
+    width = float(rest)
+    _needs_numbers(frame, column, "ranges")
+    # Whole numbers 30 to 39 have their middle at 34.5, and so has no other range of ten.
+    half = (width - 1) / 2 if frame.schema[column].is_integer() and width == int(width) else width / 2
+    return (pl.col(column) / width).floor() * width + half
+
+
+def _top(frame: pl.DataFrame, column: str, rest: str) -> pl.Expr:
+    _needs_numbers(frame, column, "top")
+    return pl.col(column).cast(pl.Float64).clip(upper_bound=float(rest))
+
+
+def _needs_numbers(frame: pl.DataFrame, column: str, way: str) -> None:
+    if not frame.schema[column].is_numeric():
+        raise DataError(
+            f"data.share.generalise.{column} = '{way} …' needs a column of numbers, got {frame.schema[column]}; "
+            "use 'prefix', 'csv' or 'suppress'"
+        )
+
+
+def _prefix(frame: pl.DataFrame, column: str, rest: str) -> pl.Expr:
+    return pl.concat_str(pl.col(column).cast(pl.String).str.slice(0, int(rest)), pl.lit(HIDDEN))
+
+
+def _csv(frame: pl.DataFrame, column: str, rest: str) -> pl.Expr:
+    name, _, last = rest.rpartition(" ")
+    path, level = Path(name.strip()), int(last)
+    try:
+        ladder = pl.read_csv(path, has_header=False, infer_schema=False, separator=_separator(path))
+    except (OSError, pl.exceptions.PolarsError) as error:
+        raise DataError(f"data.share.generalise.{column}: {path} cannot be read as CSV ({error}); check the file") from None
+    if level >= ladder.width:
+        raise DataError(
+            f"data.share.generalise.{column}: {path} needs a level {level}, got levels 0 to {ladder.width - 1}; lower it"
+        )
+    known = ladder.unique(ladder.columns[0], keep="first", maintain_order=True)
+    values, coarser = known.to_series(0).str.strip_chars(), known.to_series(level).str.strip_chars()
+    return pl.col(column).cast(pl.String).replace_strict(values, coarser, default=HIDDEN, return_dtype=pl.String)
+
+
+def _separator(path: Path) -> str:
+    with path.open(encoding="utf-8") as file:
+        return ";" if ";" in file.readline() else ","
+
+
+_WAYS: dict[str, Callable[[pl.DataFrame, str, str], pl.Expr]] = {
+    "ranges": _ranges,
+    "top": _top,
+    "prefix": _prefix,
+    "csv": _csv,
+}

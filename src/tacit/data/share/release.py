@@ -1,0 +1,109 @@
+"""What leaves whom: the rows of a table as they would be released, and which of them the rule lets go."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from tacit.data.share.classes import Classes
+from tacit.data.share.hierarchy import generalised
+from tacit.data.share.rules import allowed, key_classes
+from tacit.data.share.stable import decide
+from tacit.data.table import Table
+from tacit.draws import Draws
+from tacit.errors import DataError
+from tacit.plan import Columns, Sharing
+from tacit.rows import Clients
+
+_CLIENT = "\x00client"  # no file can name a column so
+
+
+@dataclass(frozen=True, kw_only=True)
+class Offer:
+    """Every client's rows in the form in which they would leave, client after client, and which of them do leave.
+
+    `key` names the columns in which released rows look alike; the label is never among them. `classes` is how many
+    classes were counted.
+    """
+
+    rows: pl.DataFrame
+    shared: NDArray[np.bool_]
+    clients: Clients
+    key: tuple[str, ...]
+    label: str
+    classes: int
+
+    def released(self) -> pl.DataFrame:
+        """Return the rows that leave, of all clients."""
+        return self.rows.filter(self.shared)
+
+    def released_by(self, client: int) -> pl.DataFrame:
+        """Return the rows that leave one client."""
+        first, end = self.clients.starts[client], self.clients.starts[client + 1]
+        return self.rows[int(first) : int(end)].filter(self.shared[first:end])
+
+    def shared_per_client(self) -> NDArray[np.int64]:
+        """Return how many rows each client gives away."""
+        return self.clients.sizes() - self.kept().sizes()
+
+    def kept(self) -> Clients:
+        """Return the clients with only the rows they keep; a client may have none left."""
+        before = np.concatenate([[0], np.cumsum(~self.shared)])
+        return Clients(order=self.clients.order[~self.shared], starts=before[self.clients.starts].astype(np.int64))
+
+
+def offer(table: Table, clients: Clients, settings: Sharing, draws: Draws) -> Offer:
+    """Return which rows of which client may be shared under a plan's rule.
+
+    Guarantees: with `counts` local, global or with_test every released row has at least k - 1 others in the counted rows
+    that are equal in all key columns as released; with local counts they are released by the same client. With
+    `release = "whole_row"` the key is every released column but the label.
+    """
+    columns, label = released_columns(table.columns), table.columns.label
+    assert label is not None, "a loaded table has a label"
+    owned = table.train[clients.order]
+    rows = generalised(owned.select(columns), settings.generalise).with_columns(owned[label])
+    key = _key(rows, table.columns, settings)
+    counted, labels = rows.select(key), rows[label]
+    if settings.counts == "with_test":
+        tested = generalised(table.test.select(columns), settings.generalise).select(key)
+        counted = pl.concat([counted, tested], how="vertical_relaxed")
+        labels = pl.concat([labels, table.test[label]])
+    if settings.counts == "local":
+        counted = counted.with_columns(pl.Series(_CLIENT, np.repeat(np.arange(len(clients)), clients.sizes())))
+    classes = key_classes(counted, labels, settings)
+    shared = classes.spread(_verdict(classes, labels, settings, draws))[: rows.height]
+    return Offer(rows=rows, shared=shared, clients=clients, key=key, label=label, classes=int(np.count_nonzero(classes.counts())))
+
+
+def released_columns(columns: Columns) -> list[str]:
+    """Return the columns of a shared row besides its label: what is learnt from, and the quasi-identifiers."""
+    image = (columns.image,) if columns.image else ()
+    named = (*columns.numeric, *columns.categorical, *columns.text, *image, *columns.quasi)
+    return [name for name in dict.fromkeys(named) if name != columns.label]
+
+
+def _key(rows: pl.DataFrame, columns: Columns, settings: Sharing) -> tuple[str, ...]:
+    if settings.release == "whole_row":
+        return tuple(name for name in rows.columns if name != columns.label)
+    key = tuple(name for name in columns.quasi if name in rows.columns and name != columns.label)
+    if not key:
+        raise DataError(
+            f"data.share(rule={settings.rule!r}) needs the columns that could point at a person, got none; "
+            "name them in data.columns.quasi, or use data.share.release = 'whole_row'"
+        )
+    return key
+
+
+def _verdict(classes: Classes, labels: pl.Series, settings: Sharing, draws: Draws) -> NDArray[np.bool_]:
+    if settings.counts == "stable":
+        assert settings.k is not None
+        assert settings.epsilon is not None
+        assert settings.delta is not None
+        return decide(classes.counts(), settings.k, settings.epsilon, settings.delta, draws.at("decision"))
+    assert isinstance(labels.dtype, pl.Enum), "a loaded table's label is an Enum"
+    numbers = labels.to_physical().cast(pl.Int64).to_numpy()
+    return allowed(classes, numbers, len(labels.dtype.categories), settings)

@@ -1,0 +1,55 @@
+"""Share or keep: which classes of rows that look alike are large and mixed enough to leave.
+
+None of these rules is differential privacy, and all of them speak of the chosen columns only.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from tacit.data.share.classes import Classes, alike
+from tacit.errors import DataError
+from tacit.plan import Sharing
+
+_TINY = 1e-12
+"""What a sum of logarithms may lose: an even split of two labels has an entropy of ln 2 less a rounding error."""
+
+
+def key_classes(key: pl.DataFrame, label: pl.Series, settings: Sharing) -> Classes:
+    """Return the classes the rule counts: rows alike in the key, and with `label_k` in the label too."""
+    return alike(key.with_columns(label.alias("\x00label")) if settings.rule == "label_k" else key)
+
+
+def allowed(classes: Classes, labels: NDArray[np.int64], kinds: int, settings: Sharing) -> NDArray[np.bool_]:
+    """Return for each class whether its rows may be shared.
+
+    `k_anonymity`: at least k rows. `label_k`: the same, where `classes` tell labels apart: every class has one label
+    then, so this is no l-diversity, whatever the paper calls it. `distinct_l`: at least k rows with at least l
+    different labels. `entropy_l`: at least k rows whose labels have an entropy of at least ln(l).
+    Source: SPEC 2.1 and 2.5.1; Machanavajjhala et al. 2007 for the two true l-diversities.
+    """
+    assert settings.k is not None, "a checked plan says k"
+    if settings.rule in ("k_anonymity", "label_k"):
+        enough: NDArray[np.bool_] = classes.counts() >= settings.k
+        return enough
+    assert settings.l is not None, "a checked plan says l"
+    if settings.l > kinds:
+        raise DataError(
+            f"data.share.l = {settings.l:g} needs at least as many classes of the label, got {kinds}; lower it to at most {kinds}"
+        )
+    by_label = classes.by_label(labels, kinds)
+    large = by_label.sum(axis=1) >= settings.k
+    if settings.rule == "distinct_l":
+        return np.asarray(large & ((by_label > 0).sum(axis=1) >= settings.l))
+    return np.asarray(large & (entropy(by_label) >= math.log(settings.l) - _TINY))
+
+
+def entropy(by_label: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return the entropy (nats) of the labels of each class; an empty class has none."""
+    share = by_label / np.maximum(by_label.sum(axis=1, keepdims=True), 1)
+    logs = np.log(share, where=share > 0, out=np.zeros_like(share))
+    return np.asarray(-(share * logs).sum(axis=1))

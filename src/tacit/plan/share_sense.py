@@ -1,0 +1,96 @@
+"""Which settings of [data.share] contradict each other or the rest of the plan."""
+
+from __future__ import annotations
+
+from tacit.plan.tables import Plan, Sharing
+
+SUPPRESS = "suppress"
+
+
+def share_problems(plan: Plan) -> list[str]:
+    """Return a sentence for each way in which sharing rows has no meaning here."""
+    share = plan.data.share
+    if share is None:
+        return []
+    found = [*_thresholds(share), *_decision(share), *_surroundings(plan, share)]
+    if plan.data.columns.label in share.generalise:
+        found.append(f"data.share.generalise.{plan.data.columns.label}: is the label, which is shared as it is; remove it")
+    for column, rule in share.generalise.items():
+        wrong = rule_problem(rule)
+        if wrong:
+            found.append(f"data.share.generalise.{column}: {wrong}; got {rule!r}")
+    return found
+
+
+def rule_problem(rule: str) -> str | None:
+    """Return what is wrong with a rule for coarser values as it is written, if anything."""
+    way, _, rest = rule.strip().partition(" ")
+    words = rest.split()
+    if way == SUPPRESS and not words:
+        return None
+    if way in ("ranges", "top") and len(words) == 1 and _is_number(words[0]):
+        return None if way == "top" or float(words[0]) > 0 else "needs a width above 0"
+    if way == "prefix" and len(words) == 1 and words[0].isdigit():
+        return None
+    if way == "csv" and len(words) >= 2 and words[-1].isdigit():
+        return None
+    return "needs one of 'ranges WIDTH', 'top LARGEST', 'prefix CHARACTERS', 'csv FILE LEVEL', 'suppress'"
+
+
+def _is_number(word: str) -> bool:
+    try:
+        return abs(float(word)) < float("inf")
+    except ValueError:
+        return False
+
+
+def _thresholds(share: Sharing) -> list[str]:
+    found = []
+    if share.k is None:
+        found.append("data.share.k: needs how many rows must look alike before they may be shared; got nothing")
+    if share.rule in ("distinct_l", "entropy_l"):
+        if share.l is None:
+            found.append(f"data.share.l: needs a value of at least 1, since data.share.rule = {share.rule!r}; got nothing")
+        elif share.rule == "distinct_l" and share.l != int(share.l):
+            found.append(f"data.share.l: needs a whole number of labels, since data.share.rule = 'distinct_l'; got {share.l:g}")
+    elif share.l is not None:
+        found.append(
+            f"data.share.l: has no meaning with data.share.rule = {share.rule!r}; remove it, or use distinct_l or entropy_l"
+        )
+    return found
+
+
+def _decision(share: Sharing) -> list[str]:
+    if share.counts != "stable":
+        return [
+            f"data.share.{key}: has no meaning with data.share.counts = {share.counts!r}; use 'stable' or remove it"
+            for key in ("epsilon", "delta")
+            if getattr(share, key) is not None
+        ]
+    found = [
+        f"data.share.{key}: needs a value (per decision), since data.share.counts = 'stable'; got nothing"
+        for key in ("epsilon", "delta")
+        if getattr(share, key) is None
+    ]
+    if share.rule in ("distinct_l", "entropy_l"):
+        found.append(
+            f"data.share.rule: needs 'k_anonymity' or 'label_k', since data.share.counts = 'stable' hides counts, "
+            f"not which labels occur; got {share.rule!r}"
+        )
+    return found
+
+
+def _surroundings(plan: Plan, share: Sharing) -> list[str]:
+    found = []
+    if plan.local.method in ("central", "local"):
+        found.append(
+            f"data.share: has no meaning with local.method = {plan.local.method!r}, which averages nothing; "
+            "remove the table, or use 'fedavg'"
+        )
+    if plan.server.weights == "equal":
+        found.append(
+            "server.weights: needs 'rows' or 'capped', since data.share counts the server by its rows too; got 'equal'"
+        )
+    if share.release == "whole_row" and plan.data.columns.image:
+        found.append("data.share.release: needs 'columns', since no two images are alike as a whole; got 'whole_row'")
+    return found

@@ -1,0 +1,174 @@
+"""Hierarchies, noisy decisions, keys for rows that are no table, and the published facts about Adult."""
+
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from tacit.data import Table, divide, load
+from tacit.data.share import examine, keyed, offer, similarity_key, stable
+from tacit.data.share.hierarchy import generalised
+from tacit.draws import Draws
+from tacit.errors import DataError
+from tacit.plan import Columns, Data, Sharing
+from tacit.rows import Clients
+from tests.data.conftest import need
+
+DRAWS = Draws.seeded(0)
+
+
+def test_generalisation(tmp_path: Path) -> None:
+    ladder = tmp_path / "my countries.csv"
+    ladder.write_text("Italy;Europe;*\nJapan;Asia;*\n")
+    frame = pl.DataFrame(
+        {"age": [17, 29, 30], "hours": [10, 60, 99], "zip": ["12345", "1", None], "land": ["Italy", "Japan", "Mars"]}
+    )
+    rules = {"age": "ranges 10", "hours": "top 60", "zip": "prefix 3", "land": f"csv {ladder} 1"}
+    found = generalised(frame, rules)
+    assert found["age"].to_list() == [14.5, 24.5, 34.5]
+    assert found["hours"].to_list() == [10, 60, 60]
+    assert found["zip"].to_list() == ["123*", "1*", None]
+    assert found["land"].to_list() == ["Europe", "Asia", "*"]
+    assert generalised(frame, {"zip": "suppress"}).columns == ["age", "hours", "land"]
+
+
+@pytest.mark.parametrize(
+    ("rules", "said"),
+    [
+        ({"nobody": "suppress"}, "the released columns are age"),
+        ({"land": "ranges 5"}, "needs a column of numbers"),
+        ({"land": "csv none.csv 1"}, "cannot be read"),
+        ({"age": "halve"}, "needs one of 'ranges WIDTH'"),
+    ],
+)
+def test_generalisation_that_cannot_be(rules, said) -> None:
+    with pytest.raises(DataError, match=said):
+        generalised(pl.DataFrame({"age": [1], "land": ["x"]}), rules)
+
+
+def test_a_level_the_file_does_not_have(tmp_path: Path) -> None:
+    ladder = tmp_path / "ladder.csv"
+    ladder.write_text("a,b\n")
+    with pytest.raises(DataError, match="levels 0 to 1"):
+        generalised(pl.DataFrame({"land": ["a"]}), {"land": f"csv {ladder} 2"})
+
+
+@pytest.mark.parametrize(("k", "epsilon", "delta"), [(1, 1.0, 1e-6), (10, 0.1, 1e-9), (100, 3.0, 1e-3)])
+def test_the_noisy_decision_does_not_hang_on_one_row(k, epsilon, delta) -> None:
+    share = stable.chance(np.arange(1, 2000), k, epsilon, delta)
+    for yes in (share, 1 - share):
+        assert (yes[1:] <= np.exp(epsilon) * yes[:-1] + delta).all()
+        assert (yes[:-1] <= np.exp(epsilon) * yes[1:] + delta).all()
+    assert share[0] <= delta, "a class that is there because of one row is shared with probability delta at most"
+    assert stable.chance(np.zeros(1, np.int64), k, epsilon, delta)[0] == 0
+    assert (np.diff(share) >= 0).all()
+
+
+def test_the_noisy_decision_follows_its_law() -> None:
+    """200,000 classes at five counts: 5 tests of 4.5 sigma each fail by chance less than once in 25,000 runs."""
+    counts = np.repeat([100, 105, 110, 112, 120], 40_000)
+    found = stable.decide(counts, 100, 0.5, 1e-3, DRAWS)
+    for count in np.unique(counts):
+        share = float(stable.chance(np.array([count]), 100, 0.5, 1e-3)[0])
+        sigma = np.sqrt(share * (1 - share) / 40_000)
+        assert abs(found[counts == count].mean() - share) < 4.5 * sigma + 1e-9
+
+
+def test_a_delta_too_small_to_draw_is_refused() -> None:
+    with pytest.raises(DataError, match=r"raise data.share.delta"):
+        stable.threshold(5, 20.0, 1e-8)
+
+
+def test_similar_rows_share_a_key_and_others_do_not() -> None:
+    random = np.random.default_rng(0)
+    centres = random.standard_normal((4, 20)) * 10
+    rows = np.repeat(centres, 50, axis=0) + 0.01 * random.standard_normal((200, 20))
+    keys = similarity_key(rows, 8, DRAWS).to_numpy().reshape(4, 50)
+    assert all(len(set(group)) == 1 for group in keys)
+    assert len({group[0] for group in keys}) == 4
+    assert len(similarity_key(np.zeros((0, 3)), 4, DRAWS)) == 0
+    with pytest.raises(DataError, match="1 to 32 bits"):
+        similarity_key(rows, 40, DRAWS)
+
+
+def test_a_key_of_ones_own_decides_what_is_shared() -> None:
+    label = pl.Enum(["no", "yes"])
+    frame = pl.DataFrame({"text": ["good film", "good day", "bad film"], "y": pl.Series(["yes", "yes", "no"], dtype=label)})
+    made = keyed(frame, lambda rows: rows["text"].str.slice(0, 4), name="start")
+    table = Table(train=made, test=made.clear(), columns=Columns(text=("text",), label="y", quasi=("start",)), source="")
+    clients = Clients(order=np.arange(3), starts=np.array([0, 3]))
+    assert offer(table, clients, Sharing(k=2), DRAWS).shared.tolist() == [True, True, False]
+    with pytest.raises(DataError, match="one value a row"):
+        keyed(frame, lambda rows: [1])
+
+
+def test_nothing_to_look_alike_in_is_refused() -> None:
+    label = pl.Enum(["no", "yes"])
+    frame = pl.DataFrame({"a": [1, 2], "y": pl.Series(["yes", "no"], dtype=label)})
+    table = Table(train=frame, test=frame.clear(), columns=Columns(numeric=("a",), label="y"), source="")
+    clients = Clients(order=np.arange(2), starts=np.array([0, 2]))
+    with pytest.raises(DataError, match=r"name them in data\.columns\.quasi"):
+        offer(table, clients, Sharing(k=1), DRAWS)
+    assert offer(table, clients, Sharing(k=1, release="whole_row"), DRAWS).shared.all()
+    with pytest.raises(DataError, match="lower it to at most 2"):
+        offer(table, clients, Sharing(rule="distinct_l", k=1, l=3, release="whole_row"), DRAWS)
+
+
+def test_rows_held_out_at_a_client_are_neither_counted_nor_shared() -> None:
+    label = pl.Enum(["no", "yes"])
+    frame = pl.DataFrame({"a": [1, 1, 1], "y": pl.Series(["yes", "no", "no"], dtype=label)})
+    table = Table(train=frame, test=frame.clear(), columns=Columns(numeric=("a",), label="y", quasi=("a",)), source="")
+    held = Clients(order=np.array([0, 2]), starts=np.array([0, 2]))
+    assert not offer(table, held, Sharing(k=3), DRAWS).shared.any()
+    assert offer(table, held, Sharing(k=2), DRAWS).shared.all()
+
+
+@pytest.fixture(scope="module")
+def adult() -> tuple[Table, Clients]:
+    need("adult")
+    data = Data(source="adult", test=0.0, clients=10, partition="quantile", by="age")
+    table = load(data, DRAWS)
+    return table, divide(table, data, DRAWS)
+
+
+SHARES = {
+    "k_anonymity": {50: 0.845, 100: 0.809, 200: 0.669, 300: 0.478, 400: 0.390, 500: 0.139},
+    "label_k": {50: 0.785, 100: 0.729, 200: 0.454, 300: 0.224, 400: 0.013},
+}
+
+
+@pytest.mark.parametrize(("rule", "k", "share"), [(rule, k, share) for rule, by in SHARES.items() for k, share in by.items()])
+def test_the_share_of_adult_that_is_shared(adult, rule, k, share) -> None:
+    found = examine(offer(*adult, Sharing(rule=rule, k=k), DRAWS))
+    assert found.rows == 30_162
+    assert found.share == pytest.approx(share, abs=0.001)
+    assert found.smallest_class >= k
+
+
+def test_the_largest_classes_of_adult(adult) -> None:
+    for rule, largest, values in (
+        ("k_anonymity", 554, {"age": 37, "race": "White", "sex": "Male"}),
+        ("label_k", 402, {"age": 25, "race": "White", "sex": "Male"}),
+    ):
+        found = examine(offer(*adult, Sharing(rule=rule, k=largest), DRAWS))
+        assert (found.shared, found.classes) == (largest, 1)
+        assert found.largest[0].values == values
+        assert examine(offer(*adult, Sharing(rule=rule, k=largest + 1), DRAWS)).shared == 0
+
+
+def test_what_adult_would_show(adult) -> None:
+    hundred = examine(offer(*adult, Sharing(k=100), DRAWS))
+    assert (hundred.classes, hundred.single_label_classes) == (86, 8)
+    assert hundred.unique_share == pytest.approx(0.763, abs=0.001)
+    by_label = {k: examine(offer(*adult, Sharing(rule="label_k", k=k), DRAWS)).single_label_share for k in (100, 200, 300)}
+    assert by_label[100] == pytest.approx(0.48, abs=0.005)
+    assert by_label[200] == pytest.approx(0.69, abs=0.005)
+    assert by_label[300] == 1.0
+    true_diversity = examine(offer(*adult, Sharing(rule="distinct_l", k=100, l=2), DRAWS))
+    assert true_diversity.single_label_share == 0
+
+
+def test_local_and_global_counts_agree_where_a_class_has_one_owner(adult) -> None:
+    one, other = (offer(*adult, Sharing(k=100, counts=counts), DRAWS).shared for counts in ("local", "global"))
+    assert (one == other).all()
