@@ -17,8 +17,8 @@ from tacit.plan.tables import (
     Model,
     Plan,
     Server,
-)
     Sharing,
+)
 
 __all__ = [
     "BUILT_IN_MODELS",
@@ -33,9 +33,9 @@ __all__ = [
     "Model",
     "Plan",
     "Server",
+    "Sharing",
     "check",
     "dump",
-    "Sharing",
     "load",
     "parse",
     "to_toml",

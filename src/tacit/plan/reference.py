@@ -133,6 +133,11 @@ def _tables(table: Any, path: str) -> Iterator[str]:
         yield from _tables(kind, f"{path}{name}.")
 
 
+def _table_in(kind: Any) -> Any:
+    """Return the table a key holds, be it there always or only if asked for; None if the key holds a value."""
+    return next((one for one in (kind, *get_args(kind)) if isinstance(one, type) and dataclasses.is_dataclass(one)), None)
+
+
 def _written(value: Any) -> str:
     if value is None:
         return "none"
@@ -144,17 +149,14 @@ def _takes(kind: Any) -> str:
     origin, parts = get_origin(kind), [part for part in get_args(kind) if part is not NoneType]
     if origin in (Union, UnionType):
         return _takes(parts[0])
+    if origin is dict:
+        return "table of column = rule"
     if origin is Literal:
         return ", ".join(f'`"{word}"`' for word in parts)
     if origin is tuple:
         return f"list of: {_takes(parts[0])}"
     if origin is Annotated:
         return " ".join([_takes(parts[0]), *filter(None, map(_limit, parts[1:]))])
-def _table_in(kind: Any) -> Any:
-    """Return the table a key holds, be it there always or only if asked for; None if the key holds a value."""
-    return next((one for one in (kind, *get_args(kind)) if isinstance(one, type) and dataclasses.is_dataclass(one)), None)
-
-
     return {int: "whole number", float: "number", str: "text", bool: "`true`, `false`"}[kind]
 
 
@@ -166,5 +168,3 @@ def _limit(bound: object) -> str:
 
 if __name__ == "__main__":
     print(page(), end="")
-    if origin is dict:
-        return "table of column = rule"

@@ -88,9 +88,7 @@ def _surroundings(plan: Plan, share: Sharing) -> list[str]:
             "remove the table, or use 'fedavg'"
         )
     if plan.server.weights == "equal":
-        found.append(
-            "server.weights: needs 'rows' or 'capped', since data.share counts the server by its rows too; got 'equal'"
-        )
+        found.append("server.weights: needs 'rows' or 'capped', since data.share counts the server by its rows too; got 'equal'")
     if share.release == "whole_row" and plan.data.columns.image:
         found.append("data.share.release: needs 'columns', since no two images are alike as a whole; got 'whole_row'")
     return found

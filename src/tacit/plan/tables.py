@@ -61,6 +61,7 @@ class Data:
 
     share: Sharing | None = None
 
+
 @dataclass(frozen=True, kw_only=True, config=_STRICT)
 class Features:
     """How rows become numbers."""
