@@ -38,3 +38,9 @@ def test_malformed_overrides(tmp_path, override) -> None:
 def test_a_missing_plan_says_how_to_get_one(tmp_path) -> None:
     with pytest.raises(PlanError, match="tacit init"):
         plan.load(tmp_path / "none.toml")
+
+
+def test_a_table_given_as_a_plan_is_told_the_way(tmp_path) -> None:
+    (tmp_path / "my.csv").write_text("a,b\n1,2\n")
+    with pytest.raises(PlanError, match="tacit init --from"):
+        plan.load(tmp_path / "my.csv")

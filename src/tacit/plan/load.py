@@ -27,7 +27,8 @@ def load(path: Path, overrides: list[str] | None = None) -> Plan:
     try:
         tree = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise PlanError(f"{path}: is not valid TOML: {error}") from None
+        hint = f"; a table of your own? `tacit init --from {path}` writes a plan for it" if path.suffix.lower() != ".toml" else ""
+        raise PlanError(f"{path}: is not valid TOML: {error}{hint}") from None
     for override in overrides or []:
         _override(tree, override)
     return parse(tree, where=str(path))
