@@ -28,7 +28,8 @@ def load_kernels(job: plan.Plan) -> None:
     for settings in (job.codec, plan.Codec(name="plain")):
         made = codec.build(settings)
         total = aggregate.empty(made.adds_as, learner.size)
-        total.add(made.encode(learner.worker().train(model, 0, Draws.seeded(0)).row, Draws.seeded(0)), 1)
+        row = learner.worker().train(model, 0, Draws.seeded(0)).row
+        total.add(made.encode(row, Draws.seeded(0), Draws.seeded(1)), 1)
         ledger.totals(made.claim(learner.size), 1, 1e-5)
     server.measure(learner.predict(model, inputs), rows.labels)
 

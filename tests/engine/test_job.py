@@ -12,6 +12,7 @@ from safetensors.numpy import load_file
 from tacit import engine, plan, record
 from tacit.engine import checkpoint
 from tacit.engine.folder import RECORD
+from tacit.errors import DataError
 from tests.engine.small import small_plan, write_csv
 
 
@@ -106,6 +107,12 @@ def test_ctrl_c_leaves_a_resumable_run(reviews, tmp_path) -> None:
         engine.start(job, tmp_path / "cut", watch)
     assert checkpoint.read(watch.folder).place.round_no == 3
     assert finished(engine.resume(watch.folder)).model_sha256 == whole
+
+
+def test_a_run_that_never_began_leaves_no_folder(reviews, tmp_path) -> None:
+    with pytest.raises(DataError):
+        engine.start(small_plan(reviews, data__columns={"text": ["opinion"], "label": "no such column"}), tmp_path)
+    assert list(tmp_path.glob("*-1")) == []
 
 
 def test_resuming_a_finished_run_changes_nothing(reviews, tmp_path) -> None:

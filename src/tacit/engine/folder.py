@@ -47,6 +47,11 @@ def clean(root: Path) -> None:
         shutil.rmtree(left, ignore_errors=True)
 
 
+def remove(folder: Path) -> None:
+    """Remove a run that never began."""
+    shutil.rmtree(folder, ignore_errors=True)
+
+
 def plan_of(folder: Path) -> Plan:
     """Return the resolved plan a run was started with."""
     if not (folder / PLAN).exists():

@@ -23,7 +23,7 @@ from tacit.engine.checkpoint import Checkpoint, Place
 from tacit.engine.prepare import Ground, prepare
 from tacit.engine.round import Terms, model_message, server_half
 from tacit.engine.watch import Silence, Watch
-from tacit.errors import RunError
+from tacit.errors import RunError, TacitError
 from tacit.plan import GIVEN, Plan
 from tacit.record import RUN
 from tacit.rows import Clients, Vector
@@ -37,7 +37,12 @@ def start(
     place = folder.create(plan, root)
     watch = watch or Silence()
     watch.opened(place)
-    return Job(place, plan, watch, given, module).run()
+    try:
+        return Job(place, plan, watch, given, module).run()
+    except TacitError:
+        if not (place / checkpoint.NAME).exists():  # nothing was trained: the folder would only be in the way
+            folder.remove(place)
+        raise
 
 
 def resume(place: Path, watch: Watch | None = None, given: object | None = None, module: object | None = None) -> Path:
