@@ -40,6 +40,31 @@ class Prepared:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Shared:
+    """The rows clients handed to the server once, before round one, and what that shows about the people in them."""
+
+    rule: str
+    k: int
+    l: float | None  # noqa: E741 (the literature's name for it)
+    release: str
+    counts: str
+    epsilon: float | None
+    delta: float | None
+    key: list[str]
+    columns: list[str]
+    rows: int
+    of_rows: int
+    rows_per_client: list[int]
+    bytes_per_client: list[int]
+    classes: int
+    smallest_class: int
+    unique_share: float
+    single_label_share: float
+    labels_shared: dict[str, int]
+    labels_kept: dict[str, int]
+
+
+@dataclass(frozen=True, kw_only=True)
 class Released:
     """One entry of the ledger: what left how many clients in a round, and what one of them pays for it."""
 
@@ -90,6 +115,17 @@ class Spread:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Tried:
+    """How clients' own models did right after their training of a round; known to the simulator only."""
+
+    arm: str
+    round_no: int
+    clients: list[int]
+    global_accuracy: list[float]  # on the common test rows
+    local_accuracy: list[float]  # on test rows like the client's own
+
+
+@dataclass(frozen=True, kw_only=True)
 class Finished:
     """The end of one arm: the run itself ("run") or a baseline."""
 
@@ -103,9 +139,9 @@ class Finished:
     stopped_early: bool = False
 
 
-Entry = Started | Prepared | Released | Spent | Round | Spread | Finished
+Entry = Started | Prepared | Shared | Released | Spent | Round | Spread | Tried | Finished
 _KINDS: dict[str, type[Any]] = {
-    kind.__name__.lower(): kind for kind in (Started, Prepared, Released, Spent, Round, Spread, Finished)
+    kind.__name__.lower(): kind for kind in (Started, Prepared, Shared, Released, Spent, Round, Spread, Tried, Finished)
 }
 RUN = "run"
 """The arm that is the plan itself; other arms are baselines, named as in the plan."""

@@ -81,3 +81,21 @@ class Clients:
     def sizes(self) -> NDArray[np.int64]:
         """Return the number of rows of each client."""
         return np.diff(self.starts)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lexicon:
+    """The words token numbers stand for, and their public vectors if there are any (zero where a word has none).
+
+    Token `len(words)` is the padding. Only a simulator holds a lexicon of everybody's words: it is how one block of rows
+    serves clients whose vocabularies differ.
+    """
+
+    words: tuple[str, ...]
+    vectors: NDArray[np.float32] | None = None
+
+    def known(self) -> NDArray[np.bool_]:
+        """Return which words have a public vector."""
+        if self.vectors is None:
+            return np.zeros(len(self.words), np.bool_)
+        return np.asarray(np.abs(self.vectors).sum(axis=1) > 0)

@@ -19,6 +19,8 @@ from tacit.plan import Plan
 from tacit.rows import Vector
 
 PLAN, RECORD, MODEL, MODEL_FACTS = "plan.toml", "record.jsonl", "model.safetensors", "model.json"
+PRIVATE = "private"
+"""What stays with the simulated clients; in deployment each client has its own and this folder does not exist."""
 
 
 def create(plan: Plan, root: Path) -> Path:

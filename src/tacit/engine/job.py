@@ -11,12 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tacit import codec, ledger, local, record, server, wire
 from tacit import plan as plans
 from tacit.claim import Claim, Open
 from tacit.draws import Draws
-from tacit.engine import checkpoint, embedded, folder
+from tacit.engine import checkpoint, embedded, folder, personal, sharing
 from tacit.engine.alone import measure_alone
 from tacit.engine.arms import arms_of, central_settings, pooled
 from tacit.engine.checkpoint import Checkpoint, Place
@@ -108,9 +109,12 @@ class Arm:
         self.job, self.name, self.ground = job, name, ground
         self.plan = job.arms[name]
         self.central = self.plan.local.method == "central"
-        self.clients = pooled(ground.clients) if self.central else ground.clients
+        self.given = ground.given if name == RUN else None
+        self.clients = pooled(ground.clients) if self.central else self.given.clients if self.given else ground.clients
+        rows, holders = (self.given.train, self.given.holders) if self.given else (ground.train, self.clients)
         settings = central_settings(self.plan.local, ground.clients) if self.central else self.plan.local
-        self.learner = local.build(self.plan.model, settings, ground.train, self.clients, job.module)
+        home = personal.home_of(self.plan, ground, job.place / folder.PRIVATE / name, job.draws)
+        self.learner = local.build(self.plan.model, settings, rows, holders, job.module, home)
         self.codec = codec.build(self.plan.codec)
         self.claim = _POOLED if self.central else self.codec.claim(self.learner.size)
         self.terms = Terms(
@@ -121,6 +125,7 @@ class Arm:
             public=job.draws.at("public"),
         )
         self.weights = server.weights_for(self.plan.server, self.clients.sizes())
+        self.own_worker: local.Worker | None = None
 
     def run(self, begun: Checkpoint | None, following: str) -> None:
         """Run the rounds that are left, then close the arm and hand over to the following one."""
@@ -139,17 +144,37 @@ class Arm:
             self.job.note(_prepared(self.ground, self.learner))
             for sentence in self.ground.released:
                 self.job.note(_released_in_the_clear(sentence, len(self.ground.clients)))
+            self._take_rows()
         model = self.learner.initial(self.job.draws.at("initial"))
+        if self.learner.personal:
+            personal.forget(self.learner)
         state = server.initial_state(self.plan.server, len(model))
         place = Place(arm=self.name, round_no=0, record_length=self.job.writer.sync())
         fresh = Checkpoint(place=place, model=model, state=state, updates=np.zeros(len(self.clients), np.int64))
         checkpoint.write(self.job.place, fresh)
         return fresh
 
+    def _take_rows(self) -> None:
+        """Keep the rows clients share with the server in the run's folder, and say in the record what they are."""
+        if self.given:
+            checkpoint.replace_file(self.job.place / sharing.FILE, self.given.parquet())
+            self.job.note(self.given.facts)
+            for entry in ledger.disclosures(self.given.facts):
+                self.job.note(entry)
+
+    def _own_update(self, model: Vector, round_no: int) -> server.Own | None:
+        """Return what the server learns from the rows it was given; they stand after the last client's."""
+        if self.given is None or self.given.rows.height == 0:
+            return None
+        self.own_worker = self.own_worker or self.learner.worker()
+        update = self.own_worker.train(model, len(self.clients), self.terms.draws.at(round_no, "server", "train"))
+        return server.Own(update=update.row, rows=self.given.rows.height, clients_weight=int(self.weights.sum()))
+
     def _round(self, work: embedded.Work, now: Checkpoint) -> Checkpoint:
         """Run one round and leave a checkpoint behind."""
         begun, round_no, settings = time.perf_counter(), now.place.round_no + 1, self.plan.server
         cohort = server.choose(settings, len(self.clients), self.job.draws.at("cohort", round_no))
+        cohort = cohort[self.weights[cohort] > 0]  # a client that shares all its rows has nothing to train on
         down = wire.size(model_message(self.terms, round_no, now.model))
 
         def tick(done: int) -> None:
@@ -158,12 +183,12 @@ class Arm:
         share = embedded.sum_cohort(
             work, self.terms, now.model, round_no, cohort, self.weights[cohort], self.plan.engine.workers, tick
         )
-        model, state = server_half(settings, self.terms, now.model, share.total, now.state)
+        model, state = server_half(settings, self.terms, now.model, share.total, now.state, self._own_update(now.model, round_no))
         _check_finite(model, self.name, round_no)
         updates = now.updates.copy()
         updates[cohort] += 1
         up, all_down = (0, 0) if self.central else (share.bytes_up, down * len(cohort))
-        metrics = self._measure(model, round_no)
+        metrics = self._measure(model, round_no, cohort)
         seconds = time.perf_counter() - begun
         self._note_round(round_no, len(cohort), seconds, up, all_down, metrics, int(updates.max()))
         place = replace(
@@ -181,9 +206,13 @@ class Arm:
         checkpoint.write(self.job.place, after)
         return after
 
-    def _measure(self, model: Vector, round_no: int) -> dict[str, float]:
-        if round_no % self.plan.server.evaluate_every and round_no != self.plan.server.rounds:
+    def _measure(self, model: Vector, round_no: int, cohort: NDArray[np.int64]) -> dict[str, float]:
+        if not personal.measured(self.plan.server, round_no):
             return {}
+        if self.learner.personal:
+            entry, metrics = personal.after_round(self.learner, self.name, round_no, cohort)
+            self.job.note(entry)
+            return metrics
         return server.measure(self.learner.predict(model, self.ground.test.inputs), self.ground.test.labels)
 
     def _note_round(
@@ -193,6 +222,8 @@ class Arm:
             self.job.note(ledger.entry(self.claim, self.name, round_no, cohort))
         totals = ledger.totals(self.claim, updates, self.plan.ledger.delta)
         words = ledger.statement(self.claim, totals, updates)
+        if self.given:
+            words = f"{words} {ledger.disclosure(self.given.facts)}"
         self.job.note(record.Spent(arm=self.name, round_no=round_no, totals=totals, statement=words))
         self.job.note(
             record.Round(
@@ -211,7 +242,10 @@ class Arm:
         def tick(done: int) -> None:
             self.job.watch.clients(self.name, 1, done, len(self.clients))
 
-        metrics = measure_alone(self.plan, self.ground, self.job.draws.at("initial"), self.terms.draws, self.job.module, tick)
+        if self.learner.personal:
+            metrics = {}  # measured with all clients' own models at the end
+        else:
+            metrics = measure_alone(self.plan, self.ground, self.job.draws.at("initial"), self.terms.draws, self.job.module, tick)
         seconds = time.perf_counter() - begun
         self.job.note(
             record.Round(
@@ -223,7 +257,9 @@ class Arm:
 
     def _finish(self, now: Checkpoint, following: str) -> None:
         """Store the model, close the arm in the record, and point the checkpoint at the next arm."""
-        if self.plan.local.method != "local":
+        if self.learner.personal:
+            now = self._try_everyone(now)
+        elif self.plan.local.method != "local":
             self.job.note(record.Spread(arm=self.name, accuracy=self._accuracy_by_client(now.model)))
         if self.name == RUN:
             folder.write_model(self.job.place, self.learner, now.model, _model_facts(self.job.plan, self.ground))
@@ -242,6 +278,21 @@ class Arm:
         )
         after = Place(arm=following, round_no=0, record_length=self.job.writer.sync())
         checkpoint.write(self.job.place, replace(now, place=after))
+
+    def _try_everyone(self, now: Checkpoint) -> Checkpoint:
+        """Measure clients' own models after the last round, and add the figures to the arm's."""
+
+        def tick(done: int) -> None:
+            self.job.watch.clients(self.name, now.place.round_no, done, len(self.clients))
+
+        self.job.writer.sync()
+        entries = list(record.read(self.job.place / folder.RECORD))
+        tried, metrics = personal.at_the_end(
+            self.learner, self.plan, self.name, now.model, now.place.round_no, self.job.draws, entries, tick
+        )
+        self.job.note(tried)
+        self.job.note(record.Spread(arm=self.name, accuracy=tried.local_accuracy))
+        return replace(now, place=replace(now.place, metrics={**now.place.metrics, **metrics}))
 
     def _accuracy_by_client(self, model: Vector) -> list[float]:
         logits = self.learner.predict(model, self.ground.own.inputs)

@@ -8,17 +8,19 @@ import numpy as np
 
 from tacit import data, features
 from tacit.draws import Draws
+from tacit.engine.sharing import Given, hand_over
+from tacit.engine.wording import worded
 from tacit.plan import Plan
-from tacit.rows import Clients, Rows
+from tacit.rows import Clients, Lexicon, Rows
 
 
 @dataclass(frozen=True, kw_only=True)
 class Ground:
     """Everything a run stands on: training rows in client order, who holds them, the test rows, and how we got there.
 
-    `own` are rows of each client on which the model is tried for that client alone: rows held out at the client if the
-    plan asks for that, else its training rows. `released` names what was read from clients' rows in the clear to make
-    features of them.
+    `own` are rows of each client on which the model is tried for that client alone: rows held out at the client, or its
+    part of the test rows, if the plan asks for that, else its training rows. `lexicon` says what word numbers mean.
+    `released` names what was read from clients' rows in the clear to make features of them.
     """
 
     source: str
@@ -28,6 +30,8 @@ class Ground:
     own: Rows
     own_clients: Clients
     released: tuple[str, ...]
+    given: Given | None = None
+    lexicon: Lexicon | None = None
 
 
 def prepare(plan: Plan, draws: Draws, given: object | None = None, progress: data.Progress | None = None) -> Ground:
@@ -35,20 +39,42 @@ def prepare(plan: Plan, draws: Draws, given: object | None = None, progress: dat
     table = data.load(plan.data, draws.at("data"), given, progress=progress)
     clients = data.divide(table, plan.data, draws.at("partition"))
     fitted = features.fit(table.train, table.columns, plan.features)
-    rows = features.encode(table.train, table.columns, plan.features, fitted)
+    rows, test, lexicon = _encoded(plan, table, fitted, progress)
     kept, held = (
         data.hold_out(clients, plan.data.local_test, draws.at("local-test")) if plan.data.local_test else (clients, clients)
     )
     train = rows.take(kept.order)
+    own, own_clients = (rows.take(held.order) if plan.data.local_test else train), _in_place(held)
+    if plan.data.divide_test:
+        tested = data.divide_test(table, plan.data, draws.at("partition"), clients)
+        own, own_clients = test.take(tested.order), _in_place(tested)
     return Ground(
         source=table.source,
         train=train,
         clients=_in_place(kept),
-        test=features.encode(table.test, table.columns, plan.features, fitted),
-        own=rows.take(held.order) if plan.data.local_test else train,
-        own_clients=_in_place(held),
-        released=(*table.released, *fitted.released),
+        test=test,
+        own=own,
+        own_clients=own_clients,
+        given=hand_over(plan, table, kept, fitted, draws.at("share")),
+        released=(*table.released, *fitted.released, *_listed_words(plan, lexicon)),
+        lexicon=lexicon,
     )
+
+
+def _encoded(
+    plan: Plan, table: data.Table, fitted: features.Fitted, progress: data.Progress | None
+) -> tuple[Rows, Rows, Lexicon | None]:
+    if plan.features.text in ("words", "pieces"):
+        return worded(plan, table, fitted, progress)
+    train, test = (features.encode(half, table.columns, plan.features, fitted) for half in (table.train, table.test))
+    return train, test, None
+
+
+def _listed_words(plan: Plan, lexicon: Lexicon | None) -> tuple[str, ...]:
+    """Return what a shared table without public vectors gives away: it must list everybody's words."""
+    if lexicon is None or lexicon.vectors is not None or plan.private.words == "all":
+        return ()
+    return ("the list of words in all clients' texts",)
 
 
 def _in_place(clients: Clients) -> Clients:

@@ -46,7 +46,7 @@ def client_half(
     The spans are a simulator's shortcut for adding up mostly-zero plain updates; they are not part of the message.
     """
     draws = terms.draws.at(round_no, client)
-    update = worker.train(model, client, draws.at("train"))
+    update = worker.train(model, client, draws.at("train"), round_no)
     payload = terms.codec.encode(update.row, draws.at("noise"), terms.public.at(round_no, client))
     header = wire.Header(terms.run, round_no, client, terms.codec.name, terms.dim, weight, payload.nbytes)
     return wire.frame(header, payload), update.touched
@@ -68,9 +68,13 @@ def receive(terms: Terms, total: Sum, pieces: Pieces, round_no: int, touched: ND
 
 
 def server_half(
-    settings: plan.Server, terms: Terms, model: Vector, total: Sum, state: server.ServerState
+    settings: plan.Server, terms: Terms, model: Vector, total: Sum, state: server.ServerState, own: server.Own | None = None
 ) -> tuple[Vector, server.ServerState]:
-    """Return the next model: decode the sum, take the server's step. A cohort of weight zero changes nothing."""
-    if total.weight == 0:
+    """Return the next model: decode the sum, add what the server learned from rows of its own, take the server's step.
+
+    A cohort of weight zero says nothing: without rows at the server the model stays as it is.
+    """
+    if total.weight == 0 and own is None:
         return model, state
-    return server.step(settings, model, terms.codec.decode(total.value(), total.weight), state)
+    mean = terms.codec.decode(total.value(), total.weight) if total.weight else np.zeros(terms.dim, np.float32)
+    return server.step(settings, model, server.with_own(mean, own), state)

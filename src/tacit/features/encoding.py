@@ -23,7 +23,7 @@ def encode(frame: pl.DataFrame, columns: Columns, settings: Features, fitted: Fi
     beside other columns gives Sparse rows with values, text part first. Without text the rows are Dense.
     """
     check_roles(columns, settings)
-    return Rows(inputs=_inputs(frame, columns, settings, fitted), labels=_labels(frame, columns, fitted), classes=fitted.classes)
+    return Rows(inputs=_inputs(frame, columns, settings, fitted), labels=labels_of(frame, columns, fitted), classes=fitted.classes)
 
 
 def width(columns: Columns, settings: Features, fitted: Fitted) -> int:
@@ -48,7 +48,7 @@ def _inputs(frame: pl.DataFrame, columns: Columns, settings: Features, fitted: F
     return tabular.beside(text.present_words(frame, columns, settings), entries) if columns.text else tabular.matrix(entries)
 
 
-def _labels(frame: pl.DataFrame, columns: Columns, fitted: Fitted) -> NDArray[np.int32]:
+def labels_of(frame: pl.DataFrame, columns: Columns, fitted: Fitted) -> NDArray[np.int32]:
     """Return each row's class number; classes are public, so an unknown one may be named in the error."""
     if columns.label is None:
         raise PlanError("features(label=None) needs the column to predict, got nothing; set data.columns.label")

@@ -30,8 +30,13 @@ def word_sequence(frame: pl.DataFrame, columns: Columns, settings: Features) -> 
 
 
 def _text_bytes(frame: pl.DataFrame, columns: Columns, settings: Features) -> tuple[Bytes, Offsets]:
-    data, offsets = utf8(_joined([_texts(frame, name) for name in columns.text]))
+    data, offsets = utf8(joined_texts(frame, columns))
     return (without_stop_words(data, offsets), offsets) if settings.stop_words else (data, offsets)
+
+
+def joined_texts(frame: pl.DataFrame, columns: Columns) -> pl.Series:
+    """Return one text a row: its text columns, joined with a space."""
+    return _joined([_texts(frame, name) for name in columns.text])
 
 
 def _texts(frame: pl.DataFrame, name: str) -> pl.Series:

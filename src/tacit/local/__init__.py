@@ -1,20 +1,30 @@
 """What a client does with its numbers: local steps that end in one update. Two paths, one contract.
 
 Feed-forward nets run compiled (threads, no interpreter lock); any other nn.Module runs in PyTorch (processes). The
-model decides which; the plan does not choose.
+model decides which; the plan does not choose. Where a part of the model stays with each client, that part never enters
+the flat vector everybody else sees.
 """
 
 from __future__ import annotations
 
 from tacit import plan
-from tacit.local.contract import Learner, Update, Worker
+from tacit.local.contract import Figures, Home, Learner, PersonalWorker, Update, Worker
 from tacit.rows import Clients, Rows
 
-__all__ = ["Learner", "Update", "Worker", "build"]
+__all__ = ["Figures", "Home", "Learner", "PersonalWorker", "Update", "Worker", "build"]
 
 
-def build(model: plan.Model, local: plan.Local, rows: Rows, clients: Clients, module: object | None = None) -> Learner:
-    """Return the learner for a plan's model over all clients' rows (already in client order)."""
+def build(
+    model: plan.Model, local: plan.Local, rows: Rows, clients: Clients, module: object | None = None, home: Home | None = None
+) -> Learner:
+    """Return the learner for a plan's model over all clients' rows (already in client order).
+
+    With a home the learner is personal: what the plan's [private] table names stays there.
+    """
+    if home is not None:
+        from tacit.local.partial import PartialLearner
+
+        return PartialLearner(model, local, rows, clients, module, home)
     if module is None and model.name in ("logistic", "mlp", "embedding"):
         from tacit.local.compiled import CompiledLearner
 

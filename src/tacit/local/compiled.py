@@ -45,6 +45,7 @@ class CompiledLearner:
     """A feed-forward net over every client's rows."""
 
     parallel: Literal["threads", "processes"] = "threads"
+    personal = False
 
     def __init__(self, model: plan.Model, local: plan.Local, rows: Rows, clients: Clients) -> None:
         outputs = 1 if len(rows.classes) <= 2 else len(rows.classes)
@@ -97,17 +98,21 @@ class CompiledWorker:
         self.width = learner.layout.widths[1]
         self.update = np.zeros(learner.size, np.float32)
         self.last = np.empty(0, np.int32)
-        self.buffers = np.empty((0, 0), np.float32)
+        self.buffers = np.empty((5, 0), np.float32)
 
-    def train(self, model: Vector, client: int, draws: Draws) -> Update:
+    def train(self, model: Vector, client: int, draws: Draws, round_no: int = 1) -> Update:
         """Return the client's update after its local steps from `model`."""
         learner, layout, local = self.learner, self.learner.layout, self.learner.local
         own = learner.named_by(client)
         base, end = int(learner.clients.starts[client]), int(learner.clients.starts[client + 1])
         ends = batch_ends(local, end - base)
         order = row_order(end - base, -(-int(ends[-1]) // (end - base)) if len(ends) else 0, draws.at("shuffle"))
+        whole = len(own) == layout.widths[0]
         net, grad, mean, square, anchor = self._buffers(len(own) * self.width + learner.size - layout.first)
-        kernels.gather(model, own, self.width, layout.first, net)
+        if whole:
+            net[:] = model
+        else:
+            kernels.gather(model, own, self.width, layout.first, net)
         if local.proximal > 0:
             anchor[:] = net
         widths = np.array((len(own), *layout.widths[1:]))
@@ -115,6 +120,10 @@ class CompiledWorker:
             net, grad, mean, square, anchor, widths, layout.pooled, *learner.arrays.all(), learner.labels, base, order, ends,
             _OPTIMIZERS[local.optimizer], local.lr, local.weight_decay, local.proximal,
         )  # fmt: skip
+        if whole:
+            np.subtract(net, model, out=self.update)
+            self.last = own
+            return Update(self.update, None)
         kernels.clear_rows(self.update, self.last, self.width)
         kernels.difference(model, own, self.width, layout.first, net, self.update)
         self.last = own
@@ -126,10 +135,8 @@ class CompiledWorker:
             self.buffers = np.zeros((5, size), np.float32)
         return self.buffers[:, :size]
 
-    def _touched(self, own: NDArray[np.int32]) -> NDArray[np.int64] | None:
+    def _touched(self, own: NDArray[np.int32]) -> NDArray[np.int64]:
         layout = self.learner.layout
-        if 2 * len(own) > layout.widths[0]:
-            return None  # most rows are touched: one span over all of them is cheaper to walk
         spans = np.empty(2 * len(own) + 2, np.int64)
         spans[0:-2:2] = own.astype(np.int64) * self.width
         spans[1:-2:2] = spans[0:-2:2] + self.width
@@ -152,20 +159,23 @@ def _flat(inputs: Inputs) -> Inputs:
 
 
 def _own_columns(inputs: Inputs, clients: Clients, everything: bool) -> tuple[NDArray[np.int32], NDArray[np.int64] | None, Inputs]:
-    """Return the columns each client names, and the inputs renumbered to the client's own columns.
+    """Return the columns each client names, ascending, and the inputs renumbered to the client's own columns.
 
-    Dense inputs name every column, and so does weight decay, which moves weights no row names.
+    Dense inputs name every column, and so does weight decay, which moves weights no row names. A client that names more
+    than half of all columns is treated as naming them all: copying whole is then cheaper than picking.
     """
     if isinstance(inputs, Dense) or everything:
         return np.arange(inputs.width, dtype=np.int32), None, inputs
-    own, named = np.empty_like(inputs.columns), np.empty_like(inputs.columns)
-    last_seen = np.zeros(inputs.width, np.int64)
-    kept, counts = [], []
+    own, scratch = np.empty_like(inputs.columns), np.zeros(inputs.width, np.int32)
+    kept, starts = [], np.zeros(len(clients) + 1, np.int64)
+    everyone = np.arange(inputs.width, dtype=np.int32)
     for client in range(len(clients)):
         begin, end = inputs.starts[clients.starts[client]], inputs.starts[clients.starts[client + 1]]
-        count = kernels.number_own_columns(inputs.columns, begin, end, last_seen, client, own, named)
-        kept.append(named[begin : begin + count])
-        counts.append(count)
-    starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+        named = kernels.named_columns(inputs.columns[begin:end], scratch)
+        if 2 * len(named) > inputs.width:
+            named = everyone
+        kernels.renumber(inputs.columns[begin:end], named, scratch, own[begin:end])
+        kept.append(named)
+        starts[client + 1] = starts[client] + len(named)
     renumbered = Sparse(starts=inputs.starts, columns=own, values=inputs.values, width=inputs.width)
-    return np.concatenate(kept) if kept else named[:0], starts, renumbered
+    return np.concatenate(kept) if kept else everyone[:0], starts, renumbered

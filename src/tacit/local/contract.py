@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit import plan
 from tacit.draws import Draws
-from tacit.rows import Inputs, Vector
+from tacit.rows import Clients, Inputs, Lexicon, Rows, Vector
+
+Figures = dict[str, float]
 
 
 class Update(NamedTuple):
@@ -24,8 +30,8 @@ class Update(NamedTuple):
 class Worker(Protocol):
     """Trains one client after the other with memory of its own."""
 
-    def train(self, model: Vector, client: int, draws: Draws) -> Update:
-        """Return the client's update after its local steps from `model`."""
+    def train(self, model: Vector, client: int, draws: Draws, round_no: int = 1) -> Update:
+        """Return the client's update after its local steps from `model`; what stays is kept as of that round."""
 
 
 class Learner(Protocol):
@@ -33,6 +39,7 @@ class Learner(Protocol):
 
     size: int
     parallel: Literal["threads", "processes"]
+    personal: bool  # every client has a model of its own, measured as such
 
     def initial(self, draws: Draws) -> Vector:
         """Return the first model."""
@@ -45,3 +52,28 @@ class Learner(Protocol):
 
     def tensors(self, model: Vector) -> dict[str, NDArray[Any]]:
         """Return the model as named arrays, in the shapes PyTorch uses."""
+
+
+class PersonalWorker(Worker, Protocol):
+    """A worker that can also say how a client's own model does."""
+
+    def try_out(self, model: Vector, client: int, draws: Draws, round_no: int) -> tuple[Figures, Figures]:
+        """Return figures of the client's model before and after its local training; nothing is kept."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Home:
+    """What the clients' side of a simulation holds: their folder, their randomness, their words, their test rows."""
+
+    private: plan.Private
+    folder: Path
+    draws: Draws
+    beginning: Draws  # where first parameters come from, shared and private
+    measure: Callable[[NDArray[np.float32], NDArray[np.int32]], Figures]
+    common: Rows
+    own: Rows
+    own_clients: Clients
+    measured: Callable[[int], bool] = bool  # whether a round's models are measured
+    lexicon: Lexicon | None = None
+    buckets: int = 0
+    checkpoint: Path | None = None

@@ -279,21 +279,29 @@ def predict_rows(
 
 
 @numba.njit(nogil=True, cache=True)
-def number_own_columns(columns: Array, begin: int, end: int, last_seen: Array, client: int, own: Array, named: Array) -> int:
-    """Number the columns a client names in order of appearance; return how many there are.
-
-    `own` receives each entry's number, `named` the columns by number, `last_seen` is scratch of one entry a column
-    holding (client + 1) << 32 | number.
-    """
+def named_columns(columns: Array, scratch: Array) -> Array:
+    """Return the distinct columns, ascending; `scratch` is one zero a column, and zero again afterwards."""
     count = 0
-    for place in range(begin, end):
-        column = columns[place]
-        seen = last_seen[column]
-        if seen >> 32 != client + 1:
-            last_seen[column] = (np.int64(client + 1) << 32) | count
-            named[begin + count] = column
-            own[place] = count
+    for column in columns:
+        count += 1 - scratch[column]
+        scratch[column] = 1
+    named = np.empty(count, np.int32)
+    count = 0
+    for column in columns:
+        if scratch[column]:
+            scratch[column] = 0
+            named[count] = column
             count += 1
-        else:
-            own[place] = seen & 0xFFFFFFFF
-    return count
+    named.sort()
+    return named
+
+
+@numba.njit(nogil=True, cache=True)
+def renumber(columns: Array, named: Array, scratch: Array, own: Array) -> None:
+    """Fill `own` with each column's place in `named`; `scratch` is left at zero."""
+    for place in range(named.size):
+        scratch[named[place]] = place
+    for entry in range(columns.size):
+        own[entry] = scratch[columns[entry]]
+    for column in named:
+        scratch[column] = 0

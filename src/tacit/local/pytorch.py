@@ -27,20 +27,21 @@ class TorchLearner:
     """An nn.Module over every client's rows. Its parameters, in their own order, are the flat vector."""
 
     parallel: Literal["threads", "processes"] = "processes"
+    personal = False
 
     def __init__(self, model: plan.Model, local: plan.Local, rows: Rows, clients: Clients, module: object | None) -> None:
         self.local, self.clients, self.inputs = local, clients, rows.inputs
         self.outputs = 1 if len(rows.classes) <= 2 else len(rows.classes)
         self.labels = torch.from_numpy(rows.labels.astype(np.int64))
-        self._make = _maker(model, rows.inputs, self.outputs, module)
-        self.module = _checked(self._make(), model.name)
+        self._make = maker(model, rows.inputs, self.outputs, module)
+        self.module = checked(self._make(), model.name)
         self.names = [name for name, _ in self.module.named_parameters()]
         self.size = sum(parameter.numel() for parameter in self.module.parameters())
 
     def initial(self, draws: Draws) -> Vector:
         """Return the module's own initial weights, made under a seed from this address."""
         with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(_seed(draws))
+            torch.manualseed_of(seed_of(draws))
             return nn.utils.parameters_to_vector(self._make().parameters()).detach().numpy().astype(np.float32)
 
     def worker(self) -> TorchWorker:
@@ -81,14 +82,14 @@ class TorchWorker:
             parameter.data = self.flat[start : start + parameter.numel()].view_as(parameter)
             start += parameter.numel()
 
-    def train(self, model: Vector, client: int, draws: Draws) -> Update:
+    def train(self, model: Vector, client: int, draws: Draws, round_no: int = 1) -> Update:
         """Return the client's update after its local steps from `model`."""
         learner, local = self.learner, self.learner.local
         base, end = int(learner.clients.starts[client]), int(learner.clients.starts[client + 1])
         anchor = torch.from_numpy(model)
         self.flat.copy_(anchor)
-        torch.manual_seed(_seed(draws))  # dropout and the like; this process trains one client at a time
-        optimizer = _optimizer(local, list(self.module.parameters()))
+        torch.manualseed_of(seed_of(draws))  # dropout and the like; this process trains one client at a time
+        optimizer = optimizer_for(local, list(self.module.parameters()))
         ends = batch_ends(local, end - base)
         order = row_order(end - base, -(-int(ends[-1]) // (end - base)) if len(ends) else 0, draws.at("shuffle"))
         begin = 0
@@ -130,7 +131,8 @@ def loss_of(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
     return nn.functional.cross_entropy(logits, labels)
 
 
-def _optimizer(local: plan.Local, parameters: list[nn.Parameter]) -> torch.optim.Optimizer:
+def optimizer_for(local: plan.Local, parameters: list[nn.Parameter]) -> torch.optim.Optimizer:
+    """Return a fresh optimiser as the plan says."""
     if local.optimizer == "sgd":
         return torch.optim.SGD(parameters, lr=local.lr)
     if local.optimizer == "adam":
@@ -138,11 +140,13 @@ def _optimizer(local: plan.Local, parameters: list[nn.Parameter]) -> torch.optim
     return torch.optim.AdamW(parameters, lr=local.lr, weight_decay=local.weight_decay, fused=True)
 
 
-def _seed(draws: Draws) -> int:
+def seed_of(draws: Draws) -> int:
+    """Return a seed for torch from an address."""
     return int(draws.at("torch").words(1)[0] >> np.uint64(1))
 
 
-def _maker(model: plan.Model, inputs: Inputs, outputs: int, module: object | None) -> Any:
+def maker(model: plan.Model, inputs: Inputs, outputs: int, module: object | None) -> Any:
+    """Return a function that makes the module a plan or a caller names."""
     if module is not None:
         if not isinstance(module, nn.Module):
             raise PlanError(f"run(module={type(module).__name__}) needs a torch.nn.Module; pass an instance of one")
@@ -164,7 +168,7 @@ def _imported(name: str) -> Any:
     return kind
 
 
-def _checked(module: nn.Module, name: str) -> nn.Module:
+def checked(module: nn.Module, name: str) -> nn.Module:
     """Refuse what cannot be averaged honestly: running statistics, and parameters that are not float32."""
     running = [key for key, buffer in module.named_buffers() if buffer.is_floating_point()]
     if running:

@@ -16,6 +16,7 @@ from tacit.plan.tables import (
     Local,
     Model,
     Plan,
+    Private,
     Server,
     Sharing,
 )
@@ -32,6 +33,7 @@ __all__ = [
     "Local",
     "Model",
     "Plan",
+    "Private",
     "Server",
     "Sharing",
     "check",

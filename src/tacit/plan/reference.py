@@ -24,6 +24,8 @@ MEANINGS = {
     "data.by": "`quantile`, `interval`: the numeric column to cut into ranges, one per client.",
     "data.test": "Share of rows held out to measure on, where no split column marks test rows.",
     "data.local_test": "Share of each client's own rows left out of its training.",
+    "data.divide_test": "Divide the common test rows among the clients, each with its own label shares, "
+    "and try each client's model on its part.",
     "data.limit": "At most so many train rows and so many test rows, chosen at random.",
     "data.columns.text": "Columns read as text; several are joined with a space.",
     "data.columns.label": "The column to predict, with at least two classes.",
@@ -48,14 +50,16 @@ MEANINGS = {
     "or unhashed words (`bilstm`) or word pieces (`encoder`) in order.",
     "features.buckets": "How many numbers words are hashed to.",
     "features.base": "Base of the rolling hash.",
-    "features.length": "`sequence`: words read per row; longer texts are cut.",
+    "features.length": "`sequence`, `words`, `pieces`: how many are read per row; longer texts are cut.",
     "features.stop_words": "Drop common English words first.",
     "features.numeric": "Scale each column to 0…1 by its range in the training rows, which is read in the clear; or leave it.",
     "features.categorical": "One input per category, or one number per column. The categories are read in the clear.",
-    "model.name": "`logistic`, `mlp`, `embedding`, `lstm`, or your own `nn.Module` as `package.module:Class`, "
-    "made with the arguments `inputs` and `outputs`.",
-    "model.hidden": "Widths of the hidden layers; needed by `mlp`.",
-    "model.embedding": "Width of a word's vector (`embedding`, `lstm`).",
+    "model.name": "`logistic`, `mlp`, `embedding`, `lstm`, `bilstm`, `encoder` (a transformer), "
+    "or your own `nn.Module` as `package.module:Class`, made with the arguments `inputs` and `outputs`.",
+    "model.hidden": "Widths of the hidden layers; needed by `mlp`. `bilstm`: the one width per direction.",
+    "model.embedding": "Width of a word's vector (`embedding`, `lstm`, `bilstm`).",
+    "model.dropout": "`bilstm`, `encoder`: share of the last layer's inputs left out at random in training.",
+    "model.checkpoint": "`encoder`: `minilm`, or a folder that `transformers` can load.",
     "local.method": "What is trained: averaged updates, the same with a pull towards the server's model, "
     "one model on pooled rows, or one model per client that shares nothing.",
     "local.optimizer": "The client's optimiser.",
@@ -66,6 +70,17 @@ MEANINGS = {
     "local.batches": "Or this many batches per epoch, whatever a client holds.",
     "local.proximal": "`fedprox`: strength of the pull.",
     "local.weight_decay": "`adamw`: its weight decay.",
+    "local.schedule": "Keep the learning rate, or let it fall to zero over a round's steps (models with private parts).",
+    "local.clip_norm": "Largest norm of a step's gradient, for shared and private parameters each (models with private parts).",
+    "private.words": "Whose word vectors stay with the client: nobody's, those of words with a digit, or all.",
+    "private.parameters": "Patterns of parameter names that stay too, such as `[\"lstm.*\"]`; works with any `nn.Module`.",
+    "private.adapt": "Before a round's training: nothing; one pass over the rows that trains only what stays; or that pass on half "
+    "of the rows, after which only what is shared trains on the other half.",
+    "private.store": "Keep what stays on the client's disk between rounds, or make it anew each round.",
+    "private.start": "First word vectors: random; public (GloVe, or the checkpoint's own); "
+    "or public, rotated at random per client. Public vectors let an attacker read the words.",
+    "private.rows": "One row per word of the client's own text, or hash buckets (`features.buckets`) under the client's own key.",
+    "private.spelling": "What counts as a word: the word; its first five letters; or one of the two by client.",
     "codec.name": "What leaves a client. `plain`: 32-bit numbers, no protection. `rr`: one randomised bit per parameter. "
     "`rr_sampled`: a few randomised bits per update, sound for the whole update. "
     "Without a `[codec]` table: `rr`, 1 per bit, clip 0.001.",
@@ -82,6 +97,8 @@ MEANINGS = {
     "server.lr": "The server's learning rate.",
     "server.momentum": "Decay of its first moment (`momentum`, `adam`, `yogi`).",
     "server.evaluate_every": "Measure on the test rows every so many rounds, and after the last.",
+    "server.test_rows": "Where clients have models of their own: measure each on at most so many common test rows.",
+    "server.test_clients": "Where clients have models of their own: measure so many of them after the last round.",
     "server.patience": "Stop after so many measurements without a lower loss.",
     "ledger.delta": "The delta of the (epsilon, delta) total per run.",
     "engine.workers": "Parallel workers. Changes how fast a run is, never what comes out.",

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from tacit.errors import did_you_mean
+from tacit.plan.private_sense import private_problems
 from tacit.plan.share_sense import share_problems
 from tacit.plan.tables import BUILT_IN_MODELS, Plan
 
 
 def contradictions(plan: Plan) -> list[str]:
     """Return a sentence for each combination of settings that has no meaning."""
-    return [*_data_problems(plan), *_model_problems(plan), *_local_problems(plan), *_codec_problems(plan), *_server_problems(plan)]
+    rooms = (_data_problems, _model_problems, _local_problems, private_problems, _codec_problems, _server_problems)
+    return [problem for find in rooms for problem in find(plan)]
 
 
 def _data_problems(plan: Plan) -> list[str]:

@@ -57,8 +57,8 @@ class Data:
     by: Name | None = None
     test: Share = 0.2
     local_test: Share = 0.0
+    divide_test: bool = False
     limit: Count | None = None
-
     share: Sharing | None = None
 
 
@@ -66,7 +66,7 @@ class Data:
 class Features:
     """How rows become numbers."""
 
-    text: Literal["binary", "sequence"] = "binary"
+    text: Literal["binary", "sequence", "words", "pieces"] = "binary"
     buckets: Annotated[int, Ge(2), Le(50_000_000)] = 5000
     base: Annotated[int, Ge(2), Le(1_000_003)] = 31
     length: Annotated[int, Ge(1), Le(100_000)] = 300
@@ -82,6 +82,8 @@ class Model:
     name: Name = "logistic"
     hidden: tuple[Count, ...] = ()
     embedding: Count = 100
+    dropout: Share = 0.0
+    checkpoint: Name | None = None
 
 
 @dataclass(frozen=True, kw_only=True, config=_STRICT)
@@ -97,6 +99,21 @@ class Local:
     batches: Count | None = None
     proximal: Annotated[float, Ge(0)] = 0.0
     weight_decay: Annotated[float, Ge(0)] = 0.0
+    schedule: Literal["constant", "linear"] = "constant"
+    clip_norm: Positive | None = None
+
+
+@dataclass(frozen=True, kw_only=True, config=_STRICT)
+class Private:
+    """What stays with each client: parameters no update, message or server file ever holds."""
+
+    words: Literal["none", "digits", "all"] = "none"
+    parameters: tuple[Name, ...] = ()
+    adapt: Literal["none", "pass", "reconstruct"] = "none"
+    store: Literal["disk", "none"] = "disk"
+    start: Literal["random", "public", "rotated"] = "random"
+    rows: Literal["own", "keyed"] = "own"
+    spelling: Literal["word", "stem", "mixed"] = "word"
 
 
 @dataclass(frozen=True, kw_only=True, config=_STRICT)
@@ -123,6 +140,8 @@ class Server:
     lr: Positive = 1.0
     momentum: Share = 0.9
     evaluate_every: Count = 1
+    test_rows: Count | None = None
+    test_clients: Count | None = None
     patience: Count | None = None
 
 
@@ -154,6 +173,7 @@ class Plan:
     features: Features = Features()
     model: Model = Model()
     local: Local = Local()
+    private: Private = Private()
     codec: Codec = Codec(epsilon=1.0, clip=1e-3)
     server: Server = Server()
     ledger: Ledger = Ledger()
@@ -163,4 +183,4 @@ class Plan:
 GIVEN = "given"
 """`data.source` of a plan whose rows are handed over in Python rather than read from a place."""
 
-BUILT_IN_MODELS = ("logistic", "mlp", "embedding", "lstm")
+BUILT_IN_MODELS = ("logistic", "mlp", "embedding", "lstm", "bilstm", "encoder")

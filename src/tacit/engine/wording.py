@@ -1,0 +1,61 @@
+"""Rows as words for models with word tables: the lexicon of the simulation, and the public vectors that go with it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit import data, features
+from tacit.data.named.vectors import vectors
+from tacit.data.named.weights import weights
+from tacit.errors import DataError
+from tacit.plan import Plan
+from tacit.rows import Lexicon, Rows
+
+
+def worded(plan: Plan, table: data.Table, fitted: features.Fitted, progress: data.Progress | None) -> tuple[Rows, Rows, Lexicon]:
+    """Return train and test rows as word numbers, and what the numbers stand for."""
+    checkpoint = checkpoint_of(plan, progress)
+    split = features.word_pieces(checkpoint) if checkpoint else features.plain_words(plan.features.stop_words)
+    halves, words = features.encode_words((table.train, table.test), table.columns, plan.features, fitted, split)
+    return halves[0], halves[1], Lexicon(words=words, vectors=_public(plan, words, checkpoint, progress))
+
+
+def checkpoint_of(plan: Plan, progress: data.Progress | None = None) -> Path | None:
+    """Return the folder of the plan's checkpoint, if it names one."""
+    return weights(plan.model.checkpoint, progress) if plan.model.checkpoint else None
+
+
+def _public(
+    plan: Plan, words: tuple[str, ...], checkpoint: Path | None, progress: data.Progress | None
+) -> NDArray[np.float32] | None:
+    if checkpoint:
+        return piece_vectors(checkpoint, words)
+    return vectors_for(words, progress) if plan.private.start != "random" else None
+
+
+def vectors_for(words: tuple[str, ...], progress: data.Progress | None = None) -> NDArray[np.float32]:
+    """Return the words' GloVe vectors; a word that has none gets zeros."""
+    known, matrix = vectors("glove100", progress)
+    place = {word: number for number, word in enumerate(known)}
+    found = np.zeros((len(words), matrix.shape[1]), np.float32)
+    for row, word in enumerate(words):
+        if word in place:
+            found[row] = matrix[place[word]]
+    return found
+
+
+def piece_vectors(checkpoint: Path, words: tuple[str, ...]) -> NDArray[np.float32]:
+    """Return the vectors of word pieces in a checkpoint's own table."""
+    from safetensors import safe_open
+
+    vocabulary = json.loads((checkpoint / "tokenizer.json").read_text(encoding="utf-8"))["model"]["vocab"]
+    with safe_open(str(checkpoint / "model.safetensors"), framework="numpy") as file:
+        name = next((key for key in file.keys() if key.endswith("word_embeddings.weight")), None)  # noqa: SIM118
+        if name is None:
+            raise DataError(f"checkpoint {checkpoint.name} needs a word_embeddings.weight, got none; use a BERT-type checkpoint")
+        table = file.get_tensor(name)
+    return np.stack([table[vocabulary[word]] for word in words]).astype(np.float32)

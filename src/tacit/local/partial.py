@@ -1,0 +1,255 @@
+"""Partially local models: some parameters are everybody's and travel, the others stay where they were trained.
+
+The flat vector, and with it every update, message, checkpoint and model file, is made of shared parameters alone. Which
+ones stay is named in the plan by patterns or declared by the model (`private_parameters`). The known methods are
+combinations: what stays (nothing, the words, lower layers), how it is adapted, and a proximal pull.
+"""
+
+from __future__ import annotations
+
+import copy
+from fnmatch import fnmatchcase
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import nn
+
+from tacit import plan
+from tacit.draws import Draws
+from tacit.errors import PlanError
+from tacit.local import worded
+from tacit.local.contract import Figures, Home, Update
+from tacit.local.private_store import Arrays, PrivateStore
+from tacit.local.pytorch import batch_of, checked, maker, seed_of
+from tacit.local.steps import Parts, local_half
+from tacit.local.vocabulary import Vocabulary, Wordings
+from tacit.rows import Clients, Dense, Inputs, Rows, Vector
+
+_PREDICT_ROWS = 256
+_TABLE = "words.private"
+
+
+class Split(NamedTuple):
+    """A module's parameter names: those that travel and those that stay."""
+
+    shared: tuple[str, ...]
+    private: tuple[str, ...]
+
+
+class PartialLearner:
+    """A module over every client's rows, of which a part stays with each client."""
+
+    parallel: Literal["threads", "processes"] = "processes"
+    personal = True
+
+    def __init__(
+        self, model: plan.Model, local: plan.Local, rows: Rows, clients: Clients, module: object | None, home: Home
+    ) -> None:
+        self.local, self.rows, self.clients, self.home = local, rows, clients, home
+        self.outputs = 1 if len(rows.classes) <= 2 else len(rows.classes)
+        self.wordings = _wordings(model, home)
+        if self.wordings is None:
+            self._make = maker(model, rows.inputs, self.outputs, module)
+        else:
+            shared_rows, width = self.wordings.shared_rows, self.wordings.width
+            self._make = lambda: worded.build(model, shared_rows, width, self.outputs, home.checkpoint)
+        self.module: nn.Module = checked(self._make(), model.name)
+        self.split = split_names(self.module, home.private)
+        self.size = sum(dict(self.module.named_parameters())[name].numel() for name in self.split.shared)
+        self.store = PrivateStore(home.folder, keeps_arrays=home.private.store == "disk")
+        self._firsts: dict[Draws, Arrays] = {}
+
+    def initial(self, draws: Draws) -> Vector:
+        """Return the first shared parameters."""
+        return np.concatenate([self._first(draws)[name].ravel() for name in self.split.shared]).astype(np.float32)
+
+    def worker(self) -> PartialWorker:
+        """Return a worker with a module of its own."""
+        return PartialWorker(self)
+
+    def tensors(self, model: Vector) -> dict[str, NDArray[Any]]:
+        """Return the shared parameters by name."""
+        named, found, start = dict(self.module.named_parameters()), dict[str, NDArray[Any]](), 0
+        for name in self.split.shared:
+            stop = start + named[name].numel()
+            found[name] = model[start:stop].reshape(tuple(named[name].shape)).copy()
+            start = stop
+        return found
+
+    def predict(self, model: Vector, inputs: Inputs) -> NDArray[np.float32]:
+        """Return logits of a newcomer: the shared parameters with first private ones."""
+        worker = self.worker()
+        nobody = np.zeros((0, 0), np.int32)
+        words = self.wordings.vocabulary(0, nobody, tokens_of(inputs)) if self.wordings else None
+        worker.assemble(model, self.first_private(0, words))
+        return worker.logits(inputs, words)
+
+    def vocabulary(self, client: int, more: bool = False) -> Vocabulary | None:
+        """Return a client's numbering of its words; with `more`, also of the words it meets in tests."""
+        if self.wordings is None:
+            return None
+        begin, end = self.clients.starts[client], self.clients.starts[client + 1]
+        read = np.concatenate([tokens_of(rows.inputs).ravel() for rows in (self.home.common, self.own(client))]) if more else None
+        return self.wordings.vocabulary(client, tokens_of(self.rows.inputs)[begin:end], read)
+
+    def own(self, client: int) -> Rows:
+        """Return the rows a client's model is tried on for that client alone."""
+        starts = self.home.own_clients.starts
+        return self.home.own.take(np.arange(starts[client], starts[client + 1]))
+
+    def first_private(self, client: int, words: Vocabulary | None) -> Arrays:
+        """Return the private parameters a client begins with."""
+        first = {name: array.copy() for name, array in self._first(self.home.beginning).items() if name in self.split.private}
+        if words is not None and self.wordings is not None:
+            first[_TABLE] = self.wordings.start(client, words.units)
+        return first
+
+    def private_of(self, client: int, words: Vocabulary | None, before: int) -> Arrays:
+        """Return the client's private parameters as its last round before `before` left them.
+
+        Rows of words that were added since (words met only in tests) stand at their first values.
+        """
+        stored = self.store.read(client, before)
+        first = self.first_private(client, words)
+        if stored is None:
+            return first
+        for name, array in stored.items():
+            first[name][: len(array)] = array
+        return first
+
+    def _first(self, draws: Draws) -> Arrays:
+        if draws in self._firsts:
+            return self._firsts[draws]
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed_of(draws))
+            made = {name: one.detach().numpy().copy() for name, one in self._make().named_parameters()}
+        if self.wordings is not None:
+            made["words.shared"] = self.wordings.shared_start(draws.at("words"))
+        self._firsts = {draws: made}
+        return made
+
+
+class PartialWorker:
+    """One module, filled with the shared parameters and one client's private ones at a time."""
+
+    def __init__(self, learner: PartialLearner) -> None:
+        torch.set_num_threads(1)
+        self.learner = learner
+        self.module = copy.deepcopy(learner.module)
+        self.flat = torch.empty(learner.size)
+        self.named = dict(self.module.named_parameters())
+        start = 0
+        for name in learner.split.shared:
+            one = self.named[name]
+            one.data = self.flat[start : start + one.numel()].view_as(one)
+            start += one.numel()
+        self.parts = Parts(*([self.named[name] for name in names] for names in learner.split))
+
+    def assemble(self, model: Vector, private: Arrays) -> None:
+        """Fill the module."""
+        self.flat.copy_(torch.from_numpy(model))
+        for name, array in private.items():
+            self.named[name].data = torch.from_numpy(array.copy())
+
+    def train(self, model: Vector, client: int, draws: Draws, round_no: int = 1) -> Update:
+        """Return the shared part's update after the client's local steps; its private part stays in its store."""
+        words = self.learner.vocabulary(client)
+        private = self.learner.private_of(client, words, round_no)
+        self.assemble(model, private)
+        self._local_half(client, words, draws)
+        update = (self.flat.detach() - torch.from_numpy(model)).numpy()
+        kept = {name: self.named[name].detach().numpy().copy() for name in self.learner.split.private}
+        figures = self._figures(client, kept) if self.learner.home.measured(round_no) else {}
+        self.learner.store.write(client, round_no, kept, figures)
+        return Update(update, None)
+
+    def try_out(self, model: Vector, client: int, draws: Draws, round_no: int) -> tuple[Figures, Figures]:
+        """Return figures of the client's model before and after its local training; nothing is kept."""
+        words = self.learner.vocabulary(client)
+        private = self.learner.private_of(client, words, round_no)
+        self.assemble(model, private)
+        before = self._figures(client, private)
+        self.assemble(model, private)
+        self._local_half(client, words, draws)
+        kept = {name: self.named[name].detach().numpy().copy() for name in self.learner.split.private}
+        return before, self._figures(client, kept)
+
+    def logits(self, inputs: Inputs, words: Vocabulary | None) -> NDArray[np.float32]:
+        """Return logits of the assembled model in evaluation mode."""
+        self.module.eval()
+        parts = []
+        with torch.no_grad():
+            for first in range(0, len(inputs), _PREDICT_ROWS):
+                some = batch_of(inputs, np.arange(first, min(first + _PREDICT_ROWS, len(inputs))))
+                parts.append(self.module(_numbered(some, words)).reshape(-1, self.learner.outputs))
+        self.module.train()
+        return torch.cat(parts).numpy().astype(np.float32) if parts else np.zeros((0, self.learner.outputs), np.float32)
+
+    def _local_half(self, client: int, words: Vocabulary | None, draws: Draws) -> None:
+        learner = self.learner
+        base, end = int(learner.clients.starts[client]), int(learner.clients.starts[client + 1])
+
+        def batch(rows: NDArray[np.int64]) -> tuple[torch.Tensor, torch.Tensor]:
+            inputs = _numbered(batch_of(learner.rows.inputs, base + rows), words)
+            return inputs, torch.from_numpy(learner.rows.labels[base + rows].astype(np.int64))
+
+        self.module.train()
+        torch.manual_seed(seed_of(draws))
+        local_half(self.module, self.parts, learner.local, learner.home.private.adapt, end - base, batch, draws)
+
+    def _figures(self, client: int, private: Arrays) -> Figures:
+        """Return how the assembled model does on the common test rows and on the client's own."""
+        learner, home = self.learner, self.learner.home
+        words = learner.vocabulary(client, more=True)
+        wider = learner.first_private(client, words)
+        for name, array in private.items():
+            wider[name][: len(array)] = array
+            self.named[name].data = torch.from_numpy(wider[name])
+        own = learner.own(client)
+        right = home.measure(self.logits(own.inputs, words), own.labels)["accuracy"] if len(own) else float("nan")
+        return {**home.measure(self.logits(home.common.inputs, words), home.common.labels), "local_accuracy": right}
+
+
+def split_names(module: nn.Module, private: plan.Private) -> Split:
+    """Return which parameters travel and which stay; raise a PlanError if a pattern fits none or none is left to share."""
+    names = [name for name, _ in module.named_parameters()]
+    declared: tuple[str, ...] = getattr(module, "private_parameters", ())
+    declared = declared if private.words == "all" or "words.private" not in declared else (_TABLE,)
+    for pattern in private.parameters:
+        if not any(fnmatchcase(name, pattern) for name in names):
+            raise PlanError(
+                f"private.parameters: {pattern!r} needs to fit a parameter of the model, got none of {', '.join(names)}"
+            )
+    kept = tuple(name for name in names if any(fnmatchcase(name, pattern) for pattern in (*declared, *private.parameters)))
+    shared = tuple(name for name in names if name not in kept)
+    if not shared:
+        raise PlanError("private.parameters: needs to leave parameters to share, got all of them; use local.method = 'local'")
+    return Split(shared, kept)
+
+
+def tokens_of(inputs: Inputs) -> NDArray[np.int32]:
+    """Return the token numbers of rows."""
+    assert isinstance(inputs, Dense)
+    assert inputs.tokens
+    return inputs.matrix
+
+
+def _numbered(batch: torch.Tensor, words: Vocabulary | None) -> torch.Tensor:
+    """Return a batch in the client's own word numbers, cut to its longest row."""
+    if words is None:
+        return batch
+    rows = torch.from_numpy(words.rows)[batch]
+    longest = int((rows != 0).sum(1).max()) if rows.numel() else 1
+    return rows[:, : max(1, longest)]
+
+
+def _wordings(model: plan.Model, home: Home) -> Wordings | None:
+    if home.lexicon is None or model.name not in ("bilstm", "encoder"):
+        return None
+    vectors = home.lexicon.vectors
+    width = model.embedding if vectors is None else vectors.shape[1]
+    if width != model.embedding and model.name == "bilstm":
+        raise PlanError(f"model.embedding: needs {width}, the width of the public vectors; got {model.embedding}")
+    return Wordings(home.private, home.lexicon, width, home.buckets, home.draws)

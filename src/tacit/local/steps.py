@@ -1,0 +1,81 @@
+"""Local training of a module in which some parameters may rest: the one loop all methods are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import nn
+
+from tacit import plan
+from tacit.draws import Draws
+from tacit.local.pytorch import loss_of, optimizer_for
+from tacit.local.schedule import batch_ends, row_order
+
+Batch = Callable[[NDArray[np.int64]], tuple[torch.Tensor, torch.Tensor]]
+"""Row numbers in, inputs and labels out."""
+
+
+@dataclass(frozen=True)
+class Parts:
+    """A module's parameters by where they live."""
+
+    shared: Sequence[nn.Parameter]
+    private: Sequence[nn.Parameter]
+
+
+def local_half(module: nn.Module, parts: Parts, local: plan.Local, adapt: str, rows: int, batch: Batch, draws: Draws) -> None:
+    """Train as the plan says: adapt what stays to what arrived, then train.
+
+    "pass" trains the private part for one pass with the shared part at rest, then everything. "reconstruct" does that
+    on half of the rows and then trains the shared part alone on the other half (Singhal et al. 2021).
+    """
+    everything = np.arange(rows)
+    once = replace(local, epochs=1, steps=None, schedule="constant", proximal=0.0)
+    if adapt == "reconstruct":
+        order = draws.at("halves").generator().permutation(rows)
+        support, query = np.sort(order[: rows // 2]), np.sort(order[rows // 2 :])
+        train(module, Parts((), parts.private), once, support, batch, draws.at("adapt"))
+        train(module, Parts(parts.shared, ()), local, query, batch, draws)
+        return
+    if adapt == "pass":
+        train(module, Parts((), parts.private), once, everything, batch, draws.at("adapt"))
+    train(module, parts, local, everything, batch, draws)
+
+
+def train(module: nn.Module, moving: Parts, local: plan.Local, rows: NDArray[np.int64], batch: Batch, draws: Draws) -> None:
+    """Run the local steps on some rows with only the given parameters moving; a fresh optimiser, proximal to the start."""
+    parameters = [one for one in (*moving.shared, *moving.private) if one.numel()]
+    ends = batch_ends(local, len(rows))
+    if not parameters or not len(ends):
+        return
+    _rest_all_but(module, parameters)
+    anchors = [one.detach().clone() for one in moving.shared] if local.proximal > 0 else []
+    optimizer = optimizer_for(local, parameters)
+    order = row_order(len(rows), -(-int(ends[-1]) // len(rows)), draws.at("shuffle"))
+    begin = 0
+    for number, stop in enumerate(ends):
+        if local.schedule == "linear":
+            for group in optimizer.param_groups:
+                group["lr"] = local.lr * (1 - number / len(ends))
+        inputs, labels = batch(rows[order[begin:stop]])
+        optimizer.zero_grad()
+        loss_of(module(inputs), labels).backward()  # type: ignore[no-untyped-call]
+        for one, anchor in zip(moving.shared, anchors, strict=bool(anchors)):
+            if one.grad is not None:
+                one.grad.add_(one.detach() - anchor, alpha=local.proximal)
+        if local.clip_norm is not None:
+            for part in (moving.shared, moving.private):
+                nn.utils.clip_grad_norm_(part, local.clip_norm)
+        optimizer.step()
+        begin = stop
+
+
+def _rest_all_but(module: nn.Module, moving: list[nn.Parameter]) -> None:
+    awake = {id(one) for one in moving}
+    for one in module.parameters():
+        one.requires_grad_(id(one) in awake)
+        one.grad = None

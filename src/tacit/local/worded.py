@@ -1,0 +1,104 @@
+"""Networks that read words through a table of vectors, part of which may be a client's own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from tacit import plan
+from tacit.errors import PlanError
+from tacit.local.vocabulary import PADDING
+
+
+class WordTable(nn.Module):
+    """Vectors of words: shared rows first, then a client's private ones. Either part may be empty."""
+
+    def __init__(self, shared_rows: int, width: int) -> None:
+        super().__init__()
+        self.shared = nn.Parameter(torch.zeros(shared_rows, width))
+        self.private = nn.Parameter(torch.zeros(0, width))
+
+    def forward(self, rows: torch.Tensor) -> torch.Tensor:
+        """Return the vectors of table rows."""
+        return nn.functional.embedding(rows, torch.cat([self.shared, self.private]))
+
+
+class Worded(nn.Module):
+    """A word table, a reader of vector sequences, and a linear layer on what it read."""
+
+    def __init__(self, words: WordTable, reader: nn.Module, read: int, outputs: int, dropout: float) -> None:
+        super().__init__()
+        self.words, self.reader = words, reader
+        self.drop, self.last = nn.Dropout(dropout), nn.Linear(read, outputs)
+        self.private_parameters: tuple[str, ...] = ("words.private", *getattr(reader, "beside_the_words", ()))
+
+    def forward(self, rows: torch.Tensor) -> torch.Tensor:
+        """Return logits."""
+        return self.from_vectors(self.words(rows), rows != PADDING)
+
+    def from_vectors(self, vectors: torch.Tensor, present: torch.Tensor) -> torch.Tensor:
+        """Return logits of word vectors; `present` is false where a row has ended."""
+        logits: torch.Tensor = self.last(self.drop(self.reader(vectors, present)))
+        return logits
+
+
+class BothWays(nn.Module):
+    """One bidirectional LSTM layer; what it read is its two last states."""
+
+    def __init__(self, width: int, hidden: int) -> None:
+        super().__init__()
+        self.lstm = nn.LSTM(width, hidden, batch_first=True, bidirectional=True)
+
+    def forward(self, vectors: torch.Tensor, present: torch.Tensor) -> torch.Tensor:
+        """Return the last state of each direction, side by side."""
+        lengths = present.sum(1).clamp(min=1).cpu()
+        packed = nn.utils.rnn.pack_padded_sequence(vectors, lengths, batch_first=True, enforce_sorted=False)
+        _, (state, _) = self.lstm(packed)
+        return torch.cat([state[0], state[1]], dim=1)
+
+
+class Encoder(nn.Module):
+    """A pretrained transformer; what it read is the mean of its last states. Its own word table is replaced by ours."""
+
+    beside_the_words = ("reader.transformer.embeddings.*",)
+
+    def __init__(self, checkpoint: Path) -> None:
+        super().__init__()
+        self.transformer = _loaded(checkpoint)
+        width = int(self.transformer.config.hidden_size)
+        self.transformer.set_input_embeddings(nn.Embedding(1, width).requires_grad_(False))
+
+    def forward(self, vectors: torch.Tensor, present: torch.Tensor) -> torch.Tensor:
+        """Return the mean over the words that are present."""
+        seen = present.clone()
+        seen[:, 0] = True
+        states = self.transformer(inputs_embeds=vectors, attention_mask=seen.long()).last_hidden_state
+        weight = seen.unsqueeze(2).to(states.dtype)
+        mean: torch.Tensor = (states * weight).sum(1) / weight.sum(1)
+        return mean
+
+
+def build(model: plan.Model, shared_rows: int, width: int, outputs: int, checkpoint: Path | None) -> Worded:
+    """Return the network of that name over a table of `width` numbers a word."""
+    words = WordTable(shared_rows, width)
+    if model.name == "bilstm":
+        return Worded(words, BothWays(width, model.hidden[0]), 2 * model.hidden[0], outputs, model.dropout)
+    if checkpoint is None:
+        raise PlanError("model.name = 'encoder' needs a checkpoint folder, got none; run it from a plan with model.checkpoint")
+    return Worded(words, Encoder(checkpoint), width, outputs, model.dropout)
+
+
+def _loaded(checkpoint: Path) -> Any:
+    from transformers import AutoModel
+
+    try:
+        kept: dict[str, Any] = {"attn_implementation": "eager", "local_files_only": True}
+        found = AutoModel.from_pretrained(str(checkpoint), **kept).float()
+    except (OSError, ValueError) as error:
+        raise PlanError(f"model.checkpoint: needs a folder transformers can load, got {checkpoint} ({error})") from None
+    if getattr(found, "pooler", None) is not None:
+        found.pooler = None  # not used, and would be sent for nothing
+    return found

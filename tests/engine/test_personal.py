@@ -1,0 +1,188 @@
+"""Runs in which a part of the model stays: nothing of it leaves, and kills or workers change nothing."""
+
+import os
+import signal
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file
+
+from tacit import engine, record
+from tacit.engine import checkpoint, embedded
+from tacit.engine.folder import RECORD
+from tacit.engine.trying import best_rounds, geometric
+from tests.engine.small import small_plan, write_csv
+from tests.engine.worded import worded_plan
+
+pytest.importorskip("torch")
+
+
+@pytest.fixture(scope="module")
+def reviews(tmp_path_factory) -> Path:
+    return write_csv(tmp_path_factory.mktemp("data") / "reviews.csv", rows=200)
+
+
+def finished(folder: Path) -> record.Finished:
+    return record.of_kind(list(record.read(folder / RECORD)), record.Finished, "run")[-1]
+
+
+def everything_that_left(monkeypatch, where: Path) -> None:
+    """Append every frame that a client sends, and every model it is sent, to a file; children inherit this."""
+    half, message = embedded.client_half, engine.job.model_message
+
+    def keep(pieces: tuple[bytes, memoryview]) -> None:
+        with where.open("ab") as file:
+            file.write(bytes(pieces[0]) + bytes(pieces[1]))
+
+    def client_half(*arguments):
+        pieces, touched = half(*arguments)
+        keep(pieces)
+        return pieces, touched
+
+    def model_message(*arguments):
+        pieces = message(*arguments)
+        keep(pieces)
+        return pieces
+
+    monkeypatch.setattr(embedded, "client_half", client_half)
+    monkeypatch.setattr(engine.job, "model_message", model_message)
+
+
+CASES = {
+    "fedvocab": {"words": "all", "adapt": "pass"},
+    "fedvocab keyed": {"words": "all", "adapt": "pass", "rows": "keyed"},
+    "lg-fedavg": {"words": "all", "parameters": ["reader.*"]},
+    "stateless": {"words": "all", "adapt": "reconstruct", "store": "none"},
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_no_private_parameter_is_in_any_byte_that_leaves(reviews, tmp_path, monkeypatch, name) -> None:
+    """Walk every byte of all messages, the checkpoint, the record and the model file at all offsets.
+
+    A four-byte value can appear by chance; sixteen bytes of a table row (four neighbouring values) cannot.
+    """
+    sent = tmp_path / "sent.bin"
+    everything_that_left(monkeypatch, sent)
+    folder = engine.start(worded_plan(reviews, CASES[name]), tmp_path / "runs")
+    shared = sum(array.size for array in load_file(folder / "model.safetensors").values())
+    end = finished(folder)
+    assert 4 * shared <= end.bytes_up < 4 * shared + 200
+    assert not any(
+        "words" in key for key in load_file(folder / "model.safetensors") if load_file(folder / "model.safetensors")[key].size
+    )
+    assert len(checkpoint.read(folder).model) == shared
+    haystacks = [sent.read_bytes(), *((folder / file).read_bytes() for file in (checkpoint.NAME, RECORD, "model.safetensors"))]
+    needles = set()
+    for path in (folder / "private").rglob("*.safetensors"):
+        for array in load_file(path).values():
+            flat = np.ascontiguousarray(array).ravel()
+            needles |= {flat[i : i + 4].tobytes() for i in range(0, len(flat) - 3, 4) if np.count_nonzero(flat[i : i + 4]) == 4}
+    assert needles or name == "stateless"
+    for haystack in haystacks:
+        assert not needles & {haystack[i : i + 16] for i in range(len(haystack) - 15)}
+
+
+def test_the_walk_finds_what_does_leave(reviews, tmp_path, monkeypatch) -> None:
+    """Positive control: with shared words, rows of the shared table are in what is sent."""
+    sent = tmp_path / "sent.bin"
+    everything_that_left(monkeypatch, sent)
+    folder = engine.start(worded_plan(reviews, {}, server={"rounds": 1}), tmp_path / "runs")
+    table = np.concatenate([array.ravel() for array in engine_initial(folder).values()])
+    assert table[8:12].tobytes() in sent.read_bytes()
+
+
+def engine_initial(folder: Path) -> dict[str, np.ndarray]:
+    from tacit import local
+    from tacit.draws import Draws
+    from tacit.engine import folder as folders
+    from tacit.engine import personal
+    from tacit.engine.prepare import prepare
+
+    job = folders.plan_of(folder)
+    draws = Draws.seeded(job.seed)
+    ground = prepare(job, draws)
+    home = personal.home_of(job, ground, folder / "elsewhere", draws)
+    learner = local.build(job.model, job.local, ground.train, ground.clients, None, home)
+    return learner.tensors(learner.initial(draws.at("initial")))
+
+
+@pytest.mark.parametrize("private", [*CASES.values(), {"words": "digits", "adapt": "reconstruct", "store": "none"}])
+def test_one_and_two_workers_end_with_the_same_bits(reviews, tmp_path, private) -> None:
+    ends = [finished(engine.start(worded_plan(reviews, private, engine={"workers": n}), tmp_path)) for n in (1, 2)]
+    assert ends[0].model_sha256 == ends[1].model_sha256
+    assert ends[0].metrics == ends[1].metrics
+
+
+def test_kills_change_nothing(reviews, tmp_path) -> None:
+    job = worded_plan(reviews, server={"rounds": 12, "cohort": "count", "cohort_size": 4})
+    calm = engine.start(job, tmp_path / "calm")
+    root, random, hits = tmp_path / "killed", np.random.default_rng(5), 0
+    for kill in range(40):
+        pid = os.fork()
+        if not pid:
+            os.setsid()
+            try:
+                folders = sorted(root.glob("*-1"))
+                engine.resume(folders[0]) if folders else engine.start(job, root)
+                os._exit(0)
+            except BaseException:
+                os._exit(1)
+        begun = time.monotonic()
+        patience = float(random.uniform(0.2, 1.5)) if kill < 8 else 120.0
+        while time.monotonic() - begun < patience and not os.waitpid(pid, os.WNOHANG)[0]:
+            time.sleep(0.01)
+        else:
+            if time.monotonic() - begun < patience:
+                break
+        os.killpg(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+        hits += 1
+    killed = next(root.glob("*-1"))
+    assert hits
+    assert finished(killed).model_sha256 == finished(calm).model_sha256
+    assert finished(killed).metrics == finished(calm).metrics
+
+
+def test_a_module_of_ones_own_keeps_the_named_layers(reviews, tmp_path) -> None:
+    job = small_plan(
+        reviews, model={"name": "tests.engine.modules:Tiny"}, private={"parameters": ["first.*"]}, codec={"name": "plain"},
+        server={"rounds": 3},
+    )  # fmt: skip
+    folder = engine.start(job, tmp_path)
+    assert set(load_file(folder / "model.safetensors")) == {"last.weight", "last.bias"}
+    kept = load_file(next((folder / "private" / "run" / "0").glob("*.safetensors")))
+    assert set(kept) == {"first.weight", "first.bias"}
+
+
+def test_a_client_keeps_two_versions_at_most(reviews, tmp_path) -> None:
+    folder = engine.start(worded_plan(reviews, server={"rounds": 6}), tmp_path)
+    assert all(len(list(client.iterdir())) == 2 for client in (folder / "private" / "run").iterdir())
+
+
+def test_private_words_learn(reviews, tmp_path) -> None:
+    job = worded_plan(reviews, server={"rounds": 12})
+    assert finished(engine.start(job, tmp_path)).metrics["local_accuracy"] > 0.75
+
+
+def test_alone_every_client_is_measured(reviews, tmp_path) -> None:
+    job = worded_plan(
+        reviews, {"words": "all"}, local={"method": "local", "epochs": 10, "lr": 0.05, "batch": 8}, server={"rounds": 1}
+    )
+    end = finished(engine.start(job, tmp_path))
+    assert end.bytes_up == 0
+    assert 0 < end.metrics["global_accuracy"] <= 1
+
+
+def test_best_rounds_count_clients_never_seen_as_zero() -> None:
+    tried = [
+        record.Tried(arm="run", round_no=1, clients=[0, 2], global_accuracy=[0.5, 0.8], local_accuracy=[1.0, 0.5]),
+        record.Tried(arm="run", round_no=2, clients=[0], global_accuracy=[0.7], local_accuracy=[0.4]),
+    ]
+    found = best_rounds(tried, 3)
+    assert found["best_global"] == pytest.approx((0.7 + 0 + 0.8) / 3)
+    assert found["best_local"] == pytest.approx((1.0 + 0 + 0.5) / 3)
+    assert found["best_global_seen"] == pytest.approx(0.75)
+    assert geometric([0.25, 1.0]) == pytest.approx(0.5)
