@@ -1,8 +1,9 @@
 """The vocabulary of promises: what leaves a client, what that can cost its owner, and whom one must believe.
 
 No number stands alone. A loss says what it is per (its unit), under which change of data (its relation), how it adds
-up (its count), and what it rests on (its trust). Three words stand for "no number": Free (nothing was released), Open
-(released in the clear) and Unproven (nobody knows; the ledger refuses to add it up).
+up (its count), and what it rests on (its trust). Four words stand for "no number": Free (nothing was released), Open
+(released in the clear), Disclosed (the rows themselves were handed over) and Unproven (nobody knows; the ledger refuses
+to add it up).
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-Relation = Literal["replace all rows of one client", "add or remove one client", "replace one row"]
+Relation = Literal["replace all rows of one client", "add or remove one client", "replace one row", "add or remove one row"]
 View = Literal["nobody", "server", "peers", "everyone"]
 
 
@@ -37,6 +38,22 @@ class Unproven:
 
 
 @dataclass(frozen=True)
+class Disclosed:
+    """The rows themselves were handed over, in full; listed with their number, since nothing is left to bound."""
+
+    word = "disclosed"
+
+
+@dataclass(frozen=True)
+class ApproximateDP:
+    """Differential privacy of one use but for a chance of delta; uses add up in both."""
+
+    epsilon: float
+    delta: float
+    word = "approximate"
+
+
+@dataclass(frozen=True)
 class PureDP:
     """Pure differential privacy of one use of the mechanism; uses add up."""
 
@@ -48,7 +65,7 @@ class PureDP:
             raise ValueError(f"PureDP(epsilon={self.epsilon}) needs a finite value above 0; use Free() or Open()")
 
 
-Loss = Free | Open | Unproven | PureDP
+Loss = Free | Open | Unproven | Disclosed | ApproximateDP | PureDP
 
 
 @dataclass(frozen=True, kw_only=True)

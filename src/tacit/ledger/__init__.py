@@ -1,6 +1,7 @@
 """What was spent: each release is an entry, entries fold into totals per bit, update and run, never a bare number."""
 
 from tacit.ledger.account import entry, totals
+from tacit.ledger.disclosure import disclosure, disclosures
 from tacit.ledger.statement import statement
 
-__all__ = ["entry", "statement", "totals"]
+__all__ = ["disclosure", "disclosures", "entry", "statement", "totals"]

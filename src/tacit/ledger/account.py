@@ -46,8 +46,10 @@ def composed(epsilon: float, uses: int, delta: float) -> float:
     dp-accounting's Rényi accountant does the work; the guard is the zero-concentrated closed form
     rho = uses * epsilon * tanh(epsilon / 2), epsilon(delta) = rho + 2 sqrt(rho ln(1/delta)), which holds for any pure
     mechanism. An accountant's figure below what one use costs, or not finite, is not believed. The larger of two
-    valid bounds is never needed, so the smaller is returned.
+    valid bounds is never needed, so the smaller is returned. What was never used costs nothing.
     """
+    if uses == 0:
+        return 0.0
     pure = epsilon * uses
     rho = uses * epsilon * math.tanh(epsilon / 2)
     closed = rho + 2 * math.sqrt(rho * math.log(1 / delta))

@@ -14,6 +14,8 @@ def statement(claim: Claim, totals: dict[str, float | None], updates: int) -> st
     """Return the promise in words, with every number's unit."""
     if isinstance(claim.loss, Free):
         return "Nothing about a client leaves its machine."
+    if updates == 0:
+        return "No client has sent an update."
     if not isinstance(claim.loss, PureDP):
         return (
             f"Each client sends {_times(updates)} as {claim.mechanism}, visible to the {claim.view}. "

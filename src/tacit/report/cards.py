@@ -25,7 +25,7 @@ def cards(run: Summary) -> list[Card]:
     if ours is None:
         return []
     distances = (_distance(run, ours, name) for name in ("fedavg", "central"))
-    return [_result(run, ours), *(card for card in distances if card), *_bytes(run, ours), _promise(run, ours)]
+    return [_result(run, ours), *(card for card in distances if card), *_bytes(run, ours), *_disclosed(run), _promise(run, ours)]
 
 
 def _result(run: Summary, ours: Arm) -> Card:
@@ -60,6 +60,14 @@ def _bytes(run: Summary, ours: Arm) -> list[Card]:
     return [Card(label="Up, per client and round", figure=phrasing.size(ours.bytes_up), note=note)]
 
 
+def _disclosed(run: Summary) -> list[Card]:
+    shared = run.shared
+    if shared is None:
+        return []
+    note = f"of {shared.of_rows:,}, in full and once; {shared.rule}, k = {shared.k:,}"
+    return [Card(label="Rows disclosed to the server", figure=f"{shared.rows:,}", note=note)]
+
+
 def _promise(run: Summary, ours: Arm) -> Card:
     numbers = {total.unit: total for total in run.privacy.totals if total.epsilon is not None}
     update = numbers.get("update")
@@ -71,7 +79,7 @@ def _promise(run: Summary, ours: Arm) -> Card:
 
 def facts(run: Summary) -> list[tuple[str, str]]:
     """Return what was trained on what, and how, as pairs of name and value."""
-    found = [*_data_facts(run), *method_facts(run.plan)]
+    found = [*_data_facts(run), *_sharing_facts(run), *method_facts(run.plan)]
     return [(name, value) for name, value in found if value]
 
 
@@ -91,6 +99,28 @@ def _data_facts(run: Summary) -> list[tuple[str, str]]:
         ("Parameters", f"{data.parameters:,}"),
         (f"{len(data.classes)} classes", named),
     ]
+
+
+def _sharing_facts(run: Summary) -> list[tuple[str, str]]:
+    """Return what was shared, and how the labels fell on either side: a one-sided split biases both models."""
+    shared = run.shared
+    if shared is None:
+        return []
+    sides = {"shared": shared.labels_shared, "kept": shared.labels_kept}
+    mixes = (f"{side} {_mix(labels)}" for side, labels in sides.items() if sum(labels.values()))
+    sent, classes = phrasing.size(sum(shared.bytes_per_client)), f"{shared.classes:,} classes of at least {shared.smallest_class:,}"
+    unique, single = (f"{100 * share:.1f} %" for share in (shared.unique_share, shared.single_label_share))
+    return [
+        ("Shared rows", f"{shared.rows:,} of {shared.of_rows:,}, {sent} once, {classes}"),
+        ("Of these", f"{unique} unique in all columns, {single} in classes with one label"),
+        ("Labels", "; ".join(mixes)),
+    ]
+
+
+def _mix(labels: dict[str, int]) -> str:
+    total = sum(labels.values())
+    shown = sorted(labels.items(), key=lambda pair: -pair[1])[:4]
+    return ", ".join(f"{name} {100 * count / total:.1f} %" for name, count in shown)
 
 
 def epsilon_unit(codec: str) -> str:

@@ -118,7 +118,9 @@ def _unprotected(entries: list[Entry], released: list[Released]) -> list[str]:
     found.append("That a client took part, in which rounds, when, and how long its messages were.")
     if _weighed_by_rows(entries):
         found.append("How many rows a client has: its messages carry that number, up to the cap if there is one.")
-    cleartext = [entry.mechanism for entry in of_kind(entries, Released, RUN) if entry.round_no == 0]
+    before = [entry for entry in of_kind(entries, Released, RUN) if entry.round_no == 0]
+    found += [_of_sharing(entry) for entry in before if entry.loss == "disclosed" or entry.view != "server"]
+    cleartext = [entry.mechanism for entry in before if entry.loss == "open" and entry.view == "server"]
     if cleartext:
         found.append(f"What was read in the clear once, to make features of rows: {_listed(cleartext)}.")
     if _hashes_words(entries):
@@ -129,6 +131,16 @@ def _unprotected(entries: list[Entry], released: list[Released]) -> list[str]:
         "figures are known to that machine alone."
     )
     return found
+
+
+def _of_sharing(entry: Released) -> str:
+    """Return what sharing rows, and counting them together first, told whom."""
+    if entry.loss == "disclosed":
+        return f"The rows handed to the server: {entry.mechanism}."
+    if entry.epsilon is not None:
+        figure = phrasing.epsilon(entry.epsilon, entry.unit)
+        return f"In the noisy decision which rows are shared, more than {figure}, under this change of data: {entry.relation}."
+    return f"What counting together told the other clients: {entry.mechanism}."
 
 
 def _listed(things: list[str], most: int = 8) -> str:

@@ -1,0 +1,121 @@
+"""What happens once, before round one: clients send the rows they may, and the server takes them in."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from tacit import data, features, wire
+from tacit.data import share as sharing
+from tacit.draws import Draws
+from tacit.engine.round import Pieces
+from tacit.errors import WireError
+from tacit.plan import Plan
+from tacit.record import Shared
+from tacit.rows import Clients, Rows
+
+FILE = "shared_rows.parquet"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Given:
+    """Who holds what after the sharing: every client the rows it kept, and the server those it was given.
+
+    `train` are the kept rows, client after client, then the server's; `clients` holds the kept rows of each client, and
+    `holders` the same with the server as one more holder at the end. `facts` is what the record says about it.
+    """
+
+    train: Rows
+    clients: Clients
+    holders: Clients
+    rows: pl.DataFrame
+    facts: Shared
+
+    def parquet(self) -> bytes:
+        """Return the server's rows as they are stored in the run's folder."""
+        buffer = io.BytesIO()
+        self.rows.write_parquet(buffer)
+        return buffer.getvalue()
+
+
+def hand_over(plan: Plan, table: data.Table, clients: Clients, fitted: features.Fitted, draws: Draws) -> Given | None:
+    """Return who holds what after every client has sent what the plan lets it share; None if the plan shares nothing."""
+    if plan.data.share is None:
+        return None
+    offer = sharing.offer(table, clients, plan.data.share, draws)
+    columns = tuple(offer.rows.columns)
+    messages = [rows_message(plan.name, client, offer.released_by(client)) for client in range(len(clients))]
+    arrived = [receive_rows(plan.name, columns, message) for message in messages if message]
+    rows = pl.concat(arrived, how="vertical_relaxed") if arrived else _as_sent(offer.rows.clear())
+    kept = offer.kept()
+    frame = pl.concat([_as_sent(table.train[kept.order]), rows], how="diagonal_relaxed")
+    starts = np.append(kept.starts, frame.height)
+    return Given(
+        train=features.encode(frame, table.columns, plan.features, fitted),
+        clients=Clients(order=np.arange(len(kept.order)), starts=kept.starts),
+        holders=Clients(order=np.arange(frame.height), starts=starts),
+        rows=rows,
+        facts=_facts(plan, sharing.examine(offer, shown=0), messages),
+    )
+
+
+def rows_message(run: str, client: int, rows: pl.DataFrame) -> Pieces | None:
+    """Return the one message with the rows a client shares; None if it shares none, for then nothing is sent."""
+    if not rows.height:
+        return None
+    buffer = io.BytesIO()
+    _as_sent(rows).write_ipc_stream(buffer, compression="zstd")
+    payload: NDArray[np.uint8] = np.frombuffer(buffer.getvalue(), np.uint8)
+    return wire.frame(wire.Header(run, 0, client, "rows", rows.width, rows.height, payload.nbytes), payload)
+
+
+def receive_rows(run: str, columns: tuple[str, ...], pieces: Pieces) -> pl.DataFrame:
+    """Return the rows in a client's message; raise WireError if they are not what was agreed on."""
+    message = wire.expect(wire.parse(*pieces), run=run, round_no=0, codec="rows", dim=len(columns))
+    sender = message.header.sender
+    try:
+        rows = pl.read_ipc_stream(io.BytesIO(message.payload.tobytes()))
+    except (OSError, pl.exceptions.PolarsError) as error:
+        raise WireError(f"rows from sender {sender} refused: they cannot be read ({error})") from None
+    if tuple(rows.columns) != columns or rows.height != message.header.weight:
+        raise WireError(
+            f"rows from sender {sender} refused: need {message.header.weight} rows of {', '.join(columns)}, "
+            f"got {rows.height} of {', '.join(rows.columns)}"
+        )
+    return rows
+
+
+def _as_sent(rows: pl.DataFrame) -> pl.DataFrame:
+    """Return the rows with names written out: what a category's number means is not part of a message."""
+    return rows.with_columns(pl.col(name).cast(pl.String) for name, kind in rows.schema.items() if isinstance(kind, pl.Enum))
+
+
+def _facts(plan: Plan, found: sharing.Findings, messages: list[Pieces | None]) -> Shared:
+    share = plan.data.share
+    assert share is not None
+    assert share.k is not None
+    return Shared(
+        rule=share.rule,
+        k=share.k,
+        l=share.l,
+        release=share.release,
+        counts=share.counts,
+        epsilon=share.epsilon,
+        delta=share.delta,
+        key=list(found.key),
+        columns=list(found.columns),
+        rows=found.shared,
+        of_rows=found.rows,
+        rows_per_client=found.shared_per_client,
+        bytes_per_client=[wire.size(message) if message else 0 for message in messages],
+        classes=found.classes,
+        smallest_class=found.smallest_class,
+        unique_share=found.unique_share,
+        single_label_share=found.single_label_share,
+        labels_shared=found.labels_shared,
+        labels_kept=found.labels_kept,
+    )

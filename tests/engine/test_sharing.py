@@ -1,0 +1,162 @@
+"""Runs that share rows: the same to the bit with any number of workers and after a stop, and told truly in the record."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from tacit import engine, plan, record, report, server, wire
+from tacit.engine import sharing
+from tacit.engine.folder import RECORD
+from tacit.errors import WireError
+from tests.engine.test_job import StopsAt, finished
+
+
+@pytest.fixture(scope="module")
+def people(tmp_path_factory) -> Path:
+    random = np.random.default_rng(0)
+    rows = 600
+    age, town = random.integers(20, 30, rows), random.choice(["here", "there", "afar"], rows, p=[0.6, 0.3, 0.1])
+    pay = random.normal(0, 1, rows) + (age > 25)
+    path = tmp_path_factory.mktemp("people") / "people.csv"
+    label = np.where(pay + random.normal(0, 0.3, rows) > 0.7, "rich", "poor")
+    pl.DataFrame({"age": age, "town": town, "pay": pay.round(2), "label": label}).write_csv(path)
+    return path
+
+
+def job(source: Path, **changes: object) -> plan.Plan:
+    share = {"k": 12, **changes.pop("share", {})}
+    tree = {
+        "name": "people", "seed": 5,
+        "data": {
+            "source": str(source), "clients": 4, "partition": "quantile", "by": "age",
+            "columns": {"numeric": ["age", "pay"], "categorical": ["town"], "label": "label", "quasi": ["age", "town"]},
+            **({} if share["k"] is None else {"share": share}),
+        },
+        "model": {"name": "mlp", "hidden": [4]}, "local": {"lr": 0.01, "batch": 8}, "codec": {"name": "plain"},
+        "server": {"rounds": 5, "weights": "rows"},
+    }  # fmt: skip
+    for key, value in changes.items():
+        table, _, name = key.partition("__")
+        if name:
+            tree.setdefault(table, {})[name] = value
+        else:
+            tree[table] = value
+    return plan.parse(tree)
+
+
+def entries(folder: Path, kind: type) -> list:
+    return record.of_kind(list(record.read(folder / RECORD)), kind)
+
+
+RR = {"name": "rr", "epsilon": 2, "clip": 0.02}
+
+
+@pytest.mark.parametrize("codec", [{"name": "plain"}, RR], ids=["plain", "rr"])
+def test_one_and_two_workers_and_a_stop_in_between_end_with_the_same_bits(people, tmp_path, codec) -> None:
+    runs = [engine.start(job(people, codec=codec, engine__workers=n), tmp_path / str(n)) for n in (1, 2)]
+    watch = StopsAt(3)
+    with pytest.raises(KeyboardInterrupt):
+        engine.start(job(people, codec=codec), tmp_path / "cut", watch)
+    runs.append(engine.resume(watch.folder))
+    assert len({finished(folder).model_sha256 for folder in runs}) == 1
+    assert len({(folder / sharing.FILE).read_bytes() for folder in runs}) == 1
+    assert [entry.round_no for entry in entries(runs[-1], record.Round)] == [1, 2, 3, 4, 5]
+    assert len(entries(runs[-1], record.Shared)) == 1
+
+
+def test_a_class_nobody_reaches_is_plain_federated_averaging(people, tmp_path) -> None:
+    none, without = (engine.start(job(people, share={"k": k}), tmp_path / str(k)) for k in (10_000, None))
+    assert finished(none).model_sha256 == finished(without).model_sha256
+    assert entries(none, record.Shared)[0].rows == 0
+    assert "No row is shared" in entries(none, record.Spent)[-1].statement
+    assert not entries(without, record.Shared)
+    assert not (without / sharing.FILE).exists()
+
+
+def test_one_row_alike_is_training_at_the_server_alone(people, tmp_path) -> None:
+    folder = engine.start(job(people, share={"k": 1}, server__rounds=15, codec=RR), tmp_path)
+    facts = entries(folder, record.Shared)[0]
+    assert facts.rows == facts.of_rows == 480
+    assert {entry.cohort for entry in entries(folder, record.Round)} == {0}
+    assert {entry.bytes_up for entry in entries(folder, record.Round)} == {0}
+    assert [entry.loss for entry in entries(folder, record.Released) if entry.round_no > 0] == []
+    assert finished(folder).metrics["accuracy"] > 0.8
+
+
+def test_baselines_do_not_share(people, tmp_path) -> None:
+    sharing_run, other = (
+        engine.start(job(people, share={"k": k}, baselines=["fedavg", "central"]), tmp_path / str(k)) for k in (12, 10_000)
+    )
+    for arm in ("fedavg", "central"):
+        assert finished(sharing_run, arm).model_sha256 == finished(other, arm).model_sha256
+    assert finished(sharing_run).model_sha256 != finished(other).model_sha256
+
+
+def test_what_left_is_in_the_folder_the_ledger_and_the_report(people, tmp_path) -> None:
+    folder = engine.start(job(people), tmp_path)
+    facts = entries(folder, record.Shared)[0]
+    stored = pl.read_parquet(folder / sharing.FILE)
+    assert stored.height == facts.rows == sum(facts.rows_per_client)
+    assert set(stored.columns) == {"age", "pay", "town", "label"}
+    assert stored.select(pl.len().over("age", "town").min()).item() == facts.smallest_class >= 12
+    assert all((size > 0) == (rows > 0) for size, rows in zip(facts.bytes_per_client, facts.rows_per_client, strict=True))
+    assert sum(facts.labels_shared.values()) == facts.rows
+    released = [entry for entry in entries(folder, record.Released) if entry.loss == "disclosed"]
+    assert [(entry.count, entry.unit, entry.round_no) for entry in released] == [(facts.rows, "row", 0)]
+    words = entries(folder, record.Spent)[-1].statement
+    assert f"{facts.rows:,} of 480 rows" in words
+    assert "covers the kept rows only" in words
+    page = report.write(folder).read_text()
+    assert "The rows handed to the server" in page
+    assert "Rows disclosed to the server" in page
+    assert json.loads((folder / "model.json").read_text())["inputs"] == 5
+
+
+@pytest.mark.parametrize(
+    ("share", "loss", "view"),
+    [({"counts": "global"}, "open", "peers"), ({"counts": "stable", "epsilon": 1, "delta": 1e-6}, "approximate", "everyone")],
+)
+def test_counting_together_is_in_the_ledger(people, tmp_path, share, loss, view) -> None:
+    folder = engine.start(job(people, share=share, server__rounds=1), tmp_path)
+    (counting,) = [entry for entry in entries(folder, record.Released) if entry.view == view]
+    assert counting.loss == loss
+    assert (counting.epsilon is None) == (loss == "open")
+    page = report.write(folder).read_text()
+    assert ("counting together told" in page) == (loss == "open")
+    assert ("noisy decision" in page) == (loss == "approximate")
+
+
+def test_coarser_and_missing_columns_are_learnt_from(people, tmp_path) -> None:
+    coarse = {"k": 5, "release": "whole_row", "generalise": {"age": "ranges 5", "pay": "ranges 1", "town": "suppress"}}
+    folder = engine.start(job(people, share=coarse), tmp_path)
+    stored = pl.read_parquet(folder / sharing.FILE)
+    assert stored.columns == ["age", "pay", "label"]
+    assert set(stored["age"].unique()) <= {22.0, 27.0}
+    assert stored.select(pl.len().over("age", "pay").min()).item() >= 5
+    assert entries(folder, record.Shared)[0].unique_share == 0
+
+
+def test_small_cohorts_do_not_make_the_server_weigh_more(people, tmp_path) -> None:
+    folder = engine.start(job(people, server__cohort="poisson", server__cohort_size=1, server__rounds=8), tmp_path)
+    assert finished(folder).rounds == 8
+    mean, own = np.full(3, 2.0, np.float32), server.Own(update=np.full(3, 6.0, np.float32), rows=100, clients_weight=300)
+    assert server.with_own(mean, own).tolist() == [3.0, 3.0, 3.0]
+    assert server.with_own(mean, None) is mean
+
+
+def test_rows_that_are_not_what_was_agreed_are_refused() -> None:
+    rows = pl.DataFrame({"a": [1, 2], "y": ["u", "v"]})
+    message = sharing.rows_message("run", 3, rows)
+    assert message is not None
+    assert sharing.receive_rows("run", ("a", "y"), message).equals(rows)
+    assert sharing.rows_message("run", 3, rows.clear()) is None
+    for run, columns in (("other", ("a", "y")), ("run", ("a",)), ("run", ("a", "b"))):
+        with pytest.raises(WireError, match="sender 3"):
+            sharing.receive_rows(run, columns, message)
+    broken = np.frombuffer(bytes(message[1])[:-40] + bytes(40), np.uint8).copy()
+    broken[8:60] = 255
+    with pytest.raises(WireError, match="refused"):
+        sharing.receive_rows("run", ("a", "y"), wire.frame(wire.Header("run", 0, 3, "rows", 2, 2, broken.nbytes), broken))
