@@ -41,7 +41,7 @@ class TorchLearner:
     def initial(self, draws: Draws) -> Vector:
         """Return the module's own initial weights, made under a seed from this address."""
         with torch.random.fork_rng(devices=[]):
-            torch.manualseed_of(seed_of(draws))
+            torch.manual_seed(seed_of(draws))
             return nn.utils.parameters_to_vector(self._make().parameters()).detach().numpy().astype(np.float32)
 
     def worker(self) -> TorchWorker:
@@ -88,7 +88,7 @@ class TorchWorker:
         base, end = int(learner.clients.starts[client]), int(learner.clients.starts[client + 1])
         anchor = torch.from_numpy(model)
         self.flat.copy_(anchor)
-        torch.manualseed_of(seed_of(draws))  # dropout and the like; this process trains one client at a time
+        torch.manual_seed(seed_of(draws))  # dropout and the like; this process trains one client at a time
         optimizer = optimizer_for(local, list(self.module.parameters()))
         ends = batch_ends(local, end - base)
         order = row_order(end - base, -(-int(ends[-1]) // (end - base)) if len(ends) else 0, draws.at("shuffle"))

@@ -150,7 +150,7 @@ def _by_rounds(name: str, title: str, printed: Any, trial: Any, scale: Scale, ma
 
 
 def _by_clip(name: str, title: str, printed: Any, trial: Any, scale: Scale, margin: float) -> Table:
-    rounds = _rounds(scale, 25, 25)
+    rounds = _rounds(scale, 50 if trial is _imdb else 25, 25)
     best = max(max(values) for values in printed.values())
     cells = [
         Cell(
@@ -164,7 +164,7 @@ def _by_clip(name: str, title: str, printed: Any, trial: Any, scale: Scale, marg
 
 
 def _by_epsilon(name: str, title: str, printed: Any, trial: Any, clip: float, scale: Scale, margin: float) -> Table:
-    rounds = _rounds(scale, 25, 25)
+    rounds = _rounds(scale, 50 if trial is _imdb else 25, 25)
     cells = [
         Cell(
             row=f"epsilon {epsilon:g} per bit", column=f"N={clients}", paper=paper,
