@@ -33,6 +33,12 @@ class WireError(TacitError):
     exit_code = 5
 
 
+class PolicyError(TacitError):
+    """A data owner's policy does not allow it; nothing left."""
+
+    exit_code = 3
+
+
 class BudgetError(TacitError):
     """An operation would spend privacy nobody agreed to."""
 

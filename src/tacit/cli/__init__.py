@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from tacit.cli import advising, papers, planning, reading, running, sets
+from tacit.cli import advising, disclosing, papers, planning, reading, running, sets
 from tacit.cli.endings import CODES, ending, without_debug
 
 app = typer.Typer(
@@ -33,6 +33,7 @@ for command in (
     reading.compare,
     reading.privacy,
     advising.advise,
+    disclosing.disclose,
     papers.reproduce,
 ):
     app.command()(command)

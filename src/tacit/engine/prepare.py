@@ -8,7 +8,7 @@ import numpy as np
 
 from tacit import data, features
 from tacit.draws import Draws
-from tacit.engine.sharing import Given, hand_over
+from tacit.engine.sharing import Given, Preview, hand_over, look_ahead
 from tacit.engine.wording import worded
 from tacit.plan import Plan
 from tacit.rows import Clients, Lexicon, Rows
@@ -36,13 +36,9 @@ class Ground:
 
 def prepare(plan: Plan, draws: Draws, given: object | None = None, progress: data.Progress | None = None) -> Ground:
     """Return the ground of a run; the same plan and seed give the same ground."""
-    table = data.load(plan.data, draws.at("data"), given, progress=progress)
-    clients = data.divide(table, plan.data, draws.at("partition"))
+    table, clients, kept, held = _divided(plan, draws, given, progress)
     fitted = features.fit(table.train, table.columns, plan.features)
     rows, test, lexicon = _encoded(plan, table, fitted, progress)
-    kept, held = (
-        data.hold_out(clients, plan.data.local_test, draws.at("local-test")) if plan.data.local_test else (clients, clients)
-    )
     train = rows.take(kept.order)
     own, own_clients = (rows.take(held.order) if plan.data.local_test else train), _in_place(held)
     if plan.data.divide_test:
@@ -59,6 +55,24 @@ def prepare(plan: Plan, draws: Draws, given: object | None = None, progress: dat
         released=(*table.released, *fitted.released, *_listed_words(plan, lexicon)),
         lexicon=lexicon,
     )
+
+
+def preview(plan: Plan, given: object | None = None, progress: data.Progress | None = None) -> Preview:
+    """Return what a run of the plan would share, to the row; nothing is sent and nothing is trained."""
+    draws = Draws.seeded(plan.seed)
+    table, _, kept, _ = _divided(plan, draws, given, progress)
+    return look_ahead(plan, table, kept, draws.at("share"))
+
+
+def _divided(
+    plan: Plan, draws: Draws, given: object | None, progress: data.Progress | None
+) -> tuple[data.Table, Clients, Clients, Clients]:
+    """Return the table, who holds which of its rows, and of these the rows trained on and the rows held out."""
+    table = data.load(plan.data, draws.at("data"), given, progress=progress)
+    clients = data.divide(table, plan.data, draws.at("partition"))
+    if plan.data.local_test:
+        return table, clients, *data.hold_out(clients, plan.data.local_test, draws.at("local-test"))
+    return table, clients, clients, clients
 
 
 def _encoded(

@@ -13,7 +13,7 @@ from tacit import data, features, wire
 from tacit.data import share as sharing
 from tacit.draws import Draws
 from tacit.engine.round import Pieces
-from tacit.errors import WireError
+from tacit.errors import PlanError, WireError
 from tacit.plan import Plan
 from tacit.record import Shared
 from tacit.rows import Clients, Rows
@@ -46,10 +46,9 @@ def hand_over(plan: Plan, table: data.Table, clients: Clients, fitted: features.
     """Return who holds what after every client has sent what the plan lets it share; None if the plan shares nothing."""
     if plan.data.share is None:
         return None
-    offer = sharing.offer(table, clients, plan.data.share, draws)
-    columns = tuple(offer.rows.columns)
-    messages = [rows_message(plan.name, client, offer.released_by(client)) for client in range(len(clients))]
-    arrived = [receive_rows(plan.name, columns, message) for message in messages if message]
+    ahead = look_ahead(plan, table, clients, draws)
+    offer, columns = ahead.offer, tuple(ahead.offer.rows.columns)
+    arrived = [receive_rows(plan.name, columns, message) for message in ahead.messages if message]
     rows = pl.concat(arrived, how="vertical_relaxed") if arrived else _as_sent(offer.rows.clear())
     kept = offer.kept()
     frame = pl.concat([_as_sent(table.train[kept.order]), rows], how="diagonal_relaxed")
@@ -59,8 +58,28 @@ def hand_over(plan: Plan, table: data.Table, clients: Clients, fitted: features.
         clients=Clients(order=np.arange(len(kept.order)), starts=kept.starts),
         holders=Clients(order=np.arange(frame.height), starts=starts),
         rows=rows,
-        facts=_facts(plan, sharing.examine(offer, shown=0), messages),
+        facts=ahead.facts,
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Preview:
+    """What would leave: the offer, the very messages (None for a client that sends none), and what they would show."""
+
+    offer: sharing.Offer
+    messages: list[Pieces | None]
+    findings: sharing.Findings
+    facts: Shared
+
+
+def look_ahead(plan: Plan, table: data.Table, clients: Clients, draws: Draws) -> Preview:
+    """Return what every client would send under the plan's rule."""
+    if plan.data.share is None:
+        raise PlanError(f"plan {plan.name!r} shares no rows: it has no [data.share] table; add one with rule and k to share some")
+    offer = sharing.offer(table, clients, plan.data.share, draws)
+    messages = [rows_message(plan.name, client, offer.released_by(client)) for client in range(len(clients))]
+    findings = sharing.examine(offer)
+    return Preview(offer=offer, messages=messages, findings=findings, facts=_facts(plan, findings, messages))
 
 
 def rows_message(run: str, client: int, rows: pl.DataFrame) -> Pieces | None:

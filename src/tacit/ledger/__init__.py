@@ -2,6 +2,7 @@
 
 from tacit.ledger.account import entry, totals
 from tacit.ledger.disclosure import disclosure, disclosures
+from tacit.ledger.policy import Policy, load_policy, violations
 from tacit.ledger.statement import statement
 
-__all__ = ["disclosure", "disclosures", "entry", "statement", "totals"]
+__all__ = ["Policy", "disclosure", "disclosures", "entry", "load_policy", "statement", "totals", "violations"]

@@ -87,6 +87,10 @@ def _surroundings(plan: Plan, share: Sharing) -> list[str]:
             f"data.share: has no meaning with local.method = {plan.local.method!r}, which averages nothing; "
             "remove the table, or use 'fedavg'"
         )
+    if plan.features.text in ("words", "pieces") or plan.private.words != "none" or plan.private.parameters:
+        found.append(
+            "data.share: has no meaning where words or parameters stay with each client; the server could not train on rows"
+        )
     if plan.server.weights == "equal":
         found.append("server.weights: needs 'rows' or 'capped', since data.share counts the server by its rows too; got 'equal'")
     if share.release == "whole_row" and plan.data.columns.image:

@@ -4,11 +4,24 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tacit.report.disclosure import disclosure_page
 from tacit.report.figures import HEADINGS, Arm, Summary, against_plain, cells, summary
 from tacit.report.privacy import Privacy, Total
 from tacit.report.snippet import snippet
 
-__all__ = ["HEADINGS", "Arm", "Privacy", "Summary", "Total", "against_plain", "cells", "snippet", "summary", "write"]
+__all__ = [
+    "HEADINGS",
+    "Arm",
+    "Privacy",
+    "Summary",
+    "Total",
+    "against_plain",
+    "cells",
+    "disclosure_page",
+    "snippet",
+    "summary",
+    "write",
+]
 
 
 def write(folder: Path) -> Path:

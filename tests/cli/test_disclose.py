@@ -1,0 +1,127 @@
+"""tacit disclose: the figures are right, nothing is trained, and a policy is kept."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from tacit import engine
+from tests.cli.made_up import tacit
+
+Capture = pytest.CaptureFixture[str]
+PLAN = """
+name = "people"
+[data]
+source = "people.csv"
+clients = 2
+partition = "client"
+test = 0.0
+[data.columns]
+client = "who"
+numeric = ["age", "pay"]
+label = "y"
+quasi = ["age"]
+[data.share]
+k = 3
+[codec]
+name = "plain"
+[server]
+weights = "rows"
+"""
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("TACIT_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(engine, "start", lambda *_, **__: pytest.fail("nothing may be trained"))
+    rows = [("ann", 20, number, "u" if number else "v") for number in range(3)]
+    rows += [("ann", 21, 9, "u"), ("ann", 21, 9, "u"), ("bob", 21, 9, "v"), *[("bob", 30, 5, "u")] * 4]
+    pl.DataFrame(rows, schema=["who", "age", "pay", "y"], orient="row").write_csv("people.csv")
+    Path("plan.toml").write_text(PLAN)
+    return tmp_path
+
+
+def test_the_figures_of_a_small_table(capsys: Capture, here: Path) -> None:
+    said = tacit(capsys, "disclose", "plan.toml", "--dry-run", "--json")
+    found = json.loads(said.out)
+    assert said.code == 0
+    assert (found["rows"], found["shared"], found["classes"], found["smallest_class"]) == (10, 7, 2, 3)
+    assert found["shared_per_client"] == [3, 4]
+    assert found["rows_per_client"] == [5, 5]
+    assert found["unique_share"] == pytest.approx(3 / 7), "ann's three rows differ in pay"
+    assert found["single_label_share"] == pytest.approx(4 / 7), "bob's class has one label"
+    assert found["largest"][0] == {"values": {"age": 30}, "rows": 4, "labels": {"u": 4, "v": 0}}
+    assert all(found["bytes_per_client"])
+    assert (here / "disclosure.html").exists()
+    assert not (here / "disclosure.parquet").exists()
+
+
+def test_counting_together_shares_a_class_of_several_owners(capsys: Capture) -> None:
+    said = tacit(capsys, "disclose", "plan.toml", "--dry-run", "--json", "-o", "data.share.counts=global")
+    assert json.loads(said.out)["shared"] == 10
+
+
+def test_without_dry_run_the_rows_are_written_and_the_page_is_offline(capsys: Capture, here: Path) -> None:
+    said = tacit(capsys, "disclose", "plan.toml", "--page", "look.html")
+    assert said.code == 0
+    assert "7 of 10 rows (70.0 %)" in said.out
+    assert pl.read_parquet(here / "look.parquet").height == 7
+    page = (here / "look.html").read_text()
+    assert "<svg" in page
+    assert "http" not in page.replace("http-equiv", "")
+    assert "<script" not in page
+
+
+def test_names_in_the_data_are_text_on_the_page(capsys: Capture, here: Path) -> None:
+    table = pl.read_csv("people.csv").with_columns(pl.col("y").replace("u", "<b>u</b>"))
+    table.write_csv("people.csv")
+    tacit(capsys, "disclose", "plan.toml", "--dry-run")
+    assert "<b>u" not in (here / "disclosure.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("policy", "refused"),
+    [
+        ("min_k = 4", "the smallest class that would leave has 3 rows"),
+        ("max_share = 0.69", "0.7000 of the rows would leave"),
+        ('forbidden_columns = ["pay"]', "'pay' would leave"),
+    ],
+)
+def test_a_policy_that_is_broken_ends_with_three_and_writes_no_rows(capsys: Capture, here: Path, policy: str, refused: str) -> None:
+    Path("mine.toml").write_text(f"[share]\n{policy}\n")
+    said = tacit(capsys, "disclose", "plan.toml", "--policy", "mine.toml")
+    assert said.code == 3
+    assert refused in said.err
+    assert not (here / "disclosure.parquet").exists()
+    assert "Refused" in (here / "disclosure.html").read_text()
+
+
+def test_a_policy_that_is_kept(capsys: Capture) -> None:
+    Path("mine.toml").write_text('[share]\nmin_k = 3\nmax_share = 0.7\nforbidden_columns = ["who"]\n')
+    assert tacit(capsys, "disclose", "plan.toml", "--policy", "mine.toml").code == 0
+    suppressed = ("-o", 'data.share.generalise.pay="suppress"')
+    Path("mine.toml").write_text('[share]\nforbidden_columns = ["pay"]\n')
+    assert tacit(capsys, "disclose", "plan.toml", "--policy", "mine.toml", *suppressed).code == 0
+
+
+@pytest.mark.parametrize("text", ["[share]\nmin_kay = 3\n", "[share]\nmin_k = 0\n", "[share\n", '[share]\nmax_share = "all"\n'])
+def test_a_policy_that_is_not_understood_is_refused(capsys: Capture, text: str) -> None:
+    Path("mine.toml").write_text(text)
+    said = tacit(capsys, "disclose", "plan.toml", "--policy", "mine.toml")
+    assert said.code == 2
+    assert "mine.toml" in said.err
+
+
+def test_a_plan_that_shares_nothing_has_nothing_to_show(capsys: Capture) -> None:
+    Path("plan.toml").write_text(PLAN.replace("[data.share]\nk = 3\n", ""))
+    said = tacit(capsys, "disclose", "plan.toml")
+    assert said.code == 2
+    assert "has no [data.share] table" in said.err
+
+
+def test_a_missing_policy_file(capsys: Capture) -> None:
+    assert tacit(capsys, "disclose", "plan.toml", "--policy", "none.toml").code == 2
