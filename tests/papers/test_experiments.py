@@ -86,6 +86,8 @@ def test_settings_are_checked_before_anything_is_read() -> None:
         train_and_measure(rows(10, 1), rows(10, 2), plan(), validation_share=0)
     with pytest.raises(PlanError, match=r"word2vec\(corpus='wiki'\) needs one of train, full, limited"):
         word2vec("wiki")
+    with pytest.raises(PlanError, match=r"averaged_vectors\(text='some'\) needs one of none, all, common, hash"):
+        averaged_vectors("some")
 
 
 def test_average_counts_repeats_and_leaves_out_the_unknown() -> None:
@@ -160,7 +162,10 @@ def test_keywords_stand_beside_the_other_columns(monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr(keywords, "vectors_named", two_words)
     monkeypatch.setattr(keywords, "loaded", lambda _plan: made_up())
-    assert averaged_vectors(vectors="none")["last"]["auc"] < 0.8
+    assert averaged_vectors("none")["last"]["auc"] < 0.8
+    assert averaged_vectors("hash", local={"lr": 1e-2})["last"]["auc"] == 1
     assert asked == []
-    assert averaged_vectors(vectors="tiny", local={"lr": 1e-2})["last"]["auc"] == 1
-    assert asked == ["tiny"]
+    figures = [averaged_vectors(text, vectors="tiny", local={"lr": 1e-2}) for text in ("all", "common")]
+    assert asked == ["tiny", "tiny"]
+    assert figures[0] == figures[1]
+    assert figures[0]["last"]["auc"] == 1

@@ -1,4 +1,4 @@
-"""MovieLens with its keywords left out, or averaged with pretrained vectors: the references beside hashed keywords."""
+"""MovieLens with its keywords left out, averaged with pretrained vectors, or hashed: what the text is worth."""
 
 from __future__ import annotations
 
@@ -11,32 +11,42 @@ import polars as pl
 from numpy.typing import NDArray
 
 from tacit.data.named.vectors import vectors as vectors_named
+from tacit.errors import PlanError
 from tacit.features.spelling import words
 from tacit.papers.experiments.averages import Lexicon
 from tacit.papers.experiments.central import Figures, central_plan, encoded, loaded, train_and_measure
 from tacit.rows import Dense, Rows
 
-LOCAL = {"lr": 1e-2, "batch": 1024}
+TEXTS = ("none", "all", "common", "hash")
+MOST_COMMON = 100
+LOCAL = {"lr": 1e-2, "batch": 1000}
 
 
 def averaged_vectors(
-    source: str = "movielens1m", vectors: str = "glove100", most_common: int | None = None, limit: int | None = None, seed: int = 0,
+    text: str = "all", limit: int | None = None, seed: int = 0, source: str = "movielens1m", vectors: str = "glove100",
     local: dict[str, Any] | None = None,
 ) -> Figures:  # fmt: skip
-    """Return the test figures of the paper's net on the other columns beside each text's average pretrained vector.
+    """Return the test figures of the paper's net on the other columns and the text, which is one of four things.
 
-    `vectors` = "none" leaves the text out. `most_common` keeps that many different words of each text: those it
-    repeats most, then those that more texts have. Stop words are left out, as they are of hashed keywords.
+    Nothing ("none"), the average pretrained vector of its words ("all"), that of its 100 most common different words
+    ("common": those it repeats most, then those that more texts have), or hashed into 5,000 buckets ("hash"). Stop
+    words are always left out.
     """
-    plan = central_plan(source, "mlp", local or LOCAL, limit, seed)
+    if text not in TEXTS:
+        raise PlanError(f"averaged_vectors(text={text!r}) needs one of {', '.join(TEXTS)}, got another")
+    plan = central_plan(source, "mlp", local or LOCAL, limit, seed, {"stop_words": True})
     table = loaded(plan)
+    if text == "hash":
+        return train_and_measure(*encoded(table, plan.features), plan)
     train, test = encoded(replace(table, columns=replace(table.columns, text=())), plan.features)
-    if vectors != "none":
-        texts = [half.select(pl.concat_str(table.columns.text, separator=" ")).to_series() for half in (table.train, table.test)]
-        # Many ratings share one movie's text: each distinct text is averaged once.
-        distinct = pl.concat(texts).unique(maintain_order=True)
-        averages = Lexicon(*vectors_named(vectors)).average(_kept(distinct.to_list(), most_common))
-        train, test = (_beside(rows, averages, _places(half, distinct)) for rows, half in zip((train, test), texts, strict=True))
+    if text == "none":
+        return train_and_measure(train, test, plan)
+    texts = [half.select(pl.concat_str(table.columns.text, separator=" ")).to_series() for half in (table.train, table.test)]
+    # Many ratings share one movie's text: each distinct text is averaged once.
+    distinct = pl.concat(texts).unique(maintain_order=True)
+    kept = _kept(distinct.to_list(), MOST_COMMON if text == "common" else None)
+    averages = Lexicon(*vectors_named(vectors)).average(kept)
+    train, test = (_beside(rows, averages, _places(half, distinct)) for rows, half in zip((train, test), texts, strict=True))
     return train_and_measure(train, test, plan)
 
 
