@@ -83,6 +83,18 @@ def test_newsgroups_by_label(draws: Draws) -> None:
     assert divide_test(table, data, draws, clients).sizes().sum() == 7_532
 
 
+def test_adult_levels_are_cut_where_arules_cuts(draws: Draws) -> None:
+    need("adult")
+    numeric = ("capital-gain", "capital-loss", "gain-level", "loss-level", "hours-level")
+    rows = load(Data(source="adult", test=0.0, columns=Columns(numeric=numeric)), draws).train
+    for raw, level, median in (("capital-gain", "gain-level", 7_298), ("capital-loss", "loss-level", 1_887)):
+        positive = rows.filter(rows[raw] > 0)
+        assert int(positive[raw].median()) == median
+        assert positive.filter(positive[raw] <= median)[level].unique().to_list() == [1]
+        assert rows.filter(rows[raw] == 0)[level].unique().to_list() == [0]
+    assert sorted(rows["hours-level"].unique()) == [0, 1, 2, 3]
+
+
 def test_adult_label_can_be_another(draws: Draws) -> None:
     need("adult")
     table = load(Data(source="adult", columns=Columns(label="sex")), draws)

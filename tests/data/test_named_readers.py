@@ -128,6 +128,7 @@ def test_adult(tmp_path: Path) -> None:
         assert table["income"][0] == "<=50K"
         assert "fnlwgt" not in table.columns
         assert "education" not in table.columns
+        assert table.select("hours-level", "gain-level", "loss-level", "male").row(0) == (1, 1, 0, 1)
 
 
 def test_spambase(tmp_path: Path) -> None:

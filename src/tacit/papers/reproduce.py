@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from tacit import engine, record
 from tacit import plan as plans
 from tacit.engine.folder import RECORD
-from tacit.papers import experiments
+from tacit.papers import experiments, partfed_runs
 from tacit.papers.published import Outcome, Table, Trial
 
 Figures = dict[str, dict[str, float]]
@@ -85,4 +85,9 @@ _EXPERIMENTS: dict[str, Callable[..., Figures]] = {
     "word2vec": experiments.word2vec,
     "averaged_vectors": experiments.averaged_vectors,
     "central": experiments.central,
+    "partfed_table_facts": partfed_runs.table_facts,
+    "partfed_sharing": partfed_runs.sharing,
+    "partfed_over_seeds": partfed_runs.over_seeds,
+    "partfed_components": partfed_runs.components,
+    "partfed_times": partfed_runs.times,
 }

@@ -21,6 +21,12 @@ _ADULT = (
 _ADULT_NUMERIC = ("age", "education-num", "capital-gain", "capital-loss", "hours-per-week")
 _ADULT_CATEGORICAL = ("workclass", "marital-status", "occupation", "relationship", "race", "sex", "native-country")
 
+_ADULT_LEVELS = {
+    "hours-level": ("hours-per-week", (25, 40, 60)),
+    "gain-level": ("capital-gain", (0, 7_298)),
+    "loss-level": ("capital-loss", (0, 1_887)),
+}
+
 _SPAM_WORDS = (
     "make address all 3d our over remove internet order mail receive will people report addresses free business email you credit "
     "your font 000 money hp hpl george 650 lab labs telnet 857 data 415 85 technology 1999 parts pm direct cs meeting original "
@@ -40,12 +46,23 @@ def _content(path: Path) -> bytes:
 
 
 def read_adult(files: Mapping[str, Path]) -> pl.DataFrame:
-    """Return the rows without a "?", without fnlwgt and education (education-num says the same)."""
+    """Return the rows without a "?", without fnlwgt and education (education-num says the same), and four columns more.
+
+    `hours-level`, `gain-level` and `loss-level` are the ordinal forms PartFed uses, after the R package arules: hours cut
+    at 25, 40 and 60; gain and loss none, low, high, cut at the median of what is above zero. `male` is sex as a number.
+    """
     table = pl.read_csv(_content(only(files)), has_header=False, new_columns=list(_ADULT), infer_schema=False)
     # The file ends in a blank line, which reads as a row of nothing.
     table = table.drop_nulls().with_columns(pl.all().str.strip_chars())
     known = table.filter(~pl.any_horizontal(pl.all() == "?"))
-    return known.drop("fnlwgt", "education").cast(dict.fromkeys(_ADULT_NUMERIC, pl.Int32))
+    numbers = known.drop("fnlwgt", "education").cast(dict.fromkeys(_ADULT_NUMERIC, pl.Int32))
+    levels = {level: _level(column, ends) for level, (column, ends) in _ADULT_LEVELS.items()}
+    return numbers.with_columns(**levels, male=(pl.col("sex") == "Male").cast(pl.Int8))
+
+
+def _level(column: str, ends: tuple[int, ...]) -> pl.Expr:
+    """Return in which interval a number lies, from 0; each interval includes its upper end."""
+    return pl.sum_horizontal(pl.col(column) > end for end in ends).cast(pl.Int8)
 
 
 def read_spambase(files: Mapping[str, Path]) -> pl.DataFrame:
