@@ -3,7 +3,9 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+CORE := $(VENV)/.core
 READY := $(VENV)/.ready
+INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable
 
 .PHONY: help setup run test lint bench clean
 
@@ -12,12 +14,19 @@ help: ## print what can be made
 
 setup: $(READY) ## create .venv and install Tacit with everything its tests use
 
-$(READY): pyproject.toml constraints.txt
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[torch,text,image,hf,dev]'
-	touch $@
+$(CORE): pyproject.toml constraints.txt
+	@echo 'installing Tacit into $(VENV); once, a minute or more'
+	@$(PYTHON) -m venv $(VENV)
+	@$(INSTALL) .
+	@touch $@
 
-run: setup ## train 20 Newsgroups on 100 simulated phones, privately, and write a report
+$(READY): pyproject.toml constraints.txt
+	@echo 'installing Tacit and all that its tests use into $(VENV); once, a few minutes'
+	@$(PYTHON) -m venv $(VENV)
+	@$(INSTALL) '.[torch,text,image,hf,dev]'
+	@touch $(CORE) $@
+
+run: $(CORE) ## train 20 Newsgroups on 100 simulated phones, privately, and write a report
 	$(BIN)/tacit run examples/newsgroups.toml
 
 test: lint ## check style, types and import rules, then run the tests
