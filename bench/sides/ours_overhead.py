@@ -19,7 +19,7 @@ from bench.sides.ours import Rounds
 from tacit import plan
 from tacit.draws import Draws
 from tacit.engine import embedded
-from tacit.local import Update
+from tacit.local import WholeUpdate
 from tacit.rows import Inputs, Vector
 
 
@@ -33,7 +33,7 @@ class EmptyStep:
         """Return no change, the way a trained change is returned."""
         np.copyto(self.net, model)
         np.subtract(self.net, model, out=self.update)
-        return Update(self.update, None)
+        return WholeUpdate(self.update)
 
 
 class Idle:

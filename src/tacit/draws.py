@@ -41,14 +41,13 @@ class Draws:
         """Return the draws at an address below this one."""
         return Draws(self.key, self.path + address)
 
+    def stream(self) -> Keystream:
+        """Return this address's AES-128-CTR keystream, to be read in order."""
+        return Keystream(self._derive(16))
+
     def fill(self, buffer: NDArray[np.uint32] | NDArray[np.uint64]) -> None:
-        """Overwrite a contiguous buffer with this address's AES-128-CTR keystream."""
-        stream = Cipher(algorithms.AES(self._derive(16)), modes.CTR(_COUNTER_START)).encryptor()
-        out = buffer.data.cast("B")
-        zeros = memoryview(_ZEROS)
-        for start in range(0, len(out), _BLOCK):
-            size = min(_BLOCK, len(out) - start)
-            stream.update_into(zeros[:size], out[start : start + size])
+        """Overwrite a contiguous buffer with the beginning of this address's keystream."""
+        self.stream().fill(buffer)
 
     def words(self, count: int) -> NDArray[np.uint64]:
         """Return `count` uniform 64-bit words from the keystream."""
@@ -63,3 +62,17 @@ class Draws:
     def _derive(self, size: int) -> bytes:
         text = "/".join(f"{type(part).__name__[0]}{part}" for part in self.path)
         return hashlib.blake2b(text.encode(), digest_size=size, key=self.key, person=b"tacit-draws").digest()
+
+
+class Keystream:
+    """AES-128-CTR output under one key, from its beginning on."""
+
+    def __init__(self, key: bytes) -> None:
+        self._cipher = Cipher(algorithms.AES(key), modes.CTR(_COUNTER_START)).encryptor()
+
+    def fill(self, buffer: NDArray[np.uint32] | NDArray[np.uint64]) -> None:
+        """Overwrite a contiguous buffer with the next bytes of the stream."""
+        out, zeros = buffer.data.cast("B"), memoryview(_ZEROS)
+        for start in range(0, len(out), _BLOCK):
+            size = min(_BLOCK, len(out) - start)
+            self._cipher.update_into(zeros[:size], out[start : start + size])

@@ -45,7 +45,8 @@ def test_the_channel_never_leaves_the_integer_bounds(epsilon) -> None:
 def test_the_kernel_compares_with_exactly_the_stated_threshold(value, word, bit) -> None:
     payload = np.empty(1, np.uint8)
     largest = rr.WORD // 2 - rr.flips_for(1.0)
-    rr.quantise_flip_pack(np.array([value], np.float32), np.array([word], np.uint32), largest / 1e-3, largest, payload)
+    flags = np.zeros(8, np.uint8)
+    rr.quantise_flip_pack(np.array([value], np.float32), np.array([word], np.uint32), largest / 1e-3, largest, flags, payload)
     assert payload[0] == bit
 
 
@@ -113,3 +114,12 @@ def test_the_l1_bound_is_never_beaten_by_any_pair_of_updates(epsilon, ball) -> N
         worst = max(worst, thin)
     assert worst <= bound * (1 + 1e-9)
     assert bound <= 4000 * epsilon
+
+
+@pytest.mark.parametrize("size", [1, 7, 8, 9, 63, 16_383, 16_384, 16_385, 40_001])
+def test_bits_are_packed_lowest_first_whatever_the_length(size) -> None:
+    """With the clip far below the update, every bit is the sign unless flipped: at epsilon 20 per bit almost never."""
+    signs = np.random.default_rng(size).integers(0, 2, size)
+    payload = rr.randomised_bits((2.0 * signs - 1).astype(np.float32), rr.flips_for(20.0), 1e-3, Draws.seeded(0))
+    np.testing.assert_array_equal(np.unpackbits(payload, bitorder="little")[:size], signs)
+    assert not np.unpackbits(payload, bitorder="little")[size:].any()

@@ -30,6 +30,7 @@ from tacit.draws import Draws
 from tacit.rows import Vector
 
 WORD = 1 << 32
+_BLOCK = 1 << 14  # coordinates drawn at a time
 
 
 def flips_for(epsilon: float) -> int:
@@ -96,11 +97,14 @@ def kept_signal(flips: int) -> float:
 
 
 def randomised_bits(update: Vector, flips: int, clip: float, own: Draws) -> Payload:
-    """Return one randomised bit a coordinate, packed."""
-    words = np.empty(len(update), np.uint32)
-    own.fill(words)
+    """Return one randomised bit a coordinate, packed. Words are drawn and used up block by block, in the cache."""
     payload = np.empty(packed_size(len(update)), np.uint8)
-    quantise_flip_pack(update, words, (WORD // 2 - flips) / clip, WORD // 2 - flips, payload)
+    largest = WORD // 2 - flips
+    stream, words, flags = own.stream(), np.empty(_BLOCK, np.uint32), np.zeros(_BLOCK, np.uint8)
+    for start in range(0, len(update), _BLOCK):
+        some = update[start : start + _BLOCK]
+        stream.fill(words[: len(some)])
+        quantise_flip_pack(some, words, largest / clip, largest, flags, payload[start // 8 :])
     return payload
 
 
@@ -128,18 +132,25 @@ def packed_size(dim: int) -> int:
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
-def quantise_flip_pack(update: Vector, words: NDArray[np.uint32], scale: float, largest: int, payload: Payload) -> None:
+def quantise_flip_pack(
+    update: Vector, words: NDArray[np.uint32], scale: float, largest: int, flags: NDArray[np.uint8], payload: Payload
+) -> None:
     """Write the randomised bits of an update into `payload`, lowest bit first; bits past the end are zero.
 
     threshold(v) - 2^31 = clamp(v * scale, ±largest) is compared with the word shifted by 2^31: the same test as
-    word < threshold(v), in signed arithmetic that fits 32 bits.
+    word < threshold(v), in signed arithmetic that fits 32 bits. `flags` is scratch of a multiple of eight bytes, at
+    least as long as the update. Two plain loops, one over coordinates and one over bytes, so that both are vectorised.
     """
     limit = float(largest)
-    for byte in range(payload.size):
-        bits = 0
-        first = 8 * byte
-        for k in range(min(8, update.size - first)):
-            wanted = float(update[first + k]) * scale
-            signed = min(max(wanted, -limit), limit) if wanted == wanted else 0.0
-            bits |= int(np.int64(words[first + k]) - 2147483648 < np.int64(np.rint(signed))) << k
-        payload[byte] = bits
+    size, whole = update.size, (update.size + 7) // 8
+    for i in range(size):
+        wanted = float(update[i]) * scale
+        wanted = wanted if wanted == wanted else 0.0
+        threshold = np.int32(np.rint(min(max(wanted, -limit), limit)))
+        flags[i] = np.int32(np.int64(words[i]) - 2147483648) < threshold
+    for i in range(size, 8 * whole):
+        flags[i] = 0
+    eights = flags.view(np.uint64)
+    for byte in range(whole):
+        # The lowest bits of eight bytes, moved into the top byte: bit k of the result is flag k.
+        payload[byte] = (eights[byte] * np.uint64(0x0102040810204080)) >> np.uint64(56)

@@ -25,7 +25,7 @@ from tacit.engine.round import Terms, client_half, receive
 from tacit.local import Learner, Worker
 from tacit.rows import Vector
 
-_SHARES = 32
+_SHARES = 16
 """A cohort is cut into about this many shares: enough to keep any number of cores busy, few enough to merge cheaply."""
 
 

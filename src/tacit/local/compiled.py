@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from tacit import plan
 from tacit.draws import Draws
 from tacit.local import kernels
-from tacit.local.contract import Update
 from tacit.local.layout import Layout
 from tacit.local.schedule import batch_ends, row_order
 from tacit.rows import Clients, Dense, Inputs, Rows, Sparse, Vector
@@ -100,7 +99,7 @@ class CompiledWorker:
         self.last = np.empty(0, np.int32)
         self.buffers = np.empty((5, 0), np.float32)
 
-    def train(self, model: Vector, client: int, draws: Draws, round_no: int = 1) -> Update:
+    def train(self, model: Vector, client: int, draws: Draws, round_no: int = 1) -> OwnUpdate:
         """Return the client's update after its local steps from `model`."""
         learner, layout, local = self.learner, self.learner.layout, self.learner.local
         own = learner.named_by(client)
@@ -120,14 +119,7 @@ class CompiledWorker:
             net, grad, mean, square, anchor, widths, layout.pooled, *learner.arrays.all(), learner.labels, base, order, ends,
             _OPTIMIZERS[local.optimizer], local.lr, local.weight_decay, local.proximal,
         )  # fmt: skip
-        if whole:
-            np.subtract(net, model, out=self.update)
-            self.last = own
-            return Update(self.update, None)
-        kernels.clear_rows(self.update, self.last, self.width)
-        kernels.difference(model, own, self.width, layout.first, net, self.update)
-        self.last = own
-        return Update(self.update, self._touched(own))
+        return OwnUpdate(self, model, net, own)
 
     def _buffers(self, size: int) -> NDArray[np.float32]:
         if self.buffers.shape[1] < size:
@@ -135,11 +127,37 @@ class CompiledWorker:
             self.buffers = np.zeros((5, size), np.float32)
         return self.buffers[:, :size]
 
-    def _touched(self, own: NDArray[np.int32]) -> NDArray[np.int64]:
-        layout = self.learner.layout
+    def spread(self, model: Vector, net: Vector, own: NDArray[np.int32]) -> Vector:
+        """Return what changed from `model` to a client's `net`, laid out over the whole model."""
+        if len(own) == self.learner.layout.widths[0]:
+            np.subtract(net, model, out=self.update)
+        else:
+            kernels.clear_rows(self.update, self.last, self.width)
+            kernels.difference(model, own, self.width, self.learner.layout.first, net, self.update)
+        self.last = own
+        return self.update
+
+
+class OwnUpdate:
+    """A client's own rows after training; laid out over the whole model only when asked, for encoding."""
+
+    def __init__(self, worker: CompiledWorker, model: Vector, net: Vector, own: NDArray[np.int32]) -> None:
+        self._worker, self._model, self._net, self._own = worker, model, net, own
+
+    @property
+    def row(self) -> Vector:
+        """Return the change as one flat row, in the worker's buffer."""
+        return self._worker.spread(self._model, self._net, self._own)
+
+    @property
+    def touched(self) -> NDArray[np.int64] | None:
+        """Return the spans of the client's own rows and of everything after the first layer."""
+        layout, width, own = self._worker.learner.layout, self._worker.width, self._own
+        if len(own) == layout.widths[0]:
+            return None
         spans = np.empty(2 * len(own) + 2, np.int64)
-        spans[0:-2:2] = own.astype(np.int64) * self.width
-        spans[1:-2:2] = spans[0:-2:2] + self.width
+        spans[0:-2:2] = own.astype(np.int64) * width
+        spans[1:-2:2] = spans[0:-2:2] + width
         spans[-2:] = layout.first, layout.size
         return spans
 

@@ -17,14 +17,23 @@ from tacit.rows import Clients, Inputs, Lexicon, Rows, Vector
 Figures = dict[str, float]
 
 
-class Update(NamedTuple):
-    """What local training changed: one flat row, in a buffer the worker uses again for its next client.
+class Update(Protocol):
+    """What local training changed, until the worker trains its next client."""
 
-    `touched` lists spans (start, stop, start, stop, …) outside which the row is exactly zero; None means anywhere.
-    """
+    @property
+    def row(self) -> Vector:
+        """Return the change as one flat row, in a buffer the worker uses again."""
+
+    @property
+    def touched(self) -> NDArray[np.int64] | None:
+        """Return spans (start, stop, start, stop, …) outside which the row is exactly zero; None means anywhere."""
+
+
+class WholeUpdate(NamedTuple):
+    """An update that is there as a row from the start."""
 
     row: Vector
-    touched: NDArray[np.int64] | None
+    touched: NDArray[np.int64] | None = None
 
 
 class Worker(Protocol):

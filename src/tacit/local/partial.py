@@ -20,7 +20,7 @@ from tacit import plan
 from tacit.draws import Draws
 from tacit.errors import PlanError
 from tacit.local import worded
-from tacit.local.contract import Figures, Home, Update
+from tacit.local.contract import Figures, Home, Update, WholeUpdate
 from tacit.local.private_store import Arrays, PrivateStore
 from tacit.local.pytorch import batch_of, checked, maker, seed_of
 from tacit.local.steps import Parts, local_half
@@ -163,7 +163,7 @@ class PartialWorker:
         kept = {name: self.named[name].detach().numpy().copy() for name in self.learner.split.private}
         figures = self._figures(client, kept) if self.learner.home.measured(round_no) else {}
         self.learner.store.write(client, round_no, kept, figures)
-        return Update(update, None)
+        return WholeUpdate(update)
 
     def try_out(self, model: Vector, client: int, draws: Draws, round_no: int) -> tuple[Figures, Figures]:
         """Return figures of the client's model before and after its local training; nothing is kept."""

@@ -16,7 +16,7 @@ from tacit import plan
 from tacit.draws import Draws
 from tacit.errors import PlanError
 from tacit.local import networks
-from tacit.local.contract import Update
+from tacit.local.contract import Update, WholeUpdate
 from tacit.local.schedule import batch_ends, row_order
 from tacit.rows import Clients, Dense, Inputs, Rows, Sparse, Vector
 
@@ -101,7 +101,7 @@ class TorchWorker:
                 self._pull(anchor, local.proximal)
             optimizer.step()
             begin = stop
-        return Update((self.flat.detach() - anchor).numpy(), None)
+        return WholeUpdate((self.flat.detach() - anchor).numpy())
 
     def _pull(self, anchor: torch.Tensor, strength: float) -> None:
         start = 0
