@@ -36,7 +36,8 @@ MEANINGS = {
     "data.columns.quasi": "Columns that together can point at a person, for methods that share rows. May have another role too.",
     "data.columns.split": "Marks rows `train` or `test`.",
     "data.share.rule": "When rows may be shared: enough rows alike in the quasi-identifiers; the same among rows of one label "
-    "(the paper's \"l-diversity\", which it is not); with enough different labels; with labels mixed enough.",
+    "(the paper's \"l-diversity\", which it is not); with enough different labels; with labels mixed enough. "
+    "See [PartFed](partfed.md).",
     "data.share.k": "How many rows must look alike. Needed.",
     "data.share.l": "`distinct_l`: how many different labels a class needs. `entropy_l`: their entropy must reach ln(l).",
     "data.share.release": "Where rows must look alike: in the quasi-identifiers only, or in every released column but the label.",

@@ -1,0 +1,85 @@
+"""PartFed's cells: what is printed, that every kind runs, and that the kept results say what the page says."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from pathlib import Path
+
+import pytest
+
+from tacit import plan as plans
+from tacit.draws import Draws
+from tacit.engine.prepare import prepare
+from tacit.papers import PAPERS, partfed, partfed_runs
+from tacit.papers.published import SCALES
+from tests.data.conftest import need
+
+RESULTS = Path(__file__).parents[2] / "docs" / "results" / "partfed.json"
+
+
+@pytest.mark.parametrize("scale", SCALES)
+def test_every_plan_behind_a_cell_is_a_plan(scale) -> None:
+    trials = {cell.trial.key: cell.trial for table in PAPERS["partfed"].tables(scale) for cell in table.cells}
+    assert all(trial.kind.startswith("partfed_") for trial in trials.values())
+    for trial in trials.values():
+        if "plan" in trial.settings:
+            plans.parse(trial.settings["plan"])
+
+
+def test_the_printed_totals_are_the_sums_the_paper_prints() -> None:
+    for server, client, transfer, total, strong, strong_total in partfed._TIMES.values():
+        assert server + client + transfer == pytest.approx(total, abs=0.011)
+        assert strong + client + transfer == pytest.approx(strong_total, abs=0.011)
+
+
+@pytest.mark.parametrize(("encoding", "inputs"), [("E1", 12), ("E2", 86)])
+def test_the_two_encodings(encoding, inputs) -> None:
+    need("adult")
+    job = plans.parse(partfed.plan("full", "k_anonymity", 100, encoding))
+    ground = prepare(job, Draws.seeded(1))
+    assert ground.train.inputs.width == inputs
+    assert job.model.hidden == (inputs,)
+    matrix = ground.train.inputs.matrix
+    assert (matrix.min(), matrix.max()) == (0, 1)
+    assert ground.given.facts.rows / ground.given.facts.of_rows == pytest.approx(0.809, abs=0.01)
+
+
+def test_every_kind_of_trial_runs() -> None:
+    need("adult")
+    small = partfed.plan("smoke", "k_anonymity", 1)
+    assert partfed_runs.table_facts()["last"] == {"rows": 30_162, "largest": 554, "largest_with_label": 402}
+    band = partfed_runs.over_seeds(small, 2)["last"]
+    assert band["low"] <= band["accuracy"] <= band["high"]
+    assert 0 < band["train_accuracy"] <= 1
+    parts = partfed_runs.components(partfed.plan("smoke", "label_k", 200), 1)["last"]
+    assert parts["loss"] == pytest.approx(parts["component_1"] + parts["component_2"])
+    assert parts["matched_k"] == 304
+    took = partfed_runs.times(small, 2)["last"]
+    assert took["total"] == pytest.approx(took["server"] + took["client"] + took["transfer"])
+    assert took["server"] > 0 == took["client"], "with k=1 everything is trained at the server"
+
+
+@pytest.fixture(scope="module")
+def kept() -> dict[str, dict[tuple[str, str], float]]:
+    if not RESULTS.exists():
+        pytest.skip("no results are kept; run: tacit reproduce partfed --page docs")
+    found: dict[str, dict[tuple[str, str], float]] = {}
+    for cell in json.loads(RESULTS.read_text())["cells"]:
+        found.setdefault(cell["table"], {})[cell["row"], cell["column"]] = cell["ours"]
+    return found
+
+
+def test_accuracy_falls_with_k_within_the_band(kept) -> None:
+    rows = ["k=1, all at the server", *(f"k={k}" for k in (100, 200, 300, 400, 500)), "k=555, federated averaging"]
+    curve = kept["fig5"]
+    for before, after in itertools.pairwise(rows):
+        slack = sum(curve[row, "high end"] - curve[row, "epoch 100"] for row in (before, after))
+        assert curve[after, "epoch 100"] <= curve[before, "epoch 100"] + slack
+    assert curve[rows[0], "low end"] > curve[rows[-1], "high end"]
+
+
+def test_the_kept_results_reach_the_published_levels(kept) -> None:
+    assert 0.815 <= kept["fig5"]["k=1, all at the server", "epoch 100"] <= 0.845
+    assert kept["fig5"]["k=555, federated averaging", "epoch 100"] >= 0.78
+    assert kept["fig4"]["l=300", "in one-label classes"] == 1
