@@ -117,11 +117,12 @@ def times(plan: Tree, measured_rounds: int) -> Figures:
     holders, facts = ground.given.holders, ground.given.facts
     learner = local.build(job.model, job.local, ground.given.train, holders)
     model, worker, draws = learner.initial(Draws.seeded(1)), learner.worker(), Draws.seeded(2)
-    taken = [
-        [_seconds(worker, model, holder, draws.at(turn)) for holder in range(len(holders))] for turn in range(measured_rounds + 1)
-    ]
-    each = [median(column) * job.server.rounds for column in zip(*taken[1:], strict=True)]  # the first turn compiles
-    server, client = each[-1], max(each[:-1])
+    busy = np.flatnonzero(holders.sizes()).tolist()  # who has no rows is not asked
+    taken = [[_seconds(worker, model, holder, draws.at(turn)) for holder in busy] for turn in range(measured_rounds + 1)]
+    # The first turn compiles.
+    each = {holder: median(column) * job.server.rounds for holder, column in zip(busy, zip(*taken[1:], strict=True), strict=True)}
+    server = each.pop(len(holders) - 1, 0.0)
+    client = max(each.values(), default=0.0)
     transfer = max(facts.bytes_per_client) / _LINK_BYTES_PER_SECOND
     strong = server / _SERVER_POWER
     return {
