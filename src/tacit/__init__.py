@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tacit.api import Run, resume, run
-    from tacit.plan import Codec, Columns, Data, Engine, Features, Ledger, Local, Model, Plan, Server
+    from tacit.plan import Codec, Columns, Data, Engine, Features, Ledger, Local, Model, Plan, Server, Sharing
 
 __all__ = [
-    "Codec", "Columns", "Data", "Engine", "Features", "Ledger", "Local", "Model", "Plan", "Run", "Server", "resume", "run",
+    "Codec", "Columns", "Data", "Engine", "Features", "Ledger", "Local", "Model", "Plan", "Run", "Server", "Sharing", "resume",
+    "run",
 ]  # fmt: skip
 
 _FROM_API = ("Run", "resume", "run")

@@ -125,3 +125,8 @@ def test_a_plan_that_shares_nothing_has_nothing_to_show(capsys: Capture) -> None
 
 def test_a_missing_policy_file(capsys: Capture) -> None:
     assert tacit(capsys, "disclose", "plan.toml", "--policy", "none.toml").code == 2
+
+
+def test_check_says_that_rows_would_leave(capsys: Capture) -> None:
+    said = tacit(capsys, "check", "plan.toml")
+    assert "go to the server in full (k_anonymity, k = 3)" in said.out

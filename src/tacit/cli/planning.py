@@ -12,7 +12,7 @@ from tacit.cli.options import AsJson, Overrides, PlanFile
 from tacit.errors import DataError, PlanError
 
 if TYPE_CHECKING:
-    from tacit.plan import Plan
+    from tacit.plan import Plan, Sharing
 
 Target = Annotated[Path, typer.Argument(metavar="FILE", help="Where to write the plan.")]
 Table = Annotated[
@@ -111,8 +111,15 @@ def outline(plan: Plan) -> dict[str, str]:
         "codec": facts["Codec"],
         "server": f"{server.rounds} rounds, {facts['Server']}",
         "baselines": ", ".join(plan.baselines) or "none",
+        **({"shared": _shared(plan.data.share)} if plan.data.share else {}),
         "privacy": _promise(plan),
     }
+
+
+def _shared(share: Sharing) -> str:
+    where = "in every column but the label" if share.release == "whole_row" else "in the quasi-identifiers"
+    rule = f"{share.rule}, k = {share.k:,}" + (f", l = {share.l:g}" if share.l is not None else "")
+    return f"rows that look alike {where} go to the server in full ({rule}); `tacit disclose` shows which. What follows covers the rest"
 
 
 def _promise(plan: Plan) -> str:
