@@ -119,7 +119,7 @@ def outline(plan: Plan) -> dict[str, str]:
 def _shared(share: Sharing) -> str:
     where = "in every column but the label" if share.release == "whole_row" else "in the quasi-identifiers"
     rule = f"{share.rule}, k = {share.k:,}" + (f", l = {share.l:g}" if share.l is not None else "")
-    return f"rows that look alike {where} go to the server in full ({rule}); `tacit disclose` shows which. What follows covers the rest"
+    return f"rows that look alike {where} go to the server in full ({rule}); `tacit disclose` shows which. The rest:"
 
 
 def _promise(plan: Plan) -> str:
