@@ -41,7 +41,7 @@ def word_pieces(checkpoint: Path) -> Splitter:
 
     def split(texts: list[str], length: int) -> list[list[str]]:
         numbered = tokenizer(texts, truncation=True, max_length=length)["input_ids"]
-        return [tokenizer.convert_ids_to_tokens(row) for row in numbered]
+        return [list(map(str, tokenizer.convert_ids_to_tokens(row))) for row in numbered]
 
     return split
 

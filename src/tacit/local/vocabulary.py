@@ -96,7 +96,7 @@ class Wordings:
             rows[:-1] = [first + _bucket(key, word, self.buckets) for word in self.lexicon.words]
             return rows
         at = {unit: first + place for place, unit in enumerate(units)}
-        for token in np.flatnonzero(self.private_word):
+        for token in np.flatnonzero(self.private_word).tolist():
             rows[token] = at.get(self._unit(client, token), UNKNOWN)
         return rows
 
@@ -109,7 +109,7 @@ class Wordings:
         place = self.place.get(unit)
         if place is None or self.lexicon.vectors is None or not self.lexicon.vectors[place].any():
             return None
-        return self.lexicon.vectors[place]
+        return np.asarray(self.lexicon.vectors[place], np.float32)
 
     def _rotation(self, client: int) -> NDArray[np.float32]:
         square = self._own(client, "rotation").generator().standard_normal((self.width, self.width))

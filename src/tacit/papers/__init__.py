@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from tacit.papers import partfed, rr_ldp
+from tacit.papers import fedvocab, partfed, rr_ldp
 from tacit.papers.published import Cell, Outcome, Paper, Scale, Table, Trial
 from tacit.papers.reproduce import reproduce
 
 __all__ = ["PAPERS", "Cell", "Outcome", "Paper", "Scale", "Table", "Trial", "reproduce"]
 
-PAPERS: dict[str, Paper] = {"rr-ldp": rr_ldp.PAPER, "partfed": partfed.PAPER}
+PAPERS: dict[str, Paper] = {"rr-ldp": rr_ldp.PAPER, "fedvocab": fedvocab.PAPER, "partfed": partfed.PAPER}

@@ -12,6 +12,7 @@ from tacit import engine, record
 from tacit import plan as plans
 from tacit.engine.folder import RECORD
 from tacit.papers import experiments, partfed_runs
+from tacit.papers.message_bytes import message_bytes
 from tacit.papers.published import Outcome, Table, Trial
 
 Figures = dict[str, dict[str, float]]
@@ -73,9 +74,10 @@ def _run_plan(trial: Trial, cache: Path, watch: engine.Watch | None) -> Figures:
     begun = sorted(root.glob("*-1")) if root.exists() else []
     job = plans.parse(trial.settings)
     folder = engine.resume(begun[0], watch) if begun else engine.start(job, root, watch)
-    rounds = record.of_kind(list(record.read(folder / RECORD)), record.Round, record.RUN)
+    entries = list(record.read(folder / RECORD))
+    rounds, end = record.of_kind(entries, record.Round, record.RUN), record.of_kind(entries, record.Finished, record.RUN)[-1]
     figures = {str(entry.round_no): entry.metrics for entry in rounds if entry.metrics}
-    figures["last"] = {**figures[max(figures, key=int)], "bytes_up": rounds[-1].bytes_up / max(1, rounds[-1].cohort)}
+    figures["last"] = {**end.metrics, "bytes_up": rounds[-1].bytes_up / max(1, rounds[-1].cohort)}
     shutil.rmtree(root)
     return figures
 
@@ -85,6 +87,7 @@ _EXPERIMENTS: dict[str, Callable[..., Figures]] = {
     "word2vec": experiments.word2vec,
     "averaged_vectors": experiments.averaged_vectors,
     "central": experiments.central,
+    "message_bytes": message_bytes,
     "partfed_table_facts": partfed_runs.table_facts,
     "partfed_sharing": partfed_runs.sharing,
     "partfed_over_seeds": partfed_runs.over_seeds,
