@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from tacit.cli import advising, disclosing, papers, planning, reading, running, sets
+from tacit.cli import advising, auditing, disclosing, papers, planning, reading, running, sets
 from tacit.cli.endings import CODES, ending, without_debug
 
 app = typer.Typer(
@@ -22,6 +22,10 @@ app = typer.Typer(
 )
 data = typer.Typer(no_args_is_help=True, rich_markup_mode="rich", help="Data sets known by name: list them, get them, find them.")
 app.add_typer(data, name="data", epilog="Example: tacit data get newsgroups20")
+audit = typer.Typer(
+    no_args_is_help=True, rich_markup_mode="rich", help="What an attacker gets: reconstruct texts from what is sent."
+)
+app.add_typer(audit, name="audit", epilog="Example: tacit audit reconstruct examples/fedvocab.toml --page audit.html")
 
 for command in (
     running.run,
@@ -40,6 +44,7 @@ for command in (
 data.command("list")(sets.list_sets)
 data.command("get")(sets.get_set)
 data.command("where")(sets.where_set)
+audit.command("reconstruct")(auditing.reconstruct)
 
 
 def _version(wanted: bool) -> None:

@@ -1,0 +1,106 @@
+"""From vectors to words: what each attacker's dictionary is worth, counted as multisets."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Matrix = NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Dictionary:
+    """Words and the vectors an attacker believes they have."""
+
+    words: tuple[str, ...]
+    vectors: Matrix
+
+
+@dataclass(frozen=True, kw_only=True)
+class Score:
+    """How much of a text was read: precision, recall and F1 over tokens, and the share of its digit tokens."""
+
+    precision: float
+    recall: float
+    f1: float
+    digits: float
+    tokens: int
+
+
+def nearest(found: Matrix, dictionary: Dictionary) -> list[str]:
+    """Return for each vector the word whose vector points most alike."""
+    if not len(found):
+        return []
+    alike = _unit(found) @ _unit(dictionary.vectors).T
+    return [dictionary.words[place] for place in alike.argmax(axis=1)]
+
+
+def inside(basis: Matrix, dictionary: Dictionary, most: int) -> list[str]:
+    """Return the words that lie best inside a span: as many as the span has directions, at most `most`."""
+    if not len(basis):
+        return []
+    units = _unit(dictionary.vectors)
+    outside = 1 - ((units @ basis.T) ** 2).sum(axis=1)
+    count = min(len(basis), most, len(outside))
+    return [dictionary.words[place] for place in np.argsort(outside, kind="stable")[:count]]
+
+
+def shuffled(dictionary: Dictionary, generator: np.random.Generator) -> Dictionary:
+    """Return the wrong table: the same words with each other's vectors."""
+    return Dictionary(dictionary.words, dictionary.vectors[generator.permutation(len(dictionary.words))])
+
+
+def by_frequency_and_shape(stream: NDArray[np.int64], table: Matrix, public: Dictionary, turns: int = 4) -> list[str]:
+    """Return a guess for each row of an unnamed table: a substitution cipher solved by frequency, then by shape.
+
+    `stream` are the row numbers of a client's text in order, `public` words stand most frequent first. The most frequent
+    rows are matched to the most frequent words; a rotation is fitted to the matches (Procrustes), every row is matched
+    anew under it, and so on. Source: SPEC 5.5, point 2.
+    """
+    counts = np.bincount(stream, minlength=len(table))
+    order = np.argsort(-counts, kind="stable")
+    guess = np.zeros(len(table), np.int64)
+    guess[order] = np.minimum(np.arange(len(table)), len(public.words) - 1)
+    ours, theirs = _unit(table), _unit(public.vectors)
+    sure = order[: max(table.shape[1], min(200, len(order)))]
+    for turn in range(turns):
+        left, _, right = np.linalg.svd(ours[sure].T @ theirs[guess[sure]])
+        alike = (ours @ (left @ right)) @ theirs.T
+        guess, trust = alike.argmax(axis=1), alike.max(axis=1)
+        sure = np.argsort(-trust * np.log1p(counts), kind="stable")[: min(len(order), 200 + 200 * turn)]
+    return [public.words[place] for place in guess]
+
+
+def score(truth: list[str], guess: list[str]) -> Score:
+    """Return how much of one text a guess holds; a token counts as often as it stands in both."""
+    real, ours = Counter(truth), Counter(guess)
+    hits = sum((real & ours).values())
+    precision, recall = hits / max(1, len(guess)), hits / max(1, len(truth))
+    digits = Counter(word for word in truth if any(letter.isdigit() for letter in word))
+    leaked = sum((digits & ours).values()) / digits.total() if digits else float("nan")
+    both = precision + recall
+    return Score(
+        precision=precision, recall=recall, f1=2 * precision * recall / both if both else 0.0, digits=leaked, tokens=len(truth)
+    )
+
+
+def mean_score(scores: list[Score]) -> Score:
+    """Return the average over texts; digits over the texts that have any."""
+
+    def over(name: str) -> float:
+        values = [getattr(one, name) for one in scores]
+        present = [value for value in values if value == value]
+        return float(np.mean(present)) if present else 0.0
+
+    return Score(
+        precision=over("precision"), recall=over("recall"), f1=over("f1"), digits=over("digits"),
+        tokens=sum(one.tokens for one in scores),
+    )  # fmt: skip
+
+
+def _unit(rows: Matrix) -> Matrix:
+    lengths = np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-9)
+    return np.asarray(rows / lengths, np.float32)

@@ -1,0 +1,124 @@
+"""From what a server sees back to word vectors: two ways, both from the update alone.
+
+The span: the gradient of the first layer's weights is a sum of outer products with that layer's inputs, so as long as
+a batch has fewer words than a vector has numbers, the inputs span its row space and a word is tested by projecting it.
+The search: dummy vectors are optimised until the gradient they give equals the one that was seen (Zhu et al. 2019), here
+inside the span, with the labels read off the last layer's bias first.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from tacit.local.pytorch import loss_of
+from tacit.local.worded import Worded
+
+Matrix = NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What reached the server from one client: the change of each shared parameter, by name, as a descent direction."""
+
+    gradients: dict[str, torch.Tensor]
+
+
+@dataclass(frozen=True)
+class Found:
+    """What an attacker has before any dictionary: a basis of the span, and vectors for each word place (or none)."""
+
+    basis: Matrix
+    vectors: Matrix
+    labels: NDArray[np.int64]
+    distance: float
+
+
+def true_gradient(module: Worded, rows: torch.Tensor, labels: torch.Tensor) -> dict[str, torch.Tensor]:
+    """Return the gradient of the training loss for every parameter, without dropout."""
+    module.eval()
+    module.zero_grad()
+    with torch.backends.mkldnn.flags(enabled=False):
+        loss_of(module(rows), labels).backward()  # type: ignore[no-untyped-call]
+    return {name: one.grad.detach().clone() for name, one in module.named_parameters() if one.grad is not None}
+
+
+def first_layer(gradients: dict[str, torch.Tensor]) -> Matrix:
+    """Return the first layer's weight gradients, one above the other: their rows are mixtures of the layer's inputs."""
+    lstm = [one for name, one in gradients.items() if name.startswith("reader.lstm.weight_ih")]
+    attention = [one for name, one in gradients.items() if ".layer.0.attention.self." in name and name.endswith(".weight")]
+    return torch.cat(lstm or attention).numpy()
+
+
+def span_of(stacked: Matrix, most: int, tiny: float = 1e-4) -> Matrix:
+    """Return an orthonormal basis (as rows) of the directions the first layer was fed, at most `most` of them."""
+    _, sizes, directions = np.linalg.svd(stacked.astype(np.float64), full_matrices=False)
+    rank = int((sizes > tiny * sizes[0]).sum()) if sizes.size and sizes[0] > 0 else 0
+    return directions[: min(rank, most)].astype(np.float32)
+
+
+def labels_of(gradients: dict[str, torch.Tensor], rows: int) -> NDArray[np.int64]:
+    """Return the labels of a batch read off the last layer's bias gradient: exact at one row, by share beyond.
+
+    A bias gradient is the mean of (probability - truth): the truth is where it is most negative.
+    """
+    bias = gradients["last.bias"].double().numpy()
+    if len(bias) == 1:
+        ones = round(rows * float(np.clip(0.5 - bias[0], 0, 1)))
+        return np.array([1] * ones + [0] * (rows - ones), np.int64)
+    left, found = bias.copy(), []
+    for _ in range(rows):
+        label = int(left.argmin())
+        found.append(label)
+        left[label] += 1 / rows
+    return np.array(sorted(found), np.int64)
+
+
+def invert(
+    module: Worded, seen: Seen, present: torch.Tensor, iterations: int, generator: torch.Generator, optimizer: str = "lbfgs"
+) -> Found:
+    """Return the vectors whose gradient comes closest to what was seen; the best iterate, not the last.
+
+    The number of words of each row is taken as known, which favours the attacker.
+    """
+    words = int(present.sum())
+    basis = span_of(first_layer(seen.gradients), words)
+    labels = labels_of(seen.gradients, len(present))
+    wanted = {name: one for name, one in seen.gradients.items() if not name.startswith("words.")}
+    width = module.words.private.shape[1]
+    frame = torch.from_numpy(basis) if hasattr(module.reader, "lstm") and len(basis) else torch.eye(width)
+    weights = (0.3 * torch.randn(*present.shape, len(frame), generator=generator)).requires_grad_()
+    best = (float("inf"), weights.detach().clone())
+    parameters = {name: dict(module.named_parameters())[name] for name in wanted}
+    for one in module.parameters():
+        one.requires_grad_(True)
+    steps = (
+        torch.optim.LBFGS([weights], lr=0.5, max_iter=10, history_size=20, line_search_fn="strong_wolfe")
+        if optimizer == "lbfgs"
+        else torch.optim.Adam([weights], lr=0.05)
+    )
+
+    def closure() -> torch.Tensor:
+        nonlocal best
+        steps.zero_grad()
+        loss = loss_of(module.from_vectors(weights @ frame, present), torch.from_numpy(labels))
+        ours = torch.autograd.grad(loss, list(parameters.values()), create_graph=True, allow_unused=True)
+        pairs = [(a, wanted[name]) for a, name in zip(ours, parameters, strict=True) if a is not None]
+        apart = sum(((a - b) ** 2).sum() / (b**2).sum().clamp(min=1e-12) for a, b in pairs)
+        assert isinstance(apart, torch.Tensor)
+        if apart.item() < best[0]:
+            best = (apart.item(), weights.detach().clone())
+        apart.backward()  # type: ignore[no-untyped-call]
+        return apart
+
+    module.eval()
+    with torch.backends.mkldnn.flags(enabled=False):
+        for _ in range(iterations):
+            steps.step(closure)  # type: ignore[no-untyped-call]
+            if best[0] < 1e-6:
+                break
+    vectors = (best[1] @ frame)[present].numpy().astype(np.float32)
+    return Found(basis, vectors, labels, best[0])

@@ -1,0 +1,256 @@
+"""Can a server read a client's words? Four attackers, four ways to keep a word table, any codec.
+
+Everything an attacker uses is what that attacker would have: the shared parameters, and the message as decoded. The first
+line of every table is a positive control: an attack that fails there proves nothing elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from tacit import codec, plan
+from tacit.audit.dictionaries import Dictionary, Score, by_frequency_and_shape, inside, mean_score, nearest, score, shuffled
+from tacit.audit.inversion import Seen, first_layer, invert, labels_of, span_of
+from tacit.audit.victims import Victim, victim_of
+from tacit.draws import Draws
+from tacit.engine.prepare import Ground, prepare
+from tacit.errors import PlanError
+from tacit.local.partial import tokens_of
+
+BASELINE = "no message"
+ATTACKERS = ("knows the table", "wrong table", "public table", "adaptive", BASELINE)
+"""Four attackers, and beside them somebody who sees nothing and names the most frequent words."""
+SETTINGS: dict[str, plan.Private] = {
+    "FedAvg: shared public table": plan.Private(start="public"),
+    "FedVocab: private, public start": plan.Private(words="all", adapt="pass", start="public"),
+    "FedVocab: private, rotated start": plan.Private(words="all", adapt="pass", start="rotated"),
+    "FedVocab: private, random start": plan.Private(words="all", adapt="pass", start="random"),
+}
+_SHORTEST, _LONGEST = 5, 30
+_FREQUENT = 5_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Line:
+    """One cell of the audit: who attacks what, seen how, and what that attacker reads."""
+
+    setting: str
+    seen: str
+    batch: int
+    attacker: str
+    score: Score
+    labels_right: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Example:
+    """A text and what each attacker made of it, under one setting."""
+
+    setting: str
+    seen: str
+    original: list[str]
+    recovered: dict[str, list[str]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Audit:
+    """All lines and some examples, with what a reader must know about how they came about."""
+
+    source: str
+    client: int
+    texts: int
+    search_steps: int
+    lines: tuple[Line, ...]
+    examples: tuple[Example, ...]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the audit as plain values."""
+        return asdict(self)
+
+
+def reconstruct(
+    job: plan.Plan, texts: int = 8, batches: tuple[int, ...] = (1, 2, 4, 8), search_steps: int = 0,
+    per_bit: tuple[float, ...] = (8.0, 1.0), progress: Callable[[str], None] = lambda words: None,
+) -> Audit:  # fmt: skip
+    """Return what four attackers read from the gradient of one batch, the real update, and the update through codecs."""
+    if job.features.text not in ("words", "pieces"):
+        raise PlanError(f"audit reconstruct needs features.text = 'words' or 'pieces', got {job.features.text!r}; use such a plan")
+    draws = Draws.seeded(job.seed).at("audit")
+    public_job = replace(job, private=replace(job.private, start="public", rows="own"))
+    ground = prepare(public_job, Draws.seeded(job.seed))
+    client, rows = chosen_texts(ground, texts)
+    lines: list[Line] = []
+    examples: list[Example] = []
+    for name, private in SETTINGS.items():
+        progress(name)
+        victim = victim_of(job, ground, client, private)
+        dictionaries, cipher = _dictionaries(victim, draws), solved(victim)
+        views = {**_gradient_views(victim, batches, rows), **_update_views(job, victim, rows, per_bit, draws)}
+        for (seen, batch), make in views.items():
+            found, shown = _attack(
+                victim,
+                name,
+                seen,
+                batch,
+                make,
+                rows,
+                dictionaries,
+                cipher,
+                search_steps if (seen, batch) == (GRADIENT, 1) else 0,
+                draws,
+            )
+            lines += found
+            examples += shown if batch == 1 else []
+    return Audit(
+        source=ground.source,
+        client=client,
+        texts=len(rows),
+        search_steps=search_steps,
+        lines=tuple(lines),
+        examples=tuple(examples),
+    )
+
+
+GRADIENT = "true gradient"
+View = Callable[[NDArray[np.int64]], Seen]
+
+
+def _gradient_views(victim: Victim, batches: tuple[int, ...], rows: NDArray[np.int64]) -> dict[tuple[str, int], View]:
+    return {(GRADIENT, batch): victim.gradient for batch in batches if batch <= len(rows)}
+
+
+def _update_views(
+    job: plan.Plan, victim: Victim, rows: NDArray[np.int64], per_bit: tuple[float, ...], draws: Draws
+) -> dict[tuple[str, int], View]:
+    """Return the real update with the plan's optimiser and with SGD, in the clear and as randomised bits."""
+    steps = replace(job.local, method="fedavg", epochs=3, steps=None, batch=1, batches=None, proximal=0.0)
+    plain_sgd = replace(steps, optimizer="sgd", lr=0.1, weight_decay=0.0)
+    plain = codec.build(plan.Codec(name="plain"))
+
+    def view(settings: plan.Local, sends: codec.Codec) -> View:
+        return lambda some: victim.update(some, settings, sends, draws.at("update", int(some[0])))
+
+    sizes = victim.update(rows[:1], plain_sgd, plain, draws.at("size")).gradients
+    clip = float(np.quantile(np.concatenate([np.abs(one.numpy()).ravel() for one in sizes.values()]), 0.99)) or 1e-3
+    bits = {
+        (f"update, SGD, one bit, epsilon {epsilon:g} per bit", 1): view(
+            plain_sgd, codec.build(plan.Codec(name="rr", epsilon=epsilon, clip=clip))
+        )
+        for epsilon in per_bit
+    }
+    return {
+        ("update, 3 SGD steps, plain", 1): view(plain_sgd, plain),
+        (f"update, 3 {steps.optimizer} steps, plain", 1): view(steps, plain),
+        **bits,
+    }
+
+
+def _attack(
+    victim: Victim, setting: str, seen: str, batch: int, make: View, rows: NDArray[np.int64],
+    dictionaries: dict[str, Dictionary], cipher: dict[int, str], search_steps: int, draws: Draws,
+) -> tuple[list[Line], list[Example]]:  # fmt: skip
+    scores: dict[str, list[Score]] = {attacker: [] for attacker in ATTACKERS}
+    examples, right = [], []
+    for first in range(0, len(rows) - batch + 1, batch):
+        some = rows[first : first + batch]
+        message = make(some)
+        words = [word for text in victim.texts(some) for word in text]
+        inputs, labels = victim.batch(some)
+        right.append(float(np.mean(np.sort(labels_of(message.gradients, batch)) == np.sort(labels.numpy()))))
+        guesses = _guesses(victim, message, inputs, len(words), dictionaries, cipher, search_steps, seen, draws)
+        for attacker, ways in guesses.items():
+            scores[attacker].append(max((score(words, way) for way in ways), key=lambda one: one.f1))
+        best = {name: max(ways, key=lambda way: score(words, way).f1) for name, ways in guesses.items()}
+        examples.append(Example(setting=setting, seen=seen, original=words, recovered=best))
+    lines = [
+        Line(
+            setting=setting, seen=seen, batch=batch, attacker=attacker, score=mean_score(found), labels_right=float(np.mean(right))
+        )
+        for attacker, found in scores.items()
+    ]
+    return lines, examples[:3]
+
+
+def _dictionaries(victim: Victim, draws: Draws) -> dict[str, Dictionary]:
+    public = _public(victim)
+    return {
+        "knows the table": victim.table(),
+        "wrong table": shuffled(public, draws.at("wrong").generator()),
+        "public table": public,
+    }
+
+
+def _public(victim: Victim) -> Dictionary:
+    """Return the public words of the corpus, most frequent first: fewer than the public table has, which favours attackers."""
+    lexicon = victim.learner.home.lexicon
+    assert lexicon is not None
+    assert lexicon.vectors is not None
+    known = np.flatnonzero(lexicon.known())
+    return Dictionary(tuple(lexicon.words[token] for token in known), lexicon.vectors[known])
+
+
+def _guesses(
+    victim: Victim, message: Seen, inputs: torch.Tensor, words: int, dictionaries: dict[str, Dictionary],
+    cipher: dict[int, str], search_steps: int, seen: str, draws: Draws,
+) -> dict[str, list[list[str]]]:  # fmt: skip
+    """Return each attacker's readings: by the span, by the search if asked, and the adaptive one's own."""
+    basis = span_of(first_layer(message.gradients), words)
+    guesses = {name: [inside(basis, dictionary, words)] for name, dictionary in dictionaries.items()}
+    if search_steps:
+        generator = torch.Generator().manual_seed(int(draws.at("search").words(1)[0] >> np.uint64(1)))
+        found = invert(victim.module(), message, inputs != 0, search_steps, generator)
+        for name, dictionary in dictionaries.items():
+            guesses[name].append(nearest(found.vectors, dictionary))
+    if "bit" in seen:
+        frequent = _frequent(dictionaries["public table"])
+        guesses["adaptive"] = [by_frequency_and_shape(np.arange(len(basis)), basis, frequent) if len(basis) else []]
+    else:
+        guesses["adaptive"] = [[cipher[row] for row in inputs.numpy().ravel().tolist() if row in cipher]]
+    guesses[BASELINE] = [list(dictionaries["public table"].words[:words])]
+    return guesses
+
+
+def solved(victim: Victim) -> dict[int, str]:
+    """Return the reading of an attacker without a table, who names unnamed vectors by frequency and shape, by table row.
+
+    It is given every vector of the client's text, as if all its inversions had succeeded: an upper bound on what a
+    dictionary attack alone can add. Only a message in the clear allows it; from randomised bits there is but a span.
+    """
+    module = victim.module()
+    table = torch.cat([module.words.shared, module.words.private]).detach().numpy()
+    stream = victim.stream()
+    used, numbered = np.unique(stream, return_inverse=True)
+    names = by_frequency_and_shape(numbered, table[used], _frequent(_public(victim)))
+    return dict(zip(used.tolist(), names, strict=True))
+
+
+def _frequent(public: Dictionary) -> Dictionary:
+    return Dictionary(public.words[:_FREQUENT], public.vectors[:_FREQUENT])
+
+
+def chosen_texts(ground: Ground, texts: int) -> tuple[int, NDArray[np.int64]]:
+    """Return the client with most texts that hold digits, and its shortest such texts of at least five words.
+
+    Source: SPEC 5.4 (at most 30 tokens, three digit tokens where there are enough such texts).
+    """
+    lexicon, tokens = ground.lexicon, tokens_of(ground.train.inputs)
+    assert lexicon is not None
+    digit = np.array([*(any(letter.isdigit() for letter in word) for word in lexicon.words), False])
+    lengths, digits = (tokens < len(lexicon.words)).sum(axis=1), digit[tokens].sum(axis=1)
+    for least in (3, 2, 1, 0):
+        fit = (lengths >= _SHORTEST) & (lengths <= _LONGEST) & (digits >= least)
+        per_client = np.add.reduceat(np.append(fit, False).astype(int), ground.clients.starts[:-1])
+        client = int(per_client.argmax())
+        if per_client[client] >= texts or least == 0:
+            break
+    own = np.arange(ground.clients.starts[client], ground.clients.starts[client + 1])
+    own = own[fit[own]]
+    if not len(own):
+        raise PlanError("audit reconstruct needs texts of 5 to 30 words, got none at any client; raise features.length")
+    return client, own[np.argsort(lengths[own], kind="stable")][:texts]

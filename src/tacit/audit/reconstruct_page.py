@@ -1,0 +1,135 @@
+"""The reconstruction audit as one page that needs no network: tables of what each attacker read, and texts side by side."""
+
+from __future__ import annotations
+
+from html import escape
+from pathlib import Path
+
+from tacit.audit.reconstruct import ATTACKERS, BASELINE, GRADIENT, Audit, Example, Line
+
+_STYLE = """
+:root { color-scheme: light dark; --ink: #1b1f24; --soft: #5b6570; --line: #d9dee3; --back: #fff; --bad: #b42318; --good: #18794e; }
+@media (prefers-color-scheme: dark) {
+ :root { --ink: #e8ebee; --soft: #9aa4ae; --line: #333b43; --back: #14181c; --bad: #ff8a7a; --good: #6fdba3; } }
+body { font: 16px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--back);
+ max-width: 68rem; margin: 2rem auto; padding: 0 1rem; }
+h1 { font-size: 1.6rem; } h2 { font-size: 1.2rem; margin-top: 2.5rem; } p { max-width: 48rem; } .soft { color: var(--soft); }
+.wide { overflow-x: auto; } table { border-collapse: collapse; width: 100%; font-size: .9rem; }
+th, td { text-align: left; padding: .35rem .6rem; border-bottom: 1px solid var(--line); vertical-align: top; }
+td.number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
+.bad { color: var(--bad); font-weight: 600; } .good { color: var(--good); }
+.read { background: color-mix(in srgb, var(--bad) 22%, transparent); border-radius: 3px; padding: 0 .15em; }
+"""
+_READABLE, _SAFE = 0.2, 0.05
+
+
+def page(audit: Audit) -> str:
+    """Return the page as HTML."""
+    return "\n".join(
+        [
+            "<!doctype html><html lang='en'><head><meta charset='utf-8'><meta name='viewport' content='width=device-width'>",
+            f"<title>Reconstruction audit</title><style>{_STYLE}</style></head><body>",
+            "<h1>Can the server read a client's words?</h1>",
+            f"<p>{escape(audit.source)} Client {audit.client}, {audit.texts} of its texts with numbers in them, second round. "
+            "Each figure is the share of a text's words that an attacker names (recall, counted as multisets), by the better of "
+            f"its ways: {_ways(audit)}. How many words a text has is taken as known.</p>",
+            f"<p>{verdict(audit)}</p>",
+            "<h2>One text at a time</h2>", _grid([line for line in audit.lines if line.batch == 1]),
+            "<h2>Larger batches, true gradient</h2>", _grid([line for line in audit.lines if line.seen == GRADIENT], by_batch=True),
+            "<h2>Numbers in the texts</h2><p>The share of tokens with a digit that were read (the paper's private tokens).</p>",
+            _grid([line for line in audit.lines if line.batch == 1], figure="digits"),
+            "<h2>Side by side</h2><p>Marked words were read.</p>", *map(_example, _some(audit.examples)),
+            "</body></html>",
+        ]
+    )  # fmt: skip
+
+
+def write(audit: Audit, path: Path) -> None:
+    """Write the page."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(page(audit), encoding="utf-8")
+
+
+def verdict(audit: Audit) -> str:
+    """Return in words which setting protects against whom, from the figures."""
+    guessed = max(line.score.recall for line in audit.lines if line.attacker == BASELINE and line.batch == 1)
+    sentences = [_control(audit), f"Whoever sees no message and names the most frequent words is right for {guessed:.0%}."]
+    for setting in dict.fromkeys(line.setting for line in audit.lines):
+        mine = [line for line in audit.lines if line.setting == setting and line.batch == 1]
+        clear = [line for line in mine if "bit" not in line.seen and line.attacker != BASELINE]
+        readers = sorted({line.attacker for line in clear if line.score.recall > max(_READABLE, guessed)})
+        whom = f"is read by: {', '.join(readers)}" if readers else "is read by none of the four"
+        after = "".join(f"; {escape(seen)}: at most {share:.0%}" for seen, share in _through_bits(mine).items())
+        sentences.append(f"<b>{escape(setting)}</b> in the clear {whom}{after}.")
+    sentences.append("From randomised bits the adaptive attacker has nothing left but the most frequent words.")
+    return "<br>".join(sentences)
+
+
+def _through_bits(lines: list[Line]) -> dict[str, float]:
+    """Return, for each way of randomising, the most any attacker with a dictionary reads."""
+    found: dict[str, float] = {}
+    for line in lines:
+        if "bit" in line.seen and line.attacker not in (BASELINE, "adaptive"):
+            found[line.seen] = max(found.get(line.seen, 0.0), line.score.recall)
+    return found
+
+
+def _control(audit: Audit) -> str:
+    control = next(line for line in audit.lines if line.attacker == ATTACKERS[0] and line.batch == 1)
+    works = "the attack works" if control.score.recall >= 0.8 else "the attack itself is weak here, so low figures prove little"
+    return f"Positive control: an attacker who knows the shared table reads {control.score.recall:.0%}; {works}."
+
+
+def _ways(audit: Audit) -> str:
+    span = "words inside the span of the first layer's gradient"
+    return (
+        span
+        if not audit.search_steps
+        else f"{span}, or a search for vectors that give the same gradient ({audit.search_steps} steps)"
+    )
+
+
+def _grid(lines: list[Line], by_batch: bool = False, figure: str = "recall") -> str:
+    head = "".join(f"<th>{attacker}</th>" for attacker in ATTACKERS)
+    rows: dict[tuple[str, str], dict[str, Line]] = {}
+    for line in lines:
+        rows.setdefault((line.setting, f"batch {line.batch}" if by_batch else line.seen), {})[line.attacker] = line
+    body = "".join(
+        f"<tr><td>{escape(setting)}</td><td>{escape(seen)}</td>{''.join(_cell(found.get(one), figure) for one in ATTACKERS)}</tr>"
+        for (setting, seen), found in rows.items()
+    )
+    return f"<div class='wide'><table><tr><th>setting</th><th>what is seen</th>{head}</tr>{body}</table></div>"
+
+
+def _cell(line: Line | None, figure: str) -> str:
+    if line is None:
+        return "<td></td>"
+    value: float = getattr(line.score, figure)
+    mark = "bad" if value > _READABLE else "good" if value <= _SAFE else ""
+    return f"<td class='number {mark}'>{value:.0%}</td>"
+
+
+def _some(examples: tuple[Example, ...]) -> list[Example]:
+    return [example for place, example in enumerate(examples) if place % 3 == 0]
+
+
+def _example(example: Example) -> str:
+    rows = "".join(
+        f"<tr><th>{attacker}</th><td>{_marked(example.recovered[attacker], example.original)}</td></tr>" for attacker in ATTACKERS
+    )
+    original = escape(" ".join(example.original))
+    return (
+        f"<h3>{escape(example.setting)} <span class='soft'>({escape(example.seen)})</span></h3>"
+        f"<div class='wide'><table><tr><th>original</th><td>{original}</td></tr>{rows}</table></div>"
+    )
+
+
+def _marked(guess: list[str], original: list[str]) -> str:
+    left, parts = list(original), []
+    for word in guess:
+        if word in left:
+            left.remove(word)
+            parts.append(f"<span class='read'>{escape(word)}</span>")
+        else:
+            parts.append(escape(word))
+    return " ".join(parts) or "<span class='soft'>nothing</span>"

@@ -1,0 +1,120 @@
+"""The client under attack: its state after a round of a plan, and what leaves it for a batch of its texts."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from tacit import codec, local, plan
+from tacit.audit.dictionaries import Dictionary
+from tacit.audit.inversion import Seen, true_gradient
+from tacit.draws import Draws
+from tacit.engine.personal import home_of
+from tacit.engine.prepare import Ground
+from tacit.errors import PlanError
+from tacit.local.partial import PartialLearner, PartialWorker, tokens_of
+from tacit.local.steps import local_half
+from tacit.local.vocabulary import Vocabulary
+from tacit.local.worded import Worded
+
+
+@dataclass(frozen=True)
+class Victim:
+    """A client in its second round: the module as it stands there, its words, and its worker."""
+
+    worker: PartialWorker
+    learner: PartialLearner
+    client: int
+    words: Vocabulary
+    model: NDArray[np.float32]
+    private: dict[str, NDArray[np.float32]]
+
+    def module(self) -> Worded:
+        """Return the assembled module as it is when the round begins."""
+        self.worker.assemble(self.model, {name: array.copy() for name, array in self.private.items()})
+        assert isinstance(self.worker.module, Worded)
+        return self.worker.module
+
+    def batch(self, rows: NDArray[np.int64]) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return texts in the client's own word numbers, cut to the longest, and their labels."""
+        tokens = torch.from_numpy(tokens_of(self.learner.rows.inputs)[rows].astype(np.int64))
+        numbered = torch.from_numpy(self.words.rows)[tokens]
+        labels = torch.from_numpy(self.learner.rows.labels[rows].astype(np.int64))
+        return numbered[:, : max(1, int((numbered != 0).sum(1).max()))], labels
+
+    def texts(self, rows: NDArray[np.int64]) -> list[list[str]]:
+        """Return the words of texts as they stand in the rows."""
+        lexicon = self.learner.home.lexicon
+        assert lexicon is not None
+        return [
+            [lexicon.words[token] for token in row if token < len(lexicon.words)]
+            for row in tokens_of(self.learner.rows.inputs)[rows]
+        ]
+
+    def table(self) -> Dictionary:
+        """Return the client's true table: words and the vectors they have now, shared and private."""
+        lexicon, module = self.learner.home.lexicon, self.module()
+        assert lexicon is not None
+        whole = torch.cat([module.words.shared, module.words.private]).detach().numpy()
+        known = np.flatnonzero(self.words.rows[:-1] > 1)
+        return Dictionary(tuple(lexicon.words[token] for token in known), whole[self.words.rows[known]])
+
+    def stream(self) -> NDArray[np.int64]:
+        """Return the table rows of all the client's text, in order: what repeated inversion would collect."""
+        begin, end = self.learner.clients.starts[self.client], self.learner.clients.starts[self.client + 1]
+        rows = self.words.rows[tokens_of(self.learner.rows.inputs)[begin:end].ravel()]
+        return rows[rows > 1]
+
+    def gradient(self, rows: NDArray[np.int64]) -> Seen:
+        """Return the gradient of the training loss on a batch: what one plain step of SGD would send."""
+        module = self.module()
+        return Seen(
+            {name: one for name, one in true_gradient(module, *self.batch(rows)).items() if name in self.learner.split.shared}
+        )
+
+    def update(self, rows: NDArray[np.int64], settings: plan.Local, sends: codec.Codec, draws: Draws) -> Seen:
+        """Return what the server decodes from the client's real local training on the batch alone, as a direction."""
+        module = self.module()
+        inputs, labels = self.batch(rows)
+        module.train()
+        torch.manual_seed(0)
+        adapt = self.learner.home.private.adapt
+        parts = self.worker.parts
+        local_half(module, parts, settings, adapt, len(rows), lambda some: (inputs[some], labels[some]), draws.at("train"))
+        change = (self.worker.flat.detach() - torch.from_numpy(self.model)).numpy()
+        decoded = through(sends, change, draws)
+        return Seen({name: torch.from_numpy(-array) for name, array in self.learner.tensors(decoded).items()})
+
+
+def through(sends: codec.Codec, change: NDArray[np.float32], draws: Draws) -> NDArray[np.float32]:
+    """Return what the server reads out of one client's message."""
+    from tacit import aggregate
+
+    total = aggregate.empty(sends.adds_as, len(change))
+    public = draws.at("public")
+    payload = sends.encode(np.ascontiguousarray(change), draws.at("noise"), public)
+    total.add(payload, 1, sends.places(len(change), public) if sends.places else None)
+    return sends.decode(total.value(), total.weight)
+
+
+def victim_of(job: plan.Plan, ground: Ground, client: int, private: plan.Private) -> Victim:
+    """Return a client after it took part in one round of the plan with other private settings."""
+    draws = Draws.seeded(job.seed)
+    changed = replace(job, private=private)
+    with tempfile.TemporaryDirectory() as place:
+        home = home_of(changed, ground, Path(place), draws)
+        learner = local.build(job.model, job.local, ground.train, ground.clients, None, home)
+        if not isinstance(learner, PartialLearner) or learner.wordings is None:
+            raise PlanError(f"audit reconstruct needs model.name = 'bilstm' or 'encoder', got {job.model.name!r}; use such a plan")
+        worker = learner.worker()
+        first = learner.initial(draws.at("initial"))
+        model = first + worker.train(first, client, draws.at("rounds", 1, client, "train"), 1).row
+        words = learner.vocabulary(client)
+        assert words is not None
+        private_now = learner.private_of(client, words, 2)
+    return Victim(worker, learner, client, words, model, private_now)

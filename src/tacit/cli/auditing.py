@@ -1,0 +1,103 @@
+"""tacit audit: what an attacker gets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, TypeVar
+
+import typer
+
+from tacit.cli.options import AsJson, Overrides, PlanFile, Quiet
+
+if TYPE_CHECKING:
+    from tacit.audit.reconstruct import Audit
+
+Number = TypeVar("Number", int, float)
+Texts = Annotated[int, typer.Option("--texts", metavar="N", min=1, help="How many of a client's texts to attack.")]
+Batches = Annotated[str, typer.Option("--batches", metavar="LIST", help="Batch sizes to attack, for example 1,2,4,8.")]
+Search = Annotated[
+    int, typer.Option("--search", metavar="STEPS", min=0, help="L-BFGS steps of the search for vectors; 0 leaves it out.")
+]
+PerBit = Annotated[str, typer.Option("--per-bit", metavar="LIST", help="Epsilons per bit of randomised response to try.")]
+Page = Annotated[Path | None, typer.Option("--page", metavar="FILE", help="Also write a page with the texts side by side.")]
+
+
+def reconstruct(
+    plan: PlanFile,
+    overrides: Overrides = None,
+    texts: Texts = 8,
+    batches: Batches = "1,2,4,8",
+    search: Search = 0,
+    per_bit: PerBit = "8,1",
+    page: Page = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Try to read a client's words from what it sends, as four attackers.
+
+    Compares a shared word table with private ones (public, rotated and random
+    first vectors), and what randomised bits change. Simulated data only.
+
+    \b
+    Examples:
+      tacit audit reconstruct examples/fedvocab.toml --page audit.html
+      tacit audit reconstruct plan.toml --texts 4 --search 30 --json
+    """
+    from tacit.audit.reconstruct import reconstruct as attack
+    from tacit.plan import load
+
+    job = load(plan, overrides)
+    audit = attack(job, texts, _numbers(batches, "--batches", int), search, _numbers(per_bit, "--per-bit", float), _teller(quiet))
+    if page:
+        from tacit.audit.reconstruct_page import write
+
+        write(audit, page)
+    if as_json:
+        from tacit.cli.as_json import show
+
+        show(audit.as_json())
+    else:
+        _print(audit, page)
+
+
+def _numbers(text: str, option: str, kind: Callable[[str], Number]) -> tuple[Number, ...]:
+    from tacit.errors import PlanError
+
+    try:
+        found = tuple(kind(part) for part in text.split(",") if part.strip())
+    except ValueError:
+        found = ()
+    if not found or min(found) <= 0:
+        raise PlanError(f"{option} {text}: needs numbers above 0 with commas between them, for example 1,2,4,8")
+    return found
+
+
+def _teller(quiet: bool) -> Callable[[str], None]:
+    from rich.console import Console
+
+    console = Console(stderr=True)
+
+    def tell(words: str) -> None:
+        if not quiet:
+            console.print(f"[dim]attacking: {words}[/dim]", highlight=False)
+
+    return tell
+
+
+def _print(audit: Audit, page: Path | None) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    from tacit.audit.reconstruct import ATTACKERS
+
+    console = Console()
+    grid = Table(title="Share of the words read (recall)", title_justify="left")
+    for heading in ("setting", "seen", "batch", *ATTACKERS):
+        grid.add_column(heading, justify="left" if heading in ("setting", "seen") else "right")
+    cells = {(line.setting, line.seen, line.batch, line.attacker): f"{line.score.recall:.0%}" for line in audit.lines}
+    for setting, seen, batch in dict.fromkeys(key[:3] for key in cells):
+        grid.add_row(setting, seen, str(batch), *(cells[setting, seen, batch, attacker] for attacker in ATTACKERS))
+    console.print(grid)
+    if page:
+        console.print(f"page: {page}", highlight=False)

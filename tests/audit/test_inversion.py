@@ -1,0 +1,43 @@
+"""Inversion on a small net: the span, the labels and the search find what is there."""
+
+import numpy as np
+import pytest
+import torch
+
+from tacit.audit.dictionaries import Dictionary, inside, nearest
+from tacit.audit.inversion import Seen, first_layer, invert, labels_of, span_of, true_gradient
+from tacit.local.worded import BothWays, Worded, WordTable
+
+
+@pytest.fixture
+def net() -> Worded:
+    torch.manual_seed(0)
+    words = WordTable(0, 12)
+    words.private.data = torch.randn(60, 12)
+    return Worded(words, BothWays(12, 10), 20, 3, 0.0)
+
+
+def test_the_span_names_every_word_of_a_text(net) -> None:
+    rows = torch.tensor([[5, 17, 33, 41]])
+    gradients = true_gradient(net, rows, torch.tensor([1]))
+    table = Dictionary(tuple(map(str, range(60))), net.words.private.detach().numpy())
+    assert set(inside(span_of(first_layer(gradients), 4), table, 4)) == {"5", "17", "33", "41"}
+
+
+@pytest.mark.parametrize("labels", [[0], [2], [0, 2], [1, 1, 2, 0]])
+def test_labels_are_read_off_the_bias(net, labels) -> None:
+    rows = torch.randint(2, 60, (len(labels), 5))
+    with torch.no_grad():
+        net.last.weight.zero_()
+        net.last.bias.zero_()
+    assert labels_of(true_gradient(net, rows, torch.tensor(labels)), len(labels)).tolist() == sorted(labels)
+
+
+def test_the_search_finds_the_vectors(net) -> None:
+    rows = torch.tensor([[5, 17, 33]])
+    gradients = {name: one for name, one in true_gradient(net, rows, torch.tensor([1])).items() if not name.startswith("words")}
+    found = invert(net, Seen(gradients), torch.ones(1, 3, dtype=torch.bool), 30, torch.Generator().manual_seed(1))
+    table = Dictionary(tuple(map(str, range(60))), net.words.private.detach().numpy())
+    assert found.distance < 1e-2
+    assert set(nearest(found.vectors, table)) == {"5", "17", "33"}
+    assert np.isfinite(found.vectors).all()
