@@ -206,7 +206,8 @@ def _times(scale: Scale, name: str) -> Table:
     power = "as fast as" if name == "1" else "ten times as fast as"
     note = (
         "Seconds for 100 epochs: CPU seconds of one thread here, the paper's machine there. The total adds server and client as "
-        "the paper does; the last column lets them work at the same time, as they would."
+        "the paper does; the last column lets them work at the same time, as they would. Transfer: the largest client's rows, as "
+        "the bytes of the real message, at 500 KB/s."
     )
     return Table(name=name, title=f"Running time, the server {power} a client", cells=tuple(cells), note=note)
 
