@@ -47,22 +47,43 @@ def child(job: plan.Plan, root: Path) -> int:
         os._exit(1)
 
 
+def wait(root: Path, pid: int, random: np.random.Generator) -> None:
+    """Wait for a random moment, or until the child has ended.
+
+    One time in four it is some moment soon after the start; else some moment after a few more rounds, however slow the
+    machine is.
+    """
+    soon = random.random() < 0.25
+    end = time.monotonic() + (float(random.uniform(0.02, 0.3)) if soon else 60.0)
+    rounds, written, last = int(random.integers(1, 8)), 0, _written(root)
+    while time.monotonic() < end and written < rounds:
+        time.sleep(0.0005)
+        now = _written(root)
+        written, last = written + (now != last and not soon), now
+        if os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT):
+            return
+    time.sleep(float(random.uniform(0, 0.01)))
+
+
+def _written(root: Path) -> int:
+    """Return a number that changes with every checkpoint."""
+    return sum((folder / checkpoint.NAME).stat().st_mtime_ns for folder in root.glob("*-1") if (folder / checkpoint.NAME).exists())
+
+
 def main() -> None:
     job, root = plan.load(Path(sys.argv[1])), Path(sys.argv[2])
     kills, random = int(sys.argv[3]), np.random.default_rng(int(sys.argv[4]))
     load_kernels(job)
     rounds_seen: set[tuple[str, int]] = set()
-    done = False
-    for _ in range(kills):
+    killed, done = 0, False
+    while killed < kills and not done:
         pid = child(job, root)
-        time.sleep(float(random.uniform(0.02, 0.8)))
-        finished, status = os.waitpid(pid, os.WNOHANG)
-        if finished:
-            done = True
-            assert status == 0, status
-            break
+        wait(root, pid, random)
         os.kill(pid, signal.SIGKILL)
-        os.waitpid(pid, 0)
+        _, status = os.waitpid(pid, 0)
+        done = os.WIFEXITED(status)
+        assert not done or status == 0, status
+        killed += not done
         for folder in root.glob("*-1"):
             if (folder / checkpoint.NAME).exists():
                 place = checkpoint.read(folder).place
@@ -71,7 +92,7 @@ def main() -> None:
         _, status = os.waitpid(child(job, root), 0)
         done = status == 0
         assert done, status
-    print(json.dumps({"folder": str(next(root.glob("*-1"))), "kills": kills, "places": len(rounds_seen)}))
+    print(json.dumps({"folder": str(next(root.glob("*-1"))), "kills": killed, "places": len(rounds_seen)}))
 
 
 main()

@@ -70,6 +70,7 @@ def test_twenty_kills_change_nothing(reviews, tmp_path) -> None:
     )
     assert told.returncode == 0, told.stderr
     outcome = json.loads(told.stdout)
+    assert outcome["kills"] >= 20
     assert outcome["places"] >= 5, "the kills did not hit different rounds"
     killed = Path(outcome["folder"])
     for arm in ("run", "fedavg"):
