@@ -1,33 +1,20 @@
-"""A whole run: the plan's arms one after the other, each round recorded and checkpointed."""
+"""A whole run: the plan's arms one after the other, from the last checkpoint on."""
 
 from __future__ import annotations
 
-import hashlib
-import platform
-import time
-from dataclasses import replace
-from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from tacit import codec, ledger, local, record, server, wire
 from tacit import plan as plans
-from tacit.claim import Claim, Open
+from tacit import record
 from tacit.draws import Draws
-from tacit.engine import checkpoint, embedded, folder, personal, sharing
-from tacit.engine.alone import measure_alone
-from tacit.engine.arms import arms_of, central_settings, pooled
-from tacit.engine.checkpoint import Checkpoint, Place
-from tacit.engine.prepare import Ground, prepare
-from tacit.engine.round import Terms, model_message, server_half
+from tacit.engine import checkpoint, folder
+from tacit.engine.arm import Arm, Desk
+from tacit.engine.arms import arms_of
+from tacit.engine.checkpoint import Checkpoint
+from tacit.engine.prepare import prepare
 from tacit.engine.watch import Silence, Watch
 from tacit.errors import RunError, TacitError
 from tacit.plan import GIVEN, Plan
-from tacit.record import RUN
-from tacit.rows import Clients, Vector
 
 
 def start(
@@ -70,7 +57,8 @@ class Job:
         checkpointed = self._recover()
         if checkpointed and checkpointed.place.arm == _ALL_DONE:
             return self.place
-        self.writer = record.Writer(self.place / folder.RECORD)
+        writer = record.Writer(self.place / folder.RECORD)
+        desk = Desk(place=self.place, plan=self.plan, draws=self.draws, writer=writer, watch=self.watch, module=self.module)
         try:
             ground = prepare(self.plan, self.draws, self.given, self.watch.fetched)
             names = list(self.arms)
@@ -78,9 +66,9 @@ class Job:
             for name in todo:
                 begun = checkpointed if checkpointed and checkpointed.place.arm == name else None
                 following = names[names.index(name) + 1] if name != names[-1] else _ALL_DONE
-                Arm(self, name, ground).run(begun, following)
+                Arm(desk, name, self.arms[name], ground).run(begun, following)
         finally:
-            self.writer.close()
+            writer.close()
         return self.place
 
     def _recover(self) -> Checkpoint | None:
@@ -93,267 +81,6 @@ class Job:
         record.cut(path, last.place.record_length)
         return last
 
-    def note(self, entry: record.Entry) -> None:
-        """Add an entry to the record and show it."""
-        self.writer.append(entry)
-        self.watch.entry(entry)
-
 
 _ALL_DONE = "(all done)"
-
-
-class Arm:
-    """One arm of a job, from its first round to its last."""
-
-    def __init__(self, job: Job, name: str, ground: Ground) -> None:
-        self.job, self.name, self.ground = job, name, ground
-        self.plan = job.arms[name]
-        self.central = self.plan.local.method == "central"
-        self.given = ground.given if name == RUN else None
-        self.clients = pooled(ground.clients) if self.central else self.given.clients if self.given else ground.clients
-        rows, holders = (self.given.train, self.given.holders) if self.given else (ground.train, self.clients)
-        settings = central_settings(self.plan.local, ground.clients) if self.central else self.plan.local
-        home = personal.home_of(self.plan, ground, job.place / folder.PRIVATE / name, job.draws)
-        self.learner = local.build(self.plan.model, settings, rows, holders, job.module, home)
-        self.codec = codec.build(self.plan.codec)
-        self.claim = _POOLED if self.central else self.codec.claim(self.learner.size)
-        self.terms = Terms(
-            run=job.place.name,
-            dim=self.learner.size,
-            codec=self.codec,
-            draws=job.draws.at("rounds"),
-            public=job.draws.at("public"),
-        )
-        self.weights = server.weights_for(self.plan.server, self.clients.sizes())
-        self.own_worker: local.Worker | None = None
-
-    def run(self, begun: Checkpoint | None, following: str) -> None:
-        """Run the rounds that are left, then close the arm and hand over to the following one."""
-        now = begun if begun and begun.place.round_no > 0 else self._begin()
-        if self.plan.local.method == "local":
-            now = self._alone(now)
-        else:
-            with embedded.crew(self.terms, self.learner, self.plan.engine.workers) as work:
-                while now.place.round_no < self.plan.server.rounds and not self._stopped(now.place):
-                    now = self._round(work, now)
-        self._finish(now, following)
-
-    def _begin(self) -> Checkpoint:
-        if self.name == RUN:
-            self.job.note(record.Started(plan=plans.dump(self.job.plan), versions=_versions(self.learner.parallel)))
-            self.job.note(_prepared(self.ground, self.learner))
-            for sentence in self.ground.released:
-                self.job.note(_released_in_the_clear(sentence, len(self.ground.clients)))
-            self._take_rows()
-        model = self.learner.initial(self.job.draws.at("initial"))
-        if self.learner.personal:
-            personal.forget(self.learner)
-        state = server.initial_state(self.plan.server, len(model))
-        place = Place(arm=self.name, round_no=0, record_length=self.job.writer.sync())
-        fresh = Checkpoint(place=place, model=model, state=state, updates=np.zeros(len(self.clients), np.int64))
-        checkpoint.write(self.job.place, fresh)
-        return fresh
-
-    def _take_rows(self) -> None:
-        """Keep the rows clients share with the server in the run's folder, and say in the record what they are."""
-        if self.given:
-            checkpoint.replace_file(self.job.place / sharing.FILE, self.given.parquet())
-            self.job.note(self.given.facts)
-            for entry in ledger.disclosures(self.given.facts):
-                self.job.note(entry)
-
-    def _own_update(self, model: Vector, round_no: int) -> server.Own | None:
-        """Return what the server learns from the rows it was given; they stand after the last client's."""
-        if self.given is None or self.given.rows.height == 0:
-            return None
-        self.own_worker = self.own_worker or self.learner.worker()
-        update = self.own_worker.train(model, len(self.clients), self.terms.draws.at(round_no, "server", "train"))
-        return server.Own(update=update.row, rows=self.given.rows.height, clients_weight=int(self.weights.sum()))
-
-    def _round(self, work: embedded.Work, now: Checkpoint) -> Checkpoint:
-        """Run one round and leave a checkpoint behind."""
-        begun, round_no, settings = time.perf_counter(), now.place.round_no + 1, self.plan.server
-        cohort = server.choose(settings, len(self.clients), self.job.draws.at("cohort", round_no))
-        cohort = cohort[self.weights[cohort] > 0]  # a client that shares all its rows has nothing to train on
-        down = wire.size(model_message(self.terms, round_no, now.model))
-
-        def tick(done: int) -> None:
-            self.job.watch.clients(self.name, round_no, done, len(cohort))
-
-        share = embedded.sum_cohort(
-            work, self.terms, now.model, round_no, cohort, self.weights[cohort], self.plan.engine.workers, tick
-        )
-        model, state = server_half(settings, self.terms, now.model, share.total, now.state, self._own_update(now.model, round_no))
-        _check_finite(model, self.name, round_no)
-        updates = now.updates.copy()
-        updates[cohort] += 1
-        up, all_down = (0, 0) if self.central else (share.bytes_up, down * len(cohort))
-        metrics = self._measure(model, round_no, cohort)
-        seconds = time.perf_counter() - begun
-        self._note_round(round_no, len(cohort), seconds, up, all_down, metrics, int(updates.max()))
-        place = replace(
-            now.place,
-            round_no=round_no,
-            record_length=self.job.writer.sync(),
-            seconds=now.place.seconds + seconds,
-            losses=[*now.place.losses, metrics["loss"]] if metrics else now.place.losses,
-            bytes_up=now.place.bytes_up + up,
-            bytes_down=now.place.bytes_down + all_down,
-            messages=now.place.messages + len(cohort),
-            metrics=metrics or now.place.metrics,
-        )
-        after = Checkpoint(place=place, model=model, state=state, updates=updates)
-        checkpoint.write(self.job.place, after)
-        return after
-
-    def _measure(self, model: Vector, round_no: int, cohort: NDArray[np.int64]) -> dict[str, float]:
-        if not personal.measured(self.plan.server, round_no):
-            return {}
-        if self.learner.personal:
-            entry, metrics = personal.after_round(self.learner, self.name, round_no, cohort)
-            self.job.note(entry)
-            return metrics
-        return server.measure(self.learner.predict(model, self.ground.test.inputs), self.ground.test.labels)
-
-    def _note_round(
-        self, round_no: int, cohort: int, seconds: float, up: int, down: int, metrics: dict[str, float], updates: int
-    ) -> None:
-        if cohort:
-            self.job.note(ledger.entry(self.claim, self.name, round_no, cohort))
-        totals = ledger.totals(self.claim, updates, self.plan.ledger.delta)
-        words = ledger.statement(self.claim, totals, updates)
-        if self.given:
-            words = f"{words} {ledger.disclosure(self.given.facts)}"
-        self.job.note(record.Spent(arm=self.name, round_no=round_no, totals=totals, statement=words))
-        self.job.note(
-            record.Round(
-                arm=self.name, round_no=round_no, rounds=self.plan.server.rounds, cohort=cohort, seconds=seconds,
-                bytes_up=up, bytes_down=down, metrics=metrics,
-            )
-        )  # fmt: skip
-
-    def _stopped(self, place: Place) -> bool:
-        return server.should_stop(place.losses, self.plan.server.patience)
-
-    def _alone(self, now: Checkpoint) -> Checkpoint:
-        """Train every client by itself and measure the average of their models' figures."""
-        begun = time.perf_counter()
-
-        def tick(done: int) -> None:
-            self.job.watch.clients(self.name, 1, done, len(self.clients))
-
-        if self.learner.personal:
-            metrics = {}  # measured with all clients' own models at the end
-        else:
-            metrics = measure_alone(self.plan, self.ground, self.job.draws.at("initial"), self.terms.draws, self.job.module, tick)
-        seconds = time.perf_counter() - begun
-        self.job.note(
-            record.Round(
-                arm=self.name, round_no=1, rounds=1, cohort=len(self.clients), seconds=seconds,
-                bytes_up=0, bytes_down=0, metrics=metrics,
-            )
-        )  # fmt: skip
-        return replace(now, place=replace(now.place, round_no=1, metrics=metrics, seconds=seconds))
-
-    def _finish(self, now: Checkpoint, following: str) -> None:
-        """Store the model, close the arm in the record, and point the checkpoint at the next arm."""
-        if self.learner.personal:
-            now = self._try_everyone(now)
-        elif self.plan.local.method != "local":
-            self.job.note(record.Spread(arm=self.name, accuracy=self._accuracy_by_client(now.model)))
-        if self.name == RUN:
-            folder.write_model(self.job.place, self.learner, now.model, _model_facts(self.job.plan, self.ground))
-        messages = max(1, now.place.messages)
-        self.job.note(
-            record.Finished(
-                arm=self.name,
-                rounds=now.place.round_no,
-                metrics=now.place.metrics,
-                model_sha256=hashlib.sha256(now.model.tobytes()).hexdigest(),
-                bytes_up=now.place.bytes_up // messages,
-                bytes_down=now.place.bytes_down // messages,
-                seconds=now.place.seconds,
-                stopped_early=self.plan.local.method != "local" and now.place.round_no < self.plan.server.rounds,
-            )
-        )
-        after = Place(arm=following, round_no=0, record_length=self.job.writer.sync())
-        checkpoint.write(self.job.place, replace(now, place=after))
-
-    def _try_everyone(self, now: Checkpoint) -> Checkpoint:
-        """Measure clients' own models after the last round, and add the figures to the arm's."""
-
-        def tick(done: int) -> None:
-            self.job.watch.clients(self.name, now.place.round_no, done, len(self.clients))
-
-        self.job.writer.sync()
-        entries = list(record.read(self.job.place / folder.RECORD))
-        tried, metrics = personal.at_the_end(
-            self.learner, self.plan, self.name, now.model, now.place.round_no, self.job.draws, entries, tick
-        )
-        self.job.note(tried)
-        self.job.note(record.Spread(arm=self.name, accuracy=tried.local_accuracy))
-        return replace(now, place=replace(now.place, metrics={**now.place.metrics, **metrics}))
-
-    def _accuracy_by_client(self, model: Vector) -> list[float]:
-        logits = self.learner.predict(model, self.ground.own.inputs)
-        guess = logits[:, 0] > 0 if logits.shape[1] == 1 else logits.argmax(axis=1)
-        right = np.concatenate([[0], np.cumsum(guess == self.ground.own.labels)])
-        clients: Clients = self.ground.own_clients
-        shares = np.diff(right[clients.starts]) / np.maximum(1, clients.sizes())
-        return [round(float(share), 4) for share in shares]
-
-
-_POOLED = Claim(
-    mechanism="all rows in one place",
-    loss=Open(),
-    unit="row",
-    count=1,
-    relation="replace all rows of one client",
-    view="server",
-    trust=("whoever holds the rows",),
-    source="none: central training needs the rows themselves",
-)
-
-
-def _check_finite(model: Vector, arm: str, round_no: int) -> None:
-    if not np.isfinite(model).all():
-        raise RunError(
-            f"{arm}: round {round_no} ended in a model with values that are not finite, so training diverged; "
-            "lower local.lr or server.lr, or clip the updates with codec.name = 'rr'"
-        )
-
-
-def _prepared(ground: Ground, learner: local.Learner) -> record.Prepared:
-    return record.Prepared(
-        source=ground.source,
-        clients=len(ground.clients),
-        rows_train=len(ground.train),
-        rows_test=len(ground.test),
-        rows_per_client=ground.clients.sizes().tolist(),
-        parameters=learner.size,
-        inputs=ground.train.inputs.width,
-        classes=list(ground.train.classes),
-    )
-
-
-def _released_in_the_clear(sentence: str, clients: int) -> record.Released:
-    return record.Released(
-        arm=RUN, round_no=0, clients=clients, mechanism=sentence, loss=Open().word, epsilon=None, unit="run", count=1,
-        relation="replace all rows of one client", view="server", trust=["the server"],
-        source="none: read from the training rows to make features",
-    )  # fmt: skip
-
-
-def _model_facts(plan: Plan, ground: Ground) -> dict[str, Any]:
-    described = plans.dump(plan)
-    return {
-        "model": described["model"],
-        "features": described["features"],
-        "inputs": ground.train.inputs.width,
-        "classes": list(ground.train.classes),
-    }
-
-
-def _versions(parallel: str) -> dict[str, str]:
-    packages = ["numpy", "numba", "polars", *(["torch"] if parallel == "processes" else [])]
-    return {"python": platform.python_version(), "tacit": version("tacit"), **{name: version(name) for name in packages}}
+"""Where a checkpoint points when no arm is left."""

@@ -1,0 +1,65 @@
+"""What a run says of itself in its record and beside its model."""
+
+from __future__ import annotations
+
+import platform
+from importlib.metadata import version
+from typing import Any
+
+from tacit import local, record
+from tacit import plan as plans
+from tacit.claim import Claim, Open
+from tacit.engine.prepare import Ground
+from tacit.plan import Plan
+from tacit.record import RUN
+
+POOLED = Claim(
+    mechanism="all rows in one place",
+    loss=Open(),
+    unit="row",
+    count=1,
+    relation="replace all rows of one client",
+    view="server",
+    trust=("whoever holds the rows",),
+    source="none: central training needs the rows themselves",
+)
+
+
+def prepared(ground: Ground, learner: local.Learner) -> record.Prepared:
+    """Return the data as the run sees it."""
+    return record.Prepared(
+        source=ground.source,
+        clients=len(ground.clients),
+        rows_train=len(ground.train),
+        rows_test=len(ground.test),
+        rows_per_client=ground.clients.sizes().tolist(),
+        parameters=learner.size,
+        inputs=ground.train.inputs.width,
+        classes=list(ground.train.classes),
+    )
+
+
+def released_in_the_clear(sentence: str, clients: int) -> record.Released:
+    """Return the ledger entry for something read from the training rows to make features."""
+    return record.Released(
+        arm=RUN, round_no=0, clients=clients, mechanism=sentence, loss=Open().word, epsilon=None, unit="run", count=1,
+        relation="replace all rows of one client", view="server", trust=["the server"],
+        source="none: read from the training rows to make features",
+    )  # fmt: skip
+
+
+def model_facts(plan: Plan, ground: Ground) -> dict[str, Any]:
+    """Return what is needed to rebuild and use the stored model."""
+    described = plans.dump(plan)
+    return {
+        "model": described["model"],
+        "features": described["features"],
+        "inputs": ground.train.inputs.width,
+        "classes": list(ground.train.classes),
+    }
+
+
+def versions(parallel: str) -> dict[str, str]:
+    """Return the versions a run was made with."""
+    packages = ["numpy", "numba", "polars", *(["torch"] if parallel == "processes" else [])]
+    return {"python": platform.python_version(), "tacit": version("tacit"), **{name: version(name) for name in packages}}
