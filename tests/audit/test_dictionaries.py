@@ -32,6 +32,7 @@ def test_nearest_reads_vectors_with_some_noise(table) -> None:
 
 def test_the_span_of_a_few_words_holds_those_words_and_no_others(table) -> None:
     basis = np.linalg.qr(table.vectors[[3, 50, 7]].T)[0].T.astype(np.float32)
+    assert inside(basis, table, 4)[3] == "w3", "the most frequent word fills the place that is left"
     assert set(inside(basis, table, 10)) == {"w3", "w50", "w7"}
 
 

@@ -39,13 +39,17 @@ def nearest(found: Matrix, dictionary: Dictionary) -> list[str]:
 
 
 def inside(basis: Matrix, dictionary: Dictionary, most: int) -> list[str]:
-    """Return the words that lie best inside a span: as many as the span has directions, at most `most`."""
+    """Return `most` words of a text from the span of its vectors: as many as there are directions, then repeats.
+
+    A span does not say how often a word stands in the text; the places that are left go to the found words that are most
+    frequent, which stand first in the dictionary.
+    """
     if not len(basis):
         return []
-    units = _unit(dictionary.vectors)
-    outside = 1 - ((units @ basis.T) ** 2).sum(axis=1)
-    count = min(len(basis), most, len(outside))
-    return [dictionary.words[place] for place in np.argsort(outside, kind="stable")[:count]]
+    outside = 1 - ((_unit(dictionary.vectors) @ basis.T) ** 2).sum(axis=1)
+    found = np.argsort(outside, kind="stable")[: min(len(basis), most, len(outside))]
+    repeated = np.sort(found)[: most - len(found)]
+    return [dictionary.words[place] for place in (*found, *repeated)]
 
 
 def shuffled(dictionary: Dictionary, generator: np.random.Generator) -> Dictionary:
@@ -58,20 +62,29 @@ def by_frequency_and_shape(stream: NDArray[np.int64], table: Matrix, public: Dic
 
     `stream` are the row numbers of a client's text in order, `public` words stand most frequent first. The most frequent
     rows are matched to the most frequent words; a rotation is fitted to the matches (Procrustes), every row is matched
-    anew under it, and so on. Source: SPEC 5.5, point 2.
+    anew under it, and so on. A table that is not rotated at all is tried too; whichever ends more alike is kept.
+    Source: SPEC 5.5, point 2.
     """
     counts = np.bincount(stream, minlength=len(table))
-    order = np.argsort(-counts, kind="stable")
-    guess = np.zeros(len(table), np.int64)
-    guess[order] = np.minimum(np.arange(len(table)), len(public.words) - 1)
     ours, theirs = _unit(table), _unit(public.vectors)
-    sure = order[: max(table.shape[1], min(200, len(order)))]
+    ranked = np.zeros(len(table), np.int64)
+    ranked[np.argsort(-counts, kind="stable")] = np.minimum(np.arange(len(table)), len(public.words) - 1)
+    begins = (ranked, (ours @ theirs.T).argmax(axis=1))
+    guess, _ = max((_aligned(ours, theirs, counts, begin, turns) for begin in begins), key=lambda found: found[1])
+    return [public.words[place] for place in guess]
+
+
+def _aligned(
+    ours: Matrix, theirs: Matrix, counts: NDArray[np.int64], guess: NDArray[np.int64], turns: int
+) -> tuple[NDArray[np.int64], float]:
+    """Return the matches after some turns of fitting a rotation and matching anew, and how alike matched rows are."""
+    sure = np.argsort(-counts, kind="stable")[: max(ours.shape[1], 200)]
     for turn in range(turns):
         left, _, right = np.linalg.svd(ours[sure].T @ theirs[guess[sure]])
         alike = (ours @ (left @ right)) @ theirs.T
         guess, trust = alike.argmax(axis=1), alike.max(axis=1)
-        sure = np.argsort(-trust * np.log1p(counts), kind="stable")[: min(len(order), 200 + 200 * turn)]
-    return [public.words[place] for place in guess]
+        sure = np.argsort(-trust * np.log1p(counts), kind="stable")[: 200 + 200 * turn]
+    return guess, float(trust.mean())
 
 
 def score(truth: list[str], guess: list[str]) -> Score:

@@ -83,7 +83,7 @@ def reconstruct(
         raise PlanError(f"audit reconstruct needs features.text = 'words' or 'pieces', got {job.features.text!r}; use such a plan")
     draws = Draws.seeded(job.seed).at("audit")
     public_job = replace(job, private=replace(job.private, start="public", rows="own"))
-    ground = prepare(public_job, Draws.seeded(job.seed))
+    ground = with_all_words_public(prepare(public_job, Draws.seeded(job.seed)), draws)
     client, rows = chosen_texts(ground, texts)
     lines: list[Line] = []
     examples: list[Example] = []
@@ -232,6 +232,21 @@ def solved(victim: Victim) -> dict[int, str]:
 
 def _frequent(public: Dictionary) -> Dictionary:
     return Dictionary(public.words[:_FREQUENT], public.vectors[:_FREQUENT])
+
+
+def with_all_words_public(ground: Ground, draws: Draws) -> Ground:
+    """Return the ground with a public vector for every word: random ones where the public table has none.
+
+    The vectors at hand hold few numbers, while the tables of the papers list them; an attack must not fail for that.
+    """
+    lexicon = ground.lexicon
+    assert lexicon is not None
+    assert lexicon.vectors is not None
+    known = lexicon.known()
+    vectors = lexicon.vectors.copy()
+    spread = float(vectors[known].std()) if known.any() else 0.4
+    vectors[~known] = spread * draws.at("no-vector").generator().standard_normal((int((~known).sum()), vectors.shape[1]))
+    return replace(ground, lexicon=replace(lexicon, vectors=vectors))
 
 
 def chosen_texts(ground: Ground, texts: int) -> tuple[int, NDArray[np.int64]]:

@@ -95,6 +95,9 @@ class Wordings:
             key = self._own(client, "key").words(4).tobytes()
             rows[:-1] = [first + _bucket(key, word, self.buckets) for word in self.lexicon.words]
             return rows
+        if self.private.spelling == "word":
+            rows[[self.place[unit] for unit in units]] = first + np.arange(len(units))
+            return rows
         at = {unit: first + place for place, unit in enumerate(units)}
         for token in np.flatnonzero(self.private_word).tolist():
             rows[token] = at.get(self._unit(client, token), UNKNOWN)
