@@ -10,7 +10,7 @@ import pytest
 from safetensors.numpy import load_file
 
 from tacit import engine, record
-from tacit.engine import checkpoint, embedded
+from tacit.engine import arm, checkpoint, embedded
 from tacit.engine.folder import RECORD
 from tacit.engine.trying import best_rounds, geometric
 from tests.engine.small import small_plan, write_csv
@@ -30,7 +30,7 @@ def finished(folder: Path) -> record.Finished:
 
 def everything_that_left(monkeypatch, where: Path) -> None:
     """Append every frame that a client sends, and every model it is sent, to a file; children inherit this."""
-    half, message = embedded.client_half, engine.job.model_message
+    half, message = embedded.client_half, arm.model_message
 
     def keep(pieces: tuple[bytes, memoryview]) -> None:
         with where.open("ab") as file:
@@ -47,7 +47,7 @@ def everything_that_left(monkeypatch, where: Path) -> None:
         return pieces
 
     monkeypatch.setattr(embedded, "client_half", client_half)
-    monkeypatch.setattr(engine.job, "model_message", model_message)
+    monkeypatch.setattr(arm, "model_message", model_message)
 
 
 CASES = {
