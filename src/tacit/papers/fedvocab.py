@@ -122,7 +122,7 @@ def plan_of(model: str, source: str, method: str, scale: Scale) -> dict[str, Any
         "server": {
             "rounds": 1 if alone else rounds,
             **({} if alone else {"cohort": "count", "cohort_size": cohort}),
-            "evaluate_every": 1 if scale == "full" or alone else 4,
+            "evaluate_every": 4 if quick and not alone else 1,
             **({} if scale == "full" else {"test_rows": 400 if bilstm else 200}),
             **({} if scale == "full" else {"test_clients": 3 if smoke else 20 if bilstm else 6}),
         },
