@@ -13,6 +13,11 @@ if TYPE_CHECKING:
     from tacit.report import Summary
 
 
+_WIDE = 134
+_WORD = 10
+"""Columns a terminal needs for a table with air in it, and the least a column of words is folded to."""
+
+
 def console() -> Console:
     """Return the console for results. A pipe has no width, so nothing is folded in it."""
     from rich.console import Console
@@ -21,21 +26,27 @@ def console() -> Console:
 
 
 def table(
-    headings: Sequence[str], rows: Iterable[Sequence[str]], *, prose: Iterable[int] = (0,), strong: int | None = None
+    headings: Sequence[str], rows: Sequence[Sequence[str]], *, prose: Iterable[int] = (0,), strong: int | None = None
 ) -> None:
     """Print a table; columns in `prose` are left-aligned and may fold, the others are figures."""
     from rich import box
     from rich.table import Table
     from rich.text import Text
 
-    drawn = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold")
-    words = set(prose)
+    page, words = console(), set(prose)
+    narrow = page.width < _WIDE
+    drawn = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 0 if narrow else 1), header_style="bold")
     for place, heading in enumerate(headings):
-        drawn.add_column(heading, justify="left" if place in words else "right", no_wrap=place not in words, overflow="fold")
+        said = heading.replace("/", "/\n") if narrow else heading
+        # Words fold before figures are cut, but never to nothing.
+        least = min(_WORD, max([len(heading), *(len(row[place]) for row in rows)])) if place in words else None
+        drawn.add_column(
+            said, justify="left" if place in words else "right", no_wrap=place not in words, overflow="fold", min_width=least
+        )
     for number, row in enumerate(rows):
         # Text, not markup: a name like [red] is a name.
         drawn.add_row(*(Text(text) for text in row), style="bold" if number == strong else None)
-    console().print(drawn)
+    page.print(drawn)
 
 
 def results(run: Summary) -> None:
