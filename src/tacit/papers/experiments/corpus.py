@@ -47,8 +47,9 @@ def word2vec(
 ) -> Figures:  # fmt: skip
     """Return the test figures of a classifier on the average word2vec vector of a text; the vectors come from the texts.
 
-    The vectors (gensim's defaults, 300 numbers, every word) are trained on the training texts ("train"), on the test
-    texts too ("full"), or on the training texts with only their 5,000 most frequent words ("limited").
+    The vectors (skip-gram, 300 numbers, every word, else gensim's defaults) are trained on the training texts
+    ("train"), on the test texts too ("full"), or on the training texts with only their 5,000 most frequent words
+    ("limited"). The averages are standardised by the training texts' mean and deviation.
     """
     if corpus not in CORPORA:
         raise PlanError(f"word2vec(corpus={corpus!r}) needs one of {', '.join(CORPORA)}, got another")
@@ -62,7 +63,7 @@ def _averaged(corpus: str, source: str, limit: int | None, seed: int) -> tuple[R
     table = loaded(central_plan(source, "logistic", None, limit, seed))
     train, test = _split_into_words(_texts(table.train, table)), _split_into_words(_texts(table.test, table))
     lexicon = _learned(_most_frequent(train) if corpus == "limited" else train + test if corpus == "full" else train, seed)
-    return _with_inputs(table, _dense(lexicon.average(train)), _dense(lexicon.average(test)))
+    return _with_inputs(table, *_standardised(lexicon.average(train), lexicon.average(test)))
 
 
 def _learned(texts: list[list[str]], seed: int) -> Lexicon:
@@ -71,7 +72,7 @@ def _learned(texts: list[list[str]], seed: int) -> Lexicon:
     except ImportError:
         raise TacitError("word2vec() needs the package gensim, got none; pip install 'tacit[text]'") from None
     # One thread: with more, gensim's result depends on how they happen to take turns.
-    found = Word2Vec(texts, vector_size=WIDTH, min_count=1, workers=1, seed=seed).wv
+    found = Word2Vec(texts, vector_size=WIDTH, sg=1, min_count=1, workers=1, seed=seed).wv
     return Lexicon(found.index_to_key, found.vectors)
 
 
@@ -95,8 +96,11 @@ def _with_inputs(table: data.Table, train: Inputs, test: Inputs) -> tuple[Rows, 
     return replace(hashed[0], inputs=train), replace(hashed[1], inputs=test)
 
 
-def _dense(matrix: NDArray[np.float32]) -> Dense:
-    return Dense(matrix=matrix, width=matrix.shape[1])
+def _standardised(train: NDArray[np.float32], test: NDArray[np.float32]) -> tuple[Dense, Dense]:
+    mean, deviation = train.mean(axis=0), train.std(axis=0)
+    scale = np.where(deviation > 0, deviation, np.float32(1))
+    first, second = ((matrix - mean) / scale for matrix in (train, test))
+    return Dense(matrix=first, width=first.shape[1]), Dense(matrix=second, width=second.shape[1])
 
 
 def _sparse(counts: Any) -> Sparse:
