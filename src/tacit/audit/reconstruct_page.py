@@ -61,6 +61,7 @@ def verdict(audit: Audit) -> str:
         whom = f"is read by: {', '.join(readers)}" if readers else "is read by none of the four"
         after = "".join(f"; {escape(seen)}: at most {share:.0%}" for seen, share in _through_bits(mine).items())
         sentences.append(f"<b>{escape(setting)}</b> in the clear {whom}{after}.")
+    sentences.append("A private table is known to its client alone: that column says what is left to read if the table leaks.")
     sentences.append("From randomised bits the adaptive attacker has nothing left but the most frequent words.")
     return "<br>".join(sentences)
 
