@@ -12,7 +12,7 @@ from safetensors.numpy import load_file
 from tacit import engine, plan, record
 from tacit.engine import checkpoint
 from tacit.engine.folder import RECORD
-from tacit.errors import DataError
+from tacit.errors import DataError, RunError
 from tests.engine.small import small_plan, write_csv
 
 
@@ -147,5 +147,5 @@ def test_a_torch_module_runs_in_processes_with_the_same_bits(reviews, tmp_path) 
 
 def test_diverged_training_is_named_and_loses_nothing(reviews, tmp_path) -> None:
     job = small_plan(reviews, codec={"name": "plain"}, local__optimizer="sgd", local__lr=1e30, server__rounds=5)
-    with np.errstate(all="ignore"), pytest.raises(engine.job.RunError, match="diverged"):
+    with np.errstate(all="ignore"), pytest.raises(RunError, match="diverged"):
         engine.start(job, tmp_path)
