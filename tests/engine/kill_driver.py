@@ -1,4 +1,4 @@
-"""Run a plan under random kill -9 until it ends; print how it went. Usage: kill_driver.py PLAN ROOT KILLS SEED.
+"""Run a plan under random kill -9 until it ends; print how it went. Usage: kill_driver.py PLAN ROOT KILLS SEED LONGEST_SECONDS.
 
 Children are forked from this process, which has imported everything and started no thread, so that a kill costs
 milliseconds and most of a child's short life is the run itself.
@@ -21,6 +21,10 @@ from tacit.rows import Clients, Rows, Sparse
 
 def load_kernels(job: plan.Plan) -> None:
     """Load compiled code and libraries once, here, without reading data (its reader would start threads)."""
+    if job.model.name not in plan.BUILT_IN_MODELS or job.model.name == "lstm" or job.private.words != "none":
+        import torch  # noqa: F401
+
+        return
     inputs = Sparse(starts=np.arange(3), columns=np.zeros(2, np.int32), values=None, width=job.features.buckets)
     rows = Rows(inputs=inputs, labels=np.array([0, 1], np.int32), classes=("a", "b"))
     learner = local.build(job.model, job.local, rows, Clients(order=np.arange(2), starts=np.array([0, 2])))
@@ -38,6 +42,7 @@ def child(job: plan.Plan, root: Path) -> int:
     pid = os.fork()
     if pid:
         return pid
+    os.setsid()  # so that its own worker processes die with it
     folders = sorted(root.glob("*-1"))
     try:
         engine.resume(folders[0]) if folders else engine.start(job, root)
@@ -79,7 +84,7 @@ def main() -> None:
     while killed < kills and not done:
         pid = child(job, root)
         wait(root, pid, random)
-        os.kill(pid, signal.SIGKILL)
+        os.killpg(pid, signal.SIGKILL)
         _, status = os.waitpid(pid, 0)
         done = os.WIFEXITED(status)
         assert not done or status == 0, status
