@@ -7,7 +7,7 @@ import importlib
 
 from bench.show import show
 
-FIGURES = ("round", "overhead", "kernels", "growth", "start")
+FIGURES = ("round", "overhead", "kernels", "growth", "start", "share")
 PEERS = ("torch", "pfl", "flower", "opendp", "sklearn", "numpy")
 
 

@@ -15,7 +15,7 @@ from tacit.errors import PlanError, did_you_mean
 if TYPE_CHECKING:
     from tacit.papers import Outcome, Paper, Scale, Table, Trial
 
-PaperName = Annotated[str, typer.Argument(metavar="PAPER", help="rr-ldp; the other papers follow.", show_default=False)]
+PaperName = Annotated[str, typer.Argument(metavar="PAPER", help="rr-ldp, partfed or fedvocab.", show_default=False)]
 TableName = Annotated[str | None, typer.Option("--table", metavar="T", help="Only this table.")]
 ScaleName = Annotated[
     str, typer.Option("--scale", metavar="SCALE", help="smoke (seconds), quick (minutes) or full (the paper's own).")
