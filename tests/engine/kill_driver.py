@@ -21,10 +21,6 @@ from tacit.rows import Clients, Rows, Sparse
 
 def load_kernels(job: plan.Plan) -> None:
     """Load compiled code and libraries once, here, without reading data (its reader would start threads)."""
-    if job.model.name not in plan.BUILT_IN_MODELS or job.model.name == "lstm" or job.private.words != "none":
-        import torch  # noqa: F401
-
-        return
     inputs = Sparse(starts=np.arange(3), columns=np.zeros(2, np.int32), values=None, width=job.features.buckets)
     rows = Rows(inputs=inputs, labels=np.array([0, 1], np.int32), classes=("a", "b"))
     learner = local.build(job.model, job.local, rows, Clients(order=np.arange(2), starts=np.array([0, 2])))
