@@ -29,7 +29,7 @@ class EmptyStep:
     def __init__(self) -> None:
         self.net, self.update = np.empty(PARAMETERS, np.float32), np.empty(PARAMETERS, np.float32)
 
-    def train(self, model: Vector, client: int, draws: Draws, round_no: int = 0) -> Update:
+    def train(self, model: Vector, client: int, draws: Draws, round_no: int = 0) -> WholeUpdate:
         """Return no change, the way a trained change is returned."""
         np.copyto(self.net, model)
         np.subtract(self.net, model, out=self.update)

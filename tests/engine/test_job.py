@@ -66,7 +66,10 @@ def test_twenty_kills_change_nothing(reviews, tmp_path) -> None:
     path.write_text(plan.to_toml(job))
     driver = Path(__file__).with_name("kill_driver.py")
     told = subprocess.run(
-        [sys.executable, str(driver), str(path), str(tmp_path / "killed"), "24", "11", "0.8"], capture_output=True, text=True, check=False
+        [sys.executable, str(driver), str(path), str(tmp_path / "killed"), "24", "11", "0.8"],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert told.returncode == 0, told.stderr
     outcome = json.loads(told.stdout)
