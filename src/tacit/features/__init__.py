@@ -5,7 +5,7 @@ Whatever is fitted on rows is a value (`Fitted`) that says what it releases.
 
 from tacit.features.encoding import encode, width
 from tacit.features.fitting import Fitted, fit
+from tacit.features.lexicon import encode_words, plain_words, word_pieces
 from tacit.features.spelling import bucket, words
-from tacit.features.words import encode_words, plain_words, word_pieces
 
 __all__ = ["Fitted", "bucket", "encode", "encode_words", "fit", "plain_words", "width", "word_pieces", "words"]
