@@ -54,12 +54,14 @@ def test_the_page_keeps_what_people_wrote_around_the_results(tables, tmp_path) -
         name="p", title="P", first_words="Epsilon is per bit.", tables=lambda scale: tables, settings_note=lambda scale: "small."
     )
     outcomes = reproduce(tables, tmp_path / "cache", silent)
-    page.write(paper, "smoke", tables, outcomes, tmp_path)
+    shown = page.largest_kept(paper, lambda some: outcomes)
+    assert [one.scale for one in shown] == ["full"]
+    page.write(paper, shown, tmp_path)
     text = (tmp_path / "p.md").read_text()
     (tmp_path / "p.md").write_text(
         text.replace("Epsilon is per bit.", "Epsilon is per bit.\n\nWritten by hand.") + "\nAfterword.\n"
     )
-    page.write(paper, "smoke", tables, outcomes, tmp_path)
+    page.write(paper, shown, tmp_path)
     text = (tmp_path / "p.md").read_text()
     assert "Written by hand." in text
     assert "Afterword." in text

@@ -21,7 +21,14 @@ ScaleName = Annotated[
     str, typer.Option("--scale", metavar="SCALE", help="smoke (seconds), quick (minutes) or full (the paper's own).")
 ]
 Cached = Annotated[bool, typer.Option("--cached", help="Run nothing; show what earlier runs have left.")]
-Page = Annotated[Path | None, typer.Option("--page", metavar="DIR", help="Also write DIR/results/PAPER.json and DIR/PAPER.md.")]
+Page = Annotated[
+    Path | None,
+    typer.Option(
+        "--page",
+        metavar="DIR",
+        help="Also write DIR/PAPER.md and DIR/results/PAPER.json from all that was ever run, each table at its largest scale.",
+    ),
+]
 
 
 def reproduce(
@@ -51,9 +58,9 @@ def reproduce(
     tables = _tables(known, table, size)
     outcomes = carry_out(tables, cache_folder(), _Bar(quiet), run=not cached)
     if page:
-        from tacit.papers.page import write
+        from tacit.papers.page import largest_kept, write
 
-        write(known, size, tables, outcomes, page)
+        write(known, largest_kept(known, lambda some: carry_out(some, cache_folder(), _Bar(True), run=False)), page)
     if as_json:
         from tacit.cli.as_json import show
 

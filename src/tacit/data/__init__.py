@@ -6,6 +6,7 @@ from tacit.data.divide import divide, divide_test, hold_out, label_shares
 from tacit.data.fetch import Progress, fetch
 from tacit.data.load import load
 from tacit.data.named.entry import Entry
+from tacit.data.named.vectors import vectors
 from tacit.data.store import catalogue, get, where
 from tacit.data.table import Table
 
@@ -21,5 +22,6 @@ __all__ = [
     "hold_out",
     "label_shares",
     "load",
+    "vectors",
     "where",
 ]

@@ -3,39 +3,66 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
-from tacit.papers.published import Outcome, Paper, Scale, Table
+from tacit.papers.published import SCALES, Outcome, Paper, Scale, Table
 
 _BEGIN, _END = "<!-- results: written by tacit reproduce, do not edit below -->", "<!-- end of results -->"
 
 
-def write(paper: Paper, scale: Scale, tables: tuple[Table, ...], outcomes: list[Outcome], docs: Path) -> None:
+class Shown(NamedTuple):
+    """One table as the page shows it: at the largest scale whose trials are kept."""
+
+    scale: Scale
+    table: Table
+    outcomes: list[Outcome]
+
+
+def largest_kept(paper: Paper, kept: Callable[[tuple[Table, ...]], list[Outcome]]) -> list[Shown]:
+    """Return every table at the largest scale at which all its cells were run, else the one with most; `kept` looks up."""
+    scales: dict[str, list[Shown]] = {}
+    for scale in reversed(SCALES[1:]):
+        tables = paper.tables(scale)
+        outcomes = kept(tables)
+        for table in tables:
+            own = [outcome for outcome in outcomes if outcome.table == table.name]
+            scales.setdefault(table.name, []).append(Shown(scale, table, own))
+    return [max(shown, key=lambda one: (_share_run(one), -shown.index(one))) for shown in scales.values()]
+
+
+def _share_run(shown: Shown) -> float:
+    return sum(outcome.ours is not None for outcome in shown.outcomes) / max(1, len(shown.outcomes))
+
+
+def write(paper: Paper, shown: list[Shown], docs: Path) -> None:
     """Keep the figures as JSON and put the tables into the paper's page, between its two marks."""
     results = docs / "results" / f"{paper.name}.json"
     results.parent.mkdir(parents=True, exist_ok=True)
-    cells = [outcome.as_json() for outcome in outcomes]
-    results.write_text(json.dumps({"paper": paper.name, "scale": scale, "cells": cells}, indent=1) + "\n")
+    cells = [{**outcome.as_json(), "scale": one.scale} for one in shown for outcome in one.outcomes]
+    results.write_text(json.dumps({"paper": paper.name, "cells": cells}, indent=1) + "\n")
     path = docs / f"{paper.name}.md"
     text = path.read_text() if path.exists() else f"# {paper.title}\n\n{paper.first_words}\n\n"
     before, _, rest = text.partition(_BEGIN)
     _, _, after = rest.partition(_END)
-    path.write_text(f"{before}{_BEGIN}\n\n{render(paper, scale, tables, outcomes)}\n{_END}{after or chr(10)}")
+    path.write_text(f"{before}{_BEGIN}\n\n{render(paper, shown)}\n{_END}{after or chr(10)}")
 
 
-def render(paper: Paper, scale: Scale, tables: tuple[Table, ...], outcomes: list[Outcome]) -> str:
+def render(paper: Paper, shown: list[Shown]) -> str:
     """Return the tables as Markdown: each cell shows ours, the paper's in brackets, and a mark where ours is outside."""
-    inside = sum(outcome.ok is True for outcome in outcomes)
-    run = sum(outcome.ours is not None for outcome in outcomes)
+    outcomes = [outcome for one in shown for outcome in one.outcomes]
+    inside, run = sum(outcome.ok is True for outcome in outcomes), sum(outcome.ours is not None for outcome in outcomes)
     lines = [
-        f"`tacit reproduce {paper.name} --scale {scale}`: {paper.settings_note(scale)}",
-        "",
         f"{inside} of {run} cells lie within their tolerance. Each cell is ours (paper's); ✗ marks a cell outside, "
-        "– one that was not run at this scale. Seed 1.",
+        "– one that was not run. Seed 1. Each table names the scale it was run at:",
+        "",
+        *(f"- {scale}: {paper.settings_note(scale)}" for scale in dict.fromkeys(one.scale for one in shown)),
         "",
     ]
-    for table in tables:
-        lines += _markdown(table, [outcome for outcome in outcomes if outcome.table == table.name])
+    for one in shown:
+        lines += _markdown(one.table, one.outcomes)
+        lines += [f"`tacit reproduce {paper.name} --table {one.table.name} --scale {one.scale}`", ""]
     return "\n".join(lines)
 
 
