@@ -19,7 +19,7 @@ from bench.sides.ours import Rounds
 from tacit import plan
 from tacit.draws import Draws
 from tacit.engine import embedded
-from tacit.local import WholeUpdate
+from tacit.local.contract import WholeUpdate
 from tacit.rows import Inputs, Vector
 
 
