@@ -7,7 +7,7 @@ import importlib
 
 from bench.show import show
 
-FIGURES = ("round", "overhead", "kernels", "growth", "start", "share")
+FIGURES = ("round", "overhead", "kernels", "growth", "start", "share", "step")
 PEERS = ("torch", "pfl", "flower", "opendp", "sklearn", "numpy")
 
 
