@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tacit import data, engine
+from tacit import engine
 from tacit.cli import execute
 from tacit.engine import Watch
 from tacit.plan import Plan
@@ -51,4 +51,3 @@ def pretend_engine(
         return folder
 
     monkeypatch.setattr(engine, "start", start)
-    monkeypatch.setattr(data, "where", lambda name: Path(name))

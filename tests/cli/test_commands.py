@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 import typer
 
-from tacit import data, report
+from tacit import report
 from tacit.cli import app
+from tacit.cli.progress import Lines
 from tacit.errors import BudgetError, RunError, TacitError, WireError
 from tests.cli.made_up import PLAN, pretend_engine, tacit
 from tests.report import made_up
@@ -63,13 +64,11 @@ def test_run_json_is_one_object_and_nothing_else(capsys: Capture, monkeypatch: p
     assert said.err == ""
 
 
-def test_a_set_that_is_not_here_is_fetched_in_sight_before_the_run(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
-    pretend_engine(monkeypatch)
-    monkeypatch.setattr(data, "where", lambda name: None)
-    monkeypatch.setattr(data, "get", lambda name, progress: progress(name, 1_000_000, 38_000_000))
-    said = tacit(capsys, "run", "plan.toml")
-    assert said.code == 0
-    assert "fetching newsgroups20: 1.00 MB of 38.0 MB" in said.err
+def test_fetching_is_shown_in_lines_too(capsys: Capture) -> None:
+    watch = Lines()
+    for done in (1_000_000, 2_000_000):
+        watch.fetched("newsgroups20", done, 38_000_000)
+    assert capsys.readouterr().err == "fetching newsgroups20: 1.00 MB of 38.0 MB\n"  # the second comes too soon
 
 
 def test_run_without_report(capsys: Capture, monkeypatch: pytest.MonkeyPatch, here: Path) -> None:

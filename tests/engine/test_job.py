@@ -13,6 +13,7 @@ from tacit import engine, plan, record
 from tacit.engine import checkpoint
 from tacit.engine.folder import RECORD
 from tacit.errors import DataError, RunError
+from tacit.features import Fitted
 from tests.engine.small import small_plan, write_csv
 
 
@@ -55,7 +56,10 @@ def test_the_job_learns_and_every_arm_is_recorded(reviews, tmp_path) -> None:
     assert 4 * dim < theirs.bytes_up < 4 * dim + 200
     tensors = load_file(folder / "model.safetensors")
     assert sum(array.size for array in tensors.values()) == dim
-    assert json.loads((folder / "model.json").read_text())["classes"] == ["down", "up"]
+    facts = json.loads((folder / "model.json").read_text())
+    assert facts["classes"] == ["down", "up"]
+    assert facts["columns"]["text"] == ["opinion"]
+    assert Fitted.from_dict(facts["fitted"]).classes == ("down", "up")
 
 
 def test_twenty_kills_change_nothing(reviews, tmp_path) -> None:

@@ -35,12 +35,7 @@ def run(
     from tacit.plan import load
 
     loaded = load(plan, overrides)
-
-    def work(watch: Watcher) -> Path:
-        _fetch(loaded.data.source, watch)
-        return engine.start(loaded, root=runs, watch=watch)
-
-    _carry_out(work, as_json=as_json, quiet=quiet, page=not no_report)
+    _carry_out(lambda watch: engine.start(loaded, root=runs, watch=watch), as_json=as_json, quiet=quiet, page=not no_report)
 
 
 def resume(run: RunName, runs: Runs = RUNS, as_json: AsJson = False, quiet: Quiet = False, no_report: NoReport = False) -> None:
@@ -59,14 +54,6 @@ def resume(run: RunName, runs: Runs = RUNS, as_json: AsJson = False, quiet: Quie
 
     folder = folder_of(run, runs)
     _carry_out(lambda watch: engine.resume(folder, watch), as_json=as_json, quiet=quiet, page=not no_report)
-
-
-def _fetch(source: str, watch: Watcher) -> None:
-    """Fetch a named set that is not on this machine, in sight of the watcher, before a run's folder is made."""
-    from tacit import data
-
-    if any(entry.name == source for entry in data.catalogue()) and data.where(source) is None:
-        data.get(source, watch.fetched)
 
 
 def _carry_out(work: Callable[[Watcher], Path], *, as_json: bool, quiet: bool, page: bool) -> None:

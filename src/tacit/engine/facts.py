@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+from dataclasses import asdict
 from importlib.metadata import version
 from typing import Any
 
@@ -56,6 +57,8 @@ def model_facts(plan: Plan, ground: Ground) -> dict[str, Any]:
         "features": described["features"],
         "inputs": ground.train.inputs.width,
         "classes": list(ground.train.classes),
+        "columns": asdict(ground.columns),
+        "fitted": ground.fitted.to_dict(),
     }
 
 

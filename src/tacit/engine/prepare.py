@@ -10,7 +10,7 @@ from tacit import data, features
 from tacit.draws import Draws
 from tacit.engine.sharing import Given, Preview, hand_over, look_ahead
 from tacit.engine.wording import worded
-from tacit.plan import Plan
+from tacit.plan import Columns, Plan
 from tacit.rows import Clients, Lexicon, Rows
 
 
@@ -20,7 +20,7 @@ class Ground:
 
     `own` are rows of each client on which the model is tried for that client alone: rows held out at the client, or its
     part of the test rows, if the plan asks for that, else its training rows. `lexicon` says what word numbers mean.
-    `released` names what was read from clients' rows in the clear to make features of them.
+    `released` names what was read from clients' rows in the clear to make features of them, `fitted` holds it.
     """
 
     source: str
@@ -30,6 +30,8 @@ class Ground:
     own: Rows
     own_clients: Clients
     released: tuple[str, ...]
+    fitted: features.Fitted
+    columns: Columns
     given: Given | None = None
     lexicon: Lexicon | None = None
 
@@ -53,6 +55,8 @@ def prepare(plan: Plan, draws: Draws, given: object | None = None, progress: dat
         own_clients=own_clients,
         given=hand_over(plan, table, kept, fitted, draws.at("share")),
         released=(*table.released, *fitted.released, *_listed_words(plan, lexicon)),
+        fitted=fitted,
+        columns=table.columns,
         lexicon=lexicon,
     )
 
