@@ -105,6 +105,13 @@ def test_debug_shows_the_traceback(capsys: Capture, monkeypatch: pytest.MonkeyPa
     assert "Traceback" in tacit(capsys, *words).err
 
 
+def test_a_missing_extra_is_named_with_the_way_to_get_it(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    pretend_engine(monkeypatch, ModuleNotFoundError("No module named 'torch'", name="torch"))
+    said = tacit(capsys, "run", "plan.toml", "--quiet")
+    assert said.code == 2
+    assert "pip install 'tacit[torch]'" in said.err
+
+
 def test_check_says_ok_and_what_it_would_promise(capsys: Capture) -> None:
     said = tacit(capsys, "check", "plan.toml", "-o", "codec.epsilon=0.5")
     assert said.code == 0

@@ -16,6 +16,10 @@ CODES = (
 )
 
 
+EXTRAS = {"torch": "torch", "gensim": "text", "transformers": "text", "PIL": "image", "datasets": "hf"}
+"""Packages only some jobs need, and the extra of Tacit that brings each."""
+
+
 class Stopped(Exception):  # noqa: N818 - being stopped is no error
     """The user stopped a command; the message says what to do next."""
 
@@ -62,5 +66,7 @@ def _said(error: BaseException) -> tuple[str, int]:
         return f"{where}: {error.format_message()} `{where} --help` has examples.", error.exit_code
     if isinstance(error, click.ClickException):
         return error.format_message(), error.exit_code
+    if isinstance(error, ModuleNotFoundError) and error.name in EXTRAS:
+        return f"this needs the package {error.name}; pip install 'tacit[{EXTRAS[error.name]}]', or in a clone: make setup", 2
     reason = " ".join(str(error).split())
     return f"internal error: {type(error).__name__}: {reason}; run again with --debug", 70
