@@ -66,6 +66,25 @@ def test_every_room_is_in_the_architecture() -> None:
     assert [room for room in rooms if f"`{room}/`" not in page] == []
 
 
+@pytest.mark.parametrize(
+    ("package", "rooms"),
+    [
+        ("torch", {"local", "audit"}),
+        ("dp_accounting", {"ledger"}),
+        ("typer", {"cli"}),
+        ("rich", {"cli"}),
+        ("plotly", {"report"}),
+        ("jinja2", {"report"}),
+    ],
+)
+def test_outside_packages_come_in_where_the_architecture_says(package: str, rooms: set[str]) -> None:
+    house = ROOT / "src" / "tacit"
+    door = re.compile(rf"^\s*(?:import|from) {package}\b", re.MULTILINE)
+    assert {
+        path.relative_to(house).parts[0] for path in house.rglob("*.py") if door.search(path.read_text(encoding="utf-8"))
+    } == rooms
+
+
 @pytest.mark.parametrize("page", DOCS, ids=name)
 def test_plans_in_documents_can_be_read(page: Any) -> None:
     for block in blocks(name(page), "toml"):
