@@ -62,8 +62,8 @@ class Job:
         try:
             ground = prepare(self.plan, self.draws, self.given, self.watch.fetched)
             names = list(self.arms)
-            todo = names[names.index(checkpointed.place.arm) :] if checkpointed else names
-            for name in todo:
+            left = names[names.index(checkpointed.place.arm) :] if checkpointed else names
+            for name in left:
                 begun = checkpointed if checkpointed and checkpointed.place.arm == name else None
                 following = names[names.index(name) + 1] if name != names[-1] else _ALL_DONE
                 Arm(desk, name, self.arms[name], ground).run(begun, following)
