@@ -90,7 +90,7 @@ def _orders() -> NDArray[np.int16]:
     """Return the order in which our engine visits each client's rows in the verified rounds."""
     return np.array(
         [
-            [row_order(ROWS_PER_CLIENT, 1, DRAWS.at("rounds", number, client, "train", "shuffle")) for client in range(CLIENTS)]
+            [row_order(ROWS_PER_CLIENT, ROWS_PER_CLIENT, np.uint64(DRAWS.at("rounds", number, client, "train", "shuffle").seed())) for client in range(CLIENTS)]
             for number in range(1, VERIFIED_ROUNDS + 1)
         ],
         np.int16,

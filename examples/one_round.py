@@ -49,9 +49,9 @@ sent = wire.size(model_message(terms, 1, model))
 # The server checks the message and adds its bits to the sum; it never needs to keep a single client's.
 total, worker, received = aggregate.empty(terms.codec.adds_as, terms.dim), learner.worker(), 0
 for client in cohort.tolist():
-    message, touched = client_half(terms, worker, model, 1, client, int(weights[client]))
+    message = client_half(terms, worker, model, 1, client, int(weights[client]))
     received = wire.size(message)
-    receive(terms, total, message, 1, touched)
+    receive(terms, total, message, 1)
 
 # The sum becomes the mean update, the mean update the next model.
 model, state = server_half(job.server, terms, model, total, state)

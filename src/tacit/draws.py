@@ -55,6 +55,10 @@ class Draws:
         self.fill(words)
         return words
 
+    def seed(self) -> int:
+        """Return 64 bits that seed a small generator, for the same kind of work as `generator`."""
+        return int.from_bytes(self._derive(8), "little")
+
     def generator(self) -> np.random.Generator:
         """Return a numpy generator for simulation work that protects nobody: splits, initial weights, cohorts."""
         return np.random.Generator(np.random.Philox(key=int.from_bytes(self._derive(16), "little")))

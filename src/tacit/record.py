@@ -116,7 +116,7 @@ class Spread:
 
 @dataclass(frozen=True, kw_only=True)
 class Tried:
-    """How clients' own models did right after their training of a round; known to the simulator only."""
+    """How a round's shared part did with the own parts of some clients; known to the simulator only."""
 
     arm: str
     round_no: int

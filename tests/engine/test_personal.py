@@ -12,7 +12,7 @@ from safetensors.numpy import load_file
 from tacit import engine, plan, record
 from tacit.engine import arm, checkpoint, embedded
 from tacit.engine.folder import RECORD
-from tacit.engine.trying import best_rounds, geometric
+from tacit.engine.trying import over_rounds, geometric
 from tests.engine.small import small_plan, write_csv
 from tests.engine.worded import worded_plan
 
@@ -30,23 +30,23 @@ def finished(folder: Path) -> record.Finished:
 
 def everything_that_left(monkeypatch, where: Path) -> None:
     """Append every frame that a client sends, and every model it is sent, to a file; children inherit this."""
-    half, message = embedded.client_half, arm.model_message
+    half, message = embedded.update_message, arm.model_message
 
     def keep(pieces: tuple[bytes, memoryview]) -> None:
         with where.open("ab") as file:
             file.write(bytes(pieces[0]) + bytes(pieces[1]))
 
-    def client_half(*arguments):
-        pieces, touched = half(*arguments)
+    def update_message(*arguments):
+        pieces = half(*arguments)
         keep(pieces)
-        return pieces, touched
+        return pieces
 
     def model_message(*arguments):
         pieces = message(*arguments)
         keep(pieces)
         return pieces
 
-    monkeypatch.setattr(embedded, "client_half", client_half)
+    monkeypatch.setattr(embedded, "update_message", update_message)
     monkeypatch.setattr(arm, "model_message", model_message)
 
 
@@ -162,12 +162,12 @@ def test_alone_every_client_is_measured(reviews, tmp_path) -> None:
     assert 0 < end.metrics["global_accuracy"] <= 1
 
 
-def test_best_rounds_count_clients_never_seen_as_zero() -> None:
+def test_over_rounds_count_clients_never_seen_as_zero() -> None:
     tried = [
         record.Tried(arm="run", round_no=1, clients=[0, 2], global_accuracy=[0.5, 0.8], local_accuracy=[1.0, 0.5]),
         record.Tried(arm="run", round_no=2, clients=[0], global_accuracy=[0.7], local_accuracy=[0.4]),
     ]
-    found = best_rounds(tried, 3)
+    found = over_rounds(tried, 3)
     assert found["best_global"] == pytest.approx((0.7 + 0 + 0.8) / 3)
     assert found["best_local"] == pytest.approx((1.0 + 0 + 0.5) / 3)
     assert found["best_global_seen"] == pytest.approx(0.75)

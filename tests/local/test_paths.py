@@ -6,7 +6,7 @@ import pytest
 from tacit import plan
 from tacit.draws import Draws
 from tacit.local.compiled import CompiledLearner
-from tacit.local.schedule import batch_ends, row_order
+from tacit.local.schedule import batch_ends, pace_of, row_order
 from tacit.rows import Clients, Dense, Rows, Sparse
 
 torch = pytest.importorskip("torch")
@@ -32,6 +32,7 @@ def dense_rows(classes: int) -> Rows:
 
 
 CLIENTS = Clients(order=np.arange(40), starts=np.array([0, 15, 40]))
+MANY = Clients(order=np.arange(40), starts=np.array([0, 9, 9, 20, 21, 40]))
 
 
 def to_torch_order(compiled: CompiledLearner, flat: np.ndarray) -> np.ndarray:
@@ -68,23 +69,36 @@ def test_compiled_and_torch_give_the_same_update(hidden, classes, kind, local) -
 
 
 def test_rows_no_one_names_are_left_out_exactly() -> None:
-    """A client's own rows in a table of 5,000 give the same update as the dense form of the same rows."""
+    """A client's own lines in a table of 5,000 give the same bits as the whole table does, and what the dense form gives."""
     rows = sparse_rows(2, values=False, width=5000)
     full = np.zeros((40, 5000), np.float32)
     full[np.repeat(np.arange(40), np.diff(rows.inputs.starts)), rows.inputs.columns] = 1
     dense = Rows(inputs=Dense(matrix=full, width=5000), labels=rows.labels, classes=rows.classes)
     local, model = plan.Local(epochs=3, batch=5), plan.Model(name="mlp", hidden=(8,))
     sparse_learner, dense_learner = CompiledLearner(model, local, rows, CLIENTS), CompiledLearner(model, local, dense, CLIENTS)
+    whole_learner = CompiledLearner(model, local, rows, CLIENTS)
+    whole_learner.whole = True
     start = sparse_learner.initial(Draws.seeded(0))
     for client in (0, 1):
         update = sparse_learner.worker().train(start, client, Draws.seeded(2))
-        expected = dense_learner.worker().train(start, client, Draws.seeded(2)).row
+        expected = whole_learner.worker().train(start, client, Draws.seeded(2)).row
         np.testing.assert_array_equal(update.row, expected)
+        np.testing.assert_allclose(dense_learner.worker().train(start, client, Draws.seeded(2)).row, expected, atol=1e-6)
         assert update.touched is not None
         outside = np.ones(len(expected), bool)
         for begin, end in update.touched.reshape(-1, 2):
             outside[begin:end] = False
         assert not expected[outside].any()
+
+
+def test_clients_trained_together_get_the_updates_they_get_alone() -> None:
+    rows = sparse_rows(3, values=False, width=300)
+    learner = CompiledLearner(plan.Model(name="mlp", hidden=(6,)), plan.Local(epochs=2, batch=4), rows, MANY)
+    start, draws, everyone = learner.initial(Draws.seeded(0)), Draws.seeded(7), np.array([4, 0, 2, 3, 1])
+    together = [update.row.copy() for update in learner.worker().train_each(start, everyone, draws, 1)]
+    for client, update in zip(everyone.tolist(), together, strict=True):
+        alone = learner.worker().train(start, client, draws.at(client, "train")).row
+        np.testing.assert_array_equal(update, alone)
 
 
 @pytest.mark.parametrize(
@@ -99,11 +113,11 @@ def test_rows_no_one_names_are_left_out_exactly() -> None:
     ],
 )
 def test_batches(local, rows, expected) -> None:
-    assert batch_ends(local, rows).tolist() == expected
+    assert batch_ends(pace_of(local), rows).tolist() == expected
 
 
 def test_every_epoch_sees_every_row_once() -> None:
-    order = row_order(50, 4, Draws.seeded(0)).reshape(4, 50)
+    order = row_order(50, 200, np.uint64(0)).reshape(4, 50)
     for epoch in order:
         assert sorted(epoch) == list(range(50))
     assert not np.array_equal(order[0], order[1])

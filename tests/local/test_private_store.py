@@ -12,31 +12,30 @@ def table(value: float) -> dict[str, np.ndarray]:
 def test_a_round_reads_what_the_round_before_left(tmp_path) -> None:
     store = PrivateStore(tmp_path)
     assert store.read(4, before=1) is None
-    store.write(4, 1, table(1), {"accuracy": 0.5})
-    store.write(4, 7, table(7), {})
+    store.write(4, 1, table(1))
+    store.write(4, 7, table(7))
     assert store.read(4, before=7)["words.private"][0, 0] == 1
     assert store.read(4, before=8)["words.private"][0, 0] == 7
-    assert store.figures(4, 1) == {"accuracy": 0.5}
 
 
 def test_a_round_begun_before_a_crash_does_not_count(tmp_path) -> None:
     store = PrivateStore(tmp_path)
-    store.write(0, 3, table(3), {})
-    store.write(0, 5, table(5), {})  # the crash came before round 5's checkpoint
+    store.write(0, 3, table(3))
+    store.write(0, 5, table(5))  # the crash came before round 5's checkpoint
     assert store.read(0, before=5)["words.private"][0, 0] == 3
-    store.write(0, 5, table(55), {})
+    store.write(0, 5, table(55))
     assert store.read(0, before=6)["words.private"][0, 0] == 55
 
 
 def test_two_versions_are_kept(tmp_path) -> None:
     store = PrivateStore(tmp_path)
     for round_no in range(1, 6):
-        store.write(0, round_no, table(round_no), {})
+        store.write(0, round_no, table(round_no))
     assert sorted(path.stem for path in (tmp_path / "0").iterdir()) == ["4", "5"]
 
 
-def test_without_state_nothing_is_kept_but_figures(tmp_path) -> None:
+def test_without_state_nothing_is_kept(tmp_path) -> None:
     store = PrivateStore(tmp_path, keeps_arrays=False)
-    store.write(0, 1, table(1), {"accuracy": 1.0})
+    store.write(0, 1, table(1))
     assert store.read(0, before=2) is None
-    assert store.figures(0, 1) == {"accuracy": 1.0}
+    assert not any(tmp_path.iterdir())

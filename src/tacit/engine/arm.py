@@ -151,7 +151,7 @@ class Arm:
         if not personal.measured(self.plan.server, round_no):
             return {}
         if self.learner.personal:
-            entry, metrics = personal.after_round(self.learner, self.name, round_no, cohort)
+            entry, metrics = personal.after_round(self.learner, self.name, model, round_no, cohort, self.plan.engine.workers)
             self.desk.note(entry)
             return metrics
         return server.measure(self.learner.predict(model, self.ground.test.inputs), self.ground.test.labels)

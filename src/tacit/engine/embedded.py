@@ -19,9 +19,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+import scipy.linalg.cython_blas  # noqa: F401 (the kernels' BLAS; it must be loaded before it can be limited)
+from threadpoolctl import threadpool_limits
+
 from tacit import aggregate, wire
 from tacit.aggregate import Sum
-from tacit.engine.round import Terms, client_half, receive
+from tacit.engine.round import Terms, receive, update_message
 from tacit.local import Learner, Worker
 from tacit.rows import Vector
 
@@ -47,10 +50,11 @@ def sum_share(
     """Run both halves for some clients, one after the other."""
     total = aggregate.empty(terms.codec.adds_as, terms.dim)
     bytes_up = 0
-    for client, weight in zip(clients.tolist(), weights.tolist(), strict=True):
-        pieces, touched = client_half(terms, worker, model, round_no, client, weight)
+    updates = worker.train_each(model, clients, terms.draws.at(round_no), round_no)
+    for client, weight, update in zip(clients.tolist(), weights.tolist(), updates, strict=True):
+        pieces = update_message(terms, update, round_no, client, weight)
         bytes_up += wire.size(pieces)
-        receive(terms, total, pieces, round_no, touched)
+        receive(terms, total, pieces, round_no, update.touched if terms.codec.adds_as == "floats" else None)
     return Share(total, bytes_up, len(clients))
 
 
@@ -96,11 +100,13 @@ def _threads(terms: Terms, learner: Learner, workers: int) -> Iterator[Work]:
         finally:
             idle.put(worker)
 
-    pool = ThreadPoolExecutor(workers)
-    try:
-        yield lambda *task: pool.submit(share, *task)
-    finally:
-        pool.shutdown(cancel_futures=True)
+    # Each worker is one thread: were BLAS to start its own, a result could depend on the machine's cores.
+    with threadpool_limits(1, "blas"):
+        pool = ThreadPoolExecutor(workers)
+        try:
+            yield lambda *task: pool.submit(share, *task)
+        finally:
+            pool.shutdown(cancel_futures=True)
 
 
 _inherited: dict[str, Any] = {}

@@ -13,7 +13,7 @@ from tacit import local, record, server
 from tacit import plan as plans
 from tacit.draws import Draws
 from tacit.engine.prepare import Ground
-from tacit.engine.trying import averaged, best_rounds, tried, try_clients
+from tacit.engine.trying import averaged, over_rounds, tried, try_clients
 from tacit.engine.wording import checkpoint_of
 from tacit.plan import Plan
 from tacit.plan.private_sense import is_partial
@@ -36,7 +36,6 @@ def home_of(plan: Plan, ground: Ground, folder: Path, draws: Draws) -> local.Hom
         common=_some(ground.test, plan.server.test_rows, draws.at("test-rows")),
         own=ground.own,
         own_clients=ground.own_clients,
-        measured=lambda round_no: measured(plan.server, round_no),
         lexicon=ground.lexicon,
         buckets=plan.features.buckets,
         checkpoint=checkpoint_of(plan),
@@ -54,10 +53,10 @@ def forget(learner: local.Learner) -> None:
 
 
 def after_round(
-    learner: local.Learner, arm: str, round_no: int, cohort: NDArray[np.int64]
+    learner: local.Learner, arm: str, model: Vector, round_no: int, cohort: NDArray[np.int64], workers: int
 ) -> tuple[record.Tried, dict[str, float]]:
-    """Return how the cohort's models did right after their training: the record's entry, and the round's metrics."""
-    figures = [_partial(learner).store.figures(client, round_no) for client in cohort.tolist()]
+    """Return how the new shared part does with the own parts of this round's cohort: the record's entry, and the metrics."""
+    figures = try_clients(learner, model, cohort, round_no + 1, None, workers, lambda done: None)
     return tried(arm, round_no, cohort, figures), averaged(figures)
 
 
@@ -67,19 +66,20 @@ def at_the_end(
 ) -> tuple[record.Tried, dict[str, float]]:  # fmt: skip
     """Return how clients do with the final shared part, before ("assembled") and after their local training.
 
-    Beside them stand the best-round figures as FedVocab's code takes them, over the rounds so far.
+    Beside them stand figures over the rounds so far: the last ten, and the best round as FedVocab's code takes it.
     """
     count = len(_partial(learner).clients)
     size = min(plan.server.test_clients or count, count)
     chosen = np.sort(draws.at("test-clients").generator().choice(count, size, replace=False))
-    before, after = try_clients(learner, model, chosen, rounds + 1, draws.at("rounds"), plan.engine.workers, tick)
-    assembled = averaged(before)
+    workers = plan.engine.workers
+    assembled = averaged(try_clients(learner, model, chosen, rounds + 1, None, workers, lambda done: None))
+    after = try_clients(learner, model, chosen, rounds + 1, draws.at("rounds"), workers, tick)
     earlier = [entry for entry in record.of_kind(entries, record.Tried, arm) if entry.round_no <= rounds]
     return tried(arm, rounds + 1, chosen, after), {
         **averaged(after),
         "assembled_global": assembled["global_accuracy"],
         "assembled_local": assembled["local_accuracy"],
-        **best_rounds(earlier, count),
+        **over_rounds(earlier, count),
     }
 
 

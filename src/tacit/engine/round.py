@@ -15,7 +15,7 @@ from tacit import plan, server, wire
 from tacit.aggregate import Sum
 from tacit.codec import Codec
 from tacit.draws import Draws
-from tacit.local import Worker
+from tacit.local import Update, Worker
 from tacit.rows import Vector
 
 Pieces = tuple[bytes, memoryview]
@@ -38,22 +38,23 @@ def model_message(terms: Terms, round_no: int, model: Vector) -> Pieces:
     return wire.frame(wire.Header(terms.run, round_no, 0, "model", terms.dim, 0, payload.nbytes), payload)
 
 
-def client_half(
-    terms: Terms, worker: Worker, model: Vector, round_no: int, client: int, weight: int
-) -> tuple[Pieces, NDArray[np.int64] | None]:
-    """Train on the client's rows, encode the update, and return the message with the spans it touched.
+def client_half(terms: Terms, worker: Worker, model: Vector, round_no: int, client: int, weight: int) -> Pieces:
+    """Train on the client's rows, encode the update, and return the message."""
+    update = worker.train(model, client, terms.draws.at(round_no, client, "train"), round_no)
+    return update_message(terms, update, round_no, client, weight)
 
-    The spans are a simulator's shortcut for adding up mostly-zero plain updates; they are not part of the message.
-    """
-    draws = terms.draws.at(round_no, client)
-    update = worker.train(model, client, draws.at("train"), round_no)
-    payload = terms.codec.encode(update.row, draws.at("noise"), terms.public.at(round_no, client))
-    header = wire.Header(terms.run, round_no, client, terms.codec.name, terms.dim, weight, payload.nbytes)
-    return wire.frame(header, payload), update.touched
+
+def update_message(terms: Terms, update: Update, round_no: int, client: int, weight: int) -> Pieces:
+    """Encode a client's update and return the message that carries it."""
+    payload = terms.codec.encode(update.row, terms.draws.at(round_no, client, "noise"), terms.public.at(round_no, client))
+    return wire.frame(wire.Header(terms.run, round_no, client, terms.codec.name, terms.dim, weight, payload.nbytes), payload)
 
 
 def receive(terms: Terms, total: Sum, pieces: Pieces, round_no: int, touched: NDArray[np.int64] | None = None) -> None:
-    """Check one client's message and add it to the round's sum."""
+    """Check one client's message and add it to the round's sum.
+
+    `touched` are spans outside which a plain update is zero: a simulator's shortcut, not part of the message.
+    """
     message = wire.expect(
         wire.parse(*pieces),
         run=terms.run,

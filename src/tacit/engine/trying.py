@@ -13,28 +13,31 @@ from numpy.typing import NDArray
 
 from tacit import record
 from tacit.draws import Draws
-from tacit.local import Figures, Learner
+from tacit.local import Figures, Learner, PersonalWorker
 from tacit.rows import Vector
 
+_LATE = 10
 _inherited: dict[str, Any] = {}
 
 
 def try_clients(
-    learner: Learner, model: Vector, clients: NDArray[np.int64], round_no: int, draws: Draws, workers: int,
+    learner: Learner, model: Vector, clients: NDArray[np.int64], round_no: int, draws: Draws | None, workers: int,
     tick: Callable[[int], None],
-) -> tuple[list[Figures], list[Figures]]:  # fmt: skip
-    """Return figures of clients' models before and after the training they would do in `round_no`; nothing is kept or sent."""
+) -> list[Figures]:  # fmt: skip
+    """Return figures of clients' models with their own parts as they stood before `round_no`; nothing is kept or sent.
+
+    Given draws, they are tried after the training they would do in that round.
+    """
     _inherited.update(learner=learner, model=model, round_no=round_no, draws=draws)
-    before, after = [], []
+    found = []
     try:
         with ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("fork"), initializer=_begin) as pool:
-            for done, (one, other) in enumerate(pool.map(_try, clients.tolist()), start=1):
-                before.append(one)
-                after.append(other)
+            for done, one in enumerate(pool.map(_try, clients.tolist()), start=1):
+                found.append(one)
                 tick(done)
     finally:
         _inherited.clear()
-    return before, after
+    return found
 
 
 def _begin() -> None:
@@ -44,10 +47,12 @@ def _begin() -> None:
     _inherited["worker"] = _inherited["learner"].worker()
 
 
-def _try(client: int) -> tuple[Figures, Figures]:
-    draws = _inherited["draws"].at(_inherited["round_no"], client).at("train")
-    found: tuple[Figures, Figures] = _inherited["worker"].try_out(_inherited["model"], client, draws, _inherited["round_no"])
-    return found
+def _try(client: int) -> Figures:
+    worker: PersonalWorker = _inherited["worker"]
+    model, round_no, draws = _inherited["model"], _inherited["round_no"], _inherited["draws"]
+    if draws is None:
+        return worker.assembled(model, client, round_no)
+    return worker.trained(model, client, draws.at(round_no, client, "train"), round_no)
 
 
 def tried(arm: str, round_no: int, clients: NDArray[np.int64], figures: list[Figures]) -> record.Tried:
@@ -74,11 +79,15 @@ def averaged(figures: list[Figures]) -> Figures:
     }
 
 
-def best_rounds(entries: list[record.Tried], clients: int) -> Figures:
-    """Return the paper's form: each client's best accuracy over the rounds it took part in, averaged over all clients.
+def over_rounds(entries: list[record.Tried], clients: int) -> Figures:
+    """Return two forms taken over rounds: the mean of the last ten measured, and the best a client saw, as papers print it.
 
-    It is optimistic: the round is chosen on the test rows. A client that never took part counts as 0.
+    With label skew one round's model leans to the labels of that round's cohort, so the mean over ten says more than the
+    last. The best round is optimistic: it is chosen on the test rows; a client that never took part counts as 0.
     """
+    if not entries:
+        return {}
+    late = sorted(entries, key=lambda entry: entry.round_no)[-_LATE:]
     best = np.zeros((2, clients))
     for entry in entries:
         np.maximum.at(best[0], entry.clients, entry.global_accuracy)
@@ -86,6 +95,8 @@ def best_rounds(entries: list[record.Tried], clients: int) -> Figures:
     seen = {client for entry in entries for client in entry.clients}
     share = len(seen) / clients if clients else 0.0
     return {
+        "late_global": float(np.mean([np.mean(entry.global_accuracy) for entry in late])),
+        "late_local": float(np.mean([np.mean(entry.local_accuracy) for entry in late])),
         "best_global": float(best[0].mean()),
         "best_local": float(best[1].mean()),
         "best_global_seen": float(best[0].mean() / share) if share else 0.0,

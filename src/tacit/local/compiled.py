@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Literal
 
@@ -10,34 +11,16 @@ from numpy.typing import NDArray
 
 from tacit import plan
 from tacit.draws import Draws
-from tacit.local import kernels
+from tacit.local import first_layer, kernels
+from tacit.local.first_layer import Table
 from tacit.local.layout import Layout
-from tacit.local.schedule import batch_ends, row_order
+from tacit.local.optimizer import rule_of
+from tacit.local.schedule import pace_of
 from tacit.rows import Clients, Dense, Inputs, Rows, Sparse, Vector
 
-_OPTIMIZERS = {"sgd": kernels.SGD, "adam": kernels.ADAM, "adamw": kernels.ADAMW}
-_PREDICT_ROWS = 2048
-
-
-class Arrays:
-    """Inputs in the one form the kernels read: a sparse triple or a matrix, the other left empty."""
-
-    def __init__(self, inputs: Inputs) -> None:
-        sparse = isinstance(inputs, Sparse)
-        self.starts = inputs.starts if isinstance(inputs, Sparse) else np.empty(0, np.int64)
-        self.columns = inputs.columns if isinstance(inputs, Sparse) else np.empty(0, np.int32)
-        values = inputs.values if isinstance(inputs, Sparse) else None
-        self.values = np.empty(0, np.float32) if values is None else values
-        self.matrix = np.empty((0, 0), np.float32) if sparse else _matrix(inputs)
-
-    def all(self) -> tuple[Any, Any, Any, Any]:
-        """Return the arrays in the kernels' order."""
-        return self.starts, self.columns, self.values, self.matrix
-
-
-def _matrix(inputs: Inputs) -> NDArray[np.float32]:
-    assert isinstance(inputs, Dense)
-    return np.ascontiguousarray(inputs.matrix, np.float32)
+_PREDICT_ROWS = 512
+_TOGETHER = 1 << 18
+"""Floats that the nets of clients trained in one call may fill: small clients share a call, a large one has its own."""
 
 
 class CompiledLearner:
@@ -52,11 +35,11 @@ class CompiledLearner:
         widths = (rows.inputs.width, *((model.embedding,) if pooled else ()), *model.hidden, outputs)
         self.layout = Layout(widths, pooled)
         self.size = self.layout.size
-        self.local = local
-        self.clients = clients
-        self.labels = rows.labels
-        self.named, self.named_starts, own = _own_columns(_flat(rows.inputs), clients, everything=local.weight_decay > 0)
-        self.arrays = Arrays(own)
+        self.shape = kernels.Shape(np.array(widths), pooled)
+        self.pace, self.rule = pace_of(local), rule_of(local)
+        self.held = kernels.Held(_table(rows.inputs), rows.labels, clients.starts)
+        # Dense rows name every input, and weight decay moves weights no row names: then a client's net is the whole model.
+        self.whole = not len(self.held.table.starts) or local.weight_decay > 0
 
     def initial(self, draws: Draws) -> Vector:
         """Return Glorot-uniform weights and zero biases."""
@@ -66,19 +49,18 @@ class CompiledLearner:
         """Return a worker with buffers of its own."""
         return CompiledWorker(self)
 
-    def named_by(self, client: int) -> NDArray[np.int32]:
-        """Return the first-layer rows a client touches."""
-        if self.named_starts is None:
-            return self.named
-        return self.named[self.named_starts[client] : self.named_starts[client + 1]]
+    def entries(self, clients: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return how many sparse entries each client's rows have."""
+        table, starts = self.held.table, self.held.starts
+        return table.starts[starts[clients + 1]] - table.starts[starts[clients]] if len(table.starts) else np.zeros_like(clients)
 
     def predict(self, model: Vector, inputs: Inputs) -> NDArray[np.float32]:
         """Return logits, two threads sharing the rows (each row's result is independent of how they are shared)."""
-        arrays, widths = Arrays(_flat(inputs)).all(), np.array(self.layout.widths)
-        logits = np.empty((len(inputs), widths[-1]), np.float32)
+        table = _table(inputs)
+        logits = np.empty((len(inputs), self.layout.widths[-1]), np.float32)
 
         def some(first: int) -> None:
-            kernels.predict_rows(model, widths, self.layout.pooled, *arrays, first, logits[first : first + _PREDICT_ROWS])
+            kernels.predict_rows(model, self.shape, table, first, logits[first : first + _PREDICT_ROWS])
 
         with ThreadPoolExecutor(2) as pool:
             list(pool.map(some, range(0, len(inputs), _PREDICT_ROWS)))
@@ -90,73 +72,97 @@ class CompiledLearner:
 
 
 class CompiledWorker:
-    """Buffers for one thread: the client's net, gradient, moments and its update."""
+    """Buffers for one thread: the nets of a group of clients, one client's gradient and moments, and one update."""
 
     def __init__(self, learner: CompiledLearner) -> None:
         self.learner = learner
         self.width = learner.layout.widths[1]
         self.update = np.zeros(learner.size, np.float32)
         self.last = np.empty(0, np.int32)
-        self.buffers = np.empty((5, 0), np.float32)
+        self.numbers = np.zeros(0 if learner.whole else learner.layout.widths[0], np.int32)
+        self.nets, self.moments = np.empty(0, np.float32), np.zeros((4, 0), np.float32)
+        self.names, self.own = np.empty(0, np.int32), np.empty(0, np.int32)
 
     def train(self, model: Vector, client: int, draws: Draws, round_no: int = 1) -> OwnUpdate:
         """Return the client's update after its local steps from `model`."""
-        learner, layout, local = self.learner, self.learner.layout, self.learner.local
-        own = learner.named_by(client)
-        base, end = int(learner.clients.starts[client]), int(learner.clients.starts[client + 1])
-        ends = batch_ends(local, end - base)
-        order = row_order(end - base, -(-int(ends[-1]) // (end - base)) if len(ends) else 0, draws.at("shuffle"))
-        whole = len(own) == layout.widths[0]
-        net, grad, mean, square, anchor = self._buffers(len(own) * self.width + learner.size - layout.first)
-        if whole:
-            net[:] = model
-        else:
-            kernels.gather(model, own, self.width, layout.first, net)
-        if local.proximal > 0:
-            anchor[:] = net
-        widths = np.array((len(own), *layout.widths[1:]))
-        kernels.train_client(
-            net, grad, mean, square, anchor, widths, layout.pooled, *learner.arrays.all(), learner.labels, base, order, ends,
-            _OPTIMIZERS[local.optimizer], local.lr, local.weight_decay, local.proximal,
-        )  # fmt: skip
-        return OwnUpdate(self, model, net, own)
+        clients = np.array([client])
+        return next(self._group(model, clients, self._net_sizes(clients), [draws]))
 
-    def _buffers(self, size: int) -> NDArray[np.float32]:
-        if self.buffers.shape[1] < size:
-            # Gradients start at zero and every step leaves them so; the first step sets the moments.
-            self.buffers = np.zeros((5, size), np.float32)
-        return self.buffers[:, :size]
+    def train_each(self, model: Vector, clients: NDArray[np.int64], draws: Draws, round_no: int) -> Iterator[OwnUpdate]:
+        """Yield the clients' updates in order; as many clients as fit the buffers are trained in one compiled call."""
+        sizes = self._net_sizes(clients)
+        groups = np.cumsum(sizes) // _TOGETHER
+        for group in np.split(np.arange(len(clients)), np.flatnonzero(np.diff(groups)) + 1):
+            some = clients[group]
+            yield from self._group(model, some, sizes[group], [draws.at(client, "train") for client in some.tolist()])
 
-    def spread(self, model: Vector, net: Vector, own: NDArray[np.int32]) -> Vector:
+    def _group(
+        self, model: Vector, clients: NDArray[np.int64], sizes: NDArray[np.int64], draws: list[Draws]
+    ) -> Iterator[OwnUpdate]:
+        learner = self.learner
+        seeds = np.array([one.at("shuffle").seed() for one in draws], np.uint64)
+        scratch = self._scratch(clients, sizes)
+        kernels.train_clients(
+            model, learner.shape, learner.held, clients, seeds, learner.pace, learner.rule, learner.whole, scratch
+        )
+        ends, name_ends = scratch.net_starts.tolist(), scratch.name_starts.tolist()
+        for i in range(len(clients)):
+            yield OwnUpdate(self, model, scratch.nets[ends[i] : ends[i + 1]], scratch.names[name_ends[i] : name_ends[i + 1]])
+
+    def _net_sizes(self, clients: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return how long each client's net can be at most."""
+        layout, entries = self.learner.layout, self.learner.entries(clients)
+        lines = np.where(self.learner.whole | (2 * entries > layout.widths[0]), layout.widths[0], entries)
+        return np.asarray(lines * self.width + layout.size - layout.first, np.int64)
+
+    def _scratch(self, clients: NDArray[np.int64], sizes: NDArray[np.int64]) -> kernels.Scratch:
+        """Return buffers long enough for a group, made anew only when it is larger than all before.
+
+        Gradients start at zero and every step leaves them so; the first step sets the moments.
+        """
+        entries = self.learner.entries(clients)
+        if len(self.nets) < sizes.sum():
+            self.nets = np.empty(int(sizes.sum()), np.float32)
+        if self.moments.shape[1] < sizes.max():
+            self.moments = np.zeros((4, int(sizes.max())), np.float32)
+        if not self.learner.whole and len(self.names) < entries.sum():
+            self.names = np.empty(int(entries.sum()), np.int32)
+        if not self.learner.whole and len(self.own) < entries.max():
+            self.own = np.empty(int(entries.max()), np.int32)
+        starts = np.zeros((2, len(clients) + 1), np.int64)
+        return kernels.Scratch(self.nets, starts[0], self.names, starts[1], self.moments, self.numbers, self.own)
+
+    def spread(self, model: Vector, net: Vector, named: NDArray[np.int32]) -> Vector:
         """Return what changed from `model` to a client's `net`, laid out over the whole model."""
-        if len(own) == self.learner.layout.widths[0]:
+        if len(net) == len(model):
             np.subtract(net, model, out=self.update)
-        else:
-            kernels.clear_rows(self.update, self.last, self.width)
-            kernels.difference(model, own, self.width, self.learner.layout.first, net, self.update)
-        self.last = own
+            self.last = np.arange(self.learner.layout.widths[0], dtype=np.int32)
+            return self.update
+        first_layer.clear_lines(self.update, self.last, self.width)
+        first_layer.difference(model, named, self.width, self.learner.layout.first, net, self.update)
+        self.last = named.copy()
         return self.update
 
 
 class OwnUpdate:
-    """A client's own rows after training; laid out over the whole model only when asked, for encoding."""
+    """A client's own lines after training; laid out over the whole model only when asked, for encoding."""
 
-    def __init__(self, worker: CompiledWorker, model: Vector, net: Vector, own: NDArray[np.int32]) -> None:
-        self._worker, self._model, self._net, self._own = worker, model, net, own
+    def __init__(self, worker: CompiledWorker, model: Vector, net: Vector, named: NDArray[np.int32]) -> None:
+        self._worker, self._model, self._net, self._named = worker, model, net, named
 
     @property
     def row(self) -> Vector:
         """Return the change as one flat row, in the worker's buffer."""
-        return self._worker.spread(self._model, self._net, self._own)
+        return self._worker.spread(self._model, self._net, self._named)
 
     @property
     def touched(self) -> NDArray[np.int64] | None:
-        """Return the spans of the client's own rows and of everything after the first layer."""
-        layout, width, own = self._worker.learner.layout, self._worker.width, self._own
-        if len(own) == layout.widths[0]:
+        """Return the spans of the client's own lines and of everything after the first layer."""
+        layout, width, named = self._worker.learner.layout, self._worker.width, self._named
+        if len(self._net) == len(self._model):
             return None
-        spans = np.empty(2 * len(own) + 2, np.int64)
-        spans[0:-2:2] = own.astype(np.int64) * width
+        spans = np.empty(2 * len(named) + 2, np.int64)
+        spans[0:-2:2] = named.astype(np.int64) * width
         spans[1:-2:2] = spans[0:-2:2] + width
         spans[-2:] = layout.first, layout.size
         return spans
@@ -176,24 +182,11 @@ def _flat(inputs: Inputs) -> Inputs:
     return Sparse(starts=starts, columns=inputs.matrix[real].astype(np.int32), values=values, width=inputs.width)
 
 
-def _own_columns(inputs: Inputs, clients: Clients, everything: bool) -> tuple[NDArray[np.int32], NDArray[np.int64] | None, Inputs]:
-    """Return the columns each client names, ascending, and the inputs renumbered to the client's own columns.
-
-    Dense inputs name every column, and so does weight decay, which moves weights no row names. A client that names more
-    than half of all columns is treated as naming them all: copying whole is then cheaper than picking.
-    """
-    if isinstance(inputs, Dense) or everything:
-        return np.arange(inputs.width, dtype=np.int32), None, inputs
-    own, scratch = np.empty_like(inputs.columns), np.zeros(inputs.width, np.int32)
-    kept, starts = [], np.zeros(len(clients) + 1, np.int64)
-    everyone = np.arange(inputs.width, dtype=np.int32)
-    for client in range(len(clients)):
-        begin, end = inputs.starts[clients.starts[client]], inputs.starts[clients.starts[client + 1]]
-        named = kernels.named_columns(inputs.columns[begin:end], scratch)
-        if 2 * len(named) > inputs.width:
-            named = everyone
-        kernels.renumber(inputs.columns[begin:end], named, scratch, own[begin:end])
-        kept.append(named)
-        starts[client + 1] = starts[client] + len(named)
-    renumbered = Sparse(starts=inputs.starts, columns=own, values=inputs.values, width=inputs.width)
-    return np.concatenate(kept) if kept else everyone[:0], starts, renumbered
+def _table(inputs: Inputs) -> Table:
+    """Return inputs in the one form the kernels read: a sparse triple or a matrix, the other left empty."""
+    rows = _flat(inputs)
+    if isinstance(rows, Dense):
+        matrix = np.ascontiguousarray(rows.matrix, np.float32)
+        return Table(np.empty(0, np.int64), np.empty(0, np.int32), np.empty(0, np.float32), matrix, 0)
+    values = np.empty(0, np.float32) if rows.values is None else rows.values
+    return Table(rows.starts, rows.columns, values, np.empty((0, 0), np.float32), 0)

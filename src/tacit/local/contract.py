@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol
@@ -42,6 +42,20 @@ class Worker(Protocol):
     def train(self, model: Vector, client: int, draws: Draws, round_no: int = 1) -> Update:
         """Return the client's update after its local steps from `model`; what stays is kept as of that round."""
 
+    def train_each(self, model: Vector, clients: NDArray[np.int64], draws: Draws, round_no: int) -> Iterator[Update]:
+        """Yield the updates of some clients in order, each with the draws at (its number, "train") below `draws`."""
+
+
+class OneByOne:
+    """For workers that train their clients one after the other."""
+
+    train: Callable[..., Update]
+
+    def train_each(self, model: Vector, clients: NDArray[np.int64], draws: Draws, round_no: int) -> Iterator[Update]:
+        """Yield the updates of some clients in order."""
+        for client in clients.tolist():
+            yield self.train(model, client, draws.at(client, "train"), round_no)
+
 
 class Learner(Protocol):
     """A model over every client's rows."""
@@ -66,8 +80,11 @@ class Learner(Protocol):
 class PersonalWorker(Worker, Protocol):
     """A worker that can also say how a client's own model does."""
 
-    def try_out(self, model: Vector, client: int, draws: Draws, round_no: int) -> tuple[Figures, Figures]:
-        """Return figures of the client's model before and after its local training; nothing is kept."""
+    def assembled(self, model: Vector, client: int, round_no: int) -> Figures:
+        """Return how the shared part does with the client's own part, as it stood before `round_no`."""
+
+    def trained(self, model: Vector, client: int, draws: Draws, round_no: int) -> Figures:
+        """Return how the client's model does after the training it would do in `round_no`; nothing is kept."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,7 +99,6 @@ class Home:
     common: Rows
     own: Rows
     own_clients: Clients
-    measured: Callable[[int], bool] = bool  # whether a round's models are measured
     lexicon: Lexicon | None = None
     buckets: int = 0
     checkpoint: Path | None = None

@@ -1,120 +1,91 @@
-"""Compiled training of feed-forward nets: forward, hand-written backward and optimiser in one call a client.
+"""Compiled training of feed-forward nets: forward, hand-written backward and optimiser, many clients a call.
 
-A client's vector is its own first-layer rows (the inputs its data names) followed by all later parameters. Rows it
+A client's vector is its own first-layer lines (the inputs its rows name) followed by all later parameters. Lines it
 never names have zero gradient, zero moments and hence zero update under a fresh optimiser, so leaving them out is exact.
+Later layers see a batch as a matrix: their three products a step are BLAS calls.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
-import numba
 import numpy as np
 
-Array = Any  # numba reads the arrays' types at run time
-
-SGD, ADAM, ADAMW = 0, 1, 2
-_FAST = {"contract", "reassoc", "nsz", "arcp"}
-_compiled = numba.njit(nogil=True, cache=True, error_model="numpy", fastmath=_FAST)
+from tacit.local.first_layer import Array, Table, compiled, gather, own_columns, read_row, row_back
+from tacit.local.optimizer import Rule, State, move
+from tacit.local.schedule import Pace, batch_ends, row_order
 
 
-@_compiled
-def first_layer(starts: Array, columns: Array, values: Array, matrix: Array, row: int, weights: Array, out: Array) -> None:
-    """Add one input row times the first layer's weights to `out`."""
-    if starts.size and not values.size:
-        add_lines(columns[starts[row] : starts[row + 1]], weights, out)
-    elif starts.size:
-        for place in range(starts[row], starts[row + 1]):
-            line, value = weights[columns[place]], values[place]
-            for k in range(out.size):
-                out[k] += value * line[k]
-    else:
-        mix_lines(matrix[row], weights, out)
+class Shape(NamedTuple):
+    """Widths from input to output; a pooled net's first layer is an embedding: no bias, no ReLU."""
+
+    widths: Array
+    pooled: bool
 
 
-@_compiled
-def mix_lines(values: Array, weights: Array, out: Array) -> None:
-    """Add every line of `weights`, times its value, to `out`, four at a time; most values of a ReLU layer are zero."""
-    whole = values.size // 4 * 4
-    for i in range(0, whole, 4):
-        a, b, c, d = values[i], values[i + 1], values[i + 2], values[i + 3]
-        if a != 0 or b != 0 or c != 0 or d != 0:
-            one, two, three, four = weights[i], weights[i + 1], weights[i + 2], weights[i + 3]
-            for k in range(out.size):
-                out[k] += (a * one[k] + b * two[k]) + (c * three[k] + d * four[k])
-    for i in range(whole, values.size):
-        value, line = values[i], weights[i]
-        for k in range(out.size):
-            out[k] += value * line[k]
+class Held(NamedTuple):
+    """The clients' rows: the table, its labels, and where each client's rows begin."""
+
+    table: Table
+    labels: Array
+    starts: Array
 
 
-@_compiled
-def add_lines(named: Array, weights: Array, out: Array) -> None:
-    """Add the named lines of `weights` to `out`, four at a time: the sum is loaded and stored a quarter as often."""
-    whole = named.size // 4 * 4
-    for place in range(0, whole, 4):
-        one, two = weights[named[place]], weights[named[place + 1]]
-        three, four = weights[named[place + 2]], weights[named[place + 3]]
-        for k in range(out.size):
-            out[k] += (one[k] + two[k]) + (three[k] + four[k])
-    for place in range(whole, named.size):
-        line = weights[named[place]]
-        for k in range(out.size):
-            out[k] += line[k]
+class Scratch(NamedTuple):
+    """A worker's memory for a group of clients: their nets and names, one after the other, and one client's moments."""
+
+    nets: Array
+    net_starts: Array
+    names: Array
+    name_starts: Array
+    moments: Array
+    numbers: Array  # one zero a column
+    own: Array  # one client's entries, numbered anew
 
 
-@_compiled
-def first_layer_back(starts: Array, columns: Array, values: Array, matrix: Array, row: int, grad: Array, slope: Array) -> None:
-    """Add the outer product of one input row and `slope` to the first layer's gradient."""
-    if starts.size:
-        for place in range(starts[row], starts[row + 1]):
-            line = grad[columns[place]]
-            if values.size:
-                value = values[place]
-                for k in range(slope.size):
-                    line[k] += value * slope[k]
-            else:
-                for k in range(slope.size):
-                    line[k] += slope[k]
-    else:
-        for column in range(matrix.shape[1]):
-            value = matrix[row, column]
-            if value != 0:
-                line = grad[column]
-                for k in range(slope.size):
-                    line[k] += value * slope[k]
+@compiled
+def outputs_before(widths: Array, layer: int) -> int:
+    """Return how many outputs a row has in the layers before `layer`."""
+    total = 0
+    for before in range(1, layer + 1):
+        total += widths[before]
+    return total
 
 
-@_compiled
-def forward_row(
-    net: Array, widths: Array, pooled: bool, starts: Array, columns: Array, values: Array, matrix: Array, row: int, acts: Array
-) -> None:
-    """Fill `acts` with every layer's output for one row: ReLU in between, logits at the end.
+@compiled
+def forward(net: Array, shape: Shape, table: Table, rows: Array, picked: Array, acts: Array) -> None:
+    """Fill `acts` with every layer's outputs for some rows, layer after layer as (rows, width): ReLU between, logits last.
 
-    A pooled net's first layer is an embedding: no bias, no ReLU.
+    A dense table's rows are copied into `picked` first.
     """
-    layers = widths.size - 1
-    place, here = 0, 0
+    widths, count, layers = shape.widths, rows.size, shape.widths.size - 1
+    place = 0
     for layer in range(layers):
         fan_in, fan_out = widths[layer], widths[layer + 1]
         weights = net[place : place + fan_in * fan_out].reshape(fan_in, fan_out)
-        biases = 0 if pooled and layer == 0 else fan_out
+        biases = 0 if shape.pooled and layer == 0 else fan_out
         bias = net[place + fan_in * fan_out : place + fan_in * fan_out + biases]
-        out = acts[here : here + fan_out]
-        for k in range(fan_out):
-            out[k] = bias[k] if biases else np.float32(0)
-        if layer == 0:
-            first_layer(starts, columns, values, matrix, row, weights, out)
+        here = count * outputs_before(widths, layer)
+        out = acts[here : here + count * fan_out].reshape(count, fan_out)
+        if layer > 0:
+            np.dot(acts[here - count * fan_in : here].reshape(count, fan_in), weights, out)
+        elif table.starts.size:
+            out[:] = np.float32(0)
+            for r in range(count):
+                read_row(table, rows[r], weights, out[r])
         else:
-            mix_lines(acts[here - fan_in : here], weights, out)
-        if layer < layers - 1 and biases:
+            for r in range(count):
+                picked[r] = table.matrix[rows[r]]
+            np.dot(picked[:count], weights, out)
+        rectified = layer < layers - 1 and biases > 0
+        for r in range(count if biases else 0):
             for k in range(fan_out):
-                out[k] = max(out[k], np.float32(0))
+                value = out[r, k] + bias[k]
+                out[r, k] = max(value, np.float32(0)) if rectified else value
         place += fan_in * fan_out + biases
-        here += fan_out
 
 
-@_compiled
+@compiled
 def output_slope(logits: Array, label: int, share: Any, slope: Array) -> None:
     """Fill `slope` with the loss gradient at the logits: logistic loss for one logit, cross-entropy for several."""
     if logits.size == 1:
@@ -132,181 +103,111 @@ def output_slope(logits: Array, label: int, share: Any, slope: Array) -> None:
     slope[label] -= share
 
 
-@_compiled
-def backward_row(
-    net: Array, grad: Array, widths: Array, pooled: bool, starts: Array, columns: Array, values: Array, matrix: Array, row: int,
-    acts: Array, slopes: Array,
-) -> None:  # fmt: skip
-    """Add one row's gradient to `grad`, given its activations and the slope at the logits (at the end of `slopes`)."""
-    layers = widths.size - 1
-    place, here = grad.size, acts.size
-    for layer in range(layers - 1, -1, -1):
+@compiled
+def backward(
+    net: Array, grad: Array, shape: Shape, table: Table, rows: Array, picked: Array, acts: Array, slopes: Array
+) -> None:
+    """Write the rows' gradient into `grad` (zero before), given all outputs and the slopes at the logits."""
+    widths, count = shape.widths, rows.size
+    place = net.size
+    for layer in range(widths.size - 2, -1, -1):
         fan_in, fan_out = widths[layer], widths[layer + 1]
-        biases = 0 if pooled and layer == 0 else fan_out
+        biases = 0 if shape.pooled and layer == 0 else fan_out
         place -= fan_in * fan_out + biases
-        here -= fan_out
-        slope = slopes[here : here + fan_out]
+        here = count * outputs_before(widths, layer)
+        slope = slopes[here : here + count * fan_out].reshape(count, fan_out)
         grad_bias = grad[place + fan_in * fan_out : place + fan_in * fan_out + biases]
-        for k in range(biases):
-            grad_bias[k] += slope[k]
+        for r in range(count if biases else 0):
+            for k in range(fan_out):
+                grad_bias[k] += slope[r, k]
         grad_weights = grad[place : place + fan_in * fan_out].reshape(fan_in, fan_out)
         if layer == 0:
-            first_layer_back(starts, columns, values, matrix, row, grad_weights, slope)
+            if table.starts.size:
+                for r in range(count):
+                    row_back(table, rows[r], slope[r], grad_weights)
+            else:
+                np.dot(picked[:count].T, slope, grad_weights)
             return
         weights = net[place : place + fan_in * fan_out].reshape(fan_in, fan_out)
-        below, slope_below = acts[here - fan_in : here], slopes[here - fan_in : here]
-        for i in range(fan_in):
-            value = below[i]
-            passed = np.float32(0)
-            if value > 0 or (pooled and layer == 1):
-                line, grad_line = weights[i], grad_weights[i]
-                for k in range(fan_out):
-                    grad_line[k] += value * slope[k]
-                    passed += line[k] * slope[k]
-            slope_below[i] = passed
+        below = acts[here - count * fan_in : here].reshape(count, fan_in)
+        slope_below = slopes[here - count * fan_in : here].reshape(count, fan_in)
+        np.dot(below.T, slope, grad_weights)
+        np.dot(slope, weights.T, slope_below)
+        if layer > 1 or not shape.pooled:
+            for r in range(count):
+                for k in range(fan_in):
+                    if below[r, k] <= 0:
+                        slope_below[r, k] = np.float32(0)
 
 
-@_compiled
-def move(
-    net: Array, grad: Array, mean: Array, square: Array, anchor: Array, kind: int, step: int, lr: float, decay: float, pull: float
-) -> None:
-    """Take one optimiser step and clear the gradient; `pull` draws towards `anchor` (the proximal term).
-
-    The first step sets the moments whatever they held before.
-    """
-    if pull > 0:
-        for i in range(net.size):
-            grad[i] += np.float32(pull) * (net[i] - anchor[i])
-    if kind == SGD:
-        rate = np.float32(lr)
-        for i in range(net.size):
-            net[i] -= rate * grad[i]
-            grad[i] = np.float32(0)
-        return
-    if kind == ADAMW and decay > 0:
-        keep = np.float32(1 - lr * decay)
-        for i in range(net.size):
-            net[i] *= keep
-    rate = np.float32(lr / (1 - 0.9**step))
-    scale = np.float32(1 / np.sqrt(1 - 0.999**step))
-    b1, c1, b2, c2, tiny = np.float32(0.9), np.float32(0.1), np.float32(0.999), np.float32(0.001), np.float32(1e-8)
-    if step == 1:  # fresh moments are zero: writing them without reading saves clearing them for every client
-        for i in range(net.size):
-            slope = grad[i]
-            m = c1 * slope
-            v = c2 * slope * slope
-            mean[i] = m
-            square[i] = v
-            net[i] -= rate * m / (np.sqrt(v) * scale + tiny)
-            grad[i] = np.float32(0)
-        return
-    for i in range(net.size):
-        slope = grad[i]
-        m = b1 * mean[i] + c1 * slope
-        v = b2 * square[i] + c2 * slope * slope
-        mean[i] = m
-        square[i] = v
-        net[i] -= rate * m / (np.sqrt(v) * scale + tiny)
-        grad[i] = np.float32(0)
-
-
-@_compiled
+@compiled
 def train_client(
-    net: Array, grad: Array, mean: Array, square: Array, anchor: Array, widths: Array, pooled: bool,
-    starts: Array, columns: Array, values: Array, matrix: Array, labels: Array, base: int,
-    order: Array, ends: Array, kind: int, lr: float, decay: float, pull: float,
-) -> None:  # fmt: skip
-    """Run all local steps of one client on `net` in place; `order` and `ends` say which rows each step sees."""
-    total = 0
-    for layer in range(1, widths.size):
-        total += widths[layer]
-    acts, slopes = np.empty(total, np.float32), np.empty(total, np.float32)
-    out = widths[widths.size - 1]
+    state: State, shape: Shape, table: Table, labels: Array, base: int, order: Array, ends: Array, rule: Rule
+) -> None:
+    """Run all local steps of one client on its net in place; `order` and `ends` say which rows each step sees."""
+    largest, begin = 0, 0
+    for end in ends:
+        largest, begin = max(largest, end - begin), end
+    outputs, classes = outputs_before(shape.widths, shape.widths.size - 1), shape.widths[-1]
+    acts, slopes = np.empty(largest * outputs, np.float32), np.empty(largest * outputs, np.float32)
+    picked = np.empty((0 if table.starts.size else largest, table.matrix.shape[1]), np.float32)
     begin = 0
     for step in range(ends.size):
-        share = np.float32(1.0 / (ends[step] - begin))
-        for place in range(begin, ends[step]):
-            row = base + order[place]
-            forward_row(net, widths, pooled, starts, columns, values, matrix, row, acts)
-            output_slope(acts[total - out :], labels[row], share, slopes[total - out :])
-            backward_row(net, grad, widths, pooled, starts, columns, values, matrix, row, acts, slopes)
+        rows = base + order[begin : ends[step]]
+        forward(state.net, shape, table, rows, picked, acts)
+        share, first = np.float32(1.0 / rows.size), rows.size * (outputs - classes)
+        for r in range(rows.size):
+            at = first + r * classes
+            output_slope(acts[at : at + classes], labels[rows[r]], share, slopes[at : at + classes])
+        backward(state.net, state.grad, shape, table, rows, picked, acts, slopes)
         begin = ends[step]
-        move(net, grad, mean, square, anchor, kind, step + 1, lr, decay, pull)
+        move(state, rule, step + 1)
 
 
-@_compiled
-def gather(model: Array, rows: Array, width: int, first: int, net: Array) -> None:
-    """Copy a client's first-layer rows and everything after the first layer into `net`."""
-    for i in range(rows.size):
-        source, target = rows[i] * width, i * width
-        for k in range(width):
-            net[target + k] = model[source + k]
-    shift = rows.size * width - first
-    for i in range(first, model.size):
-        net[i + shift] = model[i]
-
-
-@_compiled
-def difference(model: Array, rows: Array, width: int, first: int, net: Array, update: Array) -> None:
-    """Write what training changed into `update`, at the client's rows and after the first layer."""
-    for i in range(rows.size):
-        source, target = i * width, rows[i] * width
-        for k in range(width):
-            update[target + k] = net[source + k] - model[target + k]
-    shift = rows.size * width - first
-    for i in range(first, model.size):
-        update[i] = net[i + shift] - model[i]
-
-
-@_compiled
-def clear_rows(update: Array, rows: Array, width: int) -> None:
-    """Set a former client's first-layer rows back to zero."""
-    for i in range(rows.size):
-        target = rows[i] * width
-        for k in range(width):
-            update[target + k] = np.float32(0)
-
-
-@_compiled
-def predict_rows(
-    net: Array, widths: Array, pooled: bool, starts: Array, columns: Array, values: Array, matrix: Array, first: int, logits: Array
+@compiled
+def train_clients(
+    model: Array, shape: Shape, held: Held, clients: Array, seeds: Array, pace: Pace, rule: Rule, whole: bool, scratch: Scratch
 ) -> None:
+    """Train some clients from `model`, each by itself; their nets and the names of their lines are left in `scratch`.
+
+    With `whole` every client's net is the whole model: dense rows name every input, and weight decay moves every weight.
+    """
+    widths, table = shape.widths, held.table
+    first, width = widths[0] * widths[1], widths[1]
+    own_widths = widths.copy()
+    for i in range(clients.size):
+        base, end = held.starts[clients[i]], held.starts[clients[i] + 1]
+        named = scratch.names[scratch.name_starts[i] :]
+        count, own = widths[0], table
+        if not whole:
+            entries = table.columns[table.starts[base] : table.starts[end]]
+            count = own_columns(entries, widths[0], scratch.numbers, named, scratch.own)
+            if count < widths[0]:
+                own = Table(table.starts, scratch.own, table.values, table.matrix, table.starts[base])
+        size = count * width + model.size - first
+        net = scratch.nets[scratch.net_starts[i] : scratch.net_starts[i] + size]
+        scratch.net_starts[i + 1] = scratch.net_starts[i] + size
+        scratch.name_starts[i + 1] = scratch.name_starts[i] + (count if count < widths[0] else 0)
+        if count < widths[0]:
+            gather(model, named[:count], width, first, net)
+        else:
+            net[:] = model
+        moments = scratch.moments
+        state = State(net, moments[0, :size], moments[1, :size], moments[2, :size], moments[3, :size])
+        if rule.pull > 0:
+            state.anchor[:] = net
+        own_widths[0] = count
+        ends = batch_ends(pace, end - base)
+        order = row_order(end - base, ends[-1] if ends.size else 0, seeds[i])
+        train_client(state, Shape(own_widths, shape.pooled), own, held.labels, base, order, ends, rule)
+
+
+@compiled
+def predict_rows(net: Array, shape: Shape, table: Table, first: int, logits: Array) -> None:
     """Fill `logits` for consecutive rows beginning at `first`."""
-    total = 0
-    for layer in range(1, widths.size):
-        total += widths[layer]
-    acts = np.empty(total, np.float32)
-    out = widths[widths.size - 1]
-    for i in range(logits.shape[0]):
-        forward_row(net, widths, pooled, starts, columns, values, matrix, first + i, acts)
-        for k in range(out):
-            logits[i, k] = acts[total - out + k]
-
-
-@numba.njit(nogil=True, cache=True)
-def named_columns(columns: Array, scratch: Array) -> Array:
-    """Return the distinct columns, ascending; `scratch` is one zero a column, and zero again afterwards."""
-    count = 0
-    for column in columns:
-        count += 1 - scratch[column]
-        scratch[column] = 1
-    named = np.empty(count, np.int32)
-    count = 0
-    for column in columns:
-        if scratch[column]:
-            scratch[column] = 0
-            named[count] = column
-            count += 1
-    named.sort()
-    return named
-
-
-@numba.njit(nogil=True, cache=True)
-def renumber(columns: Array, named: Array, scratch: Array, own: Array) -> None:
-    """Fill `own` with each column's place in `named`; `scratch` is left at zero."""
-    for place in range(named.size):
-        scratch[named[place]] = place
-    for entry in range(columns.size):
-        own[entry] = scratch[columns[entry]]
-    for column in named:
-        scratch[column] = 0
+    count, classes = logits.shape
+    rows = np.arange(first, first + count)
+    acts = np.empty(count * outputs_before(shape.widths, shape.widths.size - 1), np.float32)
+    picked = np.empty((0 if table.starts.size else count, table.matrix.shape[1]), np.float32)
+    forward(net, shape, table, rows, picked, acts)
+    logits[:] = acts[acts.size - count * classes :].reshape(count, classes)

@@ -20,7 +20,7 @@ from tacit import plan
 from tacit.draws import Draws
 from tacit.errors import PlanError
 from tacit.local import worded
-from tacit.local.contract import Figures, Home, Update, WholeUpdate
+from tacit.local.contract import Figures, Home, OneByOne, Update, WholeUpdate
 from tacit.local.private_store import Arrays, PrivateStore
 from tacit.local.pytorch import batch_of, checked, maker, seed_of
 from tacit.local.steps import Parts, local_half
@@ -131,7 +131,7 @@ class PartialLearner:
         return made
 
 
-class PartialWorker:
+class PartialWorker(OneByOne):
     """One module, filled with the shared parameters and one client's private ones at a time."""
 
     def __init__(self, learner: PartialLearner) -> None:
@@ -161,20 +161,28 @@ class PartialWorker:
         self._local_half(client, words, draws)
         update = (self.flat.detach() - torch.from_numpy(model)).numpy()
         kept = {name: self.named[name].detach().numpy().copy() for name in self.learner.split.private}
-        figures = self._figures(client, kept) if self.learner.home.measured(round_no) else {}
-        self.learner.store.write(client, round_no, kept, figures)
+        self.learner.store.write(client, round_no, kept)
         return WholeUpdate(update)
 
-    def try_out(self, model: Vector, client: int, draws: Draws, round_no: int) -> tuple[Figures, Figures]:
-        """Return figures of the client's model before and after its local training; nothing is kept."""
-        words = self.learner.vocabulary(client)
+    def assembled(self, model: Vector, client: int, round_no: int) -> Figures:
+        """Return how the shared part does with the client's own part, as it stood before `round_no`."""
+        words = self.learner.vocabulary(client, more=True)
         private = self.learner.private_of(client, words, round_no)
         self.assemble(model, private)
-        before = self._figures(client, private)
-        self.assemble(model, private)
+        return self._figures(client, words)
+
+    def trained(self, model: Vector, client: int, draws: Draws, round_no: int) -> Figures:
+        """Return how the client's model does after the training it would do in `round_no`; nothing is kept."""
+        words = self.learner.vocabulary(client)
+        self.assemble(model, self.learner.private_of(client, words, round_no))
         self._local_half(client, words, draws)
-        kept = {name: self.named[name].detach().numpy().copy() for name in self.learner.split.private}
-        return before, self._figures(client, kept)
+        wider = self.learner.vocabulary(client, more=True)
+        first = self.learner.first_private(client, wider)
+        for name in self.learner.split.private:
+            kept = self.named[name].detach().numpy()
+            first[name][: len(kept)] = kept
+            self.named[name].data = torch.from_numpy(first[name])
+        return self._figures(client, wider)
 
     def logits(self, inputs: Inputs, words: Vocabulary | None) -> NDArray[np.float32]:
         """Return logits of the assembled model in evaluation mode."""
@@ -199,15 +207,9 @@ class PartialWorker:
         torch.manual_seed(seed_of(draws))
         local_half(self.module, self.parts, learner.local, learner.home.private.adapt, end - base, batch, draws)
 
-    def _figures(self, client: int, private: Arrays) -> Figures:
-        """Return how the assembled model does on the common test rows and on the client's own."""
-        learner, home = self.learner, self.learner.home
-        words = learner.vocabulary(client, more=True)
-        wider = learner.first_private(client, words)
-        for name, array in private.items():
-            wider[name][: len(array)] = array
-            self.named[name].data = torch.from_numpy(wider[name])
-        own = learner.own(client)
+    def _figures(self, client: int, words: Vocabulary | None) -> Figures:
+        """Return how the model, as it is filled, does on the common test rows and on the client's own."""
+        home, own = self.learner.home, self.learner.own(client)
         right = home.measure(self.logits(own.inputs, words), own.labels)["accuracy"] if len(own) else float("nan")
         return {**home.measure(self.logits(home.common.inputs, words), home.common.labels), "local_accuracy": right}
 

@@ -6,11 +6,9 @@ after a crash finds the version that belongs to its checkpoint. Only one client'
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +19,7 @@ Arrays = dict[str, NDArray[np.float32]]
 
 
 class PrivateStore:
-    """One folder per client, one file per round: its arrays, and how its model did."""
+    """One folder per client, one file per round."""
 
     def __init__(self, folder: Path, keeps_arrays: bool = True) -> None:
         self.folder, self.keeps_arrays = folder, keeps_arrays
@@ -38,21 +36,16 @@ class PrivateStore:
         with safe_open(str(self._path(client, versions[-1])), framework="numpy") as file:
             return {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dict)
 
-    def figures(self, client: int, round_no: int) -> dict[str, float]:
-        """Return how the client's model did after its training of that round; empty if it was not measured."""
-        with safe_open(str(self._path(client, round_no)), framework="numpy") as file:
-            found: dict[str, float] = json.loads(file.metadata()["figures"])
-        return found
-
-    def write(self, client: int, round_no: int, arrays: Arrays, figures: dict[str, float]) -> None:
+    def write(self, client: int, round_no: int, arrays: Arrays) -> None:
         """Keep a new version and drop those before the last."""
+        if not self.keeps_arrays:
+            return
         older = [version for version in self._versions(client) if version < round_no]
         path = self._path(client, round_no)
         path.parent.mkdir(parents=True, exist_ok=True)
-        kept: dict[str, Any] = arrays if self.keeps_arrays else {}
         fresh = path.with_suffix(".new")
         with fresh.open("wb") as file:
-            file.write(save(kept, metadata={"figures": json.dumps(figures)}))
+            file.write(save(arrays))
             file.flush()
             os.fsync(file.fileno())
         fresh.replace(path)

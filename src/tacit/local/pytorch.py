@@ -16,8 +16,8 @@ from tacit import plan
 from tacit.draws import Draws
 from tacit.errors import PlanError
 from tacit.local import networks
-from tacit.local.contract import Update, WholeUpdate
-from tacit.local.schedule import batch_ends, row_order
+from tacit.local.contract import OneByOne, Update, WholeUpdate
+from tacit.local.schedule import batch_ends, pace_of, row_order
 from tacit.rows import Clients, Dense, Inputs, Rows, Sparse, Vector
 
 _PREDICT_ROWS = 512
@@ -69,7 +69,7 @@ class TorchLearner:
         }
 
 
-class TorchWorker:
+class TorchWorker(OneByOne):
     """One module whose parameters are views of one flat tensor."""
 
     def __init__(self, learner: TorchLearner) -> None:
@@ -90,8 +90,8 @@ class TorchWorker:
         self.flat.copy_(anchor)
         torch.manual_seed(seed_of(draws))  # dropout and the like; this process trains one client at a time
         optimizer = optimizer_for(local, list(self.module.parameters()))
-        ends = batch_ends(local, end - base)
-        order = row_order(end - base, -(-int(ends[-1]) // (end - base)) if len(ends) else 0, draws.at("shuffle"))
+        ends = batch_ends(pace_of(local), end - base)
+        order = row_order(end - base, int(ends[-1]) if len(ends) else 0, np.uint64(draws.at("shuffle").seed()))
         begin = 0
         for stop in ends:
             rows = base + order[begin:stop]

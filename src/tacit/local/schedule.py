@@ -1,49 +1,70 @@
-"""Which rows each local step sees."""
+"""Which rows each local step sees. Compiled, so that the kernels need no call back into Python for a client."""
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numba
 import numpy as np
 from numpy.typing import NDArray
 
 from tacit import plan
-from tacit.draws import Draws
 
 DEFAULT_BATCH = 32
 
 
-def batch_ends(local: plan.Local, rows: int) -> NDArray[np.int64]:
-    """Return where each local step's rows end in the sequence of shuffled epochs; one entry a step.
+class Pace(NamedTuple):
+    """How local steps divide a client's rows; 0 where the plan does not say."""
 
-    A batch never crosses an epoch: the last batch of an epoch may be smaller. Without epochs or steps: one epoch.
-    """
-    if rows == 0:
-        return np.empty(0, np.int64)
-    if local.batches:
-        parts = min(local.batches, rows)
-        epoch = np.array([rows * (part + 1) // parts for part in range(parts)], np.int64)
-    else:
-        size = local.batch or DEFAULT_BATCH
-        epoch = np.append(np.arange(size, rows, size), rows).astype(np.int64)
-    epochs = local.epochs or (-(-local.steps // len(epoch)) if local.steps else 1)
-    ends = (epoch[None, :] + rows * np.arange(epochs)[:, None]).ravel()
-    return ends[: local.steps] if local.steps else ends
+    batches: int
+    batch: int
+    epochs: int
+    steps: int
 
 
-def row_order(rows: int, epochs: int, draws: Draws) -> NDArray[np.int64]:
-    """Return `epochs` independent shuffles of the row numbers, one after the other."""
-    order = np.empty(rows * epochs, np.int64)
-    if rows:
-        shuffle(order, rows, draws.words(rows * epochs))
-    return order
+def pace_of(local: plan.Local) -> Pace:
+    """Return a plan's pace. Without epochs or steps it is one epoch."""
+    epochs = local.epochs or (0 if local.steps else 1)
+    return Pace(local.batches or 0, local.batch or DEFAULT_BATCH, epochs, local.steps or 0)
 
 
 @numba.njit(nogil=True, cache=True)
-def shuffle(order: NDArray[np.int64], rows: int, words: NDArray[np.uint64]) -> None:
-    """Fill `order` with shuffles of 0..rows-1 (Fisher-Yates, one word a swap)."""
-    for first in range(0, order.size, rows):
+def batch_ends(pace: Pace, rows: int) -> NDArray[np.int64]:
+    """Return where each local step's rows end in the sequence of shuffled epochs; one entry a step.
+
+    A batch never crosses an epoch: the last batch of an epoch may be smaller.
+    """
+    if rows == 0:
+        return np.empty(0, np.int64)
+    parts = min(pace.batches, rows) if pace.batches else -(-rows // pace.batch)
+    epochs = pace.epochs if pace.epochs else -(-pace.steps // parts)
+    count = parts * epochs
+    if pace.steps:
+        count = min(count, pace.steps)
+    ends = np.empty(count, np.int64)
+    for step in range(count):
+        part = step % parts + 1
+        end = rows * part // parts if pace.batches else min(rows, part * pace.batch)
+        ends[step] = step // parts * rows + end
+    return ends
+
+
+@numba.njit(nogil=True, cache=True)
+def row_order(rows: int, length: int, seed: np.uint64) -> NDArray[np.int64]:
+    """Return independent shuffles of the row numbers, one after the other, until there are `length` or more of them.
+
+    Fisher-Yates with one word of the SplitMix64 generator a swap: which rows meet in a batch protects nobody.
+    """
+    epochs = -(-length // rows) if rows else 0
+    order = np.empty(rows * epochs, np.int64)
+    state = np.uint64(seed)
+    for first in range(0, order.size, max(1, rows)):
         for i in range(rows):
             order[first + i] = i
         for i in range(rows - 1, 0, -1):
-            j = np.int64(words[first + i] % np.uint64(i + 1))
+            state += np.uint64(0x9E3779B97F4A7C15)
+            word = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+            word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+            j = np.int64((word ^ (word >> np.uint64(31))) % np.uint64(i + 1))
             order[first + i], order[first + j] = order[first + j], order[first + i]
+    return order

@@ -13,7 +13,7 @@ from torch import nn
 from tacit import plan
 from tacit.draws import Draws
 from tacit.local.pytorch import loss_of, optimizer_for
-from tacit.local.schedule import batch_ends, row_order
+from tacit.local.schedule import batch_ends, pace_of, row_order
 
 Batch = Callable[[NDArray[np.int64]], tuple[torch.Tensor, torch.Tensor]]
 """Row numbers in, inputs and labels out."""
@@ -49,13 +49,13 @@ def local_half(module: nn.Module, parts: Parts, local: plan.Local, adapt: str, r
 def train(module: nn.Module, moving: Parts, local: plan.Local, rows: NDArray[np.int64], batch: Batch, draws: Draws) -> None:
     """Run the local steps on some rows with only the given parameters moving; a fresh optimiser, proximal to the start."""
     parameters = [one for one in (*moving.shared, *moving.private) if one.numel()]
-    ends = batch_ends(local, len(rows))
+    ends = batch_ends(pace_of(local), len(rows))
     if not parameters or not len(ends):
         return
     _rest_all_but(module, parameters)
     anchors = [one.detach().clone() for one in moving.shared] if local.proximal > 0 else []
     optimizer = optimizer_for(local, parameters)
-    order = row_order(len(rows), -(-int(ends[-1]) // len(rows)), draws.at("shuffle"))
+    order = row_order(len(rows), int(ends[-1]), np.uint64(draws.at("shuffle").seed()))
     begin = 0
     for number, stop in enumerate(ends):
         if local.schedule == "linear":
