@@ -88,13 +88,11 @@ def imdb(buckets: int = INPUTS, sequence: bool = False) -> tuple[Rows, Rows]:
 
 def _orders() -> NDArray[np.int16]:
     """Return the order in which our engine visits each client's rows in the verified rounds."""
-    return np.array(
-        [
-            [row_order(ROWS_PER_CLIENT, ROWS_PER_CLIENT, np.uint64(DRAWS.at("rounds", number, client, "train", "shuffle").seed())) for client in range(CLIENTS)]
-            for number in range(1, VERIFIED_ROUNDS + 1)
-        ],
-        np.int16,
-    )
+    seeds = [
+        [DRAWS.at("rounds", number, client, "train", "shuffle").seed() for client in range(CLIENTS)]
+        for number in range(1, VERIFIED_ROUNDS + 1)
+    ]
+    return np.array([[row_order(ROWS_PER_CLIENT, ROWS_PER_CLIENT, np.uint64(seed)) for seed in some] for some in seeds], np.int16)
 
 
 def _write(folder: Path, rows: Rows, prefix: str) -> None:

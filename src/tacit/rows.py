@@ -49,7 +49,27 @@ class Dense:
         return Dense(matrix=self.matrix[order], width=self.width, tokens=self.tokens)
 
 
-Inputs = Sparse | Dense
+@dataclass(frozen=True, kw_only=True)
+class Mixed:
+    """Token sequences with other features beside them; its width is that of the tokens."""
+
+    tokens: Dense
+    beside: Dense
+
+    @property
+    def width(self) -> int:
+        """Return the number of distinct token indices."""
+        return self.tokens.width
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+    def take(self, order: NDArray[np.int64]) -> Mixed:
+        """Return the rows in another order (or some of them)."""
+        return Mixed(tokens=self.tokens.take(order), beside=self.beside.take(order))
+
+
+Inputs = Sparse | Dense | Mixed
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,7 +12,7 @@ from safetensors.numpy import load_file
 from tacit import engine, plan, record
 from tacit.engine import arm, checkpoint, embedded
 from tacit.engine.folder import RECORD
-from tacit.engine.trying import over_rounds, geometric
+from tacit.engine.trying import geometric, over_rounds
 from tests.engine.small import small_plan, write_csv
 from tests.engine.worded import worded_plan
 

@@ -58,7 +58,6 @@ def test_classes_are_sorted(labels, classes):
         (Columns(label="y"), Features(), PlanError, "at least one text, numeric, categorical or image column"),
         (Columns(text=("words",)), Features(), PlanError, "needs the column to predict"),
         (Columns(text=("words",), image="age", label="y"), Features(), PlanError, "only input"),
-        (MIXED, Features(text="sequence"), PlanError, "needs text columns only, got age, race"),
         (Columns(numeric=("agee",), label="y"), Features(), DataError, "Did you mean 'age'"),
         (Columns(numeric=("race",), label="y"), Features(), DataError, "text that is no number in row 0"),
         (Columns(text=("words",), label="nothing"), Features(), DataError, "needs at least two classes"),

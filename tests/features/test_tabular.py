@@ -99,6 +99,16 @@ def test_mixed_rows_are_text_then_the_others(settings):
         assert (np.diff(inputs.columns[inputs.starts[i] : inputs.starts[i + 1]]) > 0).all()
 
 
+def test_sequences_stand_beside_the_others():
+    settings = Features(text="sequence", length=3)
+    inputs = encoded(ADULT, MIXED, settings).inputs
+    np.testing.assert_array_equal(inputs.beside.matrix, encoded(ADULT, COLUMNS, settings).inputs.matrix)
+    text = encoded(ADULT, Columns(text=("text",), label="income"), settings).inputs
+    np.testing.assert_array_equal(inputs.tokens.matrix, text.matrix)
+    assert (len(inputs), inputs.width) == (len(ADULT), 5001)
+    assert inputs.take(np.array([2])).beside.matrix.tolist() == inputs.beside.matrix[2:3].tolist()
+
+
 @pytest.mark.parametrize("columns", [COLUMNS, MIXED, Columns(text=("text",), label="income")])
 def test_order_width_empty_tables_and_determinism(columns):
     for settings in (E1, E2):

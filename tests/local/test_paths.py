@@ -5,9 +5,10 @@ import pytest
 
 from tacit import plan
 from tacit.draws import Draws
+from tacit.local import build
 from tacit.local.compiled import CompiledLearner
 from tacit.local.schedule import batch_ends, pace_of, row_order
-from tacit.rows import Clients, Dense, Rows, Sparse
+from tacit.rows import Clients, Dense, Mixed, Rows, Sparse
 
 torch = pytest.importorskip("torch")
 from tacit.local.pytorch import TorchLearner  # noqa: E402
@@ -148,3 +149,18 @@ def test_pooled_embeddings_agree_with_torch() -> None:
     np.testing.assert_allclose(
         compiled.predict(start, rows.inputs), reference.predict(to_torch_order(compiled, start), rows.inputs), atol=1e-5
     )
+
+
+@pytest.mark.parametrize("name", ["lstm", "embedding"])
+def test_networks_read_words_beside_other_features(name) -> None:
+    """The label is in the feature beside the words, so a net that sees it learns it."""
+    random = np.random.default_rng(0)
+    labels = random.integers(0, 2, 40).astype(np.int32)
+    words = Dense(matrix=random.integers(0, 10, (40, 4)).astype(np.int32), width=11, tokens=True)
+    beside = Dense(matrix=np.column_stack([2.0 * labels - 1, np.ones(40)]).astype(np.float32), width=2)
+    rows = Rows(inputs=Mixed(tokens=words, beside=beside), labels=labels, classes=("no", "yes"))
+    settings = plan.Local(optimizer="adam", lr=3e-2, epochs=20, batch=8)
+    learner = build(plan.Model(name=name, embedding=3, hidden=(4,)), settings, rows, CLIENTS)
+    start = learner.initial(Draws.seeded(0))
+    trained = start + learner.worker().train(start, 1, Draws.seeded(1)).row
+    assert ((learner.predict(trained, rows.inputs)[:, 0] > 0) == labels).mean() > 0.9

@@ -83,9 +83,8 @@ class Victim:
         inputs, labels = self.batch(rows)
         module.train()
         torch.manual_seed(0)
-        adapt = self.learner.home.private.adapt
-        parts = self.worker.parts
-        local_half(module, parts, settings, adapt, len(rows), lambda some: (inputs[some], labels[some]), draws.at("train"))
+        parts, private = self.worker.parts, self.learner.home.private
+        local_half(module, parts, settings, private, len(rows), lambda some: ((inputs[some],), labels[some]), draws.at("train"))
         change = (self.worker.flat.detach() - torch.from_numpy(self.model)).numpy()
         decoded = through(sends, change, draws)
         return Seen({name: torch.from_numpy(-array) for name, array in self.learner.tensors(decoded).items()})

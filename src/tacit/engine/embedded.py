@@ -17,9 +17,8 @@ from queue import SimpleQueue
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-
 import scipy.linalg.cython_blas  # noqa: F401 (the kernels' BLAS; it must be loaded before it can be limited)
+from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from tacit import aggregate, wire

@@ -11,7 +11,7 @@ from tacit.features import image, tabular, text
 from tacit.features.cells import codes, names
 from tacit.features.fitting import Fitted, check_roles
 from tacit.plan import Columns, Features
-from tacit.rows import Inputs, Rows
+from tacit.rows import Inputs, Mixed, Rows
 
 
 def encode(frame: pl.DataFrame, columns: Columns, settings: Features, fitted: Fitted) -> Rows:
@@ -20,7 +20,8 @@ def encode(frame: pl.DataFrame, columns: Columns, settings: Features, fitted: Fi
     Guarantees: row i of the result depends on row i of the table and on what was fitted, on nothing else.
 
     Text alone gives Sparse rows (binary) or Dense tokens (sequence); several text columns are joined by a space. Text
-    beside other columns gives Sparse rows with values, text part first. Without text the rows are Dense.
+    beside other columns gives Sparse rows with values, text part first (binary), or Mixed rows (sequence). Without text
+    the rows are Dense.
     """
     check_roles(columns, settings)
     return Rows(inputs=_inputs(frame, columns, settings, fitted), labels=labels_of(frame, columns, fitted), classes=fitted.classes)
@@ -39,9 +40,10 @@ def width(columns: Columns, settings: Features, fitted: Fitted) -> int:
 def _inputs(frame: pl.DataFrame, columns: Columns, settings: Features, fitted: Fitted) -> Inputs:
     if columns.image:
         return image.brightness(frame, columns.image, fitted.pixels or 0)
-    if columns.text and settings.text == "sequence":
-        return text.word_sequence(frame, columns, settings)
     others = bool(columns.numeric or columns.categorical)
+    if columns.text and settings.text == "sequence":
+        words = text.word_sequence(frame, columns, settings)
+        return Mixed(tokens=words, beside=tabular.matrix(tabular.slots(frame, columns, settings, fitted))) if others else words
     if columns.text and not others:
         return text.present_words(frame, columns, settings)
     entries = tabular.slots(frame, columns, settings, fitted)

@@ -83,11 +83,6 @@ def check_roles(columns: Columns, settings: Features) -> None:
         raise PlanError(
             f"features(image={columns.image!r}) needs to be the only input, got {mixed} beside it; drop one or the other"
         )
-    if columns.text and others and settings.text == "sequence":
-        raise PlanError(
-            f"features(text='sequence') needs text columns only, got {', '.join(others)} beside them; "
-            "use features.text = 'binary', or drop these columns"
-        )
 
 
 def _range(frame: pl.DataFrame, name: str) -> tuple[float, float]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from tacit import plan
 from tacit.local.contract import Figures, Home, Learner, PersonalWorker, Update, Worker
-from tacit.rows import Clients, Rows
+from tacit.rows import Clients, Mixed, Rows
 
 __all__ = ["Figures", "Home", "Learner", "PersonalWorker", "Update", "Worker", "build"]
 
@@ -25,7 +25,8 @@ def build(
         from tacit.local.partial import PartialLearner
 
         return PartialLearner(model, local, rows, clients, module, home)
-    if module is None and model.name in ("logistic", "mlp", "embedding"):
+    compiled = ("logistic", "mlp") if isinstance(rows.inputs, Mixed) else ("logistic", "mlp", "embedding")
+    if module is None and model.name in compiled:
         from tacit.local.compiled import CompiledLearner
 
         return CompiledLearner(model, local, rows, clients)

@@ -16,7 +16,7 @@ from tacit.local.first_layer import Table
 from tacit.local.layout import Layout
 from tacit.local.optimizer import rule_of
 from tacit.local.schedule import pace_of
-from tacit.rows import Clients, Dense, Inputs, Rows, Sparse, Vector
+from tacit.rows import Clients, Dense, Inputs, Mixed, Rows, Sparse, Vector
 
 _PREDICT_ROWS = 512
 _TOGETHER = 1 << 18
@@ -168,11 +168,12 @@ class OwnUpdate:
         return spans
 
 
-def _flat(inputs: Inputs) -> Inputs:
+def _flat(inputs: Inputs) -> Sparse | Dense:
     """Return token sequences as sparse rows whose entries are each word's share of the row; other inputs as they are.
 
     The mean of a row's word embeddings is then just this sparse row times the table. Padding is the last index.
     """
+    assert not isinstance(inputs, Mixed), "sequences beside other features train in PyTorch"
     if isinstance(inputs, Sparse) or not inputs.tokens:
         return inputs
     real = inputs.matrix != inputs.width - 1

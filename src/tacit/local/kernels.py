@@ -104,9 +104,7 @@ def output_slope(logits: Array, label: int, share: Any, slope: Array) -> None:
 
 
 @compiled
-def backward(
-    net: Array, grad: Array, shape: Shape, table: Table, rows: Array, picked: Array, acts: Array, slopes: Array
-) -> None:
+def backward(net: Array, grad: Array, shape: Shape, table: Table, rows: Array, picked: Array, acts: Array, slopes: Array) -> None:
     """Write the rows' gradient into `grad` (zero before), given all outputs and the slopes at the logits."""
     widths, count = shape.widths, rows.size
     place = net.size
@@ -141,9 +139,7 @@ def backward(
 
 
 @compiled
-def train_client(
-    state: State, shape: Shape, table: Table, labels: Array, base: int, order: Array, ends: Array, rule: Rule
-) -> None:
+def train_client(state: State, shape: Shape, table: Table, labels: Array, base: int, order: Array, ends: Array, rule: Rule) -> None:
     """Run all local steps of one client on its net in place; `order` and `ends` say which rows each step sees."""
     largest, begin = 0, 0
     for end in ends:

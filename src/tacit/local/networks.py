@@ -10,12 +10,12 @@ from torch import nn
 from tacit import plan
 
 
-def build(model: plan.Model, inputs: int, outputs: int) -> nn.Module:
-    """Return the built-in network of that name."""
+def build(model: plan.Model, inputs: int, outputs: int, beside: int = 0) -> nn.Module:
+    """Return the built-in network of that name; `beside` is the number of features beside a word sequence."""
     if model.name in ("logistic", "mlp"):
         return FeedForward(inputs, model.hidden, outputs)
     kind = {"embedding": PooledEmbedding, "lstm": RecurrentEmbedding}[model.name]
-    return kind(inputs, model.embedding, model.hidden, outputs)
+    return kind(inputs, model.embedding, model.hidden, outputs, beside)
 
 
 class FeedForward(nn.Module):
@@ -42,32 +42,33 @@ class FeedForward(nn.Module):
 class PooledEmbedding(nn.Module):
     """Mean of the word embeddings (padding left out), then a feed-forward net. The last index is the padding."""
 
-    def __init__(self, inputs: int, embedding: int, hidden: tuple[int, ...], outputs: int) -> None:
+    def __init__(self, inputs: int, embedding: int, hidden: tuple[int, ...], outputs: int, beside: int = 0) -> None:
         super().__init__()
         self.table = nn.EmbeddingBag(inputs, embedding, mode="mean", padding_idx=inputs - 1)
         nn.init.uniform_(self.table.weight, -0.05, 0.05)
-        self.head = FeedForward(embedding, hidden, outputs)
+        self.head = FeedForward(embedding + beside, hidden, outputs)
 
-    def forward(self, tokens: torch.Tensor) -> torch.Tensor:
+    def forward(self, tokens: torch.Tensor, *beside: torch.Tensor) -> torch.Tensor:
         """Return logits."""
-        logits: torch.Tensor = self.head(self.table(tokens))
+        logits: torch.Tensor = self.head(torch.cat([self.table(tokens), *beside], dim=1))
         return logits
 
 
 class RecurrentEmbedding(nn.Module):
-    """Word embeddings read by one LSTM layer of 50, whose last state feeds a feed-forward net."""
+    """Word embeddings read by one LSTM layer of 50; its last state, and features beside the words, feed a feed-forward net."""
 
-    def __init__(self, inputs: int, embedding: int, hidden: tuple[int, ...], outputs: int) -> None:
+    def __init__(self, inputs: int, embedding: int, hidden: tuple[int, ...], outputs: int, beside: int = 0) -> None:
         super().__init__()
         self.padding = inputs - 1
         self.table = nn.Embedding(inputs, embedding, padding_idx=inputs - 1)
         nn.init.uniform_(self.table.weight, -0.05, 0.05)
         self.lstm = nn.LSTM(embedding, 50, batch_first=True)
-        self.head = FeedForward(50, hidden, outputs)
+        self.head = FeedForward(50 + beside, hidden, outputs)
 
-    def forward(self, tokens: torch.Tensor) -> torch.Tensor:
+    def forward(self, tokens: torch.Tensor, *beside: torch.Tensor) -> torch.Tensor:
         """Return logits from the state after the last real word."""
-        states, _ = self.lstm(self.table(tokens))
-        last = (tokens != self.padding).sum(1).clamp(min=1) - 1
-        logits: torch.Tensor = self.head(states[torch.arange(len(tokens)), last])
+        lengths = (tokens != self.padding).sum(1).clamp(min=1)
+        states, _ = self.lstm(self.table(tokens[:, : int(lengths.max())]))
+        read = states[torch.arange(len(tokens)), lengths - 1]
+        logits: torch.Tensor = self.head(torch.cat([read, *beside], dim=1))
         return logits

@@ -191,7 +191,7 @@ class PartialWorker(OneByOne):
         with torch.no_grad():
             for first in range(0, len(inputs), _PREDICT_ROWS):
                 some = batch_of(inputs, np.arange(first, min(first + _PREDICT_ROWS, len(inputs))))
-                parts.append(self.module(_numbered(some, words)).reshape(-1, self.learner.outputs))
+                parts.append(self.module(*_numbered(some, words)).reshape(-1, self.learner.outputs))
         self.module.train()
         return torch.cat(parts).numpy().astype(np.float32) if parts else np.zeros((0, self.learner.outputs), np.float32)
 
@@ -199,13 +199,13 @@ class PartialWorker(OneByOne):
         learner = self.learner
         base, end = int(learner.clients.starts[client]), int(learner.clients.starts[client + 1])
 
-        def batch(rows: NDArray[np.int64]) -> tuple[torch.Tensor, torch.Tensor]:
+        def batch(rows: NDArray[np.int64]) -> tuple[tuple[torch.Tensor, ...], torch.Tensor]:
             inputs = _numbered(batch_of(learner.rows.inputs, base + rows), words)
             return inputs, torch.from_numpy(learner.rows.labels[base + rows].astype(np.int64))
 
         self.module.train()
         torch.manual_seed(seed_of(draws))
-        local_half(self.module, self.parts, learner.local, learner.home.private.adapt, end - base, batch, draws)
+        local_half(self.module, self.parts, learner.local, learner.home.private, end - base, batch, draws)
 
     def _figures(self, client: int, words: Vocabulary | None) -> Figures:
         """Return how the model, as it is filled, does on the common test rows and on the client's own."""
@@ -238,13 +238,13 @@ def tokens_of(inputs: Inputs) -> NDArray[np.int32]:
     return inputs.matrix
 
 
-def _numbered(batch: torch.Tensor, words: Vocabulary | None) -> torch.Tensor:
+def _numbered(batch: tuple[torch.Tensor, ...], words: Vocabulary | None) -> tuple[torch.Tensor, ...]:
     """Return a batch in the client's own word numbers, cut to its longest row."""
     if words is None:
         return batch
-    rows = torch.from_numpy(words.rows)[batch]
+    rows = torch.from_numpy(words.rows)[batch[0]]
     longest = int((rows != 0).sum(1).max()) if rows.numel() else 1
-    return rows[:, : max(1, longest)]
+    return (rows[:, : max(1, longest)],)
 
 
 def _wordings(model: plan.Model, home: Home) -> Wordings | None:

@@ -18,7 +18,7 @@ from tacit.errors import PlanError
 from tacit.local import networks
 from tacit.local.contract import OneByOne, Update, WholeUpdate
 from tacit.local.schedule import batch_ends, pace_of, row_order
-from tacit.rows import Clients, Dense, Inputs, Rows, Sparse, Vector
+from tacit.rows import Clients, Dense, Inputs, Mixed, Rows, Sparse, Vector
 
 _PREDICT_ROWS = 512
 
@@ -54,7 +54,7 @@ class TorchLearner:
         nn.utils.vector_to_parameters(torch.from_numpy(model.copy()), module.parameters())
         with torch.no_grad():
             parts = [
-                module(batch_of(inputs, np.arange(first, min(first + _PREDICT_ROWS, len(inputs))))).reshape(-1, self.outputs)
+                module(*batch_of(inputs, np.arange(first, min(first + _PREDICT_ROWS, len(inputs))))).reshape(-1, self.outputs)
                 for first in range(0, len(inputs), _PREDICT_ROWS)
             ]
         return torch.cat(parts).numpy().astype(np.float32)
@@ -96,7 +96,7 @@ class TorchWorker(OneByOne):
         for stop in ends:
             rows = base + order[begin:stop]
             optimizer.zero_grad()
-            loss_of(self.module(batch_of(learner.inputs, rows)), learner.labels[rows]).backward()  # type: ignore[no-untyped-call]
+            loss_of(self.module(*batch_of(learner.inputs, rows)), learner.labels[rows]).backward()  # type: ignore[no-untyped-call]
             if local.proximal > 0:
                 self._pull(anchor, local.proximal)
             optimizer.step()
@@ -112,16 +112,18 @@ class TorchWorker(OneByOne):
             start += parameter.numel()
 
 
-def batch_of(inputs: Inputs, rows: NDArray[np.int64]) -> torch.Tensor:
-    """Return rows as a module sees them: long token indices, or float features."""
+def batch_of(inputs: Inputs, rows: NDArray[np.int64]) -> tuple[torch.Tensor, ...]:
+    """Return rows as a module is called with them: long token indices, float features, or the one and then the other."""
+    if isinstance(inputs, Mixed):
+        return (*batch_of(inputs.tokens, rows), *batch_of(inputs.beside, rows))
     if isinstance(inputs, Dense):
         some = torch.from_numpy(inputs.matrix[rows])
-        return some.long() if inputs.tokens else some
+        return (some.long() if inputs.tokens else some,)
     picked: Sparse = inputs.take(rows)
     full = np.zeros((len(rows), inputs.width), np.float32)
     where = np.repeat(np.arange(len(rows)), np.diff(picked.starts))
     full[where, picked.columns] = 1.0 if picked.values is None else picked.values
-    return torch.from_numpy(full)
+    return (torch.from_numpy(full),)
 
 
 def loss_of(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
@@ -131,8 +133,8 @@ def loss_of(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
     return nn.functional.cross_entropy(logits, labels)
 
 
-def optimizer_for(local: plan.Local, parameters: list[nn.Parameter]) -> torch.optim.Optimizer:
-    """Return a fresh optimiser as the plan says."""
+def optimizer_for(local: plan.Local, parameters: list[Any]) -> torch.optim.Optimizer:
+    """Return a fresh optimiser as the plan says, over parameters or groups of them."""
     if local.optimizer == "sgd":
         return torch.optim.SGD(parameters, lr=local.lr)
     if local.optimizer == "adam":
@@ -152,7 +154,8 @@ def maker(model: plan.Model, inputs: Inputs, outputs: int, module: object | None
             raise PlanError(f"run(module={type(module).__name__}) needs a torch.nn.Module; pass an instance of one")
         return lambda: copy.deepcopy(module)
     if ":" not in model.name:
-        return lambda: networks.build(model, inputs.width, outputs)
+        beside = inputs.beside.width if isinstance(inputs, Mixed) else 0
+        return lambda: networks.build(model, inputs.width, outputs, beside)
     kind = _imported(model.name)
     return lambda: kind(inputs=inputs.width, outputs=outputs)
 

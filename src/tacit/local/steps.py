@@ -15,7 +15,7 @@ from tacit.draws import Draws
 from tacit.local.pytorch import loss_of, optimizer_for
 from tacit.local.schedule import batch_ends, pace_of, row_order
 
-Batch = Callable[[NDArray[np.int64]], tuple[torch.Tensor, torch.Tensor]]
+Batch = Callable[[NDArray[np.int64]], tuple[tuple[torch.Tensor, ...], torch.Tensor]]
 """Row numbers in, inputs and labels out."""
 
 
@@ -27,43 +27,48 @@ class Parts:
     private: Sequence[nn.Parameter]
 
 
-def local_half(module: nn.Module, parts: Parts, local: plan.Local, adapt: str, rows: int, batch: Batch, draws: Draws) -> None:
+def local_half(
+    module: nn.Module, parts: Parts, local: plan.Local, private: plan.Private, rows: int, batch: Batch, draws: Draws
+) -> None:
     """Train as the plan says: adapt what stays to what arrived, then train.
 
     "pass" trains the private part for one pass with the shared part at rest, then everything. "reconstruct" does that
     on half of the rows and then trains the shared part alone on the other half (Singhal et al. 2021).
     """
     everything = np.arange(rows)
-    once = replace(local, epochs=1, steps=None, schedule="constant", proximal=0.0)
-    if adapt == "reconstruct":
+    once, slow = replace(local, epochs=1, steps=None, schedule="constant", proximal=0.0), private.lr or local.lr
+    if private.adapt == "reconstruct":
         order = draws.at("halves").generator().permutation(rows)
         support, query = np.sort(order[: rows // 2]), np.sort(order[rows // 2 :])
-        train(module, Parts((), parts.private), once, support, batch, draws.at("adapt"))
-        train(module, Parts(parts.shared, ()), local, query, batch, draws)
+        train(module, Parts((), parts.private), once, slow, support, batch, draws.at("adapt"))
+        train(module, Parts(parts.shared, ()), local, slow, query, batch, draws)
         return
-    if adapt == "pass":
-        train(module, Parts((), parts.private), once, everything, batch, draws.at("adapt"))
-    train(module, parts, local, everything, batch, draws)
+    if private.adapt == "pass":
+        train(module, Parts((), parts.private), once, slow, everything, batch, draws.at("adapt"))
+    train(module, parts, local, slow, everything, batch, draws)
 
 
-def train(module: nn.Module, moving: Parts, local: plan.Local, rows: NDArray[np.int64], batch: Batch, draws: Draws) -> None:
+def train(
+    module: nn.Module, moving: Parts, local: plan.Local, private_lr: float, rows: NDArray[np.int64], batch: Batch, draws: Draws
+) -> None:
     """Run the local steps on some rows with only the given parameters moving; a fresh optimiser, proximal to the start."""
-    parameters = [one for one in (*moving.shared, *moving.private) if one.numel()]
+    groups = [(lr, [one for one in part if one.numel()]) for lr, part in ((local.lr, moving.shared), (private_lr, moving.private))]
+    parameters = [one for _, part in groups for one in part]
     ends = batch_ends(pace_of(local), len(rows))
     if not parameters or not len(ends):
         return
     _rest_all_but(module, parameters)
     anchors = [one.detach().clone() for one in moving.shared] if local.proximal > 0 else []
-    optimizer = optimizer_for(local, parameters)
+    optimizer = optimizer_for(local, [{"params": part, "lr": lr} for lr, part in groups])
     order = row_order(len(rows), int(ends[-1]), np.uint64(draws.at("shuffle").seed()))
     begin = 0
     for number, stop in enumerate(ends):
         if local.schedule == "linear":
-            for group in optimizer.param_groups:
-                group["lr"] = local.lr * (1 - number / len(ends))
+            for group, (lr, _) in zip(optimizer.param_groups, groups, strict=True):
+                group["lr"] = lr * (1 - number / len(ends))
         inputs, labels = batch(rows[order[begin:stop]])
         optimizer.zero_grad()
-        loss_of(module(inputs), labels).backward()  # type: ignore[no-untyped-call]
+        loss_of(module(*inputs), labels).backward()  # type: ignore[no-untyped-call]
         for one, anchor in zip(moving.shared, anchors, strict=bool(anchors)):
             if one.grad is not None:
                 one.grad.add_(one.detach() - anchor, alpha=local.proximal)

@@ -49,6 +49,8 @@ def _keeping_problems(plan: Plan) -> list[str]:
     private, found = plan.private, []
     if private.adapt != "none" and not private.parameters and private.words == "none":
         found.append(f"private.adapt: {private.adapt!r} needs something that stays: set private.words or private.parameters")
+    if private.lr is not None and not private.parameters and private.words == "none":
+        found.append(f"private.lr: {private.lr:g} needs something that stays: set private.words or private.parameters")
     if private.store == "none" and private.adapt == "none" and (private.parameters or private.words != "none"):
         found.append("private.store: 'none' needs private.adapt = 'pass' or 'reconstruct', else what stays is never trained")
     if plan.local.method == "central" and private != Private():

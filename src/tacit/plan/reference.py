@@ -77,6 +77,8 @@ MEANINGS = {
     "private.parameters": "Patterns of parameter names that stay too, such as `[\"lstm.*\"]`; works with any `nn.Module`.",
     "private.adapt": "Before a round's training: nothing; one pass over the rows that trains only what stays; or that pass on half "
     "of the rows, after which only what is shared trains on the other half.",
+    "private.lr": "Learning rate of what stays; without it `local.lr`. A table that learns as fast as the shared part soon "
+    "says more about its client's labels than about words.",
     "private.store": "Keep what stays on the client's disk between rounds, or make it anew each round.",
     "private.start": "First word vectors: random; public (GloVe, or the checkpoint's own); "
     "or public, rotated at random per client. Public vectors let an attacker read the words.",

@@ -110,6 +110,7 @@ class Private:
     words: Literal["none", "digits", "all"] = "none"
     parameters: tuple[Name, ...] = ()
     adapt: Literal["none", "pass", "reconstruct"] = "none"
+    lr: Positive | None = None
     store: Literal["disk", "none"] = "disk"
     start: Literal["random", "public", "rotated"] = "random"
     rows: Literal["own", "keyed"] = "own"
