@@ -19,11 +19,11 @@ from bench.sides.ours import Rounds
 from tacit import plan
 from tacit.draws import Draws
 from tacit.engine import embedded
-from tacit.local.contract import WholeUpdate
+from tacit.local.contract import OneByOne, WholeUpdate
 from tacit.rows import Inputs, Vector
 
 
-class EmptyStep:
+class EmptyStep(OneByOne):
     """A worker with a net and an update of its own, as every worker has."""
 
     def __init__(self) -> None:

@@ -206,7 +206,7 @@ def _recurrent(scale: Scale) -> Table:
             for metric, paper in zip(("auc", "accuracy"), _T7[name, kind], strict=True):
                 low = _floor(scale, paper - 0.03)
                 cells.append(Cell(row=f"{name}, {kind}", column=metric, paper=paper, trial=trial, metric=metric, low=low))
-    note = "N=100, 25 rounds, epsilon 1 per bit, q = .001 (IMDB) and .01 (MovieLens). At quick scale: 100 words a row, 100,000 ratings."
+    note = "N=100, 25 rounds, epsilon 1 per bit, q = .001 and .01. At quick scale: 100 words a row, 100,000 ratings."
     return Table(name="7", title="LSTM(50) as first layer", cells=tuple(cells), note=note)
 
 
