@@ -30,8 +30,9 @@ def flower(kind: str, adam: str, step: str = "train", clients: int = CLIENTS) ->
 
 
 def pfl(kind: str, processes: int, step: str = "train", clients: int = CLIENTS) -> Worker:
-    """Start pfl."""
-    return Worker("bench.sides.pfl_round", kind, clients, step, processes, python=python_of("pfl"))
+    """Start pfl, in one process or in its own two-process mode."""
+    side = "bench.sides.pfl_pair" if processes == 2 else "bench.sides.pfl_round"
+    return Worker(side, kind, clients, step, python=python_of("pfl"))
 
 
 def loop(kind: str) -> Worker:

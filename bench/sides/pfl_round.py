@@ -1,13 +1,11 @@
-"""pfl-research: the round workload and the empty local step, in one process or in pfl's own two-process mode.
+"""pfl-research: the round workload and the empty local step, in one process (`pfl_pair` runs two).
 
 One long training runs; its callback waits for the harness between two rounds. pfl evaluates in its first round, which
-is therefore never measured. In two-process mode the first process starts the second and passes each word on to it.
+is therefore never measured.
 """
 
 from __future__ import annotations
 
-import os
-import socket
 import subprocess
 import sys
 from typing import Any
@@ -130,29 +128,10 @@ def run(kind: str, clients: int, empty: bool, channel: Channel, other: subproces
     )
 
 
-def _second(arguments: list[str]) -> subprocess.Popen[str]:
-    """Start the second process of pfl's own distributed mode, and become the first."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = str(free.getsockname()[1])
-    shared = {"TORCHELASTIC_RUN_ID": "bench", "WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1"}
-    os.environ.update(shared, MASTER_PORT=port, RANK="0", LOCAL_RANK="0")
-    return subprocess.Popen(
-        [sys.executable, "-m", "bench.sides.pfl_round", *arguments],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
-        text=True,
-        env={**os.environ, "RANK": "1", "LOCAL_RANK": "1"},
-    )
-
-
-def main(kind: str, clients: str, step: str, processes: str) -> None:
-    """Serve the harness."""
+def main(kind: str, clients: str, step: str, other: subprocess.Popen[str] | None = None) -> None:
+    """Serve the harness; `other` is the second process of two, if there is one."""
     np.random.seed(0)  # noqa: NPY002 - pfl draws its cohorts from numpy's global generator
-    channel = Channel()
-    first_of_two = processes == "2" and "RANK" not in os.environ
-    other = _second([kind, clients, step, processes]) if first_of_two else None
-    run(kind, int(clients), step == "empty", channel, other)
+    run(kind, int(clients), step == "empty", Channel(), other)
     if other is not None:
         other.wait()
 

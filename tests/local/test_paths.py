@@ -6,6 +6,7 @@ import pytest
 from tacit import plan
 from tacit.draws import Draws
 from tacit.local import build
+from tacit.local import compiled as compiled_path
 from tacit.local.compiled import CompiledLearner
 from tacit.local.schedule import batch_ends, pace_of, row_order
 from tacit.rows import Clients, Dense, Mixed, Rows, Sparse
@@ -92,7 +93,9 @@ def test_rows_no_one_names_are_left_out_exactly() -> None:
         assert not expected[outside].any()
 
 
-def test_clients_trained_together_get_the_updates_they_get_alone() -> None:
+@pytest.mark.parametrize("kept", [0, 50, 1 << 20], ids=["numbered anew", "some kept", "all kept"])
+def test_clients_trained_together_get_the_updates_they_get_alone(kept, monkeypatch) -> None:
+    monkeypatch.setattr(compiled_path, "_INDEX_ENTRIES", kept)
     rows = sparse_rows(3, values=False, width=300)
     learner = CompiledLearner(plan.Model(name="mlp", hidden=(6,)), plan.Local(epochs=2, batch=4), rows, MANY)
     start, draws, everyone = learner.initial(Draws.seeded(0)), Draws.seeded(7), np.array([4, 0, 2, 3, 1])

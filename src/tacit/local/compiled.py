@@ -23,6 +23,10 @@ _TOGETHER = 1 << 18
 """Floats that the nets of clients trained in one call may fill: small clients share a call, a large one has its own."""
 
 
+_INDEX_ENTRIES = 1 << 23
+"""Entries of clients' rows whose numbering is kept between rounds (64 MB at most); beyond them it is made anew each time."""
+
+
 class CompiledLearner:
     """A feed-forward net over every client's rows."""
 
@@ -40,6 +44,7 @@ class CompiledLearner:
         self.held = kernels.Held(_table(rows.inputs), rows.labels, clients.starts)
         # Dense rows name every input, and weight decay moves weights no row names: then a client's net is the whole model.
         self.whole = not len(self.held.table.starts) or local.weight_decay > 0
+        self.index = self._index()
 
     def initial(self, draws: Draws) -> Vector:
         """Return Glorot-uniform weights and zero biases."""
@@ -48,6 +53,15 @@ class CompiledLearner:
     def worker(self) -> CompiledWorker:
         """Return a worker with buffers of its own."""
         return CompiledWorker(self)
+
+    def _index(self) -> kernels.Index:
+        """Number the own columns of as many clients as the budget allows; how many clients there are does not matter."""
+        ends = np.cumsum(self.entries(np.arange(len(self.held.starts) - 1)))
+        count = 0 if self.whole else int(np.searchsorted(ends, _INDEX_ENTRIES, side="right"))
+        room = int(ends[count - 1]) if count else 0
+        index = kernels.Index(np.empty(room, np.int32), np.empty(room + 1, np.int32), np.zeros(count + 1, np.int64))
+        kernels.number_clients(self.held, self.layout.widths[0], count, index)
+        return index._replace(names=index.names[: index.name_starts[-1]].copy())
 
     def entries(self, clients: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return how many sparse entries each client's rows have."""
@@ -103,7 +117,7 @@ class CompiledWorker:
         seeds = np.array([one.at("shuffle").seed() for one in draws], np.uint64)
         scratch = self._scratch(clients, sizes)
         kernels.train_clients(
-            model, learner.shape, learner.held, clients, seeds, learner.pace, learner.rule, learner.whole, scratch
+            model, learner.shape, learner.held, learner.index, clients, seeds, learner.pace, learner.rule, learner.whole, scratch
         )
         ends, name_ends = scratch.net_starts.tolist(), scratch.name_starts.tolist()
         for i in range(len(clients)):
@@ -125,8 +139,8 @@ class CompiledWorker:
             self.nets = np.empty(int(sizes.sum()), np.float32)
         if self.moments.shape[1] < sizes.max():
             self.moments = np.zeros((4, int(sizes.max())), np.float32)
-        if not self.learner.whole and len(self.names) < entries.sum():
-            self.names = np.empty(int(entries.sum()), np.int32)
+        if not self.learner.whole and len(self.names) <= entries.sum():
+            self.names = np.empty(int(entries.sum()) + 1, np.int32)
         if not self.learner.whole and len(self.own) < entries.max():
             self.own = np.empty(int(entries.max()), np.int32)
         starts = np.zeros((2, len(clients) + 1), np.int64)

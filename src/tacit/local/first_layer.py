@@ -10,6 +10,7 @@ import numpy as np
 Array = Any  # numba reads the arrays' types at run time
 
 FAST = {"contract", "reassoc", "nsz", "arcp"}
+_LOOK = 1024  # entries after which we look whether most columns are named already
 compiled = numba.njit(nogil=True, cache=True, error_model="numpy", fastmath=FAST)
 
 
@@ -74,26 +75,25 @@ def row_back(table: Table, row: int, slope: Array, grad: Array) -> None:
 def own_columns(columns: Array, width: int, scratch: Array, named: Array, own: Array) -> int:
     """Number a client's columns in order of appearance and return how many there are.
 
-    `named` takes the columns, `own` each entry's number. A client that names more than half of all columns is treated
-    as naming them all, and `width` is returned: copying whole is then cheaper than picking. `scratch` holds one zero a
-    column, and does so again afterwards.
+    `named` takes the columns (and one entry more), `own` each entry's number. A client that names more than half of all
+    columns is treated as naming them all, and `width` is returned: copying whole is then cheaper than picking. `scratch`
+    holds one zero a column, and does so again afterwards. Written without branches: which word is new is anyone's guess.
     """
     count = 0
-    for entry in range(columns.size):
-        number = scratch[columns[entry]]
-        if number == 0:
-            if 2 * (count + 1) > width:
-                break
+    for first in range(0, columns.size, _LOOK):
+        for entry in range(first, min(first + _LOOK, columns.size)):
+            number = scratch[columns[entry]]
+            fresh = np.int32(number == 0)
             named[count] = columns[entry]
-            count += 1
-            number = count
+            count += fresh
+            number += fresh * np.int32(count)
             scratch[columns[entry]] = number
-        own[entry] = number - 1
-    else:
-        width = count
+            own[entry] = number - 1
+        if 2 * count > width:
+            break
     for i in range(count):
         scratch[named[i]] = 0
-    return width
+    return count if 2 * count <= width else width
 
 
 @compiled

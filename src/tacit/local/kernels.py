@@ -31,6 +31,14 @@ class Held(NamedTuple):
     starts: Array
 
 
+class Index(NamedTuple):
+    """The own columns of the first clients, as many as fit a fixed budget; all others are numbered when they train."""
+
+    own: Array  # each entry's number, entries in the table's order
+    names: Array
+    name_starts: Array
+
+
 class Scratch(NamedTuple):
     """A worker's memory for a group of clients: their nets and names, one after the other, and one client's moments."""
 
@@ -161,9 +169,21 @@ def train_client(state: State, shape: Shape, table: Table, labels: Array, base: 
 
 
 @compiled
+def number_clients(held: Held, width: int, count: int, index: Index) -> None:
+    """Fill an index with the own columns of the first `count` clients; one that names most columns has no names there."""
+    table, scratch = held.table, np.zeros(width, np.int32)
+    for client in range(count):
+        begin, end = table.starts[held.starts[client]], table.starts[held.starts[client + 1]]
+        named = index.names[index.name_starts[client] :]
+        found = own_columns(table.columns[begin:end], width, scratch, named, index.own[begin - table.starts[held.starts[0]] :])
+        index.name_starts[client + 1] = index.name_starts[client] + (found if found < width else 0)
+
+
+@compiled
 def train_clients(
-    model: Array, shape: Shape, held: Held, clients: Array, seeds: Array, pace: Pace, rule: Rule, whole: bool, scratch: Scratch
-) -> None:
+    model: Array, shape: Shape, held: Held, index: Index, clients: Array, seeds: Array, pace: Pace, rule: Rule, whole: bool,
+    scratch: Scratch,
+) -> None:  # fmt: skip
     """Train some clients from `model`, each by itself; their nets and the names of their lines are left in `scratch`.
 
     With `whole` every client's net is the whole model: dense rows name every input, and weight decay moves every weight.
@@ -172,10 +192,17 @@ def train_clients(
     first, width = widths[0] * widths[1], widths[1]
     own_widths = widths.copy()
     for i in range(clients.size):
-        base, end = held.starts[clients[i]], held.starts[clients[i] + 1]
+        client = clients[i]
+        base, end = held.starts[client], held.starts[client + 1]
         named = scratch.names[scratch.name_starts[i] :]
         count, own = widths[0], table
-        if not whole:
+        if not whole and client < index.name_starts.size - 1:
+            known = index.names[index.name_starts[client] : index.name_starts[client + 1]]
+            if known.size or table.starts[base] == table.starts[end]:
+                count = known.size
+                named[:count] = known
+                own = Table(table.starts, index.own, table.values, table.matrix, table.starts[held.starts[0]])
+        elif not whole:
             entries = table.columns[table.starts[base] : table.starts[end]]
             count = own_columns(entries, widths[0], scratch.numbers, named, scratch.own)
             if count < widths[0]:
