@@ -1,1 +1,1 @@
-"""Speed side by side with peers: `python -m bench round|overhead|kernels|growth|start|all`."""
+"""Speed side by side with peers: `python -m bench round|parts|overhead|kernels|growth|start|share|step|all`."""

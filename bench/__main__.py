@@ -7,7 +7,7 @@ import importlib
 
 from bench.show import show
 
-FIGURES = ("round", "overhead", "kernels", "growth", "start", "share", "step")
+FIGURES = ("round", "parts", "overhead", "kernels", "growth", "start", "share", "step")
 PEERS = ("torch", "pfl", "flower", "opendp", "sklearn", "numpy")
 
 

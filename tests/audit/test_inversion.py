@@ -6,7 +6,7 @@ import torch
 
 from tacit.audit.dictionaries import Dictionary, inside, nearest
 from tacit.audit.inversion import Seen, first_layer, invert, labels_of, span_of, true_gradient
-from tacit.local.worded import BothWays, Worded, WordTable
+from tacit.local.private.worded import BothWays, Worded, WordTable
 
 
 @pytest.fixture

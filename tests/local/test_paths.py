@@ -6,13 +6,13 @@ import pytest
 from tacit import plan
 from tacit.draws import Draws
 from tacit.local import build
-from tacit.local import compiled as compiled_path
-from tacit.local.compiled import CompiledLearner
+from tacit.local.compiled import learner as compiled_path
+from tacit.local.compiled.learner import CompiledLearner
 from tacit.local.schedule import batch_ends, pace_of, row_order
 from tacit.rows import Clients, Dense, Mixed, Rows, Sparse
 
 torch = pytest.importorskip("torch")
-from tacit.local.pytorch import TorchLearner  # noqa: E402
+from tacit.local.modules.learner import TorchLearner  # noqa: E402
 
 
 def sparse_rows(classes: int, values: bool, width: int = 60, rows: int = 40) -> Rows:

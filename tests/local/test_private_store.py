@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tacit.local.private_store import PrivateStore
+from tacit.local.private.store import PrivateStore
 
 
 def table(value: float) -> dict[str, np.ndarray]:

@@ -5,7 +5,7 @@ import pytest
 
 from tacit import plan
 from tacit.draws import Draws
-from tacit.local.vocabulary import PADDING, UNKNOWN, Wordings
+from tacit.local.private.vocabulary import PADDING, UNKNOWN, Wordings
 from tacit.rows import Lexicon
 
 WORDS = ("the", "runners", "runner", "7", "cat", "1999", "dog")

@@ -14,8 +14,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from tacit.local.pytorch import loss_of
-from tacit.local.worded import Worded
+from tacit.local.modules.learner import loss_of
+from tacit.local.private.worded import Worded
 
 Matrix = NDArray[np.float32]
 

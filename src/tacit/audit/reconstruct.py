@@ -21,7 +21,7 @@ from tacit.audit.victims import Victim, victim_of
 from tacit.draws import Draws
 from tacit.engine.prepare import Ground, prepare
 from tacit.errors import PlanError
-from tacit.local.partial import tokens_of
+from tacit.local.private.learner import tokens_of
 
 BASELINE = "no message"
 ATTACKERS = ("knows the table", "wrong table", "public table", "adaptive", BASELINE)

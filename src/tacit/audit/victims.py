@@ -17,10 +17,10 @@ from tacit.draws import Draws
 from tacit.engine.personal import home_of
 from tacit.engine.prepare import Ground
 from tacit.errors import PlanError
-from tacit.local.partial import PartialLearner, PartialWorker, tokens_of
-from tacit.local.steps import local_half
-from tacit.local.vocabulary import Vocabulary
-from tacit.local.worded import Worded
+from tacit.local.private.learner import PartialLearner, PartialWorker, tokens_of
+from tacit.local.private.steps import local_half
+from tacit.local.private.vocabulary import Vocabulary
+from tacit.local.private.worded import Worded
 
 
 @dataclass(frozen=True)

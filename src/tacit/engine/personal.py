@@ -20,7 +20,7 @@ from tacit.plan.private_sense import is_partial
 from tacit.rows import Rows, Vector
 
 if TYPE_CHECKING:
-    from tacit.local.partial import PartialLearner
+    from tacit.local.private.learner import PartialLearner
 
 
 def home_of(plan: Plan, ground: Ground, folder: Path, draws: Draws) -> local.Home | None:
@@ -84,7 +84,7 @@ def at_the_end(
 
 
 def _partial(learner: local.Learner) -> PartialLearner:
-    from tacit.local.partial import PartialLearner
+    from tacit.local.private.learner import PartialLearner
 
     assert isinstance(learner, PartialLearner)
     return learner

@@ -22,14 +22,14 @@ def build(
     With a home the learner is personal: what the plan's [private] table names stays there.
     """
     if home is not None:
-        from tacit.local.partial import PartialLearner
+        from tacit.local.private.learner import PartialLearner
 
         return PartialLearner(model, local, rows, clients, module, home)
     compiled = ("logistic", "mlp") if isinstance(rows.inputs, Mixed) else ("logistic", "mlp", "embedding")
     if module is None and model.name in compiled:
-        from tacit.local.compiled import CompiledLearner
+        from tacit.local.compiled.learner import CompiledLearner
 
         return CompiledLearner(model, local, rows, clients)
-    from tacit.local.pytorch import TorchLearner
+    from tacit.local.modules.learner import TorchLearner
 
     return TorchLearner(model, local, rows, clients, module)

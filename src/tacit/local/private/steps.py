@@ -12,7 +12,7 @@ from torch import nn
 
 from tacit import plan
 from tacit.draws import Draws
-from tacit.local.pytorch import loss_of, optimizer_for
+from tacit.local.modules.learner import loss_of, optimizer_for
 from tacit.local.schedule import batch_ends, pace_of, row_order
 
 Batch = Callable[[NDArray[np.int64]], tuple[tuple[torch.Tensor, ...], torch.Tensor]]

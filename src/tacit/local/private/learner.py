@@ -19,12 +19,12 @@ from torch import nn
 from tacit import plan
 from tacit.draws import Draws
 from tacit.errors import PlanError
-from tacit.local import worded
 from tacit.local.contract import Figures, Home, OneByOne, Update, WholeUpdate
-from tacit.local.private_store import Arrays, PrivateStore
-from tacit.local.pytorch import batch_of, checked, maker, seed_of
-from tacit.local.steps import Parts, local_half
-from tacit.local.vocabulary import Vocabulary, Wordings
+from tacit.local.modules.learner import batch_of, checked, maker, seed_of
+from tacit.local.private import worded
+from tacit.local.private.steps import Parts, local_half
+from tacit.local.private.store import Arrays, PrivateStore
+from tacit.local.private.vocabulary import Vocabulary, Wordings
 from tacit.rows import Clients, Dense, Inputs, Rows, Vector
 
 _PREDICT_ROWS = 256

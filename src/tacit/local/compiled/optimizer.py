@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tacit import plan
-from tacit.local.first_layer import Array, compiled
+from tacit.local.compiled.first_layer import Array, compiled
 
 SGD, ADAM, ADAMW = 0, 1, 2
 

@@ -85,7 +85,7 @@ def own_columns(columns: Array, width: int, scratch: Array, named: Array, own: A
             number = scratch[columns[entry]]
             fresh = np.int32(number == 0)
             named[count] = columns[entry]
-            count += fresh
+            count += int(fresh)
             number += fresh * np.int32(count)
             scratch[columns[entry]] = number
             own[entry] = number - 1

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from tacit import plan
 from tacit.draws import Draws
-from tacit.local import first_layer, kernels
-from tacit.local.first_layer import Table
-from tacit.local.layout import Layout
-from tacit.local.optimizer import rule_of
+from tacit.local.compiled import first_layer, kernels
+from tacit.local.compiled.first_layer import Table
+from tacit.local.compiled.layout import Layout
+from tacit.local.compiled.optimizer import rule_of
 from tacit.local.schedule import pace_of
 from tacit.rows import Clients, Dense, Inputs, Mixed, Rows, Sparse, Vector
 

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tacit.local.first_layer import Array, Table, compiled, gather, own_columns, read_row, row_back
-from tacit.local.optimizer import Rule, State, move
+from tacit.local.compiled.first_layer import Array, Table, compiled, gather, own_columns, read_row, row_back
+from tacit.local.compiled.optimizer import Rule, State, move
 from tacit.local.schedule import Pace, batch_ends, row_order
 
 

@@ -10,7 +10,7 @@ from torch import nn
 
 from tacit import plan
 from tacit.errors import PlanError
-from tacit.local.vocabulary import PADDING
+from tacit.local.private.vocabulary import PADDING
 
 
 class WordTable(nn.Module):

@@ -1,0 +1,81 @@
+"""Where the time of one simulated client goes in the round workload: its local epoch taken apart, on one thread."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from bench.clock import Taken, measure
+from bench.compare import Result, interleave
+from bench.rows import DRAWS, mlp, prepared, read
+from bench.shapes import BATCH, CLIENTS, ROWS, ROWS_PER_CLIENT
+from bench.sides.ours import terms
+from tacit import aggregate, plan
+from tacit.engine.round import receive, update_message
+from tacit.local.compiled import kernels
+from tacit.local.compiled.learner import CompiledLearner
+from tacit.local.compiled.optimizer import State, move
+
+_SOME = 20  # clients a repeat
+_STEPS = ROWS_PER_CLIENT // BATCH
+
+
+def run(repeats: int, peers: set[str]) -> list[Result]:
+    """Return each part's share of the whole: a client's training and its message, until it is added up."""
+    prepared("synthetic")
+    learner = mlp(read("synthetic")[0])
+    assert isinstance(learner, CompiledLearner)
+    model = np.load(ROWS / "synthetic" / "initial.npy")
+    parts = _parts(learner, model)
+    whole = parts.pop("whole")
+    results = []
+    for name, part in parts.items():
+        ours, theirs = interleave(part, whole, repeats)
+        results.append(
+            Result(figure=f"a client's {name}", peer="the whole client", ours=1e3 * ours.wall, theirs=1e3 * theirs.wall, unit="ms")
+        )
+    return results
+
+
+def _parts(learner: CompiledLearner, model: np.ndarray) -> dict[str, Callable[[], Taken]]:
+    agreed, worker = terms(learner.size, plan.Codec(name="plain")), learner.worker()
+    buffers = np.zeros((5, learner.size), np.float32)
+    buffers[0] = model
+    state = State(*buffers)
+    outputs = sum(learner.layout.widths[1:])
+    acts, slopes = np.zeros((2, BATCH * outputs), np.float32)
+    picked, table, starts = np.empty((0, 0), np.float32), learner.held.table, learner.held.starts
+    total = aggregate.empty("floats", learner.size)
+
+    def whole(client: int) -> None:
+        update = worker.train(model, client, DRAWS.at(client))
+        receive(agreed, total, update_message(agreed, update, 1, client, 1), 1, update.touched)
+
+    def train(client: int) -> None:
+        worker.train(model, client, DRAWS.at(client))
+
+    def forward(client: int) -> None:
+        for rows in np.arange(starts[client], starts[client + 1]).reshape(_STEPS, BATCH):
+            kernels.forward(state.net, learner.shape, table, rows, picked, acts)
+
+    def backward(client: int) -> None:
+        for rows in np.arange(starts[client], starts[client + 1]).reshape(_STEPS, BATCH):
+            kernels.backward(state.net, state.grad, learner.shape, table, rows, picked, acts, slopes)
+
+    def optimizer(client: int) -> None:
+        for step in range(_STEPS):
+            move(state, learner.rule, step + 1)
+
+    named = {"whole": whole, "local epoch": train, "forward": forward, "backward": backward, "optimiser steps": optimizer}
+    for part in named.values():
+        part(0)  # compiled before it is timed
+    return {name: lambda part=part: _each(part) for name, part in named.items()}
+
+
+def _each(part: Callable[[int], None]) -> Taken:
+    def some() -> None:
+        for client in range(min(_SOME, CLIENTS)):
+            part(client)
+
+    return measure(some).scaled(1 / min(_SOME, CLIENTS))

@@ -1,0 +1,1 @@
+"""The PyTorch path: any nn.Module, in processes."""
