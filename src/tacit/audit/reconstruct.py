@@ -90,23 +90,12 @@ def reconstruct(
     for name, private in SETTINGS.items():
         progress(name)
         victim = victim_of(job, ground, client, private)
-        dictionaries, cipher = _dictionaries(victim, draws), solved(victim)
-        views = {**_gradient_views(victim, batches, rows), **_update_views(job, victim, rows, per_bit, draws)}
-        for (seen, batch), make in views.items():
-            found, shown = _attack(
-                victim,
-                name,
-                seen,
-                batch,
-                make,
-                rows,
-                dictionaries,
-                cipher,
-                search_steps if (seen, batch) == (GRADIENT, 1) else 0,
-                draws,
-            )
+        arsenal = Arsenal(name, victim, _dictionaries(victim, draws), solved(victim), search_steps, draws)
+        views = [*_gradient_views(victim, batches, rows), *_update_views(job, victim, rows, per_bit, draws)]
+        for view in views:
+            found, shown = _attack(arsenal, view, rows)
             lines += found
-            examples += shown if batch == 1 else []
+            examples += shown if view.batch == 1 else []
     return Audit(
         source=ground.source,
         client=client,
@@ -118,59 +107,75 @@ def reconstruct(
 
 
 GRADIENT = "true gradient"
-View = Callable[[NDArray[np.int64]], Seen]
 
 
-def _gradient_views(victim: Victim, batches: tuple[int, ...], rows: NDArray[np.int64]) -> dict[tuple[str, int], View]:
-    return {(GRADIENT, batch): victim.gradient for batch in batches if batch <= len(rows)}
+@dataclass(frozen=True)
+class View:
+    """What the server sees of a batch of texts, and how it is called. Bits leave a span, but no vectors to collect."""
+
+    seen: str
+    batch: int
+    make: Callable[[NDArray[np.int64]], Seen]
+    bits: bool = False
 
 
-def _update_views(
-    job: plan.Plan, victim: Victim, rows: NDArray[np.int64], per_bit: tuple[float, ...], draws: Draws
-) -> dict[tuple[str, int], View]:
+@dataclass(frozen=True)
+class Arsenal:
+    """What the attackers have against one victim: tables to look words up in, and a cipher solved from all its vectors."""
+
+    setting: str
+    victim: Victim
+    dictionaries: dict[str, Dictionary]
+    cipher: dict[int, str]
+    search_steps: int
+    draws: Draws
+
+
+def _gradient_views(victim: Victim, batches: tuple[int, ...], rows: NDArray[np.int64]) -> list[View]:
+    return [View(GRADIENT, batch, victim.gradient) for batch in batches if batch <= len(rows)]
+
+
+def _update_views(job: plan.Plan, victim: Victim, rows: NDArray[np.int64], per_bit: tuple[float, ...], draws: Draws) -> list[View]:
     """Return the real update with the plan's optimiser and with SGD, in the clear and as randomised bits."""
     steps = replace(job.local, method="fedavg", epochs=3, steps=None, batch=1, batches=None, proximal=0.0)
     plain_sgd = replace(steps, optimizer="sgd", lr=0.1, weight_decay=0.0)
     plain = codec.build(plan.Codec(name="plain"))
 
-    def view(settings: plan.Local, sends: codec.Codec) -> View:
-        return lambda some: victim.update(some, settings, sends, draws.at("update", int(some[0])))
+    def view(seen: str, settings: plan.Local, sends: codec.Codec, bits: bool = False) -> View:
+        return View(seen, 1, lambda some: victim.update(some, settings, sends, draws.at("update", int(some[0]))), bits)
 
     sizes = victim.update(rows[:1], plain_sgd, plain, draws.at("size")).gradients
     clip = float(np.quantile(np.concatenate([np.abs(one.numpy()).ravel() for one in sizes.values()]), 0.99)) or 1e-3
-    bits = {
-        (f"update, SGD, one bit, epsilon {epsilon:g} per bit", 1): view(
-            plain_sgd, codec.build(plan.Codec(name="rr", epsilon=epsilon, clip=clip))
-        )
-        for epsilon in per_bit
-    }
-    return {
-        ("update, 3 SGD steps, plain", 1): view(plain_sgd, plain),
-        (f"update, 3 {steps.optimizer} steps, plain", 1): view(steps, plain),
-        **bits,
-    }
+    randomised = [(epsilon, codec.build(plan.Codec(name="rr", epsilon=epsilon, clip=clip))) for epsilon in per_bit]
+    return [
+        view("update, 3 SGD steps, plain", plain_sgd, plain),
+        view(f"update, 3 {steps.optimizer} steps, plain", steps, plain),
+        *(view(f"update, SGD, one bit, epsilon {epsilon:g} per bit", plain_sgd, sends, True) for epsilon, sends in randomised),
+    ]
 
 
-def _attack(
-    victim: Victim, setting: str, seen: str, batch: int, make: View, rows: NDArray[np.int64],
-    dictionaries: dict[str, Dictionary], cipher: dict[int, str], search_steps: int, draws: Draws,
-) -> tuple[list[Line], list[Example]]:  # fmt: skip
+def _attack(arsenal: Arsenal, view: View, rows: NDArray[np.int64]) -> tuple[list[Line], list[Example]]:
     scores: dict[str, list[Score]] = {attacker: [] for attacker in ATTACKERS}
     examples, right = [], []
-    for first in range(0, len(rows) - batch + 1, batch):
-        some = rows[first : first + batch]
-        message = make(some)
-        words = [word for text in victim.texts(some) for word in text]
-        inputs, labels = victim.batch(some)
-        right.append(float(np.mean(np.sort(labels_of(message.gradients, batch)) == np.sort(labels.numpy()))))
-        guesses = _guesses(victim, message, inputs, len(words), dictionaries, cipher, search_steps, seen, draws)
+    for first in range(0, len(rows) - view.batch + 1, view.batch):
+        some = rows[first : first + view.batch]
+        message = view.make(some)
+        words = [word for text in arsenal.victim.texts(some) for word in text]
+        inputs, labels = arsenal.victim.batch(some)
+        right.append(float(np.mean(np.sort(labels_of(message.gradients, view.batch)) == np.sort(labels.numpy()))))
+        guesses = _guesses(arsenal, view, message, inputs, len(words))
         for attacker, ways in guesses.items():
             scores[attacker].append(max((score(words, way) for way in ways), key=lambda one: one.f1))
         best = {name: max(ways, key=lambda way: score(words, way).f1) for name, ways in guesses.items()}
-        examples.append(Example(setting=setting, seen=seen, original=words, recovered=best))
+        examples.append(Example(setting=arsenal.setting, seen=view.seen, original=words, recovered=best))
     lines = [
         Line(
-            setting=setting, seen=seen, batch=batch, attacker=attacker, score=mean_score(found), labels_right=float(np.mean(right))
+            setting=arsenal.setting,
+            seen=view.seen,
+            batch=view.batch,
+            attacker=attacker,
+            score=mean_score(found),
+            labels_right=float(np.mean(right)),
         )
         for attacker, found in scores.items()
     ]
@@ -195,19 +200,17 @@ def _public(victim: Victim) -> Dictionary:
     return Dictionary(tuple(lexicon.words[token] for token in known), lexicon.vectors[known])
 
 
-def _guesses(
-    victim: Victim, message: Seen, inputs: torch.Tensor, words: int, dictionaries: dict[str, Dictionary],
-    cipher: dict[int, str], search_steps: int, seen: str, draws: Draws,
-) -> dict[str, list[list[str]]]:  # fmt: skip
+def _guesses(arsenal: Arsenal, view: View, message: Seen, inputs: torch.Tensor, words: int) -> dict[str, list[list[str]]]:
     """Return each attacker's readings: by the span, by the search if asked, and the adaptive one's own."""
+    dictionaries, cipher = arsenal.dictionaries, arsenal.cipher
     basis = span_of(first_layer(message.gradients), words)
     guesses = {name: [inside(basis, dictionary, words)] for name, dictionary in dictionaries.items()}
-    if search_steps:
-        generator = torch.Generator().manual_seed(int(draws.at("search").words(1)[0] >> np.uint64(1)))
-        found = invert(victim.module(), message, inputs != 0, search_steps, generator)
+    if arsenal.search_steps and (view.seen, view.batch) == (GRADIENT, 1):
+        generator = torch.Generator().manual_seed(int(arsenal.draws.at("search").words(1)[0] >> np.uint64(1)))
+        found = invert(arsenal.victim.module(), message, inputs != 0, arsenal.search_steps, generator)
         for name, dictionary in dictionaries.items():
             guesses[name].append(nearest(found.vectors, dictionary))
-    if "bit" in seen:
+    if view.bits:
         frequent = _frequent(dictionaries["public table"])
         guesses["adaptive"] = [by_frequency_and_shape(np.arange(len(basis)), basis, frequent) if len(basis) else []]
     else:

@@ -60,7 +60,8 @@ class CompiledLearner:
         count = 0 if self.whole else int(np.searchsorted(ends, _INDEX_ENTRIES, side="right"))
         room = int(ends[count - 1]) if count else 0
         index = kernels.Index(np.empty(room, np.int32), np.empty(room + 1, np.int32), np.zeros(count + 1, np.int64))
-        kernels.number_clients(self.held, self.layout.widths[0], count, index)
+        if count:
+            kernels.number_clients(self.held, self.layout.widths[0], count, index)
         return index._replace(names=index.names[: index.name_starts[-1]].copy())
 
     def entries(self, clients: NDArray[np.int64]) -> NDArray[np.int64]:
