@@ -37,6 +37,14 @@ def test_random_hold_out_is_exact_and_repeatable(draws: Draws) -> None:
     assert not first.train.equals(load(plan(test=0.25), Draws.seeded(8), rows()).train)
 
 
+def test_validation_takes_train_rows_and_puts_the_test_rows_aside(draws: Draws) -> None:
+    whole, chosen = load(plan(test=0.25), draws, rows()), load(plan(test=0.25, validation=0.2), draws, rows())
+    assert (chosen.train.height, chosen.test.height) == (12, 3)
+    assert not set(chosen.test["text"]) & set(whole.test["text"])
+    assert set(chosen.train["text"]) | set(chosen.test["text"]) == set(whole.train["text"])
+    assert "put aside" in chosen.source
+
+
 def test_no_hold_out(draws: Draws) -> None:
     table = load(plan(test=0.0), draws, rows())
     assert (table.train.height, table.test.height) == (20, 0)

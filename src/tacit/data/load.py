@@ -27,12 +27,15 @@ def load(data: Data, draws: Draws, given: object | None = None, *, progress: Pro
     Edge cases: rows without a label are dropped, missing text becomes "", a missing number the train median, a missing
     category "(missing)"; test rows of a class without train rows are left out. Each of these is counted in `source`.
     With a split column, rows marked test are the test set (dev rows only if nothing is marked test); without one, a
-    share `data.test` is held out at random.
+    share `data.test` is held out at random. With `data.validation` a share of the train rows takes the test rows' place.
     """
     frame, columns, sentence = _rows(data, given, progress)
     check_roles(frame, columns, data)
     wanted = [name for name in frame.columns if name in _used(columns, data)]
     train, test, how = _split(frame.select(wanted), columns, data, draws)
+    if data.validation > 0:
+        train, test = _held_out(train, data.validation, draws.at("validation"))
+        how = f"{how}; test rows were put aside, and a share {data.validation:g} of the train rows is measured on instead"
     train, test, repairs, released = clean(train, test, columns, data.partition == "client")
     train, test, cut = _limited(train, test, data, draws)
     _check_classes(train, columns, data)
@@ -72,11 +75,17 @@ def _split(frame: pl.DataFrame, columns: Columns, data: Data, draws: Draws) -> t
         halves = _marked(frame, columns.split)
         if halves:
             return halves
+    train, test = _held_out(frame, data.test, draws.at("test-split"))
+    how = f"a share {data.test:g} was held out at random as test" if test.height else "no rows were held out as test"
+    return train, test, how
+
+
+def _held_out(frame: pl.DataFrame, share: float, draws: Draws) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Return the rows that stay and a random share that is held out: at least one of each, if there are two."""
     count = frame.height
-    held = min(count - 1, max(1, round(count * data.test))) if data.test > 0 and count > 1 else 0
-    order = draws.at("test-split").generator().permutation(count)
-    how = f"a share {data.test:g} was held out at random as test" if held else "no rows were held out as test"
-    return frame[np.sort(order[held:])], frame[np.sort(order[:held])], how
+    held = min(count - 1, max(1, round(count * share))) if share > 0 and count > 1 else 0
+    order = draws.generator().permutation(count)
+    return frame[np.sort(order[held:])], frame[np.sort(order[:held])]
 
 
 def _marked(frame: pl.DataFrame, split: str) -> tuple[pl.DataFrame, pl.DataFrame, str] | None:

@@ -56,6 +56,7 @@ class Data:
     alpha: Positive = 1.0
     by: Name | None = None
     test: Share = 0.2
+    validation: Share = 0.0
     local_test: Share = 0.0
     divide_test: bool = False
     limit: Count | None = None
