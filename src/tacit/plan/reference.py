@@ -23,8 +23,8 @@ MEANINGS = {
     "data.alpha": "`dirichlet`: the smaller, the more one-sided each client's labels.",
     "data.by": "`quantile`, `interval`: the numeric column to cut into ranges, one per client.",
     "data.test": "Share of rows held out to measure on, where no split column marks test rows.",
-    "data.validation": "Share of the train rows to measure on in place of the test rows, which are then not looked at: for choosing "
-    "settings.",
+    "data.validation": "Share of the train rows to measure on in place of the test rows, which are then not looked at: "
+    "for choosing settings.",
     "data.local_test": "Share of each client's own rows left out of its training.",
     "data.divide_test": "Divide the common test rows among the clients, each with its own label shares, "
     "and try each client's model on its part.",
