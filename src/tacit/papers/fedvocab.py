@@ -8,7 +8,6 @@ from typing import Any
 from tacit.papers.published import Cell, Paper, Scale, Table, Trial
 
 _PUBLIC = {"start": "public"}
-_ADAPTED = "FedVocab"
 METHODS: dict[str, dict[str, Any]] = {
     "FedVocab": {"private": {"words": "all", "adapt": "pass", **_PUBLIC}},
     "FedVocab, slow table": {"private": {"words": "all", "adapt": "pass", "lr": 5e-4, **_PUBLIC}},
@@ -115,8 +114,8 @@ def _accuracy(name: str, model: str, source: str, printed: Any, methods: list[st
         figures = printed[method][order[source]] if method in printed else (None, None)
         beside = dict(zip(_PRINTED_ALONE if alone else _PRINTED, figures, strict=True))
         for column, metric in (known for known in _COLUMNS if not alone or known[1] in _TRAINED):
-            floor = _floor(scale, method, metric)
-            cells.append(Cell(row=method, column=column, paper=beside.get(metric), trial=trial, metric=metric, low=floor))
+            paper = beside.get(metric)
+            cells.append(Cell(row=method, column=column, paper=paper, trial=trial, metric=metric, low=_floor(scale, paper)))
     words = "BiLSTM" if model == "bilstm" else "MiniLM-L6 (the paper: DistilBERT)"
     return Table(name=name, title=f"{words} on {_SETS[source]}: accuracy by method", cells=tuple(cells), note=_NOTE)
 
@@ -129,8 +128,9 @@ _NOTE = (
 )
 
 
-def _floor(scale: Scale, method: str, metric: str) -> float:
-    return 0.8 if scale == "full" and method == _ADAPTED and metric == "best_global_seen" else 0.0
+def _floor(scale: Scale, paper: float | None) -> float:
+    """A printed figure may be missed by five points; a slice of the data proves only that a cell runs."""
+    return 0.0 if scale == "smoke" or paper is None else round(paper - 0.05, 3)
 
 
 def plan_of(model: str, source: str, method: str, scale: Scale) -> dict[str, Any]:
