@@ -314,7 +314,8 @@ def _decoders(scale: Scale) -> Table:
 def _settings(scale: Scale) -> str:
     words = {
         "smoke": "a few hundred rows, one round, five clients: it proves that every cell runs.",
-        "quick": "IMDB whole, at most 30 rounds; 100,000 MovieLens ratings for training; embeddings of 100; the LSTM on 100 words a row and 25,000 ratings.",
+        "quick": "IMDB whole, at most 30 rounds; 100,000 MovieLens ratings for training; embeddings of 100; "
+        "the LSTM on 100 words a row and 25,000 ratings.",
         "full": "all rows, the paper's rounds and sizes.",
     }
     return words[scale]
