@@ -17,14 +17,13 @@ from queue import SimpleQueue
 from typing import Any
 
 import numpy as np
-import scipy.linalg.cython_blas  # noqa: F401 (the kernels' BLAS; it must be loaded before it can be limited)
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
 from tacit import aggregate, wire
 from tacit.aggregate import Sum
 from tacit.engine.round import Terms, receive, update_message
 from tacit.local import Learner, Worker
+from tacit.local.compiled.blas import one_thread
 from tacit.rows import Vector
 
 _SHARES = 16
@@ -99,8 +98,7 @@ def _threads(terms: Terms, learner: Learner, workers: int) -> Iterator[Work]:
         finally:
             idle.put(worker)
 
-    # Each worker is one thread: were BLAS to start its own, a result could depend on the machine's cores.
-    with threadpool_limits(1, "blas"):
+    with one_thread():  # each worker is one thread
         pool = ThreadPoolExecutor(workers)
         try:
             yield lambda *task: pool.submit(share, *task)

@@ -39,6 +39,17 @@ class Index(NamedTuple):
     name_starts: Array
 
 
+class Task(NamedTuple):
+    """What all clients of a learner have in common. `whole`: every client's net is the whole model."""
+
+    shape: Shape
+    held: Held
+    known: Index
+    pace: Pace
+    rule: Rule
+    whole: bool
+
+
 class Scratch(NamedTuple):
     """A worker's memory for a group of clients: their nets and names, one after the other, and one client's moments."""
 
@@ -180,33 +191,35 @@ def number_clients(held: Held, width: int, count: int, index: Index) -> None:
 
 
 @compiled
-def train_clients(
-    model: Array, shape: Shape, held: Held, index: Index, clients: Array, seeds: Array, pace: Pace, rule: Rule, whole: bool,
-    scratch: Scratch,
-) -> None:  # fmt: skip
-    """Train some clients from `model`, each by itself; their nets and the names of their lines are left in `scratch`.
+def own_table(task: Task, client: int, named: Array, scratch: Scratch) -> tuple[int, Table]:
+    """Return how many first-layer lines are the client's own, all if it names most, and its rows in terms of them.
 
-    With `whole` every client's net is the whole model: dense rows name every input, and weight decay moves every weight.
+    `named` takes the names of the lines, unless they are all of them.
     """
-    widths, table = shape.widths, held.table
+    table, starts, index, width = task.held.table, task.held.starts, task.known, task.shape.widths[0]
+    begin, end = table.starts[starts[client]], table.starts[starts[client + 1]]
+    if client < index.name_starts.size - 1:
+        known = index.names[index.name_starts[client] : index.name_starts[client + 1]]
+        if known.size == 0 and begin < end:
+            return width, table
+        named[: known.size] = known
+        return known.size, Table(table.starts, index.own, table.values, table.matrix, table.starts[starts[0]])
+    count = own_columns(table.columns[begin:end], width, scratch.numbers, named, scratch.own)
+    if count == width:
+        return width, table
+    return count, Table(table.starts, scratch.own, table.values, table.matrix, begin)
+
+
+@compiled
+def train_clients(model: Array, task: Task, clients: Array, seeds: Array, scratch: Scratch) -> None:
+    """Train some clients from `model`, each by itself; their nets and the names of their lines are left in `scratch`."""
+    widths, held, moments = task.shape.widths, task.held, scratch.moments
     first, width = widths[0] * widths[1], widths[1]
     own_widths = widths.copy()
     for i in range(clients.size):
-        client = clients[i]
-        base, end = held.starts[client], held.starts[client + 1]
+        base, end = held.starts[clients[i]], held.starts[clients[i] + 1]
         named = scratch.names[scratch.name_starts[i] :]
-        count, own = widths[0], table
-        if not whole and client < index.name_starts.size - 1:
-            known = index.names[index.name_starts[client] : index.name_starts[client + 1]]
-            if known.size or table.starts[base] == table.starts[end]:
-                count = known.size
-                named[:count] = known
-                own = Table(table.starts, index.own, table.values, table.matrix, table.starts[held.starts[0]])
-        elif not whole:
-            entries = table.columns[table.starts[base] : table.starts[end]]
-            count = own_columns(entries, widths[0], scratch.numbers, named, scratch.own)
-            if count < widths[0]:
-                own = Table(table.starts, scratch.own, table.values, table.matrix, table.starts[base])
+        count, table = (widths[0], held.table) if task.whole else own_table(task, clients[i], named, scratch)
         size = count * width + model.size - first
         net = scratch.nets[scratch.net_starts[i] : scratch.net_starts[i] + size]
         scratch.net_starts[i + 1] = scratch.net_starts[i] + size
@@ -215,14 +228,13 @@ def train_clients(
             gather(model, named[:count], width, first, net)
         else:
             net[:] = model
-        moments = scratch.moments
         state = State(net, moments[0, :size], moments[1, :size], moments[2, :size], moments[3, :size])
-        if rule.pull > 0:
+        if task.rule.pull > 0:
             state.anchor[:] = net
         own_widths[0] = count
-        ends = batch_ends(pace, end - base)
+        ends = batch_ends(task.pace, end - base)
         order = row_order(end - base, ends[-1] if ends.size else 0, seeds[i])
-        train_client(state, Shape(own_widths, shape.pooled), own, held.labels, base, order, ends, rule)
+        train_client(state, Shape(own_widths, task.shape.pooled), table, held.labels, base, order, ends, task.rule)
 
 
 @compiled

@@ -117,9 +117,8 @@ class CompiledWorker:
         learner = self.learner
         seeds = np.array([one.at("shuffle").seed() for one in draws], np.uint64)
         scratch = self._scratch(clients, sizes)
-        kernels.train_clients(
-            model, learner.shape, learner.held, learner.index, clients, seeds, learner.pace, learner.rule, learner.whole, scratch
-        )
+        shared = kernels.Task(learner.shape, learner.held, learner.index, learner.pace, learner.rule, learner.whole)
+        kernels.train_clients(model, shared, clients, seeds, scratch)
         ends, name_ends = scratch.net_starts.tolist(), scratch.name_starts.tolist()
         for i in range(len(clients)):
             yield OwnUpdate(self, model, scratch.nets[ends[i] : ends[i + 1]], scratch.names[name_ends[i] : name_ends[i + 1]])
