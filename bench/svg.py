@@ -8,7 +8,7 @@ from html import escape
 
 Points = Sequence[tuple[float, float]]
 
-_WIDE, _HIGH, _LEFT, _BELOW, _ABOVE, _RIGHT = 520, 320, 64, 48, 34, 150
+_WIDE, _HIGH, _LEFT, _BELOW, _ABOVE, _RIGHT = 620, 320, 64, 48, 34, 250
 _COLOURS = ("#1f5fa8", "#c4541d", "#3b8545", "#7a4aa0")
 
 
