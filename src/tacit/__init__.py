@@ -11,15 +11,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tacit.api import Run, resume, run
+    from tacit.api import Run, resume, run, starter_plan
     from tacit.plan import Codec, Columns, Data, Engine, Features, Ledger, Local, Model, Plan, Server, Sharing
 
 __all__ = [
     "Codec", "Columns", "Data", "Engine", "Features", "Ledger", "Local", "Model", "Plan", "Run", "Server", "Sharing", "resume",
-    "run",
+    "run", "starter_plan",
 ]  # fmt: skip
 
-_FROM_API = ("Run", "resume", "run")
+_FROM_API = ("Run", "resume", "run", "starter_plan")
 
 
 def __getattr__(name: str) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -10,10 +11,20 @@ import polars as pl
 from numpy.typing import NDArray
 from safetensors.numpy import load_file
 
-from tacit import engine, record, report
+from tacit import data, engine, record, report
+from tacit import plan as plans
 from tacit.engine.folder import MODEL, RECORD
 from tacit.plan import Plan
 from tacit.record import RUN, Entry, Finished, Round
+
+
+def starter_plan(table: object, *, label: str | None = None) -> Plan:
+    """Return a plan to start from for a table: the path of a file, or rows as `run` takes them.
+
+    What each column is for is guessed from its name and cells; `label` names the column to predict.
+    `tacit init --from TABLE` writes the same plan to a file and says why each guess was made.
+    """
+    return plans.parse(tomllib.loads(data.starter(table, label).text))
 
 
 def run(

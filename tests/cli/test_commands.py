@@ -13,7 +13,7 @@ import typer
 
 from tacit import report
 from tacit.cli import app
-from tacit.cli.progress import Lines
+from tacit.cli.progress import LineProgress
 from tacit.errors import BudgetError, RunError, TacitError, WireError
 from tests.cli.made_up import PLAN, pretend_engine, tacit
 from tests.report import made_up
@@ -65,9 +65,9 @@ def test_run_json_is_one_object_and_nothing_else(capsys: Capture, monkeypatch: p
 
 
 def test_fetching_is_shown_in_lines_too(capsys: Capture) -> None:
-    watch = Lines()
+    observer = LineProgress()
     for done in (1_000_000, 2_000_000):
-        watch.fetched("newsgroups20", done, 38_000_000)
+        observer.fetched("newsgroups20", done, 38_000_000)
     assert capsys.readouterr().err == "fetching newsgroups20: 1.00 MB of 38.0 MB\n"  # the second comes too soon
 
 

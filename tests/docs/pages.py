@@ -7,7 +7,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
-TEMPLATES = sorted([*ROOT.glob("src/tacit/report/*.html"), *ROOT.glob("src/tacit/cli/*.py"), *ROOT.glob("examples/*.*")])
+PRINTED = ("src/tacit/report/*.html", "src/tacit/cli/*.py", "src/tacit/plan/starter.py", "examples/*.*")
+TEMPLATES = sorted(page for pattern in PRINTED for page in ROOT.glob(pattern))
 TEXT = "\n".join(page.read_text(encoding="utf-8") for page in DOCS)
 
 

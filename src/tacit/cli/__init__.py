@@ -9,8 +9,8 @@ from typing import Annotated
 
 import typer
 
-from tacit.cli import advising, auditing, disclosing, papers, planning, reading, running, sets
-from tacit.cli.endings import CODES, ending, without_debug
+from tacit.cli import advise, audit, check, data, disclose, init, papers, run, runs
+from tacit.cli.exit_codes import CODES, exit_code_of, without_debug
 
 app = typer.Typer(
     name="tacit",
@@ -20,31 +20,23 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog=CODES,
 )
-data = typer.Typer(no_args_is_help=True, rich_markup_mode="rich", help="Data sets known by name: list them, get them, find them.")
-app.add_typer(data, name="data", epilog="Example: tacit data get newsgroups20")
-audit = typer.Typer(
-    no_args_is_help=True, rich_markup_mode="rich", help="What an attacker gets: reconstruct texts from what is sent."
-)
-app.add_typer(audit, name="audit", epilog="Example: tacit audit reconstruct examples/fedvocab.toml --page audit.html")
+app.add_typer(data.commands, name="data", epilog="Example: tacit data get newsgroups20")
+app.add_typer(audit.commands, name="audit", epilog="Example: tacit audit reconstruct examples/fedvocab.toml --page audit.html")
 
 for command in (
-    running.run,
-    planning.check,
-    planning.init,
-    running.resume,
-    reading.runs,
-    reading.show,
-    reading.compare,
-    reading.privacy,
-    advising.advise,
-    disclosing.disclose,
+    run.run,
+    check.check,
+    init.init,
+    run.resume,
+    runs.runs,
+    runs.show,
+    runs.compare,
+    runs.privacy,
+    advise.advise,
+    disclose.disclose,
     papers.reproduce,
 ):
     app.command()(command)
-data.command("list")(sets.list_sets)
-data.command("get")(sets.get_set)
-data.command("where")(sets.where_set)
-audit.command("reconstruct")(auditing.reconstruct)
 
 
 def _version(wanted: bool) -> None:
@@ -80,7 +72,7 @@ def execute(arguments: Sequence[str]) -> int:
     """Return the exit code of one command line."""
     words, debug = without_debug(arguments)
     command = typer.main.get_command(app)
-    return ending(
+    return exit_code_of(
         lambda: command.main(args=words, prog_name="tacit", standalone_mode=False), debug=debug or "TACIT_DEBUG" in os.environ
     )
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tacit.cli.endings import Missed
+from tacit.cli.exit_codes import Missed
 from tacit.cli.options import AsJson, Quiet
 from tacit.errors import PlanError, did_you_mean
 
@@ -62,9 +62,9 @@ def reproduce(
 
         write(known, largest_kept(known, lambda some: carry_out(some, cache_folder(), _Bar(True), run=False)), page)
     if as_json:
-        from tacit.cli.as_json import show
+        from tacit.cli.tables import print_json
 
-        show({"paper": known.name, "scale": size, "cells": [outcome.as_json() for outcome in outcomes]})
+        print_json({"paper": known.name, "scale": size, "cells": [outcome.as_json() for outcome in outcomes]})
     else:
         _print(tables, outcomes)
     missed = [outcome for outcome in outcomes if outcome.ok is False]

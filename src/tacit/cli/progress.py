@@ -10,11 +10,11 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from tacit import record
-from tacit.cli.courses import Course, Courses
 from tacit.cli.folders import RECORD
 from tacit.errors import TacitError
-from tacit.record import Entry, Prepared, Round, Started
+from tacit.record import Entry, Round
 from tacit.report import phrasing
+from tacit.report.progress import ArmProgress, RunProgress
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -22,14 +22,12 @@ if TYPE_CHECKING:
 SECONDS_BETWEEN_LINES = 5.0
 
 
-class Watcher:
+class ProgressObserver:
     """Shows nothing, but knows the run's folder and how far it is."""
 
     def __init__(self) -> None:
         self.folder: Path | None = None
-        self.courses = Courses()
-        self.rounds = 0
-        self.leading: str | None = None
+        self.progress = RunProgress()
 
     def __enter__(self) -> Self:
         return self
@@ -44,28 +42,22 @@ class Watcher:
         # A record that cannot be read is the engine's to refuse, in its own words.
         with contextlib.suppress(TacitError):
             for entry in record.read(path) if path.exists() else ():
-                Watcher.entry(self, entry)
+                self.progress.add_entry(entry)
 
     def entry(self, entry: Entry) -> None:
         """Take in one entry of the record."""
-        if isinstance(entry, Started):
-            self.rounds = int(entry.plan.get("server", {}).get("rounds", 0))
-        if isinstance(entry, Prepared):
-            self.leading = "auc" if len(entry.classes) == 2 else "accuracy"
-        self.courses.entry(entry)
+        self.progress.add_entry(entry)
 
     def clients(self, arm: str, round_no: int, done: int, total: int) -> None:
         """Take in how many clients of a round have trained."""
-        self.courses.clients(arm, round_no, done, total)
-        course = self.courses.course(arm)
-        course.rounds = course.rounds or self.rounds
+        self.progress.add_clients(arm, round_no, done, total)
 
     def fetched(self, what: str, done: int, total: int | None) -> None:
         """Take in how much of a data set has arrived."""
 
 
-class Lines(Watcher):
-    """Writes a plain line when an arm begins or ends, and every few seconds between."""
+class LineProgress(ProgressObserver):
+    """Writes a plain line when an arm ends, and every few seconds before."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -74,49 +66,43 @@ class Lines(Watcher):
     def entry(self, entry: Entry) -> None:
         """Write a line if it is time for one."""
         super().entry(entry)
-        if not isinstance(entry, Round):
-            return
-        now = time.monotonic()
-        if entry.round_no == entry.rounds or now - self._last >= SECONDS_BETWEEN_LINES:
-            self._last = now
-            course = self.courses.course(entry.arm)
-            print(
-                f"{course.title}: round {entry.round_no}/{entry.rounds}, {', '.join(course.facts(self.leading))}", file=sys.stderr
-            )
+        if isinstance(entry, Round) and self._is_time(at_once=entry.round_no == entry.rounds):
+            arm = self.progress.arm(entry.arm)
+            facts = ", ".join(arm.facts(self.progress.leading))
+            print(f"{arm.title}: round {entry.round_no}/{entry.rounds}, {facts}", file=sys.stderr)
 
     def fetched(self, what: str, done: int, total: int | None) -> None:
         """Write a line if it is time for one."""
-        now = time.monotonic()
-        if now - self._last >= SECONDS_BETWEEN_LINES:
-            self._last = now
+        if self._is_time():
             print(f"fetching {what}: {_arrived(done, total)}", file=sys.stderr)
 
+    def _is_time(self, *, at_once: bool = False) -> bool:
+        now = time.monotonic()
+        if not at_once and now - self._last < SECONDS_BETWEEN_LINES:
+            return False
+        self._last = now
+        return True
 
-class Live(Watcher):
+
+class LiveProgress(ProgressObserver):
     """Draws a panel with a bar for each arm, redrawn a few times a second."""
 
     def __init__(self) -> None:
         super().__init__()
         from rich.console import Console
-        from rich.live import Live as Panel
+        from rich.live import Live
         from rich.spinner import Spinner
 
         self._waiting = Spinner("dots", "preparing the data")
-        self._prepared = False
-        self._panel = Panel(get_renderable=self._drawn, console=Console(stderr=True), refresh_per_second=8, transient=False)
+        self._panel = Live(get_renderable=self._drawn, console=Console(stderr=True), refresh_per_second=8, transient=False)
 
     def __enter__(self) -> Self:
         self._panel.start()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self._prepared = True
+        self.progress.prepared = True
         self._panel.stop()
-
-    def entry(self, entry: Entry) -> None:
-        """Take in one entry of the record."""
-        super().entry(entry)
-        self._prepared = self._prepared or isinstance(entry, Prepared)
 
     def fetched(self, what: str, done: int, total: int | None) -> None:
         """Show how much of a data set has arrived."""
@@ -126,24 +112,24 @@ class Live(Watcher):
         from rich.console import Group
         from rich.text import Text
 
-        if not self.courses.of:
-            return self._waiting if not self._prepared else Text("")
-        return Group(*(part for course in list(self.courses.of.values()) for part in self._arm(course)))
+        if not self.progress.arms:
+            return self._waiting if not self.progress.prepared else Text("")
+        return Group(*(part for arm in list(self.progress.arms.values()) for part in self._arm(arm)))
 
-    def _arm(self, course: Course) -> list[RenderableType]:
+    def _arm(self, arm: ArmProgress) -> list[RenderableType]:
         from rich.progress_bar import ProgressBar
         from rich.table import Table
         from rich.text import Text
 
-        title = self.folder.name if course.name == "run" and self.folder else course.title
-        left = course.seconds_left
-        ahead = "done" if course.finished else f"ETA {phrasing.duration(left)}" if left is not None else ""
+        title = self.folder.name if arm.name == "run" and self.folder else arm.title
+        left = arm.seconds_left
+        ahead = "done" if arm.finished else f"ETA {phrasing.duration(left)}" if left is not None else ""
         line = Table.grid(padding=(0, 2), expand=True)
         for width, ratio in ((24, None), (None, 1), (14, None), (16, None)):
             line.add_column(width=width, ratio=ratio, no_wrap=True, overflow="ellipsis")
-        bar = ProgressBar(total=1.0, completed=course.fraction)
-        line.add_row(Text(title, style="bold"), bar, Text(f"round {course.round_no}/{course.rounds}"), Text(ahead))
-        facts = Text("  " + " · ".join(course.facts(self.leading)), style="dim", no_wrap=True, overflow="ellipsis")
+        bar = ProgressBar(total=1.0, completed=arm.fraction)
+        line.add_row(Text(title, style="bold"), bar, Text(f"round {arm.round_no}/{arm.rounds}"), Text(ahead))
+        facts = Text("  " + " · ".join(arm.facts(self.progress.leading)), style="dim", no_wrap=True, overflow="ellipsis")
         return [line, facts]
 
 
@@ -151,8 +137,8 @@ def _arrived(done: int, total: int | None) -> str:
     return phrasing.size(done) + (f" of {phrasing.size(total)}" if total else "")
 
 
-def watcher(*, quiet: bool) -> Watcher:
-    """Return what fits: nothing if quiet, a panel on a terminal, lines elsewhere."""
+def progress_observer(*, quiet: bool) -> ProgressObserver:
+    """Return the observer that fits: nothing shown if quiet, a panel on a terminal, lines elsewhere."""
     if quiet:
-        return Watcher()
-    return Live() if sys.stderr.isatty() else Lines()
+        return ProgressObserver()
+    return LiveProgress() if sys.stderr.isatty() else LineProgress()

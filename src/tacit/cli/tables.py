@@ -1,7 +1,8 @@
-"""Tables on the terminal: wide where nobody reads along, folded where a person does."""
+"""What commands print: tables and paragraphs, folded on a terminal and wide in a pipe, or one JSON object."""
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -63,6 +64,11 @@ def say(text: str = "") -> None:
         console().print(text, markup=False, emoji=False)
     else:
         print(text)
+
+
+def print_json(value: object) -> None:
+    """Print one JSON object on stdout."""
+    print(json.dumps(value, indent=2, allow_nan=False))
 
 
 def files(folder: Path) -> None:

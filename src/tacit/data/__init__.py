@@ -4,24 +4,30 @@ from __future__ import annotations
 
 from tacit.data.divide import divide, divide_test, hold_out, label_shares
 from tacit.data.fetch import Progress, fetch
+from tacit.data.guess_roles import Guess, guess_roles
 from tacit.data.load import load
 from tacit.data.named.entry import Entry
 from tacit.data.named.vectors import vectors
+from tacit.data.starter import Starter, starter
 from tacit.data.store import catalogue, get, where
 from tacit.data.table import Table
 
 __all__ = [
     "Entry",
+    "Guess",
     "Progress",
+    "Starter",
     "Table",
     "catalogue",
     "divide",
     "divide_test",
     "fetch",
     "get",
+    "guess_roles",
     "hold_out",
     "label_shares",
     "load",
+    "starter",
     "vectors",
     "where",
 ]

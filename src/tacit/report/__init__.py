@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tacit.report.compare import differences
 from tacit.report.disclosure import disclosure_page
 from tacit.report.figures import HEADINGS, Arm, Summary, against_plain, cells, summary
 from tacit.report.privacy import Privacy, Total
@@ -17,6 +18,7 @@ __all__ = [
     "Total",
     "against_plain",
     "cells",
+    "differences",
     "disclosure_page",
     "snippet",
     "summary",

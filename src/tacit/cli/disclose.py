@@ -49,9 +49,9 @@ def disclose(
     broken = ledger.violations(limits, ahead.facts) if limits else []
     files = _write(ahead, page, with_rows=not dry_run and not broken, broken=broken)
     if as_json:
-        from tacit.cli.as_json import show
+        from tacit.cli.tables import print_json
 
-        show({**_object(ahead), "files": files, "policy": {"file": str(policy) if policy else None, "violations": broken}})
+        print_json({**_object(ahead), "files": files, "policy": {"file": str(policy) if policy else None, "violations": broken}})
     else:
         _print(ahead, files)
     if broken:

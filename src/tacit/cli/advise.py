@@ -31,9 +31,9 @@ def advise(plan: PlanFile, overrides: Overrides = None, target: Target = 1.0, as
 
     advice = think(load(plan, overrides), target)
     if as_json:
-        from tacit.cli.as_json import show
+        from tacit.cli.tables import print_json
 
-        show(advice.as_json())
+        print_json(advice.as_json())
     else:
         _print(advice)
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from tacit.cli.endings import Stopped
+from tacit.cli.exit_codes import Stopped
 from tacit.cli.options import RUNS, AsJson, NoReport, Overrides, PlanFile, Quiet, RunName, Runs
-from tacit.cli.progress import Watcher, watcher
+from tacit.cli.progress import ProgressObserver, progress_observer
 
 
 def run(
@@ -35,7 +35,7 @@ def run(
     from tacit.plan import load
 
     loaded = load(plan, overrides)
-    _carry_out(lambda watch: engine.start(loaded, root=runs, watch=watch), as_json=as_json, quiet=quiet, page=not no_report)
+    _carry_out(lambda observer: engine.start(loaded, root=runs, watch=observer), as_json=as_json, quiet=quiet, page=not no_report)
 
 
 def resume(run: RunName, runs: Runs = RUNS, as_json: AsJson = False, quiet: Quiet = False, no_report: NoReport = False) -> None:
@@ -53,16 +53,16 @@ def resume(run: RunName, runs: Runs = RUNS, as_json: AsJson = False, quiet: Quie
     from tacit.cli.folders import folder_of
 
     folder = folder_of(run, runs)
-    _carry_out(lambda watch: engine.resume(folder, watch), as_json=as_json, quiet=quiet, page=not no_report)
+    _carry_out(lambda observer: engine.resume(folder, observer), as_json=as_json, quiet=quiet, page=not no_report)
 
 
-def _carry_out(work: Callable[[Watcher], Path], *, as_json: bool, quiet: bool, page: bool) -> None:
-    watch = watcher(quiet=quiet)
+def _carry_out(work: Callable[[ProgressObserver], Path], *, as_json: bool, quiet: bool, page: bool) -> None:
+    observer = progress_observer(quiet=quiet)
     try:
-        with watch:
-            folder = work(watch)
+        with observer:
+            folder = work(observer)
     except KeyboardInterrupt:
-        raise Stopped(_stopped(watch.folder)) from None
+        raise Stopped(_stopped(observer.folder)) from None
     if page:
         from tacit import report
 
@@ -84,14 +84,13 @@ def _as_typed(folder: Path) -> str:
 
 
 def _result(folder: Path, *, as_json: bool) -> None:
-    from tacit.cli import as_json as objects
+    from tacit.cli import tables
     from tacit.cli.folders import figures
+    from tacit.report.as_json import of_run
 
     run = figures(folder)
     if as_json:
-        objects.show(objects.of_run(run, folder))
+        tables.print_json(of_run(run, folder))
         return
-    from tacit.cli import tables
-
     tables.results(run)
     tables.files(folder)

@@ -1,4 +1,4 @@
-"""How a command ends: what goes to stderr, and the exit code that tells a script what happened."""
+"""Exit codes: what a failed command prints on stderr, and the number that tells a script what happened."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def without_debug(arguments: Sequence[str]) -> tuple[list[str], bool]:
     return [word for word in arguments if word != "--debug"], "--debug" in arguments
 
 
-def ending(call: Callable[[], object], *, debug: bool) -> int:
+def exit_code_of(call: Callable[[], object], *, debug: bool) -> int:
     """Return the exit code of a call; whatever it raises becomes one paragraph on stderr."""
     try:
         code = call()
@@ -48,13 +48,13 @@ def ending(call: Callable[[], object], *, debug: bool) -> int:
     except (Exception, KeyboardInterrupt) as error:
         if debug:
             traceback.print_exc()
-        message, code = _said(error)
+        message, code = _explained(error)
         if message:
             print(message, file=sys.stderr)
     return code if isinstance(code, int) else 0
 
 
-def _said(error: BaseException) -> tuple[str, int]:
+def _explained(error: BaseException) -> tuple[str, int]:
     if isinstance(error, TacitError | Stopped):
         return str(error), error.exit_code
     if isinstance(error, click.exceptions.Exit):

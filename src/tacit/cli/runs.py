@@ -19,12 +19,11 @@ def runs(runs: Runs = RUNS, as_json: AsJson = False) -> None:
       tacit runs
       tacit runs --runs elsewhere/runs --json
     """
-    from tacit.cli import as_json as objects
     from tacit.cli import tables
 
     folders = all_runs(runs)
     if as_json:
-        objects.show({"runs": [_listed(folder) for folder in folders]})
+        tables.print_json({"runs": [_listed(folder) for folder in folders]})
     elif not folders:
         tables.say(f"no run in {runs} yet; `tacit run PLAN` makes one")
     else:
@@ -43,13 +42,13 @@ def show(run: RunName, runs: Runs = RUNS, as_json: AsJson = False) -> None:
       tacit show newsgroups-3
       tacit show newsgroups-3 --json
     """
-    from tacit.cli import as_json as objects
     from tacit.cli import tables
+    from tacit.report.as_json import of_run
 
     folder = folder_of(run, runs)
     found = figures(folder)
     if as_json:
-        objects.show(objects.of_run(found, folder))
+        tables.print_json(of_run(found, folder))
         return
     tables.say(f"{found.name}: {found.state}")
     tables.results(found)
@@ -64,16 +63,16 @@ def compare(names: RunNames, runs: Runs = RUNS, as_json: AsJson = False) -> None
       tacit compare newsgroups-1 newsgroups-2
       tacit compare newsgroups-1 newsgroups-2 newsgroups-3 --json
     """
-    from tacit.cli import as_json as objects
     from tacit.cli import tables
-    from tacit.report import HEADINGS, cells
+    from tacit.report import HEADINGS, cells, differences
+    from tacit.report.as_json import of_run
 
     folders = [folder_of(name, runs) for name in names]
     found = [figures(folder) for folder in folders]
-    unlike = _differences({run.name: run.plan for run in found})
+    unlike = differences({run.name: run.plan for run in found})
     if as_json:
         pairs = zip(found, folders, strict=True)
-        objects.show({"runs": [objects.of_run(run, folder) for run, folder in pairs], "differences": unlike})
+        tables.print_json({"runs": [of_run(run, folder) for run, folder in pairs], "differences": unlike})
         return
     rows = [(run.name, *cells(own)[1:]) for run in found if (own := run.arm("run"))]
     tables.table(["run", *(heading.replace(" / ", "/") for heading in HEADINGS[1:])], rows, prose=(0, len(HEADINGS) - 1))
@@ -96,12 +95,12 @@ def privacy(run: RunName, runs: Runs = RUNS, as_json: AsJson = False) -> None:
       tacit privacy newsgroups-3
       tacit privacy newsgroups-3 --json
     """
-    from tacit.cli import as_json as objects
     from tacit.cli import tables
+    from tacit.report.as_json import of_privacy
 
     found = figures(folder_of(run, runs))
     if as_json:
-        objects.show(objects.of_privacy(found))
+        tables.print_json(of_privacy(found))
         return
     promise = found.privacy
     tables.say(promise.statement)
@@ -134,28 +133,13 @@ def _line(folder: Path) -> tuple[str, ...]:
 
 
 def _listed(folder: Path) -> dict[str, Any]:
-    from tacit.cli import as_json as objects
+    from tacit.report.as_json import of_run
 
     when = _when(folder).isoformat(timespec="seconds")
     try:
-        return {**objects.of_run(figures(folder), folder), "when": when}
+        return {**of_run(figures(folder), folder), "when": when}
     except RunError as error:
         return {"run": folder.name, "state": "damaged record", "error": str(error), "folder": str(folder), "when": when}
-
-
-def _differences(plans: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Return the settings that are not the same in all plans: key to run to value."""
-    flat = {name: _flat(plan) for name, plan in plans.items()}
-    keys = dict.fromkeys(key for settings in flat.values() for key in settings)
-    values = {key: {name: settings.get(key) for name, settings in flat.items()} for key in keys}
-    return {key: of for key, of in values.items() if len({repr(value) for value in of.values()}) > 1}
-
-
-def _flat(table: dict[str, Any], path: str = "") -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for key, value in table.items():
-        found |= _flat(value, f"{path}{key}.") if isinstance(value, dict) else {f"{path}{key}": value}
-    return found
 
 
 def _setting(value: Any) -> str:

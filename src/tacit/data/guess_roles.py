@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
-from tacit.cli.cells import BLANKS, Kind, kind_of, numbers_the_rows, without_blanks
+from tacit.data.column_kinds import BLANKS, Kind, kind_of, numbers_the_rows, without_blanks
 from tacit.errors import DataError, did_you_mean
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class _Facts:
         return self.filled > 1 and self.distinct == self.filled
 
 
-def guess(frame: pl.DataFrame, label: str | None = None) -> list[Guess]:
+def guess_roles(frame: pl.DataFrame, label: str | None = None) -> list[Guess]:
     """Return a guess for each column, in the table's order; raise DataError if nothing can be the label or an input."""
     facts = [_look(frame[name]) for name in frame.columns]
     usable = [one for one in facts if 1 <= len(one.name) <= 200 and one.filled > 0]
@@ -116,7 +116,7 @@ def _label(facts: list[_Facts], wanted: str | None) -> Guess:
     if wanted is not None:
         names = [one.name for one in facts]
         if wanted not in names:
-            raise DataError(f"--label {wanted!r}: no such column; there are {', '.join(names)}.{did_you_mean(wanted, names)}")
+            raise DataError(f"label = {wanted!r}: no such column; there are {', '.join(names)}.{did_you_mean(wanted, names)}")
         return Guess(column=wanted, role="label", why="you said so")
     able = [one for one in facts if one.kind != "time" and 2 <= one.distinct <= MOST_CLASSES and one.distinct < one.filled]
     for words, whole in ((LABEL_WORDS, True), (LABEL_WORDS, False), (WEAK_LABEL_WORDS, True)):

@@ -1,17 +1,11 @@
-"""A run as one JSON object, the same for every command."""
+"""A run as one JSON object, the same for every command and page."""
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
-from tacit.report import Arm, Summary
-
-
-def show(value: object) -> None:
-    """Print one object on stdout."""
-    print(json.dumps(value, indent=2, allow_nan=False))
+from tacit.report.figures import Arm, Summary
 
 
 def of_run(run: Summary, folder: Path) -> dict[str, Any]:

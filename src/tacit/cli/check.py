@@ -1,28 +1,13 @@
-"""tacit check and tacit init: plans before they run."""
+"""tacit check: whether a plan can run, and what it would promise."""
 
 from __future__ import annotations
 
-import re
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from tacit.cli.options import AsJson, Overrides, PlanFile
-from tacit.errors import DataError, PlanError
 
 if TYPE_CHECKING:
     from tacit.plan import Plan, Sharing
-
-Target = Annotated[Path, typer.Argument(metavar="FILE", help="Where to write the plan.")]
-Table = Annotated[
-    Path | None,
-    typer.Option("--from", metavar="TABLE", help="A table of your own: .csv .tsv .jsonl .parquet .arrow", show_default=False),
-]
-Label = Annotated[
-    str | None, typer.Option("--label", metavar="COLUMN", help="With --from: the column to predict.", show_default=False)
-]
-Force = Annotated[bool, typer.Option("--force", help="Overwrite a file that is there.")]
 
 
 def check(plan: PlanFile, overrides: Overrides = None, as_json: AsJson = False) -> None:
@@ -36,64 +21,17 @@ def check(plan: PlanFile, overrides: Overrides = None, as_json: AsJson = False) 
       tacit check plan.toml
       tacit check plan.toml -o codec.epsilon=0.5 --json
     """
-    from tacit.cli import as_json as objects
     from tacit.cli import tables
     from tacit.plan import load
 
     loaded = load(plan, overrides)
     summary = outline(loaded)
     if as_json:
-        objects.show({"plan": str(plan), "ok": True, "summary": summary})
+        tables.print_json({"plan": str(plan), "ok": True, "summary": summary})
         return
     print(f"{plan}: ok")
     for what, text in summary.items():
         tables.say(f"  {what + ':':11}{text}")
-
-
-def init(file: Target = Path("plan.toml"), table: Table = None, label: Label = None, force: Force = False) -> None:
-    """Write a plan with comments, for the 20 Newsgroups example or for a table of your own.
-
-    With --from, the table is read, the role of each column is guessed, and
-    the guesses are printed with their reasons. Change them in the file.
-
-    \b
-    Examples:
-      tacit init
-      tacit init --from my.csv
-      tacit init visits.toml --from visits.parquet --label readmitted
-    """
-    if file.exists() and not force:
-        raise PlanError(f"{file}: is there already; choose another name or overwrite it with --force")
-    if label is not None and table is None:
-        raise PlanError("--label: has no meaning without --from TABLE")
-    text = _own(table, label, file) if table else _example()
-    try:
-        file.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise PlanError(f"{file}: cannot be written ({error.strerror}); choose another place") from None
-    print(f"wrote {file}; next: tacit run {file}")
-
-
-def _example() -> str:
-    from tacit.cli.plan_text import EXAMPLE
-
-    return EXAMPLE
-
-
-def _own(table: Path, label: str | None, file: Path) -> str:
-    from tacit.cli import tables
-    from tacit.cli.guess import guess
-    from tacit.cli.plan_text import own
-    from tacit.data.read import is_file_source, read_file
-
-    if not is_file_source(str(table)):
-        raise DataError(f"{table}: is of an unknown kind; --from takes a .csv, .tsv, .jsonl, .parquet or .arrow file")
-    frame, _ = read_file(str(table))
-    guesses = guess(frame, label)
-    tables.table(("column", "role", "because"), [(one.column, one.role, one.why) for one in guesses], prose=range(3))
-    tables.say(f"To change a role, edit [data.columns] in {file}.")
-    name = re.sub(r"[^\w-]+", "-", table.stem).strip("-")[:60] or "run"
-    return own(guesses, str(table), frame.height, name, str(file))
 
 
 def outline(plan: Plan) -> dict[str, str]:

@@ -10,9 +10,13 @@ import typer
 
 from tacit.cli.options import AsJson
 
+commands = typer.Typer(
+    no_args_is_help=True, rich_markup_mode="rich", help="Data sets known by name: list them, get them, find them."
+)
 SetName = Annotated[str, typer.Argument(metavar="NAME", help="A name that `tacit data list` shows.", show_default=False)]
 
 
+@commands.command("list")
 def list_sets(as_json: AsJson = False) -> None:
     """List the data sets known by name, and which of them are on this machine.
 
@@ -22,7 +26,6 @@ def list_sets(as_json: AsJson = False) -> None:
       tacit data list --json
     """
     from tacit import data
-    from tacit.cli import as_json as objects
     from tacit.cli import tables
     from tacit.report import phrasing
 
@@ -39,7 +42,7 @@ def list_sets(as_json: AsJson = False) -> None:
             }
             for one in data.catalogue()
         ]
-        objects.show({"sets": listed})
+        tables.print_json({"sets": listed})
         return
     rows = [
         (one.name, one.title, f"{one.rows:,}", phrasing.size(one.size), "yes" if places[one.name] else "no")
@@ -48,6 +51,7 @@ def list_sets(as_json: AsJson = False) -> None:
     tables.table(("name", "what", "rows", "size", "here"), rows, prose=(0, 1, 4))
 
 
+@commands.command("get")
 def get_set(name: SetName) -> None:
     """Fetch a data set from its public origin if it is not on this machine, and print where it is.
 
@@ -62,6 +66,7 @@ def get_set(name: SetName) -> None:
     print(place)
 
 
+@commands.command("where")
 def where_set(name: SetName) -> None:
     """Print where a data set is on this machine; exit code 1 if it is not.
 

@@ -13,6 +13,9 @@ from tacit.cli.options import AsJson, Overrides, PlanFile, Quiet
 if TYPE_CHECKING:
     from tacit.audit.reconstruct import Audit
 
+commands = typer.Typer(
+    no_args_is_help=True, rich_markup_mode="rich", help="What an attacker gets: reconstruct texts from what is sent."
+)
 Number = TypeVar("Number", int, float)
 Texts = Annotated[int, typer.Option("--texts", metavar="N", min=1, help="How many of a client's texts to attack.")]
 Batches = Annotated[str, typer.Option("--batches", metavar="LIST", help="Batch sizes to attack, for example 1,2,4,8.")]
@@ -23,6 +26,7 @@ PerBit = Annotated[str, typer.Option("--per-bit", metavar="LIST", help="Epsilons
 Page = Annotated[Path | None, typer.Option("--page", metavar="FILE", help="Also write a page with the texts side by side.")]
 
 
+@commands.command()
 def reconstruct(
     plan: PlanFile,
     overrides: Overrides = None,
@@ -54,9 +58,9 @@ def reconstruct(
 
         write(audit, page)
     if as_json:
-        from tacit.cli.as_json import show
+        from tacit.cli.tables import print_json
 
-        show(audit.as_json())
+        print_json(audit.as_json())
     else:
         _print(audit, page)
 

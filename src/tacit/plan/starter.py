@@ -1,11 +1,9 @@
-"""Plans as commented TOML, written for people who will change them."""
+"""Plans to start from, as commented TOML for people who will change them."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-
-from tacit.cli.guess import Guess, Role
+from collections.abc import Mapping
 
 EXAMPLE = """\
 # A plan: one job, one table per room. `tacit check plan.toml` says whether it can run; `tacit run plan.toml` runs it.
@@ -100,7 +98,7 @@ clip = {clip:<31}# largest change of one parameter in one round
 rounds = {rounds}
 """
 
-_ROLES: dict[Role, str] = {
+_ROLES = {
     "label": "what to predict",
     "client": "who owns the row",
     "split": "which rows are for training, which for testing",
@@ -116,19 +114,19 @@ def quoted(text: str) -> str:
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
-def own(guesses: Sequence[Guess], source: str, rows: int, name: str, file: str) -> str:
-    """Return the plan for a table of the user's own."""
-    texts = any(guess.role == "text" for guess in guesses)
+def starter_text(roles: Mapping[str, str], source: str, rows: int, name: str, file: str) -> str:
+    """Return the plan for a table whose columns have these roles; `file` is where the plan will be kept."""
+    texts = "text" in roles.values()
     text = 'text = "binary"                       # which hashed words occur\nbuckets = 5000'
     table = 'numeric = "minmax"                    # from 0 to 1; or "raw"\ncategorical = "onehot"                # or "codes"'
-    others = any(guess.role in ("numeric", "categorical") for guess in guesses)
+    others = {"numeric", "categorical"} & set(roles.values())
     return _OWN.format(
-        source=" ".join(source.split()),
+        source=_one_line(source),
         source_text=quoted(source),
-        file=file,
+        file=_one_line(file),
         name=quoted(name),
-        holders=_holders(guesses, rows),
-        columns="\n".join(_columns(guesses)),
+        holders=_holders(roles, rows),
+        columns="\n".join(_columns(roles)),
         # Hashed text has many parameters that each move little; a table has few that must move far.
         lr=0.02 if texts else 0.05,
         clip=0.05 if texts else 0.2,
@@ -137,8 +135,13 @@ def own(guesses: Sequence[Guess], source: str, rows: int, name: str, file: str) 
     )
 
 
-def _holders(guesses: Sequence[Guess], rows: int) -> str:
-    if any(guess.role == "client" for guess in guesses):
+def _one_line(text: str) -> str:
+    """Return a text that can stand in a comment: TOML allows no line ends or control characters there."""
+    return "".join(letter if letter.isprintable() else "\ufffd" for letter in " ".join(text.split()))
+
+
+def _holders(roles: Mapping[str, str], rows: int) -> str:
+    if "client" in roles.values():
         return 'partition = "client"                  # each owner in the client column is a client'
     lines = [
         f"clients = {clients_for(rows):<28}# no column says who owns a row, so rows are dealt out",
@@ -152,13 +155,13 @@ def clients_for(rows: int) -> int:
     return max(2, min(100, int(0.8 * rows) // 20))
 
 
-def _columns(guesses: Sequence[Guess]) -> list[str]:
+def _columns(roles: Mapping[str, str]) -> list[str]:
     lines = []
     for role, note in _ROLES.items():
-        names = [quoted(guess.column) for guess in guesses if guess.role == role]
+        names = [quoted(column) for column, its in roles.items() if its == role]
         if names and note:
             lines.append(f"{role} = {names[0]}  # {note}")
         elif names:
             lines.append(f"{role} = [{', '.join(names)}]")
-    left = [quoted(guess.column) for guess in guesses if guess.role == "left out"]
+    left = [quoted(column) for column, its in roles.items() if its == "left out"]
     return [*lines, *([f"# left out: {', '.join(left)}"] if left else [])]

@@ -1,0 +1,56 @@
+"""tacit init: a plan to start from, for the example or for a table of one's own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tacit.errors import PlanError
+
+Target = Annotated[Path, typer.Argument(metavar="FILE", help="Where to write the plan.")]
+Table = Annotated[
+    Path | None,
+    typer.Option("--from", metavar="TABLE", help="A table of your own: .csv .tsv .jsonl .parquet .arrow", show_default=False),
+]
+Label = Annotated[
+    str | None, typer.Option("--label", metavar="COLUMN", help="With --from: the column to predict.", show_default=False)
+]
+Force = Annotated[bool, typer.Option("--force", help="Overwrite a file that is there.")]
+
+
+def init(file: Target = Path("plan.toml"), table: Table = None, label: Label = None, force: Force = False) -> None:
+    """Write a plan with comments, for the 20 Newsgroups example or for a table of your own.
+
+    With --from, the table is read, the role of each column is guessed, and
+    the guesses are printed with their reasons. Change them in the file.
+
+    \b
+    Examples:
+      tacit init
+      tacit init --from my.csv
+      tacit init visits.toml --from visits.parquet --label readmitted
+    """
+    from tacit.plan.starter import EXAMPLE
+
+    if file.exists() and not force:
+        raise PlanError(f"{file}: is there already; choose another name or overwrite it with --force")
+    if label is not None and table is None:
+        raise PlanError("--label: has no meaning without --from TABLE")
+    text = _own(table, label, file) if table else EXAMPLE
+    try:
+        file.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise PlanError(f"{file}: cannot be written ({error.strerror}); choose another place") from None
+    print(f"wrote {file}; next: tacit run {file}")
+
+
+def _own(table: Path, label: str | None, file: Path) -> str:
+    from tacit.cli import tables
+    from tacit.data import starter
+
+    start = starter(table, label, file=str(file))
+    tables.table(("column", "role", "because"), [(one.column, one.role, one.why) for one in start.guesses], prose=range(3))
+    tables.say(f"To change a role, edit [data.columns] in {file}.")
+    return start.text

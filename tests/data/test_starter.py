@@ -1,0 +1,48 @@
+"""A plan to start from for a table: from a file, and from rows in Python."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import tacit
+from tacit.data import starter
+from tacit.errors import DataError
+
+ROWS = [{"review": f"{word} film number {n}, seen", "opinion": word, "age": n % 60} for n in range(100) for word in ("good", "bad")]
+
+
+def test_a_file_and_its_rows_get_the_same_settings(tmp_path: Path) -> None:
+    file = tmp_path / "my reviews.csv"
+    pl.DataFrame(ROWS).write_csv(file)
+    ours, theirs = tacit.starter_plan(file), tacit.starter_plan(ROWS)
+    assert ours.name == "my-reviews"
+    assert (ours.data.source, theirs.data.source) == (str(file), "given")
+    assert ours.data.columns == theirs.data.columns == tacit.Columns(text=("review",), numeric=("age",), label="opinion")
+    assert ours.codec == theirs.codec
+    assert ours.data.clients == 8
+
+
+def test_the_label_can_be_named() -> None:
+    assert tacit.starter_plan(ROWS, label="age").data.columns.label == "age"
+    with pytest.raises(DataError, match="no such column"):
+        tacit.starter_plan(ROWS, label="opinions")
+
+
+def test_the_starter_plan_runs(tmp_path: Path) -> None:
+    from dataclasses import replace
+
+    plan = tacit.starter_plan(ROWS)
+    small = replace(plan, baselines=(), server=replace(plan.server, rounds=1), features=replace(plan.features, buckets=50))
+    assert tacit.run(small, rows=ROWS, folder=tmp_path).metrics.height == 1
+
+
+def test_each_guess_has_a_reason() -> None:
+    assert all(guess.why for guess in starter(ROWS).guesses)
+
+
+def test_a_file_of_another_kind_is_refused() -> None:
+    with pytest.raises(DataError, match="unknown kind"):
+        starter("notes.txt")
