@@ -13,7 +13,7 @@ from safetensors.numpy import load_file
 
 from tacit import data, engine, record, report
 from tacit import plan as plans
-from tacit.engine.folder import MODEL, RECORD
+from tacit.engine.run_folder import MODEL, RECORD
 from tacit.plan import Plan
 from tacit.record import RUN, Entry, Finished, Round
 

@@ -40,7 +40,7 @@ class Prepared:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Shared:
+class DisclosedRows:
     """The rows clients handed to the server once, before round one, and what that shows about the people in them."""
 
     rule: str
@@ -60,7 +60,7 @@ class Shared:
     smallest_class: int
     unique_share: float
     single_label_share: float
-    labels_shared: dict[str, int]
+    labels_disclosed: dict[str, int]
     labels_kept: dict[str, int]
 
 
@@ -115,7 +115,7 @@ class Spread:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Tried:
+class ClientsEvaluated:
     """How a round's shared part did with the own parts of some clients; known to the simulator only."""
 
     arm: str
@@ -139,10 +139,22 @@ class Finished:
     stopped_early: bool = False
 
 
-Entry = Started | Prepared | Shared | Released | Spent | Round | Spread | Tried | Finished
-_KINDS: dict[str, type[Any]] = {
-    kind.__name__.lower(): kind for kind in (Started, Prepared, Shared, Released, Spent, Round, Spread, Tried, Finished)
+Entry = Started | Prepared | DisclosedRows | Released | Spent | Round | Spread | ClientsEvaluated | Finished
+KINDS: dict[str, type[Any]] = {
+    "started": Started,
+    "prepared": Prepared,
+    "disclosed_rows": DisclosedRows,
+    "released": Released,
+    "spent": Spent,
+    "round": Round,
+    "spread": Spread,
+    "clients_evaluated": ClientsEvaluated,
+    "finished": Finished,
 }
+"""The name every kind of entry has in the file."""
+_NAMES = {kind: name for name, kind in KINDS.items()}
+_OLD_KINDS = {"shared": "disclosed_rows", "tried": "clients_evaluated"}
+_OLD_FIELDS = {"labels_shared": "labels_disclosed"}
 RUN = "run"
 """The arm that is the plan itself; other arms are baselines, named as in the plan."""
 
@@ -155,7 +167,7 @@ class Writer:
 
     def append(self, entry: Entry) -> None:
         """Write one entry as one line."""
-        line = {"kind": type(entry).__name__.lower(), **dataclasses.asdict(entry)}
+        line = {"kind": _NAMES[type(entry)], **dataclasses.asdict(entry)}
         self._file.write(json.dumps(line, allow_nan=False).encode() + b"\n")
 
     def sync(self) -> int:
@@ -183,8 +195,9 @@ def read(path: Path) -> Iterator[Entry]:
         raise RunError(f"{path}: no record can be read ({error.strerror}); `tacit runs` lists the runs there are") from None
     for number, line in enumerate(lines[:-1], start=1):
         try:
-            values = json.loads(line)
-            yield _KINDS[values.pop("kind")](**values)
+            values = {_OLD_FIELDS.get(name, name): value for name, value in json.loads(line).items()}
+            name = values.pop("kind")
+            yield KINDS[_OLD_KINDS.get(name, name)](**values)
         except (ValueError, KeyError, TypeError) as error:
             raise RunError(f"{path}: entry {number} is damaged ({error}); the run cannot be read") from None
 

@@ -11,7 +11,7 @@ from safetensors.numpy import load_file
 
 from tacit import engine, plan, record
 from tacit.engine import checkpoint
-from tacit.engine.folder import RECORD
+from tacit.engine.run_folder import RECORD
 from tacit.errors import DataError, RunError
 from tacit.features import Fitted
 from tests.engine.small import small_plan, write_csv

@@ -11,7 +11,7 @@ from safetensors.numpy import load_file
 
 from tacit import engine, plan, record
 from tacit.engine import arm, checkpoint, embedded
-from tacit.engine.folder import RECORD
+from tacit.engine.run_folder import RECORD
 from tacit.engine.trying import geometric, over_rounds
 from tests.engine.small import small_plan, write_csv
 from tests.engine.worded import worded_plan
@@ -97,8 +97,8 @@ def test_the_walk_finds_what_does_leave(reviews, tmp_path, monkeypatch) -> None:
 def engine_initial(folder: Path) -> dict[str, np.ndarray]:
     from tacit import local
     from tacit.draws import Draws
-    from tacit.engine import folder as folders
     from tacit.engine import personal
+    from tacit.engine import run_folder as folders
     from tacit.engine.prepare import prepare
 
     job = folders.plan_of(folder)
@@ -164,8 +164,8 @@ def test_alone_every_client_is_measured(reviews, tmp_path) -> None:
 
 def test_over_rounds_count_clients_never_seen_as_zero() -> None:
     tried = [
-        record.Tried(arm="run", round_no=1, clients=[0, 2], global_accuracy=[0.5, 0.8], local_accuracy=[1.0, 0.5]),
-        record.Tried(arm="run", round_no=2, clients=[0], global_accuracy=[0.7], local_accuracy=[0.4]),
+        record.ClientsEvaluated(arm="run", round_no=1, clients=[0, 2], global_accuracy=[0.5, 0.8], local_accuracy=[1.0, 0.5]),
+        record.ClientsEvaluated(arm="run", round_no=2, clients=[0], global_accuracy=[0.7], local_accuracy=[0.4]),
     ]
     found = over_rounds(tried, 3)
     assert found["best_global"] == pytest.approx((0.7 + 0 + 0.8) / 3)

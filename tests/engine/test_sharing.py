@@ -9,7 +9,7 @@ import pytest
 
 from tacit import engine, plan, record, report, server, wire
 from tacit.engine import sharing
-from tacit.engine.folder import RECORD
+from tacit.engine.run_folder import RECORD
 from tacit.errors import WireError
 from tests.engine.test_job import StopsAt, finished
 
@@ -64,21 +64,21 @@ def test_one_and_two_workers_and_a_stop_in_between_end_with_the_same_bits(people
     assert len({finished(folder).model_sha256 for folder in runs}) == 1
     assert len({(folder / sharing.FILE).read_bytes() for folder in runs}) == 1
     assert [entry.round_no for entry in entries(runs[-1], record.Round)] == [1, 2, 3, 4, 5]
-    assert len(entries(runs[-1], record.Shared)) == 1
+    assert len(entries(runs[-1], record.DisclosedRows)) == 1
 
 
 def test_a_class_nobody_reaches_is_plain_federated_averaging(people, tmp_path) -> None:
     none, without = (engine.start(job(people, share={"k": k}), tmp_path / str(k)) for k in (10_000, None))
     assert finished(none).model_sha256 == finished(without).model_sha256
-    assert entries(none, record.Shared)[0].rows == 0
+    assert entries(none, record.DisclosedRows)[0].rows == 0
     assert "No row is shared" in entries(none, record.Spent)[-1].statement
-    assert not entries(without, record.Shared)
+    assert not entries(without, record.DisclosedRows)
     assert not (without / sharing.FILE).exists()
 
 
 def test_one_row_alike_is_training_at_the_server_alone(people, tmp_path) -> None:
     folder = engine.start(job(people, share={"k": 1}, server__rounds=15, codec=RR), tmp_path)
-    facts = entries(folder, record.Shared)[0]
+    facts = entries(folder, record.DisclosedRows)[0]
     assert facts.rows == facts.of_rows == 480
     assert {entry.cohort for entry in entries(folder, record.Round)} == {0}
     assert {entry.bytes_up for entry in entries(folder, record.Round)} == {0}
@@ -97,13 +97,13 @@ def test_baselines_do_not_share(people, tmp_path) -> None:
 
 def test_what_left_is_in_the_folder_the_ledger_and_the_report(people, tmp_path) -> None:
     folder = engine.start(job(people), tmp_path)
-    facts = entries(folder, record.Shared)[0]
+    facts = entries(folder, record.DisclosedRows)[0]
     stored = pl.read_parquet(folder / sharing.FILE)
     assert stored.height == facts.rows == sum(facts.rows_per_client)
     assert set(stored.columns) == {"age", "pay", "town", "label"}
     assert stored.select(pl.len().over("age", "town").min()).item() == facts.smallest_class >= 12
     assert all((size > 0) == (rows > 0) for size, rows in zip(facts.bytes_per_client, facts.rows_per_client, strict=True))
-    assert sum(facts.labels_shared.values()) == facts.rows
+    assert sum(facts.labels_disclosed.values()) == facts.rows
     released = [entry for entry in entries(folder, record.Released) if entry.loss == "disclosed"]
     assert [(entry.count, entry.unit, entry.round_no) for entry in released] == [(facts.rows, "row", 0)]
     words = entries(folder, record.Spent)[-1].statement
@@ -136,7 +136,7 @@ def test_coarser_and_missing_columns_are_learnt_from(people, tmp_path) -> None:
     assert stored.columns == ["age", "pay", "label"]
     assert set(stored["age"].unique()) <= {22.0, 27.0}
     assert stored.select(pl.len().over("age", "pay").min()).item() >= 5
-    assert entries(folder, record.Shared)[0].unique_share == 0
+    assert entries(folder, record.DisclosedRows)[0].unique_share == 0
 
 
 def test_small_cohorts_do_not_make_the_server_weigh_more(people, tmp_path) -> None:

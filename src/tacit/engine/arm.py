@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from tacit import codec, ledger, local, record, server, wire
 from tacit import plan as plans
 from tacit.draws import Draws
-from tacit.engine import checkpoint, embedded, folder, personal, sharing
+from tacit.engine import checkpoint, embedded, personal, run_folder, sharing
 from tacit.engine.alone import measure_alone
 from tacit.engine.arms import central_settings, pooled
 from tacit.engine.checkpoint import Checkpoint, Place
@@ -54,7 +54,7 @@ class Arm:
         self.clients = pooled(ground.clients) if self.central else self.given.clients if self.given else ground.clients
         rows, holders = (self.given.train, self.given.holders) if self.given else (ground.train, self.clients)
         settings = central_settings(self.plan.local, ground.clients) if self.central else self.plan.local
-        home = personal.home_of(self.plan, ground, desk.place / folder.PRIVATE / name, desk.draws)
+        home = personal.home_of(self.plan, ground, desk.place / run_folder.PRIVATE / name, desk.draws)
         self.learner = local.build(self.plan.model, settings, rows, holders, desk.module, home)
         self.codec = codec.build(self.plan.codec)
         self.claim = POOLED if self.central else self.codec.claim(self.learner.size)
@@ -203,7 +203,7 @@ class Arm:
         elif self.plan.local.method != "local":
             self.desk.note(record.Spread(arm=self.name, accuracy=self._accuracy_by_client(now.model)))
         if self.name == RUN:
-            folder.write_model(self.desk.place, self.learner, now.model, model_facts(self.desk.plan, self.ground))
+            run_folder.write_model(self.desk.place, self.learner, now.model, model_facts(self.desk.plan, self.ground))
         messages = max(1, now.place.messages)
         self.desk.note(
             record.Finished(
@@ -227,7 +227,7 @@ class Arm:
             self.desk.watch.clients(self.name, now.place.round_no, done, len(self.clients))
 
         self.desk.writer.sync()
-        entries = list(record.read(self.desk.place / folder.RECORD))
+        entries = list(record.read(self.desk.place / run_folder.RECORD))
         tried, metrics = personal.at_the_end(
             self.learner, self.plan, self.name, now.model, now.place.round_no, self.desk.draws, entries, tick
         )

@@ -7,7 +7,7 @@ from pathlib import Path
 from tacit import plan as plans
 from tacit import record
 from tacit.draws import Draws
-from tacit.engine import checkpoint, folder
+from tacit.engine import checkpoint, run_folder
 from tacit.engine.arm import Arm, Desk
 from tacit.engine.arms import arms_of
 from tacit.engine.checkpoint import Checkpoint
@@ -22,20 +22,20 @@ def start(
 ) -> Path:
     """Run a plan to its end in a new folder and return the folder."""
     plans.check(plan)
-    place = folder.create(plan, root)
+    place = run_folder.create(plan, root)
     watch = watch or Silence()
     watch.opened(place)
     try:
         return Job(place, plan, watch, given, module).run()
     except TacitError:
         if not (place / checkpoint.NAME).exists():  # nothing was trained: the folder would only be in the way
-            folder.remove(place)
+            run_folder.remove(place)
         raise
 
 
 def resume(place: Path, watch: Watch | None = None, given: object | None = None, module: object | None = None) -> Path:
     """Take a run up where its last checkpoint left it and run it to its end; a finished run is left as it is."""
-    plan = folder.plan_of(place)
+    plan = run_folder.plan_of(place)
     if plan.data.source == GIVEN and given is None:
         raise RunError(f"{place}: its rows were handed over in Python; resume it there with tacit.resume(folder, rows=…)")
     watch = watch or Silence()
@@ -57,7 +57,7 @@ class Job:
         checkpointed = self._recover()
         if checkpointed and checkpointed.place.arm == _ALL_DONE:
             return self.place
-        writer = record.Writer(self.place / folder.RECORD)
+        writer = record.Writer(self.place / run_folder.RECORD)
         desk = Desk(place=self.place, plan=self.plan, draws=self.draws, writer=writer, watch=self.watch, module=self.module)
         try:
             ground = prepare(self.plan, self.draws, self.given, self.watch.fetched)
@@ -73,7 +73,7 @@ class Job:
 
     def _recover(self) -> Checkpoint | None:
         """Cut the record back to the last checkpoint and return it; None if no round was ever begun."""
-        path = self.place / folder.RECORD
+        path = self.place / run_folder.RECORD
         if not (self.place / checkpoint.NAME).exists():
             path.unlink(missing_ok=True)
             return None

@@ -54,7 +54,7 @@ def forget(learner: local.Learner) -> None:
 
 def after_round(
     learner: local.Learner, arm: str, model: Vector, round_no: int, cohort: NDArray[np.int64], workers: int
-) -> tuple[record.Tried, dict[str, float]]:
+) -> tuple[record.ClientsEvaluated, dict[str, float]]:
     """Return how the new shared part does with the own parts of this round's cohort: the record's entry, and the metrics."""
     figures = try_clients(learner, model, cohort, round_no + 1, None, workers, lambda done: None)
     return tried(arm, round_no, cohort, figures), averaged(figures)
@@ -63,7 +63,7 @@ def after_round(
 def at_the_end(
     learner: local.Learner, plan: Plan, arm: str, model: Vector, rounds: int, draws: Draws, entries: list[record.Entry],
     tick: Callable[[int], None],
-) -> tuple[record.Tried, dict[str, float]]:  # fmt: skip
+) -> tuple[record.ClientsEvaluated, dict[str, float]]:  # fmt: skip
     """Return how clients do with the final shared part, before ("assembled") and after their local training.
 
     Beside them stand figures over the rounds so far: the last ten, and the best round as FedVocab's code takes it.
@@ -74,7 +74,7 @@ def at_the_end(
     workers = plan.engine.workers
     assembled = averaged(try_clients(learner, model, chosen, rounds + 1, None, workers, lambda done: None))
     after = try_clients(learner, model, chosen, rounds + 1, draws.at("rounds"), workers, tick)
-    earlier = [entry for entry in record.of_kind(entries, record.Tried, arm) if entry.round_no <= rounds]
+    earlier = [entry for entry in record.of_kind(entries, record.ClientsEvaluated, arm) if entry.round_no <= rounds]
     return tried(arm, rounds + 1, chosen, after), {
         **averaged(after),
         "assembled_global": assembled["global_accuracy"],

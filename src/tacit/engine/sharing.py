@@ -15,7 +15,7 @@ from tacit.draws import Draws
 from tacit.engine.round import Pieces
 from tacit.errors import PlanError, WireError
 from tacit.plan import Plan
-from tacit.record import Shared
+from tacit.record import DisclosedRows
 from tacit.rows import Clients, Rows
 
 FILE = "shared_rows.parquet"
@@ -33,7 +33,7 @@ class Given:
     clients: Clients
     holders: Clients
     rows: pl.DataFrame
-    facts: Shared
+    facts: DisclosedRows
 
     def parquet(self) -> bytes:
         """Return the server's rows as they are stored in the run's folder."""
@@ -69,7 +69,7 @@ class Preview:
     offer: sharing.Offer
     messages: list[Pieces | None]
     findings: sharing.Findings
-    facts: Shared
+    facts: DisclosedRows
 
 
 def look_ahead(plan: Plan, table: data.Table, clients: Clients, draws: Draws) -> Preview:
@@ -113,11 +113,11 @@ def _as_sent(rows: pl.DataFrame) -> pl.DataFrame:
     return rows.with_columns(pl.col(name).cast(pl.String) for name, kind in rows.schema.items() if isinstance(kind, pl.Enum))
 
 
-def _facts(plan: Plan, found: sharing.Findings, messages: list[Pieces | None]) -> Shared:
+def _facts(plan: Plan, found: sharing.Findings, messages: list[Pieces | None]) -> DisclosedRows:
     share = plan.data.share
     assert share is not None
     assert share.k is not None
-    return Shared(
+    return DisclosedRows(
         rule=share.rule,
         k=share.k,
         l=share.l,
@@ -135,6 +135,6 @@ def _facts(plan: Plan, found: sharing.Findings, messages: list[Pieces | None]) -
         smallest_class=found.smallest_class,
         unique_share=found.unique_share,
         single_label_share=found.single_label_share,
-        labels_shared=found.labels_shared,
+        labels_disclosed=found.labels_shared,
         labels_kept=found.labels_kept,
     )

@@ -55,9 +55,9 @@ def _try(client: int) -> Figures:
     return worker.trained(model, client, draws.at(round_no, client, "train"), round_no)
 
 
-def tried(arm: str, round_no: int, clients: NDArray[np.int64], figures: list[Figures]) -> record.Tried:
+def tried(arm: str, round_no: int, clients: NDArray[np.int64], figures: list[Figures]) -> record.ClientsEvaluated:
     """Return the record's entry of how clients' models did."""
-    return record.Tried(
+    return record.ClientsEvaluated(
         arm=arm,
         round_no=round_no,
         clients=clients.tolist(),
@@ -79,7 +79,7 @@ def averaged(figures: list[Figures]) -> Figures:
     }
 
 
-def over_rounds(entries: list[record.Tried], clients: int) -> Figures:
+def over_rounds(entries: list[record.ClientsEvaluated], clients: int) -> Figures:
     """Return two forms taken over rounds: the mean of the last ten measured, and the best a client saw, as papers print it.
 
     With label skew one round's model leans to the labels of that round's cohort, so the mean over ten says more than the

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tacit.claim import ApproximateDP, Disclosed, Open
-from tacit.record import RUN, Released, Shared
+from tacit.record import RUN, DisclosedRows, Released
 
 _RULES = {
     "k_anonymity": "at least {k} rows look alike in {key}",
@@ -13,7 +13,7 @@ _RULES = {
 }
 
 
-def disclosures(shared: Shared) -> list[Released]:
+def disclosures(shared: DisclosedRows) -> list[Released]:
     """Return the ledger's entries for rows that were shared: the rows themselves, and what counting them told others."""
     found = []
     if shared.rows:
@@ -29,7 +29,7 @@ def disclosures(shared: Shared) -> list[Released]:
     return [*found, *_counting(shared)]
 
 
-def _counting(shared: Shared) -> list[Released]:
+def _counting(shared: DisclosedRows) -> list[Released]:
     """Return what was told by counting together; clients that count alone tell nobody anything."""
     if shared.counts == "local":
         return []
@@ -58,7 +58,7 @@ def _counting(shared: Shared) -> list[Released]:
     ]  # fmt: skip
 
 
-def disclosure(shared: Shared) -> str:
+def disclosure(shared: DisclosedRows) -> str:
     """Return the sentences a data owner must read beside the statement about updates."""
     if not shared.rows:
         return f"No row is shared: nowhere do enough rows look alike ({_rule(shared)})."
@@ -74,7 +74,7 @@ def disclosure(shared: Shared) -> str:
     )
 
 
-def _fewer(shared: Shared) -> str:
+def _fewer(shared: DisclosedRows) -> str:
     """Return how few rows may look alike at the server where more were counted than were sent, or with noise."""
     if shared.smallest_class >= shared.k:
         return ""
@@ -82,6 +82,6 @@ def _fewer(shared: Shared) -> str:
     return f" (counted {how}; at the server the fewest are {shared.smallest_class:,})"
 
 
-def _rule(shared: Shared) -> str:
+def _rule(shared: DisclosedRows) -> str:
     key = ", ".join(shared.key) if shared.release == "columns" else "every column but the label"
     return _RULES[shared.rule].format(k=f"{shared.k:,}", l=f"{shared.l or 0:g}", key=key)

@@ -13,7 +13,7 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
 
 from tacit.errors import PlanError
-from tacit.record import Shared
+from tacit.record import DisclosedRows
 
 _STRICT = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 
@@ -55,7 +55,7 @@ def _said(problem: Any) -> str:
     return f"{key}: {problem['msg'][0].lower()}{problem['msg'][1:]}; got {problem['input']!r}"
 
 
-def violations(policy: Policy, shared: Shared) -> list[str]:
+def violations(policy: Policy, shared: DisclosedRows) -> list[str]:
     """Return a sentence for each way in which a release goes beyond the policy.
 
     Classes are judged by the rows that would really leave, not by the k a plan asks for: noise and counts that include

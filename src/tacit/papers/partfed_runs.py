@@ -17,8 +17,8 @@ from tacit import plan as plans
 from tacit.data.share import examine, offer
 from tacit.data.share.classes import alike
 from tacit.draws import Draws
-from tacit.engine.folder import RECORD
 from tacit.engine.prepare import prepare
+from tacit.engine.run_folder import RECORD
 
 Figures = dict[str, dict[str, float]]
 Tree = dict[str, Any]

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from tacit import engine, record
 from tacit import plan as plans
-from tacit.engine.folder import RECORD
+from tacit.engine.run_folder import RECORD
 from tacit.papers import experiments, partfed_runs
 from tacit.papers.message_bytes import message_bytes
 from tacit.papers.published import Outcome, Table, Trial

@@ -106,7 +106,7 @@ def _sharing_facts(run: Summary) -> list[tuple[str, str]]:
     shared = run.shared
     if shared is None:
         return []
-    sides = {"shared": shared.labels_shared, "kept": shared.labels_kept}
+    sides = {"shared": shared.labels_disclosed, "kept": shared.labels_kept}
     mixes = (f"{side} {_mix(labels)}" for side, labels in sides.items() if sum(labels.values()))
     sent, classes = phrasing.size(sum(shared.bytes_per_client)), f"{shared.classes:,} classes of at least {shared.smallest_class:,}"
     unique, single = (f"{100 * share:.1f} %" for share in (shared.unique_share, shared.single_label_share))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from html import escape
 from typing import Any
 
-from tacit.record import Shared
+from tacit.record import DisclosedRows
 
 _STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 46rem; margin: 2rem auto; padding: 0 1rem; color: #1a2230; }
@@ -19,13 +19,14 @@ _WIDTH, _ROW = 620, 22
 _MOST_BARS = 40
 
 
-def disclosure_page(shared: Shared, rows_per_client: list[int], looks: list[dict[str, Any]], refused: list[str]) -> str:
+def disclosure_page(shared: DisclosedRows, rows_per_client: list[int], looks: list[dict[str, Any]], refused: list[str]) -> str:
     """Return the page: the sentence to read, bars of rows kept and shared, labels on either side, and some classes.
 
     `looks` are classes that would leave (`values`, `rows`, `labels`); `refused` says where the owner's policy is broken.
     """
     share = 100 * shared.rows / max(1, shared.of_rows)
     clients = list(zip(shared.rows_per_client, rows_per_client, strict=True))[:_MOST_BARS]
+    labels = [(name, rows, shared.labels_kept.get(name, 0)) for name, rows in shared.labels_disclosed.items()][:_MOST_BARS]
     return f"""<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>What would leave</title>
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
@@ -37,7 +38,7 @@ all columns but the label; {100 * shared.single_label_share:.1f} % are in classe
 <h2>Rows of each client: orange leaves, blue stays</h2>
 {_bars([(f"client {number}", given, held - given) for number, (given, held) in enumerate(clients)])}
 <h2>Labels: orange leaves, blue stays</h2>
-{_bars([(name, shared.labels_shared[name], shared.labels_kept.get(name, 0)) for name in list(shared.labels_shared)[:_MOST_BARS]])}
+{_bars(labels)}
 <h2>Some classes that would leave</h2>
 <table><tr>{"".join(f"<th>{escape(name)}</th>" for name in shared.key)}<th>rows</th><th>labels</th></tr>
 {"".join(_class(look) for look in looks)}</table>

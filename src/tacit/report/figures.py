@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from tacit.record import RUN, Entry, Finished, Prepared, Round, Shared, Spread, Started, of_kind
+from tacit.record import RUN, DisclosedRows, Entry, Finished, Prepared, Round, Spread, Started, of_kind
 from tacit.report import phrasing
 from tacit.report.privacy import Privacy, per_update, privacy
 
@@ -45,7 +45,7 @@ class Summary:
     data: Prepared | None
     plan: dict[str, Any]
     versions: dict[str, str]
-    shared: Shared | None = None
+    shared: DisclosedRows | None = None
 
     def arm(self, name: str) -> Arm | None:
         """Return the arm of that name, if it has begun."""
@@ -106,7 +106,7 @@ def summary(entries: Iterable[Entry], name: str | None = None) -> Summary:
         data=data[0] if data else None,
         plan=plan,
         versions=started[0].versions if started else {},
-        shared=next(iter(of_kind(known, Shared)), None),
+        shared=next(iter(of_kind(known, DisclosedRows)), None),
     )
 
 
