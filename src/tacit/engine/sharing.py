@@ -48,10 +48,12 @@ def hand_over(plan: Plan, table: data.Table, clients: Clients, fitted: features.
         return None
     ahead = look_ahead(plan, table, clients, draws)
     offer, columns = ahead.offer, tuple(ahead.offer.rows.columns)
-    arrived = [receive_rows(plan.name, columns, message) for message in ahead.messages if message]
-    rows = pl.concat(arrived, how="vertical_relaxed") if arrived else _as_sent(offer.rows.clear())
+    arrived = [
+        sharing.check_kinds(receive_rows(plan.name, columns, message), offer.rows.schema) for message in ahead.messages if message
+    ]
+    rows = pl.concat(arrived, how="vertical_relaxed") if arrived else sharing.written_out(offer.rows.clear())
     kept = offer.kept()
-    frame = pl.concat([_as_sent(table.train[kept.order]), rows], how="diagonal_relaxed")
+    frame = pl.concat([sharing.written_out(table.train[kept.order]), rows], how="diagonal_relaxed")
     starts = np.append(kept.starts, frame.height)
     return Given(
         train=features.encode(frame, table.columns, plan.features, fitted),
@@ -86,31 +88,17 @@ def rows_message(run: str, client: int, rows: pl.DataFrame) -> Pieces | None:
     """Return the one message with the rows a client shares; None if it shares none, for then nothing is sent."""
     if not rows.height:
         return None
-    buffer = io.BytesIO()
-    _as_sent(rows).write_ipc_stream(buffer, compression="zstd")
-    payload: NDArray[np.uint8] = np.frombuffer(buffer.getvalue(), np.uint8)
+    payload: NDArray[np.uint8] = np.frombuffer(sharing.pack_rows(rows), np.uint8)
     return wire.frame(wire.Header(run, 0, client, "rows", rows.width, rows.height, payload.nbytes), payload)
 
 
 def receive_rows(run: str, columns: tuple[str, ...], pieces: Pieces) -> pl.DataFrame:
     """Return the rows in a client's message; raise WireError if they are not what was agreed on."""
     message = wire.expect(wire.parse(*pieces), run=run, round_no=0, codec="rows", dim=len(columns))
-    sender = message.header.sender
     try:
-        rows = pl.read_ipc_stream(io.BytesIO(message.payload.tobytes()))
-    except (OSError, pl.exceptions.PolarsError) as error:
-        raise WireError(f"rows from sender {sender} refused: they cannot be read ({error})") from None
-    if tuple(rows.columns) != columns or rows.height != message.header.weight:
-        raise WireError(
-            f"rows from sender {sender} refused: need {message.header.weight} rows of {', '.join(columns)}, "
-            f"got {rows.height} of {', '.join(rows.columns)}"
-        )
-    return rows
-
-
-def _as_sent(rows: pl.DataFrame) -> pl.DataFrame:
-    """Return the rows with names written out: what a category's number means is not part of a message."""
-    return rows.with_columns(pl.col(name).cast(pl.String) for name, kind in rows.schema.items() if isinstance(kind, pl.Enum))
+        return sharing.unpack_rows(message.payload.tobytes(), columns, message.header.weight)
+    except WireError as error:
+        raise WireError(f"message from sender {message.header.sender}: {error}") from None
 
 
 def _facts(plan: Plan, found: sharing.Findings, messages: list[Pieces | None]) -> DisclosedRows:

@@ -3,5 +3,18 @@
 from tacit.data.share.findings import Findings, Look, examine
 from tacit.data.share.release import Offer, offer
 from tacit.data.share.similar import keyed, similarity_key
+from tacit.data.share.transfer import check_kinds, pack_rows, unpack_rows, written_out
 
-__all__ = ["Findings", "Look", "Offer", "examine", "keyed", "offer", "similarity_key"]
+__all__ = [
+    "Findings",
+    "Look",
+    "Offer",
+    "check_kinds",
+    "examine",
+    "keyed",
+    "offer",
+    "pack_rows",
+    "similarity_key",
+    "unpack_rows",
+    "written_out",
+]
