@@ -3,20 +3,21 @@
 import pytest
 
 from tacit import plan
-from tacit.papers import fedvocab
-from tacit.papers.message_bytes import message_bytes
+from tacit.papers import PAPERS
+from tacit.papers.fedvocab.message_bytes import message_bytes
+from tacit.papers.fedvocab.settings import BILSTM, METHODS, trial
 
 
 @pytest.mark.parametrize("scale", ["smoke", "quick", "full"])
 def test_every_trial_is_a_sound_plan(scale) -> None:
-    trials = {cell.trial.key: cell.trial for table in fedvocab.tables(scale) for cell in table.cells if cell.trial.kind == "plan"}
-    assert len(trials) >= 16
-    for trial in trials.values():
-        assert plan.parse(trial.settings).codec.name == "plain"
+    runs = {run.key: run for table in PAPERS["fedvocab"].tables(scale) for cell in table.cells for run in cell.trial.runs}
+    plans = [plan.parse(run.settings) for run in runs.values() if run.kind == "plan"]
+    assert len(plans) >= 16
+    assert {one.codec.name for one in plans} == {"plain"}
 
 
 def test_methods_differ_in_what_stays_how_it_adapts_and_the_pull_alone() -> None:
-    plans = [fedvocab.plan_of("bilstm", "sst2", method, "full") for method in fedvocab.METHODS if "Local" not in method]
+    plans = [trial(BILSTM, "sst2", method, "full").settings for method in METHODS.values() if not method.alone]
     for one in plans:
         one["local"] = {key: value for key, value in one["local"].items() if key not in ("method", "proximal")}
         del one["private"]

@@ -11,7 +11,9 @@ import pytest
 from tacit import plan as plans
 from tacit.draws import Draws
 from tacit.engine.prepare import prepare
-from tacit.papers import PAPERS, partfed, partfed_runs
+from tacit.papers import reproduce
+from tacit.papers.partfed import PAPER, printed, runs
+from tacit.papers.partfed.settings import plan
 from tacit.papers.published import SCALES
 from tests.data.conftest import need
 
@@ -19,16 +21,14 @@ RESULTS = Path(__file__).parents[2] / "docs" / "results" / "partfed.json"
 
 
 @pytest.mark.parametrize("scale", SCALES)
-def test_every_plan_behind_a_cell_is_a_plan(scale) -> None:
-    trials = {cell.trial.key: cell.trial for table in PAPERS["partfed"].tables(scale) for cell in table.cells}
-    assert all(trial.kind.startswith("partfed_") for trial in trials.values())
-    for trial in trials.values():
-        if "plan" in trial.settings:
-            plans.parse(trial.settings["plan"])
+def test_every_plan_behind_a_count_or_a_time_is_a_plan(scale) -> None:
+    for cell in (cell for table in PAPER.tables(scale) for cell in table.cells):
+        if "plan" in cell.trial.settings:
+            plans.parse(cell.trial.settings["plan"])
 
 
 def test_the_printed_totals_are_the_sums_the_paper_prints() -> None:
-    for server, client, transfer, total, strong, strong_total in partfed._TIMES.values():
+    for server, client, transfer, total, strong, strong_total in printed.TIMES.values():
         assert server + client + transfer == pytest.approx(total, abs=0.011)
         assert strong + client + transfer == pytest.approx(strong_total, abs=0.011)
 
@@ -36,7 +36,7 @@ def test_the_printed_totals_are_the_sums_the_paper_prints() -> None:
 @pytest.mark.parametrize(("encoding", "inputs"), [("E1", 12), ("E2", 86)])
 def test_the_two_encodings(encoding, inputs) -> None:
     need("adult")
-    job = plans.parse(partfed.plan("full", "k_anonymity", 100, encoding))
+    job = plans.parse(plan("full", "k_anonymity", 100, encoding))
     ground = prepare(job, Draws.seeded(1))
     assert ground.train.inputs.width == inputs
     assert job.model.hidden == (inputs,)
@@ -45,19 +45,32 @@ def test_the_two_encodings(encoding, inputs) -> None:
     assert ground.given.facts.rows / ground.given.facts.of_rows == pytest.approx(0.809, abs=0.01)
 
 
-def test_every_kind_of_trial_runs() -> None:
+def test_counts_and_times() -> None:
     need("adult")
-    small = partfed.plan("smoke", "k_anonymity", 1)
-    assert partfed_runs.table_facts()["last"] == {"rows": 30_162, "largest": 554, "largest_with_label": 402}
-    band = partfed_runs.over_seeds(small, 2)["last"]
-    assert band["low"] <= band["accuracy"] <= band["high"]
-    assert 0 < band["train_accuracy"] <= 1
-    parts = partfed_runs.components(partfed.plan("smoke", "label_k", 200), 1)["last"]
-    assert parts["loss"] == pytest.approx(parts["component_1"] + parts["component_2"])
-    assert parts["matched_k"] == 304
-    took = partfed_runs.times(small, 2)["last"]
+    assert runs.table_facts()["last"] == {"rows": 30_162, "largest": 554, "largest_with_label": 402}
+    took = runs.times(plan("smoke", "k_anonymity", 1), 2, seed=0)["last"]
     assert took["total"] == pytest.approx(took["server"] + took["client"] + took["transfer"])
     assert took["server"] > 0 == took["client"], "with k=1 everything is trained at the server"
+
+
+def test_figure_8_on_a_slice(tmp_path) -> None:
+    need("adult")
+    tables = tuple(table for table in PAPER.tables("smoke") if table.name == "fig8")
+    outcomes = reproduce(PAPER, tables, tmp_path, lambda done, total, run: None)
+    assert all(outcome.ok for outcome in outcomes), "the k that shares as many rows is counted again"
+    by_row = {(outcome.cell.row, outcome.cell.column): outcome.ours for outcome in outcomes}
+    for l in (100, 200, 300):  # noqa: E741
+        loss, federation, labels = (
+            by_row[f"l={l}", column] for column in ("loss against one place", "1: federation", "2: labels on different sides")
+        )
+        assert loss == pytest.approx(federation + labels)
+
+
+def test_train_accuracy_is_a_figure_of_every_plan(tmp_path) -> None:
+    need("adult")
+    tables = tuple(table for table in PAPER.tables("smoke") if table.name == "fig3")
+    filled = {outcome.cell.column: outcome.ours for outcome in reproduce(PAPER, tables, tmp_path, lambda done, total, run: None)}
+    assert 0.5 < filled["train, at the end"] <= 1
 
 
 @pytest.fixture(scope="module")

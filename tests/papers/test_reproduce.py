@@ -1,59 +1,145 @@
-"""The mechanism of reproduction: each trial once, kept, resumed, judged; and every table of every paper is well formed."""
+"""The mechanism of reproduction: each run once, kept, resumed, judged."""
+
+from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
-from tacit import papers, plan
-from tacit.papers import Cell, Paper, Table, Trial, page, reproduce
-from tacit.papers.published import SCALES
+from tacit import engine, plan
+from tacit.papers import Cell, Outcome, Paper, Run, Table, Trial, page
+from tacit.papers import reproduce as reproduce_paper
+from tacit.papers.published import Figures
 from tests.engine.small import small_plan, write_csv
 
+SCALES = {"smoke": "tiny.", "quick": "small.", "full": "small."}
 
-def silent(done: int, total: int, trial: Trial | None) -> None:
+
+def paper_of(tables: tuple[Table, ...], **runners: Callable[..., Figures]) -> Paper:
+    return Paper(
+        name="p", title="P", first_words="Epsilon is per bit.", scales=SCALES, tables=lambda scale: tables, runners=runners
+    )  # fmt: skip
+
+
+def silent(done: int, total: int, run: Run | None) -> None:
     pass
 
 
+def reproduce(paper: Paper, cache: Path, watch: engine.Watch | None = None, run: bool = True) -> list[Outcome]:
+    return reproduce_paper(paper, paper.tables("quick"), cache, silent, watch, run)
+
+
 @pytest.fixture
-def tables(tmp_path) -> tuple[Table, ...]:
+def paper(tmp_path) -> Paper:
     job = plan.dump(small_plan(write_csv(tmp_path / "r.csv"), server__rounds=3))
-    trial = Trial(kind="plan", settings=job)
+    trial = Trial(kind="plan", settings=job, seeds=(3,))
     cells = (
         Cell(row="R=1", column="N=20", paper=0.5, trial=trial, metric="auc", round_no=1),
         Cell(row="R=3", column="N=20", paper=0.99, trial=trial, metric="auc", low=0.3),
         Cell(row="R=3", column="never", paper=0.99, trial=trial, metric="auc", low=1.1),
     )
-    return (Table(name="1", title="small", cells=cells),)
+    return paper_of((Table(name="1", title="small", cells=cells),))
 
 
-def test_cells_are_filled_judged_and_kept(tables, tmp_path) -> None:
-    first = reproduce(tables, tmp_path / "cache", silent)
+def test_cells_are_filled_judged_and_kept(paper, tmp_path) -> None:
+    first = reproduce(paper, tmp_path / "cache")
     assert [outcome.ok for outcome in first] == [True, True, False]
     assert set(first[0].as_json()) == {"table", "row", "column", "paper", "ours", "low", "high", "ok"}
     kept = list((tmp_path / "cache").iterdir())
-    assert len(kept) == 1, "one trial serves all its cells, and its run folder is gone"
-    again = reproduce(tables, tmp_path / "cache", silent, run=False)
+    assert len(kept) == 1, "one run serves all its cells, and its run folder is gone"
+    again = reproduce(paper, tmp_path / "cache", run=False)
     assert [outcome.ours for outcome in again] == [outcome.ours for outcome in first]
 
 
-def test_nothing_runs_when_only_the_cache_is_asked(tables, tmp_path) -> None:
-    assert {outcome.ok for outcome in reproduce(tables, tmp_path / "cache", silent, run=False)} == {None}
+def test_nothing_runs_when_only_the_cache_is_asked(paper, tmp_path) -> None:
+    assert {outcome.ok for outcome in reproduce(paper, tmp_path / "cache", run=False)} == {None}
 
 
-def test_a_stopped_trial_is_taken_up(tables, tmp_path) -> None:
+def test_a_stopped_plan_is_taken_up(paper, tmp_path) -> None:
     from tests.engine.test_job import StopsAt
 
-    whole = [outcome.ours for outcome in reproduce(tables, tmp_path / "whole", silent)]
+    whole = [outcome.ours for outcome in reproduce(paper, tmp_path / "whole")]
     with pytest.raises(KeyboardInterrupt):
-        reproduce(tables, tmp_path / "cut", silent, StopsAt(2))
-    assert [outcome.ours for outcome in reproduce(tables, tmp_path / "cut", silent)] == whole
+        reproduce(paper, tmp_path / "cut", StopsAt(2))
+    assert [outcome.ours for outcome in reproduce(paper, tmp_path / "cut")] == whole
 
 
-def test_the_page_keeps_what_people_wrote_around_the_results(tables, tmp_path) -> None:
-    paper = Paper(
-        name="p", title="P", first_words="Epsilon is per bit.", tables=lambda scale: tables, settings_note=lambda scale: "small."
-    )
-    outcomes = reproduce(tables, tmp_path / "cache", silent)
+class Recited:
+    """A runner whose accuracies are given by seed; notes what it is asked for, and is stopped at the given seed."""
+
+    def __init__(self, accuracies: dict[int, float], stops_at: int | None = None) -> None:
+        self.accuracies, self.stops_at = accuracies, stops_at
+        self.asked: list[tuple[str, int]] = []
+
+    def __call__(self, words: str, seed: int) -> Figures:
+        if seed == self.stops_at:
+            raise KeyboardInterrupt
+        self.asked.append((words, seed))
+        return {"last": {"accuracy": self.accuracies[seed] + (0.5 if words == "better" else 0.0)}}
+
+
+def seeded(words: str = "plain", seeds: tuple[int, ...] = (1, 2, 3)) -> Trial:
+    return Trial(kind="recited", settings={"words": words}, seeds=seeds)
+
+
+def recited_paper(runner: Recited, *cells: Cell) -> Paper:
+    return paper_of((Table(name="1", title="recited", cells=cells),), recited=runner)
+
+
+def cell(trial: Trial, column: str = "", **more: object) -> Cell:
+    return Cell(row="r", column=column, paper=None, trial=trial, metric="accuracy", **more)
+
+
+def test_a_stop_loses_one_seed_at_most(tmp_path) -> None:
+    runner = Recited({1: 0.1, 2: 0.2, 3: 0.3}, stops_at=3)
+    with pytest.raises(KeyboardInterrupt):
+        reproduce(recited_paper(runner, cell(seeded())), tmp_path)
+    assert runner.asked == [("plain", 1), ("plain", 2)]
+    runner.stops_at, runner.asked = None, []
+    (outcome,) = reproduce(recited_paper(runner, cell(seeded())), tmp_path)
+    assert runner.asked == [("plain", 3)], "the first two are kept by themselves"
+    assert outcome.ours == pytest.approx(0.2)
+
+
+def test_trials_with_some_seeds_in_common_share_those_runs(tmp_path) -> None:
+    runner = Recited({1: 0.1, 2: 0.2, 3: 0.3})
+    outcomes = reproduce(recited_paper(runner, cell(seeded(seeds=(1, 2)), "two"), cell(seeded(), "three")), tmp_path)
+    assert [seed for _, seed in runner.asked] == [1, 2, 3]
+    assert [outcome.ours for outcome in outcomes] == pytest.approx([0.15, 0.2])
+
+
+def test_a_cell_that_lacks_one_seed_stays_empty(tmp_path) -> None:
+    runner = Recited({1: 0.1, 2: 0.2, 3: 0.3})
+    reproduce(recited_paper(runner, cell(seeded(seeds=(1, 2)))), tmp_path)
+    assert [outcome.ours for outcome in reproduce(recited_paper(runner, cell(seeded())), tmp_path, run=False)] == [None]
+
+
+def test_the_interval_is_student_s_and_needs_two_seeds(tmp_path) -> None:
+    runner = Recited({1: 0.1, 2: 0.2, 3: 0.3})
+    ends = [cell(seeded(), end, statistic=end) for end in ("low", "high")]
+    outcomes = reproduce(recited_paper(runner, *ends, cell(seeded(seeds=(1,)), "one seed", statistic="low")), tmp_path)
+    half = 4.302653 * 0.1 / 3**0.5  # t at 97.5 % with two degrees of freedom, deviation .1
+    assert [outcome.ours for outcome in outcomes[:2]] == pytest.approx([0.2 - half, 0.2 + half])
+    assert outcomes[2].ours is None
+
+
+def test_a_difference_is_taken_seed_by_seed(tmp_path) -> None:
+    runner = Recited({1: 0.1, 2: 0.2, 3: 0.9})
+    cells = [cell(seeded("better"), name, minus=seeded(), statistic=name) for name in ("mean", "low", "high")]
+    outcomes = reproduce(recited_paper(runner, *cells), tmp_path)
+    assert [outcome.ours for outcome in outcomes] == pytest.approx([0.5, 0.5, 0.5]), "no spread is left in the difference"
+
+
+def test_without_seeds_a_trial_is_run_once_and_not_told_a_seed(tmp_path) -> None:
+    count = Trial(kind="count", settings={"words": "x"}, seeds=())
+    paper = paper_of((Table(name="1", title="t", cells=(cell(count),)),), count=lambda words: {"last": {"accuracy": 0.25}})
+    assert [outcome.ours for outcome in reproduce(paper, tmp_path)] == [0.25]
+
+
+def test_the_page_keeps_what_people_wrote_around_the_results(paper, tmp_path) -> None:
+    outcomes = reproduce(paper, tmp_path / "cache")
     shown = page.largest_kept(paper, lambda some: outcomes)
     assert [one.scale for one in shown] == ["full"]
     page.write(paper, shown, tmp_path)
@@ -67,17 +153,11 @@ def test_the_page_keeps_what_people_wrote_around_the_results(tables, tmp_path) -
     assert "Afterword." in text
     assert text.count("| R=3 |") == 1
     assert "✗" in text
+    assert "Seed 3." in text
     assert len(json.loads((tmp_path / "results" / "p.json").read_text())["cells"]) == 3
 
 
-@pytest.mark.parametrize("scale", SCALES)
-@pytest.mark.parametrize("name", papers.PAPERS)
-def test_every_plan_of_every_paper_passes_the_checker(name, scale) -> None:
-    for table in papers.PAPERS[name].tables(scale):
-        seen = set()
-        for cell in table.cells:
-            assert (cell.row, cell.column) not in seen, "a cell stands twice"
-            seen.add((cell.row, cell.column))
-            assert cell.low <= cell.high
-            if cell.trial.kind == "plan":
-                plan.parse(cell.trial.settings)
+def test_the_page_says_how_many_seeds_a_mean_is_over(tmp_path) -> None:
+    paper = recited_paper(Recited({1: 0.1, 2: 0.2, 3: 0.3}), cell(seeded()), cell(seeded(seeds=(1,)), "one"))
+    shown = page.largest_kept(paper, lambda some: reproduce(paper, tmp_path))
+    assert "Means over up to 3 seeds (1 to 3)." in page.render(paper, shown)

@@ -15,7 +15,7 @@ def test_a_table_of_rr_ldp_runs_on_a_slice(name, tmp_path) -> None:
     if name == "8-word2vec":
         pytest.importorskip("gensim")
     tables = tuple(table for table in PAPERS["rr-ldp"].tables("smoke") if table.name == name)
-    outcomes = reproduce(tables, tmp_path, lambda done, total, trial: None)
+    outcomes = reproduce(PAPERS["rr-ldp"], tables, tmp_path, lambda done, total, run: None)
     # Cells of later rounds than the slice has stay empty; every trial that ran gives a figure between 0 and 1.
     filled = [outcome for outcome in outcomes if outcome.ours is not None]
     assert filled

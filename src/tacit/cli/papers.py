@@ -13,9 +13,11 @@ from tacit.cli.options import AsJson, Quiet
 from tacit.errors import PlanError, did_you_mean
 
 if TYPE_CHECKING:
-    from tacit.papers import Outcome, Paper, Scale, Table, Trial
+    from tacit.papers import Outcome, Paper, Run, Scale, Table
 
-PaperName = Annotated[str, typer.Argument(metavar="PAPER", help="rr-ldp, partfed or fedvocab.", show_default=False)]
+PaperName = Annotated[
+    str, typer.Argument(metavar="PAPER", help="A paper, such as rr-ldp; a wrong name lists all.", show_default=False)
+]
 TableName = Annotated[str | None, typer.Option("--table", metavar="T", help="Only this table.")]
 ScaleName = Annotated[
     str, typer.Option("--scale", metavar="SCALE", help="smoke (seconds), quick (minutes) or full (the paper's own).")
@@ -42,8 +44,8 @@ def reproduce(
 ) -> None:
     """Run a paper's experiments and print its numbers beside ours.
 
-    Each experiment runs once and is kept, so a stopped reproduction goes on
-    where it was. Exit code 1 if a cell leaves its tolerance.
+    Each run is kept by itself, so a stopped reproduction goes on where it
+    was. Exit code 1 if a cell leaves its tolerance.
 
     \b
     Examples:
@@ -56,11 +58,11 @@ def reproduce(
     known = _paper(paper)
     size = _scale(scale)
     tables = _tables(known, table, size)
-    outcomes = carry_out(tables, cache_folder(), _Bar(quiet), run=not cached)
+    outcomes = carry_out(known, tables, cache_folder(), _Bar(quiet), run=not cached)
     if page:
         from tacit.papers.page import largest_kept, write
 
-        write(known, largest_kept(known, lambda some: carry_out(some, cache_folder(), _Bar(True), run=False)), page)
+        write(known, largest_kept(known, lambda some: carry_out(known, some, cache_folder(), _Bar(True), run=False)), page)
     if as_json:
         from tacit.cli.tables import print_json
 
@@ -73,7 +75,7 @@ def reproduce(
 
 
 def cache_folder() -> Path:
-    """Return where trials' results are kept."""
+    """Return where runs' figures are kept."""
     from tacit.data.store import cache_folder as root
 
     return root() / "reproduce"
@@ -107,7 +109,7 @@ def _tables(paper: Paper, name: str | None, scale: Scale) -> tuple[Table, ...]:
 
 
 class _Bar:
-    """A progress bar over trials on stderr, with the time left by the trials so far."""
+    """A progress bar over runs on stderr, with the time left by the runs so far."""
 
     def __init__(self, quiet: bool) -> None:
         from rich.console import Console
@@ -116,23 +118,23 @@ class _Bar:
         self.quiet = quiet
         self.began = time.monotonic()
 
-    def __call__(self, done: int, total: int, trial: Trial | None) -> None:
+    def __call__(self, done: int, total: int, run: Run | None) -> None:
         if self.quiet:
             return
         spent = time.monotonic() - self.began
-        left = f", about {spent / done * (total - done) / 60:.0f} min left" if done and trial and spent > 1 else ""
+        left = f", about {spent / done * (total - done) / 60:.0f} min left" if done and run and spent > 1 else ""
         filled = int(30 * done / max(1, total))
-        words = _describe(trial) if trial else f"done in {spent / 60:.1f} min"
-        self.console.print(f"[dim]{'━' * filled}{'╌' * (30 - filled)}[/dim] {done}/{total} trials{left}: {words}", highlight=False)
+        words = _describe(run) if run else f"done in {spent / 60:.1f} min"
+        self.console.print(f"[dim]{'━' * filled}{'╌' * (30 - filled)}[/dim] {done}/{total} runs{left}: {words}", highlight=False)
 
 
-def _describe(trial: Trial) -> str:
-    settings: dict[str, Any] = trial.settings
-    if trial.kind != "plan":
-        return f"{trial.kind} {' '.join(str(value) for value in settings.values() if isinstance(value, str))}"
+def _describe(run: Run) -> str:
+    settings: dict[str, Any] = run.settings
+    if run.kind != "plan":
+        return f"{run.kind} {' '.join(str(value) for value in settings.values() if isinstance(value, str))}"
     data, codec, server = settings["data"], settings["codec"], settings["server"]
     unit = f", epsilon {codec['epsilon']:g} per bit, q={codec['clip']:g}" if codec["name"] == "rr" else ""
-    return f"{data['source']}, {data.get('clients', 1)} clients, {server['rounds']} rounds{unit}"
+    return f"{data['source']}, {data.get('clients', 1)} clients, {server['rounds']} rounds, seed {settings['seed']}{unit}"
 
 
 def _print(tables: tuple[Table, ...], outcomes: list[Outcome]) -> None:

@@ -1,11 +1,18 @@
-"""Published tables as data: what was printed, what we run to compare, and where ours may lie."""
+"""Published tables as data: what was printed, what we run to compare, and where ours may lie. One folder per paper."""
 
 from __future__ import annotations
 
 from tacit.papers import fedvocab, partfed, rr_ldp
-from tacit.papers.published import Cell, Outcome, Paper, Scale, Table, Trial
+from tacit.papers.published import Cell, Outcome, Paper, Run, Scale, Table, Trial
 from tacit.papers.reproduce import reproduce
 
-__all__ = ["PAPERS", "Cell", "Outcome", "Paper", "Scale", "Table", "Trial", "reproduce"]
+__all__ = ["PAPERS", "Cell", "Outcome", "Paper", "Run", "Scale", "Table", "Trial", "reproduce"]
 
-PAPERS: dict[str, Paper] = {"rr-ldp": rr_ldp.PAPER, "fedvocab": fedvocab.PAPER, "partfed": partfed.PAPER}
+PAPERS: dict[str, Paper] = {
+    paper.name: paper
+    for paper in (
+        rr_ldp.PAPER,
+        fedvocab.PAPER,
+        partfed.PAPER,
+    )
+}

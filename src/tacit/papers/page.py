@@ -55,15 +55,22 @@ def render(paper: Paper, shown: list[Shown]) -> str:
     inside, run = sum(outcome.ok is True for outcome in outcomes), sum(outcome.ours is not None for outcome in outcomes)
     lines = [
         f"{inside} of {run} cells lie within their tolerance. Each cell is ours (paper's); ✗ marks a cell outside, "
-        "– one that was not run. Seed 1. Each table names the scale it was run at:",
+        f"– one that was not run. {_seeds(outcomes)} Each table names the scale it was run at:",
         "",
-        *(f"- {scale}: {paper.settings_note(scale)}" for scale in dict.fromkeys(one.scale for one in shown)),
+        *(f"- {scale}: {paper.scales[scale]}" for scale in dict.fromkeys(one.scale for one in shown)),
         "",
     ]
     for one in shown:
         lines += _markdown(one.table, one.outcomes)
         lines += [f"`tacit reproduce {paper.name} --table {one.table.name} --scale {one.scale}`", ""]
     return "\n".join(lines)
+
+
+def _seeds(outcomes: list[Outcome]) -> str:
+    most = max((outcome.cell.trial.seeds for outcome in outcomes), key=len, default=())
+    if len(most) > 1:
+        return f"Means over up to {len(most)} seeds ({most[0]} to {most[-1]})."
+    return f"Seed {most[0]}." if most else "No seed matters."
 
 
 def _markdown(table: Table, outcomes: list[Outcome]) -> list[str]:

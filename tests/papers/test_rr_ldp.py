@@ -12,9 +12,11 @@ from numpy.typing import NDArray
 
 from tacit import data
 from tacit.errors import PlanError, TacitError
-from tacit.papers.experiments import averaged_vectors, central, corpus, keywords, term_frequency, word2vec
-from tacit.papers.experiments.averages import Lexicon
-from tacit.papers.experiments.central import central_plan, train_and_measure
+from tacit.papers.central import central, central_plan, train_and_measure
+from tacit.papers.rr_ldp import corpus, keywords
+from tacit.papers.rr_ldp.averages import Lexicon
+from tacit.papers.rr_ldp.corpus import term_frequency, word2vec
+from tacit.papers.rr_ldp.keywords import averaged_vectors
 from tacit.plan import Columns, Plan
 from tacit.rows import Dense, Rows
 
@@ -82,8 +84,6 @@ def test_a_large_table_is_held_twice_at_most() -> None:
 def test_settings_are_checked_before_anything_is_read() -> None:
     with pytest.raises(PlanError, match="lerning_rate"):
         central("imdb", {}, {"name": "logistic"}, {"lerning_rate": 1})
-    with pytest.raises(PlanError, match="validation_share"):
-        train_and_measure(rows(10, 1), rows(10, 2), plan(), validation_share=0)
     with pytest.raises(PlanError, match=r"word2vec\(corpus='wiki'\) needs one of train, full, limited"):
         word2vec("wiki")
     with pytest.raises(PlanError, match=r"averaged_vectors\(text='some'\) needs one of none, all, common, hash"):

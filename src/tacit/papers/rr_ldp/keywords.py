@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from tacit.data.named.vectors import vectors as vectors_named
 from tacit.errors import PlanError
 from tacit.features.spelling import words
-from tacit.papers.experiments.averages import Lexicon
-from tacit.papers.experiments.central import Figures, central_plan, encoded, loaded, train_and_measure
+from tacit.papers.central import central_plan, encoded, loaded, train_and_measure
+from tacit.papers.published import Figures
+from tacit.papers.rr_ldp.averages import Lexicon
 from tacit.rows import Dense, Rows
 
 TEXTS = ("none", "all", "common", "hash")

@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 from tacit import data
 from tacit.errors import PlanError, TacitError
 from tacit.features.spelling import words
-from tacit.papers.experiments.averages import Lexicon
-from tacit.papers.experiments.central import Figures, central_plan, encoded, loaded, train_and_measure
+from tacit.papers.central import central_plan, encoded, loaded, train_and_measure
+from tacit.papers.published import Figures
+from tacit.papers.rr_ldp.averages import Lexicon
 from tacit.plan import Features
 from tacit.rows import Dense, Inputs, Rows, Sparse
 

@@ -1,26 +1,21 @@
-"""What PartFed's cells are made of: counts on the whole table, accuracies over several seeds, and measured times."""
+"""What PartFed's cells are made of besides plans: counts on the whole table, and measured times."""
 
 from __future__ import annotations
 
-import json
-import tempfile
 import time
-from functools import lru_cache
-from pathlib import Path
-from statistics import fmean, median, stdev
+from statistics import median
 from typing import Any
 
 import numpy as np
 
-from tacit import data, engine, local, record
+from tacit import data, local
 from tacit import plan as plans
 from tacit.data.share import examine, offer
 from tacit.data.share.classes import alike
 from tacit.draws import Draws
 from tacit.engine.prepare import prepare
-from tacit.engine.run_folder import RECORD
+from tacit.papers.published import Figures
 
-Figures = dict[str, dict[str, float]]
 Tree = dict[str, Any]
 
 _LINK_BYTES_PER_SECOND = 500_000
@@ -50,68 +45,22 @@ def sharing(plan: Tree) -> Figures:
     }  # fmt: skip
 
 
-def over_seeds(plan: Tree, seeds: int) -> Figures:
-    """Return test accuracy by round as mean and 95 % confidence band over seeds 1, 2, …; of the last round also on train rows."""
-    runs = [_accuracies(json.dumps(plan, sort_keys=True), seed) for seed in range(1, seeds + 1)]
-    figures = {name: _band([run[name]["accuracy"] for run in runs]) for name in runs[0]}
-    figures["last"]["train_accuracy"] = fmean(run["last"]["train_accuracy"] for run in runs)
-    return figures
-
-
-def _band(values: list[float]) -> dict[str, float]:
-    from scipy.stats import t
-
-    middle = fmean(values)
-    half = float(t.ppf(0.975, len(values) - 1)) * stdev(values) / len(values) ** 0.5 if len(values) > 1 else 0.0
-    return {"accuracy": middle, "low": middle - half, "high": middle + half}
-
-
-@lru_cache(maxsize=1024)
-def _accuracies(plan: str, seed: int) -> Figures:
-    with tempfile.TemporaryDirectory() as place:
-        folder = engine.start(plans.parse({**json.loads(plan), "seed": seed}), Path(place))
-        entries = list(record.read(folder / RECORD))
-    figures = {str(one.round_no): one.metrics for one in record.of_kind(entries, record.Round, record.RUN) if one.metrics}
-    last = figures[max(figures, key=int)]
-    rows = record.of_kind(entries, record.Prepared)[0].rows_per_client
-    by_client = record.of_kind(entries, record.Spread, record.RUN)[0].accuracy
-    return {**figures, "last": {**last, "train_accuracy": float(np.average(by_client, weights=rows))}}
-
-
-def components(plan: Tree, seeds: int) -> Figures:
-    """Return the loss of accuracy of a label_k plan against training in one place, in two parts.
-
-    The first is what federation costs: the loss of k-anonymity with the k that shares about as many rows, whatever their
-    labels. The second is what is left: the cost of sending labels to different sides.
-    """
-    share = plan["data"]["share"]
-    k = matched_k(share["k"])
-    ways = {"central": {**share, "rule": "k_anonymity", "k": 1}, "k": {**share, "rule": "k_anonymity", "k": k}, "l": share}
-    trees = {name: {**plan, "data": {**plan["data"], "share": way}} for name, way in ways.items()}
-    at = {name: over_seeds(tree, seeds)["last"]["accuracy"] for name, tree in trees.items()}
-    return {
-        "last": {
-            "matched_k": float(k), "loss": at["central"] - at["l"], "component_1": at["central"] - at["k"],
-            "component_2": at["k"] - at["l"],
-        }
-    }  # fmt: skip
-
-
-def matched_k(l: int) -> int:  # noqa: E741 (the paper's name for it)
+def matched_k(l: int) -> Figures:  # noqa: E741 (the paper's name for it)
     """Return the k with which k-anonymity shares the number of rows nearest to what label_k shares at l."""
     table = data.load(plans.Data(source="adult", test=0.0), Draws.seeded(1).at("data")).train
     sizes, labelled = (alike(table.select(names)).counts() for names in (["age", "race", "sex"], ["age", "race", "sex", "income"]))
     wanted = int(labelled[labelled >= l].sum())
-    return min(range(1, int(sizes.max()) + 2), key=lambda k: abs(int(sizes[sizes >= k].sum()) - wanted))
+    k = min(range(1, int(sizes.max()) + 2), key=lambda k: abs(int(sizes[sizes >= k].sum()) - wanted))
+    return {"last": {"k": float(k)}}
 
 
-def times(plan: Tree, measured_rounds: int) -> Figures:
+def times(plan: Tree, measured_rounds: int, seed: int) -> Figures:
     """Return the seconds of the plan's rounds at the server, at the slowest client and on the link, and their totals.
 
     Training is measured in CPU seconds of one thread, round by round; the median round counts for all. The link is
     modelled: the largest message of rows at 500 KB/s, for clients send at the same time.
     """
-    job = plans.parse(plan)
+    job = plans.parse({**plan, "seed": seed})
     ground = prepare(job, Draws.seeded(job.seed))
     assert ground.given is not None
     holders, facts = ground.given.holders, ground.given.facts

@@ -6,13 +6,14 @@ import numpy as np
 
 from tacit import codec, wire
 from tacit.draws import Draws
+from tacit.papers.published import Figures
 from tacit.plan import Codec
 
 _DIGIT_SHARE = 5_758 / 341_479
 """Share of the public vectors' words that hold a digit."""
 
 
-def message_bytes(words: int, width: int, hidden: int, private_words: str, private_reader: bool) -> dict[str, dict[str, float]]:
+def message_bytes(words: int, width: int, hidden: int, private_words: str, private_reader: bool) -> Figures:
     """Return the megabytes a client sends in a round, and how many times more FedAvg's client sends; figures by name."""
     ours = _bytes(words, width, hidden, private_words, private_reader)
     everything = _bytes(words, width, hidden, "none", False)

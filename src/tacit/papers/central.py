@@ -1,4 +1,7 @@
-"""Central training with early stopping: every row in one place, the epoch chosen on held-back training rows."""
+"""Central training with early stopping: every row in one place, the epoch chosen on held-back training rows.
+
+Experiments that are no federation train this way, so that rows of one table differ only in their features.
+"""
 
 from __future__ import annotations
 
@@ -10,27 +13,24 @@ import numpy as np
 from tacit import data, features, local, server
 from tacit import plan as plans
 from tacit.draws import Draws
-from tacit.errors import PlanError
+from tacit.papers.published import Figures
 from tacit.rows import Clients, Rows
-
-Figures = dict[str, dict[str, float]]
-"""Round (here always "last") → metric → value."""
 
 HIDDEN = (100, 50, 25)
 MOST_EPOCHS = 30
 PATIENCE = 3
+VALIDATION_SHARE = 0.1
 
 
 def central(
-    source: str, features: dict[str, Any], model: dict[str, Any], local: dict[str, Any], limit: int | None = None, seed: int = 0,
-    validation_share: float = 0.1,
-) -> Figures:  # fmt: skip
+    source: str, features: dict[str, Any], model: dict[str, Any], local: dict[str, Any], limit: int | None = None, seed: int = 0
+) -> Figures:
     """Return the test figures of a built-in model trained centrally on a named set.
 
     The tables are a plan's; `local.epochs` is the most epochs to try. See `train_and_measure` for how the epoch is chosen.
     """
     plan = central_plan(source, model, local, limit, seed, features)
-    return train_and_measure(*encoded(loaded(plan), plan.features), plan, validation_share)
+    return train_and_measure(*encoded(loaded(plan), plan.features), plan)
 
 
 def central_plan(
@@ -63,8 +63,8 @@ def encoded(table: data.Table, settings: plans.Features) -> tuple[Rows, Rows]:
     return train, features.encode(table.test, table.columns, settings, fitted)
 
 
-def train_and_measure(train: Rows, test: Rows, plan: plans.Plan, validation_share: float = 0.1) -> Figures:
-    """Return the test figures after the epoch with the best AUC on `validation_share` of the training rows.
+def train_and_measure(train: Rows, test: Rows, plan: plans.Plan) -> Figures:
+    """Return the test figures after the epoch with the best AUC on a tenth of the training rows.
 
     Guarantees: the test rows decide nothing. At most two vectors of the model's size are held, the model and its update:
     the test figures are taken whenever an epoch is the best so far, so no former model is needed.
@@ -72,11 +72,9 @@ def train_and_measure(train: Rows, test: Rows, plan: plans.Plan, validation_shar
     Training ends after `local.epochs` (30 if unset), or once 3 epochs in a row were no better than the best. The
     optimiser begins anew every epoch, as it does every round of a run.
     """
-    if not 0 < validation_share < 1:
-        raise PlanError(f"experiment(validation_share={validation_share}) needs a share between 0 and 1, got another; use 0.1")
     draws = Draws.seeded(plan.seed).at("central")
     order = draws.at("validation").generator().permutation(len(train))
-    held = max(1, round(len(train) * validation_share))
+    held = max(1, round(len(train) * VALIDATION_SHARE))
     validation, rest = train.take(np.sort(order[:held])), train.take(np.sort(order[held:]))
     everyone = Clients(order=np.arange(len(rest)), starts=np.array([0, len(rest)]))
     learner = local.build(plan.model, replace(plan.local, epochs=1, steps=None), rest, everyone)

@@ -1,0 +1,90 @@
+"""FedVocab's tables as cells: accuracy by method, and how long messages are."""
+
+from __future__ import annotations
+
+from tacit.papers.fedvocab import printed
+from tacit.papers.fedvocab.printed import Printed
+from tacit.papers.fedvocab.settings import BILSTM, ENCODER, METHODS, Network, trial
+from tacit.papers.published import Cell, Scale, Table, Trial, floor
+
+_SETS = {"newsgroups20": "20News", "sst2": "SST-2", "ag_news": "AG News"}
+_COLUMNS = (
+    ("global, best round", "best_global_seen"),
+    ("local, best round", "best_local_seen"),
+    ("global, last ten rounds", "late_global"),
+    ("local, last ten rounds", "late_local"),
+    ("global, last round", "assembled_global"),
+    ("local, last round", "assembled_local"),
+    ("global, trained on", "global_accuracy"),
+    ("global, trained on, geometric", "global_geometric"),
+    ("local, trained on", "local_accuracy"),
+)
+_PRINTED = ("best_global_seen", "best_local_seen")
+_TRAINED = ("global_accuracy", "global_geometric", "local_accuracy")
+_PRINTED_ALONE = ("global_accuracy", "local_accuracy")
+"""Who trains alone takes part in no rounds: what the paper prints stands beside the model after its training."""
+
+_MARGIN = 0.05
+_NOTE = (
+    "Best round, the paper's form: after each round the new shared part is put together with the own parts of that round's "
+    "clients; a client's best round counts, chosen on the test rows, so it is optimistic. Last ten rounds: the mean of the same "
+    "figures over the last ten rounds. Last round: the final shared part with clients' own parts. Trained on: after one more "
+    "local training, which leans to a client's own labels. Means over clients, arithmetic unless it says geometric."
+)
+
+
+def tables(scale: Scale) -> tuple[Table, ...]:
+    """Return the paper's tables at a scale."""
+    sources = ("sst2", "newsgroups20", "ag_news") if scale == "full" else ("sst2", "newsgroups20")
+    transformer = tuple(printed.DISTILBERT) if scale == "full" else ("FedVocab", "FedAvg")
+    return (
+        *(_accuracy(f"bilstm-{source}", BILSTM, source, tuple(METHODS), scale) for source in sources),
+        _accuracy("minilm-sst2", ENCODER, "sst2", transformer, scale),
+        _communication(),
+    )
+
+
+def _accuracy(name: str, network: Network, source: str, methods: tuple[str, ...], scale: Scale) -> Table:
+    cells = []
+    for row in (known for known in METHODS if known in methods):
+        run = trial(network, source, METHODS[row], scale)
+        beside = _beside(network.printed, row, source)
+        for column, metric in (known for known in _COLUMNS if not METHODS[row].alone or known[1] in _TRAINED):
+            paper = beside.get(metric)
+            low = 0.0 if paper is None else floor(scale, paper - _MARGIN)
+            cells.append(Cell(row=row, column=column, paper=paper, trial=run, metric=metric, low=low))
+    return Table(name=name, title=f"{network.label} on {_SETS[source]}: accuracy by method", cells=tuple(cells), note=_NOTE)
+
+
+def _beside(figures: Printed, method: str, source: str) -> dict[str, float]:
+    """Return the metrics of a row that the paper prints a number for."""
+    if method not in figures:
+        return {}
+    names = _PRINTED_ALONE if METHODS[method].alone else _PRINTED
+    return dict(zip(names, figures[method][list(_SETS).index(source)], strict=True))
+
+
+def _communication() -> Table:
+    cells = []
+    for method in ("FedAvg", "FedProx", "FedRecon", "LG-FedAvg", "FedVocab"):
+        for words, width in ((400_000, 300), (341_479, 100)):
+            kept = METHODS[method].private
+            settings = {
+                "words": words, "width": width, "hidden": 300, "private_words": kept.get("words", "none"),
+                "private_reader": "parameters" in kept,
+            }  # fmt: skip
+            size = Trial(kind="message_bytes", settings=settings, seeds=())
+            column = f"{words:,} words, {width}-d"
+            cells.append(Cell(row=f"{method}, MB up", column=column, paper=None, trial=size, metric="megabytes", high=1e9))
+            if method == "FedVocab":
+                paper, low = (printed.RATIO, 80.0) if width == 300 else (None, 0.0)
+                row = "FedAvg / FedVocab"
+                cells.append(Cell(row=row, column=column, paper=paper, trial=size, metric="ratio", low=low, high=1e9))
+    note = (
+        "Sizes of serialised messages of one client and round, plain codec. The 400,000-word, 300-d table is the paper's; the "
+        "public vectors at hand are 341,479 words of 100 numbers. A plain message is as long whatever its values are, so the "
+        "larger table is measured with zeros in it."
+    )
+    return Table(
+        name="bytes", title="Communication per client and round, BiLSTM of 300 per direction", cells=tuple(cells), note=note
+    )

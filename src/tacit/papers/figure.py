@@ -1,0 +1,41 @@
+"""A cell's figure from the runs of its trial: a mean over seeds, or an end of its confidence interval."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from statistics import fmean, stdev
+
+from tacit.papers.published import Cell, Figures, Trial
+
+CONFIDENCE = 0.95
+
+
+def figure(cell: Cell, kept: Mapping[str, Figures]) -> float | None:
+    """Return the cell's figure; None if one of its runs is not kept (they are kept by key) or does not have it."""
+    values = _values(cell, cell.trial, kept)
+    if values is not None and cell.minus is not None:
+        others = _values(cell, cell.minus, kept)
+        values = None if others is None else [mine - other for mine, other in zip(values, others, strict=True)]
+    if values is None:
+        return None
+    if cell.statistic == "mean":
+        return fmean(values)
+    ends = interval(values)
+    return None if ends is None else ends[("low", "high").index(cell.statistic)]
+
+
+def _values(cell: Cell, trial: Trial, kept: Mapping[str, Figures]) -> list[float] | None:
+    name = "last" if cell.round_no is None else str(cell.round_no)
+    found = [kept.get(run.key, {}).get(name, {}).get(cell.metric) for run in trial.runs]
+    values = [value for value in found if value is not None]
+    return values if len(values) == len(found) else None
+
+
+def interval(values: list[float]) -> tuple[float, float] | None:
+    """Return the ends of the mean's 95 % confidence interval by Student's t; None for fewer than two values."""
+    from scipy.stats import t
+
+    if len(values) < 2:
+        return None
+    half = float(t.ppf((1 + CONFIDENCE) / 2, len(values) - 1)) * stdev(values) / len(values) ** 0.5
+    return fmean(values) - half, fmean(values) + half

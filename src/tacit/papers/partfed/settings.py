@@ -1,0 +1,79 @@
+"""The one plan behind PartFed's cells, and how large its runs are at each scale."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from tacit.papers.published import PLAN, Scale, Trial
+
+Tree = dict[str, Any]
+
+_NOMINAL = ["workclass", "marital-status", "occupation", "relationship", "race", "native-country"]
+_ORDERED = ["age", "education-num", "hours-level", "gain-level", "loss-level"]
+ENCODINGS: dict[str, Tree] = {
+    "E1": {"columns": {"numeric": _ORDERED, "categorical": [*_NOMINAL, "sex"]}, "categorical": "codes", "hidden": [12]},
+    "E2": {"columns": {"numeric": [*_ORDERED, "male"], "categorical": _NOMINAL}, "categorical": "onehot", "hidden": [86]},
+}
+FEDAVG, CENTRAL = 555, 1
+"""One above the largest class, so that nothing is shared; and one, so that everything is."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Size:
+    """How large runs are at a scale."""
+
+    clients: int = 10
+    limit: int | None = None
+    rounds: int = 100
+    longest: int = 100  # rounds of figure 3
+    evaluate_every: int = 10
+    epochs: tuple[int, ...] = (10, 20, 50, 100)  # the columns; a round is one epoch
+    seeds: tuple[int, ...]
+    measured_rounds: int
+
+
+SIZES: dict[Scale, Size] = {
+    "smoke": Size(
+        clients=3, limit=600, rounds=2, longest=2, evaluate_every=2, epochs=(2,), seeds=(1,), measured_rounds=1,
+    ),
+    "quick": Size(seeds=tuple(range(1, 6)), measured_rounds=10),
+    "full": Size(longest=400, seeds=tuple(range(1, 11)), measured_rounds=100),
+}  # fmt: skip
+
+
+def plan(scale: Scale, rule: str, k: int, encoding: str = "E1", partition: str = "quantile", **share: Any) -> Tree:
+    """Return the plan: ten clients by age, one hidden layer as wide as the input, Adam 1e-3, batches of 32.
+
+    Counts are taken as the paper took them, over train and test rows of all clients.
+    """
+    chosen, size = ENCODINGS[encoding], SIZES[scale]
+    limit = {} if size.limit is None else {"limit": size.limit}
+    return {
+        "name": "trial",
+        "data": {
+            "source": "adult", "clients": size.clients, "partition": partition, "by": "age", "test": 0.3,
+            "columns": chosen["columns"], **limit, "share": {"rule": rule, "k": k, "counts": "with_test", **share},
+        },
+        "features": {"categorical": chosen["categorical"]},
+        "model": {"name": "mlp", "hidden": chosen["hidden"]},
+        "local": {"optimizer": "adam", "lr": 1e-3, "batch": 32, "epochs": 1},
+        "codec": {"name": "plain"},
+        "server": {"rounds": size.rounds, "weights": "rows", "evaluate_every": size.evaluate_every},
+    }  # fmt: skip
+
+
+def trained(tree: Tree, seeds: tuple[int, ...]) -> Trial:
+    """Return a plan's runs over seeds."""
+    return Trial(kind=PLAN, settings=tree, seeds=seeds)
+
+
+def counted(kind: str, **settings: Any) -> Trial:
+    """Return a count on the whole table, which no draw changes."""
+    return Trial(kind=f"partfed_{kind}", settings=settings, seeds=())
+
+
+def timed(tree: Tree, scale: Scale) -> Trial:
+    """Return the measurement of a plan's times."""
+    settings = {"plan": tree, "measured_rounds": SIZES[scale].measured_rounds}
+    return Trial(kind="partfed_times", settings=settings, seeds=(0,))

@@ -1,0 +1,42 @@
+"""RR-LDP: Nagy et al. 2023, tables 1 to 10."""
+
+from __future__ import annotations
+
+from tacit.papers.central import central
+from tacit.papers.published import Paper, Scale, Table
+from tacit.papers.rr_ldp.by_clients import BY_CLIENTS, decoders
+from tacit.papers.rr_ldp.corpus import term_frequency, word2vec
+from tacit.papers.rr_ldp.keywords import averaged_vectors
+from tacit.papers.rr_ldp.pooled import embeddings, hash_sizes, movie_text, word_vectors
+from tacit.papers.rr_ldp.recurrent import recurrent
+
+__all__ = ["PAPER"]
+
+
+def _tables(scale: Scale) -> tuple[Table, ...]:
+    others = (recurrent, hash_sizes, word_vectors, embeddings, movie_text, decoders)
+    return (*(one.table(scale) for one in BY_CLIENTS), *(make(scale) for make in others))
+
+
+PAPER = Paper(
+    name="rr-ldp",
+    title="RR-LDP: randomised response on one-bit updates, with hashed text (Nagy et al., Knowledge-Based Systems 268, 2023)",
+    first_words=(
+        "The paper's epsilon is per transmitted bit. A model of d parameters sends d bits a round, so one update costs d times "
+        "that and a run of R rounds R times more: epsilon 1 per bit is 506,451 per update of the network used here. "
+        "Only single bits are deniable; nothing meaningful is promised about a whole update."
+    ),
+    scales={
+        "smoke": "a few hundred rows, one round, five clients: it proves that every cell runs.",
+        "quick": "IMDB whole, at most 50 rounds; 100,000 MovieLens ratings for training; embeddings of 100; "
+        "the LSTM on 100 words a row and 25,000 ratings.",
+        "full": "all rows, the paper's rounds and sizes.",
+    },
+    tables=_tables,
+    runners={
+        "central": central,
+        "term_frequency": term_frequency,
+        "word2vec": word2vec,
+        "averaged_vectors": averaged_vectors,
+    },
+)

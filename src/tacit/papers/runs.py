@@ -1,0 +1,62 @@
+"""Carrying out one run and keeping its figures: each once, by what it is made of; a stopped plan is taken up."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tacit import engine, record
+from tacit import plan as plans
+from tacit.engine.run_folder import RECORD
+from tacit.papers.published import PLAN, Figures, Run, Runner
+
+
+def kept(run: Run, cache: Path) -> Figures | None:
+    """Return the figures of a run that was carried out before; None if there are none."""
+    try:
+        stored: dict[str, Any] = json.loads((cache / f"{run.key}.json").read_text())
+    except (OSError, ValueError):
+        return None
+    figures: Figures = stored["figures"]
+    return figures
+
+
+def carry_out(run: Run, cache: Path, runners: Mapping[str, Runner], watch: engine.Watch | None) -> Figures:
+    """Return the figures of a run, which are in the cache before this returns."""
+    cache.mkdir(parents=True, exist_ok=True)
+    figures = _run_plan(run, cache, watch) if run.kind == PLAN else runners[run.kind](**run.settings)
+    path = cache / f"{run.key}.json"
+    fresh = path.with_suffix(".new")
+    fresh.write_text(json.dumps({"kind": run.kind, "settings": run.settings, "figures": figures}, indent=1))
+    fresh.replace(path)
+    shutil.rmtree(cache / run.key, ignore_errors=True)
+    return figures
+
+
+def _run_plan(run: Run, cache: Path, watch: engine.Watch | None) -> Figures:
+    """Run or take up a plan in a folder of the cache, which is there until its figures are kept."""
+    root = cache / run.key
+    begun = sorted(root.glob("*-1")) if root.exists() else []
+    folder = engine.resume(begun[0], watch) if begun else engine.start(plans.parse(run.settings), root, watch)
+    return figures_of(list(record.read(folder / RECORD)))
+
+
+def figures_of(entries: list[Any]) -> Figures:
+    """Return the figures of a finished run from its record.
+
+    The last ones are those at its end, the bytes a client sent in the last round, and the share of all clients' own rows
+    that the final model gets right (`train_accuracy`; not where parts of the model stay with clients).
+    """
+    rounds, end = record.of_kind(entries, record.Round, record.RUN), record.of_kind(entries, record.Finished, record.RUN)[-1]
+    figures = {str(entry.round_no): entry.metrics for entry in rounds if entry.metrics}
+    figures["last"] = {**end.metrics, "bytes_up": rounds[-1].bytes_up / max(1, rounds[-1].cohort)}
+    by_client = record.of_kind(entries, record.Spread, record.RUN)
+    if by_client and not record.of_kind(entries, record.ClientsEvaluated, record.RUN):
+        rows = record.of_kind(entries, record.Prepared)[0].rows_per_client
+        figures["last"]["train_accuracy"] = float(np.average(by_client[0].accuracy, weights=rows))
+    return figures

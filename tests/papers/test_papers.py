@@ -1,0 +1,63 @@
+"""Every paper is well formed: each folder is listed, every kind has a runner, every plan passes the checker."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from tacit import papers, plan
+from tacit.papers.published import PLAN, SCALES, Cell
+
+ALL = pytest.mark.parametrize("paper", papers.PAPERS.values(), ids=papers.PAPERS)
+
+
+def cells_of(paper: papers.Paper, scale: papers.Scale) -> list[tuple[str, Cell]]:
+    return [(table.name, cell) for table in paper.tables(scale) for cell in table.cells]
+
+
+def trials_of(paper: papers.Paper, scale: papers.Scale) -> list[papers.Trial]:
+    return [trial for _, cell in cells_of(paper, scale) for trial in (cell.trial, cell.minus) if trial is not None]
+
+
+def test_every_folder_exports_a_paper_and_is_listed() -> None:
+    folders = [path.parent.name for path in Path(papers.__file__).parent.glob("*/__init__.py")]
+    exported = {import_module(f"tacit.papers.{folder}").PAPER.name for folder in folders}
+    assert exported == set(papers.PAPERS)
+
+
+@pytest.mark.parametrize("scale", SCALES)
+@ALL
+def test_every_plan_passes_the_checker_and_has_seeds(paper, scale) -> None:
+    for trial in trials_of(paper, scale):
+        if trial.kind == PLAN:
+            assert trial.seeds
+            for run in trial.runs:
+                plan.parse(run.settings)
+
+
+@pytest.mark.parametrize("scale", SCALES)
+@ALL
+def test_no_cell_stands_twice_and_differences_are_of_the_same_seeds(paper, scale) -> None:
+    cells = cells_of(paper, scale)
+    assert len({(table, cell.row, cell.column) for table, cell in cells}) == len(cells)
+    for _, cell in cells:
+        assert cell.low <= cell.high
+        assert cell.minus is None or cell.minus.seeds == cell.trial.seeds
+        assert cell.statistic == "mean" or len(cell.trial.seeds) > 1
+
+
+@pytest.mark.parametrize("scale", SCALES)
+@ALL
+def test_every_kind_has_a_runner_of_the_paper(paper, scale) -> None:
+    assert PLAN not in paper.runners
+    assert {trial.kind for trial in trials_of(paper, scale)} <= {PLAN, *paper.runners}
+
+
+def test_two_papers_mean_the_same_by_a_kind() -> None:
+    """Figures are kept by kind and settings: one kind with two meanings would mix them up."""
+    known: dict[str, object] = {}
+    for paper in papers.PAPERS.values():
+        for kind, runner in paper.runners.items():
+            assert known.setdefault(kind, runner) is runner
