@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from tacit.cli import advise, audit, check, data, disclose, init, papers, run, runs
+from tacit.cli import advise, audit, check, data, disclose, init, reproduce, run, runs
 from tacit.cli.exit_codes import CODES, exit_code_of, without_debug
 
 app = typer.Typer(
@@ -34,7 +34,7 @@ for command in (
     runs.privacy,
     advise.advise,
     disclose.disclose,
-    papers.reproduce,
+    reproduce.reproduce,
 ):
     app.command()(command)
 

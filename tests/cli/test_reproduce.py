@@ -1,0 +1,89 @@
+"""tacit reproduce: what it prints, keeps and writes, and its exit codes. The paper is made up and trains nothing."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tacit import papers
+from tacit.papers import Cell, Paper, Scale, Table, Trial
+from tacit.papers.published import Figures
+from tests.cli.made_up import tacit
+
+Capture = pytest.CaptureFixture[str]
+
+
+@pytest.fixture(autouse=True)
+def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Put a paper with one table that holds and one that does not into the index; return the seeds it is asked for."""
+    seeds: list[int] = []
+
+    def measure(best: float, seed: int) -> Figures:
+        seeds.append(seed)
+        return {"last": {"auc": best - 0.01 * seed}}
+
+    def tables(scale: Scale) -> tuple[Table, ...]:
+        trial = Trial(kind="measure", settings={"best": {"smoke": 0.6, "quick": 0.8, "full": 0.9}[scale]}, seeds=(1, 2, 3))
+        good = Cell(row="r", column="c", paper=0.8, trial=trial, metric="auc", low=0.5)
+        bad = Cell(row="r", column="c", paper=0.99, trial=trial, metric="auc", low=0.95)
+        return (Table(name="1", title="it holds", cells=(good,)), Table(name="2", title="it does not", cells=(bad,)))
+
+    paper = Paper(
+        name="made-up", title="Made up", first_words="Nothing is private.", tables=tables, runners={"measure": measure},
+        scales={"smoke": "tiny.", "quick": "small.", "full": "whole."},
+    )  # fmt: skip
+    monkeypatch.setitem(papers.PAPERS, paper.name, paper)
+    monkeypatch.setenv("TACIT_CACHE", str(tmp_path / "cache"))
+    return seeds
+
+
+def test_a_table_that_holds_ends_with_0_and_one_that_does_not_with_1(capsys: Capture) -> None:
+    good = tacit(capsys, "reproduce", "made-up", "--table", "1")
+    assert (good.code, ".780" in good.out, "ok" in good.out) == (0, True, True)
+    assert "0/3 runs" in good.err
+    bad = tacit(capsys, "reproduce", "made-up")
+    assert bad.code == 1
+    assert "1 of 2 cells lie outside their tolerance" in bad.err
+
+
+def test_each_seed_is_run_once_and_kept(capsys: Capture, asked: list[int]) -> None:
+    empty = tacit(capsys, "reproduce", "made-up", "--cached")
+    assert (empty.code, asked) == (0, [])
+    assert "not run" in empty.out
+    tacit(capsys, "reproduce", "made-up", "--quiet")
+    tacit(capsys, "reproduce", "made-up", "--table", "1", "--quiet")
+    assert asked == [1, 2, 3]
+    assert tacit(capsys, "reproduce", "made-up", "--table", "1", "--cached", "--quiet").err == ""
+
+
+def test_json_is_one_object_and_nothing_else(capsys: Capture) -> None:
+    said = tacit(capsys, "reproduce", "made-up", "--table", "1", "--scale", "full", "--json", "--quiet")
+    found = json.loads(said.out)
+    assert (found["paper"], found["scale"]) == ("made-up", "full")
+    assert found["cells"][0]["ours"] == pytest.approx(0.88)
+    assert said.err == ""
+
+
+def test_the_page_shows_the_largest_scale_that_was_run(capsys: Capture, tmp_path: Path) -> None:
+    tacit(capsys, "reproduce", "made-up", "--scale", "full", "--quiet")
+    tacit(capsys, "reproduce", "made-up", "--scale", "quick", "--quiet", "--page", str(tmp_path / "docs"))
+    text = (tmp_path / "docs" / "made-up.md").read_text()
+    assert "- full: whole." in text
+    assert "- quick" not in text
+    assert {cell["scale"] for cell in json.loads((tmp_path / "docs" / "results" / "made-up.json").read_text())["cells"]} == {"full"}
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("made-upp",), "Did you mean"),
+        (("made-up", "--scale", "huge"), "needs one of smoke, quick, full"),
+        (("made-up", "--table", "9"), "made-up has tables 1, 2"),
+    ],
+)
+def test_what_does_not_exist_is_refused(capsys: Capture, words: tuple[str, ...], message: str) -> None:
+    said = tacit(capsys, "reproduce", *words)
+    assert said.code == 2
+    assert message.lower() in said.err.lower()
