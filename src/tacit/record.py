@@ -37,6 +37,7 @@ class Prepared:
     parameters: int
     inputs: int
     classes: list[str]
+    text: str = ""  # the form in which text enters the model: "hashed words", "word table", or none
 
 
 @dataclass(frozen=True, kw_only=True)

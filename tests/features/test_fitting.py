@@ -4,7 +4,7 @@ import polars as pl
 import pytest
 
 from tacit.errors import DataError, PlanError
-from tacit.features import Fitted, fit
+from tacit.features import Fitted, fit, text_form
 from tacit.plan import Columns, Features
 
 FRAME = pl.DataFrame({"age": [17, 90, None], "race": ["White", "Black", None], "words": ["a", "b", "c"], "y": [10, 9, 9]})
@@ -74,3 +74,17 @@ def test_errors_never_show_a_cell():
     with pytest.raises(DataError) as caught:
         fit(frame, Columns(numeric=("x",), label="y"), Features())
     assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("columns", "form", "said"),
+    [
+        (Columns(numeric=("a",), label="y"), "binary", ""),
+        (Columns(text=("t",), numeric=("a",), label="y"), "binary", "hashed words"),
+        (Columns(text=("t",), label="y"), "sequence", "hashed words"),
+        (Columns(text=("t",), label="y"), "words", "word table"),
+        (Columns(text=("t",), label="y"), "pieces", "word table"),
+    ],
+)
+def test_the_form_of_text_is_known_from_columns_and_settings(columns: Columns, form: str, said: str) -> None:
+    assert text_form(columns, Features(text=form, buckets=2)) == said

@@ -82,7 +82,7 @@ class Arm:
     def _begin(self) -> Checkpoint:
         if self.name == RUN:
             self.desk.note(record.Started(plan=plans.dump(self.desk.plan), versions=versions(self.learner.parallel)))
-            self.desk.note(prepared(self.ground, self.learner))
+            self.desk.note(prepared(self.plan, self.ground, self.learner))
             for sentence in self.ground.released:
                 self.desk.note(released_in_the_clear(sentence, len(self.ground.clients)))
             self._take_rows()

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from importlib.metadata import version
 from typing import Any
 
-from tacit import local, record
+from tacit import features, local, record
 from tacit import plan as plans
 from tacit.claim import Claim, Open
 from tacit.engine.prepare import Ground
@@ -26,7 +26,7 @@ POOLED = Claim(
 )
 
 
-def prepared(ground: Ground, learner: local.Learner) -> record.Prepared:
+def prepared(plan: Plan, ground: Ground, learner: local.Learner) -> record.Prepared:
     """Return the data as the run sees it."""
     return record.Prepared(
         source=ground.source,
@@ -37,6 +37,7 @@ def prepared(ground: Ground, learner: local.Learner) -> record.Prepared:
         parameters=learner.size,
         inputs=ground.train.inputs.width,
         classes=list(ground.train.classes),
+        text=features.text_form(ground.columns, plan.features),
     )
 
 

@@ -89,10 +89,14 @@ def _encoded(
 
 
 def _listed_words(plan: Plan, lexicon: Lexicon | None) -> tuple[str, ...]:
-    """Return what a shared table without public vectors gives away: it must list everybody's words."""
-    if lexicon is None or lexicon.vectors is not None or plan.private.words == "all":
+    """Return what the rows of a shared word table give away: which words occur at the clients, most frequent first."""
+    if lexicon is None or plan.private.words == "all":
         return ()
-    return ("the list of words in all clients' texts",)
+    which = "the list of words in all clients' texts"
+    if lexicon.vectors is not None:
+        which = f"which {'pieces' if plan.model.checkpoint else 'words'} of the public list occur in all clients' texts"
+    less = ", those with digits left out" if plan.private.words == "digits" else ""
+    return (f"{which}, in order of frequency{less}",)
 
 
 def _in_place(clients: Clients) -> Clients:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import polars as pl
@@ -83,6 +83,13 @@ def check_roles(columns: Columns, settings: Features) -> None:
         raise PlanError(
             f"features(image={columns.image!r}) needs to be the only input, got {mixed} beside it; drop one or the other"
         )
+
+
+def text_form(columns: Columns, settings: Features) -> Literal["", "hashed words", "word table"]:
+    """Return in which form text enters the model: hashed to buckets, as rows of a table of words, or not at all."""
+    if not columns.text:
+        return ""
+    return "word table" if settings.text in ("words", "pieces") else "hashed words"
 
 
 def _range(frame: pl.DataFrame, name: str) -> tuple[float, float]:
