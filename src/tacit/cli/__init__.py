@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from tacit.cli import advise, audit, check, data, disclose, init, reproduce, run, runs
+from tacit.cli import advise, audit, check, data, disclose, init, reproduce, run, runs, tables
 from tacit.cli.exit_codes import CODES, exit_code_of, without_debug
 
 app = typer.Typer(
@@ -43,7 +43,7 @@ def _version(wanted: bool) -> None:
     if wanted:
         from importlib.metadata import version
 
-        print(f"tacit {version('tacit')}")
+        tables.line(f"tacit {version('tacit')}")
         raise typer.Exit
 
 

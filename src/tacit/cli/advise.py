@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tacit.cli import tables
 from tacit.cli.options import AsJson, Overrides, PlanFile
 
 if TYPE_CHECKING:
@@ -31,35 +32,26 @@ def advise(plan: PlanFile, overrides: Overrides = None, target: Target = 1.0, as
 
     advice = think(load(plan, overrides), target)
     if as_json:
-        from tacit.cli.tables import print_json
-
-        print_json(advice.as_json())
+        tables.print_json(advice.as_json())
     else:
         _print(advice)
 
 
 def _print(advice: Advice) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
-    console = Console()
-    grid = Table(title=f"Error per weight of the mean update, {advice.clients} clients (signal {advice.signal:.2e})")
-    for heading in ("clip", "clipped", "cut off", "noise", "both", ""):
-        grid.add_column(heading, justify="right")
     shown = [choice for number, choice in enumerate(advice.grid) if number % 3 == 0 or choice is advice.best]
+    rows = []
     for choice in sorted([*shown, advice.planned], key=lambda one: one.clip):
         mark = "← best" if choice is advice.best else "← plan" if choice is advice.planned else ""
         errors = (f"{value:.2e}" for value in (choice.cut_error, choice.noise_error, choice.error))
-        grid.add_row(f"{choice.clip:.2e}", f"{choice.clipped_share:.0%}", *errors, mark)
-    console.print(grid)
-    console.print(f"Suggested: codec.clip = {advice.best.clip:.1e}", highlight=False)
-    console.print(
+        rows.append((f"{choice.clip:.2e}", f"{choice.clipped_share:.0%}", *errors, mark))
+    tables.say(f"Error per weight of the mean update, {advice.clients:,} clients (signal {advice.signal:.2e})")
+    tables.table(("clip", "clipped", "cut off", "noise", "both", ""), rows, prose=(5,))
+    tables.say(f"Suggested: codec.clip = {advice.best.clip:.1e}")
+    tables.say(
         f"With the plan's clip the error is predicted {advice.planned.error:.2e} "
-        f"and measured {advice.measured_error:.2e} per weight.",
-        highlight=False,
+        f"and measured {advice.measured_error:.2e} per weight."
     )
-    console.print(
+    tables.say(
         f"Noise of at most {advice.target:g} times the signal needs {advice.clients_needed:,} clients in one round, "
-        f"or {advice.rounds_needed:,} rounds of {advice.clients:,} clients.",
-        highlight=False,
+        f"or {advice.rounds_needed:,} rounds of {advice.clients:,} clients."
     )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
+from tacit.cli import tables
 from tacit.cli.options import AsJson, Overrides, PlanFile, Quiet
 
 if TYPE_CHECKING:
@@ -58,9 +59,7 @@ def reconstruct(
 
         write(audit, page)
     if as_json:
-        from tacit.cli.tables import print_json
-
-        print_json(audit.as_json())
+        tables.print_json(audit.as_json())
     else:
         _print(audit, page)
 
@@ -78,30 +77,22 @@ def _numbers(text: str, option: str, kind: Callable[[str], Number]) -> tuple[Num
 
 
 def _teller(quiet: bool) -> Callable[[str], None]:
-    from rich.console import Console
-
-    console = Console(stderr=True)
-
     def tell(words: str) -> None:
         if not quiet:
-            console.print(f"[dim]attacking: {words}[/dim]", highlight=False)
+            tables.line(f"attacking: {words}", stderr=True)
 
     return tell
 
 
 def _print(audit: Audit, page: Path | None) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
     from tacit.audit.reconstruct import ATTACKERS
 
-    console = Console()
-    grid = Table(title="Share of the words read (recall)", title_justify="left")
-    for heading in ("setting", "seen", "batch", *ATTACKERS):
-        grid.add_column(heading, justify="left" if heading in ("setting", "seen") else "right")
-    cells = {(line.setting, line.seen, line.batch, line.attacker): f"{line.score.recall:.0%}" for line in audit.lines}
-    for setting, seen, batch in dict.fromkeys(key[:3] for key in cells):
-        grid.add_row(setting, seen, str(batch), *(cells[setting, seen, batch, attacker] for attacker in ATTACKERS))
-    console.print(grid)
+    recall = {(line.setting, line.seen, line.batch, line.attacker): f"{line.score.recall:.0%}" for line in audit.lines}
+    rows = [
+        (setting, seen, str(batch), *(recall[setting, seen, batch, attacker] for attacker in ATTACKERS))
+        for setting, seen, batch in dict.fromkeys(key[:3] for key in recall)
+    ]
+    tables.say("Share of the words read (recall)")
+    tables.table(("setting", "seen", "batch", *ATTACKERS), rows, prose=(0, 1))
     if page:
-        console.print(f"page: {page}", highlight=False)
+        tables.line(f"page: {page}")

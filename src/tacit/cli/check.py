@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from tacit.cli import tables
 from tacit.cli.options import AsJson, Overrides, PlanFile
 
 if TYPE_CHECKING:
@@ -21,7 +22,6 @@ def check(plan: PlanFile, overrides: Overrides = None, as_json: AsJson = False) 
       tacit check plan.toml
       tacit check plan.toml -o codec.epsilon=0.5 --json
     """
-    from tacit.cli import tables
     from tacit.plan import load
 
     loaded = load(plan, overrides)
@@ -29,7 +29,7 @@ def check(plan: PlanFile, overrides: Overrides = None, as_json: AsJson = False) 
     if as_json:
         tables.print_json({"plan": str(plan), "ok": True, "summary": summary})
         return
-    print(f"{plan}: ok")
+    tables.line(f"{plan}: ok")
     for what, text in summary.items():
         tables.say(f"  {what + ':':11}{text}")
 

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from tacit.cli import tables
 from tacit.cli.options import AsJson
 
 commands = typer.Typer(
@@ -26,7 +27,6 @@ def list_sets(as_json: AsJson = False) -> None:
       tacit data list --json
     """
     from tacit import data
-    from tacit.cli import tables
     from tacit.report import phrasing
 
     places = {entry.name: data.where(entry.name) for entry in data.catalogue()}
@@ -63,7 +63,7 @@ def get_set(name: SetName) -> None:
 
     with _Bar() as bar:
         place = data.get(name, bar.moved)
-    print(place)
+    tables.line(str(place))
 
 
 @commands.command("where")
@@ -78,9 +78,9 @@ def where_set(name: SetName) -> None:
 
     place = data.where(name)
     if place is None:
-        print(f"{name} is not on this machine; `tacit data get {name}` fetches it", file=sys.stderr)
+        tables.line(f"{name} is not on this machine; `tacit data get {name}` fetches it", stderr=True)
         raise typer.Exit(1)
-    print(place)
+    tables.line(str(place))
 
 
 def _path(place: object) -> str | None:
@@ -118,4 +118,4 @@ class _Bar:
             from tacit.report import phrasing
 
             self._last = time.monotonic()
-            print(f"{what}: {phrasing.size(done)}" + (f" of {phrasing.size(total)}" if total else ""), file=sys.stderr)
+            tables.line(f"{what}: {phrasing.size(done)}" + (f" of {phrasing.size(total)}" if total else ""), stderr=True)

@@ -7,17 +7,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tacit.cli.options import AsJson, Overrides, PlanFile
-from tacit.errors import PlanError, PolicyError
+from tacit.cli import tables
+from tacit.cli.options import AsJson, Overrides, PlanFile, PolicyFile
+from tacit.cli.policy import refusal
+from tacit.errors import PlanError
 
 if TYPE_CHECKING:
     from tacit.data.share import Findings, Look
     from tacit.engine.sharing import Preview
 
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Only look: write the picture, but not the rows.")]
-PolicyFile = Annotated[
-    Path | None, typer.Option("--policy", metavar="FILE", help="What you allow, a TOML file; exit code 3 if the plan goes beyond.")
-]
 Page = Annotated[Path, typer.Option("--page", metavar="FILE", help="Where to draw the picture.")]
 
 
@@ -49,13 +48,13 @@ def disclose(
     broken = ledger.violations(limits, ahead.facts) if limits else []
     files = _write(ahead, page, with_rows=not dry_run and not broken, broken=broken)
     if as_json:
-        from tacit.cli.tables import print_json
-
-        print_json({**_object(ahead), "files": files, "policy": {"file": str(policy) if policy else None, "violations": broken}})
+        tables.print_json(
+            {**_object(ahead), "files": files, "policy": {"file": str(policy) if policy else None, "violations": broken}}
+        )
     else:
         _print(ahead, files)
     if broken:
-        raise PolicyError("\n".join([f"refused: the plan goes beyond {policy}", *(f"  {sentence}" for sentence in broken)]))
+        raise refusal(policy, broken)
 
 
 def _write(ahead: Preview, page: Path, *, with_rows: bool, broken: list[str]) -> dict[str, str]:
@@ -87,7 +86,6 @@ def _object(ahead: Preview) -> dict[str, Any]:
 
 def _print(ahead: Preview, files: dict[str, str]) -> None:
     from tacit import ledger
-    from tacit.cli import tables
 
     found = ahead.findings
     tables.say(ledger.disclosure(ahead.facts))
@@ -107,7 +105,7 @@ def _print(ahead: Preview, files: dict[str, str]) -> None:
             f"{_mixed('leave', found.labels_shared)}; {_mixed('stay', found.labels_kept)}."
         )
     for what, path in files.items():
-        print(f"{what + ':':6}{path}")
+        tables.line(f"{what + ':':6}{path}")
 
 
 def _cells(look: Look) -> tuple[str, ...]:

@@ -2,22 +2,39 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
+import os
 import sys
 import traceback
 from collections.abc import Callable, Sequence
 
 import click
 
-from tacit.errors import TacitError
+from tacit.cli.tables import line
+from tacit.errors import RunError, TacitError
 
 CODES = (
     "Exit codes: 0 ok, 1 a check failed, 2 bad plan, data or usage, 3 refused by policy, 4 budget exhausted, "
-    "5 bad message or peer, 6 run missing or not readable, 70 internal error, 130 stopped."
+    "5 bad message or peer, 6 run missing or not readable, or a disk or file that fails, 70 internal error, 130 stopped."
 )
 
 
 EXTRAS = {"torch": "torch", "gensim": "text", "transformers": "text", "PIL": "image", "datasets": "hf"}
 """Packages only some jobs need, and the extra of Tacit that brings each."""
+
+
+REMEDIES = {
+    errno.ENOSPC: "free some space",
+    errno.EDQUOT: "free some space",
+    errno.EROFS: "choose a place that can be written to",
+    errno.EACCES: "check who may read and write it",
+    errno.EPERM: "check who may read and write it",
+    errno.ENOENT: "check the path",
+    errno.EIO: "check the disk",
+    errno.EMFILE: "allow more open files (ulimit -n)",
+}
+"""What to do about the errors of the operating system that people meet most often."""
 
 
 class Stopped(Exception):  # noqa: N818 - being stopped is no error
@@ -41,16 +58,19 @@ def exit_code_of(call: Callable[[], object], *, debug: bool) -> int:
     """Return the exit code of a call; whatever it raises becomes one paragraph on stderr."""
     try:
         code = call()
+        # Here rather than at exit, so that a disk that is full is told like any other error.
+        sys.stdout.flush()
     except BrokenPipeError:
         # The reader of a pipe went away (`| head`): nothing went wrong here.
         sys.stderr.close()
         return 0
     except (Exception, KeyboardInterrupt) as error:
         if debug:
-            traceback.print_exc()
+            line(traceback.format_exc(), stderr=True)
         message, code = _explained(error)
         if message:
-            print(message, file=sys.stderr)
+            line(message, stderr=True)
+        _drop_unwritten()
     return code if isinstance(code, int) else 0
 
 
@@ -68,5 +88,24 @@ def _explained(error: BaseException) -> tuple[str, int]:
         return error.format_message(), error.exit_code
     if isinstance(error, ModuleNotFoundError) and error.name in EXTRAS:
         return f"this needs the package {error.name}; pip install 'tacit[{EXTRAS[error.name]}]', or in a clone: make setup", 2
+    if isinstance(error, OSError):
+        return _failed_file(error), RunError.exit_code
     reason = " ".join(str(error).split())
     return f"internal error: {type(error).__name__}: {reason}; run again with --debug", 70
+
+
+def _failed_file(error: OSError) -> str:
+    """Return one sentence about a file or disk that failed: which, why, and what to do."""
+    what = str(error.filename) if error.filename is not None else "a file"
+    why = error.strerror or " ".join(str(error).split()) or type(error).__name__
+    remedy = REMEDIES.get(error.errno or 0, "check the disk and the path")
+    return f"{what}: cannot be read or written ({why}); {remedy}; a run that had begun goes on with `tacit resume RUN`"
+
+
+def _drop_unwritten() -> None:
+    """Forget output that cannot be written, or the interpreter would try again when it exits and fail once more."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        with contextlib.suppress(OSError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from tacit.cli import tables
 from tacit.errors import PlanError
 
 Target = Annotated[Path, typer.Argument(metavar="FILE", help="Where to write the plan.")]
@@ -43,11 +44,10 @@ def init(file: Target = Path("plan.toml"), table: Table = None, label: Label = N
         file.write_text(text, encoding="utf-8")
     except OSError as error:
         raise PlanError(f"{file}: cannot be written ({error.strerror}); choose another place") from None
-    print(f"wrote {file}; next: tacit run {file}")
+    tables.line(f"wrote {file}; next: tacit run {file}")
 
 
 def _own(table: Path, label: str | None, file: Path) -> str:
-    from tacit.cli import tables
     from tacit.data import starter
 
     start = starter(table, label, file=str(file))

@@ -21,6 +21,9 @@ RunNames = Annotated[list[str], typer.Argument(metavar="RUN RUN…", help="Two r
 Runs = Annotated[Path, typer.Option("--runs", metavar="DIR", help="The folder that holds the runs.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
+PolicyFile = Annotated[
+    Path | None, typer.Option("--policy", metavar="FILE", help="What you allow, a TOML file; exit code 3 if the plan goes beyond.")
+]
 NoReport = Annotated[bool, typer.Option("--no-report", help="Write no report page.")]
 
 RUNS = Path("runs")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Self
 
 from tacit import record
 from tacit.cli.folders import RECORD
+from tacit.cli.tables import line, printable
 from tacit.errors import TacitError
 from tacit.record import Entry, Round
 from tacit.report import phrasing
@@ -69,12 +70,12 @@ class LineProgress(ProgressObserver):
         if isinstance(entry, Round) and self._is_time(at_once=entry.round_no == entry.rounds):
             arm = self.progress.arm(entry.arm)
             facts = ", ".join(arm.facts(self.progress.leading))
-            print(f"{arm.title}: round {entry.round_no}/{entry.rounds}, {facts}", file=sys.stderr)
+            line(f"{arm.title}: round {entry.round_no}/{entry.rounds}, {facts}", stderr=True)
 
     def fetched(self, what: str, done: int, total: int | None) -> None:
         """Write a line if it is time for one."""
         if self._is_time():
-            print(f"fetching {what}: {_arrived(done, total)}", file=sys.stderr)
+            line(f"fetching {what}: {_arrived(done, total)}", stderr=True)
 
     def _is_time(self, *, at_once: bool = False) -> bool:
         now = time.monotonic()
@@ -124,13 +125,13 @@ class LiveProgress(ProgressObserver):
         title = self.folder.name if arm.name == "run" and self.folder else arm.title
         left = arm.seconds_left
         ahead = "done" if arm.finished else f"ETA {phrasing.duration(left)}" if left is not None else ""
-        line = Table.grid(padding=(0, 2), expand=True)
+        row = Table.grid(padding=(0, 2), expand=True)
         for width, ratio in ((24, None), (None, 1), (14, None), (16, None)):
-            line.add_column(width=width, ratio=ratio, no_wrap=True, overflow="ellipsis")
+            row.add_column(width=width, ratio=ratio, no_wrap=True, overflow="ellipsis")
         bar = ProgressBar(total=1.0, completed=arm.fraction)
-        line.add_row(Text(title, style="bold"), bar, Text(f"round {arm.round_no}/{arm.rounds}"), Text(ahead))
+        row.add_row(Text(printable(title), style="bold"), bar, Text(f"round {arm.round_no}/{arm.rounds}"), Text(ahead))
         facts = Text("  " + " · ".join(arm.facts(self.progress.leading)), style="dim", no_wrap=True, overflow="ellipsis")
-        return [line, facts]
+        return [row, facts]
 
 
 def _arrived(done: int, total: int | None) -> str:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+from tacit.cli import tables
 from tacit.cli.exit_codes import Stopped
-from tacit.cli.options import RUNS, AsJson, NoReport, Overrides, PlanFile, Quiet, RunName, Runs
+from tacit.cli.options import RUNS, AsJson, NoReport, Overrides, PlanFile, PolicyFile, Quiet, RunName, Runs
 from tacit.cli.progress import ProgressObserver, progress_observer
 
 
@@ -17,6 +18,7 @@ def run(
     as_json: AsJson = False,
     quiet: Quiet = False,
     no_report: NoReport = False,
+    policy: PolicyFile = None,
 ) -> None:
     """Run a plan to its end.
 
@@ -30,15 +32,25 @@ def run(
       tacit run plan.toml
       tacit run plan.toml -o codec.epsilon=1 -o server.rounds=40
       tacit run plan.toml --json > result.json
+      tacit run plan.toml --policy mine.toml
     """
     from tacit import engine
+    from tacit.cli.policy import check_policy
     from tacit.plan import load
 
     loaded = load(plan, overrides)
+    check_policy(loaded, policy)
     _carry_out(lambda observer: engine.start(loaded, root=runs, watch=observer), as_json=as_json, quiet=quiet, page=not no_report)
 
 
-def resume(run: RunName, runs: Runs = RUNS, as_json: AsJson = False, quiet: Quiet = False, no_report: NoReport = False) -> None:
+def resume(
+    run: RunName,
+    runs: Runs = RUNS,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+    no_report: NoReport = False,
+    policy: PolicyFile = None,
+) -> None:
     """Go on with a run that was stopped or killed, from its last finished round.
 
     RUN is a name that `tacit runs` lists, or a folder.
@@ -50,9 +62,13 @@ def resume(run: RunName, runs: Runs = RUNS, as_json: AsJson = False, quiet: Quie
       tacit resume runs/newsgroups-3 --json
     """
     from tacit import engine
-    from tacit.cli.folders import folder_of
+    from tacit.cli.folders import PLAN, folder_of
+    from tacit.cli.policy import check_policy
+    from tacit.plan import load
 
     folder = folder_of(run, runs)
+    if policy:
+        check_policy(load(folder / PLAN), policy)
     _carry_out(lambda observer: engine.resume(folder, observer), as_json=as_json, quiet=quiet, page=not no_report)
 
 
@@ -84,7 +100,6 @@ def _as_typed(folder: Path) -> str:
 
 
 def _result(folder: Path, *, as_json: bool) -> None:
-    from tacit.cli import tables
     from tacit.cli.folders import figures
     from tacit.report.as_json import of_run
 

@@ -6,6 +6,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from tacit.cli import tables
 from tacit.cli.folders import all_runs, changed, figures, folder_of
 from tacit.cli.options import RUNS, AsJson, RunName, RunNames, Runs
 from tacit.errors import RunError
@@ -19,8 +20,6 @@ def runs(runs: Runs = RUNS, as_json: AsJson = False) -> None:
       tacit runs
       tacit runs --runs elsewhere/runs --json
     """
-    from tacit.cli import tables
-
     folders = all_runs(runs)
     if as_json:
         tables.print_json({"runs": [_listed(folder) for folder in folders]})
@@ -42,7 +41,6 @@ def show(run: RunName, runs: Runs = RUNS, as_json: AsJson = False) -> None:
       tacit show newsgroups-3
       tacit show newsgroups-3 --json
     """
-    from tacit.cli import tables
     from tacit.report.as_json import of_run
 
     folder = folder_of(run, runs)
@@ -63,7 +61,6 @@ def compare(names: RunNames, runs: Runs = RUNS, as_json: AsJson = False) -> None
       tacit compare newsgroups-1 newsgroups-2
       tacit compare newsgroups-1 newsgroups-2 newsgroups-3 --json
     """
-    from tacit.cli import tables
     from tacit.report import HEADINGS, cells, differences
     from tacit.report.as_json import of_run
 
@@ -95,7 +92,6 @@ def privacy(run: RunName, runs: Runs = RUNS, as_json: AsJson = False) -> None:
       tacit privacy newsgroups-3
       tacit privacy newsgroups-3 --json
     """
-    from tacit.cli import tables
     from tacit.report.as_json import of_privacy
 
     found = figures(folder_of(run, runs))

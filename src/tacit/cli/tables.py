@@ -1,8 +1,12 @@
-"""What commands print: tables and paragraphs, folded on a terminal and wide in a pipe, or one JSON object."""
+"""What commands print: tables and paragraphs, folded on a terminal and wide in a pipe, or one JSON object.
+
+Every command prints through this file, so that no name in the data can send control characters to the terminal.
+"""
 
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -17,6 +21,19 @@ if TYPE_CHECKING:
 _WIDE = 134
 _WORD = 10
 """Columns a terminal needs for a table with air in it, and the least a column of words is folded to."""
+
+
+_UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+"""Control characters but tab and line feed, marks that reverse the direction of text, and halves of characters."""
+
+
+def printable(text: str) -> str:
+    """Return a text with every character that could command the terminal written out, such as \\x1b for escape.
+
+    >>> printable("a\\x1b[31mb")
+    'a\\\\x1b[31mb'
+    """
+    return _UNSAFE.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
 def console() -> Console:
@@ -35,10 +52,12 @@ def table(
     from rich.text import Text
 
     page, words = console(), set(prose)
+    headings = [printable(heading) for heading in headings]
+    rows = [[printable(text) for text in row] for row in rows]
     narrow = page.width < _WIDE
     drawn = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 0 if narrow else 1), header_style="bold")
     for place, heading in enumerate(headings):
-        said = heading.replace("/", "/\n") if narrow else heading
+        said = Text(heading.replace("/", "/\n") if narrow else heading)
         # Words fold before figures are cut, but never to nothing.
         least = min(_WORD, max([len(heading), *(len(row[place]) for row in rows)])) if place in words else None
         drawn.add_column(
@@ -61,9 +80,14 @@ def results(run: Summary) -> None:
 def say(text: str = "") -> None:
     """Print a paragraph on stdout, taken literally; folded between words on a terminal, whole in a pipe."""
     if sys.stdout.isatty():
-        console().print(text, markup=False, emoji=False)
+        console().print(printable(text), markup=False, emoji=False)
     else:
-        print(text)
+        print(printable(text))
+
+
+def line(text: str, *, stderr: bool = False) -> None:
+    """Print a text as it is, never folded, so that paths in it can be copied."""
+    print(printable(text), file=sys.stderr if stderr else sys.stdout)
 
 
 def print_json(value: object) -> None:
@@ -76,5 +100,4 @@ def files(folder: Path) -> None:
     names = {"report.html": "report", "model.safetensors": "model", "record.jsonl": "record", "plan.toml": "plan"}
     for name, what in names.items():
         if (folder / name).exists():
-            # Paths are printed unfolded, so that they can be copied.
-            print(f"{what + ':':8}{folder / name}")
+            line(f"{what + ':':8}{folder / name}")
