@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from tacit import engine
@@ -14,6 +15,26 @@ from tacit.plan import Plan
 from tests.report import made_up
 
 PLAN = 'name = "tiny"\nbaselines = ["fedavg", "central"]\n[codec]\nname = "rr"\nepsilon = 1.0\nclip = 0.01\n'
+
+PEOPLE = """
+name = "people"
+[data]
+source = "people.csv"
+clients = 2
+partition = "client"
+test = 0.0
+[data.columns]
+client = "who"
+numeric = ["age", "pay"]
+label = "y"
+quasi = ["age"]
+[data.share]
+k = 3
+[codec]
+name = "plain"
+[server]
+weights = "rows"
+"""
 
 
 @dataclass(frozen=True)
@@ -51,3 +72,11 @@ def pretend_engine(
         return folder
 
     monkeypatch.setattr(engine, "start", start)
+
+
+def write_people(folder: Path) -> None:
+    """Write ten rows of two owners, and a plan by which seven of them would leave in two classes."""
+    rows = [("ann", 20, number, "u" if number else "v") for number in range(3)]
+    rows += [("ann", 21, 9, "u"), ("ann", 21, 9, "u"), ("bob", 21, 9, "v"), *[("bob", 30, 5, "u")] * 4]
+    pl.DataFrame(rows, schema=["who", "age", "pay", "y"], orient="row").write_csv(folder / "people.csv")
+    (folder / "plan.toml").write_text(PEOPLE)

@@ -9,28 +9,9 @@ import polars as pl
 import pytest
 
 from tacit import engine
-from tests.cli.made_up import tacit
+from tests.cli.made_up import PEOPLE, tacit, write_people
 
 Capture = pytest.CaptureFixture[str]
-PLAN = """
-name = "people"
-[data]
-source = "people.csv"
-clients = 2
-partition = "client"
-test = 0.0
-[data.columns]
-client = "who"
-numeric = ["age", "pay"]
-label = "y"
-quasi = ["age"]
-[data.share]
-k = 3
-[codec]
-name = "plain"
-[server]
-weights = "rows"
-"""
 
 
 @pytest.fixture(autouse=True)
@@ -38,10 +19,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("TACIT_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(engine, "start", lambda *_, **__: pytest.fail("nothing may be trained"))
-    rows = [("ann", 20, number, "u" if number else "v") for number in range(3)]
-    rows += [("ann", 21, 9, "u"), ("ann", 21, 9, "u"), ("bob", 21, 9, "v"), *[("bob", 30, 5, "u")] * 4]
-    pl.DataFrame(rows, schema=["who", "age", "pay", "y"], orient="row").write_csv("people.csv")
-    Path("plan.toml").write_text(PLAN)
+    write_people(tmp_path)
     return tmp_path
 
 
@@ -117,7 +95,7 @@ def test_a_policy_that_is_not_understood_is_refused(capsys: Capture, text: str) 
 
 
 def test_a_plan_that_shares_nothing_has_nothing_to_show(capsys: Capture) -> None:
-    Path("plan.toml").write_text(PLAN.replace("[data.share]\nk = 3\n", ""))
+    Path("plan.toml").write_text(PEOPLE.replace("[data.share]\nk = 3\n", ""))
     said = tacit(capsys, "disclose", "plan.toml")
     assert said.code == 2
     assert "has no [data.share] table" in said.err

@@ -1,0 +1,43 @@
+"""tacit advise: what it prints, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tacit.plan import to_toml
+from tests.cli.made_up import tacit
+from tests.engine.small import small_plan, write_csv
+
+Capture = pytest.CaptureFixture[str]
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "plan.toml").write_text(to_toml(small_plan(write_csv(tmp_path / "r.csv"))))
+    return tmp_path
+
+
+def test_advice_names_a_clip_and_how_many_clients_it_takes(capsys: Capture, here: Path) -> None:
+    said = tacit(capsys, "advise", "plan.toml")
+    assert said.code == 0, said.err
+    for text in ("20 clients", "← best", "← plan", "Suggested: codec.clip = ", "needs "):
+        assert text in said.out
+    assert not (here / "runs").exists()
+
+
+def test_advice_as_json_agrees_with_itself(capsys: Capture) -> None:
+    found = json.loads(tacit(capsys, "advise", "plan.toml", "--json").out)
+    assert found["clients"] == 20
+    assert found["best"]["error"] <= found["planned"]["error"]
+    strict = json.loads(tacit(capsys, "advise", "plan.toml", "--json", "--target", "0.5").out)
+    assert strict["clients_needed"] > found["clients_needed"]
+
+
+def test_a_plan_without_noise_needs_no_advice(capsys: Capture) -> None:
+    said = tacit(capsys, "advise", "plan.toml", "-o", "codec={name='plain'}")
+    assert said.code == 2
+    assert "needs codec.name = 'rr'" in said.err
