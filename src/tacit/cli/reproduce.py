@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from tacit.cli import tables
 from tacit.cli.exit_codes import Missed
 from tacit.cli.options import AsJson, Quiet
 from tacit.errors import PlanError, did_you_mean
@@ -57,18 +58,16 @@ def reproduce(
 
     known = _paper(paper)
     size = _scale(scale)
-    tables = _tables(known, table, size)
-    outcomes = carry_out(known, tables, cache_folder(), _Bar(quiet), run=not cached)
+    chosen = _tables(known, table, size)
+    outcomes = carry_out(known, chosen, cache_folder(), _Bar(quiet), run=not cached)
     if page:
         from tacit.papers.page import largest_kept, write
 
         write(known, largest_kept(known, lambda some: carry_out(known, some, cache_folder(), _Bar(True), run=False)), page)
     if as_json:
-        from tacit.cli.tables import print_json
-
-        print_json({"paper": known.name, "scale": size, "cells": [outcome.as_json() for outcome in outcomes]})
+        tables.print_json({"paper": known.name, "scale": size, "cells": [outcome.as_json() for outcome in outcomes]})
     else:
-        _print(tables, outcomes)
+        _print(chosen, outcomes)
     missed = [outcome for outcome in outcomes if outcome.ok is False]
     if missed:
         raise Missed(f"{len(missed)} of {len(outcomes)} cells lie outside their tolerance")
@@ -99,12 +98,12 @@ def _scale(name: str) -> Scale:
 
 
 def _tables(paper: Paper, name: str | None, scale: Scale) -> tuple[Table, ...]:
-    tables = paper.tables(scale)
+    published = paper.tables(scale)
     if name is None:
-        return tables
-    chosen = tuple(table for table in tables if table.name == name)
+        return published
+    chosen = tuple(table for table in published if table.name == name)
     if not chosen:
-        raise PlanError(f"--table {name}: {paper.name} has tables {', '.join(table.name for table in tables)}")
+        raise PlanError(f"--table {name}: {paper.name} has tables {', '.join(table.name for table in published)}")
     return chosen
 
 
@@ -112,9 +111,6 @@ class _Bar:
     """A progress bar over runs on stderr, with the time left by the runs so far."""
 
     def __init__(self, quiet: bool) -> None:
-        from rich.console import Console
-
-        self.console = Console(stderr=True)
         self.quiet = quiet
         self.began = time.monotonic()
 
@@ -125,7 +121,7 @@ class _Bar:
         left = f", about {spent / done * (total - done) / 60:.0f} min left" if done and run and spent > 1 else ""
         filled = int(30 * done / max(1, total))
         words = _describe(run) if run else f"done in {spent / 60:.1f} min"
-        self.console.print(f"[dim]{'━' * filled}{'╌' * (30 - filled)}[/dim] {done}/{total} runs{left}: {words}", highlight=False)
+        tables.line(f"{'━' * filled}{'╌' * (30 - filled)} {done}/{total} runs{left}: {words}", stderr=True)
 
 
 def _describe(run: Run) -> str:
@@ -137,19 +133,15 @@ def _describe(run: Run) -> str:
     return f"{data['source']}, {data.get('clients', 1)} clients, {server['rounds']} rounds, seed {settings['seed']}{unit}"
 
 
-def _print(tables: tuple[Table, ...], outcomes: list[Outcome]) -> None:
-    from rich.console import Console
-    from rich.table import Table as Grid
-
+def _print(chosen: tuple[Table, ...], outcomes: list[Outcome]) -> None:
     from tacit.papers.page import difference, number, verdict
 
-    console = Console()
-    for table in tables:
-        grid = Grid(title=f"Table {table.name}. {table.title}", caption=table.note or None, title_justify="left")
-        for heading in ("", "", "paper", "ours", "difference", "verdict"):
-            grid.add_column(heading, justify="left" if heading in ("", "verdict") else "right")
-        for outcome in outcomes:
-            if outcome.table == table.name:
-                cell = outcome.cell
-                grid.add_row(cell.row, cell.column, number(cell.paper), number(outcome.ours), difference(outcome), verdict(outcome))
-        console.print(grid)
+    for table in chosen:
+        own = [outcome for outcome in outcomes if outcome.table == table.name]
+        rows = [
+            (one.cell.row, one.cell.column, number(one.cell.paper), number(one.ours), difference(one), verdict(one)) for one in own
+        ]
+        tables.say(f"Table {table.name}. {table.title}")
+        tables.table(("", "", "paper", "ours", "difference", "verdict"), rows, prose=(0, 1, 5))
+        if table.note:
+            tables.say(f"{table.note}\n")
