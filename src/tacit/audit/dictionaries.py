@@ -63,7 +63,7 @@ def by_frequency_and_shape(stream: NDArray[np.int64], table: Matrix, public: Dic
     `stream` are the row numbers of a client's text in order, `public` words stand most frequent first. The most frequent
     rows are matched to the most frequent words; a rotation is fitted to the matches (Procrustes), every row is matched
     anew under it, and so on. A table that is not rotated at all is tried too; whichever ends more alike is kept.
-    Source: SPEC 5.5, point 2.
+    Source: the rotation is the orthogonal Procrustes problem (Schönemann, Psychometrika 31, 1966).
     """
     counts = np.bincount(stream, minlength=len(table))
     ours, theirs = _unit(table), _unit(public.vectors)

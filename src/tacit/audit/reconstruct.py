@@ -253,9 +253,10 @@ def with_all_words_public(ground: Ground, draws: Draws) -> Ground:
 
 
 def chosen_texts(ground: Ground, texts: int) -> tuple[int, NDArray[np.int64]]:
-    """Return the client with most texts that hold digits, and its shortest such texts of at least five words.
+    """Return the client with most texts that hold digits, and its shortest such texts of 5 to 30 words.
 
-    Source: SPEC 5.4 (at most 30 tokens, three digit tokens where there are enough such texts).
+    A text holds three words with a digit, or fewer where no client has enough such texts.
+    Source: Zhang et al., EMNLP 2022, who take words with a digit for private.
     """
     lexicon, tokens = ground.lexicon, tokens_of(ground.train.inputs)
     assert lexicon is not None
