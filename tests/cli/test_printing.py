@@ -97,9 +97,23 @@ def test_a_failing_disk_is_one_sentence_and_code_6(capsys: Capture, monkeypatch:
 
 
 def test_an_error_without_number_or_name_is_told_too(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
-    pretend_engine(monkeypatch, error=OSError("the file ended early"))
+    pretend_engine(monkeypatch, error=OSError("ended early"))
     said = tacit(capsys, "run", "plan.toml", "--quiet")
-    assert (said.code, "the file ended early" in said.err) == (6, True)
+    assert (said.code, "cannot be read or written (OSError)" in said.err) == (6, True)
+
+
+class Panic(BaseException):
+    """What a compiled library raises when it panics."""
+
+
+@pytest.mark.parametrize("kind", [ValueError, Panic, OSError, KeyError])
+def test_an_unforeseen_error_quotes_no_cell(capsys: Capture, monkeypatch: pytest.MonkeyPatch, kind: type[BaseException]) -> None:
+    pretend_engine(monkeypatch, error=kind("could not convert 'my diagnosis'"))
+    said = tacit(capsys, "run", "plan.toml", "--quiet")
+    assert said.code in (6, 70)
+    assert kind.__name__ in said.err
+    assert "diagnosis" not in said.err
+    assert "diagnosis" in tacit(capsys, "run", "plan.toml", "--quiet", "--debug").err
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")

@@ -181,3 +181,10 @@ def test_what_was_read_in_the_clear_is_named() -> None:
     assert any("categories of job" in sentence for sentence in run.privacy.unprotected)
     assert not any("sent in the clear" in sentence for sentence in run.privacy.unprotected)
     assert "categories of job" not in run.privacy.mechanisms
+
+
+def test_a_live_run_is_running_and_not_stopped() -> None:
+    assert report.summary([], running=True).state == "running, before round 1"
+    assert report.summary(made_up.record(rounds=4, stop=2), running=True).state == "running, 2 of 4 rounds done"
+    assert report.summary(made_up.record(rounds=4), running=True).state == "finished"
+    assert report.summary(made_up.record(rounds=4, stop=2)).state == "stopped after round 2 of 4"

@@ -64,7 +64,9 @@ def exit_code_of(call: Callable[[], object], *, debug: bool) -> int:
         # The reader of a pipe went away (`| head`): nothing went wrong here.
         sys.stderr.close()
         return 0
-    except (Exception, KeyboardInterrupt) as error:
+    except SystemExit:
+        raise
+    except BaseException as error:  # what compiled libraries raise when they panic is no Exception
         if debug:
             line(traceback.format_exc(), stderr=True)
         message, code = _explained(error)
@@ -90,14 +92,21 @@ def _explained(error: BaseException) -> tuple[str, int]:
         return f"this needs the package {error.name}; pip install 'tacit[{EXTRAS[error.name]}]', or in a clone: make setup", 2
     if isinstance(error, OSError):
         return _failed_file(error), RunError.exit_code
-    reason = " ".join(str(error).split())
-    return f"internal error: {type(error).__name__}: {reason}; run again with --debug", 70
+    # An error nobody foresaw may quote a cell of the data, so its own words are kept for those who ask for them.
+    return f"internal error: {type(error).__name__} in {_place(error)}; run again with --debug to see all of it", 70
+
+
+def _place(error: BaseException) -> str:
+    """Return the file and line where an error was raised, in our own code if it passed through it."""
+    frames = traceback.extract_tb(error.__traceback__)
+    ours = [frame for frame in frames if f"{os.sep}tacit{os.sep}" in frame.filename] or list(frames)
+    return f"{os.path.basename(ours[-1].filename)}, line {ours[-1].lineno}" if ours else "an unknown place"
 
 
 def _failed_file(error: OSError) -> str:
     """Return one sentence about a file or disk that failed: which, why, and what to do."""
     what = str(error.filename) if error.filename is not None else "a file"
-    why = error.strerror or " ".join(str(error).split()) or type(error).__name__
+    why = error.strerror or type(error).__name__
     remedy = REMEDIES.get(error.errno or 0, "check the disk and the path")
     return f"{what}: cannot be read or written ({why}); {remedy}; a run that had begun goes on with `tacit resume RUN`"
 

@@ -46,6 +46,7 @@ class Summary:
     plan: dict[str, Any]
     versions: dict[str, str]
     shared: DisclosedRows | None = None
+    running: bool = False
 
     def arm(self, name: str) -> Arm | None:
         """Return the arm of that name, if it has begun."""
@@ -68,16 +69,18 @@ class Summary:
 
     @property
     def state(self) -> str:
-        """Whether the run is finished, or where it stopped."""
+        """Whether the run is finished, in which round it is now, or where it stopped."""
         if self.finished:
             return "finished"
         if not self.arms:
-            return "stopped before round 1"
+            return "running, before round 1" if self.running else "stopped before round 1"
         open_arm = next((arm for arm in self.arms if not arm.finished), None)
         if open_arm is None:
-            return "stopped before the next baseline"
-        place = "" if open_arm.name == RUN else f" ({open_arm.title})"
-        return f"stopped after round {open_arm.rounds} of {open_arm.planned}{place}"
+            return "running, before the next baseline" if self.running else "stopped before the next baseline"
+        which = "" if open_arm.name == RUN else f" ({open_arm.title})"
+        if self.running:
+            return f"running, {open_arm.rounds} of {open_arm.planned} rounds done{which}"
+        return f"stopped after round {open_arm.rounds} of {open_arm.planned}{which}"
 
 
 HEADINGS = ("arm", "rounds", "accuracy", "AUC", "F1", "loss", "up / client / round", "down / client / round", "privacy per update")
@@ -90,8 +93,10 @@ def cells(arm: Arm) -> tuple[str, ...]:
     return (arm.title, rounds, *metrics, phrasing.size(arm.bytes_up), phrasing.size(arm.bytes_down), arm.privacy)
 
 
-def summary(entries: Iterable[Entry], name: str | None = None) -> Summary:
+def summary(entries: Iterable[Entry], name: str | None = None, *, running: bool = False) -> Summary:
     """Return the figures of a record; `name` is the run's, else the plan's name stands in.
+
+    `running` says that some process is working on the run right now, which a record alone cannot show.
 
     Edge cases: a record cut short at any line gives what it holds so far.
     """
@@ -107,6 +112,7 @@ def summary(entries: Iterable[Entry], name: str | None = None) -> Summary:
         plan=plan,
         versions=started[0].versions if started else {},
         shared=next(iter(of_kind(known, DisclosedRows)), None),
+        running=running,
     )
 
 
