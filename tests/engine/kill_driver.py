@@ -87,7 +87,7 @@ def main() -> None:
         killed += not done
         for folder in root.glob("*-1"):
             if (folder / checkpoint.NAME).exists():
-                place = checkpoint.read(folder).place
+                place = checkpoint.read(folder).progress
                 rounds_seen.add((place.arm, place.round_no))
     while not done:
         _, status = os.waitpid(child(job, root), 0)

@@ -113,7 +113,7 @@ def test_ctrl_c_leaves_a_resumable_run(reviews, tmp_path) -> None:
     watch = StopsAt(4)
     with pytest.raises(KeyboardInterrupt):
         engine.start(job, tmp_path / "cut", watch)
-    assert checkpoint.read(watch.folder).place.round_no == 3
+    assert checkpoint.read(watch.folder).progress.round_no == 3
     assert finished(engine.resume(watch.folder)).model_sha256 == whole
 
 

@@ -12,7 +12,7 @@ from safetensors.numpy import load_file
 from tacit import engine, plan, record
 from tacit.engine import arm, checkpoint, embedded
 from tacit.engine.run_folder import RECORD
-from tacit.engine.trying import geometric, over_rounds
+from tacit.engine.trying import geometric, over_rounds, remember
 from tests.engine.small import small_plan, write_csv
 from tests.engine.worded import worded_plan
 
@@ -163,11 +163,11 @@ def test_alone_every_client_is_measured(reviews, tmp_path) -> None:
 
 
 def test_over_rounds_count_clients_never_seen_as_zero() -> None:
-    tried = [
+    evaluated = [
         record.ClientsEvaluated(arm="run", round_no=1, clients=[0, 2], global_accuracy=[0.5, 0.8], local_accuracy=[1.0, 0.5]),
         record.ClientsEvaluated(arm="run", round_no=2, clients=[0], global_accuracy=[0.7], local_accuracy=[0.4]),
     ]
-    found = over_rounds(tried, 3)
+    found = over_rounds(remember(remember({}, evaluated[0], 3), evaluated[1], 3))
     assert found["best_global"] == pytest.approx((0.7 + 0 + 0.8) / 3)
     assert found["best_local"] == pytest.approx((1.0 + 0 + 0.5) / 3)
     assert found["best_global_seen"] == pytest.approx(0.75)

@@ -1,6 +1,23 @@
-"""Introduces the rooms to each other: what a round is, and how a whole run goes through its rounds."""
+"""Introduces the rooms to each other: what a round is, and how a whole run goes through its rounds.
 
-from tacit.engine.job import resume, start
+`start` and `resume` are loaded when first asked for: whoever only looks at a run's folder need not load what trains.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from tacit.engine.watch import Silence, Watch
 
+if TYPE_CHECKING:
+    from tacit.engine.job import resume, start
+
 __all__ = ["Silence", "Watch", "resume", "start"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in ("resume", "start"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from tacit.engine import job
+
+    return getattr(job, name)

@@ -11,17 +11,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit import codec, ledger, local, record, server, wire
-from tacit import plan as plans
 from tacit.draws import Draws
 from tacit.engine import checkpoint, embedded, personal, run_folder, sharing
 from tacit.engine.alone import measure_alone
 from tacit.engine.arms import central_settings, pooled
-from tacit.engine.checkpoint import Checkpoint, Place
-from tacit.engine.facts import POOLED, model_facts, prepared, released_in_the_clear, versions
+from tacit.engine.checkpoint import Checkpoint, Progress
+from tacit.engine.facts import POOLED, model_facts, prepared, released_in_the_clear, started
+from tacit.engine.fingerprint import Fingerprints
 from tacit.engine.prepare import Ground
 from tacit.engine.round import Terms, model_message, server_half
+from tacit.engine.trying import History, remember
 from tacit.engine.watch import Watch
 from tacit.errors import RunError
+from tacit.files import replace_file
 from tacit.plan import Plan
 from tacit.record import RUN
 from tacit.rows import Clients, Vector
@@ -37,11 +39,18 @@ class Desk:
     writer: record.Writer
     watch: Watch
     module: object | None
+    fingerprints: Fingerprints
 
     def note(self, entry: record.Entry) -> None:
         """Add an entry to the record and show it."""
         self.writer.append(entry)
         self.watch.entry(entry)
+
+    def save(self, now: Checkpoint) -> Checkpoint:
+        """Force the record onto the disk, then replace the checkpoint; return it with how much of the record it covers."""
+        whole = replace(now, mark=self.writer.sync(), fingerprints=self.fingerprints)
+        checkpoint.write(self.place, whole)
+        return whole
 
 
 class Arm:
@@ -67,21 +76,22 @@ class Arm:
         )
         self.weights = server.weights_for(self.plan.server, self.clients.sizes())
         self.own_worker: local.Worker | None = None
+        self.evaluated: History = {}
 
     def run(self, begun: Checkpoint | None, following: str) -> None:
         """Run the rounds that are left, then close the arm and hand over to the following one."""
-        now = begun if begun and begun.place.round_no > 0 else self._begin()
+        now = self._take_up(begun) if begun and begun.progress.begun else self._begin()
         if self.plan.local.method == "local":
             now = self._alone(now)
         else:
             with embedded.crew(self.terms, self.learner, self.plan.engine.workers) as work:
-                while now.place.round_no < self.plan.server.rounds and not self._stopped(now.place):
+                while now.progress.round_no < self.plan.server.rounds and not self._stopped(now.progress):
                     now = self._round(work, now)
         self._finish(now, following)
 
     def _begin(self) -> Checkpoint:
         if self.name == RUN:
-            self.desk.note(record.Started(plan=plans.dump(self.desk.plan), versions=versions(self.learner.parallel)))
+            self.desk.note(started(self.desk.plan, self.learner, self.desk.fingerprints))
             self.desk.note(prepared(self.plan, self.ground, self.learner))
             for sentence in self.ground.released:
                 self.desk.note(released_in_the_clear(sentence, len(self.ground.clients)))
@@ -90,15 +100,24 @@ class Arm:
         if self.learner.personal:
             personal.forget(self.learner)
         state = server.initial_state(self.plan.server, len(model))
-        place = Place(arm=self.name, round_no=0, record_length=self.desk.writer.sync())
-        fresh = Checkpoint(place=place, model=model, state=state, updates=np.zeros(len(self.clients), np.int64))
-        checkpoint.write(self.desk.place, fresh)
-        return fresh
+        nothing = np.zeros(len(self.clients), np.int64)
+        progress = Progress(arm=self.name, round_no=0)
+        return self.desk.save(Checkpoint(progress=progress, model=model, state=state, updates=nothing, last_round=nothing))
+
+    def _take_up(self, begun: Checkpoint) -> Checkpoint:
+        """Return a checkpoint of this arm if it fits the plan's model and clients, and what clients kept fits it."""
+        begun.check_sizes(
+            self.desk.place, self.learner.size, server.initial_state(self.plan.server, self.learner.size), len(self.clients)
+        )
+        if self.learner.personal:
+            personal.check_kept(self.learner, begun.last_round, begun.progress.round_no + 1)
+        self.evaluated = begun.evaluated
+        return begun
 
     def _take_rows(self) -> None:
         """Keep the rows clients share with the server in the run's folder, and say in the record what they are."""
         if self.given:
-            checkpoint.replace_file(self.desk.place / sharing.FILE, self.given.parquet())
+            replace_file(self.desk.place / sharing.FILE, self.given.parquet())
             self.desk.note(self.given.facts)
             for entry in ledger.disclosures(self.given.facts):
                 self.desk.note(entry)
@@ -113,7 +132,7 @@ class Arm:
 
     def _round(self, work: embedded.Work, now: Checkpoint) -> Checkpoint:
         """Run one round and leave a checkpoint behind."""
-        begun, round_no, settings = time.perf_counter(), now.place.round_no + 1, self.plan.server
+        begun, round_no, settings = time.perf_counter(), now.progress.round_no + 1, self.plan.server
         cohort = server.choose(settings, len(self.clients), self.desk.draws.at("cohort", round_no))
         cohort = cohort[self.weights[cohort] > 0]  # a client that shares all its rows has nothing to train on
         down = wire.size(model_message(self.terms, round_no, now.model))
@@ -128,24 +147,26 @@ class Arm:
         _check_finite(model, self.name, round_no)
         updates = now.updates.copy()
         updates[cohort] += 1
+        last_round = now.last_round.copy()
+        last_round[cohort] = round_no
         up, all_down = (0, 0) if self.central else (share.bytes_up, down * len(cohort))
         metrics = self._measure(model, round_no, cohort)
         seconds = time.perf_counter() - begun
         self._note_round(round_no, len(cohort), seconds, up, all_down, metrics, int(updates.max()))
-        place = replace(
-            now.place,
+        progress = replace(
+            now.progress,
             round_no=round_no,
-            record_length=self.desk.writer.sync(),
-            seconds=now.place.seconds + seconds,
-            losses=[*now.place.losses, metrics["loss"]] if metrics else now.place.losses,
-            bytes_up=now.place.bytes_up + up,
-            bytes_down=now.place.bytes_down + all_down,
-            messages=now.place.messages + len(cohort),
-            metrics=metrics or now.place.metrics,
+            seconds=now.progress.seconds + seconds,
+            losses=[*now.progress.losses, metrics["loss"]] if metrics else now.progress.losses,
+            bytes_up=now.progress.bytes_up + up,
+            bytes_down=now.progress.bytes_down + all_down,
+            messages=now.progress.messages + len(cohort),
+            metrics=metrics or now.progress.metrics,
         )
-        after = Checkpoint(place=place, model=model, state=state, updates=updates)
-        checkpoint.write(self.desk.place, after)
-        return after
+        after = replace(
+            now, progress=progress, model=model, state=state, updates=updates, last_round=last_round, evaluated=self.evaluated
+        )
+        return self.desk.save(after)
 
     def _measure(self, model: Vector, round_no: int, cohort: NDArray[np.int64]) -> dict[str, float]:
         if not personal.measured(self.plan.server, round_no):
@@ -153,6 +174,7 @@ class Arm:
         if self.learner.personal:
             entry, metrics = personal.after_round(self.learner, self.name, model, round_no, cohort, self.plan.engine.workers)
             self.desk.note(entry)
+            self.evaluated = remember(self.evaluated, entry, len(self.clients))
             return metrics
         return server.measure(self.learner.predict(model, self.ground.test.inputs), self.ground.test.labels)
 
@@ -173,8 +195,8 @@ class Arm:
             )
         )  # fmt: skip
 
-    def _stopped(self, place: Place) -> bool:
-        return server.should_stop(place.losses, self.plan.server.patience)
+    def _stopped(self, progress: Progress) -> bool:
+        return server.should_stop(progress.losses, self.plan.server.patience)
 
     def _alone(self, now: Checkpoint) -> Checkpoint:
         """Train every client by itself and measure the average of their models' figures."""
@@ -194,7 +216,7 @@ class Arm:
                 bytes_up=0, bytes_down=0, metrics=metrics,
             )
         )  # fmt: skip
-        return replace(now, place=replace(now.place, round_no=1, metrics=metrics, seconds=seconds))
+        return replace(now, progress=replace(now.progress, round_no=1, metrics=metrics, seconds=seconds))
 
     def _finish(self, now: Checkpoint, following: str) -> None:
         """Store the model, close the arm in the record, and point the checkpoint at the next arm."""
@@ -204,36 +226,33 @@ class Arm:
             self.desk.note(record.Spread(arm=self.name, accuracy=self._accuracy_by_client(now.model)))
         if self.name == RUN:
             run_folder.write_model(self.desk.place, self.learner, now.model, model_facts(self.desk.plan, self.ground))
-        messages = max(1, now.place.messages)
+        messages = max(1, now.progress.messages)
         self.desk.note(
             record.Finished(
                 arm=self.name,
-                rounds=now.place.round_no,
-                metrics=now.place.metrics,
+                rounds=now.progress.round_no,
+                metrics=now.progress.metrics,
                 model_sha256=hashlib.sha256(now.model.tobytes()).hexdigest(),
-                bytes_up=now.place.bytes_up // messages,
-                bytes_down=now.place.bytes_down // messages,
-                seconds=now.place.seconds,
-                stopped_early=self.plan.local.method != "local" and now.place.round_no < self.plan.server.rounds,
+                bytes_up=now.progress.bytes_up // messages,
+                bytes_down=now.progress.bytes_down // messages,
+                seconds=now.progress.seconds,
+                stopped_early=self.plan.local.method != "local" and now.progress.round_no < self.plan.server.rounds,
             )
         )
-        after = Place(arm=following, round_no=0, record_length=self.desk.writer.sync())
-        checkpoint.write(self.desk.place, replace(now, place=after))
+        self.desk.save(replace(now, progress=Progress(arm=following, round_no=0, begun=False), evaluated={}))
 
     def _try_everyone(self, now: Checkpoint) -> Checkpoint:
         """Measure clients' own models after the last round, and add the figures to the arm's."""
 
         def tick(done: int) -> None:
-            self.desk.watch.clients(self.name, now.place.round_no, done, len(self.clients))
+            self.desk.watch.clients(self.name, now.progress.round_no, done, len(self.clients))
 
-        self.desk.writer.sync()
-        entries = list(record.read(self.desk.place / run_folder.RECORD))
         tried, metrics = personal.at_the_end(
-            self.learner, self.plan, self.name, now.model, now.place.round_no, self.desk.draws, entries, tick
+            self.learner, self.plan, self.name, now.model, now.progress.round_no, self.desk.draws, self.evaluated, tick
         )
         self.desk.note(tried)
         self.desk.note(record.Spread(arm=self.name, accuracy=tried.local_accuracy))
-        return replace(now, place=replace(now.place, metrics={**now.place.metrics, **metrics}))
+        return replace(now, progress=replace(now.progress, metrics={**now.progress.metrics, **metrics}))
 
     def _accuracy_by_client(self, model: Vector) -> list[float]:
         logits = self.learner.predict(model, self.ground.own.inputs)

@@ -3,29 +3,33 @@
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save
 
+from tacit.engine.fingerprint import Fingerprints
 from tacit.errors import RunError
+from tacit.files import replace_file, seal, unseal
+from tacit.record import Mark
 from tacit.rows import Vector
 
 NAME = "checkpoint.safetensors"
+_LONGEST_HEADER = 1 << 24
 
 
 @dataclass(frozen=True, kw_only=True)
-class Place:
-    """How far a run has come: which arm, how many rounds of it are done, and how much of the record that covers."""
+class Progress:
+    """How far a run has come: which arm, and how many rounds of it are done.
+
+    `begun` is false between the end of one arm and the first model of the next.
+    """
 
     arm: str
     round_no: int
-    record_length: int
+    begun: bool = True
     seconds: float = 0.0
     losses: list[float] = field(default_factory=list)
     bytes_up: int = 0
@@ -36,48 +40,81 @@ class Place:
 
 @dataclass(frozen=True, kw_only=True)
 class Checkpoint:
-    """A place with the model, the server's memory and each client's number of updates so far."""
+    """Progress with the model, the server's memory and what is remembered of each client.
 
-    place: Place
+    `updates` counts the updates a client has sent, `last_round` is the last round it took part in (0: none), `evaluated`
+    what is kept of earlier evaluations of clients' own models. `mark` says how much of the record all this covers, and
+    `fingerprints` which plan and rows it belongs to.
+    """
+
+    progress: Progress
     model: Vector
     state: dict[str, Vector]
     updates: NDArray[np.int64]
+    last_round: NDArray[np.int64]
+    evaluated: dict[str, NDArray[np.float64]] = field(default_factory=dict)
+    mark: Mark = field(default_factory=Mark)
+    fingerprints: Fingerprints = field(default_factory=Fingerprints)
+
+    def check_sizes(self, folder: Path, size: int, state: dict[str, Vector], clients: int) -> None:
+        """Raise RunError unless model, server memory and client counts have the sizes of the plan's model and clients."""
+        needed = {"model": size, "updates": clients, "last_round": clients}
+        needed |= {f"state.{name}": len(array) for name, array in state.items()}
+        found: dict[str, NDArray[Any]] = {"model": self.model, "updates": self.updates, "last_round": self.last_round}
+        found |= {f"state.{name}": array for name, array in self.state.items()}
+        for name in sorted(needed | found):
+            shape = found[name].shape if name in found else None
+            if shape != (needed.get(name),):
+                raise RunError(
+                    f"{folder / NAME}: {name} needs {needed.get(name, 'no')} values for the plan's model and clients, "
+                    f"got {'none' if shape is None else shape}; it belongs to another run"
+                )
 
 
 def write(folder: Path, checkpoint: Checkpoint) -> None:
     """Replace the folder's checkpoint, durably."""
-    arrays: dict[str, NDArray[Any]] = {"model": checkpoint.model, "updates": checkpoint.updates}
+    arrays: dict[str, NDArray[Any]] = {
+        "model": checkpoint.model,
+        "updates": checkpoint.updates,
+        "last_round": checkpoint.last_round,
+    }
     arrays |= {f"state.{name}": array for name, array in checkpoint.state.items()}
-    replace_file(folder / NAME, save(arrays, metadata={"place": json.dumps(asdict(checkpoint.place))}))
+    arrays |= {f"evaluated.{name}": array for name, array in checkpoint.evaluated.items()}
+    facts = {
+        "progress": json.dumps(asdict(checkpoint.progress)),
+        "mark": json.dumps(asdict(checkpoint.mark)),
+        "fingerprints": json.dumps(asdict(checkpoint.fingerprints)),
+    }
+    replace_file(folder / NAME, seal(arrays, facts))
 
 
 def read(folder: Path) -> Checkpoint:
-    """Return the folder's checkpoint."""
+    """Return the folder's checkpoint; raise RunError if it is damaged."""
+    arrays, facts = unseal(folder / NAME)
     try:
-        with safe_open(str(folder / NAME), framework="numpy") as file:
-            place = Place(**json.loads(file.metadata()["place"]))
-            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dict)
-    except (OSError, SafetensorError, KeyError, TypeError, ValueError) as error:
-        raise RunError(f"{folder}: its checkpoint cannot be read ({error}); start the plan anew with `tacit run`") from None
-    state = {name.removeprefix("state."): array for name, array in arrays.items() if name.startswith("state.")}
-    return Checkpoint(place=place, model=arrays["model"], state=state, updates=arrays["updates"])
+        return Checkpoint(
+            progress=Progress(**json.loads(facts["progress"])),
+            model=arrays["model"],
+            state=_below("state", arrays),
+            updates=arrays["updates"],
+            last_round=arrays["last_round"],
+            evaluated=_below("evaluated", arrays),
+            mark=Mark(**json.loads(facts["mark"])),
+            fingerprints=Fingerprints(**json.loads(facts["fingerprints"])),
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise RunError(f"{folder / NAME}: was written by another version of Tacit ({error}); start the plan anew") from None
 
 
-def replace_file(path: Path, content: bytes) -> None:
-    """Put `content` at `path` so that a crash leaves the old file or the new one, never a part of either."""
-    fresh = path.with_name(f".{path.name}.new")
-    with fresh.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    fresh.replace(path)
-    sync_folder(path.parent)
-
-
-def sync_folder(folder: Path) -> None:
-    """Make renames inside a folder durable."""
-    handle = os.open(folder, os.O_RDONLY)
+def covered(folder: Path) -> int:
+    """Return how many bytes of the record the folder's checkpoint covers, from its header alone; 0 if it cannot be told."""
     try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+        with (folder / NAME).open("rb") as file:
+            header = json.loads(file.read(min(int.from_bytes(file.read(8), "little"), _LONGEST_HEADER)))
+        return int(json.loads(header["__metadata__"]["mark"])["length"])
+    except (OSError, KeyError, TypeError, ValueError):
+        return 0
+
+
+def _below(table: str, arrays: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    return {name.removeprefix(f"{table}."): array for name, array in arrays.items() if name.startswith(f"{table}.")}

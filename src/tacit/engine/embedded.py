@@ -7,10 +7,9 @@ workers. At most a few shares are in the air, so memory does not grow with the c
 
 from __future__ import annotations
 
-import multiprocessing
 from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from queue import SimpleQueue
@@ -21,6 +20,7 @@ from numpy.typing import NDArray
 
 from tacit import aggregate, wire
 from tacit.aggregate import Sum
+from tacit.engine import children
 from tacit.engine.round import Terms, receive, update_message
 from tacit.local import Learner, Worker
 from tacit.local.compiled.blas import one_thread
@@ -113,18 +113,14 @@ _inherited: dict[str, Any] = {}
 @contextmanager
 def _processes(terms: Terms, learner: Learner, workers: int) -> Iterator[Work]:
     _inherited.update(terms=terms, learner=learner)
-    pool = ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("fork"), initializer=_begin)
     try:
-        yield lambda *task: pool.submit(_share_in_process, *task)
+        with children.pool(workers, _begin) as pool:
+            yield lambda *task: pool.submit(_share_in_process, *task)
     finally:
-        pool.shutdown(cancel_futures=True)
         _inherited.clear()
 
 
 def _begin() -> None:
-    import signal
-
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to answer
     _inherited["worker"] = _inherited["learner"].worker()
 
 

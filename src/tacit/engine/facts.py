@@ -10,6 +10,7 @@ from typing import Any
 from tacit import features, local, record
 from tacit import plan as plans
 from tacit.claim import Claim, Open
+from tacit.engine.fingerprint import Fingerprints
 from tacit.engine.prepare import Ground
 from tacit.plan import Plan
 from tacit.record import RUN
@@ -24,6 +25,17 @@ POOLED = Claim(
     trust=("whoever holds the rows",),
     source="none: central training needs the rows themselves",
 )
+
+
+def started(plan: Plan, learner: local.Learner, fingerprints: Fingerprints) -> record.Started:
+    """Return the record's first entry."""
+    return record.Started(
+        plan=plans.dump(plan),
+        versions=_versions(learner.parallel),
+        version=record.VERSION,
+        plan_fingerprint=fingerprints.plan,
+        data_fingerprint=fingerprints.data,
+    )
 
 
 def prepared(plan: Plan, ground: Ground, learner: local.Learner) -> record.Prepared:
@@ -63,7 +75,7 @@ def model_facts(plan: Plan, ground: Ground) -> dict[str, Any]:
     }
 
 
-def versions(parallel: str) -> dict[str, str]:
+def _versions(parallel: str) -> dict[str, str]:
     """Return the versions a run was made with."""
     packages = ["numpy", "numba", "polars", *(["torch"] if parallel == "processes" else [])]
     return {"python": platform.python_version(), "tacit": version("tacit"), **{name: version(name) for name in packages}}

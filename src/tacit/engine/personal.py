@@ -13,7 +13,7 @@ from tacit import local, record, server
 from tacit import plan as plans
 from tacit.draws import Draws
 from tacit.engine.prepare import Ground
-from tacit.engine.trying import averaged, over_rounds, tried, try_clients
+from tacit.engine.trying import History, averaged, over_rounds, tried, try_clients
 from tacit.engine.wording import checkpoint_of
 from tacit.plan import Plan
 from tacit.plan.private_sense import is_partial
@@ -52,6 +52,11 @@ def forget(learner: local.Learner) -> None:
     _partial(learner).store.clear()
 
 
+def check_kept(learner: local.Learner, last_rounds: NDArray[np.int64], before: int) -> None:
+    """Raise RunError if what a client kept is not what its last round before `before` left."""
+    _partial(learner).store.check(last_rounds, before)
+
+
 def after_round(
     learner: local.Learner, arm: str, model: Vector, round_no: int, cohort: NDArray[np.int64], workers: int
 ) -> tuple[record.ClientsEvaluated, dict[str, float]]:
@@ -61,7 +66,7 @@ def after_round(
 
 
 def at_the_end(
-    learner: local.Learner, plan: Plan, arm: str, model: Vector, rounds: int, draws: Draws, entries: list[record.Entry],
+    learner: local.Learner, plan: Plan, arm: str, model: Vector, rounds: int, draws: Draws, history: History,
     tick: Callable[[int], None],
 ) -> tuple[record.ClientsEvaluated, dict[str, float]]:  # fmt: skip
     """Return how clients do with the final shared part, before ("assembled") and after their local training.
@@ -74,12 +79,11 @@ def at_the_end(
     workers = plan.engine.workers
     assembled = averaged(try_clients(learner, model, chosen, rounds + 1, None, workers, lambda done: None))
     after = try_clients(learner, model, chosen, rounds + 1, draws.at("rounds"), workers, tick)
-    earlier = [entry for entry in record.of_kind(entries, record.ClientsEvaluated, arm) if entry.round_no <= rounds]
     return tried(arm, rounds + 1, chosen, after), {
         **averaged(after),
         "assembled_global": assembled["global_accuracy"],
         "assembled_local": assembled["local_accuracy"],
-        **over_rounds(earlier, count),
+        **over_rounds(history),
     }
 
 

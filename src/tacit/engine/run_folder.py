@@ -1,52 +1,67 @@
-"""A run's folder: made whole or not at all."""
+"""A run's folder: made whole or not at all, written by one process at a time, and read with suspicion."""
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import itertools
 import json
+import os
 import shutil
 import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from safetensors.numpy import save
 
 from tacit import plan as plans
-from tacit.engine.checkpoint import replace_file, sync_folder
+from tacit import record
+from tacit.engine import checkpoint
 from tacit.errors import RunError
-from tacit.local import Learner
+from tacit.files import UNFINISHED, replace_file, sync_folder
 from tacit.plan import Plan
 from tacit.rows import Vector
 
-PLAN, RECORD, MODEL, MODEL_FACTS = "plan.toml", "record.jsonl", "model.safetensors", "model.json"
+if TYPE_CHECKING:
+    from tacit.local import Learner
+
+PLAN, RECORD, MODEL, MODEL_FACTS, LOCK = "plan.toml", "record.jsonl", "model.safetensors", "model.json", "lock"
 PRIVATE = "private"
 """What stays with the simulated clients; in deployment each client has its own and this folder does not exist."""
+_SECONDS_TO_WAIT = 0.3
+"""How long to try for the lock: whoever asks `is_running` holds it for a moment."""
 
 
 def create(plan: Plan, root: Path) -> Path:
-    """Return a new folder `<root>/<name>-<n>` that already holds its plan; n counts up from 1."""
+    """Return a new folder `<root>/<name>-<n>` that already holds its plan; n counts up from 1. Only its owner may enter."""
     root.mkdir(parents=True, exist_ok=True)
     fresh = Path(tempfile.mkdtemp(prefix=".new-", dir=root))
-    replace_file(fresh / PLAN, plans.to_toml(plan).encode())
-    fresh.chmod(0o755)
-    stem = "".join(letter if letter.isalnum() or letter in "-_" else "-" for letter in plan.name)
+    try:
+        replace_file(fresh / PLAN, plans.to_toml(plan).encode())
+        folder = _numbered(fresh, root, "".join(letter if letter.isalnum() or letter in "-_" else "-" for letter in plan.name))
+    except OSError as error:
+        remove(fresh)
+        raise RunError(f"{root}: no folder for the run can be made there ({error.strerror}); --runs DIR names another") from None
+    sync_folder(root)
+    return folder
+
+
+def _numbered(fresh: Path, root: Path, stem: str) -> Path:
     for number in itertools.count(1):
         folder = root / f"{stem}-{number}"
         if folder.exists():
             continue
         try:
             fresh.rename(folder)
-        except OSError:
+        except OSError as error:
+            if error.errno not in (errno.EEXIST, errno.ENOTEMPTY):
+                raise
             continue  # another run took this number in the meantime
-        sync_folder(root)
         return folder
     raise AssertionError
-
-
-def clean(root: Path) -> None:
-    """Remove folders that a crash left before they became runs."""
-    for left in root.glob(".new-*"):
-        shutil.rmtree(left, ignore_errors=True)
 
 
 def remove(folder: Path) -> None:
@@ -65,3 +80,80 @@ def write_model(folder: Path, learner: Learner, model: Vector, facts: dict[str, 
     """Store the final model as safetensors, with a JSON file saying how to rebuild it."""
     replace_file(folder / MODEL, save(learner.tensors(model)))
     replace_file(folder / MODEL_FACTS, json.dumps(facts, indent=2).encode() + b"\n")
+
+
+def entries(folder: Path) -> Iterator[record.Entry]:
+    """Return the entries of a run's record, none if it was killed before the first; raise RunError if it is damaged."""
+    path = folder / RECORD
+    covered = checkpoint.covered(folder)
+    return record.read(path, at_least=covered) if path.exists() or covered else iter(())
+
+
+def refuse_links(folder: Path) -> None:
+    """Raise RunError if there is a symbolic link in a run's folder: what is written or cleared could lie elsewhere."""
+    for inside, folders, files in os.walk(folder):
+        for name in (*folders, *files):
+            if Path(inside, name).is_symlink():
+                raise RunError(f"{Path(inside, name)}: is a symbolic link, and a run's folder may hold none; remove it")
+
+
+def remove_unfinished(folder: Path) -> None:
+    """Remove files that a kill left half written."""
+    for path in folder.rglob(f".*{UNFINISHED}"):
+        path.unlink(missing_ok=True)
+
+
+@contextmanager
+def lock(folder: Path) -> Iterator[None]:
+    """Hold a run's folder for this process; raise RunError if another process holds it."""
+    handle = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    try:
+        _take(handle, folder)
+        _held.add(handle)
+        os.truncate(handle, 0)
+        os.write(handle, f"{os.getpid()}\n".encode())
+        yield
+        os.truncate(handle, 0)
+    finally:
+        _held.discard(handle)
+        os.close(handle)
+
+
+def is_running(folder: Path) -> bool:
+    """Return whether some process is working in a run's folder right now."""
+    try:
+        handle = os.open(folder / LOCK, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(handle)
+    return False
+
+
+def _take(handle: int, folder: Path) -> None:
+    end = time.monotonic() + _SECONDS_TO_WAIT
+    while True:
+        try:
+            return fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > end:
+                holder = os.pread(handle, 20, 0).decode(errors="replace").strip()
+                raise RunError(f"{folder}: is being run by another process (pid {holder}); wait for it or stop it") from None
+            time.sleep(0.01)
+
+
+_held: set[int] = set()
+"""Locks of this process. A forked child lets go of them: a run whose process was killed is not held by its workers."""
+
+
+def _let_go() -> None:
+    for handle in _held:
+        os.close(handle)
+    _held.clear()
+
+
+os.register_at_fork(after_in_child=_let_go)

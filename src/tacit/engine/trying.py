@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-import multiprocessing
 from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -13,6 +11,7 @@ from numpy.typing import NDArray
 
 from tacit import record
 from tacit.draws import Draws
+from tacit.engine import children
 from tacit.local import Figures, Learner, PersonalWorker
 from tacit.rows import Vector
 
@@ -31,7 +30,7 @@ def try_clients(
     _inherited.update(learner=learner, model=model, round_no=round_no, draws=draws)
     found = []
     try:
-        with ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("fork"), initializer=_begin) as pool:
+        with children.pool(workers, _begin) as pool:
             for done, one in enumerate(pool.map(_try, clients.tolist()), start=1):
                 found.append(one)
                 tick(done)
@@ -41,9 +40,6 @@ def try_clients(
 
 
 def _begin() -> None:
-    import signal
-
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
     _inherited["worker"] = _inherited["learner"].worker()
 
 
@@ -79,24 +75,37 @@ def averaged(figures: list[Figures]) -> Figures:
     }
 
 
-def over_rounds(entries: list[record.ClientsEvaluated], clients: int) -> Figures:
+History = dict[str, NDArray[np.float64]]
+"""What is kept of evaluations after rounds: means of the `late` ones, and each client's `best` and whether it was `seen`.
+
+Row 0 of `late` and `best` is the accuracy on the common test rows, row 1 on rows like the client's own.
+"""
+
+
+def remember(history: History, entry: record.ClientsEvaluated, clients: int) -> History:
+    """Return a history with one more evaluation, of some of all `clients`."""
+    late = history.get("late", np.zeros((2, 0)))
+    best, seen = history.get("best", np.zeros((2, clients))).copy(), history.get("seen", np.zeros(clients)).copy()
+    np.maximum.at(best[0], entry.clients, entry.global_accuracy)
+    np.maximum.at(best[1], entry.clients, entry.local_accuracy)
+    seen[entry.clients] = 1
+    means = np.array([[np.mean(entry.global_accuracy)], [np.mean(entry.local_accuracy)]])
+    return {"late": np.concatenate([late, means], axis=1)[:, -_LATE:].copy(), "best": best, "seen": seen}
+
+
+def over_rounds(history: History) -> Figures:
     """Return two forms taken over rounds: the mean of the last ten measured, and the best a client saw, as papers print it.
 
     With label skew one round's model leans to the labels of that round's cohort, so the mean over ten says more than the
     last. The best round is optimistic: it is chosen on the test rows; a client that never took part counts as 0.
     """
-    if not entries:
+    if not history:
         return {}
-    late = sorted(entries, key=lambda entry: entry.round_no)[-_LATE:]
-    best = np.zeros((2, clients))
-    for entry in entries:
-        np.maximum.at(best[0], entry.clients, entry.global_accuracy)
-        np.maximum.at(best[1], entry.clients, entry.local_accuracy)
-    seen = {client for entry in entries for client in entry.clients}
-    share = len(seen) / clients if clients else 0.0
+    late, best, seen = history["late"], history["best"], history["seen"]
+    share = int(seen.sum()) / len(seen) if len(seen) else 0.0
     return {
-        "late_global": float(np.mean([np.mean(entry.global_accuracy) for entry in late])),
-        "late_local": float(np.mean([np.mean(entry.local_accuracy) for entry in late])),
+        "late_global": float(np.mean(late[0])),
+        "late_local": float(np.mean(late[1])),
         "best_global": float(best[0].mean()),
         "best_local": float(best[1].mean()),
         "best_global_seen": float(best[0].mean() / share) if share else 0.0,

@@ -6,20 +6,20 @@ after a crash finds the version that belongs to its checkpoint. Only one client'
 
 from __future__ import annotations
 
-import os
 import shutil
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from safetensors import safe_open
-from safetensors.numpy import save
+
+from tacit.errors import RunError
+from tacit.files import replace_file, seal, sync_folder, unseal
 
 Arrays = dict[str, NDArray[np.float32]]
 
 
 class PrivateStore:
-    """One folder per client, one file per round."""
+    """One folder per client, one file per round, each with a checksum."""
 
     def __init__(self, folder: Path, keeps_arrays: bool = True) -> None:
         self.folder, self.keeps_arrays = folder, keeps_arrays
@@ -28,13 +28,21 @@ class PrivateStore:
         """Forget every client."""
         shutil.rmtree(self.folder, ignore_errors=True)
 
+    def check(self, last_rounds: NDArray[np.int64], before: int) -> None:
+        """Raise RunError unless each client's newest version before a round is that of the last round it took part in."""
+        if not self.keeps_arrays:
+            return
+        for client, last in enumerate(last_rounds.tolist()):
+            newest = max((version for version in self._versions(client) if version < before), default=0)
+            if newest != last:
+                raise RunError(f"{self._path(client, max(newest, last))}: is {'missing' if newest < last else 'from no round'}")
+
     def read(self, client: int, before: int) -> Arrays | None:
         """Return the client's arrays as its last round before `before` left them; None if there was none."""
         versions = [round_no for round_no in self._versions(client) if round_no < before]
         if not versions or not self.keeps_arrays:
             return None
-        with safe_open(str(self._path(client, versions[-1])), framework="numpy") as file:
-            return {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dict)
+        return unseal(self._path(client, versions[-1]))[0]
 
     def write(self, client: int, round_no: int, arrays: Arrays) -> None:
         """Keep a new version and drop those before the last."""
@@ -42,18 +50,15 @@ class PrivateStore:
             return
         older = [version for version in self._versions(client) if version < round_no]
         path = self._path(client, round_no)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        fresh = path.with_suffix(".new")
-        with fresh.open("wb") as file:
-            file.write(save(arrays))
-            file.flush()
-            os.fsync(file.fileno())
-        fresh.replace(path)
+        if not path.parent.exists():
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            sync_folder(path.parent.parent)
+        replace_file(path, seal(dict(arrays)))
         for version in older[:-1]:
             self._path(client, version).unlink(missing_ok=True)
 
     def _versions(self, client: int) -> list[int]:
-        return sorted(int(path.stem) for path in (self.folder / str(client)).glob("*.safetensors"))
+        return sorted(int(path.stem) for path in (self.folder / str(client)).glob("*.safetensors") if path.stem.isdecimal())
 
     def _path(self, client: int, round_no: int) -> Path:
         return self.folder / str(client) / f"{round_no}.safetensors"

@@ -1,0 +1,86 @@
+"""What a run was made of, in two hashes: a stopped run goes on only with the plan and the rows it began with."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit import plan as plans
+from tacit.plan import Plan
+from tacit.rows import Clients, Dense, Inputs, Mixed, Rows
+
+if TYPE_CHECKING:
+    from tacit.engine.prepare import Ground
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fingerprints:
+    """SHA-256 of a run's plan and of its prepared rows, in hexadecimal digits."""
+
+    plan: str = ""
+    data: str = ""
+
+
+def plan_fingerprint(plan: Plan) -> str:
+    """Return a hash of everything in a plan that decides what its run computes: all but [engine] and the baselines."""
+    settings = {name: value for name, value in plans.dump(plan).items() if name not in ("engine", "baselines")}
+    return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()
+
+
+def data_fingerprint(ground: Ground) -> str:
+    """Return a hash of the prepared rows: inputs, labels, who holds them, the test rows and the disclosed rows."""
+    digest = hashlib.sha256()
+    for name, array in _arrays_of(ground):
+        # The header keeps apart what would be the same bytes in another shape or under another name.
+        digest.update(f"{name} {array.dtype.str} {array.shape};".encode())
+        digest.update(np.ascontiguousarray(array).data)
+    return digest.hexdigest()
+
+
+def _arrays_of(ground: Ground) -> Iterator[tuple[str, NDArray[Any]]]:
+    yield from _rows("train", ground.train)
+    yield from _clients("clients", ground.clients)
+    yield from _rows("test", ground.test)
+    if ground.own is not ground.train:
+        yield from _rows("own", ground.own)
+        yield from _clients("own clients", ground.own_clients)
+    if ground.lexicon is not None:
+        yield "words", _text("\n".join(ground.lexicon.words))
+    if ground.given is not None:
+        yield from _rows("kept and disclosed", ground.given.train)
+        yield from _clients("holders", ground.given.holders)
+        yield "disclosed", _text(ground.given.rows.write_csv())
+
+
+def _rows(name: str, rows: Rows) -> Iterator[tuple[str, NDArray[Any]]]:
+    yield from _inputs(name, rows.inputs)
+    yield f"{name} labels", rows.labels
+    yield f"{name} classes", _text("\n".join(rows.classes))
+
+
+def _inputs(name: str, inputs: Inputs) -> Iterator[tuple[str, NDArray[Any]]]:
+    if isinstance(inputs, Mixed):
+        yield from _inputs(f"{name} tokens", inputs.tokens)
+        yield from _inputs(f"{name} beside", inputs.beside)
+    elif isinstance(inputs, Dense):
+        yield f"{name} matrix {inputs.width}", inputs.matrix
+    else:
+        yield f"{name} starts {inputs.width}", inputs.starts
+        yield f"{name} columns", inputs.columns
+        if inputs.values is not None:
+            yield f"{name} values", inputs.values
+
+
+def _clients(name: str, clients: Clients) -> Iterator[tuple[str, NDArray[Any]]]:
+    yield f"{name} order", clients.order
+    yield f"{name} starts", clients.starts
+
+
+def _text(text: str) -> NDArray[np.uint8]:
+    return np.frombuffer(text.encode(), np.uint8)

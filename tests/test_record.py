@@ -1,0 +1,156 @@
+"""The record: versions, unknown and old entries, and damage, which is always told in one sentence."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tacit import record
+from tacit.errors import RunError
+
+STARTED = record.Started(plan={"name": "x"}, versions={"tacit": "1"}, version=record.VERSION)
+ROUNDS = [record.Round(arm="run", round_no=n, rounds=3, cohort=2, seconds=0.5, bytes_up=1, bytes_down=1) for n in (1, 2, 3)]
+
+
+def written(path: Path, entries: list[record.Entry]) -> record.Mark:
+    writer = record.Writer(path)
+    for entry in entries:
+        writer.append(entry)
+    mark = writer.sync()
+    writer.close()
+    return mark
+
+
+@pytest.fixture
+def path(tmp_path) -> Path:
+    return tmp_path / "record.jsonl"
+
+
+def test_what_was_written_is_read(path) -> None:
+    entries = [
+        STARTED,
+        record.Resumed(arm="run", round_no=0),
+        *ROUNDS,
+        record.Refused(arm="run", round_no=1, exchange="train", sender="7", reason="weight"),
+        record.Audited(name="reconstruct", findings={"recall": 0.5}),
+    ]
+    written(path, entries)
+    assert list(record.read(path)) == entries
+    assert json.loads(path.read_bytes().split(b"\n")[0])["version"] == record.VERSION
+
+
+def test_every_kind_has_a_name_of_its_own() -> None:
+    assert set(record.KINDS.values()) == set(record.Entry.__args__)
+
+
+def test_fields_and_kinds_of_later_versions_are_passed_over(path) -> None:
+    lines = [
+        {"kind": "started", "plan": {}, "versions": {}, "colour": "green"},
+        {"kind": "from_the_future", "what": 1},
+        {"kind": "spread", "arm": "run", "accuracy": [1.0], "more": {}},
+    ]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert list(record.read(path)) == [
+        record.Started(plan={}, versions={}),
+        record.Spread(arm="run", accuracy=[1.0]),
+    ]
+
+
+def test_records_of_version_one_are_still_read(path) -> None:
+    shared = {
+        "kind": "shared", "rule": "k", "k": 2, "l": None, "release": "whole_row", "counts": "local", "epsilon": None,
+        "delta": None, "key": [], "columns": [], "rows": 1, "of_rows": 2, "rows_per_client": [1], "bytes_per_client": [9],
+        "classes": 1, "smallest_class": 1, "unique_share": 0.0, "single_label_share": 0.0, "labels_shared": {"a": 1},
+        "labels_kept": {},
+    }  # fmt: skip
+    tried = {"kind": "tried", "arm": "run", "round_no": 1, "clients": [0], "global_accuracy": [1.0], "local_accuracy": [0.5]}
+    started = {"kind": "started", "plan": {}, "versions": {}}
+    path.write_text("".join(json.dumps(line) + "\n" for line in (started, shared, tried)))
+    first, disclosed, evaluated = record.read(path)
+    assert isinstance(first, record.Started)
+    assert first.version == 1
+    assert isinstance(disclosed, record.DisclosedRows)
+    assert disclosed.labels_disclosed == {"a": 1}
+    assert isinstance(evaluated, record.ClientsEvaluated)
+
+
+def test_a_last_line_cut_short_by_a_crash_is_passed_over(path) -> None:
+    written(path, [STARTED, *ROUNDS])
+    path.write_bytes(path.read_bytes()[:-5])
+    assert list(record.read(path)) == [STARTED, *ROUNDS[:2]]
+
+
+def test_but_not_if_a_checkpoint_covers_it(path) -> None:
+    mark = written(path, [STARTED, *ROUNDS])
+    path.write_bytes(path.read_bytes()[:-5])
+    with pytest.raises(RunError, match=r"record\.jsonl: is damaged"):
+        list(record.read(path, at_least=mark.length))
+
+
+@pytest.mark.parametrize("line", [b"{}", b"[1, 2]", b"null", b"\xff\xfe", b"[" * 100_000, b'{"kind": "round", "arm": "run"}'])
+def test_a_line_that_is_no_entry_is_named(path, line) -> None:
+    path.write_bytes(b'{"kind": "started", "plan": {}, "versions": {}}\n' + line + b"\n")
+    with pytest.raises(RunError, match=r"record\.jsonl: entry 2 is damaged"):
+        list(record.read(path))
+
+
+def test_flipped_bits_are_always_found(path) -> None:
+    mark = written(path, [STARTED, *ROUNDS])
+    whole = path.read_bytes()
+    random = np.random.default_rng(1)
+    for place, bit in zip(random.integers(0, len(whole), 200), random.integers(0, 8, 200), strict=True):
+        content = bytearray(whole)
+        content[place] ^= 1 << bit
+        path.write_bytes(content)
+        with pytest.raises(RunError, match=r"record\.jsonl: .*damaged"):
+            list(record.read(path, at_least=mark.length))
+        with pytest.raises(RunError, match=r"record\.jsonl: .*damaged"):
+            record.cut(path, mark)
+
+
+@pytest.mark.parametrize("change", ["drop", "swap", "repeat"])
+def test_lines_lost_moved_or_repeated_are_found(path, change) -> None:
+    written(path, [STARTED, *ROUNDS])
+    first, *rest = path.read_bytes().splitlines(keepends=True)
+    rest = {"drop": rest[1:], "swap": [rest[1], rest[0], rest[2]], "repeat": [rest[0], *rest]}[change]
+    path.write_bytes(first + b"".join(rest))
+    with pytest.raises(RunError, match=r"entry \d is damaged"):
+        list(record.read(path))
+
+
+def test_a_record_is_cut_back_to_a_mark_and_goes_on_from_there(path) -> None:
+    mark = written(path, [STARTED, ROUNDS[0]])
+    writer = record.Writer(path, mark)
+    writer.append(ROUNDS[1])
+    writer.close()
+    assert list(record.read(path)) == [STARTED, *ROUNDS[:2]]
+    record.cut(path, mark)
+    writer = record.Writer(path, mark)
+    writer.append(ROUNDS[2])
+    writer.close()
+    assert list(record.read(path)) == [STARTED, ROUNDS[0], ROUNDS[2]]
+
+
+def test_a_record_shorter_than_its_mark_is_refused_and_left_alone(path) -> None:
+    mark = written(path, [STARTED, *ROUNDS])
+    short = path.read_bytes()[:-10]
+    path.write_bytes(short)
+    with pytest.raises(RunError, match=r"record\.jsonl: is damaged"):
+        record.cut(path, mark)
+    assert path.read_bytes() == short
+
+
+def test_the_record_of_another_run_is_refused(path) -> None:
+    mark = written(path, [STARTED, *ROUNDS])
+    path.unlink()
+    written(path, [STARTED, *ROUNDS[:2], ROUNDS[0]])
+    with pytest.raises(RunError, match="not the record"):
+        record.verify(path, mark)
+
+
+def test_an_audit_is_added_to_a_record_that_has_ended(path) -> None:
+    written(path, [STARTED, *ROUNDS])
+    found = record.Audited(name="inversion", findings={"recall": 0.1})
+    record.add(path, found)
+    assert list(record.read(path)) == [STARTED, *ROUNDS, found]
