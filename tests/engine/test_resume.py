@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 import subprocess
 import sys
 import time
@@ -297,7 +296,7 @@ def test_figures_over_rounds_survive_a_stop_without_the_record(reviews, tmp_path
     pytest.importorskip("torch")
     from tests.engine.worded import worded_plan
 
-    planned = worded_plan(reviews, server={"rounds": 3, "cohort": "count", "cohort_size": 3})
+    planned = worded_plan(reviews, server={"rounds": 2, "cohort": "count", "cohort_size": 2}, engine={"workers": 1})
     whole = engine.start(planned, tmp_path / "whole")
     folder = stopped(planned, tmp_path / "runs")
     engine.resume(folder)
