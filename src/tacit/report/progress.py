@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from tacit.record import Entry, Finished, Prepared, Round, Spent, Started
 from tacit.report import phrasing
 
-LATELY = 5
-"""Rounds over which speed is averaged."""
+RECENT_ROUNDS = 5
+"""How many of the last rounds the time left is estimated from."""
 
 
 @dataclass
@@ -38,11 +38,11 @@ class ArmProgress:
 
     @property
     def seconds_left(self) -> float | None:
-        """How long the remaining rounds take if they go on as lately."""
-        lately = self.seconds[-LATELY:]
-        if not lately or not self.rounds:
+        """How long the remaining rounds take if they take as long as the most recent ones."""
+        recent = self.seconds[-RECENT_ROUNDS:]
+        if not recent or not self.rounds:
             return None
-        return max(0.0, self.rounds - self.round_no - self.fraction_of_round) * sum(lately) / len(lately)
+        return max(0.0, self.rounds - self.round_no - self.fraction_of_round) * sum(recent) / len(recent)
 
     def facts(self, leading: str | None = None) -> list[str]:
         """Return what there is to say, each with its unit."""
