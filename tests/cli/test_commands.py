@@ -14,6 +14,7 @@ import typer
 from tacit import report
 from tacit.cli import app
 from tacit.cli.progress import LineProgress
+from tacit.engine import run_folder
 from tacit.errors import BudgetError, RunError, TacitError, WireError
 from tests.cli.made_up import PLAN, pretend_engine, tacit
 from tests.report import made_up
@@ -161,6 +162,22 @@ def test_runs_lists_every_state(capsys: Capture, two_runs: Path) -> None:
     found = json.loads(tacit(capsys, "runs", "--json").out)["runs"]
     assert {one["run"] for one in found} == {"news-1", "news-2", "hurt-1", "young-1"}
     assert all("when" in one for one in found)
+
+
+def test_a_live_run_is_listed_as_running(capsys: Capture, two_runs: Path) -> None:
+    with run_folder.lock(two_runs / "news-2"):
+        said = tacit(capsys, "runs")
+        assert "running, 2 of 4 rounds done" in said.out
+        assert "stopped" not in said.out
+        assert json.loads(tacit(capsys, "show", "news-2", "--json").out)["state"] == "running, 2 of 4 rounds done"
+    assert "stopped after round 2 of 4" in tacit(capsys, "runs").out
+
+
+def test_looking_at_runs_loads_nothing_that_trains(two_runs: Path) -> None:
+    heavy = {"numba", "torch", "sklearn", "plotly"}
+    code = f"import sys, tacit.cli as cli; cli.execute(['runs']); print(sorted({heavy} & set(sys.modules)), file=sys.stderr)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stderr.strip() == "[]"
 
 
 def test_no_runs_yet(capsys: Capture) -> None:

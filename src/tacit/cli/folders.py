@@ -10,8 +10,6 @@ from tacit.errors import RunError, did_you_mean
 if TYPE_CHECKING:
     from tacit.report import Summary
 
-RECORD, PLAN = "record.jsonl", "plan.toml"
-
 
 def all_runs(runs: Path) -> list[Path]:
     """Return the folders below `runs` that hold a run, oldest first."""
@@ -21,10 +19,14 @@ def all_runs(runs: Path) -> list[Path]:
 
 def changed(folder: Path) -> float:
     """Return when a run last wrote down something, in seconds since 1970."""
+    from tacit.engine.run_folder import PLAN, RECORD
+
     return max((path.stat().st_mtime for path in (folder / RECORD, folder / PLAN) if path.exists()), default=0.0)
 
 
 def _holds_run(folder: Path) -> bool:
+    from tacit.engine.run_folder import PLAN, RECORD
+
     # A run killed in its first moments has a plan but no record yet; it can still be resumed.
     return not folder.name.startswith(".") and ((folder / RECORD).is_file() or (folder / PLAN).is_file())
 
@@ -43,7 +45,7 @@ def folder_of(run: str, runs: Path) -> Path:
 
 def figures(folder: Path) -> Summary:
     """Return the figures of the run in a folder, none yet if it was killed before its first entry."""
-    from tacit import record, report
+    from tacit import report
+    from tacit.engine.run_folder import entries, is_running
 
-    entries = record.read(folder / RECORD) if (folder / RECORD).exists() else ()
-    return report.summary(entries, name=folder.resolve().name)
+    return report.summary(entries(folder), name=folder.resolve().name, running=is_running(folder))

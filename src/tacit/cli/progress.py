@@ -9,8 +9,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from tacit import record
-from tacit.cli.folders import RECORD
 from tacit.cli.tables import line, printable
 from tacit.errors import TacitError
 from tacit.record import Entry, Round
@@ -38,11 +36,13 @@ class ProgressObserver:
 
     def opened(self, folder: Path) -> None:
         """Note where the run is kept, and how far it had come before."""
+        from tacit.engine.run_folder import entries
+
         self.folder = folder
-        path = folder / RECORD
+
         # A record that cannot be read is the engine's to refuse, in its own words.
         with contextlib.suppress(TacitError):
-            for entry in record.read(path) if path.exists() else ():
+            for entry in entries(folder):
                 self.progress.add_entry(entry)
 
     def entry(self, entry: Entry) -> None:

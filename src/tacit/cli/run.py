@@ -62,13 +62,13 @@ def resume(
       tacit resume runs/newsgroups-3 --json
     """
     from tacit import engine
-    from tacit.cli.folders import PLAN, folder_of
+    from tacit.cli.folders import folder_of
     from tacit.cli.policy import check_policy
-    from tacit.plan import load
+    from tacit.engine.run_folder import plan_of
 
     folder = folder_of(run, runs)
     if policy:
-        check_policy(load(folder / PLAN), policy)
+        check_policy(plan_of(folder), policy)
     _carry_out(lambda observer: engine.resume(folder, observer), as_json=as_json, quiet=quiet, page=not no_report)
 
 
