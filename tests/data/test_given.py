@@ -61,6 +61,23 @@ def test_dataset_and_its_parts(tmp_path: Path, draws: Draws) -> None:
         assert "1 rows without a label" in table.source
 
 
+def test_a_split_column_of_ones_own_is_not_overwritten() -> None:
+    datasets = pytest.importorskip("datasets")
+    part = datasets.Dataset.from_list([{**row, "split": f"mine {number}"} for number, row in enumerate(ROWS)])
+    frame, split = from_given(datasets.DatasetDict({"train": part, "test": part}))
+    assert frame["split"].to_list() == ["mine 0", "mine 1"] * 2
+    assert frame[split or ""].to_list() == ["train", "train", "test", "test"]
+
+
+def test_column_names_with_control_characters_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"run\(rows=...\) needs column names without control characters, got '\\x00client'"):
+        from_given([{"\0client": 1}])
+    datasets = pytest.importorskip("datasets")
+    datasets.Dataset.from_list([{"\x1bclient": 1}]).save_to_disk(tmp_path / "saved")
+    with pytest.raises(DataError, match="needs column names without control characters"):
+        from_hub(str(tmp_path / "saved"))
+
+
 def test_pictures_of_a_dataset(draws: Draws) -> None:
     datasets, image = pytest.importorskip("datasets"), pytest.importorskip("PIL.Image")
     features = datasets.Features({"image": datasets.Image(), "label": datasets.Value("int64")})

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import codecs
+import subprocess
+import sys
 from pathlib import Path
 
 import polars as pl
@@ -121,6 +123,32 @@ def test_arrow_stream(tmp_path: Path) -> None:
 def test_damaged_columnar_files_are_refused(tmp_path: Path, ending: str) -> None:
     with pytest.raises(DataError, match="readable"):
         read_file(written(tmp_path / f"t.{ending}", b"PAR1 but not really"))
+
+
+def test_mutated_columnar_files_are_read_or_refused(tmp_path: Path) -> None:
+    driver = Path(__file__).with_name("mutated_files.py")
+    done = subprocess.run([sys.executable, driver, tmp_path, "0", "400"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    read, refused = map(int, done.stdout.split())
+    assert read > 10
+    assert refused > 200
+
+
+def test_days_outside_the_calendar_are_refused(tmp_path: Path) -> None:
+    pl.DataFrame({"day": pl.Series([2**31 - 1]).cast(pl.Int32).cast(pl.Date)}).write_parquet(tmp_path / "t.parquet")
+    with pytest.raises(DataError, match="got PanicException"):
+        read_file(str(tmp_path / "t.parquet"))
+
+
+@pytest.mark.parametrize("name", ["\0client", "a\x1b[31mb", "two\nlines", "line\u2028end"])
+@pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet", "arrow"])
+def test_column_names_with_control_characters_are_refused(tmp_path: Path, name: str, ending: str) -> None:
+    frame, path = pl.DataFrame({name: ["x"], "label": ["y"]}), tmp_path / f"t.{ending}"
+    writers = {"csv": frame.write_csv, "jsonl": frame.write_ndjson, "parquet": frame.write_parquet, "arrow": frame.write_ipc}
+    writers[ending](path)
+    with pytest.raises(DataError, match="needs column names without control characters") as refusal:
+        read_file(str(path))
+    assert name not in str(refusal.value)
 
 
 def test_endings() -> None:

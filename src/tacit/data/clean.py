@@ -8,11 +8,11 @@ import numpy as np
 import polars as pl
 
 from tacit.data.images import as_bytes
+from tacit.data.roles import free_name
 from tacit.errors import DataError
 from tacit.plan import Columns
 
 MISSING = "(missing)"
-_TRAIN = "\x00train"  # marks the half a row belongs to; no file can name a column so
 
 
 def clean(
@@ -20,7 +20,8 @@ def clean(
 ) -> tuple[pl.DataFrame, pl.DataFrame, list[str], tuple[str, ...]]:
     """Return both halves without holes, a sentence part for each kind of repair, and what was read in the clear for it."""
     assert columns.label is not None, "roles are checked before cleaning"
-    both = pl.concat([train.with_columns(pl.lit(True).alias(_TRAIN)), test.with_columns(pl.lit(False).alias(_TRAIN))])
+    half = free_name("train", train.columns)
+    both = pl.concat([train.with_columns(pl.lit(True).alias(half)), test.with_columns(pl.lit(False).alias(half))])
     both, repairs = _labelled(both, columns.label)
     if needs_client and columns.client:
         both, more = _without_null(both, columns.client, "without an owner")
@@ -33,12 +34,12 @@ def clean(
         both = both.with_columns(_as_text(both[name]).fill_null(MISSING))
     medians: tuple[str, ...] = ()
     for name in columns.numeric:
-        series, more, filled = _as_number(both[name], both[_TRAIN])
+        series, more, filled = _as_number(both[name], both[half])
         both, repairs = both.with_columns(series), repairs + more
         medians += (f"median of {name}",) if filled else ()
     if columns.image:
         both = both.with_columns(as_bytes(both[columns.image]))
-    return both.filter(_TRAIN).drop(_TRAIN), both.filter(~pl.col(_TRAIN)).drop(_TRAIN), repairs, medians
+    return both.filter(half).drop(half), both.filter(~pl.col(half)).drop(half), repairs, medians
 
 
 def known_classes(train: pl.DataFrame, test: pl.DataFrame, label: str) -> tuple[pl.DataFrame, pl.DataFrame, list[str]]:

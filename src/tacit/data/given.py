@@ -8,9 +8,8 @@ from typing import Any
 
 import polars as pl
 
+from tacit.data.roles import free_name, plainly_named
 from tacit.errors import DataError
-
-_SPLIT = "split"
 
 
 def from_given(given: object) -> tuple[pl.DataFrame, str | None]:
@@ -19,6 +18,11 @@ def from_given(given: object) -> tuple[pl.DataFrame, str | None]:
     Takes a polars or pandas DataFrame, a pyarrow Table, a Hugging Face Dataset or DatasetDict, a mapping of columns,
     or any iterable of mappings.
     """
+    frame, split = _as_table(given)
+    return plainly_named(frame, "run(rows=...)"), split
+
+
+def _as_table(given: object) -> tuple[pl.DataFrame, str | None]:
     kind = type(given).__module__.partition(".")[0]
     if isinstance(given, pl.LazyFrame):
         return given.collect(), None
@@ -49,12 +53,18 @@ def from_hub(name: str) -> tuple[pl.DataFrame, str | None]:
     folder = Path(name).expanduser()
     try:
         if folder.is_dir() and any((folder / mark).exists() for mark in ("dataset_info.json", "dataset_dict.json", "state.json")):
-            return _from_datasets(datasets.load_from_disk(str(folder)))
-        path, _, configuration = name.partition(":")
-        return _from_datasets(datasets.load_dataset(path, configuration or None))
+            found = datasets.load_from_disk(str(folder))
+        else:
+            path, _, configuration = name.partition(":")
+            found = datasets.load_dataset(path, configuration or None)
+        frame, split = _from_datasets(found)
+        return plainly_named(frame, f"data.source = 'hf:{name}'"), split
     except DataError:
         raise
-    except Exception as error:  # the hub's client raises many kinds; each means the same to the user
+    except (
+        Exception,
+        pl.exceptions.PanicException,
+    ) as error:  # the hub's client raises many kinds; each means the same to the user
         raise DataError(f"data.source = 'hf:{name}' could not be loaded: {type(error).__name__}; check name and network") from None
 
 
@@ -63,8 +73,10 @@ def _from_datasets(given: Any) -> tuple[pl.DataFrame, str | None]:
         return _from_dataset(given), None
     if not given:
         raise DataError("a Hugging Face DatasetDict needs at least one part, got none; check the data set")
-    parts = [_from_dataset(part).with_columns(pl.lit(str(name)).alias(_SPLIT)) for name, part in given.items()]
-    return pl.concat(parts, how="diagonal_relaxed"), _SPLIT
+    parts = {str(name): _from_dataset(part) for name, part in given.items()}
+    split = free_name("split", [column for part in parts.values() for column in part.columns])
+    marked = [part.with_columns(pl.lit(name).alias(split)) for name, part in parts.items()]
+    return pl.concat(marked, how="diagonal_relaxed"), split
 
 
 def _from_dataset(given: Any) -> pl.DataFrame:

@@ -10,7 +10,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import polars as pl
+import pyarrow as pa
+from polars import selectors
 
+from tacit.data.roles import plainly_named
 from tacit.errors import DataError, did_you_mean
 
 _HEADER_BYTES = 1 << 16
@@ -36,14 +39,15 @@ def read_file(source: str) -> tuple[pl.DataFrame, str]:
         raise DataError(f"data.source = {source!r} needs rows, got an empty file; check the path")
     try:
         frame, note = _READERS[path.suffix.lower()](path)
-    except (pl.exceptions.PolarsError, OSError, ValueError) as error:
+        _write_out_days(frame)
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, pa.ArrowException, OSError, ValueError, MemoryError) as error:
         # The reader's own words may quote a cell; only their kind is shown.
         raise DataError(
             f"data.source = {source!r} needs a readable {path.suffix} file, got {type(error).__name__}; check the file"
         ) from None
     if frame.height == 0:
         raise DataError(f"data.source = {source!r} needs rows, got a header only; check the file")
-    return frame, note
+    return plainly_named(frame, f"data.source = {source!r}"), note
 
 
 def _neighbour(path: Path) -> str:
@@ -134,10 +138,18 @@ def _read_parquet(path: Path) -> tuple[pl.DataFrame, str]:
 
 
 def _read_arrow(path: Path) -> tuple[pl.DataFrame, str]:
+    # Not polars' own reader: it ends the process when a damaged file states a length that no memory holds.
     try:
-        return pl.read_ipc(path), ""
-    except pl.exceptions.PolarsError:
-        return pl.read_ipc_stream(path), ""
+        table = pa.ipc.open_file(path).read_all()
+    except pa.ArrowInvalid:
+        table = pa.ipc.open_stream(path).read_all()
+    table.validate(full=True)
+    return pl.DataFrame(table), ""
+
+
+def _write_out_days(frame: pl.DataFrame) -> None:
+    """Raise what polars raises for days outside its calendar, which would else end a run later."""
+    frame.select((selectors.date() | selectors.datetime()).cast(pl.String))
 
 
 _READERS: dict[str, Callable[[Path], tuple[pl.DataFrame, str]]] = {

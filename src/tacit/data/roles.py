@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import unicodedata
 
 import polars as pl
 
@@ -10,6 +11,7 @@ from tacit.errors import DataError, did_you_mean
 from tacit.plan import Columns, Data
 
 _INPUTS = ("text", "numeric", "categorical")
+_UNSEEN = ("Cc", "Zl", "Zp")
 
 
 def resolved(default: Columns, asked: Columns) -> Columns:
@@ -24,6 +26,21 @@ def resolved(default: Columns, asked: Columns) -> Columns:
         elif value in claimed:
             roles[role] = None
     return Columns(**{**roles, **{role: value for role, value in dataclasses.asdict(asked).items() if value}})
+
+
+def plainly_named(frame: pl.DataFrame, source: str) -> pl.DataFrame:
+    """Return the table if no column's name has a control character or a line end; raise DataError if one has."""
+    for name in frame.columns:
+        if any(unicodedata.category(letter) in _UNSEEN for letter in name):
+            raise DataError(f"{source} needs column names without control characters, got {name!r}; rename that column")
+    return frame
+
+
+def free_name(wish: str, taken: list[str]) -> str:
+    """Return a column name that is not taken: the wish, with as many underscores after it as are needed."""
+    while wish in taken:
+        wish += "_"
+    return wish
 
 
 def _names(columns: Columns, with_quasi: bool = True) -> list[str]:

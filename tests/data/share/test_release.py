@@ -54,6 +54,16 @@ def test_a_level_the_file_does_not_have(tmp_path: Path) -> None:
         generalised(pl.DataFrame({"land": ["a"]}), {"land": f"csv {ladder} 2"})
 
 
+@pytest.mark.parametrize("name", ["\0client", "\0label", "\0place", "client", "label_", "value", "row", "0", "train"])
+@pytest.mark.parametrize("rule", ["k_anonymity", "label_k"])
+def test_no_name_of_a_column_hides_that_every_row_is_unique(name, rule) -> None:
+    rows = pl.DataFrame({name: range(48), "label": pl.Series(["a", "b"] * 24, dtype=pl.Enum(["a", "b"]))})
+    table = Table(train=rows, test=rows.clear(), columns=Columns(numeric=(name,), label="label", quasi=(name,)), source="")
+    clients = Clients(order=np.arange(48), starts=np.array([0, 16, 48]))
+    for counts in ("local", "global", "with_test"):
+        assert not offer(table, clients, Sharing(k=3, rule=rule, counts=counts), DRAWS).shared.any()
+
+
 @pytest.mark.parametrize(("k", "epsilon", "delta"), [(1, 1.0, 1e-6), (10, 0.1, 1e-9), (100, 3.0, 1e-3)])
 def test_the_noisy_decision_does_not_hang_on_one_row(k, epsilon, delta) -> None:
     share = stable.chance(np.arange(1, 2000), k, epsilon, delta)

@@ -112,7 +112,7 @@ def test_mutated_messages_are_refused_or_read_and_nothing_else() -> None:
     rows, generator, refused = frame(), np.random.default_rng(5), 0
     good = pack_rows(rows)
     begin = 4 + struct.unpack("<I", good[:4])[0]
-    for case in range(4000):
+    for case in range(3000):
         pieces = [bytearray(good[:begin]), bytearray(zlib.decompress(good[begin:]))]
         if case % 3 == 0:
             pieces = [bytearray(good), bytearray()]
@@ -125,7 +125,7 @@ def test_mutated_messages_are_refused_or_read_and_nothing_else() -> None:
             refused += 1
         else:
             back.select(pl.all().exclude("picture").cast(pl.String)).to_dicts()
-    assert 1000 < refused < 4000
+    assert 1000 < refused < 3000
 
 
 def test_a_column_of_another_kind_is_refused() -> None:

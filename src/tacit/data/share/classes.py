@@ -12,7 +12,6 @@ import polars as pl
 from numpy.typing import NDArray
 
 _FEW_CELLS = 1 << 16
-_PLACE = "\x00place"  # no file can name a column so
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,8 +49,10 @@ class Classes:
         return first
 
 
-def alike(frame: pl.DataFrame) -> Classes:
-    """Return the classes of rows that are equal in every column of the frame.
+def alike(frame: pl.DataFrame, *beside: pl.Series) -> Classes:
+    """Return the classes of rows that are equal in every column of the frame and in the columns beside it.
+
+    A column beside the frame may have any name: it takes no other's place.
 
     Guarantees: exact for every type polars can group; a missing value equals a missing value and nothing else; NaN
     equals NaN. Edge cases: without columns all rows are one class; without rows there is one class, unused.
@@ -62,8 +63,8 @@ def alike(frame: pl.DataFrame) -> Classes:
     room = min(4 * frame.height + _FEW_CELLS, 2**31)
     found = Classes(of_row=np.zeros(frame.height, np.uint32), cells=1)
     waiting: list[_Axis] = []
-    for name in frame.columns if frame.height else ():
-        axis = _axis(frame[name], room)
+    for series in (*frame, *beside) if frame.height else ():
+        axis = _axis(series, room)
         if waiting and axis.values * _cells(waiting) > room:
             found, waiting = _merged(found, _combined(waiting), room), []
         waiting.append(axis)
@@ -99,8 +100,8 @@ def _ends(whole: pl.Series) -> tuple[int, int]:
 
 def _first_alike(series: pl.Series) -> pl.Series:
     """Return for each row the number of the first row with the same value."""
-    alone = series.alias(_PLACE).to_frame().with_row_index("row")
-    return alone.select(pl.col("row").min().over(_PLACE)).to_series()
+    alone = series.alias("value").to_frame().with_row_index("row")
+    return alone.select(pl.col("row").min().over("value")).to_series()
 
 
 def _cells(axes: list[_Axis]) -> int:
@@ -120,7 +121,7 @@ def _combined(axes: list[_Axis]) -> Classes:
         if axis.series.null_count():
             value = value.fill_null(axis.values - 1)
         place = value if number == 0 else place * pl.lit(axis.values, pl.UInt32) + value
-    return Classes(of_row=frame.select(place.alias(_PLACE))[_PLACE].to_numpy(), cells=_cells(axes))
+    return Classes(of_row=frame.select(place).to_series().to_numpy(), cells=_cells(axes))
 
 
 def _merged(one: Classes, other: Classes, room: int) -> Classes:

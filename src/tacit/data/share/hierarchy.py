@@ -70,7 +70,9 @@ def _csv(frame: pl.DataFrame, column: str, rest: str) -> pl.Expr:
     try:
         ladder = pl.read_csv(path, has_header=False, infer_schema=False, separator=_separator(path))
     except (OSError, pl.exceptions.PolarsError) as error:
-        raise DataError(f"data.share.generalise.{column}: {path} cannot be read as CSV ({error}); check the file") from None
+        raise DataError(
+            f"data.share.generalise.{column}: {path} cannot be read as CSV ({type(error).__name__}); check the file"
+        ) from None
     if level >= ladder.width:
         raise DataError(
             f"data.share.generalise.{column}: {path} needs a level {level}, got levels 0 to {ladder.width - 1}; lower it"

@@ -18,8 +18,6 @@ from tacit.errors import DataError
 from tacit.plan import Columns, Sharing
 from tacit.rows import Clients
 
-_CLIENT = "\x00client"  # no file can name a column so
-
 
 @dataclass(frozen=True, kw_only=True)
 class Offer:
@@ -72,9 +70,8 @@ def offer(table: Table, clients: Clients, settings: Sharing, draws: Draws) -> Of
         tested = generalised(table.test.select(columns), settings.generalise).select(key)
         counted = pl.concat([counted, tested], how="vertical_relaxed")
         labels = pl.concat([labels, table.test[label]])
-    if settings.counts == "local":
-        counted = counted.with_columns(pl.Series(_CLIENT, np.repeat(np.arange(len(clients)), clients.sizes())))
-    classes = key_classes(counted, labels, settings)
+    owner = pl.Series(np.repeat(np.arange(len(clients)), clients.sizes())) if settings.counts == "local" else None
+    classes = key_classes(counted, owner, labels, settings)
     shared = classes.spread(_verdict(classes, labels, settings, draws))[: rows.height]
     return Offer(rows=rows, shared=shared, clients=clients, key=key, label=label, classes=int(np.count_nonzero(classes.counts())))
 

@@ -19,9 +19,10 @@ _TINY = 1e-12
 """What a sum of logarithms may lose: an even split of two labels has an entropy of ln 2 less a rounding error."""
 
 
-def key_classes(key: pl.DataFrame, label: pl.Series, settings: Sharing) -> Classes:
-    """Return the classes the rule counts: rows alike in the key, and with `label_k` in the label too."""
-    return alike(key.with_columns(label.alias("\x00label")) if settings.rule == "label_k" else key)
+def key_classes(key: pl.DataFrame, owner: pl.Series | None, label: pl.Series, settings: Sharing) -> Classes:
+    """Return the classes the rule counts: rows alike in the key, of one owner if given, and with `label_k` of one label."""
+    beside = [] if owner is None else [owner]
+    return alike(key, *beside, label) if settings.rule == "label_k" else alike(key, *beside)
 
 
 def allowed(classes: Classes, labels: NDArray[np.int64], kinds: int, settings: Sharing) -> NDArray[np.bool_]:
@@ -30,7 +31,7 @@ def allowed(classes: Classes, labels: NDArray[np.int64], kinds: int, settings: S
     `k_anonymity`: at least k rows. `label_k`: the same, where `classes` tell labels apart: every class has one label
     then, so this is no l-diversity, whatever the paper calls it. `distinct_l`: at least k rows with at least l
     different labels. `entropy_l`: at least k rows whose labels have an entropy of at least ln(l).
-    Source: SPEC 2.1 and 2.5.1; Machanavajjhala et al. 2007 for the two true l-diversities.
+    Source: Sweeney 2002 (k-anonymity); Machanavajjhala et al. 2007 (the two true l-diversities).
     """
     assert settings.k is not None, "a checked plan says k"
     if settings.rule in ("k_anonymity", "label_k"):

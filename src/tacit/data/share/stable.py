@@ -1,7 +1,8 @@
 """A decision that does not hang on one row: a class is shared if its count plus Laplace noise passes a raised threshold.
 
 What is protected is the decision (which classes are shared), never the rows that are shared.
-Source: stability histograms, as in SPEC 2.5.3: count + Laplace(1/epsilon) >= k + (1/epsilon) ln(1 / (2 delta)).
+Source: stability-based histograms, Korolova et al. 2009 and Bun, Nissim and Stemmer 2016:
+count + Laplace(1/epsilon) >= k + (1/epsilon) ln(1 / (2 delta)).
 """
 
 from __future__ import annotations
