@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tacit import engine, plan
+from tacit import engine, plan, record
 from tacit.papers import Cell, Outcome, Paper, Run, Table, Trial, page
 from tacit.papers import reproduce as reproduce_paper
 from tacit.papers.published import Figures
@@ -64,6 +64,20 @@ def test_a_stopped_plan_is_taken_up(paper, tmp_path) -> None:
     with pytest.raises(KeyboardInterrupt):
         reproduce(paper, tmp_path / "cut", StopsAt(2))
     assert [outcome.ours for outcome in reproduce(paper, tmp_path / "cut")] == whole
+
+
+def test_a_plan_that_was_stopped_after_its_end_is_not_run_again(paper, tmp_path) -> None:
+    (run,) = paper.tables("quick")[0].cells[0].trial.runs
+    engine.start(plan.parse(run.settings), tmp_path / "cut" / run.key)
+    asked: list[object] = []
+
+    class Notes(engine.Silence):
+        def entry(self, entry: object) -> None:
+            asked.append(entry)
+
+    cut = [outcome.ours for outcome in reproduce(paper, tmp_path / "cut", Notes())]
+    assert cut == [outcome.ours for outcome in reproduce(paper, tmp_path / "whole")]
+    assert not any(isinstance(entry, record.Round) for entry in asked)
 
 
 class Recited:
