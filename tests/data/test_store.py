@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 from tacit.data import catalogue, get, store, where
+from tacit.data.kept import checksum_file
 from tacit.data.named.entry import Entry, File, Way, only
 from tacit.errors import DataError
 from tacit.plan import Columns
@@ -45,7 +46,7 @@ def test_fetched_once_then_read_from_the_stored_table(own_cache: Path, monkeypat
         first, sentence = store.read("tiny")
     assert len(web.asked) == 1
     assert sentence == "Tiny, from origin.csv of its public origin (as published)"
-    assert [path for path in own_cache.rglob("*") if path.is_file()] == [place]
+    assert sorted(path for path in own_cache.rglob("*") if path.is_file()) == [place, checksum_file(place)]
     assert first.equals(read_csv({"a": _written(own_cache / "again.csv")}))
 
 
@@ -62,6 +63,22 @@ def test_a_damaged_stored_table_is_made_again(own_cache: Path, monkeypatch: pyte
         get("tiny").write_bytes(b"damaged")
         assert store.read("tiny")[0].height == 2
     assert len(web.asked) == 2
+
+
+def test_a_stored_table_with_other_cells_is_made_again_or_said(own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("TACIT_DATA", raising=False)
+    with serving(Manners(CONTENT)) as web:
+        install(monkeypatch, entry(web.url))
+        place = get("tiny")
+        other = pl.read_parquet(place).with_columns(x=pl.col("x") + 1)
+        other.write_parquet(place)
+        assert where("tiny") is None
+        assert store.read("tiny")[0]["x"].to_list() == [1, 2]
+    assert len(web.asked) == 2
+    for spoilt in ("", "md5:0", "sha256:0"):
+        checksum_file(place).write_text(spoilt)
+        with pytest.raises(DataError, match=r"Refused: .*origin-1\.parquet is not as it was written"):
+            store.read("tiny")
 
 
 def test_what_a_killed_process_left_is_swept(own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:

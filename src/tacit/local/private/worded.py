@@ -95,7 +95,13 @@ def _loaded(checkpoint: Path) -> Any:
     from transformers import AutoModel
 
     try:
-        kept: dict[str, Any] = {"attn_implementation": "eager", "local_files_only": True}
+        # A checkpoint is data: no code of its own is run, and no pickled weights are opened.
+        kept: dict[str, Any] = {
+            "attn_implementation": "eager",
+            "local_files_only": True,
+            "trust_remote_code": False,
+            "use_safetensors": True,
+        }
         found = AutoModel.from_pretrained(str(checkpoint), **kept).float()
     except (OSError, ValueError) as error:
         raise PlanError(f"model.checkpoint: needs a folder transformers can load, got {checkpoint} ({error})") from None

