@@ -13,7 +13,7 @@ from safetensors.numpy import load_file
 
 from tacit import data, engine, record, report
 from tacit import plan as plans
-from tacit.engine.run_folder import MODEL, RECORD
+from tacit.engine import run_folder
 from tacit.plan import Plan
 from tacit.record import RUN, Entry, Finished, Round
 
@@ -59,7 +59,7 @@ class Run:
     @cached_property
     def entries(self) -> list[Entry]:
         """Return the run's record."""
-        return list(record.read(self.folder / RECORD))
+        return list(run_folder.entries(self.folder))
 
     @property
     def metrics(self) -> pl.DataFrame:
@@ -70,7 +70,7 @@ class Run:
     @property
     def model(self) -> dict[str, NDArray[Any]]:
         """Return the final model as named arrays, shaped as PyTorch's state_dict."""
-        return load_file(self.folder / MODEL)
+        return load_file(self.folder / run_folder.MODEL)
 
     @property
     def model_sha256(self) -> str:

@@ -9,7 +9,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
@@ -31,21 +31,28 @@ def stoppable() -> Iterator[None]:
 
     A signal that somebody else already answers or ignores (as nohup does) is left to them.
     """
-    if threading.current_thread() is not threading.main_thread():
+    with _answered_by(_terminate, [number for number in _STOPPING if signal.getsignal(number) is signal.SIG_DFL]):
         yield
-        return
-    ours = [number for number in _STOPPING if signal.getsignal(number) is signal.SIG_DFL]
-    for number in ours:
-        signal.signal(number, _stop)
+
+
+def _terminate(number: int, frame: FrameType | None) -> None:
+    raise Terminated(signal.Signals(number).name)
+
+
+@contextmanager
+def _answered_by(answer: Callable[[int, FrameType | None], None], numbers: Iterable[signal.Signals]) -> Iterator[None]:
+    """Let a function answer signals for a while. Only the main thread can say who answers; in others nothing changes."""
+    ours = [number for number in numbers if signal.getsignal(number) is not None] if _in_main_thread() else []
+    earlier = {number: signal.signal(number, answer) for number in ours}
     try:
         yield
     finally:
-        for number in ours:
-            signal.signal(number, signal.SIG_DFL)
+        for number, before in earlier.items():
+            signal.signal(number, before)
 
 
-def _stop(number: int, frame: FrameType | None) -> None:
-    raise Terminated(signal.Signals(number).name)
+def _in_main_thread() -> bool:
+    return threading.current_thread() is threading.main_thread()
 
 
 @contextmanager
@@ -59,6 +66,7 @@ def pool(workers: int, begin: Callable[[], None]) -> Iterator[ProcessPoolExecuto
     context = multiprocessing.get_context("fork")
     made = ProcessPoolExecutor(workers, mp_context=context, initializer=_begin, initargs=(os.getpid(), begin))
     try:
+        _fork(made)
         yield made
     except BaseException as error:
         for child in set(multiprocessing.active_children()) - earlier:
@@ -71,6 +79,15 @@ def pool(workers: int, begin: Callable[[], None]) -> Iterator[ProcessPoolExecuto
             ) from None
         raise
     made.shutdown()
+
+
+def _fork(pool: ProcessPoolExecutor) -> None:
+    """Start all workers now. A signal waits until they run: raised in the middle of a fork, an exception would be lost."""
+    waiting: list[int] = []
+    with _answered_by(lambda number, frame: waiting.append(number), (signal.SIGINT, *_STOPPING)):
+        pool.submit(int)
+    for number in waiting:
+        signal.raise_signal(number)
 
 
 def _begin(parent: int, begin: Callable[[], None]) -> None:
