@@ -25,7 +25,7 @@ def begin():
     os.write(1, f"{os.getpid()}\\n".encode())  # in one piece, beside the other worker's
 
 with children.stoppable(), children.pool(2, begin) as pool:
-    list(pool.map(time.sleep, [600, 600]))
+    list(pool.map(time.sleep, [0.5] * 1000))
 """
 RUN = """
 import sys

@@ -1,7 +1,9 @@
 """Versions by round: the right one is found after a crash, and old ones go."""
 
 import numpy as np
+import pytest
 
+from tacit.errors import RunError
 from tacit.local.private.store import PrivateStore
 
 
@@ -39,3 +41,33 @@ def test_without_state_nothing_is_kept(tmp_path) -> None:
     store.write(0, 1, table(1))
     assert store.read(0, before=2) is None
     assert not any(tmp_path.iterdir())
+
+
+def test_flipped_bits_are_always_found(tmp_path) -> None:
+    store = PrivateStore(tmp_path)
+    store.write(0, 1, table(1))
+    path = tmp_path / "0" / "1.safetensors"
+    whole = path.read_bytes()
+    random = np.random.default_rng(3)
+    for place, bit in zip(random.integers(0, len(whole), 100), random.integers(0, 8, 100), strict=True):
+        content = bytearray(whole)
+        content[place] ^= 1 << bit
+        path.write_bytes(content)
+        with pytest.raises(RunError, match=r"0/1\.safetensors: is damaged"):
+            store.read(0, before=2)
+
+
+def test_a_lost_version_is_named(tmp_path) -> None:
+    store = PrivateStore(tmp_path)
+    store.write(1, 2, table(2))
+    store.write(1, 5, table(5))
+    store.check(np.array([0, 5]), before=6)
+    store.check(np.array([0, 2]), before=5)  # round 5 was begun before a crash and will be run again
+    (tmp_path / "1" / "5.safetensors").unlink()
+    with pytest.raises(RunError, match=r"1/5\.safetensors: is missing"):
+        store.check(np.array([0, 5]), before=6)
+
+
+def test_only_the_owner_may_read_a_clients_folder(tmp_path) -> None:
+    PrivateStore(tmp_path / "private").write(0, 1, table(1))
+    assert (tmp_path / "private" / "0").stat().st_mode & 0o077 == 0
