@@ -20,7 +20,7 @@ _MARK = b'"sha256":"'
 _DIGITS = 64
 
 
-def replace_file(path: Path, content: bytes) -> None:
+def replace_file(path: Path, content: bytes | bytearray) -> None:
     """Put `content` at `path` so that a crash leaves the old file or the new one, never a part of either."""
     handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=UNFINISHED, dir=path.parent)
     fresh = Path(name)
@@ -45,15 +45,16 @@ def sync_folder(folder: Path) -> None:
         os.close(handle)
 
 
-def seal(arrays: dict[str, NDArray[Any]], facts: dict[str, str] | None = None) -> bytes:
+def seal(arrays: dict[str, NDArray[Any]], facts: dict[str, str] | None = None) -> bytearray:
     """Return arrays and facts as a safetensors file that carries the SHA-256 of all its bytes.
 
     The digest stands in the header; it is taken with zeros in its own place.
     """
-    content = save(arrays, metadata={**(facts or {}), "sha256": "0" * _DIGITS})
+    content = bytearray(save(arrays, metadata={**(facts or {}), "sha256": "0" * _DIGITS}))
     place = _place_of_digest(content)
     assert place is not None
-    return content[:place] + _digest(content, place) + content[place + _DIGITS :]
+    content[place : place + _DIGITS] = _digest(content, place)
+    return content
 
 
 def unseal(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, str]]:
@@ -71,17 +72,17 @@ def unseal(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, str]]:
     return load(content), facts
 
 
-def _end_of_header(content: bytes) -> int:
+def _end_of_header(content: bytes | bytearray) -> int:
     return 8 + int.from_bytes(content[:8], "little")
 
 
-def _place_of_digest(content: bytes) -> int | None:
+def _place_of_digest(content: bytes | bytearray) -> int | None:
     found = content.find(_MARK, 8, min(_end_of_header(content), len(content)))
     place = found + len(_MARK)
     return None if found < 0 or place + _DIGITS > len(content) else place
 
 
-def _digest(content: bytes, place: int) -> bytes:
+def _digest(content: bytes | bytearray, place: int) -> bytes:
     view = memoryview(content)
     digest = hashlib.sha256(view[:place])
     digest.update(b"0" * _DIGITS)
