@@ -9,7 +9,10 @@ import polars as pl
 
 from tacit import aggregate, codec, data, features, ledger, local, plan, server, wire
 from tacit.draws import Draws
-from tacit.engine.round import Terms, client_half, model_message, receive, server_half
+from tacit.engine.agreement import Agreement
+from tacit.engine.exchanges import Train
+from tacit.engine.round import State
+from tacit.engine.site import Client, Site
 from tacit.rows import Clients
 
 # The plan says everything that matters; here it is built in Python instead of read from a file.
@@ -33,31 +36,36 @@ train = features.encode(table.train, table.columns, job.features, fitted).take(c
 test = features.encode(table.test, table.columns, job.features, fitted)
 clients = Clients(order=np.arange(len(train)), starts=clients.starts)
 
-# What both sides agree on: the model's size and the codec, which carries its claim.
+# What both sides agree on: the model's size, the codec with its claim, and randomness everyone may know. No secret.
 learner = local.build(job.model, job.local, train, clients)
-terms = Terms(run="one-round", dim=learner.size, codec=codec.build(job.codec), draws=draws.at("rounds"), public=draws.at("public"))
-claim = terms.codec.claim(learner.size)
-totals = ledger.totals(claim, updates=1, delta=1e-5)
+agreement = Agreement(
+    run="one-round", dim=learner.size, codec=codec.build(job.codec), public=draws.sealed("public"), server=job.server
+)
+exchange = Train(agreement, draws)
 
-# The server picks a cohort and sends it the model.
-model, state = learner.initial(draws.at("initial")), server.initial_state(job.server, learner.size)
-cohort = server.choose(job.server, len(clients), draws.at("cohort", 1))
-weights = server.weights_for(job.server, clients.sizes())
-sent = wire.size(model_message(terms, 1, model))
+# The server picks a cohort and asks it: the question is the model.
+first, cohort = learner.initial(draws.at("initial")), server.choose(job.server, len(clients), draws.at("cohort", 1))
+state = State(round_no=1, cohort=cohort, model=first, optimizer=server.initial_state(job.server, learner.size))
+request = exchange.ask(state)
 
-# Each client trains on its own rows, randomises every bit of its update, and sends one message.
+# Each client sits at a site with its rows and its own randomness. It trains, randomises every bit, and sends one message.
 # The server checks the message and adds its bits to the sum; it never needs to keep a single client's.
-total, worker, received = aggregate.empty(terms.codec.adds_as, terms.dim), learner.worker(), 0
-for client in cohort.tolist():
-    message = client_half(terms, worker, model, 1, client, int(weights[client]))
+site, worker = Site(agreement, range(len(clients)), draws, clients.sizes(), learner), learner.worker()
+intake, total, received = aggregate.Intake(cohort.tolist(), 1, agreement.largest_weight), exchange.empty(), 0
+for name in cohort.tolist():
+    message = exchange.answer(Client(site, site.seat(name), worker), request)
+    assert message is not None
     received = wire.size(message)
-    receive(terms, total, message, 1)
+    exchange.receive(intake, total, message)
 
 # The sum becomes the mean update, the mean update the next model.
-model, state = server_half(job.server, terms, model, total, state)
-figures = server.measure(learner.predict(model, test.inputs), test.labels)
+state = exchange.close(state, total).state
+assert state.model is not None
+figures = server.measure(learner.predict(state.model, test.inputs), test.labels)
 
 if __name__ == "__main__":
-    print(f"{len(cohort)} clients, {terms.dim} parameters, {sent} bytes down and {received} bytes up per client")
-    print(ledger.statement(claim, totals, updates=1))
+    down = wire.size(request.frame)
+    print(f"{len(cohort)} clients, {agreement.dim} parameters, {down} bytes down and {received} bytes up per client")
+    (claim,) = exchange.claims(len(cohort))
+    print(ledger.statement(claim, ledger.totals(claim, updates=1, delta=1e-5), updates=1))
     print(f"accuracy after one round: {figures['accuracy']:.0%}")

@@ -10,9 +10,10 @@ from bench.clock import Taken, measure
 from bench.compare import Result, interleave
 from bench.rows import DRAWS, mlp, prepared, read
 from bench.shapes import BATCH, CLIENTS, ROWS, ROWS_PER_CLIENT
-from bench.sides.ours import terms
-from tacit import aggregate, plan
-from tacit.engine.round import receive, update_message
+from bench.sides.ours import Rounds
+from tacit import plan
+from tacit.aggregate import Intake
+from tacit.engine.site import Client
 from tacit.local.compiled import kernels
 from tacit.local.compiled.learner import CompiledLearner
 from tacit.local.compiled.optimizer import State, move
@@ -39,21 +40,23 @@ def run(repeats: int, peers: set[str]) -> list[Result]:
 
 
 def _parts(learner: CompiledLearner, model: np.ndarray) -> dict[str, Callable[[], Taken]]:
-    agreed, worker = terms(learner.size, plan.Codec(name="plain")), learner.worker()
+    rounds, worker = Rounds(learner, plan.Codec(name="plain"), CLIENTS, 1, model), learner.worker()
     buffers = np.zeros((5, learner.size), np.float32)
     buffers[0] = model
     state = State(*buffers)
     outputs = sum(learner.layout.widths[1:])
     acts, slopes = np.zeros((2, BATCH * outputs), np.float32)
     picked, table, starts = np.empty((0, 0), np.float32), learner.held.table, learner.held.starts
-    total = aggregate.empty("floats", learner.size)
+    total = rounds.train.empty()
 
     def whole(client: int) -> None:
-        update = worker.train(model, client, DRAWS.at(client))
-        receive(agreed, total, update_message(agreed, update, 1, client, 1), 1, update.touched)
+        seat = rounds.site.seat(client)
+        update = worker.train(model, seat, DRAWS.at(client))
+        message = rounds.train.encoded(Client(rounds.site, seat), update.row, 1)
+        rounds.train.receive(Intake([client], 1, 1), total, message)
 
     def train(client: int) -> None:
-        worker.train(model, client, DRAWS.at(client))
+        worker.train(model, rounds.site.seat(client), DRAWS.at(client))
 
     def forward(client: int) -> None:
         for rows in np.arange(starts[client], starts[client + 1]).reshape(_STEPS, BATCH):

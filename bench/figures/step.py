@@ -8,6 +8,7 @@ from bench.clock import Taken, measure
 from bench.compare import Result, interleave, seconds
 from bench.rows import DRAWS, even_clients
 from tacit import data, features, local, plan
+from tacit.seat import Own, Seat
 
 CLIENTS, ROWS = 20, 5000
 MODELS = {
@@ -36,7 +37,7 @@ def _steps(table: data.Table, model: plan.Model, buckets: int) -> Callable[[], T
 
     def every_client() -> None:
         for client in range(CLIENTS):
-            worker.train(start, client, DRAWS.at(client))
+            worker.train(start, Seat(client, client, Own(DRAWS, client)), DRAWS.at(client))
 
     every_client()  # compile and touch every page first
     return lambda: measure(every_client).scaled(1 / CLIENTS)

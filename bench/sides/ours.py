@@ -1,40 +1,50 @@
-"""What every one of our own contenders needs: the engine's terms, and rounds of its own functions."""
+"""What every one of our own contenders needs: an agreement, and rounds of its own functions."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import numpy as np
 
 from bench.rows import DRAWS
 from tacit import codec, plan, server
-from tacit.engine import embedded
-from tacit.engine.round import Terms, model_message, server_half
+from tacit.engine.agreement import Agreement
+from tacit.engine.exchanges import Train
+from tacit.engine.round import State
+from tacit.engine.simulate import Simulation
+from tacit.engine.site import Site
 from tacit.local import Learner
 from tacit.rows import Vector
 
 
-def terms(dim: int, settings: plan.Codec) -> Terms:
-    """Return the terms of a bench run."""
-    return Terms(run="bench", dim=dim, codec=codec.build(settings), draws=DRAWS.at("rounds"), public=DRAWS.at("public"))
+def agreed(dim: int, settings: plan.Codec) -> Agreement:
+    """Return what both sides of a bench run know."""
+    return Agreement(run="bench", dim=dim, codec=codec.build(settings), public=DRAWS.sealed("public"), server=plan.Server())
 
 
 class Rounds:
-    """Rounds over all clients of a learner, as a run does them: the engine's crew, sums and server step."""
+    """Rounds over all clients of a learner, as a run does them: the engine's exchange, carrier and server step."""
 
     def __init__(self, learner: Learner, settings: plan.Codec, clients: int, workers: int, first: Vector) -> None:
         self.learner, self.workers, self.first = learner, workers, first
-        self.terms = terms(learner.size, settings)
-        self.server, self.cohort, self.weights = plan.Server(), np.arange(clients), np.ones(clients, np.int64)
+        agreement = agreed(learner.size, settings)
+        self.train, self.cohort = Train(agreement, DRAWS), np.arange(clients)
+        self.site = Site(agreement, range(clients), DRAWS, np.ones(clients, np.int64), learner)
         self.reset()
 
     def reset(self) -> None:
         """Go back to the first model."""
-        self.model, self.state, self.round_no = self.first, server.initial_state(self.server, self.learner.size), 0
+        optimizer = server.initial_state(plan.Server(), self.learner.size)
+        self.state = State(round_no=0, cohort=self.cohort, model=self.first, optimizer=optimizer)
 
-    def round(self, work: embedded.Work) -> None:
+    @property
+    def model(self) -> Vector:
+        """Return the model as it stands."""
+        assert self.state.model is not None
+        return self.state.model
+
+    def round(self, carrier: Simulation) -> None:
         """Run one round."""
-        self.round_no += 1
-        model_message(self.terms, self.round_no, self.model)
-        share = embedded.sum_cohort(
-            work, self.terms, self.model, self.round_no, self.cohort, self.weights, self.workers, lambda done: None
-        )
-        self.model, self.state = server_half(self.server, self.terms, self.model, share.total, self.state)
+        self.state = replace(self.state, round_no=self.state.round_no + 1)
+        gathered = carrier.carry(self.train, self.train.ask(self.state), lambda done: None)
+        self.state = self.train.close(self.state, gathered.total).state

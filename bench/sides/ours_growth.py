@@ -13,7 +13,7 @@ from bench.rows import CLASSES, DRAWS, even_clients, imdb
 from bench.shapes import CLIENTS
 from bench.sides.ours import Rounds
 from tacit import local, plan
-from tacit.engine import embedded
+from tacit.engine.simulate import simulation
 from tacit.rows import Rows, Sparse
 
 _PER_ROW = 25
@@ -46,10 +46,10 @@ def main(model: str, clients: str, rows_each: str, width: str) -> None:
     kind = plan.Model(name=name, hidden=(100,) if name == "mlp" else (), embedding=100)
     learner = local.build(kind, plan.Local(optimizer="adam", lr=1e-3, epochs=1, batch=25), rows, even_clients(len(rows), count))
     rounds = Rounds(learner, plan.Codec(name="plain"), count, 2, learner.initial(DRAWS.at("initial")))
-    with embedded.crew(rounds.terms, learner, rounds.workers) as work:
+    with simulation(rounds.site, (rounds.train,), rounds.workers) as carrier:
 
         def answer(request: dict[str, Any]) -> dict[str, Any]:
-            taken = measure(lambda: rounds.round(work))
+            taken = measure(lambda: rounds.round(carrier))
             data = bytes_of(rows) if isinstance(rows.inputs, Sparse) else 0
             return {**taken.as_dict(), "peak": peak_bytes(), "data": data, "size": learner.size}
 

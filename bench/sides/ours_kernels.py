@@ -11,9 +11,9 @@ from bench.clock import measure
 from bench.lines import serve
 from bench.rows import DRAWS, imdb_table
 from bench.shapes import CLIENTS, INPUTS, PARAMETERS, PASSES
-from bench.sides.ours import terms
+from bench.sides.ours import agreed
 from bench.sides.ours_round import CODECS
-from tacit import aggregate, plan
+from tacit import plan
 from tacit.features import text
 
 
@@ -26,26 +26,27 @@ def hashing() -> Callable[[], object]:
 
 def randomising() -> Callable[[], object]:
     """Return the encoding of several updates, each with a keystream of its own."""
-    codec = terms(PARAMETERS, CODECS["rr"]).codec
+    codec = agreed(PARAMETERS, CODECS["rr"]).codec
     update = DRAWS.at("update").generator().normal(0, 0.003, PARAMETERS).astype(np.float32)
 
     def encode() -> None:
         for number in range(PASSES):
-            codec.encode(update, DRAWS.at("noise", number), DRAWS.at("public", number))
+            codec.encode(update, {}, DRAWS.at("noise", number), DRAWS.at("public", number))
 
     return encode
 
 
 def adding() -> Callable[[], object]:
     """Return the sum of a cohort's packed updates, several times over."""
-    size = terms(PARAMETERS, CODECS["rr"]).codec.payload_size(PARAMETERS)
+    codec = agreed(PARAMETERS, CODECS["rr"]).codec
+    size = codec.payload_size(PARAMETERS)
     payloads = DRAWS.at("payloads").generator().integers(0, 256, (CLIENTS, size), np.uint8)
 
     def add() -> None:
         for _ in range(PASSES):
-            total = aggregate.empty("bits", PARAMETERS)
+            total = codec.empty(PARAMETERS)
             for payload in payloads:
-                total.add(payload, 1)
+                total.add(payload, 1, DRAWS)
             total.value()
 
     return add

@@ -18,9 +18,10 @@ from bench.shapes import PARAMETERS
 from bench.sides.ours import Rounds
 from tacit import plan
 from tacit.draws import Draws
-from tacit.engine import embedded
+from tacit.engine.simulate import simulation
 from tacit.local.contract import OneByOne, WholeUpdate
 from tacit.rows import Inputs, Vector
+from tacit.seat import Seat
 
 
 class EmptyStep(OneByOne):
@@ -29,7 +30,7 @@ class EmptyStep(OneByOne):
     def __init__(self) -> None:
         self.net, self.update = np.empty(PARAMETERS, np.float32), np.empty(PARAMETERS, np.float32)
 
-    def train(self, model: Vector, client: int, draws: Draws, round_no: int = 0) -> WholeUpdate:
+    def train(self, model: Vector, seat: Seat, draws: Draws, round_no: int = 0) -> WholeUpdate:
         """Return no change, the way a trained change is returned."""
         np.copyto(self.net, model)
         np.subtract(self.net, model, out=self.update)
@@ -63,9 +64,9 @@ def main(clients: str, workers: str) -> None:
     """Serve the harness."""
     learner = Idle()
     rounds = Rounds(learner, plan.Codec(name="plain"), int(clients), int(workers), learner.initial(DRAWS.at("initial")))
-    with embedded.crew(rounds.terms, learner, rounds.workers) as work:
-        rounds.round(work)
-        serve(lambda request: measure(lambda: rounds.round(work)).as_dict())
+    with simulation(rounds.site, (rounds.train,), rounds.workers) as carrier:
+        rounds.round(carrier)
+        serve(lambda request: measure(lambda: rounds.round(carrier)).as_dict())
 
 
 if __name__ == "__main__":

@@ -13,23 +13,23 @@ from bench.rows import mlp, read
 from bench.shapes import CLIENTS, ROWS, VERIFIED_ROUNDS
 from bench.sides.ours import Rounds
 from tacit import plan, server
-from tacit.engine import embedded
+from tacit.engine.simulate import Simulation, simulation
 from tacit.rows import Rows
 
 CODECS = {"plain": plan.Codec(name="plain"), "rr": plan.Codec(name="rr", epsilon=10.0, clip=0.003)}
 
 
-def verify(kind: str, rounds: Rounds, test: Rows, work: embedded.Work) -> dict[str, Any]:
+def verify(kind: str, rounds: Rounds, test: Rows, carrier: Simulation) -> dict[str, Any]:
     """Run the verified rounds from the first model; compare the first with the bare loop's if it is there."""
     rounds.reset()
-    rounds.round(work)
+    rounds.round(carrier)
     answer: dict[str, Any] = {}
     theirs = ROWS / kind / "torch_round_1.f32"
     if theirs.exists():
         ours, other = rounds.model - rounds.first, np.fromfile(theirs, np.float32) - rounds.first
         answer["difference"] = float(np.linalg.norm(ours - other) / np.linalg.norm(other))
     for _ in range(1, VERIFIED_ROUNDS):
-        rounds.round(work)
+        rounds.round(carrier)
     return {**answer, "loss": server.measure(rounds.learner.predict(rounds.model, test.inputs), test.labels)["loss"]}
 
 
@@ -37,13 +37,13 @@ def main(kind: str, codec_name: str, workers: str) -> None:
     """Serve the harness."""
     train, test = read(kind)
     rounds = Rounds(mlp(train), CODECS[codec_name], CLIENTS, int(workers), np.load(ROWS / kind / "initial.npy"))
-    with embedded.crew(rounds.terms, rounds.learner, rounds.workers) as work:
-        rounds.round(work)  # loads the compiled kernels
+    with simulation(rounds.site, (rounds.train,), rounds.workers) as carrier:
+        rounds.round(carrier)  # loads the compiled kernels
 
         def answer(request: dict[str, Any]) -> dict[str, Any]:
             if request["do"] == "verify":
-                return verify(kind, rounds, test, work)
-            return measure(lambda: rounds.round(work)).as_dict()
+                return verify(kind, rounds, test, carrier)
+            return measure(lambda: rounds.round(carrier)).as_dict()
 
         serve(answer)
 

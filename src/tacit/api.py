@@ -29,23 +29,23 @@ def starter_plan(table: object, *, label: str | None = None) -> Plan:
 
 def run(
     plan: Plan, *, rows: object | None = None, module: object | None = None, folder: str | Path = "runs",
-    watch: engine.Watch | None = None,
+    observer: engine.Observer | None = None,
 ) -> Run:  # fmt: skip
     """Run a plan to its end and return the run.
 
     `rows` hands over the data in Python (a polars or pandas frame, an Arrow table, a Hugging Face data set, or any
     iterable of dicts) when `plan.data.source` is "given"; `module` hands over an nn.Module in place of `plan.model`.
     """
-    place = engine.start(plan, Path(folder), watch, rows, module)
+    place = engine.start(plan, Path(folder), observer, rows, module)
     report.write(place)
     return Run(place)
 
 
 def resume(
-    place: str | Path, *, rows: object | None = None, module: object | None = None, watch: engine.Watch | None = None
+    place: str | Path, *, rows: object | None = None, module: object | None = None, observer: engine.Observer | None = None
 ) -> Run:
     """Take up a run that was stopped, finish it, and return it."""
-    done = engine.resume(Path(place), watch, rows, module)
+    done = engine.resume(Path(place), observer, rows, module)
     report.write(done)
     return Run(done)
 

@@ -41,6 +41,14 @@ class Draws:
         """Return the draws at an address below this one."""
         return Draws(self.key, self.path + address)
 
+    def sealed(self, *address: int | str) -> Draws:
+        """Return a new root whose key is drawn at an address below this one.
+
+        Guarantees: whoever holds the new root can draw everything below it and nothing else; this root's key does not
+        follow from it. What both sides of an exchange may know is handed over sealed.
+        """
+        return Draws(self.at(*address)._derive(32, b"tacit-sealed"))
+
     def stream(self) -> Keystream:
         """Return this address's AES-128-CTR keystream, to be read in order."""
         return Keystream(self._derive(16))
@@ -63,9 +71,14 @@ class Draws:
         """Return a numpy generator for simulation work that protects nobody: splits, initial weights, cohorts."""
         return np.random.Generator(np.random.Philox(key=int.from_bytes(self._derive(16), "little")))
 
-    def _derive(self, size: int) -> bytes:
-        text = "/".join(f"{type(part).__name__[0]}{part}" for part in self.path)
-        return hashlib.blake2b(text.encode(), digest_size=size, key=self.key, person=b"tacit-draws").digest()
+    def _derive(self, size: int, purpose: bytes = b"tacit-draws") -> bytes:
+        words = [f"{type(part).__name__[0]}{part}" for part in self.path]
+        if any("/" in word for word in words):
+            # A word that holds the separator would make two addresses one: such paths are written with lengths instead.
+            text, purpose = "".join(f"{len(word)}:{word}" for word in words), purpose + b"/"
+        else:
+            text = "/".join(words)
+        return hashlib.blake2b(text.encode(), digest_size=size, key=self.key, person=purpose).digest()
 
 
 class Keystream:

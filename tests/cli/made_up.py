@@ -10,7 +10,7 @@ import pytest
 
 from tacit import engine
 from tacit.cli import execute
-from tacit.engine import Watch
+from tacit.engine import Observer
 from tacit.plan import Plan
 from tests.report import made_up
 
@@ -59,14 +59,14 @@ def pretend_engine(
 ) -> None:
     """Let the engine write a made-up record instead of training; raise `error` at its end."""
 
-    def start(plan: Plan, root: Path = Path("runs"), watch: Watch | None = None, **_: object) -> Path:
+    def start(plan: Plan, root: Path = Path("runs"), observer: Observer | None = None, **_: object) -> Path:
         entries = made_up.record(rounds=rounds, name=plan.name, stop=stop)
         folder = made_up.folder(root, entries, name=f"{plan.name}-{len(list(root.glob('*'))) + 1}")
-        assert watch is not None
-        watch.opened(folder)
+        assert observer is not None
+        observer.opened(folder)
         for entry in entries:
-            watch.entry(entry)
-        watch.clients("run", 1, 50, 100)
+            observer.entry(entry)
+        observer.clients("run", 1, 50, 100)
         if error:
             raise error
         return folder

@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from tacit import aggregate, codec, plan
+from tacit import codec, plan
 from tacit.audit.epsilon import lower_bound
 from tacit.codec import rr
 from tacit.draws import Draws
@@ -57,17 +57,17 @@ def test_the_printed_decoder_shrinks_the_signal_and_drifts() -> None:
     means = {}
     for decoder in ("corrected", "printed"):
         made = codec.build(plan.Codec(name="rr", epsilon=1.0, clip=clip, decoder=decoder))
-        total = aggregate.empty("bits", 50)
+        total = made.empty(50)
         for n in range(times):
-            total.add(made.encode(update, Draws.seeded(0).at(n), Draws.seeded(0)), 1)
-        means[decoder] = made.decode(total.value(), times)
+            total.add(made.encode(update, {}, Draws.seeded(0).at(n), Draws.seeded(0)).payload, 1, Draws.seeded(0))
+        means[decoder] = made.decode(total, Draws.seeded(0), Draws.seeded(0))
     np.testing.assert_allclose(means["printed"], keep * (update + clip) - clip, atol=6 * clip / math.sqrt(times))
     assert np.abs(means["corrected"] - update).max() < 6 * clip / math.tanh(0.5) / math.sqrt(times)
 
 
 def bits_of(value: float, times: int, settings: plan.Codec) -> np.ndarray:
     made = codec.build(settings)
-    payload = made.encode(np.full(times, value, np.float32), Draws.from_system(), Draws.seeded(0))
+    payload = made.encode(np.full(times, value, np.float32), {}, Draws.from_system(), Draws.seeded(0)).payload
     return np.unpackbits(payload, bitorder="little")[:times]
 
 
@@ -91,8 +91,8 @@ def test_a_twin_that_flips_too_rarely_is_caught() -> None:
 def test_a_twin_that_repeats_its_noise_is_caught_by_asking_twice() -> None:
     made = codec.build(plan.Codec(name="rr", epsilon=1.0, clip=1e-3))
     update = np.zeros(4096, np.float32)
-    fresh = [made.encode(update, Draws.from_system(), Draws.seeded(0)).tobytes() for _ in range(2)]
-    twin = [made.encode(update, Draws.seeded(7), Draws.seeded(0)).tobytes() for _ in range(2)]
+    fresh = [made.encode(update, {}, Draws.from_system(), Draws.seeded(0)).payload.tobytes() for _ in range(2)]
+    twin = [made.encode(update, {}, Draws.seeded(7), Draws.seeded(0)).payload.tobytes() for _ in range(2)]
     assert fresh[0] != fresh[1]
     assert twin[0] == twin[1]
 

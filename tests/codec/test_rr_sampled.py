@@ -36,7 +36,7 @@ def test_measured_epsilon_of_a_whole_update_is_below_the_claim_and_tight() -> No
     for value in (1e-3, -1e-3):
         words = np.full(6, value, np.float32)
         own = Draws.from_system()
-        sides.append(np.array([made.encode(words, own.at(n), public)[0] for n in range(times)]))
+        sides.append(np.array([made.encode(words, {}, own.at(n), public).payload[0] for n in range(times)]))
     bound = lower_bound(*sides)
     assert bound <= made.claim(6).per_update()
     assert bound >= 0.9 * made.claim(6).per_update()
@@ -48,6 +48,11 @@ def test_a_twin_that_reports_twice_the_bits_is_caught() -> None:
     own, times, sides = Draws.from_system(), 100_000, []
     for value in (1e-3, -1e-3):
         sides.append(
-            np.array([twin.encode(np.full(6, value, np.float32), own.at(value > 0, n), Draws.seeded(0))[0] for n in range(times)])
+            np.array(
+                [
+                    twin.encode(np.full(6, value, np.float32), {}, own.at(value > 0, n), Draws.seeded(0)).payload[0]
+                    for n in range(times)
+                ]
+            )
         )
     assert lower_bound(*sides) > honest.claim(6).per_update()

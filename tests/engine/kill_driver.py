@@ -13,10 +13,11 @@ from pathlib import Path
 
 import numpy as np
 
-from tacit import aggregate, codec, engine, ledger, local, plan, server
+from tacit import codec, engine, ledger, local, plan, server
 from tacit.draws import Draws
 from tacit.engine import checkpoint
 from tacit.rows import Clients, Rows, Sparse
+from tacit.seat import Own, Seat
 
 
 def load_kernels(job: plan.Plan) -> None:
@@ -27,9 +28,9 @@ def load_kernels(job: plan.Plan) -> None:
     model = learner.initial(Draws.seeded(0))
     for settings in (job.codec, plan.Codec(name="plain")):
         made = codec.build(settings)
-        total = aggregate.empty(made.adds_as, learner.size)
-        row = learner.worker().train(model, 0, Draws.seeded(0)).row
-        total.add(made.encode(row, Draws.seeded(0), Draws.seeded(1)), 1)
+        total = made.empty(learner.size)
+        row = learner.worker().train(model, Seat(0, 0, Own(Draws.seeded(0), 0)), Draws.seeded(0)).row
+        total.add(made.encode(row, {}, Draws.seeded(0), Draws.seeded(1)).payload, 1, Draws.seeded(1))
         ledger.totals(made.claim(learner.size), 1, 1e-5)
     server.measure(learner.predict(model, inputs), rows.labels)
 

@@ -88,7 +88,7 @@ def test_twenty_kills_change_nothing(reviews, tmp_path) -> None:
 
 
 class StopsAt:
-    """A watch that presses Ctrl-C after some round."""
+    """An observer that presses Ctrl-C after some round."""
 
     def __init__(self, round_no: int) -> None:
         self.round_no = round_no

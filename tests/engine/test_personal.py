@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
-from tacit import engine, plan, record
-from tacit.engine import arm, checkpoint, embedded
+from tacit import engine, plan, record, wire
+from tacit.engine import checkpoint, run_folder, simulate
+from tacit.engine.evaluate_clients import geometric, over_rounds, remember
+from tacit.engine.exchanges import Train
 from tacit.engine.run_folder import RECORD
-from tacit.engine.trying import geometric, over_rounds, remember
 from tests.engine.small import small_plan, write_csv
 from tests.engine.worded import worded_plan
 
@@ -30,24 +31,25 @@ def finished(folder: Path) -> record.Finished:
 
 def everything_that_left(monkeypatch, where: Path) -> None:
     """Append every frame that a client sends, and every model it is sent, to a file; children inherit this."""
-    half, message = embedded.update_message, arm.model_message
+    encoded, ask = Train.encoded, Train.ask
 
-    def keep(pieces: tuple[bytes, memoryview]) -> None:
+    def keep(frame: wire.Frame) -> None:
         with where.open("ab") as file:
-            file.write(bytes(pieces[0]) + bytes(pieces[1]))
+            file.write(bytes(frame[0]) + bytes(frame[1]))
 
-    def update_message(*arguments):
-        pieces = half(*arguments)
-        keep(pieces)
-        return pieces
+    def keep_encoded(*arguments):
+        frame = encoded(*arguments)
+        keep(frame)
+        return frame
 
-    def model_message(*arguments):
-        pieces = message(*arguments)
-        keep(pieces)
-        return pieces
+    def keep_asked(*arguments):
+        request = ask(*arguments)
+        keep(request.frame)
+        return request
 
-    monkeypatch.setattr(embedded, "update_message", update_message)
-    monkeypatch.setattr(arm, "model_message", model_message)
+    monkeypatch.setattr(simulate, "trained_part", simulate.answers_of_part)  # every answer as a message of its own
+    monkeypatch.setattr(Train, "encoded", keep_encoded)
+    monkeypatch.setattr(Train, "ask", keep_asked)
 
 
 CASES = {
@@ -95,17 +97,15 @@ def test_the_walk_finds_what_does_leave(reviews, tmp_path, monkeypatch) -> None:
 
 
 def engine_initial(folder: Path) -> dict[str, np.ndarray]:
-    from tacit import local
     from tacit.draws import Draws
-    from tacit.engine import personal
-    from tacit.engine import run_folder as folders
-    from tacit.engine.prepare import prepare
+    from tacit.engine.loop import Desk
+    from tacit.engine.simulated_arm import Setting, SimulatedArm
+    from tacit.engine.simulated_data import prepare
 
-    job = folders.plan_of(folder)
+    job = run_folder.plan_of(folder)
     draws = Draws.seeded(job.seed)
-    ground = prepare(job, draws)
-    home = personal.home_of(job, ground, folder / "elsewhere", draws)
-    learner = local.build(job.model, job.local, ground.train, ground.clients, None, home)
+    desk = Desk(folder=folder / "elsewhere", writer=None, observer=engine.Silence())
+    learner = SimulatedArm(Setting(desk=desk, draws=draws, data=prepare(job, draws)), "run", job).learner
     return learner.tensors(learner.initial(draws.at("initial")))
 
 

@@ -308,7 +308,7 @@ def test_fingerprints_are_fast(tmp_path) -> None:
     """Thirty million bytes of rows, as many as the 50,000 texts of IMDB have, are hashed in well under a second."""
     from tacit.draws import Draws
     from tacit.engine.fingerprint import data_fingerprint
-    from tacit.engine.prepare import prepare
+    from tacit.engine.simulated_data import prepare
 
     planned = few_rounds(write_csv(tmp_path / "reviews.csv", rows=40))
     ground = prepare(planned, Draws.seeded(0))

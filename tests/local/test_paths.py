@@ -10,6 +10,7 @@ from tacit.local.compiled import learner as compiled_path
 from tacit.local.compiled.learner import CompiledLearner
 from tacit.local.schedule import batch_ends, pace_of, row_order
 from tacit.rows import Clients, Dense, Mixed, Rows, Sparse
+from tests.seats import seat
 
 torch = pytest.importorskip("torch")
 from tacit.local.modules.learner import TorchLearner  # noqa: E402
@@ -62,8 +63,8 @@ def test_compiled_and_torch_give_the_same_update(hidden, classes, kind, local) -
     start = compiled.initial(Draws.seeded(1))
     worker, other = compiled.worker(), reference.worker()
     for client in (0, 1, 0):  # twice the first: buffers must not remember
-        ours = worker.train(start, client, Draws.seeded(5)).row
-        theirs = other.train(to_torch_order(compiled, start), client, Draws.seeded(5)).row
+        ours = worker.train(start, seat(client), Draws.seeded(5)).row
+        theirs = other.train(to_torch_order(compiled, start), seat(client), Draws.seeded(5)).row
         np.testing.assert_allclose(to_torch_order(compiled, ours), theirs, atol=1e-5)
     np.testing.assert_allclose(
         compiled.predict(start, rows.inputs), reference.predict(to_torch_order(compiled, start), rows.inputs), atol=1e-5
@@ -82,10 +83,10 @@ def test_rows_no_one_names_are_left_out_exactly() -> None:
     whole_learner.whole = True
     start = sparse_learner.initial(Draws.seeded(0))
     for client in (0, 1):
-        update = sparse_learner.worker().train(start, client, Draws.seeded(2))
-        expected = whole_learner.worker().train(start, client, Draws.seeded(2)).row
+        update = sparse_learner.worker().train(start, seat(client), Draws.seeded(2))
+        expected = whole_learner.worker().train(start, seat(client), Draws.seeded(2)).row
         np.testing.assert_array_equal(update.row, expected)
-        np.testing.assert_allclose(dense_learner.worker().train(start, client, Draws.seeded(2)).row, expected, atol=1e-6)
+        np.testing.assert_allclose(dense_learner.worker().train(start, seat(client), Draws.seeded(2)).row, expected, atol=1e-6)
         assert update.touched is not None
         outside = np.ones(len(expected), bool)
         for begin, end in update.touched.reshape(-1, 2):
@@ -98,10 +99,13 @@ def test_clients_trained_together_get_the_updates_they_get_alone(kept, monkeypat
     monkeypatch.setattr(compiled_path, "_INDEX_ENTRIES", kept)
     rows = sparse_rows(3, values=False, width=300)
     learner = CompiledLearner(plan.Model(name="mlp", hidden=(6,)), plan.Local(epochs=2, batch=4), rows, MANY)
-    start, draws, everyone = learner.initial(Draws.seeded(0)), Draws.seeded(7), np.array([4, 0, 2, 3, 1])
-    together = [update.row.copy() for update in learner.worker().train_each(start, everyone, draws, 1)]
-    for client, update in zip(everyone.tolist(), together, strict=True):
-        alone = learner.worker().train(start, client, draws.at(client, "train")).row
+    start, draws, everyone = learner.initial(Draws.seeded(0)), Draws.seeded(7), [4, 0, 2, 3, 1]
+    seats = [seat(number) for number in everyone]
+    together = [
+        update.row.copy() for update in learner.worker().train_each(start, seats, [draws.at(one.name, "train") for one in seats], 1)
+    ]
+    for one, update in zip(seats, together, strict=True):
+        alone = learner.worker().train(start, one, draws.at(one.name, "train")).row
         np.testing.assert_array_equal(update, alone)
 
 
@@ -131,7 +135,7 @@ def test_an_empty_client_changes_nothing() -> None:
     rows = sparse_rows(2, values=False)
     clients = Clients(order=np.arange(40), starts=np.array([0, 0, 40]))
     learner = CompiledLearner(plan.Model(), plan.Local(), rows, clients)
-    assert not learner.worker().train(learner.initial(Draws.seeded(0)), 0, Draws.seeded(0)).row.any()
+    assert not learner.worker().train(learner.initial(Draws.seeded(0)), seat(0), Draws.seeded(0)).row.any()
 
 
 def test_pooled_embeddings_agree_with_torch() -> None:
@@ -146,8 +150,8 @@ def test_pooled_embeddings_agree_with_torch() -> None:
     assert list(compiled.tensors(compiled.initial(Draws.seeded(0)))) == reference.names
     start = compiled.initial(Draws.seeded(1))
     for client in (0, 1):
-        ours = compiled.worker().train(start, client, Draws.seeded(5)).row
-        theirs = reference.worker().train(to_torch_order(compiled, start), client, Draws.seeded(5)).row
+        ours = compiled.worker().train(start, seat(client), Draws.seeded(5)).row
+        theirs = reference.worker().train(to_torch_order(compiled, start), seat(client), Draws.seeded(5)).row
         np.testing.assert_allclose(to_torch_order(compiled, ours), theirs, atol=1e-5)
     np.testing.assert_allclose(
         compiled.predict(start, rows.inputs), reference.predict(to_torch_order(compiled, start), rows.inputs), atol=1e-5
@@ -165,5 +169,5 @@ def test_networks_read_words_beside_other_features(name) -> None:
     settings = plan.Local(optimizer="adam", lr=3e-2, epochs=20, batch=8)
     learner = build(plan.Model(name=name, embedding=3, hidden=(4,)), settings, rows, CLIENTS)
     start = learner.initial(Draws.seeded(0))
-    trained = start + learner.worker().train(start, 1, Draws.seeded(1)).row
+    trained = start + learner.worker().train(start, seat(1), Draws.seeded(1)).row
     assert ((learner.predict(trained, rows.inputs)[:, 0] > 0) == labels).mean() > 0.9

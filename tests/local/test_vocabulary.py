@@ -7,6 +7,7 @@ from tacit import plan
 from tacit.draws import Draws
 from tacit.local.private.vocabulary import PADDING, UNKNOWN, Wordings
 from tacit.rows import Lexicon
+from tests.seats import seat
 
 WORDS = ("the", "runners", "runner", "7", "cat", "1999", "dog")
 PUBLIC = np.random.default_rng(0).standard_normal((7, 4)).astype(np.float32)
@@ -15,7 +16,7 @@ PUBLIC[5] = 0  # 1999 has no public vector
 
 def wordings(public: bool = True, **private: str) -> Wordings:
     lexicon = Lexicon(words=WORDS, vectors=PUBLIC if public else None)
-    return Wordings(plan.Private(**private), lexicon, 4, 16, Draws.seeded(1))
+    return Wordings(plan.Private(**private), lexicon, 4, 16)
 
 
 OWN = np.array([[0, 1, 5, 7], [4, 4, 7, 7]], np.int32)
@@ -23,7 +24,7 @@ OWN = np.array([[0, 1, 5, 7], [4, 4, 7, 7]], np.int32)
 
 def test_own_words_have_rows_and_strangers_have_none() -> None:
     made = wordings(words="all")
-    found = made.vocabulary(0, OWN)
+    found = made.vocabulary(seat(0), OWN)
     assert found.units == ("the", "runners", "cat", "1999")
     assert found.rows[[0, 1, 4, 5]].tolist() == [2, 3, 4, 5]
     assert found.rows[[2, 3, 6]].tolist() == [UNKNOWN] * 3
@@ -32,23 +33,23 @@ def test_own_words_have_rows_and_strangers_have_none() -> None:
 
 def test_words_met_in_tests_get_rows_after_the_own_ones_if_their_vectors_are_public() -> None:
     made = wordings(words="all", start="public")
-    alone, more = made.vocabulary(0, OWN), made.vocabulary(0, OWN, np.array([[6, 0]], np.int32))
+    alone, more = made.vocabulary(seat(0), OWN), made.vocabulary(seat(0), OWN, np.array([[6, 0]], np.int32))
     assert more.units == (*alone.units, "dog")
-    first = made.start(0, more.units)
-    np.testing.assert_array_equal(first[: 2 + len(alone.units)], made.start(0, alone.units))
+    first = made.start(seat(0), more.units)
+    np.testing.assert_array_equal(first[: 2 + len(alone.units)], made.start(seat(0), alone.units))
     np.testing.assert_array_equal(first[more.rows[6]], PUBLIC[6])
 
 
 def test_a_word_without_public_vector_starts_at_random_and_differs_by_client() -> None:
     made = wordings(words="all", start="public")
-    one, other = (made.start(client, ("1999",)) for client in (0, 1))
+    one, other = (made.start(seat(client), ("1999",)) for client in (0, 1))
     assert one[2].any()
     assert not np.array_equal(one, other)
 
 
 def test_a_rotation_keeps_lengths_and_differs_by_client() -> None:
     made = wordings(words="all", start="rotated")
-    one, other = (made.start(client, ("cat", "dog"))[2:] for client in (0, 1))
+    one, other = (made.start(seat(client), ("cat", "dog"))[2:] for client in (0, 1))
     np.testing.assert_allclose(np.linalg.norm(one, axis=1), np.linalg.norm(PUBLIC[[4, 6]], axis=1), rtol=1e-5)
     np.testing.assert_allclose(one @ one.T, other @ other.T, rtol=1e-4)
     assert not np.allclose(one, other)
@@ -56,25 +57,25 @@ def test_a_rotation_keeps_lengths_and_differs_by_client() -> None:
 
 def test_keyed_buckets_know_every_word_and_differ_by_client() -> None:
     made = wordings(False, words="all", rows="keyed")
-    one, other = (made.vocabulary(client, OWN).rows for client in (0, 1))
+    one, other = (made.vocabulary(seat(client), OWN).rows for client in (0, 1))
     assert (one[:-1] >= 2).all()
     assert one.max() < 2 + 16
     assert one.tolist() != other.tolist()
-    assert made.start(0, ()).shape == (18, 4)
+    assert made.start(seat(0), ()).shape == (18, 4)
 
 
 def test_digits_alone_are_private() -> None:
     made = wordings(words="digits", start="public")
-    found = made.vocabulary(0, OWN)
+    found = made.vocabulary(seat(0), OWN)
     assert found.units == ("1999",)
     assert made.shared_rows == 2 + 5
     assert found.rows[5] == made.shared_rows
-    assert made.start(0, found.units).shape == (1, 4)
+    assert made.start(seat(0), found.units).shape == (1, 4)
 
 
 @pytest.mark.parametrize(("client", "same"), [(0, False), (1, True)])
 def test_clients_may_spell_differently(client: int, same: bool) -> None:
-    found = wordings(words="all", spelling="mixed").vocabulary(client, np.array([[1, 2]], np.int32))
+    found = wordings(words="all", spelling="mixed").vocabulary(seat(client), np.array([[1, 2]], np.int32))
     assert bool(found.rows[1] == found.rows[2]) == same
 
 
@@ -83,4 +84,4 @@ def test_a_shared_table_starts_from_public_vectors() -> None:
     table = made.shared_start(Draws.seeded(2))
     assert table.shape == (2 + 6, 4)
     assert not table[PADDING].any()
-    np.testing.assert_array_equal(table[made.vocabulary(0, OWN).rows[4]], PUBLIC[4])
+    np.testing.assert_array_equal(table[made.vocabulary(seat(0), OWN).rows[4]], PUBLIC[4])

@@ -10,7 +10,7 @@ import pytest
 
 from tacit import plan as plans
 from tacit.draws import Draws
-from tacit.engine.prepare import prepare
+from tacit.engine.simulated_data import prepare
 from tacit.papers import reproduce
 from tacit.papers.partfed import PAPER, printed, runs
 from tacit.papers.partfed.settings import plan
@@ -42,7 +42,7 @@ def test_the_two_encodings(encoding, inputs) -> None:
     assert job.model.hidden == (inputs,)
     matrix = ground.train.inputs.matrix
     assert (matrix.min(), matrix.max()) == (0, 1)
-    assert ground.given.facts.rows / ground.given.facts.of_rows == pytest.approx(0.809, abs=0.01)
+    assert ground.disclosure.facts.rows / ground.disclosure.facts.of_rows == pytest.approx(0.809, abs=0.01)
 
 
 def test_counts_and_times() -> None:

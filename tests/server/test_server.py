@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import log_loss
 
-from tacit import plan, server
+from tacit import local, plan, server
 from tacit.draws import Draws
 
 
@@ -29,7 +29,7 @@ def test_poisson_cohorts_have_the_expected_mean() -> None:
     ("weights", "cap", "expected"), [("equal", None, [1, 1, 1]), ("rows", None, [3, 50, 7]), ("capped", 10, [3, 10, 7])]
 )
 def test_weights(weights, cap, expected) -> None:
-    got = server.weights_for(plan.Server(weights=weights, weight_cap=cap), np.array([3, 50, 7]))
+    got = local.weights_for(plan.Server(weights=weights, weight_cap=cap), np.array([3, 50, 7]))
     assert got.tolist() == expected
 
 

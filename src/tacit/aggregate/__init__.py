@@ -1,20 +1,6 @@
-"""Many messages become one: streaming sums that can be merged, in memory that does not grow with the cohort."""
+"""Many answers become one: who may add, once and with which weight, and in which order sums are merged."""
 
-from __future__ import annotations
+from tacit.aggregate.intake import Intake
+from tacit.aggregate.parts import parts_of
 
-from typing import Literal
-
-from tacit.aggregate.bits import BitSum
-from tacit.aggregate.floats import FloatSum
-from tacit.aggregate.signs import SignSum
-
-__all__ = ["BitSum", "FloatSum", "SignSum", "Sum", "empty"]
-
-Sum = BitSum | FloatSum | SignSum
-
-_KINDS: dict[str, type[Sum]] = {"bits": BitSum, "floats": FloatSum, "signs": SignSum}
-
-
-def empty(adds_as: Literal["floats", "bits", "signs"], dim: int) -> Sum:
-    """Return the sum of no messages."""
-    return _KINDS[adds_as](dim)
+__all__ = ["Intake", "parts_of"]

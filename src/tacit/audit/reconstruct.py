@@ -19,7 +19,7 @@ from tacit.audit.dictionaries import Dictionary, Score, by_frequency_and_shape, 
 from tacit.audit.inversion import Seen, first_layer, invert, labels_of, span_of
 from tacit.audit.victims import Victim, victim_of
 from tacit.draws import Draws
-from tacit.engine.prepare import Ground, prepare
+from tacit.engine.simulated_data import SimulatedData, prepare
 from tacit.errors import PlanError
 from tacit.local.private.learner import tokens_of
 
@@ -83,13 +83,13 @@ def reconstruct(
         raise PlanError(f"audit reconstruct needs features.text = 'words' or 'pieces', got {job.features.text!r}; use such a plan")
     draws = Draws.seeded(job.seed).at("audit")
     public_job = replace(job, private=replace(job.private, start="public", rows="own"))
-    ground = with_all_words_public(prepare(public_job, Draws.seeded(job.seed)), draws)
-    client, rows = chosen_texts(ground, texts)
+    data = with_all_words_public(prepare(public_job, Draws.seeded(job.seed)), draws)
+    client, rows = chosen_texts(data, texts)
     lines: list[Line] = []
     examples: list[Example] = []
     for name, private in SETTINGS.items():
         progress(name)
-        victim = victim_of(job, ground, client, private)
+        victim = victim_of(job, data, client, private)
         arsenal = Arsenal(name, victim, _dictionaries(victim, draws), solved(victim), search_steps, draws)
         views = [*_gradient_views(victim, batches, rows), *_update_views(job, victim, rows, per_bit, draws)]
         for view in views:
@@ -97,7 +97,7 @@ def reconstruct(
             lines += found
             examples += shown if view.batch == 1 else []
     return Audit(
-        source=ground.source,
+        source=data.source,
         client=client,
         texts=len(rows),
         search_steps=search_steps,
@@ -237,38 +237,38 @@ def _frequent(public: Dictionary) -> Dictionary:
     return Dictionary(public.words[:_FREQUENT], public.vectors[:_FREQUENT])
 
 
-def with_all_words_public(ground: Ground, draws: Draws) -> Ground:
-    """Return the ground with a public vector for every word: random ones where the public table has none.
+def with_all_words_public(data: SimulatedData, draws: Draws) -> SimulatedData:
+    """Return the data with a public vector for every word: random ones where the public table has none.
 
     The vectors at hand hold few numbers, while the tables of the papers list them; an attack must not fail for that.
     """
-    lexicon = ground.lexicon
+    lexicon = data.lexicon
     assert lexicon is not None
     assert lexicon.vectors is not None
     known = lexicon.known()
     vectors = lexicon.vectors.copy()
     spread = float(vectors[known].std()) if known.any() else 0.4
     vectors[~known] = spread * draws.at("no-vector").generator().standard_normal((int((~known).sum()), vectors.shape[1]))
-    return replace(ground, lexicon=replace(lexicon, vectors=vectors))
+    return replace(data, lexicon=replace(lexicon, vectors=vectors))
 
 
-def chosen_texts(ground: Ground, texts: int) -> tuple[int, NDArray[np.int64]]:
+def chosen_texts(data: SimulatedData, texts: int) -> tuple[int, NDArray[np.int64]]:
     """Return the client with most texts that hold digits, and its shortest such texts of 5 to 30 words.
 
     A text holds three words with a digit, or fewer where no client has enough such texts.
     Source: Zhang et al., EMNLP 2022, who take words with a digit for private.
     """
-    lexicon, tokens = ground.lexicon, tokens_of(ground.train.inputs)
+    lexicon, tokens = data.lexicon, tokens_of(data.train.inputs)
     assert lexicon is not None
     digit = np.array([*(any(letter.isdigit() for letter in word) for word in lexicon.words), False])
     lengths, digits = (tokens < len(lexicon.words)).sum(axis=1), digit[tokens].sum(axis=1)
     for least in (3, 2, 1, 0):
         fit = (lengths >= _SHORTEST) & (lengths <= _LONGEST) & (digits >= least)
-        per_client = np.add.reduceat(np.append(fit, False).astype(int), ground.clients.starts[:-1])
+        per_client = np.add.reduceat(np.append(fit, False).astype(int), data.clients.starts[:-1])
         client = int(per_client.argmax())
         if per_client[client] >= texts or least == 0:
             break
-    own = np.arange(ground.clients.starts[client], ground.clients.starts[client + 1])
+    own = np.arange(data.clients.starts[client], data.clients.starts[client + 1])
     own = own[fit[own]]
     if not len(own):
         raise PlanError("audit reconstruct needs texts of 5 to 30 words, got none at any client; raise features.length")

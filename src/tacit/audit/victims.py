@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -14,13 +14,14 @@ from tacit import codec, local, plan
 from tacit.audit.dictionaries import Dictionary
 from tacit.audit.inversion import Seen, true_gradient
 from tacit.draws import Draws
-from tacit.engine.personal import home_of
-from tacit.engine.prepare import Ground
+from tacit.engine.simulated_data import SimulatedData
+from tacit.engine.wording import checkpoint_of
 from tacit.errors import PlanError
 from tacit.local.private.learner import PartialLearner, PartialWorker, tokens_of
 from tacit.local.private.steps import local_half
 from tacit.local.private.vocabulary import Vocabulary
 from tacit.local.private.worded import Worded
+from tacit.seat import Own, Seat
 
 
 @dataclass(frozen=True)
@@ -92,28 +93,33 @@ class Victim:
 
 def through(sends: codec.Codec, change: NDArray[np.float32], draws: Draws) -> NDArray[np.float32]:
     """Return what the server reads out of one client's message."""
-    from tacit import aggregate
-
-    total = aggregate.empty(sends.adds_as, len(change))
+    total = sends.empty(len(change))
     public = draws.at("public")
-    payload = sends.encode(np.ascontiguousarray(change), draws.at("noise"), public)
-    total.add(payload, 1, sends.places(len(change), public) if sends.places else None)
-    return sends.decode(total.value(), total.weight)
+    sent = sends.encode(np.ascontiguousarray(change), {}, draws.at("noise"), public)
+    total.add(sent.payload, 1, public)
+    return sends.decode(total, public, draws.at("decode"))
 
 
-def victim_of(job: plan.Plan, ground: Ground, client: int, private: plan.Private) -> Victim:
+def victim_of(job: plan.Plan, data: SimulatedData, client: int, private: plan.Private) -> Victim:
     """Return a client after it took part in one round of the plan with other private settings."""
     draws = Draws.seeded(job.seed)
-    changed = replace(job, private=private)
+    seat = Seat(client, client, Own(draws, client))
     with tempfile.TemporaryDirectory() as place:
-        home = home_of(changed, ground, Path(place), draws)
-        learner = local.build(job.model, job.local, ground.train, ground.clients, None, home)
+        home = local.Home(
+            private=private,
+            folder=Path(place),
+            beginning=draws.at("initial"),
+            lexicon=data.lexicon,
+            buckets=job.features.buckets,
+            checkpoint=checkpoint_of(job),
+        )
+        learner = local.build(job.model, job.local, data.train, data.clients, None, home)
         if not isinstance(learner, PartialLearner) or learner.wordings is None:
             raise PlanError(f"audit reconstruct needs model.name = 'bilstm' or 'encoder', got {job.model.name!r}; use such a plan")
         worker = learner.worker()
         first = learner.initial(draws.at("initial"))
-        model = first + worker.train(first, client, draws.at("rounds", 1, client, "train"), 1).row
-        words = learner.vocabulary(client)
+        model = first + worker.train(first, seat, seat.own.train(1), 1).row
+        words = learner.vocabulary(seat)
         assert words is not None
-        private_now = learner.private_of(client, words, 2)
+        private_now = learner.private_of(seat, words, 2)
     return Victim(worker, learner, client, words, model, private_now)

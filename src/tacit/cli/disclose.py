@@ -14,7 +14,7 @@ from tacit.errors import PlanError
 
 if TYPE_CHECKING:
     from tacit.data.share import Findings, Look
-    from tacit.engine.sharing import Preview
+    from tacit.engine.disclosure import Preview
 
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Only look: write the picture, but not the rows.")]
 Page = Annotated[Path, typer.Option("--page", metavar="FILE", help="Where to draw the picture.")]
@@ -40,7 +40,7 @@ def disclose(
       tacit disclose plan.toml -o data.share.k=200 --json
     """
     from tacit import ledger
-    from tacit.engine.prepare import preview
+    from tacit.engine.simulated_data import preview
     from tacit.plan import load
 
     limits = ledger.load_policy(policy) if policy else None

@@ -23,7 +23,7 @@ def check_policy(plan: Plan, policy: Path | None) -> None:
     limits = ledger.load_policy(policy)
     if plan.data.share is None:
         return
-    from tacit.engine.prepare import preview
+    from tacit.engine.simulated_data import preview
 
     broken = ledger.violations(limits, preview(plan).facts)
     if broken:

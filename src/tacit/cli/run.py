@@ -40,7 +40,9 @@ def run(
 
     loaded = load(plan, overrides)
     check_policy(loaded, policy)
-    _carry_out(lambda observer: engine.start(loaded, root=runs, watch=observer), as_json=as_json, quiet=quiet, page=not no_report)
+    _carry_out(
+        lambda observer: engine.start(loaded, root=runs, observer=observer), as_json=as_json, quiet=quiet, page=not no_report
+    )
 
 
 def resume(

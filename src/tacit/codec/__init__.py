@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from tacit import plan
 from tacit.codec import plain, rr, rr_sampled
-from tacit.codec.contract import Codec
+from tacit.codec.chain import Last, Stage, chain
+from tacit.codec.contract import Bound, Codec, Encoded, Memory, Payload, Phase, Sum, encoded
 
-__all__ = ["Codec", "build", "registered"]
+__all__ = [
+    "Bound", "Codec", "Encoded", "Last", "Memory", "Payload", "Phase", "Stage", "Sum", "build", "chain", "encoded", "registered",
+]  # fmt: skip
 
 _MAKERS = {"plain": plain.make, "rr": rr.make, "rr_sampled": rr_sampled.make}
 

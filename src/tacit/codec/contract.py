@@ -1,10 +1,11 @@
-"""What every codec is: a pair of functions and the claim that goes with them."""
+"""What every codec is: a few functions, the sum its messages add up to, and the claims that go with them."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,26 +15,93 @@ from tacit.draws import Draws
 from tacit.rows import Vector
 
 Payload = NDArray[np.uint8]
+"""Bytes that belong to the message: nothing writes into them afterwards."""
+
+Memory = dict[str, NDArray[Any]]
+"""What a client remembers of a codec between answers, by name; empty for most codecs."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bound:
+    """The most one client's update can measure, in three norms; infinite where nothing bounds it."""
+
+    l1: float = math.inf
+    l2: float = math.inf
+    largest: float = math.inf
+
+
+class Sum(Protocol):
+    """What many payloads add up to. Sums of disjoint sets of clients can be merged."""
+
+    weight: int
+
+    def add(self, payload: Payload, weight: int, public: Draws) -> None:
+        """Add one client's payload `weight` times; `public` is the randomness of that message both sides know."""
+
+    def merge(self, other: Self) -> None:
+        """Add another sum to this one; the other is used up."""
+
+    def packed(self) -> Payload:
+        """Return the sum as bytes, to cross a wire."""
+
+    def add_packed(self, payload: Payload, weight: int) -> None:
+        """Add a sum of that weight which crossed a wire; raise WireError if it is none."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Encoded:
+    """A client's answer, and what the client remembers from now on."""
+
+    payload: Payload
+    memory: Memory
+
+
+@dataclass(frozen=True, kw_only=True)
+class Phase:
+    """One more question about the same update, asked after the phase before it was added up.
+
+    `ask` (server) makes the public bytes of the question from the sum so far. `answer` (client) answers from its memory.
+    The answers are added up in `empty(dim)`, and `close` (server) returns the corrected sum.
+    """
+
+    name: str
+    ask: Callable[[Sum], Payload]
+    answer: Callable[[Memory, Payload, Draws, Draws], Encoded]
+    payload_size: Callable[[int], int]
+    empty: Callable[[int], Sum]
+    close: Callable[[Sum, Sum], Sum]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Codec:
     """One way to turn an update into bytes, and the sum of many such messages into their mean update.
 
-    `encode` runs at the client with two kinds of randomness: the client's own, which nobody may know, and the
-    message's public one, which the server can repeat. `places` says which coordinates a message speaks of, from its
-    public randomness alone; None means all of them, in order. `decode` runs at the server on what `adds_as` accumulates
-    over a cohort, together with the cohort's total weight. `unbiased` says that, over the codec's own randomness,
-    decoding gives the clipped update back.
+    `encode` runs at the client, with what the client remembers and two kinds of randomness: the client's own, which
+    nobody may know, and the message's public one, which the server can repeat. `empty(dim)` is the sum of no messages; only
+    the codec knows how a payload is laid out, so only its sum reads one. `decode` turns a sum into the mean update, with
+    public randomness and that of whoever decodes: the server, or with `decoded_by = "clients"` every client for itself,
+    from the sum the server sends back unread. `phases` are further questions between the two.
+
+    `bound` is what clipping makes sure of before encoding. `unbiased` says that decoding gives the clipped update back, over
+    the codec's own randomness; `variance` is that of one coordinate. `takes_updates` says that the sum also adds updates as
+    they are (`add_update`), with the same result as encoding them first: a simulator's shortcut.
     """
 
     name: str
     payload_size: Callable[[int], int]
-    encode: Callable[[Vector, Draws, Draws], Payload]
-    decode: Callable[[NDArray[Any], int], Vector]
-    adds_as: Literal["floats", "bits", "signs"]
+    encode: Callable[[Vector, Memory, Draws, Draws], Encoded]
+    empty: Callable[[int], Sum]
+    decode: Callable[[Any, Draws, Draws], Vector]
     clipped: Callable[[Vector], Vector]
     variance: Callable[[Vector], NDArray[np.float64]]
     claim: Callable[[int], Claim]
-    places: Callable[[int, Draws], NDArray[np.int64]] | None = None
+    decoded_by: Literal["server", "clients"] = "server"
+    phases: tuple[Phase, ...] = ()
+    bound: Bound = Bound()
     unbiased: bool = True
+    takes_updates: bool = False
+
+
+def encoded(payload: Payload) -> Encoded:
+    """Return an answer of a codec that remembers nothing."""
+    return Encoded(payload=payload, memory={})

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
 from tacit import plan
 from tacit.claim import Claim, Open
-from tacit.codec.contract import Codec, Payload
+from tacit.codec.contract import Codec, Encoded, Memory, encoded
+from tacit.codec.sums import FloatSum
 from tacit.draws import Draws
 from tacit.rows import Vector
 
@@ -20,21 +18,22 @@ def make(settings: plan.Codec) -> Codec:
         name="plain",
         payload_size=lambda dim: 4 * dim,
         encode=_encode,
+        empty=FloatSum,
         decode=_decode,
-        adds_as="floats",
         clipped=lambda update: update,
         variance=lambda update: np.zeros(len(update)),
         claim=_claim,
+        takes_updates=True,
     )
 
 
-def _encode(update: Vector, own: Draws, public: Draws) -> Payload:
-    # A view: the worker's own buffer is what is sent, nothing is copied.
-    return update.view(np.uint8)
+def _encode(update: Vector, memory: Memory, own: Draws, public: Draws) -> Encoded:
+    # A copy: the update lies in a buffer its worker uses again, and a message owns its bytes.
+    return encoded(update.copy().view(np.uint8))
 
 
-def _decode(total: NDArray[Any], weight: int) -> Vector:
-    return (total / weight).astype(np.float32)
+def _decode(total: FloatSum, public: Draws, own: Draws) -> Vector:
+    return (total.value() / total.weight).astype(np.float32)
 
 
 def _claim(dim: int) -> Claim:

@@ -17,7 +17,6 @@ is kept as decoder = "printed" for demonstration only.
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numba
 import numpy as np
@@ -25,7 +24,10 @@ from numpy.typing import NDArray
 
 from tacit import plan
 from tacit.claim import Claim, PureDP
-from tacit.codec.contract import Codec, Payload
+from tacit.codec.chain import Last, chain
+from tacit.codec.clip import clip_l1, clip_largest, into_box
+from tacit.codec.contract import Bound, Codec, Encoded, Memory, Payload, encoded
+from tacit.codec.sums import BitSum
 from tacit.draws import Draws
 from tacit.rows import Vector
 
@@ -47,47 +49,58 @@ def make(settings: plan.Codec) -> Codec:
     """Return the one-bit randomised-response codec for a plan's epsilon (per bit) and clip (the paper's q)."""
     assert settings.epsilon is not None
     assert settings.clip is not None
-    flips, clip, ball = flips_for(settings.epsilon), settings.clip, settings.clip_l1
+    bits = one_bit(flips_for(settings.epsilon), settings.clip, settings.decoder)
+    if settings.clip_l1 is None:
+        return chain(last=bits)
+    return chain(clip_largest(settings.clip), clip_l1(settings.clip_l1), last=bits)
+
+
+def one_bit(flips: int, clip: float, decoder: str = "corrected") -> Last:
+    """Return the end of a chain: one randomised bit a coordinate, `flips` of 2^32 words flip it, values clipped to ±clip."""
     keep = kept_signal(flips)
 
-    def encode(update: Vector, own: Draws, public: Draws) -> Payload:
-        return randomised_bits(update if ball is None else clipped(update), flips, clip, own)
+    def encode(update: Vector, memory: Memory, own: Draws, public: Draws) -> Encoded:
+        return encoded(randomised_bits(update, flips, clip, own))
 
-    def decode(ones: NDArray[Any], weight: int) -> Vector:
-        share = ones / weight
-        if settings.decoder == "printed":
+    def decode(total: BitSum, public: Draws, own: Draws) -> Vector:
+        share = total.value() / total.weight
+        if decoder == "printed":
             return np.asarray((share - flips / WORD) * keep * 2 * clip - clip, np.float32)
         return np.asarray((2 * share - 1) * (clip / keep), np.float32)
 
     def clipped(update: Vector) -> Vector:
-        return into_box_and_ball(update, clip, ball)
+        return into_box(update, clip)
 
     def variance(update: Vector) -> NDArray[np.float64]:
         return np.asarray((clip / keep) ** 2 - clipped(update).astype(np.float64) ** 2)
 
-    def claim(dim: int) -> Claim:
-        return Claim(
-            mechanism=f"one-bit randomised response (clip ±{clip:g})",
-            loss=PureDP(epsilon_of(flips)),
-            unit="bit",
-            count=dim,
-            relation="replace all rows of one client",
-            view="server",
-            trust=("nobody: each client randomises before anything leaves",),
-            source="Nagy et al. 2023, with the corrected decoder; exact law P(1|v) = threshold(v)/2^32",
-            largest_epsilon=math.inf if ball is None else epsilon_in_ball(flips, clip, ball, dim),
+    def make(bound: Bound) -> Codec:
+        return Codec(
+            name="rr",
+            payload_size=packed_size,
+            encode=encode,
+            empty=BitSum,
+            decode=decode,
+            clipped=clipped,
+            variance=variance,
+            claim=lambda dim: _claim(flips, clip, bound, dim),
+            unbiased=decoder == "corrected",
         )
 
-    return Codec(
-        name="rr",
-        payload_size=packed_size,
-        encode=encode,
-        decode=decode,
-        adds_as="bits",
-        clipped=clipped,
-        variance=variance,
-        claim=claim,
-        unbiased=settings.decoder == "corrected",
+    return Last(name=f"one_bit(clip={clip:g})", make=make)
+
+
+def _claim(flips: int, clip: float, bound: Bound, dim: int) -> Claim:
+    return Claim(
+        mechanism=f"one-bit randomised response (clip ±{clip:g})",
+        loss=PureDP(epsilon_of(flips)),
+        unit="bit",
+        count=dim,
+        relation="replace all rows of one client",
+        view="server",
+        trust=("nobody: each client randomises before anything leaves",),
+        source="Nagy et al. 2023, with the corrected decoder; exact law P(1|v) = threshold(v)/2^32",
+        largest_epsilon=math.inf if math.isinf(bound.l1) else epsilon_in_ball(flips, clip, bound.l1, dim),
     )
 
 
@@ -106,13 +119,6 @@ def randomised_bits(update: Vector, flips: int, clip: float, own: Draws) -> Payl
         stream.fill(words[: len(some)])
         quantise_flip_pack(some, words, largest / clip, largest, flags, payload[start // 8 :])
     return payload
-
-
-def into_box_and_ball(update: Vector, clip: float, ball: float | None = None) -> Vector:
-    """Return the update with every coordinate within ±clip and, if asked, its l1 norm within `ball`."""
-    boxed = np.clip(np.nan_to_num(update, nan=0.0, posinf=clip, neginf=-clip), -clip, clip)
-    norm = float(np.abs(boxed).sum(dtype=np.float64))
-    return boxed if ball is None or norm <= ball else boxed * np.float32(ball / norm)
 
 
 def epsilon_in_ball(flips: int, clip: float, ball: float, dim: int) -> float:

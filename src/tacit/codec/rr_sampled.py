@@ -10,15 +10,17 @@ t = E/2k), and k = 1 below that.
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tacit import plan
 from tacit.claim import Claim, PureDP
-from tacit.codec.contract import Codec, Payload
-from tacit.codec.rr import epsilon_of, flips_for, into_box_and_ball, kept_signal, packed_size, randomised_bits
+from tacit.codec.clip import into_box
+from tacit.codec.contract import Codec, Encoded, Memory, encoded
+from tacit.codec.rr import epsilon_of, flips_for, kept_signal, packed_size, randomised_bits
+from tacit.codec.sums import SignSum
 from tacit.draws import Draws
 from tacit.rows import Vector
 
@@ -30,6 +32,22 @@ def bits_for(epsilon: float, dim: int) -> int:
     return min(dim, max(1, round(epsilon / _BEST_EPSILON_PER_BIT)))
 
 
+@dataclass(frozen=True)
+class Places:
+    """Which of `dim` coordinates a message speaks of: `bits` of them, chosen by its public randomness."""
+
+    dim: int
+    bits: int
+
+    def __call__(self, public: Draws) -> NDArray[np.int64]:
+        """Return the coordinates in ascending order."""
+        return np.sort(public.generator().choice(self.dim, self.bits, replace=False))
+
+
+def _places(epsilon: float, dim: int) -> Places:
+    return Places(dim, bits_for(epsilon, dim))
+
+
 def make(settings: plan.Codec) -> Codec:
     """Return the sampled randomised-response codec for a plan's epsilon (per update) and clip."""
     assert settings.epsilon is not None
@@ -39,21 +57,18 @@ def make(settings: plan.Codec) -> Codec:
     def flips(dim: int) -> int:
         return flips_for(epsilon / bits_for(epsilon, dim))
 
-    def places(dim: int, public: Draws) -> NDArray[np.int64]:
-        return np.sort(public.generator().choice(dim, bits_for(epsilon, dim), replace=False))
+    def encode(update: Vector, memory: Memory, own: Draws, public: Draws) -> Encoded:
+        return encoded(randomised_bits(update[_places(epsilon, len(update))(public)], flips(len(update)), clip, own))
 
-    def encode(update: Vector, own: Draws, public: Draws) -> Payload:
-        return randomised_bits(update[places(len(update), public)], flips(len(update)), clip, own)
-
-    def decode(signs: NDArray[Any], weight: int) -> Vector:
-        dim = len(signs)
+    def decode(total: SignSum, public: Draws, own: Draws) -> Vector:
+        dim = len(total.value())
         scale = dim / bits_for(epsilon, dim) * clip / kept_signal(flips(dim))
-        return np.asarray(signs * (scale / weight), np.float32)
+        return np.asarray(total.value() * (scale / total.weight), np.float32)
 
     def variance(update: Vector) -> NDArray[np.float64]:
         dim = len(update)
         largest = dim / bits_for(epsilon, dim) * (clip / kept_signal(flips(dim))) ** 2
-        return np.asarray(largest - into_box_and_ball(update, clip).astype(np.float64) ** 2)
+        return np.asarray(largest - into_box(update, clip).astype(np.float64) ** 2)
 
     def claim(dim: int) -> Claim:
         return Claim(
@@ -72,9 +87,8 @@ def make(settings: plan.Codec) -> Codec:
         payload_size=lambda dim: packed_size(bits_for(epsilon, dim)),
         encode=encode,
         decode=decode,
-        adds_as="signs",
-        clipped=lambda update: into_box_and_ball(update, clip),
+        empty=lambda dim: SignSum(dim, _places(epsilon, dim)),
+        clipped=lambda update: into_box(update, clip),
         variance=variance,
         claim=claim,
-        places=places,
     )

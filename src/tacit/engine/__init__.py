@@ -1,4 +1,4 @@
-"""Introduces the rooms to each other: what a round is, and how a whole run goes through its rounds.
+"""Introduces the rooms to each other: what a round is, what carries it, and how a whole run goes through its rounds.
 
 `start` and `resume` are loaded when first asked for: whoever only looks at a run's folder need not load what trains.
 """
@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tacit.engine.watch import Silence, Watch
+from tacit.engine.observer import Observer, Silence
 
 if TYPE_CHECKING:
     from tacit.engine.job import resume, start
 
-__all__ = ["Silence", "Watch", "resume", "start"]
+__all__ = ["Observer", "Silence", "resume", "start"]
 
 
 def __getattr__(name: str) -> Any:

@@ -15,12 +15,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit import aggregate, codec, local
+from tacit import codec, local
 from tacit.draws import Draws
-from tacit.engine.prepare import prepare
+from tacit.engine.simulated_data import prepare
 from tacit.errors import PlanError
 from tacit.plan import Plan
 from tacit.rows import Vector
+from tacit.seat import Own, Seat
 
 _CLIENTS = 24
 _COORDINATES = 200_000
@@ -57,14 +58,14 @@ class Advice:
         return asdict(self)
 
 
-def advise(plan: Plan, target: float = 1.0, given: object | None = None) -> Advice:
+def advise(plan: Plan, target: float = 1.0, input_rows: object | None = None) -> Advice:
     """Return advice for a plan with one-bit randomised response; `target` is error over signal, per coordinate."""
     if plan.codec.name != "rr" or plan.codec.epsilon is None or plan.codec.clip is None:
         raise PlanError(f"advise(codec.name={plan.codec.name!r}) needs codec.name = 'rr': only its clip is to be chosen")
     draws = Draws.seeded(plan.seed)
-    ground = prepare(plan, draws, given)
-    learner = local.build(plan.model, plan.local, ground.train, ground.clients)
-    cohort = min(plan.server.cohort_size or len(ground.clients), len(ground.clients))
+    data = prepare(plan, draws, input_rows)
+    learner = local.build(plan.model, plan.local, data.train, data.clients)
+    cohort = min(plan.server.cohort_size or len(data.clients), len(data.clients))
     updates = _updates(learner, min(_CLIENTS, cohort), draws)
     keep = math.tanh(plan.codec.epsilon / 2)
     signal = _rms(updates.mean(axis=0))
@@ -92,8 +93,8 @@ def _updates(learner: local.Learner, clients: int, draws: Draws) -> NDArray[np.f
     model, worker = learner.initial(draws.at("initial")), learner.worker()
     size = min(_COORDINATES, learner.size)
     chosen = np.sort(draws.at("advice").generator().choice(learner.size, size, replace=False))
-    rows = [worker.train(model, client, draws.at("rounds", 1, client, "train")).row[chosen].copy() for client in range(clients)]
-    return np.stack(rows)
+    seats = [Seat(client, client, Own(draws, client)) for client in range(clients)]
+    return np.stack([worker.train(model, seat, seat.own.train(1)).row[chosen].copy() for seat in seats])
 
 
 def _choice(updates: NDArray[np.float32], clip: float, keep: float, cohort: int) -> Choice:
@@ -113,11 +114,12 @@ def _choice(updates: NDArray[np.float32], clip: float, keep: float, cohort: int)
 def _measured(plan: Plan, updates: NDArray[np.float32], cohort: int, draws: Draws) -> float:
     """Return the rms error of really encoding and decoding the sampled updates, scaled from their number to the cohort's."""
     made = codec.build(replace(plan.codec, decoder="corrected"))
-    total = aggregate.empty(made.adds_as, updates.shape[1])
+    total = made.empty(updates.shape[1])
     for number, update in enumerate(updates):
-        total.add(made.encode(np.ascontiguousarray(update), draws.at("advice", number), draws), 1)
+        sent = made.encode(np.ascontiguousarray(update), {}, draws.at("advice", number), draws)
+        total.add(sent.payload, 1, draws)
     cut = np.stack([made.clipped(update) for update in updates])
-    noise = _rms(made.decode(total.value(), total.weight) - cut.mean(axis=0)) * math.sqrt(len(updates) / cohort)
+    noise = _rms(made.decode(total, draws, draws) - cut.mean(axis=0)) * math.sqrt(len(updates) / cohort)
     return math.hypot(noise, _rms(updates.mean(axis=0) - cut.mean(axis=0)))
 
 

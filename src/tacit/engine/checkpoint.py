@@ -43,24 +43,29 @@ class Checkpoint:
     """Progress with the model, the server's memory and what is remembered of each client.
 
     `updates` counts the updates a client has sent, `last_round` is the last round it took part in (0: none), `evaluated`
-    what is kept of earlier evaluations of clients' own models. `mark` says how much of the record all this covers, and
+    what is kept of earlier evaluations of clients' own models, `arrays` what an exchange left for the next round. There is no
+    `model` where only clients can read it. `mark` says how much of the record all this covers, and
     `fingerprints` which plan and rows it belongs to.
     """
 
     progress: Progress
-    model: Vector
+    model: Vector | None
     state: dict[str, Vector]
     updates: NDArray[np.int64]
     last_round: NDArray[np.int64]
     evaluated: dict[str, NDArray[np.float64]] = field(default_factory=dict)
+    arrays: dict[str, NDArray[Any]] = field(default_factory=dict)
     mark: Mark = field(default_factory=Mark)
     fingerprints: Fingerprints = field(default_factory=Fingerprints)
 
     def check_sizes(self, folder: Path, size: int, state: dict[str, Vector], clients: int) -> None:
         """Raise RunError unless model, server memory and client counts have the sizes of the plan's model and clients."""
-        needed = {"model": size, "updates": clients, "last_round": clients}
+        needed = {"updates": clients, "last_round": clients}
         needed |= {f"state.{name}": len(array) for name, array in state.items()}
-        found: dict[str, NDArray[Any]] = {"model": self.model, "updates": self.updates, "last_round": self.last_round}
+        found: dict[str, NDArray[Any]] = {"updates": self.updates, "last_round": self.last_round}
+        if size or self.model is not None:
+            needed["model"] = size
+            found |= {} if self.model is None else {"model": self.model}
         found |= {f"state.{name}": array for name, array in self.state.items()}
         for name in sorted(needed | found):
             shape = found[name].shape if name in found else None
@@ -73,13 +78,11 @@ class Checkpoint:
 
 def write(folder: Path, checkpoint: Checkpoint) -> None:
     """Replace the folder's checkpoint, durably."""
-    arrays: dict[str, NDArray[Any]] = {
-        "model": checkpoint.model,
-        "updates": checkpoint.updates,
-        "last_round": checkpoint.last_round,
-    }
+    arrays: dict[str, NDArray[Any]] = {"updates": checkpoint.updates, "last_round": checkpoint.last_round}
+    arrays |= {} if checkpoint.model is None else {"model": checkpoint.model}
     arrays |= {f"state.{name}": array for name, array in checkpoint.state.items()}
     arrays |= {f"evaluated.{name}": array for name, array in checkpoint.evaluated.items()}
+    arrays |= {f"arrays.{name}": array for name, array in checkpoint.arrays.items()}
     facts = {
         "progress": json.dumps(asdict(checkpoint.progress)),
         "mark": json.dumps(asdict(checkpoint.mark)),
@@ -94,11 +97,12 @@ def read(folder: Path) -> Checkpoint:
     try:
         return Checkpoint(
             progress=Progress(**json.loads(facts["progress"])),
-            model=arrays["model"],
+            model=arrays.get("model"),
             state=_below("state", arrays),
             updates=arrays["updates"],
             last_round=arrays["last_round"],
             evaluated=_below("evaluated", arrays),
+            arrays=_below("arrays", arrays),
             mark=Mark(**json.loads(facts["mark"])),
             fingerprints=Fingerprints(**json.loads(facts["fingerprints"])),
         )

@@ -11,7 +11,7 @@ from tacit import features, local, record
 from tacit import plan as plans
 from tacit.claim import Claim, Open
 from tacit.engine.fingerprint import Fingerprints
-from tacit.engine.prepare import Ground
+from tacit.engine.simulated_data import SimulatedData
 from tacit.plan import Plan
 from tacit.record import RUN
 
@@ -38,18 +38,18 @@ def started(plan: Plan, learner: local.Learner, fingerprints: Fingerprints) -> r
     )
 
 
-def prepared(plan: Plan, ground: Ground, learner: local.Learner) -> record.Prepared:
+def prepared(plan: Plan, data: SimulatedData, learner: local.Learner) -> record.Prepared:
     """Return the data as the run sees it."""
     return record.Prepared(
-        source=ground.source,
-        clients=len(ground.clients),
-        rows_train=len(ground.train),
-        rows_test=len(ground.test),
-        rows_per_client=ground.clients.sizes().tolist(),
+        source=data.source,
+        clients=len(data.clients),
+        rows_train=len(data.train),
+        rows_test=len(data.test),
+        rows_per_client=data.clients.sizes().tolist(),
         parameters=learner.size,
-        inputs=ground.train.inputs.width,
-        classes=list(ground.train.classes),
-        text=features.text_form(ground.columns, plan.features),
+        inputs=data.train.inputs.width,
+        classes=list(data.train.classes),
+        text=features.text_form(data.columns, plan.features),
     )
 
 
@@ -62,16 +62,16 @@ def released_in_the_clear(sentence: str, clients: int) -> record.Released:
     )  # fmt: skip
 
 
-def model_facts(plan: Plan, ground: Ground) -> dict[str, Any]:
+def model_facts(plan: Plan, data: SimulatedData) -> dict[str, Any]:
     """Return what is needed to rebuild and use the stored model."""
     described = plans.dump(plan)
     return {
         "model": described["model"],
         "features": described["features"],
-        "inputs": ground.train.inputs.width,
-        "classes": list(ground.train.classes),
-        "columns": asdict(ground.columns),
-        "fitted": ground.fitted.to_dict(),
+        "inputs": data.train.inputs.width,
+        "classes": list(data.train.classes),
+        "columns": asdict(data.columns),
+        "fitted": data.fitted.to_dict(),
     }
 
 

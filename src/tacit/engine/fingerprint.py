@@ -16,7 +16,7 @@ from tacit.plan import Plan
 from tacit.rows import Clients, Dense, Inputs, Mixed, Rows
 
 if TYPE_CHECKING:
-    from tacit.engine.prepare import Ground
+    from tacit.engine.simulated_data import SimulatedData
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,29 +33,29 @@ def plan_fingerprint(plan: Plan) -> str:
     return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()
 
 
-def data_fingerprint(ground: Ground) -> str:
+def data_fingerprint(data: SimulatedData) -> str:
     """Return a hash of the prepared rows: inputs, labels, who holds them, the test rows and the disclosed rows."""
     digest = hashlib.sha256()
-    for name, array in _arrays_of(ground):
+    for name, array in _arrays_of(data):
         # The header keeps apart what would be the same bytes in another shape or under another name.
         digest.update(f"{name} {array.dtype.str} {array.shape};".encode())
         digest.update(np.ascontiguousarray(array).data)
     return digest.hexdigest()
 
 
-def _arrays_of(ground: Ground) -> Iterator[tuple[str, NDArray[Any]]]:
-    yield from _rows("train", ground.train)
-    yield from _clients("clients", ground.clients)
-    yield from _rows("test", ground.test)
-    if ground.own is not ground.train:
-        yield from _rows("own", ground.own)
-        yield from _clients("own clients", ground.own_clients)
-    if ground.lexicon is not None:
-        yield "words", _text("\n".join(ground.lexicon.words))
-    if ground.given is not None:
-        yield from _rows("kept and disclosed", ground.given.train)
-        yield from _clients("holders", ground.given.holders)
-        yield "disclosed", _text(ground.given.rows.write_csv())
+def _arrays_of(data: SimulatedData) -> Iterator[tuple[str, NDArray[Any]]]:
+    yield from _rows("train", data.train)
+    yield from _clients("clients", data.clients)
+    yield from _rows("test", data.test)
+    if data.own is not data.train:
+        yield from _rows("own", data.own)
+        yield from _clients("own clients", data.own_clients)
+    if data.lexicon is not None:
+        yield "words", _text("\n".join(data.lexicon.words))
+    if data.disclosure is not None:
+        yield from _rows("kept and disclosed", data.disclosure.train)
+        yield from _clients("holders", data.disclosure.holders)
+        yield "disclosed", _text(data.disclosure.rows.write_csv())
 
 
 def _rows(name: str, rows: Rows) -> Iterator[tuple[str, NDArray[Any]]]:

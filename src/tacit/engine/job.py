@@ -4,56 +4,61 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tacit import ledger, record
 from tacit import plan as plans
-from tacit import record
 from tacit.draws import Draws
-from tacit.engine import checkpoint, children, run_folder
-from tacit.engine.arm import Arm, Desk
-from tacit.engine.arms import arms_of
+from tacit.engine import checkpoint, children, disclosure, loop, run_folder
+from tacit.engine.baselines import arms_of
 from tacit.engine.checkpoint import Checkpoint
+from tacit.engine.facts import model_facts, prepared, released_in_the_clear, started
 from tacit.engine.fingerprint import Fingerprints, data_fingerprint, plan_fingerprint
-from tacit.engine.prepare import Ground, prepare
-from tacit.engine.watch import Silence, Watch
+from tacit.engine.loop import Desk
+from tacit.engine.observer import Observer, Silence
+from tacit.engine.simulated_arm import Setting, SimulatedArm
+from tacit.engine.simulated_data import prepare
 from tacit.errors import RunError, TacitError
+from tacit.files import replace_file
 from tacit.plan import GIVEN, Plan
+from tacit.record import RUN
 
 
 def start(
-    plan: Plan, root: Path = Path("runs"), watch: Watch | None = None, given: object | None = None, module: object | None = None
-) -> Path:
+    plan: Plan, root: Path = Path("runs"), observer: Observer | None = None, input_rows: object | None = None,
+    module: object | None = None,
+) -> Path:  # fmt: skip
     """Run a plan to its end in a new folder and return the folder."""
     plans.check(plan)
     place = run_folder.create(plan, root)
-    watch = watch or Silence()
+    observer = observer or Silence()
     try:
         with run_folder.lock(place):
-            watch.opened(place)
-            return Job(place, plan, watch, given, module).run()
+            observer.opened(place)
+            return Job(place, plan, observer, input_rows, module).run()
     except TacitError:
         if not (place / checkpoint.NAME).exists():  # nothing was trained: the folder would only be in the way
             run_folder.remove(place)
         raise
 
 
-def resume(place: Path, watch: Watch | None = None, given: object | None = None, module: object | None = None) -> Path:
+def resume(place: Path, observer: Observer | None = None, input_rows: object | None = None, module: object | None = None) -> Path:
     """Take a run up where its last checkpoint left it and run it to its end; a finished run is left as it is."""
     run_folder.refuse_links(place)
     plan = run_folder.plan_of(place)
-    if plan.data.source == GIVEN and given is None:
+    if plan.data.source == GIVEN and input_rows is None:
         raise RunError(f"{place}: its rows were handed over in Python; resume it there with tacit.resume(folder, rows=…)")
-    watch = watch or Silence()
+    observer = observer or Silence()
     with run_folder.lock(place):
         run_folder.remove_unfinished(place)
-        watch.opened(place)
-        return Job(place, plan, watch, given, module).run()
+        observer.opened(place)
+        return Job(place, plan, observer, input_rows, module).run()
 
 
 class Job:
     """One run in one folder."""
 
-    def __init__(self, place: Path, plan: Plan, watch: Watch, given: object | None, module: object | None) -> None:
-        self.place, self.plan, self.watch = place, plan, watch
-        self.given, self.module = given, module
+    def __init__(self, place: Path, plan: Plan, observer: Observer, input_rows: object | None, module: object | None) -> None:
+        self.place, self.plan, self.observer = place, plan, observer
+        self.input_rows, self.module = input_rows, module
         self.draws = Draws.seeded(plan.seed)
         self.arms = arms_of(plan)
 
@@ -63,29 +68,45 @@ class Job:
         if last and last.progress.arm == _ALL_DONE:
             return self.place
         with children.stoppable():
-            ground = prepare(self.plan, self.draws, self.given, self.watch.fetched)
-            fingerprints = Fingerprints(plan=plan_fingerprint(self.plan), data=data_fingerprint(ground))
+            data = prepare(self.plan, self.draws, self.input_rows, self.observer.fetched)
+            fingerprints = Fingerprints(plan=plan_fingerprint(self.plan), data=data_fingerprint(data))
             if last:
                 _check_data(self.place, last.fingerprints, fingerprints)
             writer = record.Writer(self.place / run_folder.RECORD, last.mark if last else None)
-            desk = Desk(
-                place=self.place, plan=self.plan, draws=self.draws, writer=writer, watch=self.watch, module=self.module,
-                fingerprints=fingerprints,
-            )  # fmt: skip
+            desk = Desk(folder=self.place, writer=writer, observer=self.observer, fingerprints=fingerprints)
             try:
-                self._run_arms(desk, ground, last)
+                self._run_arms(Setting(desk=desk, draws=self.draws, data=data, module=self.module), last)
             finally:
                 writer.close()
         return self.place
 
-    def _run_arms(self, desk: Desk, ground: Ground, last: Checkpoint | None) -> None:
+    def _run_arms(self, setting: Setting, last: Checkpoint | None) -> None:
         names = list(self.arms)
         if last:
-            desk.note(record.Resumed(arm=last.progress.arm, round_no=last.progress.round_no))
+            setting.desk.note(record.Resumed(arm=last.progress.arm, round_no=last.progress.round_no))
         for name in names[names.index(last.progress.arm) :] if last else names:
-            begun = last if last and last.progress.arm == name else None
+            begun = last if last and last.progress.arm == name and last.progress.begun else None
             following = names[names.index(name) + 1] if name != names[-1] else _ALL_DONE
-            Arm(desk, name, self.arms[name], ground).run(begun, following)
+            self._run_arm(setting, name, begun, following)
+
+    def _run_arm(self, setting: Setting, name: str, begun: Checkpoint | None, following: str) -> None:
+        simulated = SimulatedArm(setting, name, self.arms[name])
+        if name == RUN and begun is None:
+            self._open(setting, simulated)
+        now = simulated.run(begun)
+        model = simulated.last_model(now)
+        if name == RUN:
+            run_folder.write_model(self.place, simulated.learner, model, model_facts(self.plan, setting.data))
+        loop.finish(simulated.arm, setting.desk, now, model, following)
+
+    def _open(self, setting: Setting, simulated: SimulatedArm) -> None:
+        """Write down what the run starts from, and what left before round one."""
+        desk, data = setting.desk, setting.data
+        desk.note(started(self.plan, simulated.learner, desk.fingerprints), prepared(self.plan, data, simulated.learner))
+        desk.note(*(released_in_the_clear(sentence, len(data.clients)) for sentence in data.released))
+        if data.disclosure:
+            replace_file(self.place / disclosure.FILE, data.disclosure.parquet())
+            desk.note(data.disclosure.facts, *ledger.disclosures(data.disclosure.facts))
 
     def _recover(self) -> Checkpoint | None:
         """Return the last checkpoint, with the record cut back to it; None if no round was ever begun.

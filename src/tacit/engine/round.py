@@ -1,81 +1,134 @@
-"""One round, described once: what a client does and what the server does, as functions of values.
+"""A round, as nouns. Everything that crosses between a server and its clients is an exchange, and a round is a short list
+of them. Nothing here knows where rows are or what carries the bytes.
 
-Every engine runs these two halves. A client's half ends in the pieces of a message; the server's half begins by
-checking one. Between them lies nothing but bytes.
+An exchange has four halves of a sentence: the server asks, clients answer, answers are checked and added as they arrive,
+and the server closes.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit import plan, server, wire
-from tacit.aggregate import Sum
-from tacit.codec import Codec
-from tacit.draws import Draws
-from tacit.local import Update, Worker
+from tacit import record, wire
+from tacit.aggregate import Intake
+from tacit.claim import Claim
+from tacit.errors import WireError
 from tacit.rows import Vector
+from tacit.wire import Frame
 
-Pieces = tuple[bytes, memoryview]
+Names = NDArray[np.int64]
+"""Public names of clients, in the order in which their answers are added."""
+
+Tick = Callable[[int], None]
+"""Hears how many clients are done."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Terms:
-    """What both sides agreed on before round one. `draws` are a client's own; `public` is known to both sides."""
+class State:
+    """What the server knows after an exchange: the model (None while only clients can read it), its optimiser's memory, who
+    takes part in the round, the sum of a codec that has more to ask, and whatever else an exchange leaves for the next."""
 
-    run: str
-    dim: int
-    codec: Codec
-    draws: Draws
-    public: Draws
-
-
-def model_message(terms: Terms, round_no: int, model: Vector) -> Pieces:
-    """Return the message that carries the model to a client."""
-    payload = model.view(np.uint8)
-    return wire.frame(wire.Header(terms.run, round_no, 0, "model", terms.dim, 0, payload.nbytes), payload)
+    round_no: int
+    cohort: Names
+    model: Vector | None
+    optimizer: dict[str, Vector]
+    pending: Any = None
+    arrays: dict[str, NDArray[Any]] = field(default_factory=dict)
 
 
-def client_half(terms: Terms, worker: Worker, model: Vector, round_no: int, client: int, weight: int) -> Pieces:
-    """Train on the client's rows, encode the update, and return the message."""
-    update = worker.train(model, client, terms.draws.at(round_no, client, "train"), round_no)
-    return update_message(terms, update, round_no, client, weight)
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """What the server asks, and whom: public bytes, the same for everybody."""
+
+    exchange: str
+    round_no: int
+    to: Names
+    frame: Frame
 
 
-def update_message(terms: Terms, update: Update, round_no: int, client: int, weight: int) -> Pieces:
-    """Encode a client's update and return the message that carries it."""
-    payload = terms.codec.encode(update.row, terms.draws.at(round_no, client, "noise"), terms.public.at(round_no, client))
-    return wire.frame(wire.Header(terms.run, round_no, client, terms.codec.name, terms.dim, weight, payload.nbytes), payload)
+@dataclass(frozen=True, kw_only=True)
+class Refusal:
+    """An answer that was not added, and why."""
+
+    sender: int
+    reason: str
 
 
-def receive(terms: Terms, total: Sum, pieces: Pieces, round_no: int, touched: NDArray[np.int64] | None = None) -> None:
-    """Check one client's message and add it to the round's sum.
+@dataclass(frozen=True, kw_only=True)
+class Gathered:
+    """What came back: the sum of the answers, how many clients answered, their bytes, and what was refused."""
 
-    `touched` are spans outside which a plain update is zero: a simulator's shortcut, not part of the message.
-    """
-    message = wire.expect(
-        wire.parse(*pieces),
-        run=terms.run,
-        round_no=round_no,
-        codec=terms.codec.name,
-        dim=terms.dim,
-        payload_size=terms.codec.payload_size(terms.dim),
-    )
-    places = terms.codec.places
-    where = places(terms.dim, terms.public.at(round_no, message.header.sender)) if places else touched
-    total.add(message.payload, message.header.weight, where)
+    total: Any
+    clients: int
+    bytes_up: int
+    refused: tuple[Refusal, ...] = ()
+
+    def merged(self, other: Gathered) -> Gathered:
+        """Return both together; the other's sum is used up."""
+        self.total.merge(other.total)
+        clients, bytes_up = self.clients + other.clients, self.bytes_up + other.bytes_up
+        return Gathered(total=self.total, clients=clients, bytes_up=bytes_up, refused=(*self.refused, *other.refused))
 
 
-def server_half(
-    settings: plan.Server, terms: Terms, model: Vector, total: Sum, state: server.ServerState, own: server.Own | None = None
-) -> tuple[Vector, server.ServerState]:
-    """Return the next model: decode the sum, add what the server learned from rows of its own, take the server's step.
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """What an exchange leaves behind: the server's next state, and what the record should say."""
 
-    A cohort of weight zero says nothing: without rows at the server the model stays as it is.
-    """
-    if total.weight == 0 and own is None:
-        return model, state
-    mean = terms.codec.decode(total.value(), total.weight) if total.weight else np.zeros(terms.dim, np.float32)
-    return server.step(settings, model, server.with_own(mean, own), state)
+    state: State
+    notes: tuple[record.Entry, ...] = ()
+
+
+class Exchange(Protocol):
+    """One question of the server to its clients."""
+
+    name: str
+
+    def claims(self, clients: int) -> tuple[Claim, ...]:
+        """Return what one answer costs its client, when so many clients answer."""
+
+    def ask(self, state: State) -> Request:
+        """Return the question; runs at the server."""
+
+    def answer(self, client: Any, request: Request) -> Frame | None:
+        """Return one client's answer, or None if it has nothing to say; runs at the client's site (`site.Client`)."""
+
+    def empty(self) -> Any:
+        """Return the sum of no answers."""
+
+    def receive(self, intake: Intake, total: Any, frame: Frame) -> None:
+        """Check one answer and add it; raise WireError, with nothing added, if it is not what was agreed on."""
+
+    def close(self, state: State, total: Any) -> Outcome:
+        """Return what follows from the sum; runs at the server."""
+
+
+class Carrier(Protocol):
+    """Takes exchanges to clients and brings the sums back: a simulation on one machine, or a network of sites."""
+
+    clients: int
+
+    def willing(self, cohort: Names) -> Names:
+        """Return those of the cohort who have something to say: a client without rows is not asked."""
+
+    def carry(self, exchange: Exchange, request: Request, tick: Tick) -> Gathered:
+        """Return what the asked clients answered, added up in the order of their names."""
+
+    def read(self, request: Request) -> Vector | None:
+        """Return the model a request stands for to clients; None where that is not the server's to know."""
+
+
+def gather(exchange: Exchange, intake: Intake, frames: list[Frame]) -> Gathered:
+    """Return the sum of some answers, checked and added one by one; what is refused is named and left out."""
+    total, refused = exchange.empty(), []
+    for frame in frames:
+        try:
+            exchange.receive(intake, total, frame)
+        except WireError as error:
+            refused.append(Refusal(sender=wire.sender_of(frame), reason=str(error)))
+    added = len(frames) - len(refused)
+    return Gathered(total=total, clients=added, bytes_up=sum(map(wire.size, frames)), refused=tuple(refused))

@@ -8,16 +8,17 @@ the flat vector everybody else sees.
 from __future__ import annotations
 
 from tacit import plan
-from tacit.local.contract import Figures, Home, Learner, PersonalWorker, Update, Worker
+from tacit.local.contract import Figures, Home, Learner, PersonalWorker, Tests, Update, Worker
+from tacit.local.weights import weights_for
 from tacit.rows import Clients, Mixed, Rows
 
-__all__ = ["Figures", "Home", "Learner", "PersonalWorker", "Update", "Worker", "build"]
+__all__ = ["Figures", "Home", "Learner", "PersonalWorker", "Tests", "Update", "Worker", "build", "weights_for"]
 
 
 def build(
     model: plan.Model, local: plan.Local, rows: Rows, clients: Clients, module: object | None = None, home: Home | None = None
 ) -> Learner:
-    """Return the learner for a plan's model over all clients' rows (already in client order).
+    """Return the learner for a plan's model over a site's rows (already in client order).
 
     With a home the learner is personal: what the plan's [private] table names stays there.
     """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from tacit import plan
 from tacit.draws import Draws
 from tacit.rows import Clients, Inputs, Lexicon, Rows, Vector
+from tacit.seat import Seat
 
 Figures = dict[str, float]
 
@@ -39,11 +40,11 @@ class WholeUpdate(NamedTuple):
 class Worker(Protocol):
     """Trains one client after the other with memory of its own."""
 
-    def train(self, model: Vector, client: int, draws: Draws, round_no: int = 1) -> Update:
+    def train(self, model: Vector, seat: Seat, draws: Draws, round_no: int = 1) -> Update:
         """Return the client's update after its local steps from `model`; what stays is kept as of that round."""
 
-    def train_each(self, model: Vector, clients: NDArray[np.int64], draws: Draws, round_no: int) -> Iterator[Update]:
-        """Yield the updates of some clients in order, each with the draws at (its number, "train") below `draws`."""
+    def train_each(self, model: Vector, seats: Sequence[Seat], draws: Sequence[Draws], round_no: int) -> Iterator[Update]:
+        """Yield the updates of some clients in order: what `train` returns for each, to the bit."""
 
 
 class OneByOne:
@@ -51,14 +52,14 @@ class OneByOne:
 
     train: Callable[..., Update]
 
-    def train_each(self, model: Vector, clients: NDArray[np.int64], draws: Draws, round_no: int) -> Iterator[Update]:
+    def train_each(self, model: Vector, seats: Sequence[Seat], draws: Sequence[Draws], round_no: int) -> Iterator[Update]:
         """Yield the updates of some clients in order."""
-        for client in clients.tolist():
-            yield self.train(model, client, draws.at(client, "train"), round_no)
+        for seat, own in zip(seats, draws, strict=True):
+            yield self.train(model, seat, own, round_no)
 
 
 class Learner(Protocol):
-    """A model over every client's rows."""
+    """A model over the rows of a site's clients."""
 
     size: int
     parallel: Literal["threads", "processes"]
@@ -66,6 +67,12 @@ class Learner(Protocol):
 
     def initial(self, draws: Draws) -> Vector:
         """Return the first model."""
+
+    def forget(self) -> None:
+        """Remove what an earlier start of the same arm kept for its clients."""
+
+    def check_kept(self, last_rounds: NDArray[np.int64], before: int) -> None:
+        """Raise RunError if what a client kept is not what its last round before `before` left."""
 
     def worker(self) -> Worker:
         """Return a worker; workers share the rows and nothing else."""
@@ -77,28 +84,38 @@ class Learner(Protocol):
         """Return the model as named arrays, in the shapes PyTorch uses."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class Tests:
+    """What clients' own models are measured on: common test rows, each client's own rows by block, and the figures."""
+
+    common: Rows
+    own: Rows
+    own_clients: Clients
+    measure: Callable[[NDArray[np.float32], NDArray[np.int32]], Figures]
+
+    def of(self, seat: Seat) -> Rows:
+        """Return the rows a client's model is measured on for that client alone."""
+        starts = self.own_clients.starts
+        return self.own.take(np.arange(starts[seat.block], starts[seat.block + 1]))
+
+
 class PersonalWorker(Worker, Protocol):
     """A worker that can also say how a client's own model does."""
 
-    def assembled(self, model: Vector, client: int, round_no: int) -> Figures:
+    def assembled(self, model: Vector, seat: Seat, round_no: int, tests: Tests) -> Figures:
         """Return how the shared part does with the client's own part, as it stood before `round_no`."""
 
-    def trained(self, model: Vector, client: int, draws: Draws, round_no: int) -> Figures:
+    def trained(self, model: Vector, seat: Seat, draws: Draws, round_no: int, tests: Tests) -> Figures:
         """Return how the client's model does after the training it would do in `round_no`; nothing is kept."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Home:
-    """What the clients' side of a simulation holds: their folder, their randomness, their words, their test rows."""
+    """What a site keeps for clients with private parts: where, from which first values, and what word numbers mean."""
 
     private: plan.Private
     folder: Path
-    draws: Draws
     beginning: Draws  # where first parameters come from, shared and private
-    measure: Callable[[NDArray[np.float32], NDArray[np.int32]], Figures]
-    common: Rows
-    own: Rows
-    own_clients: Clients
     lexicon: Lexicon | None = None
     buckets: int = 0
     checkpoint: Path | None = None

@@ -15,6 +15,7 @@ from tacit import plan as plans
 from tacit.draws import Draws
 from tacit.papers.published import Figures
 from tacit.rows import Clients, Rows
+from tacit.seat import Own, Seat
 
 HIDDEN = (100, 50, 25)
 MOST_EPOCHS = 30
@@ -79,9 +80,10 @@ def train_and_measure(train: Rows, test: Rows, plan: plans.Plan) -> Figures:
     everyone = Clients(order=np.arange(len(rest)), starts=np.array([0, len(rest)]))
     learner = local.build(plan.model, replace(plan.local, epochs=1, steps=None), rest, everyone)
     model, worker = learner.initial(draws.at("initial")), learner.worker()
+    one = Seat(0, 0, Own(draws, 0))
     best, best_epoch, figures = -1.0, 0, dict[str, float]()
     for epoch in range(1, (plan.local.epochs or MOST_EPOCHS) + 1):
-        model += worker.train(model, 0, draws.at("epoch", epoch)).row
+        model += worker.train(model, one, draws.at("epoch", epoch)).row
         auc = server.measure(learner.predict(model, validation.inputs), validation.labels)["auc"]
         if auc > best:
             best, best_epoch = auc, epoch

@@ -19,7 +19,7 @@ class OnRun(Protocol):
 
 
 def reproduce(
-    paper: Paper, tables: tuple[Table, ...], cache: Path, on_run: OnRun, watch: engine.Watch | None = None, run: bool = True
+    paper: Paper, tables: tuple[Table, ...], cache: Path, on_run: OnRun, observer: engine.Observer | None = None, run: bool = True
 ) -> list[Outcome]:
     """Return every cell of some of a paper's tables with our figure.
 
@@ -29,7 +29,7 @@ def reproduce(
     found: dict[str, Figures] = {}
     for number, (key, one) in enumerate(wanted.items()):
         on_run(number, len(wanted), one)
-        figures = runs.kept(one, cache) or (runs.carry_out(one, cache, paper.runners, watch) if run else None)
+        figures = runs.kept(one, cache) or (runs.carry_out(one, cache, paper.runners, observer) if run else None)
         if figures is not None:
             found[key] = figures
     on_run(len(wanted), len(wanted), None)

@@ -26,10 +26,10 @@ def kept(run: Run, cache: Path) -> Figures | None:
     return figures
 
 
-def carry_out(run: Run, cache: Path, runners: Mapping[str, Runner], watch: engine.Watch | None) -> Figures:
+def carry_out(run: Run, cache: Path, runners: Mapping[str, Runner], observer: engine.Observer | None) -> Figures:
     """Return the figures of a run, which are in the cache before this returns."""
     cache.mkdir(parents=True, exist_ok=True)
-    figures = _run_plan(run, cache, watch) if run.kind == PLAN else runners[run.kind](**run.settings)
+    figures = _run_plan(run, cache, observer) if run.kind == PLAN else runners[run.kind](**run.settings)
     path = cache / f"{run.key}.json"
     fresh = path.with_suffix(".new")
     fresh.write_text(json.dumps({"kind": run.kind, "settings": run.settings, "figures": figures}, indent=1))
@@ -38,11 +38,11 @@ def carry_out(run: Run, cache: Path, runners: Mapping[str, Runner], watch: engin
     return figures
 
 
-def _run_plan(run: Run, cache: Path, watch: engine.Watch | None) -> Figures:
+def _run_plan(run: Run, cache: Path, observer: engine.Observer | None) -> Figures:
     """Run or take up a plan in a folder of the cache, which is there until its figures are kept."""
     root = cache / run.key
     begun = sorted(root.glob("*-1")) if root.exists() else []
-    folder = engine.resume(begun[0], watch) if begun else engine.start(plans.parse(run.settings), root, watch)
+    folder = engine.resume(begun[0], observer) if begun else engine.start(plans.parse(run.settings), root, observer)
     return figures_of(list(record.read(folder / RECORD)))
 
 

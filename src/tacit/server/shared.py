@@ -23,7 +23,7 @@ def with_own(mean: Vector, own: Own | None) -> Vector:
 
     W is the weight of all clients, whoever reported in this round: a cohort stands for everyone, so the server's share
     does not grow when few clients are asked. Without rows of its own the server changes nothing.
-    Source: SPEC 2.1, step 3.
+    Source: Fisichella et al. 2022, step 3 of a round.
     """
     if own is None or own.rows == 0:
         return mean

@@ -1,5 +1,5 @@
 """The only thing that crosses: one typed, versioned, bounded message, as bytes."""
 
-from tacit.wire.message import Header, Message, expect, frame, parse, size, split
+from tacit.wire.message import Frame, Header, Message, expect, frame, head_of, parse, sender_of, size, split
 
-__all__ = ["Header", "Message", "expect", "frame", "parse", "size", "split"]
+__all__ = ["Frame", "Header", "Message", "expect", "frame", "head_of", "parse", "sender_of", "size", "split"]

@@ -42,15 +42,24 @@ class Message(msgspec.Struct, frozen=True):
     payload: NDArray[np.uint8]
 
 
-def frame(header: Header, payload: NDArray[np.uint8]) -> tuple[bytes, memoryview]:
+Frame = tuple[bytes, memoryview]
+"""The pieces of a message in sending order: its head, and its payload."""
+
+
+def frame(header: Header, payload: NDArray[np.uint8]) -> Frame:
     """Return the pieces of a message in sending order: its head, and a view of its payload."""
+    return head_of(header), payload.data.cast("B")
+
+
+def head_of(header: Header) -> bytes:
+    """Return the head of a message: everything before its payload."""
     head = msgspec.msgpack.encode(header)
-    return _LEAD.pack(_MAGIC, len(head)) + head, payload.data.cast("B")
+    return _LEAD.pack(_MAGIC, len(head)) + head
 
 
-def size(pieces: tuple[bytes, memoryview]) -> int:
+def size(message: Frame) -> int:
     """Return the length of a message in bytes."""
-    return len(pieces[0]) + pieces[1].nbytes
+    return len(message[0]) + message[1].nbytes
 
 
 def split(data: bytes | bytearray | memoryview) -> tuple[memoryview, memoryview]:
@@ -75,6 +84,14 @@ def parse(head: bytes | memoryview, payload: memoryview) -> Message:
     if len(payload) != header.payload_size:
         raise WireError(f"message refused: header says {header.payload_size} payload bytes, got {len(payload)}")
     return Message(header, np.frombuffer(payload, np.uint8))
+
+
+def sender_of(message: Frame) -> int:
+    """Return who a message says it is from; -1 if it does not even say that."""
+    try:
+        return parse(*message).header.sender
+    except WireError:
+        return -1
 
 
 def expect(message: Message, **wanted: Any) -> Message:

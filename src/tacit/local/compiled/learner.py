@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Literal
 
@@ -17,6 +17,7 @@ from tacit.local.compiled.layout import Layout
 from tacit.local.compiled.optimizer import rule_of
 from tacit.local.schedule import pace_of
 from tacit.rows import Clients, Dense, Inputs, Mixed, Rows, Sparse, Vector
+from tacit.seat import Seat
 
 _PREDICT_ROWS = 512
 _TOGETHER = 1 << 18
@@ -28,7 +29,7 @@ _INDEX_ENTRIES = 1 << 23
 
 
 class CompiledLearner:
-    """A feed-forward net over every client's rows."""
+    """A feed-forward net over the rows of a site's clients."""
 
     parallel: Literal["threads", "processes"] = "threads"
     personal = False
@@ -49,6 +50,12 @@ class CompiledLearner:
     def initial(self, draws: Draws) -> Vector:
         """Return Glorot-uniform weights and zero biases."""
         return self.layout.initial(draws)
+
+    def forget(self) -> None:
+        """Remove nothing: no part of this model stays with a client."""
+
+    def check_kept(self, last_rounds: NDArray[np.int64], before: int) -> None:
+        """Check nothing: no part of this model stays with a client."""
 
     def worker(self) -> CompiledWorker:
         """Return a worker with buffers of its own."""
@@ -98,18 +105,18 @@ class CompiledWorker:
         self.nets, self.moments = np.empty(0, np.float32), np.zeros((4, 0), np.float32)
         self.names, self.own = np.empty(0, np.int32), np.empty(0, np.int32)
 
-    def train(self, model: Vector, client: int, draws: Draws, round_no: int = 1) -> OwnUpdate:
+    def train(self, model: Vector, seat: Seat, draws: Draws, round_no: int = 1) -> OwnUpdate:
         """Return the client's update after its local steps from `model`."""
-        clients = np.array([client])
+        clients = np.array([seat.block])
         return next(self._group(model, clients, self._net_sizes(clients), [draws]))
 
-    def train_each(self, model: Vector, clients: NDArray[np.int64], draws: Draws, round_no: int) -> Iterator[OwnUpdate]:
+    def train_each(self, model: Vector, seats: Sequence[Seat], draws: Sequence[Draws], round_no: int) -> Iterator[OwnUpdate]:
         """Yield the clients' updates in order; as many clients as fit the buffers are trained in one compiled call."""
+        clients = np.array([seat.block for seat in seats], np.int64)
         sizes = self._net_sizes(clients)
         groups = np.cumsum(sizes) // _TOGETHER
         for group in np.split(np.arange(len(clients)), np.flatnonzero(np.diff(groups)) + 1):
-            some = clients[group]
-            yield from self._group(model, some, sizes[group], [draws.at(client, "train") for client in some.tolist()])
+            yield from self._group(model, clients[group], sizes[group], [draws[i] for i in group])
 
     def _group(
         self, model: Vector, clients: NDArray[np.int64], sizes: NDArray[np.int64], draws: list[Draws]

@@ -19,12 +19,13 @@ from tacit.local.contract import OneByOne, Update, WholeUpdate
 from tacit.local.modules import networks
 from tacit.local.schedule import batch_ends, pace_of, row_order
 from tacit.rows import Clients, Dense, Inputs, Mixed, Rows, Sparse, Vector
+from tacit.seat import Seat
 
 _PREDICT_ROWS = 512
 
 
 class TorchLearner:
-    """An nn.Module over every client's rows. Its parameters, in their own order, are the flat vector."""
+    """An nn.Module over the rows of a site's clients. Its parameters, in their own order, are the flat vector."""
 
     parallel: Literal["threads", "processes"] = "processes"
     personal = False
@@ -43,6 +44,12 @@ class TorchLearner:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed_of(draws))
             return nn.utils.parameters_to_vector(self._make().parameters()).detach().numpy().astype(np.float32)
+
+    def forget(self) -> None:
+        """Remove nothing: no part of this model stays with a client."""
+
+    def check_kept(self, last_rounds: NDArray[np.int64], before: int) -> None:
+        """Check nothing: no part of this model stays with a client."""
 
     def worker(self) -> TorchWorker:
         """Return a worker with a module of its own."""
@@ -82,10 +89,10 @@ class TorchWorker(OneByOne):
             parameter.data = self.flat[start : start + parameter.numel()].view_as(parameter)
             start += parameter.numel()
 
-    def train(self, model: Vector, client: int, draws: Draws, round_no: int = 1) -> Update:
+    def train(self, model: Vector, seat: Seat, draws: Draws, round_no: int = 1) -> Update:
         """Return the client's update after its local steps from `model`."""
         learner, local = self.learner, self.learner.local
-        base, end = int(learner.clients.starts[client]), int(learner.clients.starts[client + 1])
+        base, end = int(learner.clients.starts[seat.block]), int(learner.clients.starts[seat.block + 1])
         anchor = torch.from_numpy(model)
         self.flat.copy_(anchor)
         torch.manual_seed(seed_of(draws))  # dropout and the like; this process trains one client at a time

@@ -19,13 +19,14 @@ from torch import nn
 from tacit import plan
 from tacit.draws import Draws
 from tacit.errors import PlanError
-from tacit.local.contract import Figures, Home, OneByOne, Update, WholeUpdate
+from tacit.local.contract import Figures, Home, OneByOne, Tests, Update, WholeUpdate
 from tacit.local.modules.learner import batch_of, checked, maker, seed_of
 from tacit.local.private import worded
 from tacit.local.private.steps import Parts, local_half
 from tacit.local.private.store import Arrays, PrivateStore
 from tacit.local.private.vocabulary import Vocabulary, Wordings
 from tacit.rows import Clients, Dense, Inputs, Rows, Vector
+from tacit.seat import Own, Seat
 
 _PREDICT_ROWS = 256
 _TABLE = "words.private"
@@ -39,7 +40,7 @@ class Split(NamedTuple):
 
 
 class PartialLearner:
-    """A module over every client's rows, of which a part stays with each client."""
+    """A module over the rows of a site's clients, of which a part stays with each client."""
 
     parallel: Literal["threads", "processes"] = "processes"
     personal = True
@@ -65,6 +66,14 @@ class PartialLearner:
         """Return the first shared parameters."""
         return np.concatenate([self._first(draws)[name].ravel() for name in self.split.shared]).astype(np.float32)
 
+    def forget(self) -> None:
+        """Remove what an earlier start kept for its clients."""
+        self.store.clear()
+
+    def check_kept(self, last_rounds: NDArray[np.int64], before: int) -> None:
+        """Raise RunError if what a client kept is not what its last round before `before` left."""
+        self.store.check(last_rounds, before)
+
     def worker(self) -> PartialWorker:
         """Return a worker with a module of its own."""
         return PartialWorker(self)
@@ -82,37 +91,33 @@ class PartialLearner:
         """Return logits of a newcomer: the shared parameters with first private ones."""
         worker = self.worker()
         nobody = np.zeros((0, 0), np.int32)
-        words = self.wordings.vocabulary(0, nobody, tokens_of(inputs)) if self.wordings else None
-        worker.assemble(model, self.first_private(0, words))
+        newcomer = Seat(0, 0, Own(self.home.beginning, 0))
+        words = self.wordings.vocabulary(newcomer, nobody, tokens_of(inputs)) if self.wordings else None
+        worker.assemble(model, self.first_private(newcomer, words))
         return worker.logits(inputs, words)
 
-    def vocabulary(self, client: int, more: bool = False) -> Vocabulary | None:
-        """Return a client's numbering of its words; with `more`, also of the words it meets in tests."""
+    def vocabulary(self, seat: Seat, tests: Tests | None = None) -> Vocabulary | None:
+        """Return a client's numbering of its words; with tests, also of the words it meets there."""
         if self.wordings is None:
             return None
-        begin, end = self.clients.starts[client], self.clients.starts[client + 1]
-        read = np.concatenate([tokens_of(rows.inputs).ravel() for rows in (self.home.common, self.own(client))]) if more else None
-        return self.wordings.vocabulary(client, tokens_of(self.rows.inputs)[begin:end], read)
+        begin, end = self.clients.starts[seat.block], self.clients.starts[seat.block + 1]
+        met = [tokens_of(rows.inputs).ravel() for rows in (tests.common, tests.of(seat))] if tests else None
+        return self.wordings.vocabulary(seat, tokens_of(self.rows.inputs)[begin:end], np.concatenate(met) if met else None)
 
-    def own(self, client: int) -> Rows:
-        """Return the rows a client's model is tried on for that client alone."""
-        starts = self.home.own_clients.starts
-        return self.home.own.take(np.arange(starts[client], starts[client + 1]))
-
-    def first_private(self, client: int, words: Vocabulary | None) -> Arrays:
+    def first_private(self, seat: Seat, words: Vocabulary | None) -> Arrays:
         """Return the private parameters a client begins with."""
         first = {name: array.copy() for name, array in self._first(self.home.beginning).items() if name in self.split.private}
         if words is not None and self.wordings is not None:
-            first[_TABLE] = self.wordings.start(client, words.units)
+            first[_TABLE] = self.wordings.start(seat, words.units)
         return first
 
-    def private_of(self, client: int, words: Vocabulary | None, before: int) -> Arrays:
+    def private_of(self, seat: Seat, words: Vocabulary | None, before: int) -> Arrays:
         """Return the client's private parameters as its last round before `before` left them.
 
         Rows of words that were added since (words met only in tests) stand at their first values.
         """
-        stored = self.store.read(client, before)
-        first = self.first_private(client, words)
+        stored = self.store.read(seat.name, before)
+        first = self.first_private(seat, words)
         if stored is None:
             return first
         for name, array in stored.items():
@@ -153,36 +158,36 @@ class PartialWorker(OneByOne):
         for name, array in private.items():
             self.named[name].data = torch.from_numpy(array.copy())
 
-    def train(self, model: Vector, client: int, draws: Draws, round_no: int = 1) -> Update:
+    def train(self, model: Vector, seat: Seat, draws: Draws, round_no: int = 1) -> Update:
         """Return the shared part's update after the client's local steps; its private part stays in its store."""
-        words = self.learner.vocabulary(client)
-        private = self.learner.private_of(client, words, round_no)
+        words = self.learner.vocabulary(seat)
+        private = self.learner.private_of(seat, words, round_no)
         self.assemble(model, private)
-        self._local_half(client, words, draws)
+        self._local_half(seat, words, draws)
         update = (self.flat.detach() - torch.from_numpy(model)).numpy()
         kept = {name: self.named[name].detach().numpy().copy() for name in self.learner.split.private}
-        self.learner.store.write(client, round_no, kept)
+        self.learner.store.write(seat.name, round_no, kept)
         return WholeUpdate(update)
 
-    def assembled(self, model: Vector, client: int, round_no: int) -> Figures:
+    def assembled(self, model: Vector, seat: Seat, round_no: int, tests: Tests) -> Figures:
         """Return how the shared part does with the client's own part, as it stood before `round_no`."""
-        words = self.learner.vocabulary(client, more=True)
-        private = self.learner.private_of(client, words, round_no)
+        words = self.learner.vocabulary(seat, tests)
+        private = self.learner.private_of(seat, words, round_no)
         self.assemble(model, private)
-        return self._figures(client, words)
+        return self._figures(seat, words, tests)
 
-    def trained(self, model: Vector, client: int, draws: Draws, round_no: int) -> Figures:
+    def trained(self, model: Vector, seat: Seat, draws: Draws, round_no: int, tests: Tests) -> Figures:
         """Return how the client's model does after the training it would do in `round_no`; nothing is kept."""
-        words = self.learner.vocabulary(client)
-        self.assemble(model, self.learner.private_of(client, words, round_no))
-        self._local_half(client, words, draws)
-        wider = self.learner.vocabulary(client, more=True)
-        first = self.learner.first_private(client, wider)
+        words = self.learner.vocabulary(seat)
+        self.assemble(model, self.learner.private_of(seat, words, round_no))
+        self._local_half(seat, words, draws)
+        wider = self.learner.vocabulary(seat, tests)
+        first = self.learner.first_private(seat, wider)
         for name in self.learner.split.private:
             kept = self.named[name].detach().numpy()
             first[name][: len(kept)] = kept
             self.named[name].data = torch.from_numpy(first[name])
-        return self._figures(client, wider)
+        return self._figures(seat, wider, tests)
 
     def logits(self, inputs: Inputs, words: Vocabulary | None) -> NDArray[np.float32]:
         """Return logits of the assembled model in evaluation mode."""
@@ -195,9 +200,9 @@ class PartialWorker(OneByOne):
         self.module.train()
         return torch.cat(parts).numpy().astype(np.float32) if parts else np.zeros((0, self.learner.outputs), np.float32)
 
-    def _local_half(self, client: int, words: Vocabulary | None, draws: Draws) -> None:
+    def _local_half(self, seat: Seat, words: Vocabulary | None, draws: Draws) -> None:
         learner = self.learner
-        base, end = int(learner.clients.starts[client]), int(learner.clients.starts[client + 1])
+        base, end = int(learner.clients.starts[seat.block]), int(learner.clients.starts[seat.block + 1])
 
         def batch(rows: NDArray[np.int64]) -> tuple[tuple[torch.Tensor, ...], torch.Tensor]:
             inputs = _numbered(batch_of(learner.rows.inputs, base + rows), words)
@@ -207,11 +212,11 @@ class PartialWorker(OneByOne):
         torch.manual_seed(seed_of(draws))
         local_half(self.module, self.parts, learner.local, learner.home.private, end - base, batch, draws)
 
-    def _figures(self, client: int, words: Vocabulary | None) -> Figures:
+    def _figures(self, seat: Seat, words: Vocabulary | None, tests: Tests) -> Figures:
         """Return how the model, as it is filled, does on the common test rows and on the client's own."""
-        home, own = self.learner.home, self.learner.own(client)
-        right = home.measure(self.logits(own.inputs, words), own.labels)["accuracy"] if len(own) else float("nan")
-        return {**home.measure(self.logits(home.common.inputs, words), home.common.labels), "local_accuracy": right}
+        own, common = tests.of(seat), tests.common
+        right = tests.measure(self.logits(own.inputs, words), own.labels)["accuracy"] if len(own) else float("nan")
+        return {**tests.measure(self.logits(common.inputs, words), common.labels), "local_accuracy": right}
 
 
 def split_names(module: nn.Module, private: plan.Private) -> Split:
@@ -254,4 +259,4 @@ def _wordings(model: plan.Model, home: Home) -> Wordings | None:
     width = model.embedding if vectors is None else vectors.shape[1]
     if width != model.embedding and model.name == "bilstm":
         raise PlanError(f"model.embedding: needs {width}, the width of the public vectors; got {model.embedding}")
-    return Wordings(home.private, home.lexicon, width, home.buckets, home.draws)
+    return Wordings(home.private, home.lexicon, width, home.buckets)

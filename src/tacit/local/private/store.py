@@ -37,14 +37,14 @@ class PrivateStore:
             if newest != last:
                 raise RunError(f"{self._path(client, max(newest, last))}: is {'missing' if newest < last else 'from no round'}")
 
-    def read(self, client: int, before: int) -> Arrays | None:
+    def read(self, client: int | str, before: int) -> Arrays | None:
         """Return the client's arrays as its last round before `before` left them; None if there was none."""
         versions = [round_no for round_no in self._versions(client) if round_no < before]
         if not versions or not self.keeps_arrays:
             return None
         return unseal(self._path(client, versions[-1]))[0]
 
-    def write(self, client: int, round_no: int, arrays: Arrays) -> None:
+    def write(self, client: int | str, round_no: int, arrays: Arrays) -> None:
         """Keep a new version and drop those before the last."""
         if not self.keeps_arrays:
             return
@@ -57,8 +57,8 @@ class PrivateStore:
         for version in older[:-1]:
             self._path(client, version).unlink(missing_ok=True)
 
-    def _versions(self, client: int) -> list[int]:
+    def _versions(self, client: int | str) -> list[int]:
         return sorted(int(path.stem) for path in (self.folder / str(client)).glob("*.safetensors") if path.stem.isdecimal())
 
-    def _path(self, client: int, round_no: int) -> Path:
+    def _path(self, client: int | str, round_no: int) -> Path:
         return self.folder / str(client) / f"{round_no}.safetensors"

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from tacit import plan
 from tacit.draws import Draws
 from tacit.rows import Lexicon, Vector
+from tacit.seat import Seat
 
 PADDING, UNKNOWN = 0, 1
 _STEM = 5
@@ -33,8 +34,8 @@ class Vocabulary:
 class Wordings:
     """Vocabularies and first vectors of all clients under one plan."""
 
-    def __init__(self, private: plan.Private, lexicon: Lexicon, width: int, buckets: int, draws: Draws) -> None:
-        self.private, self.lexicon, self.width, self.buckets, self.draws = private, lexicon, width, buckets, draws
+    def __init__(self, private: plan.Private, lexicon: Lexicon, width: int, buckets: int) -> None:
+        self.private, self.lexicon, self.width, self.buckets = private, lexicon, width, buckets
         known = lexicon.known()
         digits = np.array([any(letter.isdigit() for letter in word) for word in lexicon.words], bool)
         kept = {"none": np.zeros_like(digits), "digits": digits, "all": np.ones_like(digits)}[private.words]
@@ -52,7 +53,7 @@ class Wordings:
             table[2:] = self.lexicon.vectors[self.shared]
         return table
 
-    def vocabulary(self, client: int, tokens: NDArray[np.int32], more: NDArray[np.int32] | None = None) -> Vocabulary:
+    def vocabulary(self, seat: Seat, tokens: NDArray[np.int32], more: NDArray[np.int32] | None = None) -> Vocabulary:
         """Return the client's numbering of the words in its own tokens.
 
         `more` are tokens of texts the client only reads (tests): where first vectors are public, their words get rows
@@ -60,39 +61,39 @@ class Wordings:
         """
         own = np.unique(tokens)
         own = own[own < len(self.lexicon.words)]
-        units = list(dict.fromkeys(self._unit(client, word) for word in own if self.private_word[word]))
+        units = list(dict.fromkeys(self._unit(seat, word) for word in own if self.private_word[word]))
         if more is not None and self.private.start != "random" and self.private.rows == "own":
             read = np.unique(more)
             read = read[read < len(self.lexicon.words)]
             seen = set(units)
-            extra = (self._unit(client, word) for word in read if self.private_word[word])
+            extra = (self._unit(seat, word) for word in read if self.private_word[word])
             units += [unit for unit in dict.fromkeys(extra) if unit not in seen and self._vector_of(unit) is not None]
-        return Vocabulary(rows=self._rows(client, units), units=tuple(units))
+        return Vocabulary(rows=self._rows(seat, units), units=tuple(units))
 
-    def start(self, client: int, units: tuple[str, ...]) -> NDArray[np.float32]:
+    def start(self, seat: Seat, units: tuple[str, ...]) -> NDArray[np.float32]:
         """Return the first values of a client's private rows."""
         head = 2 if self.private.words == "all" else 0
         if self.private.rows == "keyed":
-            return self._random(self._own(client, "table"), head + self.buckets, head)
+            return self._random(seat.own.private("table"), head + self.buckets, head)
         # A word's random vector depends on the word and the client alone, not on which other words there are.
         table = np.zeros((head + len(units), self.width), np.float32)
-        rotation = self._rotation(client) if self.private.start == "rotated" else None
+        rotation = self._rotation(seat) if self.private.start == "rotated" else None
         spread = 1.0 if self.private.words == "digits" else self.spread
         for place, unit in enumerate(units):
             vector = None if self.private.start == "random" or self.private.words == "digits" else self._vector_of(unit)
             if vector is None:
-                generator = self._own(client, "word").at(unit).generator()
+                generator = seat.own.private("word").at(unit).generator()
                 vector = (spread * generator.standard_normal(self.width)).astype(np.float32)
             table[head + place] = vector if rotation is None else vector @ rotation
         return table
 
-    def _rows(self, client: int, units: list[str]) -> NDArray[np.int64]:
+    def _rows(self, seat: Seat, units: list[str]) -> NDArray[np.int64]:
         rows = np.full(len(self.lexicon.words) + 1, UNKNOWN, np.int64)
         rows[-1] = PADDING
         rows[self.shared] = 2 + np.arange(len(self.shared)) if self.shared_rows else UNKNOWN
         first = self.shared_rows or 2
         if self.private.rows == "keyed":
-            key = self._own(client, "key").words(4).tobytes()
+            key = seat.own.private("key").words(4).tobytes()
             rows[:-1] = [first + _bucket(key, word, self.buckets) for word in self.lexicon.words]
             return rows
         if self.private.spelling == "word":
@@ -100,12 +101,12 @@ class Wordings:
             return rows
         at = {unit: first + place for place, unit in enumerate(units)}
         for token in np.flatnonzero(self.private_word).tolist():
-            rows[token] = at.get(self._unit(client, token), UNKNOWN)
+            rows[token] = at.get(self._unit(seat, token), UNKNOWN)
         return rows
 
-    def _unit(self, client: int, token: int) -> str:
+    def _unit(self, seat: Seat, token: int) -> str:
         word, spelling = self.lexicon.words[token], self.private.spelling
-        stems = spelling == "stem" or (spelling == "mixed" and client % 2 == 1)
+        stems = spelling == "stem" or (spelling == "mixed" and seat.name % 2 == 1)
         return word[:_STEM] if stems and word.isalpha() else word
 
     def _vector_of(self, unit: str) -> Vector | None:
@@ -114,8 +115,8 @@ class Wordings:
             return None
         return np.asarray(self.lexicon.vectors[place], np.float32)
 
-    def _rotation(self, client: int) -> NDArray[np.float32]:
-        square = self._own(client, "rotation").generator().standard_normal((self.width, self.width))
+    def _rotation(self, seat: Seat) -> NDArray[np.float32]:
+        square = seat.own.private("rotation").generator().standard_normal((self.width, self.width))
         rotation, upper = np.linalg.qr(square)
         return (rotation * np.sign(np.diag(upper))).astype(np.float32)
 
@@ -123,9 +124,6 @@ class Wordings:
         table = (self.spread * draws.generator().standard_normal((rows, self.width))).astype(np.float32)
         table[:zeros] = 0
         return table
-
-    def _own(self, client: int, purpose: str) -> Draws:
-        return self.draws.at("private", client, purpose)
 
 
 def _bucket(key: bytes, word: str, buckets: int) -> int:

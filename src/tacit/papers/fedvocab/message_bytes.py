@@ -26,5 +26,5 @@ def _bytes(words: int, width: int, hidden: int, private_words: str, private_read
     reader = 0 if private_reader else 2 * (4 * hidden * (width + hidden) + 8 * hidden)
     size = table + reader + 2 * hidden + 1
     plain = codec.build(Codec(name="plain"))
-    payload = plain.encode(np.zeros(size, np.float32), Draws.seeded(0), Draws.seeded(0))
+    payload = plain.encode(np.zeros(size, np.float32), {}, Draws.seeded(0), Draws.seeded(0)).payload
     return wire.size(wire.frame(wire.Header("bytes-1", 1, 1, plain.name, size, 1, payload.nbytes), payload))

@@ -13,8 +13,9 @@ from tacit import plan as plans
 from tacit.data.share import examine, offer
 from tacit.data.share.classes import alike
 from tacit.draws import Draws
-from tacit.engine.prepare import prepare
+from tacit.engine.simulated_data import prepare
 from tacit.papers.published import Figures
+from tacit.seat import Own, Seat
 
 Tree = dict[str, Any]
 
@@ -61,10 +62,10 @@ def times(plan: Tree, measured_rounds: int, seed: int) -> Figures:
     modelled: the largest message of rows at 500 KB/s, for clients send at the same time.
     """
     job = plans.parse({**plan, "seed": seed})
-    ground = prepare(job, Draws.seeded(job.seed))
-    assert ground.given is not None
-    holders, facts = ground.given.holders, ground.given.facts
-    learner = local.build(job.model, job.local, ground.given.train, holders)
+    disclosure = prepare(job, Draws.seeded(job.seed)).disclosure
+    assert disclosure is not None
+    holders, facts = disclosure.holders, disclosure.facts
+    learner = local.build(job.model, job.local, disclosure.train, holders)
     model, worker, draws = learner.initial(Draws.seeded(1)), learner.worker(), Draws.seeded(2)
     busy = np.flatnonzero(holders.sizes()).tolist()  # who has no rows is not asked
     taken = [[_seconds(worker, model, holder, draws.at(turn)) for holder in busy] for turn in range(measured_rounds + 1)]
@@ -85,5 +86,5 @@ def times(plan: Tree, measured_rounds: int, seed: int) -> Figures:
 
 def _seconds(worker: local.Worker, model: Any, holder: int, draws: Draws) -> float:
     begun = time.thread_time()
-    worker.train(model, holder, draws.at(holder))
+    worker.train(model, Seat(holder, holder, Own(draws, holder)), draws.at(holder))
     return time.thread_time() - begun

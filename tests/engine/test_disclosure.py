@@ -8,10 +8,13 @@ import polars as pl
 import pytest
 
 from tacit import engine, plan, record, report, server, wire
-from tacit.engine import sharing
+from tacit.aggregate import Intake
+from tacit.engine import disclosure
+from tacit.engine.exchanges.disclose_rows import Discloser, DiscloseRows
 from tacit.engine.run_folder import RECORD
 from tacit.errors import WireError
 from tests.engine.test_job import StopsAt, finished
+from tests.seats import seat
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +65,7 @@ def test_one_and_two_workers_and_a_stop_in_between_end_with_the_same_bits(people
         engine.start(job(people, codec=codec), tmp_path / "cut", watch)
     runs.append(engine.resume(watch.folder))
     assert len({finished(folder).model_sha256 for folder in runs}) == 1
-    assert len({(folder / sharing.FILE).read_bytes() for folder in runs}) == 1
+    assert len({(folder / disclosure.FILE).read_bytes() for folder in runs}) == 1
     assert [entry.round_no for entry in entries(runs[-1], record.Round)] == [1, 2, 3, 4, 5]
     assert len(entries(runs[-1], record.DisclosedRows)) == 1
 
@@ -73,7 +76,7 @@ def test_a_class_nobody_reaches_is_plain_federated_averaging(people, tmp_path) -
     assert entries(none, record.DisclosedRows)[0].rows == 0
     assert "No row is shared" in entries(none, record.Spent)[-1].statement
     assert not entries(without, record.DisclosedRows)
-    assert not (without / sharing.FILE).exists()
+    assert not (without / disclosure.FILE).exists()
 
 
 def test_one_row_alike_is_training_at_the_server_alone(people, tmp_path) -> None:
@@ -98,11 +101,11 @@ def test_baselines_do_not_share(people, tmp_path) -> None:
 def test_what_left_is_in_the_folder_the_ledger_and_the_report(people, tmp_path) -> None:
     folder = engine.start(job(people), tmp_path)
     facts = entries(folder, record.DisclosedRows)[0]
-    stored = pl.read_parquet(folder / sharing.FILE)
+    stored = pl.read_parquet(folder / disclosure.FILE)
     assert stored.height == facts.rows == sum(facts.rows_per_client)
     assert set(stored.columns) == {"age", "pay", "town", "label"}
     assert stored.select(pl.len().over("age", "town").min()).item() == facts.smallest_class >= 12
-    assert all((size > 0) == (rows > 0) for size, rows in zip(facts.bytes_per_client, facts.rows_per_client, strict=True))
+    assert all((size > 60) == (rows > 0) for size, rows in zip(facts.bytes_per_client, facts.rows_per_client, strict=True))
     assert sum(facts.labels_disclosed.values()) == facts.rows
     released = [entry for entry in entries(folder, record.Released) if entry.loss == "disclosed"]
     assert [(entry.count, entry.unit, entry.round_no) for entry in released] == [(facts.rows, "row", 0)]
@@ -132,7 +135,7 @@ def test_counting_together_is_in_the_ledger(people, tmp_path, share, loss, view)
 def test_coarser_and_missing_columns_are_learnt_from(people, tmp_path) -> None:
     coarse = {"k": 5, "release": "whole_row", "generalise": {"age": "ranges 5", "pay": "ranges 1", "town": "suppress"}}
     folder = engine.start(job(people, share=coarse), tmp_path)
-    stored = pl.read_parquet(folder / sharing.FILE)
+    stored = pl.read_parquet(folder / disclosure.FILE)
     assert stored.columns == ["age", "pay", "label"]
     assert set(stored["age"].unique()) <= {22.0, 27.0}
     assert stored.select(pl.len().over("age", "pay").min()).item() >= 5
@@ -147,16 +150,32 @@ def test_small_cohorts_do_not_make_the_server_weigh_more(people, tmp_path) -> No
     assert server.with_own(mean, None) is mean
 
 
+def received(exchange: DiscloseRows, message: wire.Frame, asked: tuple[int, ...] = (3,)) -> pl.DataFrame:
+    total = exchange.empty()
+    exchange.receive(Intake(asked, 0, 10, least_weight=0), total, message)
+    return pl.concat(total.arrived)
+
+
 def test_rows_that_are_not_what_was_agreed_are_refused() -> None:
     rows = pl.DataFrame({"a": [1, 2], "y": ["u", "v"]})
-    message = sharing.rows_message("run", 3, rows)
-    assert message is not None
-    assert sharing.receive_rows("run", ("a", "y"), message).equals(rows)
-    assert sharing.rows_message("run", 3, rows.clear()) is None
-    for run, columns in (("other", ("a", "y")), ("run", ("a",)), ("run", ("a", "b"))):
+    exchange = DiscloseRows("run", rows.schema)
+    message = exchange.answer(Discloser(seat(3), rows, 4), None)
+    assert received(exchange, message).equals(rows)
+    others = (DiscloseRows("other", rows.schema), DiscloseRows("run", rows.select("a").schema))
+    for other in others:
         with pytest.raises(WireError, match="sender 3"):
-            sharing.receive_rows(run, columns, message)
+            received(other, message)
+    with pytest.raises(WireError, match="asked"):
+        received(exchange, message, asked=(1, 2))
+    with pytest.raises(WireError, match="weight"):
+        received(exchange, exchange.answer(Discloser(seat(3), rows, 11), None))
     broken = np.frombuffer(bytes(message[1])[:-40] + bytes(40), np.uint8).copy()
     broken[8:60] = 255
-    with pytest.raises(WireError, match="refused"):
-        sharing.receive_rows("run", ("a", "y"), wire.frame(wire.Header("run", 0, 3, "rows", 2, 2, broken.nbytes), broken))
+    with pytest.raises(WireError, match="sender 3"):
+        received(exchange, wire.frame(wire.Header("run", 0, 3, "rows", 2, 2, broken.nbytes), broken))
+
+
+def test_a_client_that_discloses_nothing_says_so_with_its_weight() -> None:
+    exchange, total = DiscloseRows("run", pl.Schema({"a": pl.Int64()})), DiscloseRows("run", pl.Schema({})).empty()
+    exchange.receive(Intake([3], 0, 10), total, exchange.answer(Discloser(seat(3), pl.DataFrame({"a": []}), 7), None))
+    assert (total.weight, total.arrived) == (7, [])

@@ -8,15 +8,15 @@ import numpy as np
 
 from tacit import data, features
 from tacit.draws import Draws
-from tacit.engine.sharing import Given, Preview, hand_over, look_ahead
+from tacit.engine.disclosure import Disclosure, Preview, disclosed, preview_of
 from tacit.engine.wording import worded
 from tacit.plan import Columns, Plan
 from tacit.rows import Clients, Lexicon, Rows
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ground:
-    """Everything a run stands on: training rows in client order, who holds them, the test rows, and how we got there.
+class SimulatedData:
+    """Everything a simulation stands on: training rows in client order, who holds them, the test rows, and how we got there.
 
     `own` are rows of each client on which the model is tried for that client alone: rows held out at the client, or its
     part of the test rows, if the plan asks for that, else its training rows. `lexicon` says what word numbers mean.
@@ -32,13 +32,13 @@ class Ground:
     released: tuple[str, ...]
     fitted: features.Fitted
     columns: Columns
-    given: Given | None = None
+    disclosure: Disclosure | None = None
     lexicon: Lexicon | None = None
 
 
-def prepare(plan: Plan, draws: Draws, given: object | None = None, progress: data.Progress | None = None) -> Ground:
-    """Return the ground of a run; the same plan and seed give the same ground."""
-    table, clients, kept, held = _divided(plan, draws, given, progress)
+def prepare(plan: Plan, draws: Draws, input_rows: object | None = None, progress: data.Progress | None = None) -> SimulatedData:
+    """Return the data of a simulated run; the same plan and seed give the same data."""
+    table, clients, kept, held = _divided(plan, draws, input_rows, progress)
     fitted = features.fit(table.train, table.columns, plan.features)
     rows, test, lexicon = _encoded(plan, table, fitted, progress)
     train = rows.take(kept.order)
@@ -46,14 +46,14 @@ def prepare(plan: Plan, draws: Draws, given: object | None = None, progress: dat
     if plan.data.divide_test:
         tested = data.divide_test(table, plan.data, draws.at("partition"), clients)
         own, own_clients = test.take(tested.order), _in_place(tested)
-    return Ground(
+    return SimulatedData(
         source=table.source,
         train=train,
         clients=_in_place(kept),
         test=test,
         own=own,
         own_clients=own_clients,
-        given=hand_over(plan, table, kept, fitted, draws.at("share")),
+        disclosure=disclosed(plan, table, kept, fitted, draws.at("share")),
         released=(*table.released, *fitted.released, *_listed_words(plan, lexicon)),
         fitted=fitted,
         columns=table.columns,
@@ -61,18 +61,18 @@ def prepare(plan: Plan, draws: Draws, given: object | None = None, progress: dat
     )
 
 
-def preview(plan: Plan, given: object | None = None, progress: data.Progress | None = None) -> Preview:
+def preview(plan: Plan, input_rows: object | None = None, progress: data.Progress | None = None) -> Preview:
     """Return what a run of the plan would share, to the row; nothing is sent and nothing is trained."""
     draws = Draws.seeded(plan.seed)
-    table, _, kept, _ = _divided(plan, draws, given, progress)
-    return look_ahead(plan, table, kept, draws.at("share"))
+    table, _, kept, _ = _divided(plan, draws, input_rows, progress)
+    return preview_of(plan, table, kept, draws.at("share"))
 
 
 def _divided(
-    plan: Plan, draws: Draws, given: object | None, progress: data.Progress | None
+    plan: Plan, draws: Draws, input_rows: object | None, progress: data.Progress | None
 ) -> tuple[data.Table, Clients, Clients, Clients]:
     """Return the table, who holds which of its rows, and of these the rows trained on and the rows held out."""
-    table = data.load(plan.data, draws.at("data"), given, progress=progress)
+    table = data.load(plan.data, draws.at("data"), input_rows, progress=progress)
     clients = data.divide(table, plan.data, draws.at("partition"))
     if plan.data.local_test:
         return table, clients, *data.hold_out(clients, plan.data.local_test, draws.at("local-test"))

@@ -1,37 +1,43 @@
-"""Where every client has a model of its own, how good are they? Clients are tried one by one, in processes."""
+"""Where every client has a model of its own, how good are they? Clients are evaluated one by one, in processes."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tacit import record
-from tacit.draws import Draws
 from tacit.engine import children
-from tacit.local import Figures, Learner, PersonalWorker
+from tacit.engine.site import Site
+from tacit.local import Figures, PersonalWorker, Tests
 from tacit.rows import Vector
 
 _LATE = 10
 _inherited: dict[str, Any] = {}
 
 
-def try_clients(
-    learner: Learner, model: Vector, clients: NDArray[np.int64], round_no: int, draws: Draws | None, workers: int,
-    tick: Callable[[int], None],
-) -> list[Figures]:  # fmt: skip
-    """Return figures of clients' models with their own parts as they stood before `round_no`; nothing is kept or sent.
+@dataclass(frozen=True, kw_only=True)
+class Models:
+    """Clients' own models at one moment: the shared part, the clients, and the round before which their own parts stood."""
 
-    Given draws, they are tried after the training they would do in that round.
-    """
-    _inherited.update(learner=learner, model=model, round_no=round_no, draws=draws)
+    site: Site
+    tests: Tests
+    shared: Vector
+    clients: NDArray[np.int64]
+    round_no: int
+
+
+def evaluate_clients(models: Models, workers: int, after_training: bool, tick: Callable[[int], None]) -> list[Figures]:
+    """Return figures of clients' models, as they stand or after the training they would do; nothing is kept or sent."""
+    _inherited.update(models=models, after_training=after_training)
     found = []
     try:
         with children.pool(workers, _begin) as pool:
-            for done, one in enumerate(pool.map(_try, clients.tolist()), start=1):
+            for done, one in enumerate(pool.map(_evaluate, models.clients.tolist()), start=1):
                 found.append(one)
                 tick(done)
     finally:
@@ -40,18 +46,19 @@ def try_clients(
 
 
 def _begin() -> None:
-    _inherited["worker"] = _inherited["learner"].worker()
+    _inherited["worker"] = _inherited["models"].site.learner.worker()
 
 
-def _try(client: int) -> Figures:
+def _evaluate(client: int) -> Figures:
     worker: PersonalWorker = _inherited["worker"]
-    model, round_no, draws = _inherited["model"], _inherited["round_no"], _inherited["draws"]
-    if draws is None:
-        return worker.assembled(model, client, round_no)
-    return worker.trained(model, client, draws.at(round_no, client, "train"), round_no)
+    models: Models = _inherited["models"]
+    seat = models.site.seat(client)
+    if not _inherited["after_training"]:
+        return worker.assembled(models.shared, seat, models.round_no, models.tests)
+    return worker.trained(models.shared, seat, seat.own.train(models.round_no), models.round_no, models.tests)
 
 
-def tried(arm: str, round_no: int, clients: NDArray[np.int64], figures: list[Figures]) -> record.ClientsEvaluated:
+def entry_of(arm: str, round_no: int, clients: NDArray[np.int64], figures: list[Figures]) -> record.ClientsEvaluated:
     """Return the record's entry of how clients' models did."""
     return record.ClientsEvaluated(
         arm=arm,

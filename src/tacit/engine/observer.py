@@ -1,4 +1,4 @@
-"""Who may look on while a run goes: progress bars, pages, tests. Watching never changes a run."""
+"""Who may look on while a run goes: progress bars, pages, tests. Observing never changes a run."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Protocol
 from tacit.record import Entry
 
 
-class Watch(Protocol):
+class Observer(Protocol):
     """Called as things happen, always from the thread that started the run."""
 
     def opened(self, folder: Path) -> None:
@@ -25,7 +25,7 @@ class Watch(Protocol):
 
 
 class Silence:
-    """A watch that says nothing."""
+    """An observer that says nothing."""
 
     def opened(self, folder: Path) -> None:
         """Ignore."""

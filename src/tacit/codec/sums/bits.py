@@ -6,6 +6,9 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.draws import Draws
+from tacit.errors import WireError
+
 _LANES_FULL = 255
 
 # Entry b holds the eight bits of byte b in the eight bytes of one word, so that one addition counts eight coordinates.
@@ -24,8 +27,8 @@ class BitSum:
         self._lanes = np.zeros((dim + 7) // 8, np.uint64)
         self._in_lanes = 0
 
-    def add(self, payload: NDArray[np.uint8], weight: int, where: NDArray[np.int64] | None = None) -> None:
-        """Count one payload's bits `weight` times. Every bit of a randomised payload counts: `where` is not used."""
+    def add(self, payload: NDArray[np.uint8], weight: int, public: Draws) -> None:
+        """Count one payload's bits `weight` times."""
         if weight == 1:
             count_in_lanes(self._lanes, payload, _SPREAD)
             self._in_lanes += 1
@@ -44,6 +47,20 @@ class BitSum:
         """Return the weighted number of ones per coordinate."""
         self._empty_lanes()
         return self._ones
+
+    def packed(self) -> NDArray[np.uint8]:
+        """Return the counts as bytes."""
+        return self.value().astype("<i8").view(np.uint8)
+
+    def add_packed(self, payload: NDArray[np.uint8], weight: int) -> None:
+        """Add counts that crossed a wire; none may lie outside 0 and their weight."""
+        if payload.nbytes != 8 * self.dim:
+            raise WireError(f"sum of bits refused: needs {8 * self.dim:,} bytes, got {payload.nbytes:,}")
+        ones = payload.view("<i8")
+        if len(ones) and (ones.min() < 0 or ones.max() > weight):
+            raise WireError(f"sum of bits refused: needs counts from 0 to its weight {weight:,}, got others")
+        self._ones += ones
+        self.weight += weight
 
     def _empty_lanes(self) -> None:
         if self._in_lanes:

@@ -22,6 +22,11 @@ def _baseline(plan: Plan, name: str) -> Plan:
     return replace(plan, local=local, codec=Codec(name="plain"))
 
 
+def regime_of(plan: Plan) -> str:
+    """Return how a plan trains: "federated", "central" (rows in one place) or "local_only" (nothing leaves a client)."""
+    return {"central": "central", "local": "local_only"}.get(plan.local.method, "federated")
+
+
 def pooled(clients: Clients) -> Clients:
     """Return one client that holds every row: central training."""
     return Clients(order=clients.order, starts=np.array([0, len(clients.order)]))
@@ -34,7 +39,7 @@ def central_settings(local: Local, clients: Clients) -> Local:
     return replace(local, batches=None, batch=batch, steps=None, epochs=1)
 
 
-def alone_settings(plan: Plan, clients: int) -> Local:
+def local_only_settings(plan: Plan, clients: int) -> Local:
     """Return local settings for a client that never shares: as many local passes as it would have had in the run."""
     share = 1.0 if plan.server.cohort_size is None else min(1.0, plan.server.cohort_size / clients)
     turns = max(1, round(plan.server.rounds * share))

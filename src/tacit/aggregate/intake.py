@@ -1,0 +1,44 @@
+"""Who may add to a round's sum: clients that were asked, once each, with a weight both sides agreed on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from tacit.errors import WireError
+
+
+class Intake:
+    """Knows who was asked and who has answered. An answer is checked, added, and then noted, so that a bad one takes
+    nobody's place."""
+
+    def __init__(self, asked: Iterable[int], round_no: int, largest_weight: int, least_weight: int = 1) -> None:
+        self._waited_for, self.round_no = set(asked), round_no
+        self._seen: set[int] = set()
+        self.least_weight, self.largest_weight = least_weight, largest_weight
+
+    def check(self, sender: int, round_no: int, weight: int) -> None:
+        """Raise WireError if an answer must not be added."""
+        if round_no != self.round_no:
+            raise WireError(f"answer from sender {sender} refused: needs round {self.round_no}, got round {round_no}")
+        if sender in self._seen:
+            raise WireError(f"answer from sender {sender} refused: needs one answer a round, got another")
+        if sender not in self._waited_for:
+            raise WireError(f"answer from sender {sender} refused: needs a client that was asked in this round")
+        if not self.least_weight <= weight <= self.largest_weight:
+            allowed = f"from {self.least_weight} to {self.largest_weight:,}"
+            raise WireError(f"answer from sender {sender} refused: needs a weight {allowed}, got {weight:,}")
+
+    def check_all(self, senders: list[int], weight: int) -> None:
+        """Raise WireError if a site's sum over several clients must not be added."""
+        if len(set(senders)) != len(senders):
+            raise WireError("sum refused: needs each client once, got one twice")
+        unknown = [sender for sender in senders if sender not in self._waited_for or sender in self._seen]
+        if unknown:
+            raise WireError(f"sum refused: needs clients that were asked and have not answered, got {unknown[0]}")
+        if not len(senders) <= weight <= len(senders) * self.largest_weight:
+            most = len(senders) * self.largest_weight
+            raise WireError(f"sum refused: needs a weight from {len(senders):,} to {most:,}, got {weight:,}")
+
+    def note(self, *senders: int) -> None:
+        """Take note that the answers of these clients were added."""
+        self._seen.update(senders)

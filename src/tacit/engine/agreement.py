@@ -1,0 +1,38 @@
+"""What both sides know before round one: nothing in it is secret."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tacit import plan
+from tacit.codec import Codec
+from tacit.draws import Draws
+from tacit.errors import PlanError
+
+_MOST_WEIGHT = 2**53
+"""Weighted counts stay exact as long as all weights together are below this."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Agreement:
+    """A run's public terms: its name, the model's size, the codec, the randomness everyone may know, how clients weigh.
+
+    `largest_weight` is the most a client may count; an answer that says more is refused. With `sum_at_site` a site adds up
+    the answers of its own clients before anything leaves it.
+    """
+
+    run: str
+    dim: int
+    codec: Codec
+    public: Draws
+    server: plan.Server
+    largest_weight: int = 1
+    sum_at_site: bool = False
+
+    def check(self, clients: int) -> None:
+        """Raise PlanError if so many clients of the largest weight could not be counted exactly."""
+        if clients * self.largest_weight >= _MOST_WEIGHT:
+            raise PlanError(
+                f"server.weights = {self.server.weights!r} needs all weights together below 2^53, got {clients:,} clients of "
+                f"up to {self.largest_weight:,}; use server.weights = 'capped'"
+            )

@@ -1,0 +1,41 @@
+"""A site that adds up its own clients' answers first: one message with the sum, and the names of those in it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tacit import wire
+from tacit.aggregate import Intake
+from tacit.codec import Sum
+from tacit.engine.agreement import Agreement
+from tacit.errors import WireError
+from tacit.wire import Frame
+
+
+def kind_of(agreement: Agreement) -> str:
+    """Return what such a message calls itself."""
+    return f"{agreement.codec.name}.sum"
+
+
+def site_sum(agreement: Agreement, site: int, round_no: int, names: list[int], total: Sum) -> Frame:
+    """Return the message of a site about some of its clients: how many, their names, the packed sum."""
+    listed = np.array([len(names), *names], "<i8").view(np.uint8)
+    payload = np.concatenate([listed, total.packed()])
+    header = wire.Header(agreement.run, round_no, site, kind_of(agreement), agreement.dim, total.weight, payload.nbytes)
+    return wire.frame(header, payload)
+
+
+def receive_site_sum(agreement: Agreement, intake: Intake, total: Sum, frame: Frame) -> int:
+    """Check a site's message, add its sum, and return how many clients are in it."""
+    message = wire.parse(*frame)
+    header = wire.expect(message, run=agreement.run, round_no=intake.round_no, codec=kind_of(agreement), dim=agreement.dim).header
+    if header.payload_size < 8:
+        raise WireError(f"sum from site {header.sender} refused: needs a list of clients, got none")
+    count = int(message.payload[:8].view("<i8")[0])
+    if not 0 <= count <= (header.payload_size - 8) // 8:
+        raise WireError(f"sum from site {header.sender} refused: needs as many names as it says, got fewer")
+    names = message.payload[8 : 8 + 8 * count].view("<i8").tolist()
+    intake.check_all(names, header.weight)
+    total.add_packed(message.payload[8 + 8 * count :].copy(), header.weight)
+    intake.note(*names)
+    return count

@@ -1,0 +1,126 @@
+"""The exchange every round has: the model goes out, randomised updates come back, their sum becomes the next model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from tacit import server, wire
+from tacit.aggregate import Intake
+from tacit.claim import Claim
+from tacit.codec import Sum
+from tacit.draws import Draws
+from tacit.engine.agreement import Agreement
+from tacit.engine.exchanges.follow_up import FollowUp
+from tacit.engine.round import Exchange, Outcome, Request, State
+from tacit.engine.site import MODEL, SUM, Client
+from tacit.rows import Vector
+from tacit.wire import Frame
+
+Member = Callable[[Vector, int], server.Own | None]
+"""The server as one more member of the average: from the model and the round to what it learned from rows of its own."""
+
+
+def nobody(model: Vector, round_no: int) -> None:
+    """Return nothing: a server without rows of its own."""
+
+
+class Train:
+    """One update per client and round."""
+
+    name = "train"
+
+    def __init__(self, agreement: Agreement, draws: Draws, member: Member = nobody) -> None:
+        """`draws` are the server's own: noise it adds when it decodes."""
+        self.agreement, self.draws, self.member = agreement, draws, member
+
+    def claims(self, clients: int) -> tuple[Claim, ...]:
+        """Return what one update costs its client."""
+        claim = self.agreement.codec.claim(self.agreement.dim)
+        return (
+            (replace(claim, mechanism=f"{claim.mechanism}, added up at the client's site"),)
+            if self.agreement.sum_at_site
+            else (claim,)
+        )
+
+    def ask(self, state: State) -> Request:
+        """Return the model as a message; where only clients can read it, the sum it follows from."""
+        terms = self.agreement
+        if terms.codec.decoded_by == "server":
+            assert state.model is not None
+            kind, payload, weight = MODEL, state.model.view(np.uint8), 0
+        else:
+            kind, payload = SUM, state.arrays.get(SUM, np.empty(0, np.uint8))
+            weight = int(state.arrays[f"{SUM}.weight"][0]) if SUM in state.arrays else 0
+        header = wire.Header(terms.run, state.round_no, 0, kind, terms.dim, weight, payload.nbytes)
+        return Request(exchange=self.name, round_no=state.round_no, to=state.cohort, frame=wire.frame(header, payload))
+
+    def answer(self, client: Client, request: Request) -> Frame | None:
+        """Train on the client's rows, encode the update, and return the message; None from a client without rows."""
+        site, seat = client.site, client.seat
+        if site.weight(seat) == 0:
+            return None
+        assert client.worker is not None
+        update = client.worker.train(site.model(request), seat, seat.own.train(request.round_no), request.round_no)
+        return self.encoded(client, update.row, request.round_no)
+
+    def encoded(self, client: Client, update: Vector, round_no: int) -> Frame:
+        """Return the message that carries a client's update; what it costs is charged before it exists."""
+        terms, site, seat = self.agreement, client.site, client.seat
+        site.charge(seat, self.name, round_no)
+        own, public = seat.own.noise(terms.run, round_no, self.name), terms.public.at(round_no, seat.name)
+        made = terms.codec.encode(update, site.memory(seat, round_no), own, public)
+        site.remember(seat, round_no, made.memory)
+        return wire.frame(self.header(client, round_no, made.payload.nbytes), made.payload)
+
+    def header(self, client: Client, round_no: int, payload_size: int) -> wire.Header:
+        """Return the header of a client's message."""
+        terms, seat = self.agreement, client.seat
+        return wire.Header(terms.run, round_no, seat.name, terms.codec.name, terms.dim, client.site.weight(seat), payload_size)
+
+    def empty(self) -> Sum:
+        """Return the sum of no updates."""
+        return self.agreement.codec.empty(self.agreement.dim)
+
+    def receive(self, intake: Intake, total: Sum, frame: Frame) -> None:
+        """Check one client's message against what was agreed, and add it to the round's sum."""
+        terms = self.agreement
+        message = wire.parse(*frame)
+        header = wire.expect(
+            message, run=terms.run, codec=terms.codec.name, dim=terms.dim, payload_size=terms.codec.payload_size(terms.dim)
+        ).header
+        intake.check(header.sender, header.round_no, header.weight)
+        total.add(message.payload, header.weight, terms.public.at(header.round_no, header.sender))
+        intake.note(header.sender)
+
+    def close(self, state: State, total: Sum) -> Outcome:
+        """Return the next model, unless the codec has more to ask."""
+        if self.agreement.codec.phases:
+            return Outcome(state=replace(state, pending=total))
+        return Outcome(state=self.stepped(state, total))
+
+    def stepped(self, state: State, total: Sum) -> State:
+        """Return the state after the server's step; where clients decode, the sum is kept as it is, to be sent back.
+
+        A cohort of weight zero says nothing: without rows at the server the model stays as it is.
+        """
+        terms = self.agreement
+        if terms.codec.decoded_by == "clients":
+            kept = {SUM: total.packed(), f"{SUM}.weight": np.array([total.weight])}
+            return replace(state, model=None, pending=None, arrays={**state.arrays, **kept})
+        assert state.model is not None
+        own = self.member(state.model, state.round_no)
+        if total.weight == 0 and own is None:
+            return replace(state, pending=None)
+        mean = np.zeros(terms.dim, np.float32)
+        if total.weight:
+            mean = terms.codec.decode(total, terms.public.at(state.round_no), self.draws.at("decode", state.round_no))
+        model, optimizer = server.step(terms.server, state.model, server.with_own(mean, own), state.optimizer)
+        return replace(state, model=model, optimizer=optimizer, pending=None)
+
+
+def exchanges_of(train: Train) -> tuple[Exchange, ...]:
+    """Return the exchanges of one round of training: the update, and whatever the codec asks after it."""
+    return (train, *(FollowUp(train, number) for number in range(len(train.agreement.codec.phases))))

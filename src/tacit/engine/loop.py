@@ -1,0 +1,255 @@
+"""Rounds one after the other: choose, charge, ask, add up, step, measure, record, checkpoint.
+
+The loop knows exchanges and a carrier. It sees no rows, no features and no local training, so the same loop runs a
+simulation and a network of sites.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit import ledger, record, server, wire
+from tacit.draws import Draws
+from tacit.engine import checkpoint
+from tacit.engine.checkpoint import Checkpoint, Progress
+from tacit.engine.fingerprint import Fingerprints
+from tacit.engine.observer import Observer
+from tacit.engine.round import Carrier, Exchange, Gathered, State
+from tacit.errors import RunError
+from tacit.plan import Plan
+from tacit.rows import Vector
+
+
+@dataclass(frozen=True, kw_only=True)
+class Desk:
+    """Where a run is kept, its record, and who looks on."""
+
+    folder: Path
+    writer: record.Writer
+    observer: Observer
+    fingerprints: Fingerprints = field(default_factory=Fingerprints)
+
+    def note(self, *entries: record.Entry) -> None:
+        """Add entries to the record and show them."""
+        for entry in entries:
+            self.writer.append(entry)
+            self.observer.entry(entry)
+
+    def save(self, now: Checkpoint) -> Checkpoint:
+        """Force the record onto the disk, then replace the checkpoint; return it with how much of the record it covers."""
+        whole = replace(now, mark=self.writer.sync(), fingerprints=self.fingerprints)
+        checkpoint.write(self.folder, whole)
+        return whole
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evaluation:
+    """What measuring a model found: figures, what the record should say, and what is kept of it for the last figures."""
+
+    metrics: dict[str, float] = field(default_factory=dict)
+    entries: list[record.Entry] = field(default_factory=list)
+    history: dict[str, NDArray[np.float64]] = field(default_factory=dict)
+
+
+class Evaluator(Protocol):
+    """Says how good a model is. Where the rows for that are is its own affair."""
+
+    def after_round(self, model: Vector, state: State, history: dict[str, NDArray[np.float64]]) -> Evaluation:
+        """Return what measuring a round's model found; nothing if the plan does not measure this round."""
+
+    def at_the_end(self, model: Vector, rounds: int, history: dict[str, NDArray[np.float64]]) -> Evaluation:
+        """Return the figures that are added after the last round."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Arm:
+    """One way of training, ready to run: the plan itself, or a baseline beside it.
+
+    `draws` are the server's own. `crosses` is false where all rows are in one place, so that nothing crosses a wire;
+    `in_rounds` is false where every client trains by itself.
+    """
+
+    name: str
+    plan: Plan
+    exchanges: tuple[Exchange, ...]
+    first: Callable[[], Vector | None]
+    evaluator: Evaluator
+    draws: Draws
+    crosses: bool = True
+    in_rounds: bool = True
+    said: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spending:
+    """What a round took: the busiest client's updates so far, bytes up and down, and seconds."""
+
+    updates: int
+    crossed: tuple[int, int]
+    seconds: float
+
+
+def begun(arm: Arm, desk: Desk, clients: int) -> Checkpoint:
+    """Return the arm before its first round, checkpointed."""
+    model, nothing = arm.first(), np.zeros(clients, np.int64)
+    state = server.initial_state(arm.plan.server, len(model)) if model is not None else {}
+    progress = Progress(arm=arm.name, round_no=0)
+    return desk.save(Checkpoint(progress=progress, model=model, state=state, updates=nothing, last_round=nothing))
+
+
+def run_rounds(arm: Arm, desk: Desk, carrier: Carrier, now: Checkpoint) -> Checkpoint:
+    """Return the arm after the rounds that are left."""
+    settings = arm.plan.server
+    while now.progress.round_no < settings.rounds and not server.should_stop(now.progress.losses, settings.patience):
+        now = run_round(arm, desk, carrier, now)
+    return now
+
+
+def run_round(arm: Arm, desk: Desk, carrier: Carrier, now: Checkpoint) -> Checkpoint:
+    """Run one round and leave a checkpoint behind."""
+    began, round_no = time.perf_counter(), now.progress.round_no + 1
+    asked = server.choose(arm.plan.server, carrier.clients, arm.draws.at("cohort", round_no))
+    cohort = carrier.willing(asked)
+    updates, last_round = now.updates.copy(), now.last_round.copy()
+    updates[cohort] += 1
+    last_round[cohort] = round_no
+    state = State(round_no=round_no, cohort=cohort, model=now.model, optimizer=now.state, arrays=now.arrays)
+    state, crossed = _exchanged(arm, desk, carrier, state, int(updates.max(initial=0)))
+    seen = _seen(arm, carrier, state)
+    found = arm.evaluator.after_round(seen, state, now.evaluated) if seen is not None else Evaluation()
+    desk.note(*found.entries)
+    seconds = time.perf_counter() - began
+    _note_round(arm, desk, state, Spending(updates=int(updates.max(initial=0)), crossed=crossed, seconds=seconds), found.metrics)
+    progress = _after(now.progress, state, crossed, found.metrics, seconds)
+    return desk.save(
+        replace(
+            now,
+            progress=progress,
+            model=state.model,
+            state=state.optimizer,
+            arrays=state.arrays,
+            evaluated=found.history or now.evaluated,
+            updates=updates,
+            last_round=last_round,
+        )
+    )
+
+
+def _exchanged(arm: Arm, desk: Desk, carrier: Carrier, state: State, busiest: int) -> tuple[State, tuple[int, int]]:
+    """Return the server's state after all exchanges of a round, and the bytes up and down."""
+    up = down = 0
+    for exchange in arm.exchanges:
+        _charge(arm, desk, exchange, state, busiest)
+        request = exchange.ask(state)
+        gathered = carrier.carry(exchange, request, _ticker(arm, desk, state))
+        _note_refused(arm, desk, exchange, state.round_no, gathered)
+        outcome = exchange.close(state, gathered.total)
+        desk.note(*outcome.notes)
+        state = outcome.state
+        up += gathered.bytes_up
+        down += wire.size(request.frame) * len(request.to)
+    return state, (up, down) if arm.crosses else (0, 0)
+
+
+def finish(arm: Arm, desk: Desk, now: Checkpoint, model: Vector, following: str) -> Checkpoint:
+    """Close the arm with its last model in the record, and point the checkpoint at the arm that follows."""
+    found = arm.evaluator.at_the_end(model, now.progress.round_no, now.evaluated)
+    desk.note(*found.entries)
+    progress, messages = now.progress, max(1, now.progress.messages)
+    desk.note(
+        record.Finished(
+            arm=arm.name,
+            rounds=progress.round_no,
+            metrics={**progress.metrics, **found.metrics},
+            model_sha256=hashlib.sha256(model.tobytes()).hexdigest(),
+            bytes_up=progress.bytes_up // messages,
+            bytes_down=progress.bytes_down // messages,
+            seconds=progress.seconds,
+            stopped_early=arm.in_rounds and progress.round_no < arm.plan.server.rounds,
+        )
+    )
+    return desk.save(replace(now, progress=Progress(arm=following, round_no=0, begun=False), evaluated={}))
+
+
+def _charge(arm: Arm, desk: Desk, exchange: Exchange, state: State, busiest: int) -> None:
+    """Write down what the clients about to answer will have paid, before any of them does."""
+    if len(state.cohort):
+        for claim in exchange.claims(len(state.cohort)):
+            desk.note(ledger.entry(claim, arm.name, state.round_no, len(state.cohort)))
+        desk.writer.sync()
+
+
+def _ticker(arm: Arm, desk: Desk, state: State) -> Callable[[int], None]:
+    return lambda done: desk.observer.clients(arm.name, state.round_no, done, len(state.cohort))
+
+
+def _note_refused(arm: Arm, desk: Desk, exchange: Exchange, round_no: int, gathered: Gathered) -> None:
+    for refusal in gathered.refused:
+        desk.note(
+            record.Refused(
+                arm=arm.name, round_no=round_no, exchange=exchange.name, sender=str(refusal.sender), reason=refusal.reason
+            )
+        )  # fmt: skip
+    if gathered.refused and not gathered.clients:
+        raise RunError(
+            f"{arm.name}: every answer of round {round_no} was refused ({gathered.refused[0].reason}); if training diverged, "
+            "lower local.lr or server.lr, or clip the updates with codec.name = 'rr'"
+        )
+
+
+def _note_round(arm: Arm, desk: Desk, state: State, spending: Spending, metrics: dict[str, float]) -> None:
+    claim = arm.exchanges[0].claims(len(state.cohort))[0]
+    totals = ledger.totals(claim, spending.updates, arm.plan.ledger.delta)
+    words = " ".join(filter(None, (ledger.statement(claim, totals, spending.updates), arm.said)))
+    desk.note(
+        record.Spent(arm=arm.name, round_no=state.round_no, totals=totals, statement=words),
+        record.Round(
+            arm=arm.name,
+            round_no=state.round_no,
+            rounds=arm.plan.server.rounds,
+            cohort=len(state.cohort),
+            seconds=spending.seconds,
+            bytes_up=spending.crossed[0],
+            bytes_down=spending.crossed[1],
+            metrics=metrics,
+        ),
+    )
+
+
+def _after(before: Progress, state: State, crossed: tuple[int, int], metrics: dict[str, float], seconds: float) -> Progress:
+    return replace(
+        before,
+        round_no=state.round_no,
+        seconds=before.seconds + seconds,
+        losses=[*before.losses, metrics["loss"]] if metrics else before.losses,
+        bytes_up=before.bytes_up + crossed[0],
+        bytes_down=before.bytes_down + crossed[1],
+        messages=before.messages + len(state.cohort),
+        metrics=metrics or before.metrics,
+    )
+
+
+def _seen(arm: Arm, carrier: Carrier, state: State) -> Vector | None:
+    """Return the round's model, as the server or else the carrier reads it; refuse one that is not finite."""
+    model = state.model
+    if model is None:
+        model = carrier.read(arm.exchanges[0].ask(replace(state, round_no=state.round_no + 1)))
+    if model is not None:
+        _check_finite(model, arm.name, state.round_no)
+    return model
+
+
+def _check_finite(model: Vector, arm: str, round_no: int) -> None:
+    if not np.isfinite(model).all():
+        raise RunError(
+            f"{arm}: round {round_no} ended in a model with values that are not finite, so training diverged; "
+            "lower local.lr or server.lr, or clip the updates with codec.name = 'rr'"
+        )

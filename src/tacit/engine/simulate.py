@@ -1,0 +1,169 @@
+"""Many clients on one machine: one site with everybody, answered in parts by workers, so that only sums travel.
+
+A cohort is cut into parts that depend on the cohort alone. Each part is summed client by client, and parts are merged in
+order, so floating-point sums come out the same to the bit with any number of workers. At most a few parts are in flight,
+so memory does not grow with the cohort.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import replace
+from queue import SimpleQueue
+from typing import Any
+
+from tacit import wire
+from tacit.aggregate import Intake, parts_of
+from tacit.engine import children
+from tacit.engine.exchanges import Train
+from tacit.engine.round import Exchange, Gathered, Names, Refusal, Request, Tick
+from tacit.engine.site import Client, Site
+from tacit.errors import WireError
+from tacit.local import Learner, Worker
+from tacit.local.compiled.blas import one_thread
+from tacit.rows import Vector
+
+Work = Callable[[Exchange, Request], "Future[Gathered]"]
+"""Answers a request for some clients in the background and returns their sum."""
+
+
+class Simulation:
+    """A carrier whose one site holds everybody's rows."""
+
+    def __init__(self, site: Site, work: Work, workers: int) -> None:
+        self.site, self.workers = site, workers
+        self.clients = len(site.names)
+        self._work = work
+
+    def willing(self, cohort: Names) -> Names:
+        """Return those who have rows to train on."""
+        return cohort[self.site.weights[cohort] > 0]
+
+    def carry(self, exchange: Exchange, request: Request, tick: Tick) -> Gathered:
+        """Return the sum over the asked clients; `tick` hears how many are done."""
+        all_parts = deque(parts_of(request.to))
+        waiting: deque[Future[Gathered]] = deque()
+        found = Gathered(total=exchange.empty(), clients=0, bytes_up=0)
+        while all_parts or waiting:
+            while all_parts and len(waiting) < 2 * self.workers:
+                part = all_parts.popleft()
+                waiting.append(self._work(exchange, replace(request, to=part)))
+            found = found.merged(waiting.popleft().result())
+            tick(found.clients + len(found.refused))
+        return found
+
+    def read(self, request: Request) -> Vector:
+        """Return the model as the simulated clients read it."""
+        return self.site.model(request)
+
+
+def answers_of_part(exchange: Exchange, site: Site, worker: Worker, request: Request) -> Gathered:
+    """Return the sum of some clients' answers: each answers for itself, and each answer is checked and added."""
+    intake = Intake(request.to.tolist(), request.round_no, site.agreement.largest_weight)
+    total, clients, bytes_up, refused = exchange.empty(), 0, 0, []
+    for name in request.to.tolist():
+        frame = exchange.answer(Client(site, site.seat(name), worker), request)
+        if frame is None:
+            continue
+        bytes_up += wire.size(frame)
+        try:
+            exchange.receive(intake, total, frame)
+            clients += 1
+        except WireError as error:
+            refused.append(Refusal(sender=name, reason=str(error)))
+    return Gathered(total=total, clients=clients, bytes_up=bytes_up, refused=tuple(refused))
+
+
+def trained_part(train: Train, site: Site, worker: Worker, request: Request) -> Gathered:
+    """Return what `answers_of_part` returns for training, to the bit, but train many clients in one call.
+
+    Where the codec's sum takes updates as they are, no message is made: its length is known, and nothing else of it is
+    used. A sum that is not finite then says that some update was not, and the part is answered again one by one.
+    """
+    codec, model, round_no = train.agreement.codec, site.model(request), request.round_no
+    seats = [site.seat(name) for name in request.to.tolist()]
+    updates = worker.train_each(model, seats, [seat.own.train(round_no) for seat in seats], round_no)
+    intake = Intake(request.to.tolist(), round_no, site.agreement.largest_weight)
+    total: Any = train.empty()
+    bytes_up, size = 0, codec.payload_size(train.agreement.dim)
+    for seat, update in zip(seats, updates, strict=True):
+        client = Client(site, seat, worker)
+        if codec.takes_updates:
+            site.charge(seat, train.name, round_no)
+            bytes_up += len(wire.head_of(train.header(client, round_no, size))) + size
+            total.add_update(update.row, site.weight(seat), update.touched)
+            continue
+        frame = train.encoded(client, update.row, round_no)
+        bytes_up += wire.size(frame)
+        train.receive(intake, total, frame)
+    if codec.takes_updates and not total.is_finite():
+        return answers_of_part(train, site, worker, request)
+    return Gathered(total=total, clients=len(seats), bytes_up=bytes_up)
+
+
+def answered(exchange: Exchange, site: Site, worker: Worker, request: Request) -> Gathered:
+    """Return the sum of some clients' answers, on the fastest way that gives these very bits."""
+    if isinstance(exchange, Train) and site.all_have_rows(request.to):
+        return trained_part(exchange, site, worker, request)
+    return answers_of_part(exchange, site, worker, request)
+
+
+@contextmanager
+def simulation(site: Site, exchanges: tuple[Exchange, ...], workers: int) -> Iterator[Simulation]:
+    """Yield the carrier of a simulation: workers are threads for compiled learners, else processes."""
+    assert site.learner is not None
+    make = _threads if site.learner.parallel == "threads" else _processes
+    with make(site, site.learner, exchanges, workers) as work:
+        yield Simulation(site, work, workers)
+
+
+@contextmanager
+def _threads(site: Site, learner: Learner, exchanges: tuple[Exchange, ...], workers: int) -> Iterator[Work]:
+    idle: SimpleQueue[Worker] = SimpleQueue()
+    for _ in range(workers):
+        idle.put(learner.worker())
+
+    def part(exchange: Exchange, request: Request) -> Gathered:
+        worker = idle.get()
+        try:
+            return answered(exchange, site, worker, request)
+        finally:
+            idle.put(worker)
+
+    with one_thread():  # each worker is one thread
+        pool = ThreadPoolExecutor(workers)
+        try:
+            yield lambda exchange, request: pool.submit(part, exchange, request)
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+_inherited: dict[str, Any] = {}
+"""What a forked process takes over from its parent: rows and model code need no copying and no pickling."""
+
+
+@contextmanager
+def _processes(site: Site, learner: Learner, exchanges: tuple[Exchange, ...], workers: int) -> Iterator[Work]:
+    _inherited.update(site=site, learner=learner, exchanges={exchange.name: exchange for exchange in exchanges})
+    try:
+        with children.pool(workers, _begin) as pool:
+
+            def work(exchange: Exchange, request: Request) -> Future[Gathered]:
+                head, payload = request.frame
+                return pool.submit(_part_in_process, request.exchange, request.round_no, request.to, head, bytearray(payload))
+
+            yield work
+    finally:
+        _inherited.clear()
+
+
+def _begin() -> None:
+    _inherited["worker"] = _inherited["learner"].worker()
+
+
+def _part_in_process(exchange: str, round_no: int, to: Names, head: bytes, payload: bytearray) -> Gathered:
+    request = Request(exchange=exchange, round_no=round_no, to=to, frame=(head, memoryview(payload)))
+    return answered(_inherited["exchanges"][exchange], _inherited["site"], _inherited["worker"], request)

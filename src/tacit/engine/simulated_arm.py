@@ -1,0 +1,194 @@
+"""One arm of a simulated run: a site with everybody's rows, its exchanges, and how its models are measured."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from tacit import codec, ledger, local, record, server
+from tacit.claim import Claim
+from tacit.draws import Draws
+from tacit.engine import loop, run_folder
+from tacit.engine.agreement import Agreement
+from tacit.engine.baselines import central_settings, pooled, regime_of
+from tacit.engine.checkpoint import Checkpoint
+from tacit.engine.evaluate import OneModel, OwnModels, tests_of
+from tacit.engine.exchanges import Train, exchanges_of
+from tacit.engine.exchanges.train import Member, nobody
+from tacit.engine.facts import POOLED
+from tacit.engine.local_only import measure_local_only
+from tacit.engine.loop import Arm, Desk, Evaluator
+from tacit.engine.round import State
+from tacit.engine.simulate import simulation
+from tacit.engine.simulated_data import SimulatedData
+from tacit.engine.site import Site
+from tacit.engine.wording import checkpoint_of
+from tacit.plan import Plan
+from tacit.plan.private_sense import is_partial
+from tacit.record import RUN
+from tacit.rows import Vector
+from tacit.seat import Own, Seat
+
+
+@dataclass(frozen=True, kw_only=True)
+class Setting:
+    """What the arms of a simulated run share: the desk, the root of its randomness, the rows, a module from Python."""
+
+    desk: Desk
+    draws: Draws
+    data: SimulatedData
+    module: object | None = None
+
+
+class Pooled(Train):
+    """Central training as a round: one client holds every row, and nothing is protected."""
+
+    def claims(self, clients: int) -> tuple[Claim, ...]:
+        """Return that all rows are in one place."""
+        return (POOLED,)
+
+
+class SimulatedArm:
+    """An arm ready to run on one machine."""
+
+    def __init__(self, setting: Setting, name: str, plan: Plan) -> None:
+        self.setting, self.name, self.plan = setting, name, plan
+        self.regime = regime_of(plan)
+        data, draws = setting.data, setting.draws
+        self.disclosure = data.disclosure if name == RUN else None
+        self.learner = self._learner()
+        self.site = self._site()
+        train = Pooled if self.regime == "central" else Train
+        self.exchanges = exchanges_of(train(self.site.agreement, draws, self._member()))
+        self.arm = Arm(
+            name=name,
+            plan=plan,
+            exchanges=self.exchanges,
+            first=self._first_model,
+            evaluator=self._evaluator(),
+            draws=draws,
+            crosses=self.regime != "central",
+            in_rounds=self.regime != "local_only",
+            said=ledger.disclosure(self.disclosure.facts) if self.disclosure else "",
+        )
+
+    def run(self, checkpointed: Checkpoint | None) -> Checkpoint:
+        """Return the arm after its last round."""
+        desk, workers = self.setting.desk, self.plan.engine.workers
+        now = self._taken_up(checkpointed) if checkpointed else loop.begun(self.arm, desk, len(self.site.names))
+        if self.regime == "local_only":
+            return self._local_only(now)
+        with simulation(self.site, self.exchanges, workers) as carrier:
+            return loop.run_rounds(self.arm, desk, carrier, now)
+
+    def _taken_up(self, begun: Checkpoint) -> Checkpoint:
+        """Return a checkpoint of this arm if it fits the plan's model and clients, and what clients kept fits it."""
+        readable = self.site.agreement.codec.decoded_by == "server"
+        size = self.learner.size if readable else 0
+        state = server.initial_state(self.plan.server, size) if readable else {}
+        begun.check_sizes(self.setting.desk.folder, size, state, len(self.site.names))
+        self.learner.check_kept(begun.last_round, begun.progress.round_no + 1)
+        return begun
+
+    def last_model(self, now: Checkpoint) -> Vector:
+        """Return the arm's model after its last round; where only clients can read it, as the simulated ones do."""
+        if now.model is not None:
+            return now.model
+        state = State(round_no=now.progress.round_no + 1, cohort=np.empty(0, np.int64), model=None, optimizer={}, arrays=now.arrays)
+        return self.site.model(self.exchanges[0].ask(state))
+
+    def _learner(self) -> local.Learner:
+        data, plan, settings = self.setting.data, self.plan, self.plan.local
+        rows, holders = data.train, data.clients
+        if self.regime == "central":
+            holders, settings = pooled(data.clients), central_settings(plan.local, data.clients)
+        elif self.disclosure:
+            rows, holders = self.disclosure.train, self.disclosure.holders
+        return local.build(plan.model, settings, rows, holders, self.setting.module, self._home())
+
+    def _home(self) -> local.Home | None:
+        """Return the clients' side of a run whose models are partly private; None for any other run."""
+        if not is_partial(self.plan):
+            return None
+        return local.Home(
+            private=self.plan.private,
+            folder=self._folder("model"),
+            beginning=self.setting.draws.at("initial"),
+            lexicon=self.setting.data.lexicon,
+            buckets=self.plan.features.buckets,
+            checkpoint=checkpoint_of(self.plan),
+        )
+
+    def _folder(self, what: str) -> Path:
+        """Return where clients keep their part of the model, or what they remember of the codec."""
+        kept = self.setting.desk.folder / run_folder.PRIVATE
+        return kept / self.name if what == "model" else kept / f"{self.name}.{what}"
+
+    def _site(self) -> Site:
+        data, draws = self.setting.data, self.setting.draws
+        clients = pooled(data.clients) if self.regime == "central" else self.disclosure.clients if self.disclosure else data.clients
+        weights = local.weights_for(self.plan.server, clients.sizes())
+        agreement = Agreement(
+            run=self.setting.desk.folder.name,
+            dim=self.learner.size,
+            codec=codec.build(self.plan.codec),
+            public=draws.at("public"),
+            server=self.plan.server,
+            largest_weight=max(1, int(weights.max(initial=1))),
+        )
+        agreement.check(len(clients))
+        return Site(agreement, range(len(clients)), draws, clients.sizes(), self.learner, self._folder("codec"))
+
+    def _member(self) -> Member:
+        """Return what the server learns from the rows it was sent; they stand after the last client's."""
+        disclosure, learner = self.disclosure, self.learner
+        if disclosure is None or disclosure.rows.height == 0:
+            return nobody
+        worker, seat = learner.worker(), Seat(-1, len(disclosure.clients), Own(self.setting.draws, "server"))
+
+        def own(model: Vector, round_no: int) -> server.Own:
+            update = worker.train(model, seat, seat.own.train(round_no)).row
+            return server.Own(update=update, rows=disclosure.rows.height, clients_weight=disclosure.clients_weight)
+
+        return own
+
+    def _first_model(self) -> Vector | None:
+        self.learner.forget()
+        self.site.forget()
+        if self.site.agreement.codec.decoded_by == "clients":
+            return None
+        return self.learner.initial(self.setting.draws.at("initial"))
+
+    def _evaluator(self) -> Evaluator:
+        data, draws, desk = self.setting.data, self.setting.draws, self.setting.desk
+        if not self.learner.personal:
+            return OneModel(arm=self.name, plan=self.plan, data=data, learner=self.learner, spread=self.regime != "local_only")
+        return OwnModels(
+            arm=self.name,
+            plan=self.plan,
+            site=self.site,
+            tests=tests_of(self.plan, data, draws),
+            draws=draws,
+            tick=lambda round_no, done, total: desk.observer.clients(self.name, round_no, done, total),
+        )
+
+    def _local_only(self, now: Checkpoint) -> Checkpoint:
+        """Train every client by itself and measure the average of their models' figures."""
+        began, desk, clients = time.perf_counter(), self.setting.desk, len(self.site.names)
+
+        def tick(done: int) -> None:
+            desk.observer.clients(self.name, 1, done, clients)
+
+        metrics: dict[str, float] = {}  # clients' own models are all measured at the end
+        if not self.learner.personal:
+            metrics = measure_local_only(self.plan, self.setting.data, self.setting.draws, self.setting.module, tick)
+        seconds = time.perf_counter() - began
+        desk.note(
+            record.Round(
+                arm=self.name, round_no=1, rounds=1, cohort=clients, seconds=seconds, bytes_up=0, bytes_down=0, metrics=metrics
+            )
+        )  # fmt: skip
+        return replace(now, progress=replace(now.progress, round_no=1, metrics=metrics, seconds=seconds))
