@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 
 from tacit import engine, plan, record
-from tacit.engine import Silence, arm, checkpoint, run_folder
+from tacit.engine import Silence, checkpoint, run_folder
 from tacit.engine.fingerprint import plan_fingerprint
 from tacit.engine.run_folder import RECORD
 from tacit.errors import RunError
 from tests.engine.small import small_plan, write_csv
-from tests.engine.test_sharing import job, people  # noqa: F401 (a fixture)
+from tests.engine.test_disclosure import job, people  # noqa: F401 (a fixture)
 
 
 class Stops(Silence):
@@ -82,7 +82,7 @@ def test_a_stop_around_any_checkpoint_leaves_every_entry_once(calm, tmp_path, mo
         if left[0] == 0:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(arm.checkpoint, "write", stops)
+    monkeypatch.setattr(checkpoint, "write", stops)
     watch = Stops()
     with pytest.raises(KeyboardInterrupt):
         engine.start(planned, tmp_path, watch)
