@@ -39,7 +39,12 @@ clients = Clients(order=np.arange(len(train)), starts=clients.starts)
 # What both sides agree on: the model's size, the codec with its claim, and randomness everyone may know. No secret.
 learner = local.build(job.model, job.local, train, clients)
 agreement = Agreement(
-    run="one-round", dim=learner.size, codec=codec.build(job.codec), public=draws.sealed("public"), server=job.server
+    run="one-round",
+    identity="one-round",
+    dim=learner.size,
+    codec=codec.build(job.codec),
+    public=draws.sealed("public"),
+    server=job.server,
 )
 exchange = Train(agreement, draws)
 

@@ -19,7 +19,9 @@ from tacit.rows import Vector
 
 def agreed(dim: int, settings: plan.Codec) -> Agreement:
     """Return what both sides of a bench run know."""
-    return Agreement(run="bench", dim=dim, codec=codec.build(settings), public=DRAWS.sealed("public"), server=plan.Server())
+    return Agreement(
+        run="bench", identity="bench", dim=dim, codec=codec.build(settings), public=DRAWS.sealed("public"), server=plan.Server()
+    )
 
 
 class Rounds:

@@ -21,9 +21,13 @@ class Own(NamedTuple):
         """Return the draws of local training in a round: shuffles, dropout."""
         return self.root.at("rounds", round_no, self.address, "train")
 
-    def noise(self, run: str, round_no: int, exchange: str) -> Draws:
-        """Return the draws that protect an answer in a round."""
-        return self.root.at("rounds", round_no, self.address, "noise")
+    def noise(self, identity: str, round_no: int, exchange: str) -> Draws:
+        """Return the draws that protect an answer in a round.
+
+        The run's identity is part of the address: two runs that differ in anything share no noise, for whoever saw the
+        same noise twice could subtract it.
+        """
+        return self.root.at("noise", identity, round_no, exchange, self.address)
 
     def private(self, purpose: str) -> Draws:
         """Return the draws behind what stays with the client: first word vectors, rotations, keys."""

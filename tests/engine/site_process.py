@@ -74,6 +74,7 @@ class OneSite:
         assert learner.size == self.terms["dim"]
         agreement = Agreement(
             run=self.terms["run"],
+            identity=self.terms["identity"],
             dim=learner.size,
             codec=codec.build(self.plan.codec),
             public=Draws(self.terms["public"]),

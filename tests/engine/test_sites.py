@@ -21,6 +21,7 @@ from tacit.engine import loop
 from tacit.engine.exchanges import Train, exchanges_of
 from tacit.engine.exchanges.disclose_rows import DiscloseRows
 from tacit.engine.exchanges.train import Member, nobody
+from tacit.engine.fingerprint import Fingerprints, data_fingerprint, plan_fingerprint
 from tacit.engine.loop import Arm, Desk, Evaluation
 from tacit.engine.round import gather
 from tacit.engine.run_folder import RECORD
@@ -73,12 +74,15 @@ def over_sites(job: plan.Plan, pipes: list[Any], folder: Path, sum_at_site: bool
     table, _, kept, _ = _divided(job, draws, None, None)
     whole = prepare(job, draws)
     (folder / "server").mkdir(parents=True)
-    desk = Desk(folder=folder / "server", writer=record.Writer(folder / "server" / RECORD, None), observer=engine.Silence())
+    prints = Fingerprints(plan=plan_fingerprint(job), data=data_fingerprint(whole))
+    writer = record.Writer(folder / "server" / RECORD, None)
+    desk = Desk(folder=folder / "server", writer=writer, observer=engine.Silence(), fingerprints=prints)
     arm = SimulatedArm(Setting(desk=desk, draws=draws, data=replace(whole, disclosure=None)), "run", job)
     agreement = replace(arm.site.agreement, sum_at_site=sum_at_site)
     terms = {
-        "run": agreement.run, "dim": agreement.dim, "public": agreement.public.key, "largest_weight": agreement.largest_weight,
-        "sum_at_site": sum_at_site, "fitted": whole.fitted.to_dict(), "columns": asdict(table.columns),
+        "run": agreement.run, "identity": agreement.identity, "dim": agreement.dim, "public": agreement.public.key,
+        "largest_weight": agreement.largest_weight, "sum_at_site": sum_at_site, "fitted": whole.fitted.to_dict(),
+        "columns": asdict(table.columns),
     }  # fmt: skip
     owners = [[name] for name in range(3)] if alone else np.array_split(np.arange(len(kept)), 3)
     for number, (pipe, names) in enumerate(zip(pipes, owners, strict=True)):

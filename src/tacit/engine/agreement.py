@@ -17,11 +17,13 @@ _MOST_WEIGHT = 2**53
 class Agreement:
     """A run's public terms: its name, the model's size, the codec, the randomness everyone may know, how clients weigh.
 
+    `identity` is what plan and rows the run is of; it enters the addresses of noise, so that two runs never share any.
     `largest_weight` is the most a client may count; an answer that says more is refused. With `sum_at_site` a site adds up
     the answers of its own clients before anything leaves it.
     """
 
     run: str
+    identity: str
     dim: int
     codec: Codec
     public: Draws

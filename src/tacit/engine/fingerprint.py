@@ -26,6 +26,11 @@ class Fingerprints:
     plan: str = ""
     data: str = ""
 
+    @property
+    def together(self) -> str:
+        """Return one hash of both: two runs have the same if and only if they compute the same."""
+        return hashlib.sha256(f"{self.plan} {self.data}".encode()).hexdigest()
+
 
 def plan_fingerprint(plan: Plan) -> str:
     """Return a hash of everything in a plan that decides what its run computes: all but [engine] and the baselines."""

@@ -133,9 +133,10 @@ class SimulatedArm:
         weights = local.weights_for(self.plan.server, clients.sizes())
         agreement = Agreement(
             run=self.setting.desk.folder.name,
+            identity=self.setting.desk.fingerprints.together,
             dim=self.learner.size,
             codec=codec.build(self.plan.codec),
-            public=draws.at("public"),
+            public=draws.sealed("public"),
             server=self.plan.server,
             largest_weight=max(1, int(weights.max(initial=1))),
         )

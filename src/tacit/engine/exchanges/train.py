@@ -70,7 +70,7 @@ class Train:
         """Return the message that carries a client's update; what it costs is charged before it exists."""
         terms, site, seat = self.agreement, client.site, client.seat
         site.charge(seat, self.name, round_no)
-        own, public = seat.own.noise(terms.run, round_no, self.name), terms.public.at(round_no, seat.name)
+        own, public = seat.own.noise(terms.identity, round_no, self.name), terms.public.at(round_no, seat.name)
         made = terms.codec.encode(update, site.memory(seat, round_no), own, public)
         site.remember(seat, round_no, made.memory)
         return wire.frame(self.header(client, round_no, made.payload.nbytes), made.payload)

@@ -59,16 +59,19 @@ class Wordings:
         `more` are tokens of texts the client only reads (tests): where first vectors are public, their words get rows
         after the own ones, else they are unknown words.
         """
-        own = np.unique(tokens)
-        own = own[own < len(self.lexicon.words)]
+        own = self._in_order(tokens)
         units = list(dict.fromkeys(self._unit(seat, word) for word in own if self.private_word[word]))
         if more is not None and self.private.start != "random" and self.private.rows == "own":
-            read = np.unique(more)
-            read = read[read < len(self.lexicon.words)]
+            read = self._in_order(more)
             seen = set(units)
             extra = (self._unit(seat, word) for word in read if self.private_word[word])
             units += [unit for unit in dict.fromkeys(extra) if unit not in seen and self._vector_of(unit) is not None]
         return Vocabulary(rows=self._rows(seat, units), units=tuple(units))
+
+    def _in_order(self, tokens: NDArray[np.int32]) -> list[int]:
+        """Return the different words of some texts by alphabet: an order that does not depend on other clients' words."""
+        found = np.unique(tokens)
+        return sorted(found[found < len(self.lexicon.words)].tolist(), key=lambda token: self.lexicon.words[token])
 
     def start(self, seat: Seat, units: tuple[str, ...]) -> NDArray[np.float32]:
         """Return the first values of a client's private rows."""
