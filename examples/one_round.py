@@ -36,7 +36,7 @@ train = features.encode(table.train, table.columns, job.features, fitted).take(c
 test = features.encode(table.test, table.columns, job.features, fitted)
 clients = Clients(order=np.arange(len(train)), starts=clients.starts)
 
-# What both sides agree on: the model's size, the codec with its claim, and randomness everyone may know. No secret.
+# What both sides agree on: the model's size, the codec with its claims, and randomness everyone may know. No secret.
 learner = local.build(job.model, job.local, train, clients)
 agreement = Agreement(
     run="one-round",
@@ -52,6 +52,9 @@ exchange = Train(agreement, draws)
 first, cohort = learner.initial(draws.at("initial")), server.choose(job.server, len(clients), draws.at("cohort", 1))
 state = State(round_no=1, cohort=cohort, model=first, optimizer=server.initial_state(job.server, learner.size))
 request = exchange.ask(state)
+
+# Every client of the cohort is charged for its update before the update leaves.
+account = ledger.charge(ledger.Account(), exchange.claims(len(cohort)), busiest=1)
 
 # Each client sits at a site with its rows and its own randomness. It trains, randomises every bit, and sends one message.
 # The server checks the message and adds its bits to the sum; it never needs to keep a single client's.
@@ -71,6 +74,5 @@ figures = server.measure(learner.predict(state.model, test.inputs), test.labels)
 if __name__ == "__main__":
     down = wire.size(request.frame)
     print(f"{len(cohort)} clients, {agreement.dim} parameters, {down} bytes down and {received} bytes up per client")
-    (claim,) = exchange.claims(len(cohort))
-    print(ledger.statement(claim, ledger.totals(claim, updates=1, delta=1e-5), updates=1))
+    print(ledger.statement(account, ledger.totals(account, delta=1e-5)))
     print(f"accuracy after one round: {figures['accuracy']:.0%}")

@@ -80,7 +80,7 @@ class Run:
     @property
     def privacy(self) -> str:
         """Return the sentence a data owner may read."""
-        return record.of_kind(self.entries, record.Spent, RUN)[-1].statement
+        return report.summary(self.entries).privacy.statement
 
     def _repr_html_(self) -> str:
         return report.snippet(self.entries)

@@ -1,16 +1,18 @@
 """The vocabulary of promises: what leaves a client, what that can cost its owner, and whom one must believe.
 
-No number stands alone. A loss says what it is per (its unit), under which change of data (its relation), how it adds
-up (its count), and what it rests on (its trust). Four words stand for "no number": Free (nothing was released), Open
-(released in the clear), Disclosed (the rows themselves were handed over) and Unproven (nobody knows; the ledger refuses
-to add it up).
+An event says what one release costs. No number stands alone: a claim says what its event is per (its unit), under which
+change of data (its relation), who sees it (its view) and what it rests on (its trust). Four events stand for "no number":
+Free (nothing was released), Open (released in the clear), Disclosed (the rows themselves were handed over) and Unproven
+(nobody knows; the ledger refuses to add it up). `ledger/` folds events to totals.
+
+Events and claims are data: they go to JSON and come back the same, under names that stay.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import asdict, dataclass, fields
+from typing import Any, Literal, get_args
 
 Relation = Literal["replace all rows of one client", "add or remove one client", "replace one row", "add or remove one row"]
 View = Literal["nobody", "server", "peers", "everyone"]
@@ -20,75 +22,165 @@ View = Literal["nobody", "server", "peers", "everyone"]
 class Free:
     """Nothing about the client was released."""
 
-    word = "free"
-
 
 @dataclass(frozen=True)
 class Open:
     """Released in the clear: no bound on what can be learned."""
-
-    word = "open"
 
 
 @dataclass(frozen=True)
 class Unproven:
     """Altered before release, but with no proved bound."""
 
-    word = "unproven"
-
 
 @dataclass(frozen=True)
 class Disclosed:
-    """The rows themselves were handed over, in full; listed with their number, since nothing is left to bound."""
-
-    word = "disclosed"
+    """The rows themselves were handed over, in full: nothing is left to bound."""
 
 
 @dataclass(frozen=True)
-class ApproximateDP:
-    """Differential privacy of one use but for a chance of delta; uses add up in both."""
+class Pure:
+    """Pure differential privacy: no output is more than e^epsilon times as likely under one data set as under the other."""
+
+    epsilon: float
+
+    def __post_init__(self) -> None:
+        _need(0 < self.epsilon < math.inf, self, "a finite epsilon above 0; use Free() or Open()")
+
+
+@dataclass(frozen=True)
+class Approximate:
+    """Differential privacy but for a chance of delta."""
 
     epsilon: float
     delta: float
-    word = "approximate"
+
+    def __post_init__(self) -> None:
+        _need(0 <= self.epsilon < math.inf and 0 < self.delta < 1, self, "a finite epsilon and a delta between 0 and 1")
 
 
 @dataclass(frozen=True)
-class PureDP:
-    """Pure differential privacy of one use of the mechanism; uses add up."""
+class Gaussian:
+    """Gaussian noise: its standard deviation is `noise_multiplier` times the most the change of data can move a sum (L2)."""
 
-    epsilon: float
-    word = "pure"
+    noise_multiplier: float
 
     def __post_init__(self) -> None:
-        if not self.epsilon > 0 or math.isinf(self.epsilon):
-            raise ValueError(f"PureDP(epsilon={self.epsilon}) needs a finite value above 0; use Free() or Open()")
+        _need(0 < self.noise_multiplier < math.inf, self, "a finite noise multiplier above 0; use Open() for no noise")
 
 
-Loss = Free | Open | Unproven | Disclosed | ApproximateDP | PureDP
+@dataclass(frozen=True)
+class RenyiCurve:
+    """A bound on the Rényi divergence at each of some orders above 1; neither orders nor values may fall."""
+
+    orders: tuple[float, ...]
+    values: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        rising = all(list(part) == sorted(part) for part in (self.orders, self.values))
+        sound = len(self.orders) == len(self.values) > 0 and rising and self.orders[0] > 1 and self.values[0] >= 0
+        _need(sound and math.isfinite(self.orders[-1] + self.values[-1]), self, "as many rising values as rising orders above 1")
+
+
+@dataclass(frozen=True)
+class Repeated:
+    """`count` uses of one event; `most` bounds the pure epsilon of all of them together, where that is known to be less."""
+
+    event: Event
+    count: int
+    most: float = math.inf
+
+    def __post_init__(self) -> None:
+        _need(self.count >= 1 and self.most > 0, self, "a count of at least 1 and a largest epsilon above 0")
+
+
+@dataclass(frozen=True)
+class Sampled:
+    """An event on a random part of the clients or rows, each taken with chance `rate` and nobody knowing which."""
+
+    event: Event
+    rate: float
+
+    def __post_init__(self) -> None:
+        _need(0 < self.rate <= 1, self, "a rate above 0 and at most 1")
+
+
+Event = Free | Open | Unproven | Disclosed | Pure | Approximate | Gaussian | RenyiCurve | Repeated | Sampled
+
+NAMES: dict[type[Any], str] = {
+    Free: "free", Open: "open", Unproven: "unproven", Disclosed: "disclosed", Pure: "pure", Approximate: "approximate",
+    Gaussian: "gaussian", RenyiCurve: "renyi_curve", Repeated: "repeated", Sampled: "sampled",
+}  # fmt: skip
+"""The name of each event in JSON."""
+_KINDS = {name: kind for kind, name in NAMES.items()}
+
+
+def event_to_json(event: Event) -> dict[str, Any]:
+    """Return an event as plain JSON values; what is infinite is left out."""
+    tree: dict[str, Any] = {"event": NAMES[type(event)]}
+    for field in fields(event):
+        value = getattr(event, field.name)
+        if field.name == "event":
+            tree["of"] = event_to_json(value)
+        elif value != math.inf:
+            tree[field.name] = list(value) if isinstance(value, tuple) else value
+    return tree
+
+
+def event_from_json(tree: dict[str, Any]) -> Event:
+    """Return the event a tree of JSON values describes; raise ValueError if it describes none."""
+    values = dict(tree)
+    kind = _KINDS.get(str(values.pop("event", "")))
+    if kind is None:
+        raise ValueError(f"no event is called {tree.get('event')!r}; known are {', '.join(_KINDS)}")
+    if "of" in values:
+        values["event"] = event_from_json(values.pop("of"))
+    try:
+        made: Event = kind(**{name: tuple(value) if isinstance(value, list) else value for name, value in values.items()})
+    except TypeError:
+        wanted = ", ".join(field.name for field in fields(kind)) or "nothing"
+        raise ValueError(f"the event {tree['event']!r} is made of {wanted}; got {', '.join(values) or 'nothing'}") from None
+    return made
 
 
 @dataclass(frozen=True, kw_only=True)
 class Claim:
-    """What one update releases: `count` uses of a mechanism, each costing `loss` per `unit`.
-
-    `largest_epsilon` bounds the whole update where that is less than count times loss.
-    """
+    """What one whole update, or any other answer of a client, releases: an event made of uses that cost something per `unit`."""
 
     mechanism: str
-    loss: Loss
+    event: Event
     unit: str
-    count: int
     relation: Relation
     view: View
     trust: tuple[str, ...]
     source: str
-    largest_epsilon: float = math.inf
 
-    def per_update(self) -> float:
-        """Return the pure epsilon of one whole update: infinite if it is open or unproven, 0 if nothing is released."""
-        if isinstance(self.loss, Free):
-            return 0.0
-        if isinstance(self.loss, PureDP):
-            return min(self.count * self.loss.epsilon, self.largest_epsilon)
-        return math.inf
+    def __post_init__(self) -> None:
+        _need(self.relation in get_args(Relation) and self.view in get_args(View), self, "a known relation and a known view")
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the claim as plain JSON values."""
+        return {**asdict(self), "event": event_to_json(self.event), "trust": list(self.trust)}
+
+    @classmethod
+    def from_json(cls, tree: dict[str, Any]) -> Claim:
+        """Return the claim a tree of JSON values describes; raise ValueError if it describes none."""
+        try:
+            return cls(**{**tree, "event": event_from_json(tree["event"]), "trust": tuple(tree["trust"])})
+        except (TypeError, KeyError) as error:
+            raise ValueError(f"this is no claim: {error}") from None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Total:
+    """What all releases of a kind cost together: per bit, per update, per run. An epsilon of None: no number exists."""
+
+    unit: str
+    epsilon: float | None
+    delta: float
+    basis: str
+
+
+def _need(holds: bool, who: object, what: str) -> None:
+    if not holds:
+        raise ValueError(f"{who} needs {what}")

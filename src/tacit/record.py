@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
+from tacit.claim import Claim
 from tacit.errors import RunError
 
 VERSION = 2
@@ -85,30 +86,73 @@ class DisclosedRows:
 
 @dataclass(frozen=True, kw_only=True)
 class Released:
-    """One entry of the ledger: what left how many clients in a round, and what one of them pays for it."""
+    """One entry of the ledger, written before anything leaves: what clients answer in an exchange, and what that costs.
+
+    Round 0 is before the first round. `claim` is a Claim as JSON; `busiest` is how often the client that has paid for this
+    claim most often has paid for it, this time included.
+    """
 
     arm: str
     round_no: int
+    exchange: str
     clients: int
-    mechanism: str
-    loss: str
-    epsilon: float | None
-    unit: str
-    count: int
-    relation: str
-    view: str
-    trust: list[str]
-    source: str
+    busiest: int
+    claim: dict[str, Any]
+
+    def __post_init__(self) -> None:
+        Claim.from_json(self.claim)  # an entry whose claim cannot be read is damaged
+
+    @property
+    def promise(self) -> Claim:
+        """The claim itself."""
+        return Claim.from_json(self.claim)
+
+    @classmethod
+    def upgraded(cls, values: dict[str, Any]) -> dict[str, Any]:
+        """Return the fields of an entry, from those of an early version that spelt out one loss and its count.
+
+        That version did not say how often a client had paid: once a round is the most there can be.
+        """
+        if "claim" in values:
+            return values
+        before = values["round_no"] == 0
+        unit, _, delta = str(values["unit"]).removesuffix(")").partition(" (delta=")
+        single = {"event": values["loss"]}
+        single |= {"epsilon": values["epsilon"]} if values["loss"] in ("pure", "approximate") else {}
+        single |= {"delta": float(delta)} if delta else {}
+        repeated = {"event": "repeated", "of": single, "count": values["count"]}
+        claim = {key: values[key] for key in ("mechanism", "relation", "view", "trust", "source")}
+        return {
+            **{key: values[key] for key in ("arm", "round_no", "clients")},
+            "exchange": "before training" if before else "train",
+            "busiest": 1 if before else values["round_no"],
+            "claim": {**claim, "event": repeated if values["count"] > 1 else single, "unit": unit},
+        }
 
 
 @dataclass(frozen=True, kw_only=True)
 class Spent:
-    """The ledger's totals after a round, for the client that took part most often. None: no number exists."""
+    """The ledger's totals after a round, for the client that took part most often, each a Total as JSON.
+
+    They are there for who watches a run. What is shown of a finished one is folded from what was released, not from here.
+    `statement` is only found in records of an early version.
+    """
 
     arm: str
     round_no: int
-    totals: dict[str, float | None]
-    statement: str
+    totals: list[dict[str, Any]]
+    statement: str = ""
+
+    @classmethod
+    def upgraded(cls, values: dict[str, Any]) -> dict[str, Any]:
+        """Return the fields of an entry, from those of an early version that kept totals by the words they were shown in."""
+        if isinstance(values["totals"], list):
+            return values
+        found = []
+        for words, epsilon in values["totals"].items():
+            unit, _, delta = words.removesuffix(")").partition(" (delta=")
+            found.append({"unit": unit, "epsilon": epsilon, "delta": float(delta or 0), "basis": "as it was recorded"})
+        return {**values, "totals": found}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -58,8 +58,8 @@ def test_run_json_is_one_object_and_nothing_else(capsys: Capture, monkeypatch: p
     )
     assert set(found["metrics"]) == {"auc", "accuracy", "f1", "loss"}
     assert found["bytes"] == {"up": 12_620, "down": 400_200}
-    assert found["privacy"]["bit"] == 2.0
-    assert found["privacy"]["statement"] == made_up.STATEMENT
+    assert found["privacy"]["totals"][0] == {"unit": "bit", "epsilon": 2.0, "delta": 0.0, "basis": "exact"}
+    assert found["privacy"]["statement"].startswith(made_up.STATEMENT)
     assert set(found["baselines"]) == {"fedavg", "central"}
     assert {"rounds", "metrics", "bytes"} <= set(found["baselines"]["fedavg"])
     assert said.err == ""
@@ -217,7 +217,7 @@ def test_privacy_says_the_sentence_and_its_terms(capsys: Capture, two_runs: Path
     for text in ("2 per bit", "200,040 per update", "replace all rows of one client", "Not protected"):
         assert text in said.out
     found = json.loads(tacit(capsys, "privacy", "news-1", "--json").out)
-    assert found["totals"]["update"] == 200_040
+    assert {total["unit"]: total["epsilon"] for total in found["totals"] if not total["delta"]}["update"] == 200_040
     assert found["not_protected"]
 
 

@@ -9,14 +9,15 @@ from tacit import codec, plan
 from tacit.audit.epsilon import lower_bound
 from tacit.codec import rr_sampled
 from tacit.draws import Draws
+from tacit.ledger import losses
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1, 2.2, 4, 8, 20, 100])
 @pytest.mark.parametrize("dim", [1, 5, 506_451])
 def test_the_claim_of_a_whole_update_is_within_epsilon(epsilon, dim) -> None:
-    claim = codec.build(plan.Codec(name="rr_sampled", epsilon=epsilon, clip=1e-3)).claim(dim)
-    assert claim.per_update() <= epsilon * (1 + 1e-12)
-    assert claim.count == rr_sampled.bits_for(epsilon, dim)
+    (claim,) = codec.build(plan.Codec(name="rr_sampled", epsilon=epsilon, clip=1e-3)).claims(dim, 1)
+    assert losses.pure(claim.event) <= epsilon * (1 + 1e-12)
+    assert claim.event.count == rr_sampled.bits_for(epsilon, dim)
 
 
 def test_the_number_of_bits_is_the_one_that_minimises_the_error() -> None:
@@ -38,8 +39,8 @@ def test_measured_epsilon_of_a_whole_update_is_below_the_claim_and_tight() -> No
         own = Draws.from_system()
         sides.append(np.array([made.encode(words, {}, own.at(n), public).payload[0] for n in range(times)]))
     bound = lower_bound(*sides)
-    assert bound <= made.claim(6).per_update()
-    assert bound >= 0.9 * made.claim(6).per_update()
+    assert bound <= losses.pure(made.claims(6, 1)[0].event)
+    assert bound >= 0.9 * losses.pure(made.claims(6, 1)[0].event)
 
 
 def test_a_twin_that_reports_twice_the_bits_is_caught() -> None:
@@ -55,4 +56,4 @@ def test_a_twin_that_reports_twice_the_bits_is_caught() -> None:
                 ]
             )
         )
-    assert lower_bound(*sides) > honest.claim(6).per_update()
+    assert lower_bound(*sides) > losses.pure(honest.claims(6, 1)[0].event)

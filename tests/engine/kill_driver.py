@@ -31,7 +31,7 @@ def load_kernels(job: plan.Plan) -> None:
         total = made.empty(learner.size)
         row = learner.worker().train(model, Seat(0, 0, Own(Draws.seeded(0), 0)), Draws.seeded(0)).row
         total.add(made.encode(row, {}, Draws.seeded(0), Draws.seeded(1)).payload, 1, Draws.seeded(1))
-        ledger.totals(made.claim(learner.size), 1, 1e-5)
+        ledger.totals(ledger.charge(ledger.Account(), made.claims(learner.size, 1), 1), 1e-5)
     server.measure(learner.predict(model, inputs), rows.labels)
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from tacit import engine, plan, record, report, server, wire
 from tacit.aggregate import Intake
+from tacit.claim import Approximate, Disclosed, Open, Repeated
 from tacit.engine import disclosure
 from tacit.engine.exchanges.disclose_rows import Discloser, DiscloseRows
 from tacit.engine.run_folder import RECORD
@@ -74,7 +75,7 @@ def test_a_class_nobody_reaches_is_plain_federated_averaging(people, tmp_path) -
     none, without = (engine.start(job(people, share={"k": k}), tmp_path / str(k)) for k in (10_000, None))
     assert finished(none).model_sha256 == finished(without).model_sha256
     assert entries(none, record.DisclosedRows)[0].rows == 0
-    assert "No row is shared" in entries(none, record.Spent)[-1].statement
+    assert "No row is disclosed" in report.summary(record.read(none / RECORD)).privacy.statement
     assert not entries(without, record.DisclosedRows)
     assert not (without / disclosure.FILE).exists()
 
@@ -85,7 +86,7 @@ def test_one_row_alike_is_training_at_the_server_alone(people, tmp_path) -> None
     assert facts.rows == facts.of_rows == 480
     assert {entry.cohort for entry in entries(folder, record.Round)} == {0}
     assert {entry.bytes_up for entry in entries(folder, record.Round)} == {0}
-    assert [entry.loss for entry in entries(folder, record.Released) if entry.round_no > 0] == []
+    assert [entry for entry in entries(folder, record.Released) if entry.round_no > 0] == []
     assert finished(folder).metrics["accuracy"] > 0.8
 
 
@@ -107,9 +108,11 @@ def test_what_left_is_in_the_folder_the_ledger_and_the_report(people, tmp_path) 
     assert stored.select(pl.len().over("age", "town").min()).item() == facts.smallest_class >= 12
     assert all((size > 60) == (rows > 0) for size, rows in zip(facts.bytes_per_client, facts.rows_per_client, strict=True))
     assert sum(facts.labels_disclosed.values()) == facts.rows
-    released = [entry for entry in entries(folder, record.Released) if entry.loss == "disclosed"]
-    assert [(entry.count, entry.unit, entry.round_no) for entry in released] == [(facts.rows, "row", 0)]
-    words = entries(folder, record.Spent)[-1].statement
+    released = [entry for entry in entries(folder, record.Released) if entry.exchange == "disclose rows"]
+    assert [(entry.promise.event, entry.promise.unit, entry.round_no) for entry in released] == [
+        (Repeated(Disclosed(), facts.rows), "row", 0)
+    ]
+    words = report.summary(record.read(folder / RECORD)).privacy.statement
     assert f"{facts.rows:,} of 480 rows" in words
     assert "covers the kept rows only" in words
     page = report.write(folder).read_text()
@@ -119,17 +122,19 @@ def test_what_left_is_in_the_folder_the_ledger_and_the_report(people, tmp_path) 
 
 
 @pytest.mark.parametrize(
-    ("share", "loss", "view"),
-    [({"counts": "global"}, "open", "peers"), ({"counts": "stable", "epsilon": 1, "delta": 1e-6}, "approximate", "everyone")],
+    ("share", "event", "view"),
+    [
+        ({"counts": "global"}, Open(), "peers"),
+        ({"counts": "stable", "epsilon": 1, "delta": 1e-6}, Approximate(1.0, 1e-6), "everyone"),
+    ],
 )
-def test_counting_together_is_in_the_ledger(people, tmp_path, share, loss, view) -> None:
+def test_counting_together_is_in_the_ledger(people, tmp_path, share, event, view) -> None:
     folder = engine.start(job(people, share=share, server__rounds=1), tmp_path)
-    (counting,) = [entry for entry in entries(folder, record.Released) if entry.view == view]
-    assert counting.loss == loss
-    assert (counting.epsilon is None) == (loss == "open")
+    (counting,) = [entry for entry in entries(folder, record.Released) if entry.exchange == "count rows"]
+    assert (counting.promise.event, counting.promise.view) == (event, view)
     page = report.write(folder).read_text()
-    assert ("counting together told" in page) == (loss == "open")
-    assert ("noisy decision" in page) == (loss == "approximate")
+    assert ("counting together told" in page) == (event == Open())
+    assert ("noisy decision" in page) == (event != Open())
 
 
 def test_coarser_and_missing_columns_are_learnt_from(people, tmp_path) -> None:

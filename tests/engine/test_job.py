@@ -3,16 +3,19 @@
 import json
 import subprocess
 import sys
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
-from tacit import engine, plan, record
+from tacit import codec, engine, ledger, plan, record
+from tacit.claim import Unproven
 from tacit.engine import checkpoint
 from tacit.engine.run_folder import RECORD
-from tacit.errors import DataError, RunError
+from tacit.engine.simulate import Simulation
+from tacit.errors import BudgetError, DataError, RunError
 from tacit.features import Fitted
 from tests.engine.small import small_plan, write_csv
 
@@ -20,6 +23,10 @@ from tests.engine.small import small_plan, write_csv
 @pytest.fixture(scope="module")
 def reviews(tmp_path_factory) -> Path:
     return write_csv(tmp_path_factory.mktemp("data") / "reviews.csv")
+
+
+def epsilon_of(spent: record.Spent, unit: str) -> float:
+    return next(total["epsilon"] for total in spent.totals if total["unit"] == unit and total["delta"] == 0)
 
 
 def finished(folder: Path, arm: str = "run") -> record.Finished:
@@ -49,7 +56,7 @@ def test_the_job_learns_and_every_arm_is_recorded(reviews, tmp_path) -> None:
         assert finished(folder, arm).metrics["accuracy"] > 0.8, arm
     spent = record.of_kind(entries, record.Spent, "run")[-1]
     dim = record.of_kind(entries, record.Prepared)[0].parameters
-    assert spent.totals["update"] == pytest.approx(2 * dim, rel=1e-3)
+    assert epsilon_of(spent, "update") == pytest.approx(2 * dim, rel=1e-3)
     assert len(record.of_kind(entries, record.Released, "run")) == 12
     ours, theirs = finished(folder), finished(folder, "fedavg")
     assert (dim + 7) // 8 < ours.bytes_up < (dim + 7) // 8 + 200
@@ -140,9 +147,36 @@ def test_early_stopping_ends_before_the_last_round(reviews, tmp_path) -> None:
 def test_poisson_cohorts_spend_for_the_client_that_took_part_most(reviews, tmp_path) -> None:
     job = small_plan(reviews, server__cohort="poisson", server__cohort_size=5, server__rounds=10)
     folder = engine.start(job, tmp_path)
-    spent = record.of_kind(list(record.read(folder / RECORD)), record.Spent)[-1].totals
-    assert spent["run"] < 10 * spent["update"]
-    assert spent["run"] / spent["update"] == pytest.approx(checkpoint.read(folder).updates.max())
+    entries = list(record.read(folder / RECORD))
+    spent, busiest = record.of_kind(entries, record.Spent)[-1], int(checkpoint.read(folder).updates.max())
+    assert busiest < 10
+    assert epsilon_of(spent, "run") / epsilon_of(spent, "update") == pytest.approx(busiest)
+    released = record.of_kind(entries, record.Released, "run")
+    assert released[-1].busiest == busiest
+    assert [asdict(total) for total in ledger.totals(ledger.folded(released), job.ledger.delta)] == spent.totals
+
+
+def test_a_round_is_charged_on_the_disk_before_any_client_trains(reviews, tmp_path, monkeypatch) -> None:
+    seen = []
+    whole = Simulation.carry
+
+    def watched(carrier, exchange, request, tick):
+        entries = list(record.read(next(tmp_path.glob("*-1")) / RECORD))
+        seen.append([entry.round_no for entry in record.of_kind(entries, record.Released)])
+        return whole(carrier, exchange, request, tick)
+
+    monkeypatch.setattr(Simulation, "carry", watched)
+    engine.start(small_plan(reviews, server__rounds=3), tmp_path)
+    assert seen == [[1], [1, 2], [1, 2, 3]]
+
+
+def test_an_unproven_codec_is_refused_before_anything_leaves(reviews, tmp_path, monkeypatch) -> None:
+    made = codec.build(small_plan(reviews).codec)
+    unproven = tuple(replace(claim, mechanism="home-made", event=Unproven()) for claim in made.claims(1, 1))
+    monkeypatch.setattr(codec, "build", lambda settings: replace(made, claims=lambda dim, cohort: unproven))
+    monkeypatch.setattr(Simulation, "carry", lambda *task: pytest.fail("a client was asked"))
+    with pytest.raises(BudgetError, match="home-made"):
+        engine.start(small_plan(reviews), tmp_path)
 
 
 def test_a_torch_module_runs_in_processes_with_the_same_bits(reviews, tmp_path) -> None:

@@ -104,7 +104,7 @@ def over_sites(job: plan.Plan, pipes: list[Any], folder: Path, sum_at_site: bool
         draws=draws,
     )  # fmt: skip
     now = loop.run_rounds(ready, desk, carrier, loop.begun(ready, desk, len(kept)))
-    told = {entry.mechanism for entry in record.of_kind(list(record.read(folder / "server" / RECORD)), record.Released)}
+    told = {entry.promise.mechanism for entry in record.of_kind(list(record.read(folder / "server" / RECORD)), record.Released)}
     assert all(("added up at the client's site" in mechanism) == sum_at_site for mechanism in told)
     return hashlib.sha256(now.model.tobytes()).hexdigest()
 

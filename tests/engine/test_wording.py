@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tacit import engine, record
+from tacit.claim import Open
 from tacit.engine import wording
 from tacit.engine.run_folder import RECORD
 from tests.engine.small import write_csv
@@ -42,6 +43,6 @@ def test_the_words_of_a_shared_table_are_released_in_the_clear(tmp_path: Path, m
     folder = engine.start(worded_plan(reviews, private, server={"rounds": 1}), tmp_path / "runs")
     entries = list(record.read(folder / RECORD))
     released = [entry for entry in record.of_kind(entries, record.Released) if entry.round_no == 0]
-    assert [entry.mechanism for entry in released] == said
-    assert all(entry.loss == "open" for entry in released)
+    assert [entry.promise.mechanism for entry in released] == said
+    assert all(entry.promise.event == Open() for entry in released)
     assert record.of_kind(entries, record.Prepared)[0].text == "word table"

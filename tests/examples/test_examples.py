@@ -22,7 +22,7 @@ def test_plans_pass_check(path: Path, capsys: pytest.CaptureFixture[str]) -> Non
     said = capsys.readouterr().out
     assert ": ok" in said
     promise = next(line for line in said.splitlines() if "privacy:" in line)
-    assert ("none: updates are sent in the clear" if plan.load(path).codec.name == "plain" else "per bit") in promise
+    assert ("none: sent in the clear" if plan.load(path).codec.name == "plain" else "per bit") in promise
 
 
 def test_the_main_job_is_the_one_that_init_writes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,78 +1,121 @@
-"""Totals against closed forms; the count law on ours and on the accountant we borrow."""
+"""Charges and totals: what different claims add up to, and what is refused."""
 
+import json
 import math
 
 import pytest
 
 from tacit import codec, ledger, plan
-from tacit.claim import PureDP
-from tacit.ledger import account
+from tacit.claim import Approximate, Disclosed, Free, Gaussian, Open, Pure, Repeated, Sampled, Total, Unproven
+from tacit.errors import BudgetError
+from tacit.ledger import Account, charge
+from tests.ledger.claims import ADD, claim
 
 
-def claim(epsilon: float, dim: int):
-    return codec.build(plan.Codec(name="rr", epsilon=epsilon, clip=1e-3)).claim(dim)
+def paid(*events_and_times) -> Account:
+    account = Account()
+    for event, times in events_and_times:
+        account = charge(account, (claim(event, "bit" if isinstance(event, Repeated) else "update"),), times, uses=times)
+    return account
+
+
+def by_unit(account: Account, delta: float = 1e-5) -> dict[str, float | None]:
+    return {f"{one.unit}{' at delta' if one.delta else ''}": one.epsilon for one in ledger.totals(account, delta)}
 
 
 @pytest.mark.parametrize(("dim", "epsilon", "update", "run_at_delta"), [
     (5_001, 0.1, 500.1, 794), (5_001, 1.0, 5_001, 59_407), (506_451, 0.1, 50_645, 64_960), (506_451, 1.0, 506_451, 5.87e6),
 ])  # fmt: skip
 def test_the_specified_totals_over_25_rounds(dim, epsilon, update, run_at_delta) -> None:
-    totals = ledger.totals(claim(epsilon, dim), 25, 1e-5)
-    assert totals["bit"] == pytest.approx(epsilon, rel=1e-6)
-    assert totals["update"] == pytest.approx(update, rel=1e-4)
-    assert totals["run"] == pytest.approx(25 * update, rel=1e-4)
-    assert totals["run (delta=1e-05)"] <= run_at_delta * 1.001
-    assert totals["run (delta=1e-05)"] >= run_at_delta * 0.97
+    claims = codec.build(plan.Codec(name="rr", epsilon=epsilon, clip=1e-3)).claims(dim, 1)
+    found = by_unit(charge(Account(), claims, 25, uses=25))
+    assert found["bit"] == pytest.approx(epsilon, rel=1e-6)
+    assert found["update"] == pytest.approx(update, rel=1e-4)
+    assert found["run"] == pytest.approx(25 * update, rel=1e-4)
+    assert run_at_delta * 0.97 <= found["run at delta"] <= run_at_delta * 1.001
 
 
-@pytest.mark.parametrize("uses", [1, 10, 100, 5001])
-def test_composition_is_never_below_what_it_must_cost_nor_above_pure(uses) -> None:
-    value = account.composed(1.0, uses, 1e-5)
-    assert value <= uses * 1.0
-    assert value >= account._renyi_floor(1.0, uses, 1e-5)
+def test_different_claims_of_one_run_add_up() -> None:
+    account = paid((Repeated(Pure(8.0), 10), 4), (Repeated(Pure(0.5), 10), 1))
+    assert by_unit(account)["bit"] == 8.0
+    assert by_unit(account)["update"] == 80.0
+    assert by_unit(account)["run"] == 325.0
 
 
-def test_count_law_many_single_uses_cost_as_much_as_one_use_of_that_count() -> None:
+def test_claims_of_one_answer_are_paid_together() -> None:
+    both = (claim(Pure(1.0)), claim(Pure(2.0), mechanism="another"))
+    found = by_unit(charge(Account(), both, 3, uses=3))
+    assert (found["update"], found["run"]) == (3.0, 9.0)
+
+
+def test_the_bound_on_a_whole_update_caps_its_bits() -> None:
+    found = by_unit(paid((Repeated(Pure(1.0), 100, most=5.0), 2)))
+    assert (found["bit"], found["update"], found["run"]) == (1.0, 5.0, 10.0)
+    assert found["run at delta"] <= 10.0
+
+
+def test_the_busiest_client_pays_once_a_round_and_no_more_than_it_answered() -> None:
+    account, one, other = Account(), (claim(Pure(1.0)),), (claim(Pure(2.0)),)
+    for claims, busiest in ((one, 1), (one, 1), (other, 2), (one, 2), (one, 3)):
+        account = charge(account, claims, busiest)
+    assert (account.times(one), account.times(other)) == (3, 1)
+
+
+@pytest.mark.parametrize("event", [Open(), Disclosed(), Repeated(Disclosed(), 7)])
+def test_what_is_not_protected_has_no_number_whatever_else_was_paid(event) -> None:
+    assert {total.epsilon for total in ledger.totals(paid((Pure(1.0), 9), (event, 1)), 1e-5)} == {None}
+
+
+def test_nothing_paid_and_nothing_released_differ() -> None:
+    assert ledger.totals(Account(), 1e-5) == ()
+    assert set(by_unit(paid((Free(), 3))).values()) == {0.0}
+
+
+def test_approximate_losses_add_up_in_both() -> None:
+    *_, run = ledger.totals(paid((Approximate(0.5, 1e-7), 4)), 1e-5)
+    assert run == Total(unit="run", epsilon=2.0, delta=pytest.approx(4e-7), basis="sum of losses")
+    *_, mixed = ledger.totals(paid((Approximate(0.5, 1e-7), 4), (Gaussian(5.0), 10)), 1e-5)
+    *_, noise = ledger.totals(paid((Gaussian(5.0), 10)), 1e-5)
+    assert mixed.epsilon == pytest.approx(2.0 + noise.epsilon)
+    assert mixed.delta == pytest.approx(1e-5 + 4e-7)
+
+
+def test_losses_under_different_changes_of_data_are_not_added() -> None:
+    account = charge(paid((Pure(1.0), 1)), (claim(Pure(1.0), relation=ADD),), 1)
+    assert {(total.epsilon, total.basis) for total in ledger.totals(account, 1e-5)} == {(None, ledger.account.UNLIKE)}
+
+
+@pytest.mark.parametrize("event", [
+    Unproven(), Repeated(Unproven(), 3), Sampled(Pure(1.0), 0.1), Sampled(Gaussian(1.0), 0.1), Repeated(Sampled(Open(), 0.5), 2),
+])  # fmt: skip
+def test_the_ledger_refuses_what_nobody_has_proved(event) -> None:
+    with pytest.raises(BudgetError, match=r"home-made: no bound is proved .* refuses to add it up"):
+        charge(Account(), (claim(event, mechanism="home-made"),), 1)
+    with pytest.raises(BudgetError, match="home-made"):
+        ledger.totals(Account((ledger.Payment((claim(event, mechanism="home-made"),), 1),)), 1e-5)
+
+
+def test_gaussian_noise_on_a_poisson_sample_is_accounted() -> None:
     import dp_accounting
     from dp_accounting.rdp import RdpAccountant
 
-    relation = dp_accounting.NeighboringRelation.REPLACE_ONE
-    event = dp_accounting.RandomizedResponseDpEvent(2 / (1 + math.e), 2)
-    one_by_one, at_once = RdpAccountant(neighboring_relation=relation), RdpAccountant(neighboring_relation=relation)
-    for _ in range(10):
-        one_by_one.compose(event)
-    at_once.compose(event, 10)
-    assert one_by_one.get_epsilon(1e-5) == pytest.approx(at_once.get_epsilon(1e-5))
+    sampled = (claim(Sampled(Gaussian(1.0), 0.01), relation=ADD),)
+    *_, run = ledger.totals(charge(Account(), sampled, 1000, uses=1000), 1e-5)
+    borrowed = RdpAccountant()
+    borrowed.compose(dp_accounting.PoissonSampledDpEvent(0.01, dp_accounting.GaussianDpEvent(1.0)), 1000)
+    assert borrowed.get_epsilon(1e-5) <= run.epsilon <= 1.05 * borrowed.get_epsilon(1e-5)
 
 
-def test_an_accountant_that_forgets_the_count_is_not_believed(monkeypatch) -> None:
-    monkeypatch.setattr(account, "_borrowed", lambda epsilon, uses, delta: epsilon)  # ten uses at the price of one
-    assert account.composed(1.0, 1000, 1e-5) > 400
+def test_an_account_is_the_same_after_json() -> None:
+    account = paid((Repeated(Pure(1.0), 5, most=math.pi), 2), (Gaussian(3.0), 1), (Open(), 1))
+    assert Account.from_json(json.loads(json.dumps(account.to_json(), allow_nan=False))) == account
 
 
-def test_open_updates_have_no_number() -> None:
-    open_claim = codec.build(plan.Codec(name="plain")).claim(10)
-    totals = ledger.totals(open_claim, 3, 1e-5)
-    assert set(totals.values()) == {None}
-    assert "no differential privacy" in ledger.statement(open_claim, totals, 3)
-
-
-def test_every_epsilon_in_the_statement_has_its_unit() -> None:
-    made = claim(1.0, 5001)
-    text = ledger.statement(made, ledger.totals(made, 20, 1e-5), 20)
-    for phrase in ("1 per bit", "5,001 per update", "per run", "delta=1e-05", "replace all rows of one client", "no meaningful"):
-        assert phrase in text
-
-
-def test_the_statement_never_rounds_a_bound_down() -> None:
-    made = claim(10.0, 506_451)
-    totals = ledger.totals(made, 15, 1e-5)
-    said = ledger.statement(made, {**totals, "update": 5_064_508.34, "run": 2.17742}, 15)
-    assert "5,064,509 per update" in said
-    assert "2.178 per run" in said
-
-
-def test_pure_loss_needs_a_finite_positive_value() -> None:
-    for bad in (0.0, -1.0, math.inf, math.nan):
-        with pytest.raises(ValueError, match="finite"):
-            PureDP(bad)
+def test_folding_the_record_gives_the_account_that_was_charged() -> None:
+    account, entries = Account(), []
+    seen = 0
+    for round_no, (loss, takes_part) in enumerate([(1.0, True), (1.0, False), (2.0, True), (1.0, True)], start=1):
+        claims, seen = (claim(Pure(loss)), claim(Pure(loss / 2), mechanism="beside it")), seen + takes_part
+        account = charge(account, claims, seen)
+        entries += [ledger.entry(one, "run", round_no, "train", clients=5, busiest=account.times(claims)) for one in claims]
+    assert ledger.folded(entries) == account

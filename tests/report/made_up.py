@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 import math
+from dataclasses import asdict, replace
 from pathlib import Path
 
-from tacit.record import Entry, Finished, Prepared, Released, Round, Spent, Spread, Started, Writer
+from tacit import ledger
+from tacit.claim import Claim, Open, Pure, Repeated
+from tacit.record import Entry, Finished, Prepared, Round, Spent, Spread, Started, Writer
 
-STATEMENT = (
-    "Each bit a client sent was flipped by a fair coin of its own: epsilon 2 per bit, for replacing all rows of one client. "
-    "One update of 100,020 bits costs at most epsilon 200,040 per update, and 40 rounds cost epsilon 8,001,600 per run: "
-    "bit by bit this is plausible deniability, for a whole update it is no meaningful bound."
+BITS = Claim(
+    mechanism="one-bit randomised response (clip ±0.02)",
+    event=Repeated(Pure(2.0), 100_020),
+    unit="bit",
+    relation="replace all rows of one client",
+    view="server",
+    trust=("nobody, since each client randomises before anything leaves",),
+    source="randomised response (Warner 1965), composed over bits",
 )
+PLAIN = replace(BITS, mechanism="plain float32 update", event=Open(), unit="update", trust=("the server",))
+STATEMENT = "This is no meaningful protection of a whole update, let alone of the run: only each single bit is deniable."
+"""How the statement of the made-up run begins."""
 
 
 def record(rounds: int = 40, name: str = "newsgroups", classes: int = 20, stop: int | None = None) -> list[Entry]:
@@ -40,6 +50,7 @@ def record(rounds: int = 40, name: str = "newsgroups", classes: int = 20, stop: 
             parameters=100_020,
             inputs=5000,
             classes=names,
+            text="hashed words",
         ),
     ]
     for arm, top, up in (("run", 0.645, 12_620), ("fedavg", 0.672, 400_180)):
@@ -54,24 +65,10 @@ def record(rounds: int = 40, name: str = "newsgroups", classes: int = 20, stop: 
 
 
 def one_round(arm: str, number: int, rounds: int, top: float, up: int) -> list[Entry]:
-    private = arm == "run"
-    released = Released(
-        arm=arm,
-        round_no=number,
-        clients=100,
-        mechanism="rr(epsilon=2 per bit, clip=0.02)" if private else "plain float32",
-        loss="pure" if private else "open",
-        epsilon=2.0 if private else None,
-        unit="bit" if private else "update",
-        count=100_020 if private else 1,
-        relation="replace all rows of one client",
-        view="server",
-        trust=[],
-        source="randomised response (Warner 1965), composed over bits",
-    )
-    run = 200_040.0 * number
-    totals: dict[str, float | None] = {"bit": 2.0, "update": 200_040.0, "run": run, "run (delta=1e-05)": run * 0.762}
-    spent = Spent(arm=arm, round_no=number, totals=totals if private else {"update": None, "run": None}, statement=STATEMENT)
+    claim = BITS if arm == "run" else PLAIN
+    released = ledger.entry(claim, arm, number, "train", clients=100, busiest=number)
+    account = ledger.charge(ledger.Account(), (claim,), number, uses=number)
+    spent = Spent(arm=arm, round_no=number, totals=[asdict(total) for total in ledger.totals(account, 1e-5)])
     return [released, round_of(arm, number, rounds, top, up), spent]
 
 

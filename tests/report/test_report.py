@@ -6,15 +6,16 @@ import base64
 import hashlib
 import json
 import re
+from dataclasses import asdict, replace
 from html import escape
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
 
-from tacit import report
-from tacit.record import RUN, Entry
-from tacit.report import phrasing
+from tacit import ledger, report
+from tacit.claim import Pure, Repeated, Total, Unproven
+from tacit.record import RUN, Entry, Released, Spent, of_kind, read
 from tacit.report.cards import cards
 from tacit.report.charts import charts
 from tests.report import made_up
@@ -119,7 +120,7 @@ def test_summary_of_three_arms() -> None:
     assert ours is not None
     assert ours.bytes_up == 12_620
     assert ours.privacy == "epsilon 200,040 per update"
-    assert [arm.privacy for arm in run.arms[1:]] == ["none: sent in the clear", "none: rows are pooled"]
+    assert [arm.privacy for arm in run.arms[1:]] == ["none: sent in the clear", "none: rows are pooled in one place"]
     ratio = report.against_plain(run)
     assert ratio is not None
     assert ratio[0] == pytest.approx(400_180 / 12_620)
@@ -158,14 +159,6 @@ def test_charts_are_valid_plotly_figures() -> None:
             go.Figure(json.loads(json.dumps(figure)))
 
 
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [(1.0, "1"), (1.0000000002, "1"), (2.19722, "2.198"), (0.1, "0.1"), (15, "15"), (8_001_600, "8,001,600"), (1234.2, "1,235")],
-)
-def test_bounds_are_rounded_up(value: float, text: str) -> None:
-    assert phrasing.bound(value) == text
-
-
 def test_weights_by_rows_are_named_as_what_they_tell() -> None:
     entries = made_up.record(rounds=2)
     assert not any("How many rows" in sentence for sentence in report.summary(entries).privacy.unprotected)
@@ -173,14 +166,99 @@ def test_weights_by_rows_are_named_as_what_they_tell() -> None:
     assert any("How many rows" in sentence for sentence in report.summary(entries).privacy.unprotected)
 
 
-def test_what_was_read_in_the_clear_is_named() -> None:
+def cleartext(what: str) -> Released:
+    return ledger.entry(replace(made_up.PLAIN, mechanism=what, unit="run"), RUN, 0, "features", clients=100, busiest=1)
+
+
+def test_what_was_read_in_the_clear_is_named_all_of_it() -> None:
     entries = made_up.record(rounds=2)
-    first = next(entry for entry in entries if type(entry).__name__ == "Released")
-    cleartext = type(first)(**{**vars(first), "round_no": 0, "mechanism": "categories of job", "loss": "open", "epsilon": None})
-    run = report.summary([*entries[:2], cleartext, *entries[2:]])
-    assert any("categories of job" in sentence for sentence in run.privacy.unprotected)
+    columns = [f"categories of column {number}" for number in range(30)]
+    run = report.summary([*entries[:2], *map(cleartext, columns), *entries[2:]])
+    (sentence,) = [sentence for sentence in run.privacy.unprotected if "to make features" in sentence]
+    assert all(column in sentence for column in columns)
+    assert all(column in run.privacy.statement for column in columns)
     assert not any("sent in the clear" in sentence for sentence in run.privacy.unprotected)
-    assert "categories of job" not in run.privacy.mechanisms
+    assert columns[0] not in run.privacy.mechanisms
+
+
+def test_totals_are_folded_from_what_left_and_not_from_what_was_noted() -> None:
+    """Eight rounds at epsilon 2 per bit, then a changed plan: the last entry says little was spent."""
+    entries = made_up.record(rounds=8, stop=8)
+    cheap = replace(made_up.BITS, event=Repeated(Pure(0.5), 100_020))
+    low = [asdict(Total(unit=unit, epsilon=0.5, delta=0.0, basis="exact")) for unit in ("bit", "update", "run")]
+    entries += [ledger.entry(cheap, RUN, 9, "train", clients=100, busiest=1), made_up.round_of(RUN, 9, 9, 0.6, 12_620)]
+    entries += [Spent(arm=RUN, round_no=9, totals=low, statement="epsilon 0.5 per run")]
+    run = report.summary(entries)
+    assert {one.total.unit: one.total.epsilon for one in run.privacy.totals if not one.total.delta} == {
+        "bit": 2.0, "update": 200_040.0, "run": 8 * 200_040.0 + 50_010.0,
+    }  # fmt: skip
+    ours = run.arm(RUN)
+    assert ours is not None
+    assert ours.privacy == "epsilon 200,040 per update"
+    assert "1,650,330 per run (9 updates" in run.privacy.statement
+    assert "0.5 per run" not in run.privacy.statement
+
+
+def test_one_round_in_the_clear_leaves_no_number() -> None:
+    entries = made_up.record(rounds=8, stop=8)
+    run = report.summary([*entries, ledger.entry(made_up.PLAIN, RUN, 9, "train", clients=100, busiest=1)])
+    assert {one.total.epsilon for one in run.privacy.totals} == {None}
+    assert run.privacy.statement.startswith("There is no protection")
+    assert "8 updates as one-bit randomised response (clip ±0.02) and 1 update as plain float32 update" in run.privacy.statement
+
+
+def test_an_unproven_mechanism_is_refused_and_the_page_still_made(tmp_path: Path) -> None:
+    entries = made_up.record(rounds=2, stop=2)
+    secret = replace(made_up.BITS, mechanism="home-made scrambling", event=Unproven())
+    entries = [*entries, ledger.entry(secret, RUN, 3, "train", clients=100, busiest=1)]
+    run = report.summary(entries)
+    assert "home-made scrambling: no bound is proved" in run.privacy.statement
+    assert not run.privacy.totals
+    assert report.write(made_up.folder(tmp_path, entries)).exists()
+
+
+@pytest.mark.parametrize("text", ["hashed words", "word table", ""])
+def test_only_hashed_words_are_called_hashed(text: str) -> None:
+    entries = made_up.record(rounds=2)
+    entries[1] = replace(entries[1], text=text)  # type: ignore[type-var]
+    assert any("hash" in sentence for sentence in report.summary(entries).privacy.unprotected) == (text == "hashed words")
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({}, "figures on the held-out test rows are exact, without noise, after every round."),
+        ({"data": {"divide_test": True}}, "figures on clients' own held-out rows are exact"),
+        ({"data": {"local_test": 0.2}}, "rows it held out itself"),
+        ({"server": {"patience": 3, "evaluate_every": 5}}, "after every 5 rounds. They decide when training stops"),
+    ],
+)
+def test_exact_figures_on_held_out_rows_are_not_protected(settings: dict, said: str) -> None:
+    entries = made_up.record(rounds=2)
+    for table, values in settings.items():
+        entries[0].plan[table].update(values)  # type: ignore[union-attr]
+    assert any(said in sentence for sentence in report.summary(entries).privacy.unprotected)
+
+
+def test_a_run_of_an_early_version_is_still_shown(tmp_path: Path) -> None:
+    """Entries as version 0.1 wrote them, with losses spelt out and totals by the words they were shown in."""
+    loss = {"mechanism": "rr", "relation": "replace all rows of one client", "view": "server", "trust": [], "source": "s"}
+    many = {"arm": "run", "clients": 3, "loss": "pure", "epsilon": 2.0, "unit": "bit", "count": 10, **loss}
+    noisy = {**many, "round_no": 0, "loss": "approximate", "epsilon": 1.0, "unit": "decision (delta=1e-06)", "count": 1}
+    handed = {**many, "round_no": 0, "loss": "disclosed", "epsilon": None, "unit": "row", "count": 7, "mechanism": "7 rows"}
+    spent = {"arm": "run", "round_no": 2, "totals": {"bit": 2.0, "run (delta=1e-05)": None}, "statement": "epsilon 0.1 per run"}
+    lines = [
+        {"kind": "released", **{**noisy, "view": "everyone"}}, {"kind": "released", **handed},
+        {"kind": "released", "round_no": 1, **many}, {"kind": "released", "round_no": 2, **many}, {"kind": "spent", **spent},
+    ]  # fmt: skip
+    path = tmp_path / "record.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    entries = list(read(path))
+    run = report.summary(entries)
+    assert [one.text for one in run.privacy.totals][:3] == ["2 per bit", "20 per update", "40 per run"]
+    assert any("more than epsilon 1 per decision, delta 1e-06" in sentence for sentence in run.privacy.unprotected)
+    assert any("The rows handed to the server: 7 rows" in sentence for sentence in run.privacy.unprotected)
+    assert of_kind(entries, Spent)[0].totals[1] == {"unit": "run", "epsilon": None, "delta": 1e-05, "basis": "as it was recorded"}
 
 
 def test_a_live_run_is_running_and_not_stopped() -> None:

@@ -61,18 +61,10 @@ def _shared(share: Sharing) -> str:
 
 
 def _promise(plan: Plan) -> str:
-    from tacit.report.cards import epsilon_unit
-    from tacit.report.phrasing import bound, epsilon
+    from tacit import codec
+    from tacit.ledger import prose
 
-    if plan.local.method == "local":
-        return "nothing leaves a client"
-    if plan.local.method == "central":
-        return "none: rows are pooled in one place"
-    if plan.codec.epsilon is None:
-        return "none: updates are sent in the clear, so no bound exists per update or per run"
-    terms = "under replacing all rows of one client, trusting nobody else"
-    per_run = f"at most {plan.server.rounds} × that per run (uses add up)"
-    stated = f"{epsilon(plan.codec.epsilon, epsilon_unit(plan.codec.name))}, {terms}"
-    if epsilon_unit(plan.codec.name) == "update":
-        return f"{stated}; {per_run}"
-    return f"{stated}; one bit per parameter, so at most {bound(plan.codec.epsilon)} × parameters per update, and {per_run}"
+    if plan.local.method in ("local", "central"):
+        return prose.KEPT if plan.local.method == "local" else prose.POOLED
+    made, cohort = codec.build(plan.codec), plan.server.cohort_size or plan.data.clients
+    return prose.planned(lambda size: made.claims(size, cohort), plan.server.rounds, plan.ledger.delta)

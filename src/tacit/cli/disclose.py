@@ -39,13 +39,13 @@ def disclose(
       tacit disclose plan.toml --dry-run --policy mine.toml
       tacit disclose plan.toml -o data.share.k=200 --json
     """
-    from tacit import ledger
     from tacit.engine.simulated_data import preview
+    from tacit.ledger.policy import load_policy, violations
     from tacit.plan import load
 
-    limits = ledger.load_policy(policy) if policy else None
+    limits = load_policy(policy) if policy else None
     ahead = preview(load(plan, overrides))
-    broken = ledger.violations(limits, ahead.facts) if limits else []
+    broken = violations(limits, ahead.facts) if limits else []
     files = _write(ahead, page, with_rows=not dry_run and not broken, broken=broken)
     if as_json:
         tables.print_json(

@@ -18,14 +18,14 @@ def check_policy(plan: Plan, policy: Path | None) -> None:
     """
     if policy is None:
         return
-    from tacit import ledger
+    from tacit.ledger.policy import load_policy, violations
 
-    limits = ledger.load_policy(policy)
+    limits = load_policy(policy)
     if plan.data.share is None:
         return
     from tacit.engine.simulated_data import preview
 
-    broken = ledger.violations(limits, preview(plan).facts)
+    broken = violations(limits, preview(plan).facts)
     if broken:
         raise refusal(policy, broken)
 

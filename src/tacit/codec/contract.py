@@ -84,7 +84,8 @@ class Codec:
 
     `bound` is what clipping makes sure of before encoding. `unbiased` says that decoding gives the clipped update back, over
     the codec's own randomness; `variance` is that of one coordinate. `takes_updates` says that the sum also adds updates as
-    they are (`add_update`), with the same result as encoding them first: a simulator's shortcut.
+    they are (`add_update`), with the same result as encoding them first: a simulator's shortcut. `claims(dim, cohort)` is
+    what one update of `dim` parameters costs its client when the answers of `cohort` clients are added up.
     """
 
     name: str
@@ -94,7 +95,7 @@ class Codec:
     decode: Callable[[Any, Draws, Draws], Vector]
     clipped: Callable[[Vector], Vector]
     variance: Callable[[Vector], NDArray[np.float64]]
-    claim: Callable[[int], Claim]
+    claims: Callable[[int, int], tuple[Claim, ...]]
     decoded_by: Literal["server", "clients"] = "server"
     phases: tuple[Phase, ...] = ()
     bound: Bound = Bound()

@@ -22,7 +22,7 @@ def make(settings: plan.Codec) -> Codec:
         decode=_decode,
         clipped=lambda update: update,
         variance=lambda update: np.zeros(len(update)),
-        claim=_claim,
+        claims=_claims,
         takes_updates=True,
     )
 
@@ -36,14 +36,15 @@ def _decode(total: FloatSum, public: Draws, own: Draws) -> Vector:
     return (total.value() / total.weight).astype(np.float32)
 
 
-def _claim(dim: int) -> Claim:
-    return Claim(
-        mechanism="plain float32 update",
-        loss=Open(),
-        unit="update",
-        count=1,
-        relation="replace all rows of one client",
-        view="server",
-        trust=("the server and everyone who reads its traffic",),
-        source="none: the update is sent as it is",
+def _claims(dim: int, cohort: int) -> tuple[Claim, ...]:
+    return (
+        Claim(
+            mechanism="plain float32 update",
+            event=Open(),
+            unit="update",
+            relation="replace all rows of one client",
+            view="server",
+            trust=("the server and everyone who reads its traffic",),
+            source="none: the update is sent as it is",
+        ),
     )

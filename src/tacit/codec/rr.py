@@ -5,7 +5,8 @@ they are one biased coin per coordinate, so one 32-bit word and one integer comp
 exactly: P(1 | v) = threshold(v) / 2^32, where threshold runs from `flips` at v = -q to 2^32 - flips at v = +q.
 
 With `clip_l1` the whole update is scaled into an l1 ball before quantising. Then few coordinates can be extreme at
-once, and the epsilon of the whole update is at most (C1/q) (f + ln((1 + e^eps) / 2)), whatever its length.
+once, and the epsilon of the whole update is at most (C1/q + d 2^-32/f) (f + ln((1 + e^eps) / 2)) for d coordinates, of
+which f is the part of the signal that the flips leave; the second term pays for the rounding of thresholds to integers.
 
 Guarantees: the log ratio of the probabilities of either output for any two values is at most
 ln((2^32 - flips) / flips), attained at v = ±q; the decoded mean is unbiased for clipped values; a coordinate's
@@ -23,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit import plan
-from tacit.claim import Claim, PureDP
+from tacit.claim import Claim, Pure, Repeated
 from tacit.codec.chain import Last, chain
 from tacit.codec.clip import clip_l1, clip_largest, into_box
 from tacit.codec.contract import Bound, Codec, Encoded, Memory, Payload, encoded
@@ -41,8 +42,12 @@ def flips_for(epsilon: float) -> int:
 
 
 def epsilon_of(flips: int) -> float:
-    """Return the exact epsilon per bit of an integer threshold, rounded up."""
-    return math.nextafter(math.log((WORD - flips) / flips), math.inf)
+    """Return the epsilon per bit of an integer threshold, rounded up: ln((2^32 - flips) / flips).
+
+    As log1p of an exact numerator it is within two units of its last place, also where epsilon is tiny; the factor is
+    at least four.
+    """
+    return math.log1p((WORD - 2 * flips) / flips) * (1 + 2**-50)
 
 
 def make(settings: plan.Codec) -> Codec:
@@ -83,7 +88,7 @@ def one_bit(flips: int, clip: float, decoder: str = "corrected") -> Last:
             decode=decode,
             clipped=clipped,
             variance=variance,
-            claim=lambda dim: _claim(flips, clip, bound, dim),
+            claims=lambda dim, cohort: (_claim(flips, clip, bound, dim),),
             unbiased=decoder == "corrected",
         )
 
@@ -91,16 +96,15 @@ def one_bit(flips: int, clip: float, decoder: str = "corrected") -> Last:
 
 
 def _claim(flips: int, clip: float, bound: Bound, dim: int) -> Claim:
+    ball = "" if math.isinf(bound.l1) else f", L1 clip {bound.l1:g}"
     return Claim(
-        mechanism=f"one-bit randomised response (clip ±{clip:g})",
-        loss=PureDP(epsilon_of(flips)),
+        mechanism=f"one-bit randomised response (clip ±{clip:g}{ball})",
+        event=Repeated(Pure(epsilon_of(flips)), dim, most=epsilon_in_ball(flips, clip, bound.l1, dim)),
         unit="bit",
-        count=dim,
         relation="replace all rows of one client",
         view="server",
-        trust=("nobody: each client randomises before anything leaves",),
+        trust=("nobody, since each client randomises before anything leaves",),
         source="Nagy et al. 2023, with the corrected decoder; exact law P(1|v) = threshold(v)/2^32",
-        largest_epsilon=math.inf if math.isinf(bound.l1) else epsilon_in_ball(flips, clip, bound.l1, dim),
     )
 
 
@@ -124,12 +128,16 @@ def randomised_bits(update: Vector, flips: int, clip: float, own: Draws) -> Payl
 def epsilon_in_ball(flips: int, clip: float, ball: float, dim: int) -> float:
     """Return the bound on the whole update's epsilon under an l1 bound.
 
-    The bound is linear in the norm, so float32 scaling and the rounding of thresholds to 2^-32 are paid for by
-    widening the ball by their largest possible size.
+    Proof. A coordinate v is sent as 1 with probability (1 + s)/2, where s = rint(v f 2^31 / q) / 2^31 and |s| <= f; so
+    |s| <= |v| f/q + 2^-32, and all |s| of one update sum to at most S = f (C1/q + d 2^-32/f). For two updates, the log ratio
+    of either output at a coordinate is at most ln(1 + |s|) - ln(1 - |s'|). The first terms sum to at most S, since
+    ln(1 + s) <= s. In the second, -ln(1 - s') is convex and 0 at 0, so at most s' (-ln(1 - f))/f, and they sum to at most
+    S (-ln(1 - f))/f. With 1 - f = 2/(1 + e^eps) both together are (C1/q + d 2^-32/f) (f + ln((1 + e^eps)/2)).
+    The ball is widened for float32 arithmetic: a part in 2^20 for scaling into it, 2^-149 a coordinate for the smallest floats.
     """
     epsilon, keep = epsilon_of(flips), kept_signal(flips)
-    widened = ball * (1 + 2**-20) + dim * clip * 2**-31
-    return widened / clip * (keep + math.log((1 + math.exp(epsilon)) / 2))
+    widened = (ball * (1 + 2**-20) + dim * 2**-149) / clip + dim * 2**-32 / keep
+    return widened * (keep + math.log((1 + math.exp(epsilon)) / 2)) * (1 + 2**-40)  # rounded up
 
 
 def packed_size(dim: int) -> int:

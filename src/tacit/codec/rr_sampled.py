@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit import plan
-from tacit.claim import Claim, PureDP
+from tacit.claim import Claim, Pure, Repeated
 from tacit.codec.clip import into_box
 from tacit.codec.contract import Codec, Encoded, Memory, encoded
 from tacit.codec.rr import epsilon_of, flips_for, kept_signal, packed_size, randomised_bits
@@ -70,16 +70,18 @@ def make(settings: plan.Codec) -> Codec:
         largest = dim / bits_for(epsilon, dim) * (clip / kept_signal(flips(dim))) ** 2
         return np.asarray(largest - into_box(update, clip).astype(np.float64) ** 2)
 
-    def claim(dim: int) -> Claim:
-        return Claim(
-            mechanism=f"randomised response on {bits_for(epsilon, dim)} sampled coordinates (clip ±{clip:g})",
-            loss=PureDP(epsilon_of(flips(dim))),
-            unit="bit",
-            count=bits_for(epsilon, dim),
-            relation="replace all rows of one client",
-            view="server",
-            trust=("nobody: each client randomises before anything leaves",),
-            source="coordinate sampling over the one-bit channel of rr; pure composition over the sent bits",
+    def claims(dim: int, cohort: int) -> tuple[Claim, ...]:
+        bits = bits_for(epsilon, dim)
+        return (
+            Claim(
+                mechanism=f"randomised response on {bits} sampled coordinates (clip ±{clip:g})",
+                event=Repeated(Pure(epsilon_of(flips(dim))), bits),
+                unit="bit",
+                relation="replace all rows of one client",
+                view="server",
+                trust=("nobody, since each client randomises before anything leaves",),
+                source="coordinate sampling over the one-bit channel of rr; pure composition over the sent bits",
+            ),
         )
 
     return Codec(
@@ -90,5 +92,5 @@ def make(settings: plan.Codec) -> Codec:
         empty=lambda dim: SignSum(dim, _places(epsilon, dim)),
         clipped=lambda update: into_box(update, clip),
         variance=variance,
-        claim=claim,
+        claims=claims,
     )

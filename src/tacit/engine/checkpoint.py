@@ -36,6 +36,7 @@ class Progress:
     bytes_down: int = 0
     messages: int = 0
     metrics: dict[str, float] = field(default_factory=dict)
+    account: list[dict[str, Any]] = field(default_factory=list)  # a ledger.Account as JSON
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from importlib.metadata import version
 from typing import Any
 
-from tacit import features, local, record
+from tacit import features, ledger, local, record
 from tacit import plan as plans
 from tacit.claim import Claim, Open
 from tacit.engine.fingerprint import Fingerprints
@@ -17,9 +17,8 @@ from tacit.record import RUN
 
 POOLED = Claim(
     mechanism="all rows in one place",
-    loss=Open(),
+    event=Open(),
     unit="row",
-    count=1,
     relation="replace all rows of one client",
     view="server",
     trust=("whoever holds the rows",),
@@ -55,11 +54,16 @@ def prepared(plan: Plan, data: SimulatedData, learner: local.Learner) -> record.
 
 def released_in_the_clear(sentence: str, clients: int) -> record.Released:
     """Return the ledger entry for something read from the training rows to make features."""
-    return record.Released(
-        arm=RUN, round_no=0, clients=clients, mechanism=sentence, loss=Open().word, epsilon=None, unit="run", count=1,
-        relation="replace all rows of one client", view="server", trust=["the server"],
+    claim = Claim(
+        mechanism=sentence,
+        event=Open(),
+        unit="run",
+        relation="replace all rows of one client",
+        view="server",
+        trust=("the server",),
         source="none: read from the training rows to make features",
-    )  # fmt: skip
+    )
+    return ledger.entry(claim, RUN, 0, "features", clients, 1)
 
 
 def model_facts(plan: Plan, data: SimulatedData) -> dict[str, Any]:

@@ -105,8 +105,9 @@ class Job:
         desk.note(started(self.plan, simulated.learner, desk.fingerprints), prepared(self.plan, data, simulated.learner))
         desk.note(*(released_in_the_clear(sentence, len(data.clients)) for sentence in data.released))
         if data.disclosure:
-            replace_file(self.place / disclosure.FILE, data.disclosure.parquet())
             desk.note(data.disclosure.facts, *ledger.disclosures(data.disclosure.facts))
+            desk.writer.sync()  # charged before it is released
+            replace_file(self.place / disclosure.FILE, data.disclosure.parquet())
 
     def _recover(self) -> Checkpoint | None:
         """Return the last checkpoint, with the record cut back to it; None if no round was ever begun.

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
 
@@ -85,16 +85,15 @@ class Arm:
     draws: Draws
     crosses: bool = True
     in_rounds: bool = True
-    said: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Spending:
-    """What a round took: the busiest client's updates so far, bytes up and down, and seconds."""
+    """What a round took: what its arm has paid so far, bytes up and down, and seconds."""
 
-    updates: int
+    account: ledger.Account
     crossed: tuple[int, int]
-    seconds: float
+    seconds: float = 0.0
 
 
 def begun(arm: Arm, desk: Desk, clients: int) -> Checkpoint:
@@ -122,13 +121,14 @@ def run_round(arm: Arm, desk: Desk, carrier: Carrier, now: Checkpoint) -> Checkp
     updates[cohort] += 1
     last_round[cohort] = round_no
     state = State(round_no=round_no, cohort=cohort, model=now.model, optimizer=now.state, arrays=now.arrays)
-    state, crossed = _exchanged(arm, desk, carrier, state, int(updates.max(initial=0)))
+    before = Spending(account=ledger.Account.from_json(now.progress.account), crossed=(0, 0))
+    state, spending = _exchanged(arm, desk, carrier, state, before, int(updates.max(initial=0)))
     seen = _seen(arm, carrier, state)
     found = arm.evaluator.after_round(seen, state, now.evaluated) if seen is not None else Evaluation()
     desk.note(*found.entries)
-    seconds = time.perf_counter() - began
-    _note_round(arm, desk, state, Spending(updates=int(updates.max(initial=0)), crossed=crossed, seconds=seconds), found.metrics)
-    progress = _after(now.progress, state, crossed, found.metrics, seconds)
+    spending = replace(spending, seconds=time.perf_counter() - began)
+    _note_round(arm, desk, state, spending, found.metrics)
+    progress = _after(now.progress, state, spending, found.metrics)
     return desk.save(
         replace(
             now,
@@ -143,11 +143,11 @@ def run_round(arm: Arm, desk: Desk, carrier: Carrier, now: Checkpoint) -> Checkp
     )
 
 
-def _exchanged(arm: Arm, desk: Desk, carrier: Carrier, state: State, busiest: int) -> tuple[State, tuple[int, int]]:
-    """Return the server's state after all exchanges of a round, and the bytes up and down."""
-    up = down = 0
+def _exchanged(arm: Arm, desk: Desk, carrier: Carrier, state: State, before: Spending, busiest: int) -> tuple[State, Spending]:
+    """Return the server's state after all exchanges of a round, and what they took; `busiest` is the most any client answered."""
+    (up, down), account = before.crossed, before.account
     for exchange in arm.exchanges:
-        _charge(arm, desk, exchange, state, busiest)
+        account = _charge(arm, desk, exchange, state, account, busiest)
         request = exchange.ask(state)
         gathered = carrier.carry(exchange, request, _ticker(arm, desk, state))
         _note_refused(arm, desk, exchange, state.round_no, gathered)
@@ -156,7 +156,7 @@ def _exchanged(arm: Arm, desk: Desk, carrier: Carrier, state: State, busiest: in
         state = outcome.state
         up += gathered.bytes_up
         down += wire.size(request.frame) * len(request.to)
-    return state, (up, down) if arm.crosses else (0, 0)
+    return state, Spending(account=account, crossed=(up, down) if arm.crosses else (0, 0))
 
 
 def finish(arm: Arm, desk: Desk, now: Checkpoint, model: Vector, following: str) -> Checkpoint:
@@ -179,12 +179,17 @@ def finish(arm: Arm, desk: Desk, now: Checkpoint, model: Vector, following: str)
     return desk.save(replace(now, progress=Progress(arm=following, round_no=0, begun=False), evaluated={}))
 
 
-def _charge(arm: Arm, desk: Desk, exchange: Exchange, state: State, busiest: int) -> None:
-    """Write down what the clients about to answer will have paid, before any of them does."""
-    if len(state.cohort):
-        for claim in exchange.claims(len(state.cohort)):
-            desk.note(ledger.entry(claim, arm.name, state.round_no, len(state.cohort)))
-        desk.writer.sync()
+def _charge(arm: Arm, desk: Desk, exchange: Exchange, state: State, account: ledger.Account, busiest: int) -> ledger.Account:
+    """Return the account with what the clients about to answer will have paid; it is on the disk before any of them does."""
+    clients = len(state.cohort)
+    if not clients:
+        return account
+    claims = exchange.claims(clients)
+    account = ledger.charge(account, claims, busiest)
+    times = account.times(claims)
+    desk.note(*(ledger.entry(claim, arm.name, state.round_no, exchange.name, clients, times) for claim in claims))
+    desk.writer.sync()
+    return account
 
 
 def _ticker(arm: Arm, desk: Desk, state: State) -> Callable[[int], None]:
@@ -206,11 +211,9 @@ def _note_refused(arm: Arm, desk: Desk, exchange: Exchange, round_no: int, gathe
 
 
 def _note_round(arm: Arm, desk: Desk, state: State, spending: Spending, metrics: dict[str, float]) -> None:
-    claim = arm.exchanges[0].claims(len(state.cohort))[0]
-    totals = ledger.totals(claim, spending.updates, arm.plan.ledger.delta)
-    words = " ".join(filter(None, (ledger.statement(claim, totals, spending.updates), arm.said)))
+    totals = [asdict(total) for total in ledger.totals(spending.account, arm.plan.ledger.delta)]
     desk.note(
-        record.Spent(arm=arm.name, round_no=state.round_no, totals=totals, statement=words),
+        record.Spent(arm=arm.name, round_no=state.round_no, totals=totals),
         record.Round(
             arm=arm.name,
             round_no=state.round_no,
@@ -224,16 +227,17 @@ def _note_round(arm: Arm, desk: Desk, state: State, spending: Spending, metrics:
     )
 
 
-def _after(before: Progress, state: State, crossed: tuple[int, int], metrics: dict[str, float], seconds: float) -> Progress:
+def _after(before: Progress, state: State, spending: Spending, metrics: dict[str, float]) -> Progress:
     return replace(
         before,
         round_no=state.round_no,
-        seconds=before.seconds + seconds,
+        seconds=before.seconds + spending.seconds,
         losses=[*before.losses, metrics["loss"]] if metrics else before.losses,
-        bytes_up=before.bytes_up + crossed[0],
-        bytes_down=before.bytes_down + crossed[1],
+        bytes_up=before.bytes_up + spending.crossed[0],
+        bytes_down=before.bytes_down + spending.crossed[1],
         messages=before.messages + len(state.cohort),
         metrics=metrics or before.metrics,
+        account=spending.account.to_json(),
     )
 
 

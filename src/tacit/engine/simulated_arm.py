@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tacit import codec, ledger, local, record, server
+from tacit import codec, local, record, server
 from tacit.claim import Claim
 from tacit.draws import Draws
 from tacit.engine import loop, run_folder
@@ -72,7 +72,6 @@ class SimulatedArm:
             draws=draws,
             crosses=self.regime != "central",
             in_rounds=self.regime != "local_only",
-            said=ledger.disclosure(self.disclosure.facts) if self.disclosure else "",
         )
 
     def run(self, checkpointed: Checkpoint | None) -> Checkpoint:

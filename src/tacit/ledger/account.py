@@ -1,88 +1,159 @@
-"""From claims to totals. Borrowed accountants are never believed alone: every figure is held against a closed form."""
+"""What was paid: claims that left together are one payment, payments fold to totals. Nothing here is changed in place."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
 
-from tacit.claim import Claim, PureDP
+from tacit.claim import Claim, Event, Total
+from tacit.ledger import losses
 from tacit.record import Released
 
-
-def entry(claim: Claim, arm: str, round_no: int, clients: int) -> Released:
-    """Return the ledger entry for one round in which `clients` clients each sent one update."""
-    return Released(
-        arm=arm,
-        round_no=round_no,
-        clients=clients,
-        mechanism=claim.mechanism,
-        loss=claim.loss.word,
-        epsilon=claim.loss.epsilon if isinstance(claim.loss, PureDP) else None,
-        unit=claim.unit,
-        count=claim.count,
-        relation=claim.relation,
-        view=claim.view,
-        trust=list(claim.trust),
-        source=claim.source,
-    )
+EXACT, SUM, RENYI = "exact", "sum of losses", "Rényi composition"
+NO_NUMBER = "no number exists: released without protection"
+UNLIKE = "no number exists: losses under different changes of data cannot be added"
 
 
-def totals(claim: Claim, updates: int, delta: float) -> dict[str, float | None]:
-    """Return epsilon per unit, per update and per run of `updates` updates, pure and at `delta`; None: no number exists."""
-    approximate = f"run (delta={delta:g})"
-    if not isinstance(claim.loss, PureDP):
-        return {"update": None, "run": None, approximate: None}
-    update = claim.per_update()
-    return {
-        claim.unit: claim.loss.epsilon,
-        "update": update,
-        "run": update * updates,
-        approximate: min(update * updates, composed(claim.loss.epsilon, claim.count * updates, delta)),
-    }
+@dataclass(frozen=True)
+class Payment:
+    """The claims of one answer of a client, and how often the client that answered most often has paid for them."""
+
+    claims: tuple[Claim, ...]
+    times: int
 
 
-def composed(epsilon: float, uses: int, delta: float) -> float:
-    """Return the (epsilon, delta) bound of `uses` binary randomised responses, each pure `epsilon`.
+@dataclass(frozen=True)
+class Account:
+    """Everything an arm of a run has charged so far."""
 
-    dp-accounting's Rényi accountant does the work; the guard is the zero-concentrated closed form
-    rho = uses * epsilon * tanh(epsilon / 2), epsilon(delta) = rho + 2 sqrt(rho ln(1/delta)), which holds for any pure
-    mechanism. An accountant's figure below what one use costs, or not finite, is not believed. The larger of two
-    valid bounds is never needed, so the smaller is returned. What was never used costs nothing.
+    payments: tuple[Payment, ...] = ()
+
+    def times(self, claims: tuple[Claim, ...]) -> int:
+        """Return how often the busiest client has paid for these claims together."""
+        return next((payment.times for payment in self.payments if payment.claims == claims), 0)
+
+    def to_json(self) -> list[dict[str, Any]]:
+        """Return the account as plain JSON values."""
+        return [{"claims": [claim.to_json() for claim in one.claims], "times": one.times} for one in self.payments]
+
+    @classmethod
+    def from_json(cls, tree: list[dict[str, Any]]) -> Account:
+        """Return the account a tree of JSON values describes."""
+        return cls(tuple(Payment(tuple(map(Claim.from_json, one["claims"])), int(one["times"])) for one in tree))
+
+
+def charge(account: Account, claims: tuple[Claim, ...], busiest: int, uses: int = 1) -> Account:
+    """Return the account after clients were charged for answers, each client at most `uses` times. Call it before they leave.
+
+    `busiest` is how often the client that answered most often has answered so far, these answers included. No client has
+    paid for these claims more often than that, nor more often than before and `uses` times more.
+    Raises BudgetError for a claim nobody has proved: what cannot be added up may not leave.
     """
-    if uses == 0:
-        return 0.0
-    pure = epsilon * uses
-    rho = uses * epsilon * math.tanh(epsilon / 2)
-    closed = rho + 2 * math.sqrt(rho * math.log(1 / delta))
-    borrowed = _borrowed(epsilon, uses, delta)
-    if not math.isfinite(borrowed) or borrowed < _renyi_floor(epsilon, uses, delta) * (1 - 1e-9):
-        borrowed = math.inf
-    return min(pure, closed, borrowed)
+    for claim in claims:
+        losses.refuse_unproven(claim)
+    if not claims:
+        return account
+    before = account.times(claims)
+    paid = Payment(claims, max(before, min(before + uses, busiest)))
+    if before:
+        return Account(tuple(paid if one.claims == claims else one for one in account.payments))
+    return Account((*account.payments, paid)) if paid.times else account
 
 
-def _borrowed(epsilon: float, uses: int, delta: float) -> float:
-    import dp_accounting
-    from dp_accounting.rdp import RdpAccountant
-
-    flip = 2 / (1 + math.exp(epsilon))
-    accountant = RdpAccountant(neighboring_relation=dp_accounting.NeighboringRelation.REPLACE_ONE)
-    accountant.compose(dp_accounting.RandomizedResponseDpEvent(flip, 2), uses)
-    return float(accountant.get_epsilon(delta))
+def entry(claim: Claim, arm: str, round_no: int, exchange: str, clients: int, busiest: int) -> Released:
+    """Return the record's entry for answers of `clients` clients; `busiest` is how often one of them has paid for the claim."""
+    return Released(arm=arm, round_no=round_no, exchange=exchange, clients=clients, busiest=busiest, claim=claim.to_json())
 
 
-def _renyi_floor(epsilon: float, uses: int, delta: float) -> float:
-    """Return the best value the Rényi conversion can reach over all real orders: a borrowed figure below it is wrong."""
-    best = math.inf
-    for step in range(1, 4000):
-        order = 1 + math.exp(-12 + step * 0.008)
-        bound = uses * _renyi(epsilon, order) + math.log1p(-1 / order) - (math.log(delta) + math.log(order)) / (order - 1)
-        best = min(best, bound)
-    return max(best * 0.999, 0.0)
+def folded(entries: Iterable[Released]) -> Account:
+    """Return the account of what left in an arm, from the record's entries alone.
+
+    Claims of one exchange in one round were paid together. A client answers an exchange once, so it has paid at most as
+    often as the exchange took place.
+    """
+    answers: dict[tuple[int, str], list[Released]] = {}
+    for one in entries:
+        answers.setdefault((one.round_no, one.exchange), []).append(one)
+    account = Account()
+    for together in answers.values():
+        claims = tuple(Claim.from_json(one.claim) for one in together)
+        account = charge(account, claims, max(one.busiest for one in together))
+    return account
 
 
-def _renyi(epsilon: float, order: float) -> float:
-    """Return the Rényi divergence of order `order` of one binary randomised response."""
-    log_keep, log_flip = -math.log1p(math.exp(-epsilon)), -epsilon - math.log1p(math.exp(-epsilon))
-    one = order * log_keep + (1 - order) * log_flip
-    other = order * log_flip + (1 - order) * log_keep
-    top = max(one, other)
-    return (top + math.log(math.exp(one - top) + math.exp(other - top))) / (order - 1)
+def totals(account: Account, delta: float) -> tuple[Total, ...]:
+    """Return what the busiest client has spent: per innermost unit, per update, per run, and per run at `delta`.
+
+    Payments add up, whatever their claims. Where no pure number exists, the total per update is one at `delta` too.
+    Nothing is stated before anything was paid.
+    """
+    claims = every_claim(account)
+    for claim in claims:
+        losses.refuse_unproven(claim)
+    if not claims:
+        return ()
+    if any(losses.uncounted(claim.event) for claim in claims):
+        return _none(NO_NUMBER)
+    if len({claim.relation for claim in claims}) > 1:
+        return _none(UNLIKE)
+    answers = [tuple((claim.event, 1) for claim in one.claims) for one in account.payments]
+    paid = tuple((claim.event, one.times) for one in account.payments for claim in one.claims)
+    update, run, run_at = (
+        max((_pure("update", answer) for answer in answers), key=_size),
+        _pure("run", paid),
+        _at("run", paid, delta),
+    )
+    if update.epsilon is None:
+        return (*_per_unit(claims), max((_at("update", answer, delta) for answer in answers), key=_size), run_at)
+    return (*_per_unit(claims), update, run, run_at)
+
+
+def every_claim(account: Account) -> tuple[Claim, ...]:
+    """Return every claim that was paid for, once."""
+    return tuple(dict.fromkeys(claim for payment in account.payments for claim in payment.claims))
+
+
+Paid = tuple[tuple[Event, int], ...]
+"""Events, and how often each is paid for."""
+
+
+def _none(basis: str) -> tuple[Total, ...]:
+    return tuple(Total(unit=unit, epsilon=None, delta=0.0, basis=basis) for unit in ("update", "run"))
+
+
+def _size(total: Total) -> float:
+    return math.inf if total.epsilon is None else total.epsilon
+
+
+def _per_unit(claims: tuple[Claim, ...]) -> list[Total]:
+    """Return the largest loss of a single use, for each unit smaller than an update."""
+    worst: dict[str, Total] = {}
+    for claim in claims:
+        single = _pure(claim.unit, ((losses.innermost(claim.event), 1),))
+        if claim.unit != "update" and single.epsilon is not None:
+            worst[claim.unit] = max(worst.get(claim.unit, single), single, key=_size)
+    return list(worst.values())
+
+
+def _pure(unit: str, paid: Paid) -> Total:
+    """Return the sum of pure losses; None if one of them is not pure."""
+    epsilon = sum((losses.pure(event) * times for event, times in paid), Fraction(0))
+    single = len(paid) == 1 and paid[0][1] == 1 and losses.innermost(paid[0][0]) == paid[0][0]
+    known = None if math.isinf(epsilon) else losses.rounded_up(epsilon)
+    return Total(unit=unit, epsilon=known, delta=0.0, basis=EXACT if single else SUM)
+
+
+def _at(unit: str, paid: Paid, delta: float) -> Total:
+    """Return the total for which a chance of failing is allowed: `delta` for curves, and what approximate losses bring."""
+    brought = [(losses.approximate(event), times) for event, times in paid]
+    epsilon, failing = (sum((pair[place] * times for pair, times in brought), Fraction(0)) for place in (0, 1))
+    curve = losses.added(paid)
+    if not any(curve):  # nothing but approximate losses: they add up as they are and need no further delta
+        return Total(unit=unit, epsilon=losses.rounded_up(epsilon), delta=losses.rounded_up(failing), basis=SUM)
+    simple, proved = _pure(unit, paid), losses.rounded_up(Fraction(losses.at_delta(curve, delta)) + epsilon)
+    if simple.epsilon is not None and simple.epsilon <= proved:
+        return replace(simple, delta=delta)
+    return Total(unit=unit, epsilon=proved, delta=losses.rounded_up(Fraction(delta) + failing), basis=RENYI)

@@ -7,15 +7,15 @@ from pathlib import Path
 from tacit.report.compare import differences
 from tacit.report.disclosure import disclosure_page
 from tacit.report.figures import HEADINGS, Arm, Summary, against_plain, cells, summary
-from tacit.report.privacy import Privacy, Total
+from tacit.report.privacy import Privacy, StatedTotal
 from tacit.report.snippet import snippet
 
 __all__ = [
     "HEADINGS",
     "Arm",
     "Privacy",
+    "StatedTotal",
     "Summary",
-    "Total",
     "against_plain",
     "cells",
     "differences",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ def of_run(run: Summary, folder: Path) -> dict[str, Any]:
         "rounds": own.rounds if own else 0,
         "metrics": dict(own.metrics) if own else {},
         "bytes": _bytes(own),
-        "privacy": {**{total.unit: total.epsilon for total in run.privacy.totals}, "statement": run.privacy.statement},
+        "privacy": {"statement": run.privacy.statement, "totals": [asdict(one.total) for one in run.privacy.totals]},
         "seconds": own.seconds if own else 0.0,
         "baselines": {arm.name: _baseline(arm) for arm in run.arms if arm.name != "run"},
         "report": str(page) if page.exists() else None,
@@ -33,8 +34,7 @@ def of_privacy(run: Summary) -> dict[str, Any]:
     return {
         "run": run.name,
         "statement": promise.statement,
-        "totals": {total.unit: total.epsilon for total in promise.totals},
-        "composition": {total.unit: total.composition for total in promise.totals},
+        "totals": [{**asdict(one.total), "composed_of": one.composition} for one in promise.totals],
         "relation": promise.relations,
         "mechanism": promise.mechanisms,
         "seen_by": promise.views,

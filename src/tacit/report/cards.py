@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from tacit.ledger import prose
 from tacit.record import RUN
 from tacit.report import phrasing
 from tacit.report.figures import Arm, Summary, against_plain
@@ -69,12 +70,12 @@ def _disclosed(run: Summary) -> list[Card]:
 
 
 def _promise(run: Summary, ours: Arm) -> Card:
-    numbers = {total.unit: total for total in run.privacy.totals if total.epsilon is not None}
-    update = numbers.get("update")
-    if update is None or update.epsilon == 0:
-        return Card(label="Privacy per update", figure=ours.privacy.partition(":")[0], note=ours.privacy.partition(":")[2].strip())
-    others = "; ".join(total.text for total in numbers.values() if total.unit in ("bit", "run"))
-    return Card(label="Epsilon per update", figure=phrasing.bound(update.epsilon or 0.0), note=others)
+    update = run.privacy.total("update")
+    if update is None or not update.epsilon:
+        head, _, rest = ours.privacy.partition(": ")
+        return Card(label="Privacy per update", figure=head, note=rest)
+    others = "; ".join(one.text for one in run.privacy.totals if one.total != update)
+    return Card(label="Epsilon per update", figure=prose.bound(update.epsilon), note=others)
 
 
 def facts(run: Summary) -> list[tuple[str, str]]:
@@ -123,11 +124,6 @@ def _mix(labels: dict[str, int]) -> str:
     return ", ".join(f"{name} {100 * count / total:.1f} %" for name, count in shown)
 
 
-def epsilon_unit(codec: str) -> str:
-    """Return what a plan's codec.epsilon is per."""
-    return "bit" if codec == "rr" else "update"
-
-
 def method_facts(plan: dict[str, Any]) -> list[tuple[str, str]]:
     """Return how a plan divides, trains, codes and averages, as pairs of name and value."""
     data, model, local, codec, server = (plan.get(table, {}) for table in ("data", "model", "local", "codec", "server"))
@@ -137,8 +133,7 @@ def method_facts(plan: dict[str, Any]) -> list[tuple[str, str]]:
     trained = [f"{local['optimizer']}, rate {local['lr']:g}"] if "optimizer" in local and "lr" in local else []
     trained += [f"{local[key]} {key if local[key] > 1 else key[:-1]}" for key in ("epochs", "steps", "batches") if local.get(key)]
     trained += [f"{local['batch']} rows a batch"] if local.get("batch") else []
-    coded = [str(codec.get("name", ""))]
-    coded += [phrasing.epsilon(codec["epsilon"], epsilon_unit(str(codec.get("name"))))] if codec.get("epsilon") else []
+    coded = [prose.setting(codec)]
     coded += [f"clip {codec['clip']:g}"] if codec.get("clip") else []
     coded += [f"L1 clip {codec['clip_l1']:g}"] if codec.get("clip_l1") else []
     return [

@@ -1,8 +1,6 @@
-"""How figures are said: one spelling for percentages, bytes, times and epsilons, on the terminal and on the page."""
+"""How figures are said: one spelling for percentages, bytes and times, on the terminal and on the page."""
 
 from __future__ import annotations
-
-import math
 
 NONE = "–"
 METRICS = {"accuracy": "accuracy", "auc": "AUC", "f1": "F1", "loss": "loss"}
@@ -48,24 +46,3 @@ def duration(seconds: float) -> str:
     if whole < 3600:
         return f"{whole // 60} min {whole % 60:02d} s"
     return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
-
-
-def bound(value: float) -> str:
-    """Return an upper bound with four digits, rounded up; whole from 1000 on."""
-    if value == 0 or math.isinf(value):
-        return "0" if value == 0 else "∞"
-    step = 1.0 if value >= 1000 else 10.0 ** (math.floor(math.log10(value)) - 3)
-    # A hair above a round number (an integer threshold's epsilon) is that number, not the next one.
-    rounded = math.ceil(value / step - 1e-3) * step
-    return f"{rounded:,.0f}" if value >= 1000 else f"{rounded:.6g}"
-
-
-def per(unit: str) -> str:
-    """Return a ledger unit such as "run (delta=1e-05)" as "per run, delta 1e-05"."""
-    base, _, extra = unit.partition(" (")
-    return f"per {base}, {extra.rstrip(')').replace('=', ' ')}" if extra else f"per {base}"
-
-
-def epsilon(value: float | None, unit: str) -> str:
-    """Return an epsilon with what it is per; None says that no bound exists."""
-    return f"no bound {per(unit)}" if value is None else f"epsilon {bound(value)} {per(unit)}"

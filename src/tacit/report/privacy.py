@@ -1,20 +1,26 @@
-"""The promise of a run as its record states it: totals with their units, what they rest on, and what is not covered."""
+"""The promise of a run, folded from what left according to its record: totals with units, what they rest on, what is not covered.
+
+Nothing here believes a total that was written down: it is added up again from the entries of what was released.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
-from tacit.record import RUN, Entry, Prepared, Released, Spent, Started, of_kind
-from tacit.report import phrasing
+from tacit import ledger
+from tacit.claim import Claim, Total
+from tacit.errors import BudgetError
+from tacit.ledger import prose
+from tacit.record import RUN, DisclosedRows, Entry, Prepared, Released, Started, of_kind
 
 
 @dataclass(frozen=True, kw_only=True)
-class Total:
-    """One total of the ledger. None: no number exists."""
+class StatedTotal:
+    """One total of the ledger, and how it is said."""
 
-    unit: str
-    epsilon: float | None
+    total: Total
     text: str
     composition: str
 
@@ -24,7 +30,7 @@ class Privacy:
     """What a data owner was promised, in words and figures."""
 
     statement: str
-    totals: list[Total]
+    totals: list[StatedTotal]
     mechanisms: list[str]
     relations: list[str]
     views: list[str]
@@ -37,123 +43,66 @@ class Privacy:
         """Whom one must believe, in one phrase."""
         return "; ".join(self.trust) or "nobody else"
 
-
-_POOLED = "none: rows are pooled"
-_KEPT = "nothing leaves"
+    def total(self, unit: str) -> Total | None:
+        """Return the first total per that unit, if there is one."""
+        return next((one.total for one in self.totals if one.total.unit == unit), None)
 
 
 def per_update(entries: list[Entry], arm: str, method: str = "") -> str:
     """Return what one update of an arm costs its client, in words; `method` is how the run itself trains."""
-    spent = of_kind(entries, Spent, arm)
-    totals = spent[-1].totals if spent else {}
-    value = totals.get("update")
-    if value is not None:
-        return phrasing.epsilon(value, "update") if value > 0 else _KEPT
-    way = method if arm == RUN else arm
-    if way == "central":
-        return _POOLED
-    words = {entry.loss for entry in _updates(entries, arm)}
-    if "open" in words or "unproven" in words:
-        return "none: sent in the clear" if "open" in words else "unproven: no known bound"
-    if words == {"free"} or way == "local":
-        return _KEPT
-    return "no bound" if "update" in totals else "not stated"
+    try:
+        stated = ledger.totals(ledger.folded(_updates(entries, arm)), _delta(entries))
+    except BudgetError:
+        return "unproven: no known bound"
+    return prose.per_update(stated, method if arm == RUN else arm)
 
 
 def privacy(entries: list[Entry]) -> Privacy:
     """Return the promise of the run itself; baselines are there for comparison and promise nothing."""
     released = _updates(entries, RUN)
-    spent = of_kind(entries, Spent, RUN)
-    last = spent[-1] if spent else None
+    before = [entry for entry in of_kind(entries, Released, RUN) if entry.round_no == 0]
+    claims = tuple(dict.fromkeys(entry.promise for entry in released))
+    prepared = of_kind(entries, Prepared)
+    try:
+        account = ledger.folded(released)
+        stated = ledger.totals(account, _delta(entries))
+        words = prose.statement(account, stated, before)
+    except BudgetError as error:
+        account, stated, words = ledger.Account(), (), f"No promise can be stated. {error}"
+    for rows in of_kind(entries, DisclosedRows)[:1]:
+        words = f"{words} {ledger.disclosure(rows)}"
     return Privacy(
-        statement=last.statement if last else "No release has been recorded yet, so there is nothing to state.",
-        totals=[_total(unit, value, released) for unit, value in (last.totals if last else {}).items()],
-        mechanisms=_each(released, lambda entry: entry.mechanism),
-        relations=_each(released, lambda entry: entry.relation),
-        views=_each(released, lambda entry: entry.view),
-        trust=list(dict.fromkeys(word for entry in released for word in entry.trust)),
-        sources=_each(released, lambda entry: entry.source),
-        unprotected=_unprotected(entries, released),
+        statement=words,
+        totals=[
+            StatedTotal(total=total, text=prose.total_text(total), composition=prose.composition(total, account))
+            for total in stated
+        ],
+        mechanisms=_each(claims, lambda claim: claim.mechanism),
+        relations=_each(claims, lambda claim: claim.relation),
+        views=_each(claims, lambda claim: claim.view),
+        trust=list(dict.fromkeys(word for claim in claims for word in claim.trust)),
+        sources=_each(claims, lambda claim: claim.source),
+        unprotected=prose.unprotected(account, before, _plan(entries), prepared[0].text if prepared else ""),
     )
+
+
+def _said(total: Total, account: ledger.Account) -> StatedTotal:
+    return StatedTotal(total=total, text=prose.total_text(total), composition=prose.composition(total, account))
 
 
 def _updates(entries: list[Entry], arm: str) -> list[Released]:
-    """Return what left in rounds; round 0 is what was read in the clear to make features."""
+    """Return what left in rounds; what left before the first round is listed by name, since it adds to no total."""
     return [entry for entry in of_kind(entries, Released, arm) if entry.round_no > 0]
 
 
-def _each(released: list[Released], read: Callable[[Released], str]) -> list[str]:
-    return list(dict.fromkeys(read(entry) for entry in released if read(entry)))
+def _each(claims: tuple[Claim, ...], read: Callable[[Claim], str]) -> list[str]:
+    return list(dict.fromkeys(read(claim) for claim in claims if read(claim)))
 
 
-def _total(unit: str, value: float | None, released: list[Released]) -> Total:
-    text = f"{phrasing.bound(value)} {phrasing.per(unit)}" if value is not None else f"no bound {phrasing.per(unit)}"
-    return Total(unit=unit, epsilon=value, text=text, composition=_composition(unit, released))
-
-
-def _composition(unit: str, released: list[Released]) -> str:
-    base, _, extra = unit.partition(" (")
-    rounds = len({entry.round_no for entry in released})
-    counts = {(entry.count, entry.unit) for entry in released if entry.unit != base}
-    if base == "run":
-        return f"sum over the rounds of the client that took part most, {rounds} at most" + (
-            ", as (epsilon, delta)" if extra else ""
-        )
-    if base == "update" and len(counts) == 1:
-        count, of = counts.pop()
-        return f"all {count:,} {of}s of one update together"
-    return f"one {base} alone"
-
-
-def _unprotected(entries: list[Entry], released: list[Released]) -> list[str]:
-    """Return a sentence for each thing the promise does not cover."""
-    words = {entry.loss for entry in released}
-    found = []
-    if "open" in words:
-        found.append("What an update says about the rows behind it: updates are sent in the clear.")
-    if "unproven" in words:
-        found.append("What an update says about the rows behind it: no bound is proved for this mechanism.")
-    if "pure" in words:
-        found.append("A whole update beyond the figure per update: bits are protected one by one, and their losses add up.")
-    found.append("That a client took part, in which rounds, when, and how long its messages were.")
-    if _weighed_by_rows(entries):
-        found.append("How many rows a client has: its messages carry that number, up to the cap if there is one.")
-    before = [entry for entry in of_kind(entries, Released, RUN) if entry.round_no == 0]
-    found += [_of_sharing(entry) for entry in before if entry.loss == "disclosed" or entry.view != "server"]
-    cleartext = [entry.mechanism for entry in before if entry.loss == "open" and entry.view == "server"]
-    if cleartext:
-        found.append(f"What was read in the clear once, to make features of rows: {_listed(cleartext)}.")
-    if _hashes_words(entries):
-        found.append("Words: the hash that turns text into numbers is public and can be undone with a dictionary.")
-    found.append("What the finished model says about the population its clients come from.")
-    found.append(
-        "Anything in a simulation: here all rows lie on one machine, the noise can be repeated from the seed, and per-client "
-        "figures are known to that machine alone."
-    )
-    return found
-
-
-def _of_sharing(entry: Released) -> str:
-    """Return what sharing rows, and counting them together first, told whom."""
-    if entry.loss == "disclosed":
-        return f"The rows handed to the server: {entry.mechanism}."
-    if entry.epsilon is not None:
-        figure = phrasing.epsilon(entry.epsilon, entry.unit)
-        return f"In the noisy decision which rows are shared, more than {figure}, under this change of data: {entry.relation}."
-    return f"What counting together told the other clients: {entry.mechanism}."
-
-
-def _listed(things: list[str], most: int = 8) -> str:
-    return ", ".join(things[:most]) + (f" and {len(things) - most} more" if len(things) > most else "")
-
-
-def _weighed_by_rows(entries: list[Entry]) -> bool:
+def _plan(entries: list[Entry]) -> dict[str, Any]:
     started = of_kind(entries, Started)
-    return bool(started) and started[0].plan.get("server", {}).get("weights", "equal") != "equal"
+    return started[0].plan if started else {}
 
 
-def _hashes_words(entries: list[Entry]) -> bool:
-    started, prepared = of_kind(entries, Started), of_kind(entries, Prepared)
-    buckets = started[0].plan.get("features", {}).get("buckets") if started else None
-    # A table's own columns hardly ever are as many as the buckets words are hashed to.
-    return bool(buckets and prepared and prepared[0].inputs >= buckets)
+def _delta(entries: list[Entry]) -> float:
+    return float(_plan(entries).get("ledger", {}).get("delta", 1e-5))

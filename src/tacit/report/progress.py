@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field
 
+from tacit.claim import Total
+from tacit.ledger import prose
 from tacit.record import Entry, Finished, Prepared, Round, Spent, Started
 from tacit.report import phrasing
 
@@ -23,7 +25,7 @@ class ArmProgress:
     fraction_of_round: float = 0.0
     metrics: dict[str, float] = field(default_factory=dict)
     bytes_up: float | None = None
-    totals: dict[str, float | None] = field(default_factory=dict)
+    totals: list[Total] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)
     clients_per_second: float | None = None
     finished: bool = False
@@ -50,9 +52,9 @@ class ArmProgress:
         found = [f"{phrasing.METRICS[name]} {phrasing.metric(name, self.metrics[name])}" for name in names[:1] if name]
         if self.bytes_up:
             found.append(f"{phrasing.size(self.bytes_up)} up per client")
-        stated = [(value, unit) for unit, value in self.totals.items() if value is not None and "(" not in unit]
+        stated = [prose.total_text(total) for total in self.totals if total.epsilon is not None]
         if stated:
-            found.append("epsilon " + ", ".join(f"{phrasing.bound(value)} {phrasing.per(unit)}" for value, unit in stated[:2]))
+            found.append("epsilon " + ", ".join(stated[:2]))
         if self.clients_per_second:
             found.append(f"{self.clients_per_second:,.0f} clients/s")
         return found
@@ -83,7 +85,7 @@ class RunProgress:
         elif isinstance(entry, Round):
             self._round(self.arm(entry.arm), entry)
         elif isinstance(entry, Spent):
-            self.arm(entry.arm).totals = dict(entry.totals)
+            self.arm(entry.arm).totals = [Total(**total) for total in entry.totals]
         elif isinstance(entry, Finished):
             progress = self.arm(entry.arm)
             progress.finished, progress.round_no, progress.fraction_of_round = True, entry.rounds, 0.0

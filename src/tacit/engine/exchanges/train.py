@@ -38,12 +38,10 @@ class Train:
 
     def claims(self, clients: int) -> tuple[Claim, ...]:
         """Return what one update costs its client."""
-        claim = self.agreement.codec.claim(self.agreement.dim)
-        return (
-            (replace(claim, mechanism=f"{claim.mechanism}, added up at the client's site"),)
-            if self.agreement.sum_at_site
-            else (claim,)
-        )
+        claims = self.agreement.codec.claims(self.agreement.dim, clients)
+        if not self.agreement.sum_at_site:
+            return claims
+        return tuple(replace(claim, mechanism=f"{claim.mechanism}, added up at the client's site") for claim in claims)
 
     def ask(self, state: State) -> Request:
         """Return the model as a message; where only clients can read it, the sum it follows from."""

@@ -1,0 +1,150 @@
+"""What an event costs: its pure epsilon, or its Rényi divergence at every order.
+
+Any pure mechanism costs at most what randomised response of the same epsilon costs (Kairouz, Oh and Viswanath 2015,
+theorem 3.4: it can be made from it), so one curve serves all of them. Figures that come out of floating point are rounded up.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections.abc import Sequence
+from fractions import Fraction
+from functools import lru_cache
+from itertools import accumulate
+
+from tacit.claim import Approximate, Claim, Disclosed, Event, Free, Gaussian, Open, Pure, RenyiCurve, Repeated, Sampled, Unproven
+from tacit.errors import BudgetError
+
+Curve = tuple[float, ...]
+"""A Rényi divergence at each of the orders below."""
+
+ABOVE_ONE: Curve = tuple(10 ** (place / 50) for place in range(-400, 301))
+"""The orders at which divergences are added up, less 1: close together, since the best one is picked for each total."""
+
+
+def refuse_unproven(claim: Claim) -> None:
+    """Raise BudgetError if no bound is proved for a claim's event: it is never added up, not even as infinite."""
+    why = _unproven(claim.event, claim.relation)
+    if why:
+        raise BudgetError(
+            f"{claim.mechanism}: no bound is proved ({why}), so the ledger refuses to add it up and nothing may be released; "
+            "use a mechanism with a proved claim, or codec.name = 'plain' to release in the clear"
+        )
+
+
+def _unproven(event: Event, relation: str) -> str:
+    if isinstance(event, Unproven):
+        return "the mechanism has no proof"
+    if isinstance(event, Sampled):
+        if not isinstance(event.event, Gaussian):
+            return "gains from sampling are only known for Gaussian noise"
+        return "" if relation.startswith("add or remove") else "gains from sampling are only known for adding or removing"
+    return _unproven(event.event, relation) if isinstance(event, Repeated) else ""
+
+
+def uncounted(event: Event) -> bool:
+    """Return whether an event has no number because what it releases is not protected at all."""
+    return uncounted(event.event) if isinstance(event, Repeated | Sampled) else isinstance(event, Open | Disclosed)
+
+
+def innermost(event: Event) -> Event:
+    """Return the single use that an event is made of."""
+    return innermost(event.event) if isinstance(event, Repeated) else event
+
+
+def pure(event: Event) -> Fraction | float:
+    """Return the pure epsilon of an event, exactly; infinite if it has none."""
+    if isinstance(event, Free):
+        return Fraction(0)
+    if isinstance(event, Pure):
+        return Fraction(event.epsilon)
+    if isinstance(event, Repeated):
+        uses = pure(event.event)
+        every = uses * event.count if isinstance(uses, Fraction) else math.inf
+        return Fraction(event.most) if event.most < every else every
+    return math.inf
+
+
+def approximate(event: Event) -> tuple[Fraction, Fraction]:
+    """Return the epsilon and the delta that an event adds as they are, without any curve."""
+    if isinstance(event, Approximate):
+        return Fraction(event.epsilon), Fraction(event.delta)
+    if isinstance(event, Repeated):
+        epsilon, delta = approximate(event.event)
+        return event.count * epsilon, event.count * delta
+    return Fraction(0), Fraction(0)
+
+
+@lru_cache(maxsize=64)
+def renyi(event: Event) -> Curve:
+    """Return an event's Rényi divergence at each order; 0 for what `approximate` counts."""
+    if isinstance(event, Free | Approximate):
+        return (0.0,) * len(ABOVE_ONE)
+    if isinstance(event, Pure):
+        return _randomised_response(event.epsilon)
+    if isinstance(event, Gaussian):
+        return tuple((1 + t) / (2 * event.noise_multiplier**2) for t in ABOVE_ONE)
+    if isinstance(event, RenyiCurve):
+        return _at_next_order(event.orders, event.values)
+    if isinstance(event, Repeated):
+        many = added([(event.event, event.count)])
+        return many if math.isinf(event.most) else tuple(map(min, many, _randomised_response(event.most)))
+    if isinstance(event, Sampled) and isinstance(event.event, Gaussian):
+        return _sampled_gaussian(event.event.noise_multiplier, event.rate)
+    raise TypeError(f"the ledger knows no cost of {event}")
+
+
+def added(paid: Sequence[tuple[Event, int]]) -> Curve:
+    """Return the divergence of events together, each as often as it is paid for: at one order they add up."""
+    curves = [(renyi(event), times) for event, times in paid]
+    return tuple(math.fsum(times * curve[place] for curve, times in curves) for place in range(len(ABOVE_ONE)))
+
+
+def _randomised_response(epsilon: float) -> Curve:
+    """Return the Rényi divergence of one binary randomised response, which is the most of any pure epsilon mechanism.
+
+    With t = order - 1 and x = t epsilon it is ln(1 + 2 sinh²(x/2) + tanh(epsilon/2) sinh(x)) / t: sums of positive
+    terms, so no digits cancel where t or epsilon is tiny. For large x, sinh would overflow and e^-2x no longer counts.
+    """
+    tilt, kept = math.tanh(epsilon / 2), math.log1p(math.exp(-epsilon))
+
+    def at(t: float) -> float:
+        x = t * epsilon
+        return (math.log1p(2 * math.sinh(x / 2) ** 2 + tilt * math.sinh(x)) if x < 30 else x - kept + math.exp(-60)) / t
+
+    return tuple(map(at, ABOVE_ONE))
+
+
+def _at_next_order(orders: Sequence[float], values: Sequence[float]) -> Curve:
+    """Return a curve at our orders. Divergences never fall with the order, so the next larger known order bounds each."""
+    known = [*values, math.inf]
+    return tuple(known[bisect_left(orders, 1 + t)] for t in ABOVE_ONE)
+
+
+def _sampled_gaussian(noise_multiplier: float, rate: float) -> Curve:
+    """Return dp-accounting's curve of Gaussian noise on a Poisson sample."""
+    import dp_accounting
+    from dp_accounting.rdp import RdpAccountant
+
+    orders = [1.1, 1.25, 1.5, 1.75, *range(2, 65), 80, 96, 128, 192, 256, 512]
+    accountant = RdpAccountant(orders, dp_accounting.NeighboringRelation.ADD_OR_REMOVE_ONE)
+    accountant.compose(dp_accounting.PoissonSampledDpEvent(rate, dp_accounting.GaussianDpEvent(noise_multiplier)))
+    return _at_next_order(orders, [float(value) for value in accumulate(accountant.rdp, max)])
+
+
+def at_delta(curve: Curve, delta: float) -> float:
+    """Return the smallest epsilon that a sum of Rényi divergences proves at `delta`, rounded up.
+
+    Source: Canonne, Kamath and Steinke 2020, proposition 12, with t = order - 1:
+    epsilon = D + ln(t/(1+t)) - (ln delta + ln(1+t)) / t.
+    """
+    chance = math.log(delta)
+    bounds = (loss + math.log(t) - math.log1p(t) - (chance + math.log1p(t)) / t for loss, t in zip(curve, ABOVE_ONE, strict=True))
+    return max(0.0, min(bounds) * (1 + 2**-40))
+
+
+def rounded_up(value: Fraction | float) -> float:
+    """Return the smallest float that is not below an exact value."""
+    near = float(value)
+    return near if not isinstance(value, Fraction) or Fraction(near) >= value else math.nextafter(near, math.inf)

@@ -1,0 +1,292 @@
+"""Everything that is said about privacy, in words: the statement for data owners, phrases for tables, and what is not covered.
+
+`tacit check`, the report, its cards, `tacit privacy`, `--json` and notebooks all ask here, so that they agree.
+A bound is never stated smaller than it is, and never without what it is per.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from decimal import ROUND_CEILING, Decimal
+from typing import Any
+
+from tacit.claim import Approximate, Claim, Disclosed, Event, Repeated, Total
+from tacit.ledger import losses
+from tacit.ledger.account import NO_NUMBER, Account, charge, every_claim, totals
+from tacit.ledger.disclosure import rule
+from tacit.record import DisclosedRows, Released
+
+MEANINGFUL = 10.0
+"""An epsilon above this bounds nothing a person would notice."""
+_MANY = 1_000_000
+"""The size of model for which `planned` works an example out, since no data is read that would tell the size."""
+
+POOLED = "none: rows are pooled in one place"
+KEPT = "nothing leaves a client"
+CLEAR = "none: sent in the clear"
+
+
+# Figures
+
+
+def bound(value: float) -> str:
+    """Return an upper bound with four digits, rounded up; whole from 1000 on."""
+    if value == 0 or math.isinf(value):
+        return "0" if value == 0 else "∞"
+    exact = Decimal(repr(value))  # the shortest number that reads as this float: 0.1 is 0.1
+    step = Decimal(1) if exact >= 1000 else Decimal(1).scaleb(exact.adjusted() - 3)
+    rounded = exact.quantize(step, rounding=ROUND_CEILING)
+    return f"{rounded:,.0f}" if rounded >= 1000 else f"{rounded.normalize():f}" if rounded >= Decimal("1e-4") else f"{rounded:.3e}"
+
+
+def per(unit: str, delta: float = 0.0) -> str:
+    """Return what a total is per, such as "per run, delta 1e-05"."""
+    return f"per {unit}, delta {_ceiling(delta)}" if delta else f"per {unit}"
+
+
+def epsilon(value: float | None, unit: str, delta: float = 0.0) -> str:
+    """Return an epsilon with what it is per; None says that no bound exists."""
+    return f"no bound {per(unit)}" if value is None else f"epsilon {bound(value)} {per(unit, delta)}"
+
+
+def total_text(total: Total) -> str:
+    """Return a total as a figure with its unit."""
+    return epsilon(total.epsilon, total.unit, total.delta).removeprefix("epsilon ")
+
+
+def _ceiling(delta: float) -> str:
+    exact = Decimal(repr(delta))
+    return f"{float(exact.quantize(Decimal(1).scaleb(exact.adjusted() - 2), rounding=ROUND_CEILING)):g}"
+
+
+# The statement
+
+
+def statement(account: Account, stated: Sequence[Total], before: Iterable[Released] = ()) -> str:
+    """Return what a data owner may read: the verdict first, then what left, what it can cost, and whom it trusts.
+
+    `before` are entries of what left before the first round: it is named here, and no total covers it.
+    """
+    claims = every_claim(account)
+    if not claims:
+        said = "No client has sent an update, so there is nothing to state about updates."
+    elif all(losses.pure(claim.event) == 0 for claim in claims):
+        said = "Nothing about a client leaves its machine."
+    else:
+        said = " ".join(_about_updates(account, stated))
+    aside = _besides(before)
+    return f"{said} {aside}" if aside else said
+
+
+def _about_updates(account: Account, stated: Sequence[Total]) -> list[str]:
+    claims = every_claim(account)
+    left = f"{_capital(_updates(account))}, visible to the {_listed({claim.view for claim in claims})}."
+    trust = f"Whom one must trust: {_listed(_trust(claims))}."
+    if stated[0].epsilon is None:
+        reason = stated[0].basis.partition(": ")[2]
+        return [verdict(stated), left, f"No epsilon exists per update or per run ({reason}).", trust]
+    figures = _joined([f"{total_text(total)} ({composition(total, account)})" for total in stated])
+    return [verdict(stated), left, f"Epsilon is at most {figures}, if you {claims[0].relation}.", trust]
+
+
+def verdict(stated: Sequence[Total]) -> str:
+    """Return in plain words what the totals mean for a person."""
+    if stated[0].epsilon is None:
+        if stated[0].basis == NO_NUMBER:
+            return "There is no protection: what was sent in the clear can reveal the rows behind it."
+        return "No protection is stated for the run as a whole, only for each of its parts."
+    sizes = {total.unit: total.epsilon for total in reversed(stated) if total.epsilon is not None}
+    run = min(total.epsilon for total in stated if total.unit == "run" and total.epsilon is not None)
+    if run <= MEANINGFUL:
+        return "Differential privacy protects what a client sends in the whole run."
+    if sizes["update"] <= MEANINGFUL:
+        return "Differential privacy protects each update by itself, but not all updates of a run together."
+    small = [unit for unit, size in sizes.items() if unit not in ("update", "run") and size <= MEANINGFUL]
+    if small:
+        return f"This is no meaningful protection of a whole update, let alone of the run: only each single {small[0]} is deniable."
+    return "This is no meaningful protection: the noise is too small."
+
+
+def _updates(account: Account) -> str:
+    parts = [f"{_times(one.times)} as {_joined([claim.mechanism for claim in one.claims])}" for one in account.payments]
+    return f"the client that took part most often sent {_joined(parts)}"
+
+
+def composition(total: Total, account: Account) -> str:
+    """Return what a total is composed of."""
+    if total.epsilon is None:
+        return total.basis
+    if total.unit == "run":
+        return f"{_times(sum(one.times for one in account.payments))}, {total.basis}"
+    if total.unit == "update":
+        counts = {_uses(claim) for claim in every_claim(account)}
+        uses = counts.pop() if len(counts) == 1 else ""
+        return f"all {uses} of it together" if uses else f"one update alone, {total.basis}"
+    return f"one {total.unit} alone"
+
+
+def _uses(claim: Claim) -> str:
+    event = claim.event
+    return f"{event.count:,} {claim.unit}s" if isinstance(event, Repeated) and event.count > 1 else ""
+
+
+def _besides(before: Iterable[Released]) -> str:
+    """Return what left before the first round and is in no total; rows that were handed over are spoken of elsewhere."""
+    named = [one.promise.mechanism for one in before if not isinstance(losses.innermost(one.promise.event), Disclosed)]
+    return f"Not counted in this is what left once, before the first round: {'; '.join(named)}." if named else ""
+
+
+# Disclosed rows
+
+
+def disclosure(facts: DisclosedRows) -> str:
+    """Return the sentences a data owner must read beside the statement about updates."""
+    if not facts.rows:
+        return f"No row is disclosed: nowhere do enough rows look alike ({rule(facts)})."
+    share = facts.rows / facts.of_rows
+    rest = "the label" if facts.release == "whole_row" else "the other columns or of the label"
+    return (
+        f"Some rows are disclosed to the server in full: {facts.rows:,} of {facts.of_rows:,} rows ({100 * share:.1f} %). "
+        f"In them {rule(facts)}{_fewer(facts)}; no differential privacy, no protection of {rest}: "
+        f"{100 * facts.unique_share:.0f} % of them are unique in all their columns, and for "
+        f"{100 * facts.single_label_share:.0f} % whoever knows {', '.join(facts.key[:3])}"
+        f"{' …' if len(facts.key) > 3 else ''} knows the label. "
+        "What is stated about updates covers the kept rows only, and which rows are kept is visible."
+    )
+
+
+def _fewer(facts: DisclosedRows) -> str:
+    """Return how few rows may look alike at the server where more were counted than were sent, or with noise."""
+    if facts.smallest_class >= facts.k:
+        return ""
+    how = "with noise" if facts.counts == "stable" else "with rows that were not sent"
+    return f" (counted {how}; at the server the fewest are {facts.smallest_class:,})"
+
+
+# Phrases for tables and for plans
+
+
+def per_update(stated: Sequence[Total], regime: str = "") -> str:
+    """Return what one update costs, as a table's cell; `regime` is "central" or "local" where no updates are sent."""
+    if regime == "central":
+        return POOLED
+    update = next((total for total in stated if total.unit == "update"), None)
+    if regime == "local" or (update is not None and update.epsilon == 0):
+        return KEPT
+    if update is None:
+        return "nothing has left yet"
+    if update.epsilon is None:
+        return CLEAR if update.basis == NO_NUMBER else update.basis
+    return epsilon(update.epsilon, "update", update.delta)
+
+
+def planned(claims_at: Callable[[int], tuple[Claim, ...]], rounds: int, delta: float) -> str:
+    """Return what a plan would promise, from the claims of its codec for a number of parameters; no data is read.
+
+    The size of the model is not known before the data is read, so a large one is taken as an example.
+    """
+    stated, twice = (_over(claims_at(size), rounds, delta) for size in (_MANY, 2 * _MANY))
+    claims = claims_at(_MANY)
+    trust = f"whom one must trust: {_listed(_trust(claims))}"
+    update, larger = (next(total for total in one if total.unit == "update") for one in (stated, twice))
+    if update.epsilon is None:
+        return f"{CLEAR} ({_joined([claim.mechanism for claim in claims])}), so no bound exists per update or per run; {trust}"
+    singles = [total for total in stated if total.unit not in ("update", "run")]
+    grows = larger.epsilon is not None and larger.epsilon > 1.9 * update.epsilon
+    figures = [epsilon(total.epsilon, total.unit) for total in singles]
+    if grows and singles:
+        figures.append(f"which adds up to epsilon {bound(singles[0].epsilon or 0.0)} × parameters per update")
+    else:
+        figures.append(f"epsilon {bound(update.epsilon)} {per('update', update.delta)}, for up to {_MANY:,} parameters")
+    figures.append(f"at most {rounds:,} × that per run (losses add up)")
+    return f"{verdict(stated)} At most {', '.join(figures)}, if you {claims[0].relation}; {trust}"
+
+
+def _over(claims: tuple[Claim, ...], updates: int, delta: float) -> tuple[Total, ...]:
+    return totals(charge(Account(), claims, updates, uses=updates), delta)
+
+
+def setting(codec: dict[str, Any]) -> str:
+    """Return a plan's codec by name, with what its epsilon is per."""
+    name = str(codec.get("name", ""))
+    return f"{name}, {epsilon(codec['epsilon'], 'bit' if name == 'rr' else 'update')}" if codec.get("epsilon") else name
+
+
+# What is not protected
+
+
+def unprotected(account: Account, before: Sequence[Released], plan: dict[str, Any], text: str = "") -> list[str]:
+    """Return a sentence for each thing the promise does not cover.
+
+    `plan` is the plan as a tree; `text` says what words of text were turned into (record.Prepared.text).
+    """
+    claims = every_claim(account)
+    found = []
+    if any(losses.uncounted(claim.event) for claim in claims):
+        found.append("What an update says about the rows behind it: updates are sent in the clear.")
+    for unit in dict.fromkeys(claim.unit for claim in claims if _uses(claim) and not losses.uncounted(claim.event)):
+        found.append(f"A whole update beyond the figure per update: {unit}s are protected one by one, and their losses add up.")
+    found.append("That a client took part, in which rounds, when, and how long its messages were.")
+    if plan.get("server", {}).get("weights", "equal") != "equal":
+        found.append("How many rows a client has: its messages carry that number, up to the cap if there is one.")
+    found += [_left_before(one) for one in before if one.promise.view != "server" or _is(one, Disclosed)]
+    cleartext = [one.promise.mechanism for one in before if one.promise.view == "server" and not _is(one, Disclosed)]
+    if cleartext:
+        found.append(f"What was read in the clear once, to make features of rows: {', '.join(cleartext)}.")
+    found.append(_measured(plan))
+    if text == "hashed words":
+        found.append("Words: the hash that turns text into numbers is public and can be undone with a dictionary.")
+    found.append("What the finished model says about the population its clients come from.")
+    found.append(
+        "Anything in a simulation: here all rows lie on one machine, the noise can be repeated from the seed, and per-client "
+        "figures are known to that machine alone."
+    )
+    return found
+
+
+def _is(one: Released, kind: type[Event]) -> bool:
+    return isinstance(losses.innermost(one.promise.event), kind)
+
+
+def _left_before(one: Released) -> str:
+    """Return what disclosing rows, and counting them together first, told whom."""
+    claim = one.promise
+    if _is(one, Disclosed):
+        return f"The rows handed to the server: {claim.mechanism}."
+    if isinstance(claim.event, Approximate):
+        figure = epsilon(claim.event.epsilon, claim.unit, claim.event.delta)
+        return f"In the noisy decision which rows are disclosed, more than {figure}, if you {claim.relation}."
+    return f"What counting together told the other clients: {claim.mechanism}."
+
+
+def _measured(plan: dict[str, Any]) -> str:
+    """Return what measuring gives away: figures on held-out rows carry no noise, and may steer the training."""
+    server, data = plan.get("server", {}), plan.get("data", {})
+    personal = bool(plan.get("private", {}).get("parameters")) or plan.get("model", {}).get("name") in ("bilstm", "encoder")
+    whose = "clients' own held-out rows" if personal or data.get("divide_test") else "the held-out test rows"
+    every = int(server.get("evaluate_every", 1))
+    when = "after every round" if every == 1 else f"after every {every} rounds"
+    steer = " They decide when training stops, so the number of rounds depends on those rows too." if server.get("patience") else ""
+    own = " The last figure of each client is on rows it held out itself." if data.get("local_test") else ""
+    return f"The rows on which the model is tried: its figures on {whose} are exact, without noise, {when}.{steer}{own}"
+
+
+def _trust(claims: Sequence[Claim]) -> list[str]:
+    return list(dict.fromkeys(word for claim in claims for word in claim.trust)) or ["nobody else"]
+
+
+def _times(updates: int) -> str:
+    return "1 update" if updates == 1 else f"{updates:,} updates"
+
+
+def _listed(words: Iterable[str]) -> str:
+    return "; ".join(sorted(words))
+
+
+def _joined(parts: Sequence[str]) -> str:
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]

@@ -1,0 +1,68 @@
+"""Events and claims: they come back from JSON as they were, under names that stay, and refuse numbers that mean nothing."""
+
+import json
+import math
+
+import pytest
+
+from tacit import claim as claims
+from tacit.claim import Approximate, Claim, Disclosed, Free, Gaussian, Open, Pure, RenyiCurve, Repeated, Sampled, Unproven
+from tests.ledger.claims import claim
+
+EVENTS = {
+    "free": Free(), "open": Open(), "unproven": Unproven(), "disclosed": Disclosed(), "pure": Pure(0.5),
+    "approximate": Approximate(1.0, 1e-6), "gaussian": Gaussian(2.0), "renyi_curve": RenyiCurve((1.5, 2.0), (0.1, 0.2)),
+    "repeated": Repeated(Pure(0.1), 7, most=0.5), "sampled": Sampled(Repeated(Gaussian(1.0), 3), 0.1),
+}  # fmt: skip
+
+
+def test_every_kind_of_event_is_tried_here() -> None:
+    assert {name: type(event) for name, event in EVENTS.items()} == {name: kind for kind, name in claims.NAMES.items()}
+
+
+@pytest.mark.parametrize("event", [*EVENTS.values(), Repeated(Pure(1.0), 2)], ids=str)
+def test_events_and_claims_come_back_from_json(event) -> None:
+    tree = json.loads(json.dumps(claims.event_to_json(event), allow_nan=False))
+    assert claims.event_from_json(tree) == event
+    made = claim(event)
+    assert Claim.from_json(json.loads(json.dumps(made.to_json(), allow_nan=False))) == made
+
+
+@pytest.mark.parametrize("tree", [
+    {}, {"event": "magic"}, {"event": "pure"}, {"event": "pure", "epsilon": 1.0, "delta": 0.1}, {"event": "pure", "epsilon": -1.0},
+    {"event": "pure", "epsilon": "1"}, {"event": "repeated", "of": {"event": "magic"}, "count": 2}, {"event": "gaussian"},
+])  # fmt: skip
+def test_what_is_no_event_is_refused(tree) -> None:
+    with pytest.raises(ValueError):
+        claims.event_from_json(tree)
+
+
+def test_what_is_no_claim_is_refused() -> None:
+    whole = claim(Pure(1.0)).to_json()
+    for broken in ({}, {**whole, "extra": 1}, {**whole, "relation": "any"}, {**whole, "event": {"event": "?"}}):
+        with pytest.raises(ValueError):
+            Claim.from_json(broken)
+
+
+@pytest.mark.parametrize("bad", [0.0, -1.0, math.inf, math.nan])
+@pytest.mark.parametrize("kind", [Pure, Gaussian])
+def test_losses_need_finite_positive_values(kind, bad) -> None:
+    with pytest.raises(ValueError, match="finite"):
+        kind(bad)
+
+
+@pytest.mark.parametrize("make", [
+    lambda: Repeated(Pure(1.0), 0), lambda: Repeated(Pure(1.0), 2, most=0.0), lambda: Sampled(Gaussian(1.0), 0.0),
+    lambda: Sampled(Gaussian(1.0), 1.5), lambda: Approximate(1.0, 0.0), lambda: Approximate(-1.0, 0.1),
+])  # fmt: skip
+def test_counts_rates_and_deltas_need_values_that_mean_something(make) -> None:
+    with pytest.raises(ValueError, match="needs"):
+        make()
+
+
+@pytest.mark.parametrize(
+    ("orders", "values"), [((), ()), ((2.0,), ()), ((1.0,), (0.1,)), ((3.0, 2.0), (0.1, 0.2)), ((2.0, 3.0), (0.2, 0.1))]
+)
+def test_a_curve_needs_as_many_rising_values_as_orders(orders, values) -> None:
+    with pytest.raises(ValueError, match="rising"):
+        RenyiCurve(orders, values)
