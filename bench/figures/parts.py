@@ -46,7 +46,8 @@ def _parts(learner: CompiledLearner, model: np.ndarray) -> dict[str, Callable[[]
     state = State(*buffers)
     outputs = sum(learner.layout.widths[1:])
     acts, slopes = np.zeros((2, BATCH * outputs), np.float32)
-    picked, table, starts = np.empty((0, 0), np.float32), learner.held.table, learner.held.starts
+    buffers = kernels.Buffers(np.empty((0, 0), np.float32), acts, slopes)
+    table, starts = learner.held.table, learner.held.starts
     total = rounds.train.empty()
 
     def whole(client: int) -> None:
@@ -60,11 +61,11 @@ def _parts(learner: CompiledLearner, model: np.ndarray) -> dict[str, Callable[[]
 
     def forward(client: int) -> None:
         for rows in np.arange(starts[client], starts[client + 1]).reshape(_STEPS, BATCH):
-            kernels.forward(state.net, learner.shape, table, rows, picked, acts)
+            kernels.forward(state.net, learner.shape, table, rows, buffers)
 
     def backward(client: int) -> None:
         for rows in np.arange(starts[client], starts[client + 1]).reshape(_STEPS, BATCH):
-            kernels.backward(state.net, state.grad, learner.shape, table, rows, picked, acts, slopes)
+            kernels.backward(state.net, state.grad, learner.shape, table, rows, buffers)
 
     def optimizer(client: int) -> None:
         for step in range(_STEPS):

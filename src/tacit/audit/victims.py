@@ -18,7 +18,7 @@ from tacit.engine.simulated_data import SimulatedData
 from tacit.engine.wording import checkpoint_of
 from tacit.errors import PlanError
 from tacit.local.private.learner import PartialLearner, PartialWorker, tokens_of
-from tacit.local.private.steps import local_half
+from tacit.local.private.steps import Training, local_half
 from tacit.local.private.vocabulary import Vocabulary
 from tacit.local.private.worded import Worded
 from tacit.seat import Own, Seat
@@ -85,7 +85,8 @@ class Victim:
         module.train()
         torch.manual_seed(0)
         parts, private = self.worker.parts, self.learner.home.private
-        local_half(module, parts, settings, private, len(rows), lambda some: ((inputs[some],), labels[some]), draws.at("train"))
+        training = Training(module, settings, private, lambda some: ((inputs[some],), labels[some]))
+        local_half(training, parts, len(rows), draws.at("train"))
         change = (self.worker.flat.detach() - torch.from_numpy(self.model)).numpy()
         decoded = through(sends, change, draws)
         return Seen({name: torch.from_numpy(-array) for name, array in self.learner.tensors(decoded).items()})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 from tacit.record import RUN, Round
 from tacit.report import phrasing
@@ -12,6 +12,14 @@ from tacit.report.figures import Arm, Summary
 
 Figure = dict[str, Any]
 _DASHES = {RUN: "solid", "fedavg": "dash", "central": "dot", "local": "dashdot"}
+
+
+class Bins(NamedTuple):
+    """Counts of values in intervals of one width, by where each interval begins."""
+
+    edges: list[float]
+    counts: list[int]
+    width: float
 
 
 def charts(run: Summary) -> dict[str, dict[str, Figure]]:
@@ -107,8 +115,8 @@ def _byte_line(points: list[tuple[int, float]], name: str, colour: str, dash: st
 def _spread(run: Summary) -> Figure:
     bars = []
     for arm in (arm for arm in run.arms if arm.spread and arm.name in (RUN, "fedavg")):
-        edges, counts = _bins(arm.spread, low=0.0, step=0.05, count=20)
-        bars.append(_bars(arm.title, arm.name, edges, counts, 0.05, lambda low: f"{low:.0%} to {low + 0.05:.0%}"))
+        bins = _bins(arm.spread, low=0.0, step=0.05, count=20)
+        bars.append(_bars(arm.title, arm.name, bins, lambda low: f"{low:.0%} to {low + 0.05:.0%}"))
     axis = {"title": {"text": "accuracy on the client's own rows"}, "tickformat": ".0%", "range": [0, 1.02], "dtick": 0.2}
     return _figure(bars, axis, {"title": {"text": "clients"}}, barmode="overlay")
 
@@ -119,11 +127,11 @@ def _rows(run: Summary) -> Figure:
         return _figure([], {}, {})
     low, high = min(sizes), max(sizes)
     step = max(1, -(-(high - low + 1) // 24))
-    edges, counts = _bins(sizes, low=float(low), step=float(step), count=(high - low) // step + 1)
+    bins = _bins(sizes, low=float(low), step=float(step), count=(high - low) // step + 1)
     said: Callable[[float], str] = lambda x: f"{x:.0f} rows" if step == 1 else f"{x:.0f} to {x + step - 1:.0f} rows"  # noqa: E731
     # Bars of one value each stand on that value, not beside it.
     shift = -0.5 if step == 1 else 0.0
-    bars = [_bars("clients", "rows", edges, counts, float(step), said, shift)]
+    bars = [_bars("clients", "rows", bins, said, shift)]
     margin = max(float(step), 0.05 * high)
     axis: Figure = {
         "title": {"text": "rows a client holds"},
@@ -135,25 +143,23 @@ def _rows(run: Summary) -> Figure:
     return _figure(bars, axis, {"title": {"text": "clients"}, "tickformat": "d"})
 
 
-def _bins(values: Iterable[float], low: float, step: float, count: int) -> tuple[list[float], list[int]]:
+def _bins(values: Iterable[float], low: float, step: float, count: int) -> Bins:
     counts = [0] * count
     for value in values:
         # The tiny push keeps 0.15 out of the bin below it, where float division would put it.
         counts[max(0, min(count - 1, int((value - low) / step + 1e-9)))] += 1
-    return [low + step * place for place in range(count)], counts
+    return Bins([low + step * place for place in range(count)], counts, step)
 
 
-def _bars(
-    name: str, colour: str, edges: list[float], counts: list[int], width: float, said: Callable[[float], str], shift: float = 0.0
-) -> Figure:
+def _bars(name: str, colour: str, bins: Bins, said: Callable[[float], str], shift: float = 0.0) -> Figure:
     return {
         "type": "bar",
         "name": name,
         "meta": colour,
-        "x": [edge + width / 2 + shift for edge in edges],
-        "y": [count or None for count in counts],
-        "width": width * 0.92,
-        "customdata": [said(edge) for edge in edges],
+        "x": [edge + bins.width / 2 + shift for edge in bins.edges],
+        "y": [count or None for count in bins.counts],
+        "width": bins.width * 0.92,
+        "customdata": [said(edge) for edge in bins.edges],
         "hovertemplate": "%{customdata}: %{y} clients<extra></extra>",
     }
 

@@ -50,6 +50,22 @@ class Task(NamedTuple):
     whole: bool
 
 
+class Buffers(NamedTuple):
+    """Room for one batch: its dense rows, every layer's outputs, and the slopes at them."""
+
+    picked: Array
+    acts: Array
+    slopes: Array
+
+
+class Visit(NamedTuple):
+    """Which rows a client's steps see: its first row, its rows in shuffled order, and where each step ends."""
+
+    base: int
+    order: Array
+    ends: Array
+
+
 class Scratch(NamedTuple):
     """A worker's memory for a group of clients: their nets and names, one after the other, and one client's moments."""
 
@@ -72,11 +88,12 @@ def outputs_before(widths: Array, layer: int) -> int:
 
 
 @compiled
-def forward(net: Array, shape: Shape, table: Table, rows: Array, picked: Array, acts: Array) -> None:
+def forward(net: Array, shape: Shape, table: Table, rows: Array, buffers: Buffers) -> None:
     """Fill `acts` with every layer's outputs for some rows, layer after layer as (rows, width): ReLU between, logits last.
 
     A dense table's rows are copied into `picked` first.
     """
+    picked, acts = buffers.picked, buffers.acts
     widths, count, layers = shape.widths, rows.size, shape.widths.size - 1
     place = 0
     for layer in range(layers):
@@ -123,8 +140,9 @@ def output_slope(logits: Array, label: int, share: Any, slope: Array) -> None:
 
 
 @compiled
-def backward(net: Array, grad: Array, shape: Shape, table: Table, rows: Array, picked: Array, acts: Array, slopes: Array) -> None:
+def backward(net: Array, grad: Array, shape: Shape, table: Table, rows: Array, buffers: Buffers) -> None:
     """Write the rows' gradient into `grad` (zero before), given all outputs and the slopes at the logits."""
+    picked, acts, slopes = buffers.picked, buffers.acts, buffers.slopes
     widths, count = shape.widths, rows.size
     place = net.size
     for layer in range(widths.size - 2, -1, -1):
@@ -158,23 +176,25 @@ def backward(net: Array, grad: Array, shape: Shape, table: Table, rows: Array, p
 
 
 @compiled
-def train_client(state: State, shape: Shape, table: Table, labels: Array, base: int, order: Array, ends: Array, rule: Rule) -> None:
-    """Run all local steps of one client on its net in place; `order` and `ends` say which rows each step sees."""
+def train_client(state: State, shape: Shape, table: Table, labels: Array, visit: Visit, rule: Rule) -> None:
+    """Run all local steps of one client on its net in place."""
+    base, order, ends = visit.base, visit.order, visit.ends
     largest, begin = 0, 0
     for end in ends:
         largest, begin = max(largest, end - begin), end
     outputs, classes = outputs_before(shape.widths, shape.widths.size - 1), shape.widths[-1]
     acts, slopes = np.empty(largest * outputs, np.float32), np.empty(largest * outputs, np.float32)
     picked = np.empty((0 if table.starts.size else largest, table.matrix.shape[1]), np.float32)
+    buffers = Buffers(picked, acts, slopes)
     begin = 0
     for step in range(ends.size):
         rows = base + order[begin : ends[step]]
-        forward(state.net, shape, table, rows, picked, acts)
+        forward(state.net, shape, table, rows, buffers)
         share, first = np.float32(1.0 / rows.size), rows.size * (outputs - classes)
         for r in range(rows.size):
             at = first + r * classes
             output_slope(acts[at : at + classes], labels[rows[r]], share, slopes[at : at + classes])
-        backward(state.net, state.grad, shape, table, rows, picked, acts, slopes)
+        backward(state.net, state.grad, shape, table, rows, buffers)
         begin = ends[step]
         move(state, rule, step + 1)
 
@@ -234,7 +254,7 @@ def train_clients(model: Array, task: Task, clients: Array, seeds: Array, scratc
         own_widths[0] = count
         ends = batch_ends(task.pace, end - base)
         order = row_order(end - base, ends[-1] if ends.size else 0, seeds[i])
-        train_client(state, Shape(own_widths, task.shape.pooled), table, held.labels, base, order, ends, task.rule)
+        train_client(state, Shape(own_widths, task.shape.pooled), table, held.labels, Visit(base, order, ends), task.rule)
 
 
 @compiled
@@ -244,5 +264,5 @@ def predict_rows(net: Array, shape: Shape, table: Table, first: int, logits: Arr
     rows = np.arange(first, first + count)
     acts = np.empty(count * outputs_before(shape.widths, shape.widths.size - 1), np.float32)
     picked = np.empty((0 if table.starts.size else count, table.matrix.shape[1]), np.float32)
-    forward(net, shape, table, rows, picked, acts)
+    forward(net, shape, table, rows, Buffers(picked, acts, acts))
     logits[:] = acts[acts.size - count * classes :].reshape(count, classes)

@@ -22,7 +22,7 @@ from tacit.errors import PlanError
 from tacit.local.contract import Figures, Home, OneByOne, Tests, Update, WholeUpdate
 from tacit.local.modules.learner import batch_of, checked, maker, seed_of
 from tacit.local.private import worded
-from tacit.local.private.steps import Parts, local_half
+from tacit.local.private.steps import Parts, Training, local_half
 from tacit.local.private.store import Arrays, PrivateStore
 from tacit.local.private.vocabulary import Vocabulary, Wordings
 from tacit.rows import Clients, Dense, Inputs, Rows, Vector
@@ -210,7 +210,7 @@ class PartialWorker(OneByOne):
 
         self.module.train()
         torch.manual_seed(seed_of(draws))
-        local_half(self.module, self.parts, learner.local, learner.home.private, end - base, batch, draws)
+        local_half(Training(self.module, learner.local, learner.home.private, batch), self.parts, end - base, draws)
 
     def _figures(self, seat: Seat, words: Vocabulary | None, tests: Tests) -> Figures:
         """Return how the model, as it is filled, does on the common test rows and on the client's own."""

@@ -27,32 +27,40 @@ class Parts:
     private: Sequence[nn.Parameter]
 
 
-def local_half(
-    module: nn.Module, parts: Parts, local: plan.Local, private: plan.Private, rows: int, batch: Batch, draws: Draws
-) -> None:
+@dataclass(frozen=True)
+class Training:
+    """A module, how to train it and what stays of it, and where its batches come from."""
+
+    module: nn.Module
+    local: plan.Local
+    private: plan.Private
+    batch: Batch
+
+
+def local_half(training: Training, parts: Parts, rows: int, draws: Draws) -> None:
     """Train as the plan says: adapt what stays to what arrived, then train.
 
     "pass" trains the private part for one pass with the shared part at rest, then everything. "reconstruct" does that
     on half of the rows and then trains the shared part alone on the other half (Singhal et al. 2021).
     """
-    everything = np.arange(rows)
-    once, slow = replace(local, epochs=1, steps=None, schedule="constant", proximal=0.0), private.lr or local.lr
-    if private.adapt == "reconstruct":
+    everything, adapt = np.arange(rows), training.private.adapt
+    once = replace(training, local=replace(training.local, epochs=1, steps=None, schedule="constant", proximal=0.0))
+    if adapt == "reconstruct":
         order = draws.at("halves").generator().permutation(rows)
         support, query = np.sort(order[: rows // 2]), np.sort(order[rows // 2 :])
-        train(module, Parts((), parts.private), once, slow, support, batch, draws.at("adapt"))
-        train(module, Parts(parts.shared, ()), local, slow, query, batch, draws)
+        train(once, Parts((), parts.private), support, draws.at("adapt"))
+        train(training, Parts(parts.shared, ()), query, draws)
         return
-    if private.adapt == "pass":
-        train(module, Parts((), parts.private), once, slow, everything, batch, draws.at("adapt"))
-    train(module, parts, local, slow, everything, batch, draws)
+    if adapt == "pass":
+        train(once, Parts((), parts.private), everything, draws.at("adapt"))
+    train(training, parts, everything, draws)
 
 
-def train(
-    module: nn.Module, moving: Parts, local: plan.Local, private_lr: float, rows: NDArray[np.int64], batch: Batch, draws: Draws
-) -> None:
+def train(training: Training, moving: Parts, rows: NDArray[np.int64], draws: Draws) -> None:
     """Run the local steps on some rows with only the given parameters moving; a fresh optimiser, proximal to the start."""
-    groups = [(lr, [one for one in part if one.numel()]) for lr, part in ((local.lr, moving.shared), (private_lr, moving.private))]
+    module, local = training.module, training.local
+    rates = ((local.lr, moving.shared), (training.private.lr or local.lr, moving.private))
+    groups = [(lr, [one for one in part if one.numel()]) for lr, part in rates]
     parameters = [one for _, part in groups for one in part]
     ends = batch_ends(pace_of(local), len(rows))
     if not parameters or not len(ends):
@@ -66,7 +74,7 @@ def train(
         if local.schedule == "linear":
             for group, (lr, _) in zip(optimizer.param_groups, groups, strict=True):
                 group["lr"] = lr * (1 - number / len(ends))
-        inputs, labels = batch(rows[order[begin:stop]])
+        inputs, labels = training.batch(rows[order[begin:stop]])
         optimizer.zero_grad()
         loss_of(module(*inputs), labels).backward()  # type: ignore[no-untyped-call]
         for one, anchor in zip(moving.shared, anchors, strict=bool(anchors)):
