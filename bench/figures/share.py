@@ -51,7 +51,7 @@ def _theirs(rows: pl.DataFrame) -> Taken:
 
 def shareable(rows: pl.DataFrame) -> np.ndarray:
     """Return for each row whether at least K rows look like it."""
-    from tacit.data.share.classes import alike
+    from tacit.data.disclose.classes import alike
 
     classes = alike(rows)
     return classes.spread(classes.counts() >= K)

@@ -27,8 +27,8 @@ def test_the_figures_of_a_small_table(capsys: Capture, here: Path) -> None:
     said = tacit(capsys, "disclose", "plan.toml", "--dry-run", "--json")
     found = json.loads(said.out)
     assert said.code == 0
-    assert (found["rows"], found["shared"], found["classes"], found["smallest_class"]) == (10, 7, 2, 3)
-    assert found["shared_per_client"] == [3, 4]
+    assert (found["rows"], found["disclosed"], found["classes"], found["smallest_class"]) == (10, 7, 2, 3)
+    assert found["disclosed_per_client"] == [3, 4]
     assert found["rows_per_client"] == [5, 5]
     assert found["unique_share"] == pytest.approx(3 / 7), "ann's three rows differ in pay"
     assert found["single_label_share"] == pytest.approx(4 / 7), "bob's class has one label"
@@ -40,7 +40,7 @@ def test_the_figures_of_a_small_table(capsys: Capture, here: Path) -> None:
 
 def test_counting_together_shares_a_class_of_several_owners(capsys: Capture) -> None:
     said = tacit(capsys, "disclose", "plan.toml", "--dry-run", "--json", "-o", "data.share.counts=global")
-    assert json.loads(said.out)["shared"] == 10
+    assert json.loads(said.out)["disclosed"] == 10
 
 
 def test_without_dry_run_the_rows_are_written_and_the_page_is_offline(capsys: Capture, here: Path) -> None:

@@ -11,7 +11,7 @@ import polars as pl
 
 from tacit import codec, data, features, local, plan
 from tacit.aggregate import Intake
-from tacit.data import share
+from tacit.data import disclose
 from tacit.draws import Draws
 from tacit.engine.agreement import Agreement
 from tacit.engine.exchanges import Train
@@ -54,7 +54,7 @@ class OneSite:
     def disclose(self, kinds: dict[str, Any]) -> list[tuple[bytes, bytes]]:
         """Return one message per client with the rows it may disclose, decided here."""
         table = data.Table(train=self.frame, test=self.frame.clear(), columns=self.columns, source="")
-        self.offer = share.offer(table, self.clients, self.plan.data.share, self.root.at("share"))
+        self.offer = disclose.offer(table, self.clients, self.plan.data.share, self.root.at("share"))
         exchange = DiscloseRows(self.plan.name, self.offer.rows.schema)
         weights = local.weights_for(self.plan.server, self.offer.kept().sizes())
         holders = [
@@ -68,7 +68,7 @@ class OneSite:
         clients, frame = self.clients, self.frame
         if self.offer is not None:
             kept = self.offer.kept()
-            clients, frame = Clients(order=np.arange(len(kept.order)), starts=kept.starts), share.written_out(frame[kept.order])
+            clients, frame = Clients(order=np.arange(len(kept.order)), starts=kept.starts), disclose.written_out(frame[kept.order])
         rows, home = self._encoded(frame)
         learner = local.build(self.plan.model, self.plan.local, rows, clients, None, home)
         assert learner.size == self.terms["dim"]

@@ -15,7 +15,7 @@ import pytest
 
 from tacit import data, engine, features, local, plan, record, server
 from tacit.aggregate import Intake
-from tacit.data.share import written_out
+from tacit.data.disclose import written_out
 from tacit.draws import Draws
 from tacit.engine import loop
 from tacit.engine.exchanges import Train, exchanges_of

@@ -13,7 +13,7 @@ from tacit.cli.policy import refusal
 from tacit.errors import PlanError
 
 if TYPE_CHECKING:
-    from tacit.data.share import Findings, Look
+    from tacit.data.disclose import Findings, Look
     from tacit.engine.disclosure import Preview
 
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Only look: write the picture, but not the rows.")]
@@ -94,15 +94,15 @@ def _print(ahead: Preview, files: dict[str, str]) -> None:
         [
             (str(client), f"{held:,}", f"{given:,}", f"{100 * given / max(1, held):.1f} %", f"{size:,}")
             for client, (held, given, size) in enumerate(
-                zip(found.rows_per_client, found.shared_per_client, ahead.facts.bytes_per_client, strict=True)
+                zip(found.rows_per_client, found.disclosed_per_client, ahead.facts.bytes_per_client, strict=True)
             )
         ],
     )
-    if found.shared:
+    if found.disclosed:
         tables.table((*found.key, "rows", "labels"), [_cells(look) for look in _each_once(found)], prose=range(len(found.key) + 2))
         tables.say(
             f"{found.classes:,} classes would leave, {found.single_label_classes:,} of them with one label only. "
-            f"{_mixed('leave', found.labels_shared)}; {_mixed('stay', found.labels_kept)}."
+            f"{_mixed('leave', found.labels_disclosed)}; {_mixed('stay', found.labels_kept)}."
         )
     for what, path in files.items():
         tables.line(f"{what + ':':6}{path}")

@@ -9,7 +9,7 @@ import polars as pl
 
 from tacit.data.clean import clean, known_classes
 from tacit.data.fetch import Progress
-from tacit.data.given import from_given, from_hub
+from tacit.data.input_rows import from_hub, from_input_rows
 from tacit.data.read import is_file_source, read_file
 from tacit.data.roles import check_roles, resolved
 from tacit.data.store import entry_named, read
@@ -21,7 +21,7 @@ from tacit.plan import GIVEN, Columns, Data
 _OTHER_TESTS = ("dev", "valid", "validation", "val", "eval")
 
 
-def load(data: Data, draws: Draws, given: object | None = None, *, progress: Progress | None = None) -> Table:
+def load(data: Data, draws: Draws, input_rows: object | None = None, *, progress: Progress | None = None) -> Table:
     """Return the rows of `data.source`, split into train and test, cleaned, and cut to `data.limit`.
 
     Edge cases: rows without a label are dropped, missing text becomes "", a missing number the train median, a missing
@@ -29,7 +29,7 @@ def load(data: Data, draws: Draws, given: object | None = None, *, progress: Pro
     With a split column, rows marked test are the test set (dev rows only if nothing is marked test); without one, a
     share `data.test` is held out at random. With `data.validation` a share of the train rows takes the test rows' place.
     """
-    frame, columns, sentence = _rows(data, given, progress)
+    frame, columns, sentence = _rows(data, input_rows, progress)
     check_roles(frame, columns, data)
     wanted = [name for name in frame.columns if name in _used(columns, data)]
     train, test, how = _split(frame.select(wanted), columns, data, draws)
@@ -45,10 +45,10 @@ def load(data: Data, draws: Draws, given: object | None = None, *, progress: Pro
     return Table(train=train, test=test, columns=columns, source=said, released=released)
 
 
-def _rows(data: Data, given: object | None, progress: Progress | None) -> tuple[pl.DataFrame, Columns, str]:
+def _rows(data: Data, input_rows: object | None, progress: Progress | None) -> tuple[pl.DataFrame, Columns, str]:
     source = data.source
-    if given is not None or source == GIVEN:
-        frame, split = from_given(given)
+    if input_rows is not None or source == GIVEN:
+        frame, split = from_input_rows(input_rows)
         return frame, _with_split(data.columns, split), "Rows handed over in Python"
     if source.startswith("hf:"):
         frame, split = from_hub(source.removeprefix("hf:"))

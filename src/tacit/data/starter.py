@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from tacit.data.given import from_given
 from tacit.data.guess_roles import Guess, guess_roles
+from tacit.data.input_rows import from_input_rows
 from tacit.data.read import is_file_source, read_file
 from tacit.errors import DataError
 from tacit.plan import GIVEN
@@ -28,7 +28,7 @@ def starter(table: object, label: str | None = None, *, file: str = "plan.toml")
     `label` names the column to predict if the guess would be wrong; `file` is where the plan will be kept.
     """
     if not isinstance(table, str | Path):
-        frame, _ = from_given(table)
+        frame, _ = from_input_rows(table)
         source, name = GIVEN, "run"
     elif is_file_source(str(table)):
         frame, _ = read_file(str(table))

@@ -10,7 +10,7 @@ import polars as pl
 
 from tacit import data, features, local, wire
 from tacit.aggregate import Intake
-from tacit.data import share as disclosing
+from tacit.data import disclose as disclosing
 from tacit.draws import Draws
 from tacit.engine.exchanges.disclose_rows import Discloser, DiscloseRows
 from tacit.engine.round import State, gather
@@ -114,14 +114,14 @@ def _facts(plan: Plan, found: disclosing.Findings, messages: list[Frame]) -> Dis
         delta=share.delta,
         key=list(found.key),
         columns=list(found.columns),
-        rows=found.shared,
+        rows=found.disclosed,
         of_rows=found.rows,
-        rows_per_client=found.shared_per_client,
+        rows_per_client=found.disclosed_per_client,
         bytes_per_client=[wire.size(message) for message in messages],
         classes=found.classes,
         smallest_class=found.smallest_class,
         unique_share=found.unique_share,
         single_label_share=found.single_label_share,
-        labels_disclosed=found.labels_shared,
+        labels_disclosed=found.labels_disclosed,
         labels_kept=found.labels_kept,
     )

@@ -10,7 +10,7 @@ import polars as pl
 from tacit import wire
 from tacit.aggregate import Intake
 from tacit.claim import Claim
-from tacit.data.share import check_kinds, pack_rows, unpack_rows
+from tacit.data.disclose import check_kinds, pack_rows, unpack_rows
 from tacit.engine.round import Outcome, Request, State
 from tacit.errors import WireError
 from tacit.seat import Seat

@@ -10,8 +10,8 @@ import numpy as np
 
 from tacit import data, local
 from tacit import plan as plans
-from tacit.data.share import examine, offer
-from tacit.data.share.classes import alike
+from tacit.data.disclose import examine, offer
+from tacit.data.disclose.classes import alike
 from tacit.draws import Draws
 from tacit.engine.simulated_data import prepare
 from tacit.papers.published import Figures

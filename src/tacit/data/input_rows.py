@@ -1,4 +1,4 @@
-"""Tables handed over in Python, and Hugging Face data sets."""
+"""Input rows: tables handed over in Python, and Hugging Face data sets."""
 
 from __future__ import annotations
 
@@ -12,34 +12,34 @@ from tacit.data.roles import free_name, plainly_named
 from tacit.errors import DataError
 
 
-def from_given(given: object) -> tuple[pl.DataFrame, str | None]:
+def from_input_rows(rows: object) -> tuple[pl.DataFrame, str | None]:
     """Return rows handed over in Python as a table, and the name of a split column if they came in named parts.
 
     Takes a polars or pandas DataFrame, a pyarrow Table, a Hugging Face Dataset or DatasetDict, a mapping of columns,
     or any iterable of mappings.
     """
-    frame, split = _as_table(given)
+    frame, split = _as_table(rows)
     return plainly_named(frame, "run(rows=...)"), split
 
 
-def _as_table(given: object) -> tuple[pl.DataFrame, str | None]:
-    kind = type(given).__module__.partition(".")[0]
-    if isinstance(given, pl.LazyFrame):
-        return given.collect(), None
-    if isinstance(given, pl.DataFrame):
-        return given, None
+def _as_table(rows: object) -> tuple[pl.DataFrame, str | None]:
+    kind = type(rows).__module__.partition(".")[0]
+    if isinstance(rows, pl.LazyFrame):
+        return rows.collect(), None
+    if isinstance(rows, pl.DataFrame):
+        return rows, None
     if kind == "datasets":
-        return _from_datasets(given)
+        return _from_datasets(rows)
     if kind == "pandas":
-        return pl.from_pandas(given), None
+        return pl.from_pandas(rows), None
     if kind == "pyarrow":
-        return _from_arrow(given), None
-    if isinstance(given, Mapping):
-        return _frame(dict(given)), None
-    if isinstance(given, Iterable) and not isinstance(given, str | bytes):
-        return _frame(_mappings(given)), None
+        return _from_arrow(rows), None
+    if isinstance(rows, Mapping):
+        return _frame(dict(rows)), None
+    if isinstance(rows, Iterable) and not isinstance(rows, str | bytes):
+        return _frame(_mappings(rows)), None
     raise DataError(
-        f"run(rows=...) needs a DataFrame, an arrow Table, a Dataset or an iterable of dicts, got {type(given).__name__}; "
+        f"run(rows=...) needs a DataFrame, an arrow Table, a Dataset or an iterable of dicts, got {type(rows).__name__}; "
         "hand over the rows, or name a data.source"
     )
 
@@ -68,42 +68,42 @@ def from_hub(name: str) -> tuple[pl.DataFrame, str | None]:
         raise DataError(f"data.source = 'hf:{name}' could not be loaded: {type(error).__name__}; check name and network") from None
 
 
-def _from_datasets(given: Any) -> tuple[pl.DataFrame, str | None]:
-    if not isinstance(given, Mapping):
-        return _from_dataset(given), None
-    if not given:
+def _from_datasets(rows: Any) -> tuple[pl.DataFrame, str | None]:
+    if not isinstance(rows, Mapping):
+        return _from_dataset(rows), None
+    if not rows:
         raise DataError("a Hugging Face DatasetDict needs at least one part, got none; check the data set")
-    parts = {str(name): _from_dataset(part) for name, part in given.items()}
+    parts = {str(name): _from_dataset(part) for name, part in rows.items()}
     split = free_name("split", [column for part in parts.values() for column in part.columns])
     marked = [part.with_columns(pl.lit(name).alias(split)) for name, part in parts.items()]
     return pl.concat(marked, how="diagonal_relaxed"), split
 
 
-def _from_dataset(given: Any) -> pl.DataFrame:
-    if not hasattr(given, "with_format"):
-        raise DataError(f"data needs a datasets.Dataset or DatasetDict, got {type(given).__name__}; load all rows first")
-    frame = _from_arrow(given.with_format("arrow")[:])
+def _from_dataset(rows: Any) -> pl.DataFrame:
+    if not hasattr(rows, "with_format"):
+        raise DataError(f"data needs a datasets.Dataset or DatasetDict, got {type(rows).__name__}; load all rows first")
+    frame = _from_arrow(rows.with_format("arrow")[:])
     # Class numbers of -1 are the hub's way of saying that a row has no label.
-    unlabelled = [name for name, feature in given.features.items() if type(feature).__name__ == "ClassLabel"]
+    unlabelled = [name for name, feature in rows.features.items() if type(feature).__name__ == "ClassLabel"]
     return frame.with_columns([pl.when(pl.col(name) >= 0).then(pl.col(name)).alias(name) for name in unlabelled])
 
 
-def _from_arrow(given: Any) -> pl.DataFrame:
-    frame = pl.from_arrow(given)
+def _from_arrow(rows: Any) -> pl.DataFrame:
+    frame = pl.from_arrow(rows)
     return frame.to_frame() if isinstance(frame, pl.Series) else frame
 
 
-def _mappings(given: Iterable[object]) -> list[dict[str, object]]:
-    rows = []
-    for number, row in enumerate(given, 1):
+def _mappings(rows: Iterable[object]) -> list[dict[str, object]]:
+    found = []
+    for number, row in enumerate(rows, 1):
         if not isinstance(row, Mapping):
             raise DataError(
                 f"run(rows=...) needs an iterable of dicts, got {type(row).__name__} as row {number:,}; hand over dicts"
             )
-        rows.append(dict(row))
-    if not rows:
+        found.append(dict(row))
+    if not found:
         raise DataError("run(rows=...) needs rows, got an empty iterable; hand over at least a few")
-    return rows
+    return found
 
 
 def _frame(rows: Any) -> pl.DataFrame:

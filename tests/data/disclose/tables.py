@@ -10,7 +10,7 @@ import polars as pl
 from hypothesis import strategies as st
 
 from tacit.data import Table
-from tacit.data.share import Offer
+from tacit.data.disclose import Offer
 from tacit.plan import Columns, Sharing
 from tacit.rows import Clients
 
@@ -55,9 +55,9 @@ def recount(offer: Offer, settings: Sharing) -> list[str]:
     wrong = []
     for place in range(len(rows)):
         may = _may(labels[key(place)], settings)
-        if may != bool(offer.shared[place]):
+        if may != bool(offer.disclosed[place]):
             wrong.append(f"row {place} {'may' if may else 'must not'} be shared: {labels[key(place)]}")
-    left = Counter(key(place) for place in range(len(rows)) if offer.shared[place])
+    left = Counter(key(place) for place in range(len(rows)) if offer.disclosed[place])
     wrong += [f"only {count} rows released of {found}" for found, count in left.items() if count < (settings.k or 0)]
     return wrong
 

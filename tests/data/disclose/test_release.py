@@ -7,8 +7,8 @@ import polars as pl
 import pytest
 
 from tacit.data import Table, divide, load
-from tacit.data.share import examine, keyed, offer, similarity_key, stable
-from tacit.data.share.hierarchy import generalised
+from tacit.data.disclose import examine, keyed, offer, similarity_key, stable
+from tacit.data.disclose.hierarchy import generalised
 from tacit.draws import Draws
 from tacit.errors import DataError
 from tacit.plan import Columns, Data, Sharing
@@ -61,7 +61,7 @@ def test_no_name_of_a_column_hides_that_every_row_is_unique(name, rule) -> None:
     table = Table(train=rows, test=rows.clear(), columns=Columns(numeric=(name,), label="label", quasi=(name,)), source="")
     clients = Clients(order=np.arange(48), starts=np.array([0, 16, 48]))
     for counts in ("local", "global", "with_test"):
-        assert not offer(table, clients, Sharing(k=3, rule=rule, counts=counts), DRAWS).shared.any()
+        assert not offer(table, clients, Sharing(k=3, rule=rule, counts=counts), DRAWS).disclosed.any()
 
 
 @pytest.mark.parametrize(("k", "epsilon", "delta"), [(1, 1.0, 1e-6), (10, 0.1, 1e-9), (100, 3.0, 1e-3)])
@@ -108,7 +108,7 @@ def test_a_key_of_ones_own_decides_what_is_shared() -> None:
     made = keyed(frame, lambda rows: rows["text"].str.slice(0, 4), name="start")
     table = Table(train=made, test=made.clear(), columns=Columns(text=("text",), label="y", quasi=("start",)), source="")
     clients = Clients(order=np.arange(3), starts=np.array([0, 3]))
-    assert offer(table, clients, Sharing(k=2), DRAWS).shared.tolist() == [True, True, False]
+    assert offer(table, clients, Sharing(k=2), DRAWS).disclosed.tolist() == [True, True, False]
     with pytest.raises(DataError, match="one value a row"):
         keyed(frame, lambda rows: [1])
 
@@ -120,7 +120,7 @@ def test_nothing_to_look_alike_in_is_refused() -> None:
     clients = Clients(order=np.arange(2), starts=np.array([0, 2]))
     with pytest.raises(DataError, match=r"name them in data\.columns\.quasi"):
         offer(table, clients, Sharing(k=1), DRAWS)
-    assert offer(table, clients, Sharing(k=1, release="whole_row"), DRAWS).shared.all()
+    assert offer(table, clients, Sharing(k=1, release="whole_row"), DRAWS).disclosed.all()
     with pytest.raises(DataError, match="lower it to at most 2"):
         offer(table, clients, Sharing(rule="distinct_l", k=1, l=3, release="whole_row"), DRAWS)
 
@@ -130,8 +130,8 @@ def test_rows_held_out_at_a_client_are_neither_counted_nor_shared() -> None:
     frame = pl.DataFrame({"a": [1, 1, 1], "y": pl.Series(["yes", "no", "no"], dtype=label)})
     table = Table(train=frame, test=frame.clear(), columns=Columns(numeric=("a",), label="y", quasi=("a",)), source="")
     held = Clients(order=np.array([0, 2]), starts=np.array([0, 2]))
-    assert not offer(table, held, Sharing(k=3), DRAWS).shared.any()
-    assert offer(table, held, Sharing(k=2), DRAWS).shared.all()
+    assert not offer(table, held, Sharing(k=3), DRAWS).disclosed.any()
+    assert offer(table, held, Sharing(k=2), DRAWS).disclosed.all()
 
 
 @pytest.fixture(scope="module")
@@ -162,9 +162,9 @@ def test_the_largest_classes_of_adult(adult) -> None:
         ("label_k", 402, {"age": 25, "race": "White", "sex": "Male"}),
     ):
         found = examine(offer(*adult, Sharing(rule=rule, k=largest), DRAWS))
-        assert (found.shared, found.classes) == (largest, 1)
+        assert (found.disclosed, found.classes) == (largest, 1)
         assert found.largest[0].values == values
-        assert examine(offer(*adult, Sharing(rule=rule, k=largest + 1), DRAWS)).shared == 0
+        assert examine(offer(*adult, Sharing(rule=rule, k=largest + 1), DRAWS)).disclosed == 0
 
 
 def test_what_adult_would_show(adult) -> None:
@@ -180,5 +180,5 @@ def test_what_adult_would_show(adult) -> None:
 
 
 def test_local_and_global_counts_agree_where_a_class_has_one_owner(adult) -> None:
-    one, other = (offer(*adult, Sharing(k=100, counts=counts), DRAWS).shared for counts in ("local", "global"))
+    one, other = (offer(*adult, Sharing(k=100, counts=counts), DRAWS).disclosed for counts in ("local", "global"))
     assert (one == other).all()

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from tacit.data import Table, divide, load
-from tacit.data.share import Offer, examine, offer
+from tacit.data.disclose import Offer, examine, offer
 from tacit.draws import Draws
 from tacit.plan import Columns, Data, Sharing
 from tacit.rows import Clients
@@ -55,7 +55,7 @@ def read_by_pycanon(folder: Path, offers: list[Offer]) -> list[dict[str, int]]:
 
 def test_random_releases(tmp_path: Path) -> None:
     made = [(settings, offer(*random_table(seed), settings, DRAWS)) for seed in range(10) for settings in RULES]
-    made = [(settings, one) for settings, one in made if one.shared.any()]
+    made = [(settings, one) for settings, one in made if one.disclosed.any()]
     assert len(made) > 40
     for (settings, _), said in zip(made, read_by_pycanon(tmp_path, [one for _, one in made]), strict=True):
         assert said["k"] >= settings.k

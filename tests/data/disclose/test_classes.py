@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tacit.data.share.classes import alike, closed_up
+from tacit.data.disclose.classes import alike, closed_up
 
 NAN = float("nan")
 VALUES = {

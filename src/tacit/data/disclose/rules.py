@@ -1,4 +1,4 @@
-"""Share or keep: which classes of rows that look alike are large and mixed enough to leave.
+"""Disclose or keep: which classes of rows that look alike are large and mixed enough to leave.
 
 None of these rules is differential privacy, and all of them speak of the chosen columns only.
 """
@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tacit.data.share.classes import Classes, alike
+from tacit.data.disclose.classes import Classes, alike
 from tacit.errors import DataError
 from tacit.plan import Sharing
 
@@ -26,7 +26,7 @@ def key_classes(key: pl.DataFrame, owner: pl.Series | None, label: pl.Series, se
 
 
 def allowed(classes: Classes, labels: NDArray[np.int64], kinds: int, settings: Sharing) -> NDArray[np.bool_]:
-    """Return for each class whether its rows may be shared.
+    """Return for each class whether its rows may be disclosed.
 
     `k_anonymity`: at least k rows. `label_k`: the same, where `classes` tell labels apart: every class has one label
     then, so this is no l-diversity, whatever the paper calls it. `distinct_l`: at least k rows with at least l

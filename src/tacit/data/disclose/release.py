@@ -8,10 +8,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tacit.data.share.classes import Classes
-from tacit.data.share.hierarchy import generalised
-from tacit.data.share.rules import allowed, key_classes
-from tacit.data.share.stable import decide
+from tacit.data.disclose.classes import Classes
+from tacit.data.disclose.hierarchy import generalised
+from tacit.data.disclose.rules import allowed, key_classes
+from tacit.data.disclose.stable import decide
 from tacit.data.table import Table
 from tacit.draws import Draws
 from tacit.errors import DataError
@@ -28,7 +28,7 @@ class Offer:
     """
 
     rows: pl.DataFrame
-    shared: NDArray[np.bool_]
+    disclosed: NDArray[np.bool_]
     clients: Clients
     key: tuple[str, ...]
     label: str
@@ -36,25 +36,25 @@ class Offer:
 
     def released(self) -> pl.DataFrame:
         """Return the rows that leave, of all clients."""
-        return self.rows.filter(self.shared)
+        return self.rows.filter(self.disclosed)
 
     def released_by(self, client: int) -> pl.DataFrame:
         """Return the rows that leave one client."""
         first, end = self.clients.starts[client], self.clients.starts[client + 1]
-        return self.rows[int(first) : int(end)].filter(self.shared[first:end])
+        return self.rows[int(first) : int(end)].filter(self.disclosed[first:end])
 
-    def shared_per_client(self) -> NDArray[np.int64]:
+    def disclosed_per_client(self) -> NDArray[np.int64]:
         """Return how many rows each client gives away."""
         return self.clients.sizes() - self.kept().sizes()
 
     def kept(self) -> Clients:
         """Return the clients with only the rows they keep; a client may have none left."""
-        before = np.concatenate([[0], np.cumsum(~self.shared)])
-        return Clients(order=self.clients.order[~self.shared], starts=before[self.clients.starts].astype(np.int64))
+        before = np.concatenate([[0], np.cumsum(~self.disclosed)])
+        return Clients(order=self.clients.order[~self.disclosed], starts=before[self.clients.starts].astype(np.int64))
 
 
 def offer(table: Table, clients: Clients, settings: Sharing, draws: Draws) -> Offer:
-    """Return which rows of which client may be shared under a plan's rule.
+    """Return which rows of which client may be disclosed under a plan's rule.
 
     Guarantees: with `counts` local, global or with_test every released row has at least k - 1 others in the counted rows
     that are equal in all key columns as released; with local counts they are released by the same client. With
@@ -72,12 +72,14 @@ def offer(table: Table, clients: Clients, settings: Sharing, draws: Draws) -> Of
         labels = pl.concat([labels, table.test[label]])
     owner = pl.Series(np.repeat(np.arange(len(clients)), clients.sizes())) if settings.counts == "local" else None
     classes = key_classes(counted, owner, labels, settings)
-    shared = classes.spread(_verdict(classes, labels, settings, draws))[: rows.height]
-    return Offer(rows=rows, shared=shared, clients=clients, key=key, label=label, classes=int(np.count_nonzero(classes.counts())))
+    disclosed = classes.spread(_verdict(classes, labels, settings, draws))[: rows.height]
+    return Offer(
+        rows=rows, disclosed=disclosed, clients=clients, key=key, label=label, classes=int(np.count_nonzero(classes.counts()))
+    )
 
 
 def released_columns(columns: Columns) -> list[str]:
-    """Return the columns of a shared row besides its label: what is learnt from, and the quasi-identifiers."""
+    """Return the columns of a disclosed row besides its label: what is learnt from, and the quasi-identifiers."""
     image = (columns.image,) if columns.image else ()
     named = (*columns.numeric, *columns.categorical, *columns.text, *image, *columns.quasi)
     return [name for name in dict.fromkeys(named) if name != columns.label]

@@ -8,10 +8,10 @@ from hypothesis import find, given, settings
 from hypothesis import strategies as st
 from hypothesis.errors import NoSuchExample
 
-from tacit.data.share import offer, release
+from tacit.data.disclose import offer, release
 from tacit.draws import Draws
 from tacit.plan import Sharing
-from tests.data.share.tables import recount, tables
+from tests.data.disclose.tables import recount, tables
 
 DRAWS = Draws.seeded(0)
 ROUNDER = st.sampled_from([{}, {"age": "ranges 10"}, {"age": "top 21"}, {"race": "suppress"}, {"race": "prefix 0"}])
@@ -64,5 +64,5 @@ def test_what_leaves_and_what_stays_are_all_rows(made, k) -> None:
     kept = found.kept()
     gone = [found.released_by(client).height for client in range(len(clients))]
     assert (kept.sizes() + np.array(gone) == clients.sizes()).all()
-    assert found.released().height == sum(gone) == int(found.shared.sum())
-    assert not found.shared[np.isin(clients.order, kept.order)].any()
+    assert found.released().height == sum(gone) == int(found.disclosed.sum())
+    assert not found.disclosed[np.isin(clients.order, kept.order)].any()

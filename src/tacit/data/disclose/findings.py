@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from tacit.data.share.classes import alike
-from tacit.data.share.release import Offer
+from tacit.data.disclose.classes import alike
+from tacit.data.disclose.release import Offer
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,7 +31,7 @@ class Findings:
     """
 
     rows: int
-    shared: int
+    disclosed: int
     key: tuple[str, ...]
     columns: tuple[str, ...]
     classes: int
@@ -39,9 +39,9 @@ class Findings:
     single_label_classes: int
     unique_share: float
     single_label_share: float
-    shared_per_client: list[int]
+    disclosed_per_client: list[int]
     rows_per_client: list[int]
-    labels_shared: dict[str, int]
+    labels_disclosed: dict[str, int]
     labels_kept: dict[str, int]
     largest: list[Look]
     smallest: list[Look]
@@ -49,7 +49,7 @@ class Findings:
     @property
     def share(self) -> float:
         """The share of all rows that leave."""
-        return self.shared / self.rows if self.rows else 0.0
+        return self.disclosed / self.rows if self.rows else 0.0
 
 
 def examine(offer: Offer, shown: int = 5) -> Findings:
@@ -75,7 +75,7 @@ def examine(offer: Offer, shown: int = 5) -> Findings:
     count = max(1, released.height)
     return Findings(
         rows=offer.rows.height,
-        shared=released.height,
+        disclosed=released.height,
         key=offer.key,
         columns=tuple(released.columns),
         classes=len(used),
@@ -83,10 +83,10 @@ def examine(offer: Offer, shown: int = 5) -> Findings:
         single_label_classes=int(single[used].sum()),
         unique_share=int((everything.counts() == 1).sum()) / count,
         single_label_share=int(sizes[single].sum()) / count,
-        shared_per_client=offer.shared_per_client().tolist(),
+        disclosed_per_client=offer.disclosed_per_client().tolist(),
         rows_per_client=offer.clients.sizes().tolist(),
-        labels_shared=_counted(released[offer.label]),
-        labels_kept=_counted(offer.rows.filter(~offer.shared)[offer.label]),
+        labels_disclosed=_counted(released[offer.label]),
+        labels_kept=_counted(offer.rows.filter(~offer.disclosed)[offer.label]),
         largest=[look(int(number)) for number in order[::-1][:shown]],
         smallest=[look(int(number)) for number in order[:shown]],
     )

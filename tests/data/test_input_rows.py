@@ -7,7 +7,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from tacit.data.given import from_given, from_hub
+from tacit.data.input_rows import from_hub, from_input_rows
 from tacit.data.load import load
 from tacit.draws import Draws
 from tacit.errors import DataError
@@ -18,37 +18,37 @@ ROWS = [{"text": "good", "label": 1}, {"text": "bad", "label": 0}]
 
 def test_polars_and_lazy() -> None:
     frame = pl.DataFrame(ROWS)
-    assert from_given(frame)[0].equals(frame)
-    assert from_given(frame.lazy())[0].equals(frame)
+    assert from_input_rows(frame)[0].equals(frame)
+    assert from_input_rows(frame.lazy())[0].equals(frame)
 
 
 def test_arrow() -> None:
     frame = pl.DataFrame(ROWS)
-    assert from_given(frame.to_arrow())[0].equals(frame)
+    assert from_input_rows(frame.to_arrow())[0].equals(frame)
 
 
 def test_pandas() -> None:
     pandas = pytest.importorskip("pandas")
-    assert from_given(pandas.DataFrame(ROWS))[0].to_dicts() == ROWS
+    assert from_input_rows(pandas.DataFrame(ROWS))[0].to_dicts() == ROWS
 
 
 def test_iterables_of_dicts() -> None:
-    assert from_given(row for row in ROWS)[0].to_dicts() == ROWS
-    assert from_given({"text": ["good", "bad"], "label": [1, 0]})[0].to_dicts() == ROWS
+    assert from_input_rows(row for row in ROWS)[0].to_dicts() == ROWS
+    assert from_input_rows({"text": ["good", "bad"], "label": [1, 0]})[0].to_dicts() == ROWS
 
 
 @pytest.mark.parametrize("given", [None, 7, "text", [1, 2], [], {"a": [1, 2], "b": [1]}])
 def test_what_is_no_table_is_refused(given: Any) -> None:
     with pytest.raises(DataError, match="needs"):
-        from_given(given)
+        from_input_rows(given)
 
 
 def test_dataset_and_its_parts(tmp_path: Path, draws: Draws) -> None:
     datasets = pytest.importorskip("datasets")
     features = datasets.Features({"text": datasets.Value("string"), "label": datasets.ClassLabel(names=["neg", "pos"])})
     part = datasets.Dataset.from_list([*ROWS, {"text": "?", "label": -1}], features=features)
-    assert from_given(part)[0]["label"].to_list() == [1, 0, None]
-    assert from_given(part.select([1]))[0]["text"].to_list() == ["bad"]
+    assert from_input_rows(part)[0]["label"].to_list() == [1, 0, None]
+    assert from_input_rows(part.select([1]))[0]["text"].to_list() == ["bad"]
     both = datasets.DatasetDict({"train": part, "test": part.select([0])})
     both.save_to_disk(tmp_path / "saved")
     columns = Columns(text=("text",), label="label")
@@ -64,14 +64,14 @@ def test_dataset_and_its_parts(tmp_path: Path, draws: Draws) -> None:
 def test_a_split_column_of_ones_own_is_not_overwritten() -> None:
     datasets = pytest.importorskip("datasets")
     part = datasets.Dataset.from_list([{**row, "split": f"mine {number}"} for number, row in enumerate(ROWS)])
-    frame, split = from_given(datasets.DatasetDict({"train": part, "test": part}))
+    frame, split = from_input_rows(datasets.DatasetDict({"train": part, "test": part}))
     assert frame["split"].to_list() == ["mine 0", "mine 1"] * 2
     assert frame[split or ""].to_list() == ["train", "train", "test", "test"]
 
 
 def test_column_names_with_control_characters_are_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"run\(rows=...\) needs column names without control characters, got '\\x00client'"):
-        from_given([{"\0client": 1}])
+        from_input_rows([{"\0client": 1}])
     datasets = pytest.importorskip("datasets")
     datasets.Dataset.from_list([{"\x1bclient": 1}]).save_to_disk(tmp_path / "saved")
     with pytest.raises(DataError, match="needs column names without control characters"):

@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from tacit.data.share import check_kinds, pack_rows, unpack_rows
+from tacit.data.disclose import check_kinds, pack_rows, unpack_rows
 from tacit.errors import DataError, WireError
 
 DAY, NIGHT = datetime.date(1999, 12, 31), datetime.datetime(1999, 12, 31, 23)

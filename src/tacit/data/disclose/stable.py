@@ -1,6 +1,6 @@
-"""A decision that does not hang on one row: a class is shared if its count plus Laplace noise passes a raised threshold.
+"""A decision that does not hang on one row: a class is disclosed if its count plus Laplace noise passes a raised threshold.
 
-What is protected is the decision (which classes are shared), never the rows that are shared.
+What is protected is the decision (which classes are disclosed), never the rows in them.
 Source: stability-based histograms, Korolova et al. 2009 and Bun, Nissim and Stemmer 2016:
 count + Laplace(1/epsilon) >= k + (1/epsilon) ln(1 / (2 delta)).
 """
@@ -32,10 +32,10 @@ def threshold(k: int, epsilon: float, delta: float) -> float:
 
 
 def chance(counts: NDArray[np.int64], k: int, epsilon: float, delta: float) -> NDArray[np.float64]:
-    """Return the probability that each class is shared; an empty class never is.
+    """Return the probability that each class is disclosed; an empty class never is.
 
     Guarantees: for counts that differ by one, either outcome's probabilities differ by a factor of at most e^epsilon,
-    plus at most delta; a class of a single row is shared with probability at most delta.
+    plus at most delta; a class of a single row is disclosed with probability at most delta.
     """
     short = epsilon * (threshold(k, epsilon, delta) - counts)
     tail = 0.5 * np.exp(-np.abs(short))
@@ -43,6 +43,6 @@ def chance(counts: NDArray[np.int64], k: int, epsilon: float, delta: float) -> N
 
 
 def decide(counts: NDArray[np.int64], k: int, epsilon: float, delta: float, draws: Draws) -> NDArray[np.bool_]:
-    """Return for each class whether it is shared, drawn once for each class in order."""
+    """Return for each class whether it is disclosed, drawn once for each class in order."""
     coins = draws.words(len(counts)) >> np.uint64(11)
     return np.asarray(coins < np.floor(chance(counts, k, epsilon, delta) * _STEPS))
