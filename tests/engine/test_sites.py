@@ -21,7 +21,7 @@ from tacit.engine import loop
 from tacit.engine.exchanges import Train, exchanges_of
 from tacit.engine.exchanges.disclose_rows import DiscloseRows
 from tacit.engine.exchanges.train import Member, nobody
-from tacit.engine.fingerprint import Fingerprints, data_fingerprint, plan_fingerprint
+from tacit.engine.fingerprint import fingerprints_of
 from tacit.engine.loop import Arm, Desk, Evaluation
 from tacit.engine.round import gather
 from tacit.engine.run_folder import RECORD
@@ -74,9 +74,8 @@ def over_sites(job: plan.Plan, pipes: list[Any], folder: Path, sum_at_site: bool
     table, _, kept, _ = _divided(job, draws, None, None)
     whole = prepare(job, draws)
     (folder / "server").mkdir(parents=True)
-    prints = Fingerprints(plan=plan_fingerprint(job), data=data_fingerprint(whole))
     writer = record.Writer(folder / "server" / RECORD, None)
-    desk = Desk(folder=folder / "server", writer=writer, observer=engine.Silence(), fingerprints=prints)
+    desk = Desk(folder=folder / "server", writer=writer, observer=engine.Silence(), fingerprints=fingerprints_of(job, whole))
     arm = SimulatedArm(Setting(desk=desk, draws=draws, data=replace(whole, disclosure=None)), "run", job)
     agreement = replace(arm.site.agreement, sum_at_site=sum_at_site)
     terms = {

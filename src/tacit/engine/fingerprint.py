@@ -21,21 +21,47 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Fingerprints:
-    """SHA-256 of a run's plan and of its prepared rows, in hexadecimal digits."""
+    """SHA-256 of a run's plan, of its prepared rows, and of what both make the run compute, in hexadecimal digits."""
 
     plan: str = ""
     data: str = ""
+    identity: str = ""
 
-    @property
-    def together(self) -> str:
-        """Return one hash of both: two runs have the same if and only if they compute the same."""
-        return hashlib.sha256(f"{self.plan} {self.data}".encode()).hexdigest()
+
+def fingerprints_of(plan: Plan, data: SimulatedData) -> Fingerprints:
+    """Return the fingerprints of a run.
+
+    The identity leaves out how the run and its file are called: the same rows under another name give the same model.
+    """
+    rows = data_fingerprint(data)
+    settings = {key: value for key, value in _settings(plan).items() if key not in ("name", "data.source")}
+    return Fingerprints(plan=plan_fingerprint(plan), data=rows, identity=_hash([settings, rows]))
 
 
 def plan_fingerprint(plan: Plan) -> str:
     """Return a hash of everything in a plan that decides what its run computes: all but [engine] and the baselines."""
-    settings = {name: value for name, value in plans.dump(plan).items() if name not in ("engine", "baselines")}
-    return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()
+    return _hash(_settings(plan))
+
+
+def _settings(plan: Plan) -> dict[str, Any]:
+    """Return the settings that are not as by default, by key: a key that is added later changes no older fingerprint."""
+    default = _flat(plans.dump(Plan()))
+    return {
+        key: value
+        for key, value in _flat(plans.dump(plan)).items()
+        if key.partition(".")[0] not in ("engine", "baselines") and (key not in default or default[key] != value)
+    }
+
+
+def _flat(table: dict[str, Any], path: str = "") -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for key, value in table.items():
+        found |= _flat(value, f"{path}{key}.") if isinstance(value, dict) else {f"{path}{key}": value}
+    return found
+
+
+def _hash(value: object) -> str:
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
 
 
 def data_fingerprint(data: SimulatedData) -> str:

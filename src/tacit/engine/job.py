@@ -11,7 +11,7 @@ from tacit.engine import checkpoint, children, disclosure, loop, run_folder
 from tacit.engine.baselines import arms_of
 from tacit.engine.checkpoint import Checkpoint
 from tacit.engine.facts import model_facts, prepared, released_in_the_clear, started
-from tacit.engine.fingerprint import Fingerprints, data_fingerprint, plan_fingerprint
+from tacit.engine.fingerprint import Fingerprints, fingerprints_of, plan_fingerprint
 from tacit.engine.loop import Desk
 from tacit.engine.observer import Observer, Silence
 from tacit.engine.simulated_arm import Setting, SimulatedArm
@@ -69,7 +69,7 @@ class Job:
             return self.place
         with children.stoppable():
             data = prepare(self.plan, self.draws, self.input_rows, self.observer.fetched)
-            fingerprints = Fingerprints(plan=plan_fingerprint(self.plan), data=data_fingerprint(data))
+            fingerprints = fingerprints_of(self.plan, data)
             if last:
                 _check_data(self.place, last.fingerprints, fingerprints)
             writer = record.Writer(self.place / run_folder.RECORD, last.mark if last else None)

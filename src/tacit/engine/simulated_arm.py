@@ -132,7 +132,7 @@ class SimulatedArm:
         weights = local.weights_for(self.plan.server, clients.sizes())
         agreement = Agreement(
             run=self.setting.desk.folder.name,
-            identity=self.setting.desk.fingerprints.together,
+            identity=self.setting.desk.fingerprints.identity,
             dim=self.learner.size,
             codec=codec.build(self.plan.codec),
             public=draws.sealed("public"),
