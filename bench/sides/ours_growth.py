@@ -1,4 +1,4 @@
-"""Tacit: rounds of any size, one process a size so that its peak memory is its own."""
+"""Tacit: rounds of any size, one process per size so that its peak memory is its own."""
 
 from __future__ import annotations
 

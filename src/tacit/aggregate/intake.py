@@ -21,7 +21,7 @@ class Intake:
         if round_no != self.round_no:
             raise WireError(f"answer from sender {sender} refused: needs round {self.round_no}, got round {round_no}")
         if sender in self._seen:
-            raise WireError(f"answer from sender {sender} refused: needs one answer a round, got another")
+            raise WireError(f"answer from sender {sender} refused: needs one answer per round, got another")
         if sender not in self._waited_for:
             raise WireError(f"answer from sender {sender} refused: needs a client that was asked in this round")
         if not self.least_weight <= weight <= self.largest_weight:

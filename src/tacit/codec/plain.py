@@ -1,4 +1,4 @@
-"""The update as it is: 32 bits a parameter, no protection. The baseline everything else is measured against."""
+"""The update as it is: 32 bits per parameter, no protection. The baseline everything else is measured against."""
 
 from __future__ import annotations
 

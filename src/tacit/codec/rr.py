@@ -1,4 +1,4 @@
-"""One bit a parameter by randomised response: clip, stochastic one-bit quantiser, random flip, pack.
+"""One bit per parameter by randomised response: clip, stochastic one-bit quantiser, random flip, pack.
 
 The quantiser sends 1 with probability (v+q)/2q and the flip keeps that bit with probability e^eps/(1+e^eps). Together
 they are one biased coin per coordinate, so one 32-bit word and one integer comparison per coordinate do both steps
@@ -61,7 +61,7 @@ def make(settings: plan.Codec) -> Codec:
 
 
 def one_bit(flips: int, clip: float, decoder: str = "corrected") -> Last:
-    """Return the end of a chain: one randomised bit a coordinate, `flips` of 2^32 words flip it, values clipped to ±clip."""
+    """Return the end of a chain: one randomised bit per coordinate, `flips` of 2^32 words flip it, values clipped to ±clip."""
     keep = kept_signal(flips)
 
     def encode(update: Vector, memory: Memory, own: Draws, public: Draws) -> Encoded:
@@ -114,7 +114,7 @@ def kept_signal(flips: int) -> float:
 
 
 def randomised_bits(update: Vector, flips: int, clip: float, own: Draws) -> Payload:
-    """Return one randomised bit a coordinate, packed. Words are drawn and used up block by block, in the cache."""
+    """Return one randomised bit per coordinate, packed. Words are drawn and used up block by block, in the cache."""
     payload = np.empty(packed_size(len(update)), np.uint8)
     largest = WORD // 2 - flips
     stream, words, flags = own.stream(), np.empty(_BLOCK, np.uint32), np.zeros(_BLOCK, np.uint8)
@@ -141,7 +141,7 @@ def epsilon_in_ball(flips: int, clip: float, ball: float, dim: int) -> float:
 
 
 def packed_size(dim: int) -> int:
-    """Return how many bytes hold one bit a parameter."""
+    """Return how many bytes hold one bit per parameter."""
     return (dim + 7) // 8
 
 

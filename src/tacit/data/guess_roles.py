@@ -176,7 +176,7 @@ def _input_role(one: _Facts) -> tuple[Role, str]:
     if one.kind == "truth":
         return "categorical", "true or false"
     if one.words_per_cell >= 4 or one.letters_per_cell >= 40 or (one.words_per_cell >= 2 and one.distinct > one.filled / 2):
-        return "text", f"{one.words_per_cell:.0f} words a cell"
+        return "text", f"{one.words_per_cell:.0f} words per cell"
     if one.distinct <= MOST_CATEGORIES and one.distinct <= max(2, one.filled / 2):
         return "categorical", f"{one.distinct} different values"
     return "left out", f"{one.distinct} different values in {one.filled} cells: rather a name than a category"

@@ -48,7 +48,9 @@ def names(frame: pl.DataFrame, name: str, role: str) -> pl.Series:
     """Return a column of category or class names as text; a missing cell (empty or null) is null."""
     series = column(frame, name, role)
     if series.dtype.is_nested() or isinstance(series.dtype, (pl.Binary, pl.Object)):
-        raise DataError(f"features({role}={name!r}) needs one plain value a row, got {series.dtype}; give this column another role")
+        raise DataError(
+            f"features({role}={name!r}) needs one plain value per row, got {series.dtype}; give this column another role"
+        )
     texts = series.cast(pl.String)
     return texts.set(texts == "", None)
 

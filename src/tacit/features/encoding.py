@@ -28,7 +28,7 @@ def encode(frame: pl.DataFrame, columns: Columns, settings: Features, fitted: Fi
 
 
 def width(columns: Columns, settings: Features, fitted: Fitted) -> int:
-    """Return the width that encoded rows have, without encoding any: numbers a row, or distinct token indices."""
+    """Return the width that encoded rows have, without encoding any: numbers per row, or distinct token indices."""
     check_roles(columns, settings)
     if columns.image:
         return fitted.pixels or 0

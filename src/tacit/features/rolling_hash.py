@@ -10,6 +10,8 @@ Indices are unsigned throughout: for signed ones the compiler adds Python's coun
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -28,6 +30,14 @@ for _place in range(64):
     _PLACE_OF[(int(_DE_BRUIJN) << _place) % 2**64 >> 58] = _place
 
 
+class Rule(NamedTuple):
+    """The hash: its base, how many buckets there are, and the base's powers reduced by that number."""
+
+    powers: NDArray[np.uint64]
+    base: int
+    buckets: int
+
+
 def presence(data: Bytes, offsets: Offsets, base: int, buckets: int) -> tuple[Offsets, NDArray[np.int32]]:
     """Return for each text the sorted, distinct buckets of its words, as row starts and one block of columns.
 
@@ -37,7 +47,7 @@ def presence(data: Bytes, offsets: Offsets, base: int, buckets: int) -> tuple[Of
     room = int(np.minimum((lengths + 1) // 2, buckets).sum())
     starts = np.zeros(len(offsets), np.int64)
     columns = np.empty(room, np.int32)
-    _fill_presence(data, offsets, _powers(base, buckets), base, buckets, starts, columns)
+    _fill_presence(data, offsets, _rule(base, buckets), starts, columns)
     columns.resize(int(starts[-1]), refcheck=False)  # gives the unused end back without copying; nobody else holds it
     return starts, columns
 
@@ -45,32 +55,25 @@ def presence(data: Bytes, offsets: Offsets, base: int, buckets: int) -> tuple[Of
 def sequence(data: Bytes, offsets: Offsets, base: int, buckets: int, length: int) -> NDArray[np.int32]:
     """Return for each text the buckets of its first `length` words in order, filled up with the number `buckets`."""
     matrix = np.full((len(offsets) - 1, length), buckets, np.int32)
-    _fill_sequence(data, offsets, _powers(base, buckets), base, buckets, matrix)
+    _fill_sequence(data, offsets, _rule(base, buckets), matrix)
     return matrix
 
 
-def _powers(base: int, buckets: int) -> NDArray[np.uint64]:
-    return np.array([pow(base, place, buckets) for place in range(_LONG + 1)], np.uint64)
+def _rule(base: int, buckets: int) -> Rule:
+    return Rule(np.array([pow(base, place, buckets) for place in range(_LONG + 1)], np.uint64), base, buckets)
 
 
 @compiled
-def _fill_presence(
-    data: Bytes,
-    offsets: Offsets,
-    powers: NDArray[np.uint64],
-    base: int,
-    buckets: int,
-    starts: Offsets,
-    columns: NDArray[np.int32],
-) -> None:
+def _fill_presence(data: Bytes, offsets: Offsets, rule: Rule, starts: Offsets, columns: NDArray[np.int32]) -> None:
     """Write the row starts and the columns of every text."""
+    buckets = rule.buckets
     sums = _room_for_sums(offsets)
     bits = np.zeros((buckets + 63) // 64, np.uint64)
     summary = np.zeros((len(bits) + 63) // 64, np.uint64)
     inverse = 1.0 / buckets
     used = _U0
     for text in range(len(offsets) - 1):
-        count = _spell(data, offsets[text], offsets[text + 1], powers, base, buckets, sums)
+        count = _spell(data, offsets[text], offsets[text + 1], rule, sums)
         for word in range(count):
             sums[word] = _reduced(sums[word], buckets, inverse)
         # A short text among very many buckets is sorted, since looking through the whole summary would take longer.
@@ -84,14 +87,13 @@ def _fill_presence(
 
 
 @compiled
-def _fill_sequence(
-    data: Bytes, offsets: Offsets, powers: NDArray[np.uint64], base: int, buckets: int, matrix: NDArray[np.int32]
-) -> None:
+def _fill_sequence(data: Bytes, offsets: Offsets, rule: Rule, matrix: NDArray[np.int32]) -> None:
     """Write the buckets of each text's first words into its row."""
+    buckets = rule.buckets
     sums = _room_for_sums(offsets)
     inverse = 1.0 / buckets
     for text in range(len(offsets) - 1):
-        count = _spell(data, offsets[text], offsets[text + 1], powers, base, buckets, sums)
+        count = _spell(data, offsets[text], offsets[text + 1], rule, sums)
         for word in range(min(count, np.uint64(matrix.shape[1]))):
             matrix[text, word] = _reduced(sums[word], buckets, inverse)
 
@@ -106,13 +108,12 @@ def _room_for_sums(offsets: Offsets) -> NDArray[np.uint64]:
 
 
 @compiled
-def _spell(
-    data: Bytes, begin: int, stop: int, powers: NDArray[np.uint64], base: int, buckets: int, sums: NDArray[np.uint64]
-) -> np.uint64:
+def _spell(data: Bytes, begin: int, stop: int, rule: Rule, sums: NDArray[np.uint64]) -> np.uint64:
     """Write the sum of c_i base^i of each word, powers reduced mod buckets, and return the number of words.
 
     A sum is at most 64 letters * 26 * 5e7, far below 2^53.
     """
+    powers, base, buckets = rule.powers, rule.base, rule.buckets
     total, letters, count = _U0, _U0, _U0
     at, end = np.uint64(begin), np.uint64(stop)
     while at < end:

@@ -35,7 +35,7 @@ def _text_bytes(frame: pl.DataFrame, columns: Columns, settings: Features) -> tu
 
 
 def joined_texts(frame: pl.DataFrame, columns: Columns) -> pl.Series:
-    """Return one text a row: its text columns, joined with a space."""
+    """Return one text per row: its text columns, joined with a space."""
     return _joined([_texts(frame, name) for name in columns.text])
 
 

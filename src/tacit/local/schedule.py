@@ -30,7 +30,7 @@ def pace_of(local: plan.Local) -> Pace:
 
 @numba.njit(nogil=True, cache=True)
 def batch_ends(pace: Pace, rows: int) -> NDArray[np.int64]:
-    """Return where each local step's rows end in the sequence of shuffled epochs; one entry a step.
+    """Return where each local step's rows end in the sequence of shuffled epochs; one entry per step.
 
     A batch never crosses an epoch: the last batch of an epoch may be smaller.
     """

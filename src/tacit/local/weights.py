@@ -9,7 +9,7 @@ from tacit import plan
 
 
 def weights_for(settings: plan.Server, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return one whole weight a client: 1, its number of rows, or that number up to a public cap.
+    """Return one whole weight per client: 1, its number of rows, or that number up to a public cap.
 
     The mean divides by the sum over the clients that actually report. Row counts reveal how much data a client has;
     equal weights reveal nothing.

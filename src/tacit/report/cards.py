@@ -132,7 +132,7 @@ def method_facts(plan: dict[str, Any]) -> list[tuple[str, str]]:
     hidden = "-".join(str(width) for width in model.get("hidden", ()))
     trained = [f"{local['optimizer']}, rate {local['lr']:g}"] if "optimizer" in local and "lr" in local else []
     trained += [f"{local[key]} {key if local[key] > 1 else key[:-1]}" for key in ("epochs", "steps", "batches") if local.get(key)]
-    trained += [f"{local['batch']} rows a batch"] if local.get("batch") else []
+    trained += [f"{local['batch']} rows per batch"] if local.get("batch") else []
     coded = [prose.setting(codec)]
     coded += [f"clip {codec['clip']:g}"] if codec.get("clip") else []
     coded += [f"L1 clip {codec['clip_l1']:g}"] if codec.get("clip_l1") else []

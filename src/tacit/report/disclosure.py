@@ -47,7 +47,7 @@ all columns but the label; {100 * shared.single_label_share:.1f} % are in classe
 
 
 def _bars(rows: list[tuple[str, int, int]]) -> str:
-    """Return one bar a row as SVG: what is shared, then what is kept."""
+    """Return one bar per row as SVG: what is shared, then what is kept."""
     longest = max((given + kept for _, given, kept in rows), default=0) or 1
     scale = (_WIDTH - 250) / longest
     drawn = []

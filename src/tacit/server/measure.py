@@ -8,7 +8,7 @@ from sklearn.metrics import f1_score, roc_auc_score
 
 
 def measure(logits: NDArray[np.float32], labels: NDArray[np.int32]) -> dict[str, float]:
-    """Return auc, accuracy, f1 and loss of predictions: one logit a row for two classes, else one a class.
+    """Return auc, accuracy, f1 and loss of predictions: one logit per row for two classes, else one per class.
 
     AUC and F1 are macro averages over classes when there are more than two; AUC then compares each class with the
     rest, over the classes that occur. Edge case: a test set with a single class has AUC 0.5 by definition.

@@ -16,7 +16,7 @@ _FEW_CELLS = 1 << 16
 
 @dataclass(frozen=True, kw_only=True)
 class Classes:
-    """One class number a row, below `cells`; rows have the same number exactly if they look alike. Numbers may be unused."""
+    """One class number per row, below `cells`; rows have the same number exactly if they look alike. Numbers may be unused."""
 
     of_row: NDArray[np.uint32]
     cells: int

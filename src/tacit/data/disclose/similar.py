@@ -16,7 +16,7 @@ _MOST_BITS = 32
 
 
 def similarity_key(rows: NDArray[Any], bits: int, draws: Draws) -> pl.Series:
-    """Return one whole number a row: on which side of `bits` public random planes through the rows' middle it lies.
+    """Return one whole number per row: on which side of `bits` public random planes through the rows' middle it lies.
 
     Rows at an angle t (seen from the middle) share each bit with probability 1 - t/pi. Put the key into the table as
     a column, name that column under `data.columns.quasi`, and "k look alike" means: k rows on the same side of every plane.
@@ -38,6 +38,6 @@ def keyed(frame: pl.DataFrame, key: Callable[[pl.DataFrame], Any], name: str = "
     values = pl.Series(name, key(frame))
     if len(values) != frame.height:
         raise DataError(
-            f"keyed(key) needs one value a row ({frame.height:,}), got {len(values):,}; return as many as there are rows"
+            f"keyed(key) needs one value per row ({frame.height:,}), got {len(values):,}; return as many as there are rows"
         )
     return frame.with_columns(values)

@@ -21,7 +21,7 @@ from tacit.data.store import cache_folder
 from tacit.errors import DataError, did_you_mean
 
 Vectors = tuple[tuple[str, ...], NDArray[np.float32]]
-"""Words, and a matrix with one row a word."""
+"""Words, and a matrix with one row per word."""
 
 _FORMAT = 1  # raise it when the reader changes what it gives: stored tables of another format are not used
 _MEMBER = re.compile(rb'("(?:[^"\\]|\\.)*"):\[([^\]]*)\]')
@@ -91,7 +91,7 @@ def read_json(path: Path, source: Source) -> Vectors:
     for word, numbers in _members(path):
         place = int(numbers[-1])
         if len(numbers) != source.width + 2 or not 0 <= place < source.words:
-            raise DataError(f"{path.name} needs {source.width} numbers a word, got another shape; report this as an error")
+            raise DataError(f"{path.name} needs {source.width} numbers per word, got another shape; report this as an error")
         words[place] = word
         matrix[place] = numbers[: source.width]
         count += 1

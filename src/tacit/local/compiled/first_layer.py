@@ -77,7 +77,7 @@ def own_columns(columns: Array, width: int, scratch: Array, named: Array, own: A
 
     `named` takes the columns (and one entry more), `own` each entry's number. A client that names more than half of all
     columns is treated as naming them all, and `width` is returned: copying whole is then cheaper than picking. `scratch`
-    holds one zero a column, and does so again afterwards. Written without branches: which word is new is anyone's guess.
+    holds one zero per column, and does so again afterwards. Written without branches: which word is new is anyone's guess.
     """
     count = 0
     for first in range(0, columns.size, _LOOK):

@@ -2,7 +2,7 @@
 
 A client's vector is its own first-layer lines (the inputs its rows name) followed by all later parameters. Lines it
 never names have zero gradient, zero moments and hence zero update under a fresh optimiser, so leaving them out is exact.
-Later layers see a batch as a matrix: their three products a step are BLAS calls.
+Later layers see a batch as a matrix: their three products per step are BLAS calls.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class Scratch(NamedTuple):
     names: Array
     name_starts: Array
     moments: Array
-    numbers: Array  # one zero a column
+    numbers: Array  # one zero per column
     own: Array  # one client's entries, numbered anew
 
 

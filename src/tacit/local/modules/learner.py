@@ -134,7 +134,7 @@ def batch_of(inputs: Inputs, rows: NDArray[np.int64]) -> tuple[torch.Tensor, ...
 
 
 def loss_of(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-    """Return the mean logistic loss for one logit a row, the mean cross-entropy for several."""
+    """Return the mean logistic loss for one logit per row, the mean cross-entropy for several."""
     if logits.ndim == 1 or logits.shape[1] == 1:
         return nn.functional.binary_cross_entropy_with_logits(logits.reshape(-1), labels.to(logits.dtype))
     return nn.functional.cross_entropy(logits, labels)

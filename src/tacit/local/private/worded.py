@@ -82,7 +82,7 @@ class Encoder(nn.Module):
 
 
 def build(model: plan.Model, shared_rows: int, width: int, outputs: int, checkpoint: Path | None) -> Worded:
-    """Return the network of that name over a table of `width` numbers a word."""
+    """Return the network of that name over a table of `width` numbers per word."""
     words = WordTable(shared_rows, width)
     if model.name == "bilstm":
         return Worded(words, BothWays(width, model.hidden[0]), 2 * model.hidden[0], outputs, model.dropout)

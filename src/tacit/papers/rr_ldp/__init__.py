@@ -22,14 +22,14 @@ PAPER = Paper(
     name="rr-ldp",
     title="RR-LDP: randomised response on one-bit updates, with hashed text (Nagy et al., Knowledge-Based Systems 268, 2023)",
     first_words=(
-        "The paper's epsilon is per transmitted bit. A model of d parameters sends d bits a round, so one update costs d times "
+        "The paper's epsilon is per transmitted bit. A model of d parameters sends d bits per round, so one update costs d times "
         "that and a run of R rounds R times more: epsilon 1 per bit is 506,451 per update of the network used here. "
         "Only single bits are deniable; nothing meaningful is promised about a whole update."
     ),
     scales={
         "smoke": "a few hundred rows, one round, five clients: it proves that every cell runs.",
         "quick": "IMDB whole, at most 50 rounds; 100,000 MovieLens ratings for training; embeddings of 100; "
-        "the LSTM on 100 words a row and 25,000 ratings.",
+        "the LSTM on 100 words per row and 25,000 ratings.",
         "full": "all rows, the paper's rounds and sizes.",
     },
     tables=_tables,

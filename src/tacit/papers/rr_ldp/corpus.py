@@ -78,7 +78,7 @@ def _learned(texts: list[list[str]], seed: int) -> Lexicon:
 
 
 def _split_into_words(texts: list[str]) -> list[list[str]]:
-    same: dict[str, str] = {}  # one object a word, not one an occurrence
+    same: dict[str, str] = {}  # one object per word, not one an occurrence
     return [[same.setdefault(word, word) for word in words(text)] for text in texts]
 
 

@@ -66,5 +66,5 @@ def recurrent(scale: Scale) -> Table:
             for metric, paper in zip(("auc", "accuracy"), printed.TABLE_7[texts.name, kind], strict=True):
                 low = floor(scale, paper - _MARGIN)
                 cells.append(Cell(row=f"{texts.name}, {kind}", column=metric, paper=paper, trial=trial, metric=metric, low=low))
-    note = "N=100, 25 rounds, epsilon 1 per bit, q = .001 and .01. At quick scale: 100 words a row, 25,000 ratings."
+    note = "N=100, 25 rounds, epsilon 1 per bit, q = .001 and .01. At quick scale: 100 words per row, 25,000 ratings."
     return Table(name="7", title="LSTM(50) as first layer", cells=tuple(cells), note=note)
