@@ -1,0 +1,164 @@
+"""A record as a file: lines that are appended, each with a checksum over itself and the line before, and read with suspicion.
+
+A reader passes over fields and kinds it does not know, and still reads records of version 1, which had no checksums.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from tacit.errors import RunError
+from tacit.record.entries import KINDS, Entry, Started
+
+_NAMES = {kind: name for name, kind in KINDS.items()}
+_OLD_KINDS = {"shared": "disclosed_rows", "tried": "clients_evaluated"}
+_OLD_FIELDS = {"labels_shared": "labels_disclosed"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mark:
+    """How much of a record is safely on the disk: its length in bytes, and the checksum its last line ends with."""
+
+    length: int = 0
+    checksum: str = ""
+
+
+class Writer:
+    """Appends entries to a record file, from a mark on; it reads nothing."""
+
+    def __init__(self, path: Path, mark: Mark | None = None) -> None:
+        self._file = path.open("ab")
+        self._checksum = mark.checksum if mark else ""
+
+    def append(self, entry: Entry) -> None:
+        """Write one entry as one line."""
+        line = {"kind": _NAMES[type(entry)], **dataclasses.asdict(entry)}
+        content = json.dumps(line, allow_nan=False).encode()
+        self._checksum = _next_checksum(self._checksum, content)
+        self._file.write(content[:-1] + _ending(self._checksum) + b"\n")
+
+    def sync(self) -> Mark:
+        """Force what was written onto the disk and return how far it goes."""
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        return Mark(length=self._file.tell(), checksum=self._checksum)
+
+    def close(self) -> None:
+        """Write out and close."""
+        self._file.close()
+
+
+def verify(path: Path, mark: Mark) -> None:
+    """Raise RunError unless the record up to a mark is as it was written."""
+    content = _content(path)
+    if len(content) < mark.length:
+        raise RunError(f"{path}: is damaged: it has {len(content):,} bytes, its checkpoint covers {mark.length:,}")
+    if _last_checksum(path, content[: mark.length]) != mark.checksum:
+        raise RunError(f"{path}: is damaged: it is not the record its checkpoint was made with")
+
+
+def has_rounds(path: Path) -> bool:
+    """Return whether a record tells of a finished round, damaged or not."""
+    return b'"kind": "round"' in _content(path)
+
+
+def cut(path: Path, mark: Mark) -> None:
+    """Drop every entry after a mark, which no checkpoint covers; raise RunError if the record before it is damaged."""
+    verify(path, mark)
+    os.truncate(path, mark.length)
+
+
+def add(path: Path, entry: Entry) -> None:
+    """Append one entry to the record of a run that has ended, such as what an audit found."""
+    writer = Writer(path, Mark(checksum=_last_checksum(path, _content(path))))
+    try:
+        writer.append(entry)
+        writer.sync()
+    finally:
+        writer.close()
+
+
+def _last_checksum(path: Path, content: bytes) -> str:
+    *lines, rest = content.split(b"\n")
+    checksum = ""
+    for number, line in enumerate(lines, start=1):
+        checksum = _verified(path, number, line, checksum)[1]
+    if rest:
+        raise _damaged(path, len(lines) + 1, "it is cut short")
+    return checksum
+
+
+def read(path: Path, at_least: int = 0) -> Iterator[Entry]:
+    """Yield the entries of a record; a last line cut short by a crash is passed over, but not within `at_least` bytes."""
+    content = _content(path)
+    *lines, rest = content.split(b"\n")
+    if len(content) - len(rest) < at_least:
+        raise RunError(f"{path}: is damaged: its end is missing; the run cannot be read")
+    has_checksums, checksum = bool(lines) and _has_checksum(lines[0]), ""
+    for number, line in enumerate(lines, start=1):
+        if has_checksums:
+            line, checksum = _verified(path, number, line, checksum)
+        entry = _entry(path, number, line)
+        if isinstance(entry, Started) and entry.version > 1 and not has_checksums:
+            raise _damaged(path, number, "its checksum is missing")
+        if entry is not None:
+            yield entry
+
+
+def _content(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise RunError(f"{path}: no record can be read ({error.strerror}); `tacit runs` lists the runs there are") from None
+
+
+def _entry(path: Path, number: int, line: bytes) -> Entry | None:
+    """Return the entry of a line; None if its kind is not known here."""
+    try:
+        values = {_OLD_FIELDS.get(name, name): value for name, value in json.loads(line).items()}
+        name = values.pop("kind")
+        kind = KINDS.get(_OLD_KINDS.get(name, name))
+        if kind is None:
+            return None
+        upgraded = getattr(kind, "upgraded", None)
+        values = upgraded(values) if upgraded else values
+        known = {one.name for one in dataclasses.fields(kind)}
+        entry: Entry = kind(**{name: value for name, value in values.items() if name in known})
+        return entry
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise _damaged(path, number, str(error)) from None
+
+
+_BEFORE_CHECKSUM, _AFTER_CHECKSUM, _DIGITS = b', "sum": "', b'"}', 16
+_LENGTH_OF_ENDING = len(_BEFORE_CHECKSUM) + _DIGITS + len(_AFTER_CHECKSUM)
+
+
+def _next_checksum(before: str, content: bytes) -> str:
+    return hashlib.sha256(before.encode() + content).hexdigest()[:_DIGITS]
+
+
+def _ending(checksum: str) -> bytes:
+    return _BEFORE_CHECKSUM + checksum.encode() + _AFTER_CHECKSUM
+
+
+def _has_checksum(line: bytes) -> bool:
+    return line[-_LENGTH_OF_ENDING:].startswith(_BEFORE_CHECKSUM)
+
+
+def _verified(path: Path, number: int, line: bytes, before: str) -> tuple[bytes, str]:
+    """Return a line without its checksum, and the checksum; raise RunError if it does not fit."""
+    content = line[:-_LENGTH_OF_ENDING] + b"}"
+    checksum = _next_checksum(before, content)
+    if line[-_LENGTH_OF_ENDING:] != _ending(checksum):
+        raise _damaged(path, number, "its checksum does not fit")
+    return content, checksum
+
+
+def _damaged(path: Path, number: int, reason: str) -> RunError:
+    return RunError(f"{path}: entry {number} is damaged ({reason}); the run cannot be read")
