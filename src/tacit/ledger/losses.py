@@ -123,14 +123,15 @@ def _at_next_order(orders: Sequence[float], values: Sequence[float]) -> Curve:
 
 
 def _sampled_gaussian(noise_multiplier: float, rate: float) -> Curve:
-    """Return dp-accounting's curve of Gaussian noise on a Poisson sample."""
+    """Return dp-accounting's curve of Gaussian noise on a Poisson sample; where it finds no value, that of the next order."""
     import dp_accounting
     from dp_accounting.rdp import RdpAccountant
 
     orders = [1.1, 1.25, 1.5, 1.75, *range(2, 65), 80, 96, 128, 192, 256, 512]
     accountant = RdpAccountant(orders, dp_accounting.NeighboringRelation.ADD_OR_REMOVE_ONE)
     accountant.compose(dp_accounting.PoissonSampledDpEvent(rate, dp_accounting.GaussianDpEvent(noise_multiplier)))
-    return _at_next_order(orders, [float(value) for value in accumulate(accountant.rdp, max)])
+    falling = accumulate(reversed([float(value) for value in accountant.rdp]), min)
+    return _at_next_order(orders, list(falling)[::-1])
 
 
 def at_delta(curve: Curve, delta: float) -> float:
