@@ -168,11 +168,11 @@ def _fewer(facts: DisclosedRows) -> str:
 
 
 def per_update(stated: Sequence[Total], regime: str = "") -> str:
-    """Return what one update costs, as a table's cell; `regime` is "central" or "local" where no updates are sent."""
+    """Return what one update costs, as a table's cell; `regime` is "central" or "local…" where no updates are sent."""
     if regime == "central":
         return POOLED
     update = next((total for total in stated if total.unit == "update"), None)
-    if regime == "local" or (update is not None and update.epsilon == 0):
+    if regime.startswith("local") or (update is not None and update.epsilon == 0):
         return KEPT
     if update is None:
         return "nothing has left yet"
