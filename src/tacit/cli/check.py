@@ -8,7 +8,7 @@ from tacit.cli import tables
 from tacit.cli.options import AsJson, Overrides, PlanFile
 
 if TYPE_CHECKING:
-    from tacit.plan import Plan, Sharing
+    from tacit.plan import Plan
 
 
 def check(plan: PlanFile, overrides: Overrides = None, as_json: AsJson = False) -> None:
@@ -36,6 +36,7 @@ def check(plan: PlanFile, overrides: Overrides = None, as_json: AsJson = False) 
 
 def outline(plan: Plan) -> dict[str, str]:
     """Return what a plan would do, room by room, and what it would promise."""
+    from tacit.ledger.prose import planned_disclosure
     from tacit.plan import dump
     from tacit.report.cards import method_facts
 
@@ -49,15 +50,9 @@ def outline(plan: Plan) -> dict[str, str]:
         "codec": facts["Codec"],
         "server": f"{server.rounds} rounds, {facts['Server']}",
         "baselines": ", ".join(plan.baselines) or "none",
-        **({"shared": _shared(plan.data.share)} if plan.data.share else {}),
+        **({"disclosed": planned_disclosure(plan.data.share)} if plan.data.share else {}),
         "privacy": _promise(plan),
     }
-
-
-def _shared(share: Sharing) -> str:
-    where = "in every column but the label" if share.release == "whole_row" else "in the quasi-identifiers"
-    rule = f"{share.rule}, k = {share.k:,}" + (f", l = {share.l:g}" if share.l is not None else "")
-    return f"rows that look alike {where} go to the server in full ({rule}); `tacit disclose` shows which. The rest:"
 
 
 def _promise(plan: Plan) -> str:

@@ -9,13 +9,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from decimal import ROUND_CEILING, Decimal
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tacit.claim import Approximate, Claim, Disclosed, Event, Repeated, Total
 from tacit.ledger import losses
 from tacit.ledger.account import NO_NUMBER, Account, charge, every_claim, totals
 from tacit.ledger.disclosure import rule
 from tacit.record import DisclosedRows, Released
+
+if TYPE_CHECKING:
+    from tacit.plan import Sharing
 
 MEANINGFUL = 10.0
 """An epsilon above this bounds nothing a person would notice."""
@@ -162,6 +165,13 @@ def _fewer(facts: DisclosedRows) -> str:
         return ""
     how = "with noise" if facts.counts == "stable" else "with rows that were not sent"
     return f" (counted {how}; at the server the fewest are {facts.smallest_class:,})"
+
+
+def planned_disclosure(share: Sharing) -> str:
+    """Return which rows a plan would disclose, before any data is read."""
+    where = "in every column but the label" if share.release == "whole_row" else "in the quasi-identifiers"
+    rule = f"{share.rule}, k = {share.k:,}" + (f", l = {share.l:g}" if share.l is not None else "")
+    return f"rows that look alike {where} go to the server in full ({rule}); `tacit disclose` shows which. The rest:"
 
 
 # Phrases for tables and for plans
