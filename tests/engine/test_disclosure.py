@@ -184,3 +184,19 @@ def test_a_client_that_discloses_nothing_says_so_with_its_weight() -> None:
     exchange, total = DiscloseRows("run", pl.Schema({"a": pl.Int64()})), DiscloseRows("run", pl.Schema({})).empty()
     exchange.receive(Intake([3], 0, 10), total, exchange.answer(Discloser(seat(3), pl.DataFrame({"a": []}), 7), None))
     assert (total.weight, total.arrived) == (7, [])
+
+
+def test_pictures_can_be_disclosed(tmp_path) -> None:
+    random = np.random.default_rng(0)
+    pictures = pl.Series(random.integers(0, 255, (60, 9)).astype(np.uint8))
+    rows = pl.DataFrame({"picture": pictures, "town": ["here", "there"] * 30, "label": ["a", "b", "b"] * 20})
+    rows.write_parquet(tmp_path / "pictures.parquet")
+    tree = {
+        "data": {
+            "source": str(tmp_path / "pictures.parquet"), "clients": 3, "share": {"k": 3},
+            "columns": {"image": "picture", "label": "label", "quasi": ["town"]},
+        },
+        "model": {"name": "mlp", "hidden": [4]}, "codec": {"name": "plain"}, "server": {"rounds": 1, "weights": "rows"},
+    }  # fmt: skip
+    folder = engine.start(plan.parse(tree), tmp_path / "runs")
+    assert pl.read_parquet(folder / disclosure.FILE)["picture"].dtype == pl.Array(pl.UInt8, 9)

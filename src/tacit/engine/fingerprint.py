@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from tacit import plan as plans
@@ -86,13 +87,19 @@ def _arrays_of(data: SimulatedData) -> Iterator[tuple[str, NDArray[Any]]]:
     if data.disclosure is not None:
         yield from _rows("kept and disclosed", data.disclosure.train)
         yield from _clients("holders", data.disclosure.holders)
-        yield "disclosed", _text(data.disclosure.rows.write_csv())
+        yield from _table("disclosed", data.disclosure.rows)
 
 
 def _rows(name: str, rows: Rows) -> Iterator[tuple[str, NDArray[Any]]]:
     yield from _inputs(name, rows.inputs)
     yield f"{name} labels", rows.labels
     yield f"{name} classes", _text("\n".join(rows.classes))
+
+
+def _table(name: str, rows: pl.DataFrame) -> Iterator[tuple[str, NDArray[Any]]]:
+    pictures = [column for column, kind in rows.schema.items() if isinstance(kind, pl.Array)]
+    yield name, _text(rows.drop(pictures).write_csv())
+    yield from ((f"{name} {column}", rows[column].to_numpy()) for column in pictures)
 
 
 def _inputs(name: str, inputs: Inputs) -> Iterator[tuple[str, NDArray[Any]]]:
