@@ -102,5 +102,5 @@ def test_unknown_name_and_unexpected_content_are_refused(tmp_path: Path) -> None
     path.write_bytes(CONTENT)
     with pytest.raises(DataError, match="needs 9 words, got 4"):
         room.read_json(path, tiny(words=9))
-    with pytest.raises(DataError, match="needs 2 numbers a word"):
+    with pytest.raises(DataError, match="needs 2 numbers per word"):
         room.read_json(path, tiny(words=2))

@@ -109,7 +109,7 @@ def test_a_key_of_ones_own_decides_what_is_shared() -> None:
     table = Table(train=made, test=made.clear(), columns=Columns(text=("text",), label="y", quasi=("start",)), source="")
     clients = Clients(order=np.arange(3), starts=np.array([0, 3]))
     assert offer(table, clients, Sharing(k=2), DRAWS).disclosed.tolist() == [True, True, False]
-    with pytest.raises(DataError, match="one value a row"):
+    with pytest.raises(DataError, match="one value per row"):
         keyed(frame, lambda rows: [1])
 
 
