@@ -41,7 +41,7 @@ def read(kind: str) -> tuple[Rows, Rows]:
 def mlp(train: Rows) -> local.Learner:
     """Return our learner for the round workload."""
     settings = plan.Local(optimizer="adam", lr=LR, epochs=1, batch=BATCH)
-    return local.build(plan.Model(name="mlp", hidden=HIDDEN), settings, train, even_clients(len(train), CLIENTS))
+    return local.build(plan.MLP(hidden=HIDDEN), settings, train, even_clients(len(train), CLIENTS))
 
 
 def even_clients(rows: int, clients: int) -> Clients:

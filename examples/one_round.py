@@ -19,9 +19,9 @@ from tacit.rows import Clients
 job = plan.Plan(
     data=plan.Data(source=plan.GIVEN, clients=4, test=0.25, columns=plan.Columns(text=("review",), label="opinion")),
     features=plan.Features(buckets=64),
-    model=plan.Model(name="logistic"),
+    model=plan.Logistic(),
     local=plan.Local(optimizer="adam", lr=0.1, epochs=3, batch=2),
-    codec=plan.Codec(name="rr", epsilon=2.0, clip=0.3),  # epsilon per bit
+    codec=plan.RR(epsilon=2.0, clip=0.3),  # epsilon per bit
 )
 draws = Draws.seeded(job.seed)  # a real site would say Draws.from_system(): noise nobody can repeat
 

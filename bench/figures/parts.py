@@ -40,7 +40,7 @@ def run(repeats: int, peers: set[str]) -> list[Result]:
 
 
 def _parts(learner: CompiledLearner, model: np.ndarray) -> dict[str, Callable[[], Taken]]:
-    rounds, worker = Rounds(learner, plan.Codec(name="plain"), CLIENTS, 1, model), learner.worker()
+    rounds, worker = Rounds(learner, plan.Plain(), CLIENTS, 1, model), learner.worker()
     buffers = np.zeros((5, learner.size), np.float32)
     buffers[0] = model
     state = State(*buffers)

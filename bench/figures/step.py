@@ -12,8 +12,8 @@ from tacit.seat import Own, Seat
 
 CLIENTS, ROWS = 20, 5000
 MODELS = {
-    "logistic": plan.Model(name="logistic"),
-    "embedding": plan.Model(name="embedding", embedding=100, hidden=(100, 50, 25)),
+    "logistic": plan.Logistic(),
+    "embedding": plan.Embedding(embedding=100, hidden=(100, 50, 25)),
 }
 
 
@@ -29,7 +29,7 @@ def run(repeats: int, peers: set[str]) -> list[Result]:
 
 
 def _steps(table: data.Table, model: plan.Model, buckets: int) -> Callable[[], Taken]:
-    settings = plan.Features(buckets=buckets, text="binary" if model.name == "logistic" else "sequence")
+    settings = plan.Features(buckets=buckets, text=model.reads[0])
     fitted = features.fit(table.train, table.columns, settings)
     rows = features.encode(table.train, table.columns, settings, fitted)
     learner = local.build(model, plan.Local(epochs=1, batch=25), rows, even_clients(len(rows), CLIENTS))

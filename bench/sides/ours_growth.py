@@ -43,9 +43,9 @@ def main(model: str, clients: str, rows_each: str, width: str) -> None:
         count = CLIENTS
     else:
         rows, name = made_up(count * int(rows_each), int(width)), model
-    kind = plan.Model(name=name, hidden=(100,) if name == "mlp" else (), embedding=100)
+    kind = {"logistic": plan.Logistic(), "mlp": plan.MLP(hidden=(100,)), "embedding": plan.Embedding()}[name]
     learner = local.build(kind, plan.Local(optimizer="adam", lr=1e-3, epochs=1, batch=25), rows, even_clients(len(rows), count))
-    rounds = Rounds(learner, plan.Codec(name="plain"), count, 2, learner.initial(DRAWS.at("initial")))
+    rounds = Rounds(learner, plan.Plain(), count, 2, learner.initial(DRAWS.at("initial")))
     with simulation(rounds.site, (rounds.train,), rounds.workers) as carrier:
 
         def answer(request: dict[str, Any]) -> dict[str, Any]:

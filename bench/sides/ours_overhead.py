@@ -63,7 +63,7 @@ class Idle:
 def main(clients: str, workers: str) -> None:
     """Serve the harness."""
     learner = Idle()
-    rounds = Rounds(learner, plan.Codec(name="plain"), int(clients), int(workers), learner.initial(DRAWS.at("initial")))
+    rounds = Rounds(learner, plan.Plain(), int(clients), int(workers), learner.initial(DRAWS.at("initial")))
     with simulation(rounds.site, (rounds.train,), rounds.workers) as carrier:
         rounds.round(carrier)
         serve(lambda request: measure(lambda: rounds.round(carrier)).as_dict())

@@ -16,7 +16,7 @@ from tacit import plan, server
 from tacit.engine.simulate import Simulation, simulation
 from tacit.rows import Rows
 
-CODECS = {"plain": plan.Codec(name="plain"), "rr": plan.Codec(name="rr", epsilon=10.0, clip=0.003)}
+CODECS = {"plain": plan.Plain(), "rr": plan.RR(epsilon=10.0, clip=0.003)}
 
 
 def verify(kind: str, rounds: Rounds, test: Rows, carrier: Simulation) -> dict[str, Any]:

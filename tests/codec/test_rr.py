@@ -41,7 +41,7 @@ def test_the_printed_decoder_shrinks_the_signal_and_drifts() -> None:
     keep = math.tanh(0.5) ** 2
     means = {}
     for decoder in ("corrected", "printed"):
-        made = codec.build(plan.Codec(name="rr", epsilon=1.0, clip=clip, decoder=decoder))
+        made = codec.build(plan.RR(epsilon=1.0, clip=clip, decoder=decoder))
         total = made.empty(50)
         for n in range(times):
             total.add(made.encode(update, {}, Draws.seeded(0).at(n), Draws.seeded(0)).payload, 1, Draws.seeded(0))
@@ -59,7 +59,7 @@ def bits_of(value: float, times: int, settings: plan.Codec) -> np.ndarray:
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
 def test_measured_epsilon_per_bit_is_below_the_claim_and_tight(epsilon) -> None:
     """Clopper-Pearson at 1 - 1e-6 on a million bits a side."""
-    settings = plan.Codec(name="rr", epsilon=epsilon, clip=1e-3)
+    settings = plan.RR(epsilon=epsilon, clip=1e-3)
     claimed = codec.build(settings).claims(1, 1)[0].event.event.epsilon
     bound = lower_bound(bits_of(1e-3, 1_000_000, settings), bits_of(-1e-3, 1_000_000, settings))
     assert bound <= claimed
@@ -67,8 +67,8 @@ def test_measured_epsilon_per_bit_is_below_the_claim_and_tight(epsilon) -> None:
 
 
 def test_a_twin_that_flips_too_rarely_is_caught() -> None:
-    honest = plan.Codec(name="rr", epsilon=1.0, clip=1e-3)
-    twin = plan.Codec(name="rr", epsilon=1.05, clip=1e-3)  # claims 1.0, spends 1.05
+    honest = plan.RR(epsilon=1.0, clip=1e-3)
+    twin = plan.RR(epsilon=1.05, clip=1e-3)  # claims 1.0, spends 1.05
     bound = lower_bound(bits_of(1e-3, 1_000_000, twin), bits_of(-1e-3, 1_000_000, twin))
     assert bound > codec.build(honest).claims(1, 1)[0].event.event.epsilon
 
@@ -78,7 +78,7 @@ def test_a_twin_that_repeats_its_noise_is_caught() -> None:
 
     With fresh noise each of the million coordinates is as likely to rise as to fall; six sigma, false alarm below 1e-8.
     """
-    made, size = codec.build(plan.Codec(name="rr", epsilon=0.1, clip=1e-3)), 1_000_000
+    made, size = codec.build(plan.RR(epsilon=0.1, clip=1e-3)), 1_000_000
     before, after = np.zeros(size, np.float32), np.full(size, 1e-4, np.float32)
 
     def falls_and_rises(first: Draws, second: Draws) -> tuple[int, int]:

@@ -15,7 +15,7 @@ from tacit.ledger import losses
 @pytest.mark.parametrize("epsilon", [0.1, 1, 2.2, 4, 8, 20, 100])
 @pytest.mark.parametrize("dim", [1, 5, 506_451])
 def test_the_claim_of_a_whole_update_is_within_epsilon(epsilon, dim) -> None:
-    (claim,) = codec.build(plan.Codec(name="rr_sampled", epsilon=epsilon, clip=1e-3)).claims(dim, 1)
+    (claim,) = codec.build(plan.RRSampled(epsilon=epsilon, clip=1e-3)).claims(dim, 1)
     assert losses.pure(claim.event) <= epsilon * (1 + 1e-12)
     assert claim.event.count == rr_sampled.bits_for(epsilon, dim)
 
@@ -30,7 +30,7 @@ def test_the_number_of_bits_is_the_one_that_minimises_the_error() -> None:
 
 def test_measured_epsilon_of_a_whole_update_is_below_the_claim_and_tight() -> None:
     """Two opposite updates of 6 coordinates, 200,000 messages each; the output is the whole payload."""
-    settings = plan.Codec(name="rr_sampled", epsilon=4.0, clip=1e-3)
+    settings = plan.RRSampled(epsilon=4.0, clip=1e-3)
     made, times = codec.build(settings), 200_000
     public = Draws.seeded(0)  # the worst case: both sides know which coordinates are sent
     sides = []
@@ -44,8 +44,8 @@ def test_measured_epsilon_of_a_whole_update_is_below_the_claim_and_tight() -> No
 
 
 def test_a_twin_that_reports_twice_the_bits_is_caught() -> None:
-    honest = codec.build(plan.Codec(name="rr_sampled", epsilon=4.0, clip=1e-3))
-    twin = codec.build(plan.Codec(name="rr_sampled", epsilon=8.0, clip=1e-3))  # four bits where two were paid for
+    honest = codec.build(plan.RRSampled(epsilon=4.0, clip=1e-3))
+    twin = codec.build(plan.RRSampled(epsilon=8.0, clip=1e-3))  # four bits where two were paid for
     own, times, sides = Draws.from_system(), 100_000, []
     for value in (1e-3, -1e-3):
         sides.append(

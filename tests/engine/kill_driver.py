@@ -26,7 +26,7 @@ def load_kernels(job: plan.Plan) -> None:
     rows = Rows(inputs=inputs, labels=np.array([0, 1], np.int32), classes=("a", "b"))
     learner = local.build(job.model, job.local, rows, Clients(order=np.arange(2), starts=np.array([0, 2])))
     model = learner.initial(Draws.seeded(0))
-    for settings in (job.codec, plan.Codec(name="plain")):
+    for settings in (job.codec, plan.Plain()):
         made = codec.build(settings)
         total = made.empty(learner.size)
         row = learner.worker().train(model, Seat(0, 0, Own(Draws.seeded(0), 0)), Draws.seeded(0)).row

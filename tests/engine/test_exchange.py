@@ -39,7 +39,7 @@ def rows(kind: str) -> Rows:
 
 def learner(kind: str) -> local.Learner:
     held = Clients(order=np.arange(60), starts=np.linspace(0, 60, CLIENTS + 1).astype(np.int64))
-    return local.build(plan.Model(name="mlp", hidden=(3,)), plan.Local(epochs=2, batch=4), rows(kind), held)
+    return local.build(plan.MLP(hidden=(3,)), plan.Local(epochs=2, batch=4), rows(kind), held)
 
 
 def train_over(made: local.Learner, settings: Codec, weights: str = "rows", folder=None) -> tuple[Train, Site]:
@@ -72,7 +72,7 @@ def test_the_batched_path_equals_single_answers_to_the_bit(case, kind) -> None:
 def test_a_torch_module_answers_the_same_both_ways() -> None:
     pytest.importorskip("torch")
     held = Clients(order=np.arange(60), starts=np.linspace(0, 60, CLIENTS + 1).astype(np.int64))
-    made = local.build(plan.Model(name="tests.engine.modules:Tiny"), plan.Local(epochs=1, batch=4), rows("dense"), held)
+    made = local.build(plan.OwnModule(name="tests.engine.modules:Tiny"), plan.Local(epochs=1, batch=4), rows("dense"), held)
     train, site = train_over(made, codec.build(ALL[1]))
     request = asked(train, made)
     together = simulate.trained_part(train, site, made.worker(), request)
@@ -83,7 +83,7 @@ def test_a_torch_module_answers_the_same_both_ways() -> None:
 
 def test_a_message_owns_its_bytes() -> None:
     made = learner("dense")
-    train, site = train_over(made, codec.build(plan.Codec(name="plain")))
+    train, site = train_over(made, codec.build(plan.Plain()))
     request, worker = asked(train, made), made.worker()
     first = train.answer(Client(site, site.seat(0), worker), request)
     before = bytes(first[1])
@@ -117,7 +117,7 @@ BAD = {
 @pytest.mark.parametrize("what", BAD)
 def test_what_was_not_agreed_on_is_refused_with_nothing_added(what) -> None:
     made = learner("sparse")
-    train, site = train_over(made, codec.build(plan.Codec(name="plain")))
+    train, site = train_over(made, codec.build(plan.Plain()))
     request = asked(train, made)
     frames = [train.answer(Client(site, site.seat(name), made.worker()), request) for name in range(CLIENTS)]
     honest = gather(train, Intake(range(CLIENTS), 1, 60), frames)
@@ -130,7 +130,7 @@ def test_what_was_not_agreed_on_is_refused_with_nothing_added(what) -> None:
 
 def test_the_same_sender_counts_once_however_often_it_comes() -> None:
     made = learner("sparse")
-    train, site = train_over(made, codec.build(plan.Codec(name="plain")))
+    train, site = train_over(made, codec.build(plan.Plain()))
     frame = train.answer(Client(site, site.seat(2), made.worker()), asked(train, made))
     found = gather(train, Intake(range(CLIENTS), 1, 60), [frame] * 1000)
     assert (found.clients, len(found.refused)) == (1, 999)
@@ -176,7 +176,7 @@ def desk_in(folder) -> Desk:
 
 def test_refusals_are_named_in_the_record_and_the_run_goes_on(tmp_path) -> None:
     made = learner("sparse")
-    train, site = train_over(made, codec.build(plan.Codec(name="plain")))
+    train, site = train_over(made, codec.build(plan.Plain()))
     arm, desk = arm_of(train, made), desk_in(tmp_path)
     carrier = OneRefused(simulate.Simulation(site, None, 1), {4})
     after = run_rounds(arm, desk, carrier, begun(arm, desk, CLIENTS))
@@ -188,7 +188,7 @@ def test_refusals_are_named_in_the_record_and_the_run_goes_on(tmp_path) -> None:
 
 def test_a_round_in_which_every_answer_is_refused_stops_the_run(tmp_path) -> None:
     made = learner("sparse")
-    train, site = train_over(made, codec.build(plan.Codec(name="plain")))
+    train, site = train_over(made, codec.build(plan.Plain()))
     arm, desk = arm_of(train, made), desk_in(tmp_path)
     with pytest.raises(RunError, match="diverged"):
         run_rounds(arm, desk, OneRefused(simulate.Simulation(site, None, 1), set(range(CLIENTS))), begun(arm, desk, CLIENTS))
@@ -214,7 +214,7 @@ def test_the_charge_is_on_disk_before_anybody_answers(tmp_path) -> None:
 
 def masked(decoded_by: str = "server") -> Codec:
     """Send the update plus a mask that is remembered; the second phase sends the mask, and the server takes it off."""
-    plain = codec.build(plan.Codec(name="plain"))
+    plain = codec.build(plan.Plain())
 
     def encode(update, memory, own, public) -> Encoded:
         mask = own.generator().integers(-8, 8, len(update)).astype(np.float32)
@@ -245,7 +245,7 @@ def masked(decoded_by: str = "server") -> Codec:
 def test_a_codec_with_memory_two_phases_and_any_decoder(tmp_path, decoded_by) -> None:
     made = learner("sparse")
     results = {}
-    for name, settings in (("plain", codec.build(plan.Codec(name="plain"))), ("masked", masked(decoded_by))):
+    for name, settings in (("plain", codec.build(plan.Plain())), ("masked", masked(decoded_by))):
         train, site = train_over(made, settings, folder=tmp_path / name)
         folder = tmp_path / f"{name}-run"
         folder.mkdir()

@@ -43,16 +43,22 @@ def test_one_two_and_three_workers_end_with_the_same_bits(reviews, tmp_path, cod
     assert len(hashes) == 1
 
 
+def test_a_run_without_rows_to_measure_on_is_refused_before_it_trains(reviews, tmp_path) -> None:
+    with pytest.raises(DataError, match="needs rows to measure on"):
+        engine.start(small_plan(reviews, data__test=0.0), tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_another_seed_gives_another_model(reviews, tmp_path) -> None:
     one, other = (finished(engine.start(small_plan(reviews, seed=n), tmp_path)).model_sha256 for n in (1, 2))
     assert one != other
 
 
 def test_the_job_learns_and_every_arm_is_recorded(reviews, tmp_path) -> None:
-    job = small_plan(reviews, baselines=["central", "fedavg", "local"], server__rounds=12)
+    job = small_plan(reviews, baselines=["central", "fedavg", "local_only"], server__rounds=12)
     folder = engine.start(job, tmp_path)
     entries = list(record.read(folder / RECORD))
-    for arm in ("run", "central", "fedavg", "local"):
+    for arm in ("run", "central", "fedavg", "local_only"):
         assert finished(folder, arm).metrics["accuracy"] > 0.8, arm
     spent = record.of_kind(entries, record.Spent, "run")[-1]
     dim = record.of_kind(entries, record.Prepared)[0].parameters

@@ -155,7 +155,7 @@ def test_private_words_learn(reviews, tmp_path) -> None:
 
 def test_alone_every_client_is_measured(reviews, tmp_path) -> None:
     job = worded_plan(
-        reviews, {"words": "all"}, local={"method": "local", "epochs": 10, "lr": 0.05, "batch": 8}, server={"rounds": 1}
+        reviews, {"words": "all"}, regime="local_only", local={"epochs": 10, "lr": 0.05, "batch": 8}, server={"rounds": 1}
     )
     end = finished(engine.start(job, tmp_path))
     assert end.bytes_up == 0

@@ -35,7 +35,7 @@ def test_every_registered_codec_is_under_these_laws() -> None:
 def test_decoding_is_unbiased_with_the_stated_variance(case) -> None:
     """200,000 draws per case; false alarm rate below 1e-6 per case (5 sigma over 200 means, 5 sigma on the variance)."""
     made = codec.build(case)
-    reach = (case.clip or 1.0) * 1.5  # beyond the clip on purpose
+    reach = getattr(case, "clip", 1.0) * 1.5  # beyond the clip on purpose
     update = np.linspace(-reach, reach, 200, dtype=np.float32)
     times = 1000 if case.name != "rr_sampled" else 20_000
     error = decoded_mean(made, update, [Draws.seeded(1).at(n) for n in range(times)]).astype(np.float64) - made.clipped(update)
@@ -97,7 +97,7 @@ def test_encoding_leaves_the_update_and_global_randomness_alone(case) -> None:
 @settings(max_examples=30, deadline=None)
 def test_sums_merge_and_decoding_the_sum_is_the_weighted_mean_of_decodes(case, weights, cut) -> None:
     made = codec.build(case)
-    updates = [np.sin(np.arange(37, dtype=np.float32) + n) * (case.clip or 1.0) for n in range(len(weights))]
+    updates = [np.sin(np.arange(37, dtype=np.float32) + n) * getattr(case, "clip", 1.0) for n in range(len(weights))]
     left, right = made.empty(37), made.empty(37)
     for n, (update, weight) in enumerate(zip(updates, weights, strict=True)):
         send(made, left if n < cut else right, update, Draws.seeded(0).at(n), weight)
@@ -105,6 +105,6 @@ def test_sums_merge_and_decoding_the_sum_is_the_weighted_mean_of_decodes(case, w
     singles = [decoded_mean(made, update, [Draws.seeded(0).at(n)]).astype(np.float64) for n, update in enumerate(updates)]
     expected = np.average(singles, axis=0, weights=weights)
     np.testing.assert_allclose(
-        made.decode(left, Draws.seeded(0), Draws.seeded(0)), expected, rtol=1e-4, atol=1e-6 * (case.clip or 1.0)
+        made.decode(left, Draws.seeded(0), Draws.seeded(0)), expected, rtol=1e-4, atol=1e-6 * getattr(case, "clip", 1.0)
     )
     assert left.weight == sum(weights)

@@ -27,7 +27,7 @@ def by_unit(account: Account, delta: float = 1e-5) -> dict[str, float | None]:
     (5_001, 0.1, 500.1, 794), (5_001, 1.0, 5_001, 59_407), (506_451, 0.1, 50_645, 64_960), (506_451, 1.0, 506_451, 5.87e6),
 ])  # fmt: skip
 def test_the_specified_totals_over_25_rounds(dim, epsilon, update, run_at_delta) -> None:
-    claims = codec.build(plan.Codec(name="rr", epsilon=epsilon, clip=1e-3)).claims(dim, 1)
+    claims = codec.build(plan.RR(epsilon=epsilon, clip=1e-3)).claims(dim, 1)
     found = by_unit(charge(Account(), claims, 25, uses=25))
     assert found["bit"] == pytest.approx(epsilon, rel=1e-6)
     assert found["update"] == pytest.approx(update, rel=1e-4)

@@ -29,12 +29,12 @@ def test_bounds_are_rounded_up(value, text) -> None:
 
 @pytest.mark.parametrize("asked", [0.001, 0.1, 0.5, 1.0, 2.0, 3.0, 8.0])
 def test_an_epsilon_that_was_asked_for_is_stated_as_that_number(asked) -> None:
-    made = codec.build(plan.Codec(name="rr", epsilon=asked, clip=1e-3))
+    made = codec.build(plan.RR(epsilon=asked, clip=1e-3))
     assert f"Epsilon is at most {asked:g} per bit" in said(made.claims(5001, 1))
 
 
 def test_the_statement_of_many_bits_leads_with_the_verdict_and_does_not_contradict_it() -> None:
-    text = said(codec.build(plan.Codec(name="rr", epsilon=1.0, clip=1e-3)).claims(5001, 1))
+    text = said(codec.build(plan.RR(epsilon=1.0, clip=1e-3)).claims(5001, 1))
     assert text.startswith(
         "This is no meaningful protection of a whole update, let alone of the run: only each single bit is deniable."
     )
@@ -72,22 +72,22 @@ def test_before_any_update_there_is_nothing_to_state() -> None:
     assert "No client has sent an update" in ledger.statement(Account(), ())
 
 
-def planned(**settings: object) -> str:
-    made = codec.build(plan.Codec(**settings))
+def planned(settings: plan.Codec) -> str:
+    made = codec.build(settings)
     return prose.planned(lambda size: made.claims(size, 10), 20, 1e-5)
 
 
 def test_a_plan_is_told_from_its_codecs_own_claims() -> None:
-    assert "epsilon 0.5 per bit, which adds up to epsilon 0.5 × parameters per update" in planned(name="rr", epsilon=0.5, clip=0.1)
-    assert "epsilon 4 per update" in planned(name="rr_sampled", epsilon=4.0, clip=0.1)
-    assert "protects each update by itself" in planned(name="rr_sampled", epsilon=4.0, clip=0.1)
-    assert planned(name="plain").startswith("none: sent in the clear (plain float32 update)")
-    assert "trust: the server and everyone who reads its traffic" in planned(name="plain")
+    assert "epsilon 0.5 per bit, which adds up to epsilon 0.5 × parameters per update" in planned(plan.RR(epsilon=0.5, clip=0.1))
+    assert "epsilon 4 per update" in planned(plan.RRSampled(epsilon=4.0, clip=0.1))
+    assert "protects each update by itself" in planned(plan.RRSampled(epsilon=4.0, clip=0.1))
+    assert planned(plan.Plain()).startswith("none: sent in the clear (plain float32 update)")
+    assert "trust: the server and everyone who reads its traffic" in planned(plan.Plain())
 
 
 def test_a_plan_with_an_l1_clip_is_told_its_bound_per_update() -> None:
     """(C1/q) (f + ln((1 + e)/2)) = 2 (0.4621 + 0.6201) and a little for the rounding of thresholds."""
-    text = planned(name="rr", epsilon=1.0, clip=0.1, clip_l1=0.2)
+    text = planned(plan.RR(epsilon=1.0, clip=0.1, clip_l1=0.2))
     assert "epsilon 2.166 per update, for up to 1,000,000 parameters" in text
     assert "× parameters" not in text
 

@@ -57,7 +57,7 @@ def to_torch_order(compiled: CompiledLearner, flat: np.ndarray) -> np.ndarray:
 )
 def test_compiled_and_torch_give_the_same_update(hidden, classes, kind, local) -> None:
     rows = dense_rows(classes) if kind == "dense" else sparse_rows(classes, kind == "valued")
-    model = plan.Model(name="mlp" if hidden else "logistic", hidden=hidden)
+    model = plan.MLP(hidden=hidden) if hidden else plan.Logistic()
     compiled, reference = CompiledLearner(model, local, rows, CLIENTS), TorchLearner(model, local, rows, CLIENTS, None)
     assert compiled.size == reference.size
     start = compiled.initial(Draws.seeded(1))
@@ -77,7 +77,7 @@ def test_rows_no_one_names_are_left_out_exactly() -> None:
     full = np.zeros((40, 5000), np.float32)
     full[np.repeat(np.arange(40), np.diff(rows.inputs.starts)), rows.inputs.columns] = 1
     dense = Rows(inputs=Dense(matrix=full, width=5000), labels=rows.labels, classes=rows.classes)
-    local, model = plan.Local(epochs=3, batch=5), plan.Model(name="mlp", hidden=(8,))
+    local, model = plan.Local(epochs=3, batch=5), plan.MLP(hidden=(8,))
     sparse_learner, dense_learner = CompiledLearner(model, local, rows, CLIENTS), CompiledLearner(model, local, dense, CLIENTS)
     whole_learner = CompiledLearner(model, local, rows, CLIENTS)
     whole_learner.whole = True
@@ -98,7 +98,7 @@ def test_rows_no_one_names_are_left_out_exactly() -> None:
 def test_clients_trained_together_get_the_updates_they_get_alone(kept, monkeypatch) -> None:
     monkeypatch.setattr(compiled_path, "_INDEX_ENTRIES", kept)
     rows = sparse_rows(3, values=False, width=300)
-    learner = CompiledLearner(plan.Model(name="mlp", hidden=(6,)), plan.Local(epochs=2, batch=4), rows, MANY)
+    learner = CompiledLearner(plan.MLP(hidden=(6,)), plan.Local(epochs=2, batch=4), rows, MANY)
     start, draws, everyone = learner.initial(Draws.seeded(0)), Draws.seeded(7), [4, 0, 2, 3, 1]
     seats = [seat(number) for number in everyone]
     together = [
@@ -134,7 +134,7 @@ def test_every_epoch_sees_every_row_once() -> None:
 def test_an_empty_client_changes_nothing() -> None:
     rows = sparse_rows(2, values=False)
     clients = Clients(order=np.arange(40), starts=np.array([0, 0, 40]))
-    learner = CompiledLearner(plan.Model(), plan.Local(), rows, clients)
+    learner = CompiledLearner(plan.Logistic(), plan.Local(), rows, clients)
     assert not learner.worker().train(learner.initial(Draws.seeded(0)), seat(0), Draws.seeded(0)).row.any()
 
 
@@ -144,7 +144,7 @@ def test_pooled_embeddings_agree_with_torch() -> None:
     tokens[np.arange(9) >= random.integers(0, 10, 40)[:, None]] = 50
     labels = random.integers(0, 2, 40).astype(np.int32)
     rows = Rows(inputs=Dense(matrix=tokens, width=51, tokens=True), labels=labels, classes=("a", "b"))
-    model, local = plan.Model(name="embedding", embedding=6, hidden=(5,)), plan.Local(epochs=2, batch=4, lr=1e-2)
+    model, local = plan.Embedding(embedding=6, hidden=(5,)), plan.Local(epochs=2, batch=4, lr=1e-2)
     compiled, reference = CompiledLearner(model, local, rows, CLIENTS), TorchLearner(model, local, rows, CLIENTS, None)
     assert compiled.size == reference.size
     assert list(compiled.tensors(compiled.initial(Draws.seeded(0)))) == reference.names
@@ -158,8 +158,8 @@ def test_pooled_embeddings_agree_with_torch() -> None:
     )
 
 
-@pytest.mark.parametrize("name", ["lstm", "embedding"])
-def test_networks_read_words_beside_other_features(name) -> None:
+@pytest.mark.parametrize("kind", [plan.LSTM, plan.Embedding])
+def test_networks_read_words_beside_other_features(kind) -> None:
     """The label is in the feature beside the words, so a net that sees it learns it."""
     random = np.random.default_rng(0)
     labels = random.integers(0, 2, 40).astype(np.int32)
@@ -167,7 +167,7 @@ def test_networks_read_words_beside_other_features(name) -> None:
     beside = Dense(matrix=np.column_stack([2.0 * labels - 1, np.ones(40)]).astype(np.float32), width=2)
     rows = Rows(inputs=Mixed(tokens=words, beside=beside), labels=labels, classes=("no", "yes"))
     settings = plan.Local(optimizer="adam", lr=3e-2, epochs=20, batch=8)
-    learner = build(plan.Model(name=name, embedding=3, hidden=(4,)), settings, rows, CLIENTS)
+    learner = build(kind(embedding=3, hidden=(4,)), settings, rows, CLIENTS)
     start = learner.initial(Draws.seeded(0))
     trained = start + learner.worker().train(start, seat(1), Draws.seeded(1)).row
     assert ((learner.predict(trained, rows.inputs)[:, 0] > 0) == labels).mean() > 0.9

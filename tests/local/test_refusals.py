@@ -28,4 +28,4 @@ CLIENTS = Clients(order=np.arange(4), starts=np.array([0, 2, 4]))
 )
 def test_refused_with_the_remedy(module, words) -> None:
     with pytest.raises(PlanError, match=words):
-        local.build(plan.Model(), plan.Local(), ROWS, CLIENTS, module())
+        local.build(plan.Logistic(), plan.Local(), ROWS, CLIENTS, module())

@@ -1,8 +1,10 @@
 """Plans survive a round trip, and overrides say what they change."""
 
+import numpy as np
 import pytest
 
-from tacit import plan
+import tacit
+from tacit import codec, plan
 from tacit.errors import PlanError
 
 
@@ -44,3 +46,24 @@ def test_a_table_given_as_a_plan_is_told_the_way(tmp_path) -> None:
     (tmp_path / "my.csv").write_text("a,b\n1,2\n")
     with pytest.raises(PlanError, match="tacit init --from"):
         plan.load(tmp_path / "my.csv")
+
+
+def test_a_baseline_of_earlier_plans_has_its_new_name() -> None:
+    assert plan.parse({"baselines": ["local"]}).baselines == ("local_only",)
+
+
+def test_a_codec_or_model_without_a_name_is_the_default() -> None:
+    assert plan.parse({"codec": {"epsilon": 2, "clip": 0.1}}).codec == plan.RR(epsilon=2.0, clip=0.1)
+    assert plan.parse({"model": {}}).model == plan.Logistic()
+
+
+def test_every_table_can_be_made_from_the_package() -> None:
+    for name in plan.__all__:
+        if isinstance(getattr(plan, name), type):
+            assert getattr(tacit, name) is getattr(plan, name)
+
+
+def test_the_smallest_epsilon_leaves_a_signal() -> None:
+    """Below it the integer threshold is exactly one half, and decoding divides by zero."""
+    for settings in (plan.RR(epsilon=1e-9, clip=1.0), plan.RRSampled(epsilon=1e-9, clip=1.0)):
+        assert np.isfinite(codec.build(settings).variance(np.zeros(4, np.float32))).all()

@@ -139,14 +139,14 @@ def _update_views(job: plan.Plan, victim: Victim, rows: NDArray[np.int64], per_b
     """Return the real update with the plan's optimiser and with SGD, in the clear and as randomised bits."""
     steps = replace(job.local, method="fedavg", epochs=3, steps=None, batch=1, batches=None, proximal=0.0)
     plain_sgd = replace(steps, optimizer="sgd", lr=0.1, weight_decay=0.0)
-    plain = codec.build(plan.Codec(name="plain"))
+    plain = codec.build(plan.Plain())
 
     def view(seen: str, settings: plan.Local, sends: codec.Codec, bits: bool = False) -> View:
         return View(seen, 1, lambda some: victim.update(some, settings, sends, draws.at("update", int(some[0]))), bits)
 
     sizes = victim.update(rows[:1], plain_sgd, plain, draws.at("size")).gradients
     clip = float(np.quantile(np.concatenate([np.abs(one.numpy()).ravel() for one in sizes.values()]), 0.99)) or 1e-3
-    randomised = [(epsilon, codec.build(plan.Codec(name="rr", epsilon=epsilon, clip=clip))) for epsilon in per_bit]
+    randomised = [(epsilon, codec.build(plan.RR(epsilon=epsilon, clip=clip))) for epsilon in per_bit]
     return [
         view("update, 3 SGD steps, plain", plain_sgd, plain),
         view(f"update, 3 {steps.optimizer} steps, plain", steps, plain),

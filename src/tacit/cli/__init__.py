@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from tacit.cli import advise, audit, check, data, disclose, init, reproduce, run, runs, tables
+from tacit.cli import advise, audit, check, data, disclose, init, reproduce, run, runs, schema, tables
 from tacit.cli.exit_codes import CODES, exit_code_of, without_debug
 
 app = typer.Typer(
@@ -27,6 +27,7 @@ for command in (
     run.run,
     check.check,
     init.init,
+    schema.schema,
     run.resume,
     runs.runs,
     runs.show,

@@ -22,9 +22,10 @@ def check(plan: PlanFile, overrides: Overrides = None, as_json: AsJson = False) 
       tacit check plan.toml
       tacit check plan.toml -o codec.epsilon=0.5 --json
     """
-    from tacit.plan import load
+    from tacit.plan import check_run, load
 
     loaded = load(plan, overrides)
+    check_run(loaded, str(plan))
     summary = outline(loaded)
     if as_json:
         tables.print_json({"plan": str(plan), "ok": True, "summary": summary})
@@ -59,7 +60,7 @@ def _promise(plan: Plan) -> str:
     from tacit import codec
     from tacit.ledger import prose
 
-    if plan.local.method in ("local", "central"):
-        return prose.KEPT if plan.local.method == "local" else prose.POOLED
+    if plan.regime != "federated":
+        return prose.KEPT if plan.regime == "local_only" else prose.POOLED
     made, cohort = codec.build(plan.codec), plan.server.cohort_size or plan.data.clients
     return prose.planned(lambda size: made.claims(size, cohort), plan.server.rounds, plan.ledger.delta)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from tacit import plan
 from tacit.codec import plain, rr, rr_sampled
 from tacit.codec.chain import Last, Stage, chain
@@ -11,7 +14,7 @@ __all__ = [
     "Bound", "Codec", "Encoded", "Last", "Memory", "Payload", "Phase", "Stage", "Sum", "build", "chain", "encoded", "registered",
 ]  # fmt: skip
 
-_MAKERS = {"plain": plain.make, "rr": rr.make, "rr_sampled": rr_sampled.make}
+_MAKERS: dict[str, Callable[[Any], Codec]] = {"plain": plain.make, "rr": rr.make, "rr_sampled": rr_sampled.make}
 
 
 def build(settings: plan.Codec) -> Codec:

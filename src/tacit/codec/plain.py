@@ -12,7 +12,7 @@ from tacit.draws import Draws
 from tacit.rows import Vector
 
 
-def make(settings: plan.Codec) -> Codec:
+def make(settings: plan.Plain) -> Codec:
     """Return the codec that sends float32 values in the clear."""
     return Codec(
         name="plain",

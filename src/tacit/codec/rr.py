@@ -50,10 +50,8 @@ def epsilon_of(flips: int) -> float:
     return math.log1p((WORD - 2 * flips) / flips) * (1 + 2**-50)
 
 
-def make(settings: plan.Codec) -> Codec:
+def make(settings: plan.RR) -> Codec:
     """Return the one-bit randomised-response codec for a plan's epsilon (per bit) and clip (the paper's q)."""
-    assert settings.epsilon is not None
-    assert settings.clip is not None
     bits = one_bit(flips_for(settings.epsilon), settings.clip, settings.decoder)
     if settings.clip_l1 is None:
         return chain(last=bits)

@@ -48,10 +48,8 @@ def _places(epsilon: float, dim: int) -> Places:
     return Places(dim, bits_for(epsilon, dim))
 
 
-def make(settings: plan.Codec) -> Codec:
+def make(settings: plan.RRSampled) -> Codec:
     """Return the sampled randomised-response codec for a plan's epsilon (per update) and clip."""
-    assert settings.epsilon is not None
-    assert settings.clip is not None
     epsilon, clip = settings.epsilon, settings.clip
 
     def flips(dim: int) -> int:

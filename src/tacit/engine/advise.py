@@ -19,7 +19,7 @@ from tacit import codec, local
 from tacit.draws import Draws
 from tacit.engine.simulated_data import prepare
 from tacit.errors import PlanError
-from tacit.plan import Plan
+from tacit.plan import RR, Plan
 from tacit.rows import Vector
 from tacit.seat import Own, Seat
 
@@ -60,7 +60,7 @@ class Advice:
 
 def advise(plan: Plan, target: float = 1.0, input_rows: object | None = None) -> Advice:
     """Return advice for a plan with one-bit randomised response; `target` is error over signal, per coordinate."""
-    if plan.codec.name != "rr" or plan.codec.epsilon is None or plan.codec.clip is None:
+    if not isinstance(plan.codec, RR):
         raise PlanError(f"advise(codec.name={plan.codec.name!r}) needs codec.name = 'rr': only its clip is to be chosen")
     draws = Draws.seeded(plan.seed)
     data = prepare(plan, draws, input_rows)
@@ -80,7 +80,7 @@ def advise(plan: Plan, target: float = 1.0, input_rows: object | None = None) ->
         signal=signal,
         best=best,
         planned=planned,
-        measured_error=_measured(plan, updates, cohort, draws),
+        measured_error=_measured(plan.codec, updates, cohort, draws),
         target=target,
         clients_needed=math.ceil((noise_of_one / (target * signal)) ** 2) if signal else 0,
         rounds_needed=math.ceil((planned.noise_error / (target * signal)) ** 2) if signal else 0,
@@ -111,9 +111,9 @@ def _choice(updates: NDArray[np.float32], clip: float, keep: float, cohort: int)
     )
 
 
-def _measured(plan: Plan, updates: NDArray[np.float32], cohort: int, draws: Draws) -> float:
+def _measured(settings: RR, updates: NDArray[np.float32], cohort: int, draws: Draws) -> float:
     """Return the rms error of really encoding and decoding the sampled updates, scaled from their number to the cohort's."""
-    made = codec.build(replace(plan.codec, decoder="corrected"))
+    made = codec.build(replace(settings, decoder="corrected"))
     total = made.empty(updates.shape[1])
     for number, update in enumerate(updates):
         sent = made.encode(np.ascontiguousarray(update), {}, draws.at("advice", number), draws)

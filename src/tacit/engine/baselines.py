@@ -7,7 +7,8 @@ from dataclasses import replace
 import numpy as np
 
 from tacit.local.schedule import DEFAULT_BATCH
-from tacit.plan import Codec, Local, Plan
+from tacit.plan import Local, Plain, Plan
+from tacit.plan.plan import Baseline, Regime
 from tacit.record import RUN
 from tacit.rows import Clients
 
@@ -17,14 +18,9 @@ def arms_of(plan: Plan) -> dict[str, Plan]:
     return {RUN: plan, **{name: _baseline(plan, name) for name in plan.baselines}}
 
 
-def _baseline(plan: Plan, name: str) -> Plan:
-    local = replace(plan.local, method=name, proximal=0.0)  # type: ignore[arg-type]
-    return replace(plan, local=local, codec=Codec(name="plain"))
-
-
-def regime_of(plan: Plan) -> str:
-    """Return how a plan trains: "federated", "central" (rows in one place) or "local_only" (nothing leaves a client)."""
-    return {"central": "central", "local": "local_only"}.get(plan.local.method, "federated")
+def _baseline(plan: Plan, name: Baseline) -> Plan:
+    regime: Regime = "federated" if name == "fedavg" else name
+    return replace(plan, regime=regime, local=replace(plan.local, method="fedavg", proximal=0.0), codec=Plain())
 
 
 def pooled(clients: Clients) -> Clients:

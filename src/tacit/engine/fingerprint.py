@@ -46,7 +46,7 @@ def plan_fingerprint(plan: Plan) -> str:
 
 def _settings(plan: Plan) -> dict[str, Any]:
     """Return the settings that are not as by default, by key: a key that is added later changes no older fingerprint."""
-    default = _flat(plans.dump(Plan()))
+    default = _flat(plans.untouched(plan))
     return {
         key: value
         for key, value in _flat(plans.dump(plan)).items()

@@ -13,7 +13,7 @@ from tacit.claim import Claim
 from tacit.draws import Draws
 from tacit.engine import loop, run_folder
 from tacit.engine.agreement import Agreement
-from tacit.engine.baselines import central_settings, pooled, regime_of
+from tacit.engine.baselines import central_settings, pooled
 from tacit.engine.checkpoint import Checkpoint
 from tacit.engine.evaluate import OneModel, OwnModels, tests_of
 from tacit.engine.exchanges import Train, exchanges_of
@@ -27,7 +27,6 @@ from tacit.engine.simulated_data import SimulatedData
 from tacit.engine.site import Site
 from tacit.engine.wording import checkpoint_of
 from tacit.plan import Plan
-from tacit.plan.private_sense import is_partial
 from tacit.record import RUN
 from tacit.rows import Vector
 from tacit.seat import Own, Seat
@@ -56,7 +55,7 @@ class SimulatedArm:
 
     def __init__(self, setting: Setting, name: str, plan: Plan) -> None:
         self.setting, self.name, self.plan = setting, name, plan
-        self.regime = regime_of(plan)
+        self.regime = plan.regime
         data, draws = setting.data, setting.draws
         self.disclosure = data.disclosure if name == RUN else None
         self.learner = self._learner()
@@ -110,7 +109,7 @@ class SimulatedArm:
 
     def _home(self) -> local.Home | None:
         """Return the clients' side of a run whose models are partly private; None for any other run."""
-        if not is_partial(self.plan):
+        if not self.plan.personal:
             return None
         return local.Home(
             private=self.plan.private,

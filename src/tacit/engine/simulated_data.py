@@ -10,6 +10,7 @@ from tacit import data, features
 from tacit.draws import Draws
 from tacit.engine.disclosure import Disclosure, Preview, disclosed, preview_of
 from tacit.engine.wording import worded
+from tacit.errors import DataError
 from tacit.plan import Columns, Plan
 from tacit.rows import Clients, Lexicon, Rows
 
@@ -39,6 +40,11 @@ class SimulatedData:
 def prepare(plan: Plan, draws: Draws, input_rows: object | None = None, progress: data.Progress | None = None) -> SimulatedData:
     """Return the data of a simulated run; the same plan and seed give the same data."""
     table, clients, kept, held = _divided(plan, draws, input_rows, progress)
+    if not table.test.height:
+        raise DataError(
+            f"data.test = {plan.data.test:g} needs rows to measure on, got none; raise data.test or data.validation above 0, "
+            "or name a split column that marks test rows"
+        )
     fitted = features.fit(table.train, table.columns, plan.features)
     rows, test, lexicon = _encoded(plan, table, fitted, progress)
     train = rows.take(kept.order)
@@ -94,7 +100,7 @@ def _listed_words(plan: Plan, lexicon: Lexicon | None) -> tuple[str, ...]:
         return ()
     which = "the list of words in all clients' texts"
     if lexicon.vectors is not None:
-        which = f"which {'pieces' if plan.model.checkpoint else 'words'} of the public list occur in all clients' texts"
+        which = f"which {'pieces' if plan.features.text == 'pieces' else 'words'} of the public list occur in all clients' texts"
     less = ", those with digits left out" if plan.private.words == "digits" else ""
     return (f"{which}, in order of frequency{less}",)
 

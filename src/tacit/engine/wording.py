@@ -12,7 +12,7 @@ from tacit import data, features
 from tacit.data.named.vectors import vectors
 from tacit.data.named.weights import weights
 from tacit.errors import DataError
-from tacit.plan import Plan
+from tacit.plan import Encoder, Plan
 from tacit.rows import Lexicon, Rows
 
 
@@ -26,7 +26,7 @@ def worded(plan: Plan, table: data.Table, fitted: features.Fitted, progress: dat
 
 def checkpoint_of(plan: Plan, progress: data.Progress | None = None) -> Path | None:
     """Return the folder of the plan's checkpoint, if it names one."""
-    return weights(plan.model.checkpoint, progress) if plan.model.checkpoint else None
+    return weights(plan.model.checkpoint, progress) if isinstance(plan.model, Encoder) else None
 
 
 def _public(

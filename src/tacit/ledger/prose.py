@@ -219,8 +219,10 @@ def _over(claims: tuple[Claim, ...], updates: int, delta: float) -> tuple[Total,
 
 def setting(codec: dict[str, Any]) -> str:
     """Return a plan's codec by name, with what its epsilon is per."""
+    from tacit.plan.codec import epsilon_unit  # here, so that `tacit --help` does not wait for pydantic
+
     name = str(codec.get("name", ""))
-    return f"{name}, {epsilon(codec['epsilon'], 'bit' if name == 'rr' else 'update')}" if codec.get("epsilon") else name
+    return f"{name}, {epsilon(codec['epsilon'], epsilon_unit(name))}" if codec.get("epsilon") else name
 
 
 # What is not protected

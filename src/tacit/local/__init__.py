@@ -26,8 +26,7 @@ def build(
         from tacit.local.private.learner import PartialLearner
 
         return PartialLearner(model, local, rows, clients, module, home)
-    compiled = ("logistic", "mlp") if isinstance(rows.inputs, Mixed) else ("logistic", "mlp", "embedding")
-    if module is None and model.name in compiled:
+    if module is None and isinstance(model, plan.Compiled) and not isinstance(rows.inputs, Mixed):
         from tacit.local.compiled.learner import CompiledLearner
 
         return CompiledLearner(model, local, rows, clients)

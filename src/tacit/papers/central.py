@@ -47,7 +47,7 @@ def central_plan(
     cut = {} if limit is None else {"limit": limit}
     tree = {
         "seed": seed, "data": {"source": source, **cut}, "features": features or {}, "model": model,
-        "local": {"method": "central", **(local or {})}, "codec": {"name": "plain"},
+        "regime": "central", "local": local or {}, "codec": {"name": "plain"},
     }  # fmt: skip
     return plans.parse(tree, where="experiment")
 

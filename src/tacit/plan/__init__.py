@@ -1,44 +1,53 @@
-"""The plan: one TOML file per job, one table per room, each table a small frozen dataclass.
+"""The plan: one TOML file per job, one table per room, each table a small frozen dataclass in a file of its own.
 
 Loading is strict and says everything that is wrong at once. Nothing here reads data.
 """
 
-from tacit.plan.load import check, dump, load, parse, to_toml
-from tacit.plan.tables import (
-    BUILT_IN_MODELS,
-    GIVEN,
-    Codec,
-    Columns,
-    Data,
-    Engine,
-    Features,
-    Ledger,
-    Local,
-    Model,
-    Plan,
-    Private,
-    Server,
-    Sharing,
-)
+from tacit.plan.codec import RR, Codec, Plain, RRSampled
+from tacit.plan.columns import Columns
+from tacit.plan.data import GIVEN, Data
+from tacit.plan.engine import Engine
+from tacit.plan.features import Features
+from tacit.plan.ledger import Ledger
+from tacit.plan.load import check, check_run, dump, load, parse, to_toml, untouched
+from tacit.plan.local import Local
+from tacit.plan.model import LSTM, MLP, BiLSTM, Compiled, Embedding, Encoder, Logistic, Model, OwnModule, Worded
+from tacit.plan.plan import Plan
+from tacit.plan.private import Private
+from tacit.plan.server import Server
+from tacit.plan.share import Sharing
 
 __all__ = [
-    "BUILT_IN_MODELS",
     "GIVEN",
+    "LSTM",
+    "MLP",
+    "RR",
+    "BiLSTM",
     "Codec",
     "Columns",
+    "Compiled",
     "Data",
+    "Embedding",
+    "Encoder",
     "Engine",
     "Features",
     "Ledger",
     "Local",
+    "Logistic",
     "Model",
+    "OwnModule",
+    "Plain",
     "Plan",
     "Private",
+    "RRSampled",
     "Server",
     "Sharing",
+    "Worded",
     "check",
+    "check_run",
     "dump",
     "load",
     "parse",
     "to_toml",
+    "untouched",
 ]

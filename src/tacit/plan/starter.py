@@ -12,7 +12,7 @@ EXAMPLE = """\
 
 name = "newsgroups"                   # the run's folder is runs/newsgroups-1, -2, …
 seed = 0                              # same seed, same model, to the bit
-baselines = ["central", "fedavg"]     # trained beside it to compare with; they protect nothing. Also: "local"
+baselines = ["central", "fedavg"]     # trained beside it to compare with; they protect nothing. Also: "local_only"
 
 [data]
 source = "newsgroups20"               # a name from `tacit data list`, or a file: .csv .tsv .jsonl .parquet .arrow
@@ -37,7 +37,7 @@ name = "logistic"                     # or "mlp", "embedding", "lstm", or your o
 # hidden = [100, 50, 25]              # widths of the layers of an mlp
 
 [local]                               # what a client does with its rows in one round
-method = "fedavg"                     # or "fedprox"; "central" and "local" send nothing
+method = "fedavg"                     # or "fedprox"
 optimizer = "adam"                    # or "sgd", "adamw"
 lr = 0.01
 epochs = 3

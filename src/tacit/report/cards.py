@@ -133,13 +133,14 @@ def method_facts(plan: dict[str, Any]) -> list[tuple[str, str]]:
     trained = [f"{local['optimizer']}, rate {local['lr']:g}"] if "optimizer" in local and "lr" in local else []
     trained += [f"{local[key]} {key if local[key] > 1 else key[:-1]}" for key in ("epochs", "steps", "batches") if local.get(key)]
     trained += [f"{local['batch']} rows per batch"] if local.get("batch") else []
+    way = str(local.get("method", "") if plan.get("regime", "federated") == "federated" else plan["regime"])
     coded = [prose.setting(codec)]
     coded += [f"clip {codec['clip']:g}"] if codec.get("clip") else []
     coded += [f"L1 clip {codec['clip_l1']:g}"] if codec.get("clip_l1") else []
     return [
         ("Split", split),
         ("Model", " ".join(filter(None, (str(model.get("name", "")), hidden)))),
-        ("Local training", ", ".join([str(local.get("method", "")), *trained]).strip(", ")),
+        ("Local training", ", ".join([way, *trained]).strip(", ")),
         ("Codec", ", ".join(coded)),
         (
             "Server",

@@ -11,7 +11,7 @@ from tacit.report import phrasing
 from tacit.report.figures import Arm, Summary
 
 Figure = dict[str, Any]
-_DASHES = {RUN: "solid", "fedavg": "dash", "central": "dot", "local": "dashdot"}
+_DASHES = {RUN: "solid", "fedavg": "dash", "central": "dot", "local_only": "dashdot"}
 
 
 class Bins(NamedTuple):

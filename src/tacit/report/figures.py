@@ -140,10 +140,15 @@ def _arm(entries: list[Entry], name: str, plan: dict[str, Any]) -> Arm:
         finished=end is not None,
         stopped_early=end is not None and end.stopped_early,
         model_sha256=end.model_sha256 if end else "",
-        privacy=per_update(entries, name, str(plan.get("local", {}).get("method", ""))),
+        privacy=per_update(entries, name, regime_of(plan)),
         course=course,
         spread=spreads[-1].accuracy if spreads else [],
     )
+
+
+def regime_of(plan: dict[str, Any]) -> str:
+    """Return how a recorded plan trains; records of earlier versions say it as a method of local training."""
+    return str(plan.get("regime") or plan.get("local", {}).get("method", ""))
 
 
 def _per_client(course: list[Round], key: str) -> int | None:

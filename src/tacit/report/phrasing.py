@@ -4,7 +4,10 @@ from __future__ import annotations
 
 NONE = "–"
 METRICS = {"accuracy": "accuracy", "auc": "AUC", "f1": "F1", "loss": "loss"}
-_ARMS = {"run": "this run", "fedavg": "FedAvg, unprotected", "central": "central", "local": "local only"}
+_ARMS = {
+    "run": "this run", "fedavg": "FedAvg, unprotected", "central": "central", "local_only": "local only",
+    "local": "local only",  # as records of earlier versions name it
+}  # fmt: skip
 
 
 def arm_title(name: str) -> str:

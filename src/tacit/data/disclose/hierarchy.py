@@ -8,7 +8,7 @@ from pathlib import Path
 import polars as pl
 
 from tacit.errors import DataError
-from tacit.plan.share_sense import SUPPRESS, rule_problem
+from tacit.plan.share import SUPPRESS, rule_problem
 
 HIDDEN = "*"
 

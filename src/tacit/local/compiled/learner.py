@@ -34,13 +34,13 @@ class CompiledLearner:
     parallel: Literal["threads", "processes"] = "threads"
     personal = False
 
-    def __init__(self, model: plan.Model, local: plan.Local, rows: Rows, clients: Clients) -> None:
+    def __init__(self, model: plan.Compiled, local: plan.Local, rows: Rows, clients: Clients) -> None:
         outputs = 1 if len(rows.classes) <= 2 else len(rows.classes)
-        pooled = model.name == "embedding"
-        widths = (rows.inputs.width, *((model.embedding,) if pooled else ()), *model.hidden, outputs)
-        self.layout = Layout(widths, pooled)
+        embedding = (model.embedding,) if isinstance(model, plan.Embedding) else ()
+        widths = (rows.inputs.width, *embedding, *model.hidden, outputs)
+        self.layout = Layout(widths, bool(embedding))
         self.size = self.layout.size
-        self.shape = kernels.Shape(np.array(widths), pooled)
+        self.shape = kernels.Shape(np.array(widths), bool(embedding))
         self.pace, self.rule = pace_of(local), rule_of(local)
         self.held = kernels.Held(_table(rows.inputs), rows.labels, clients.starts)
         # Dense rows name every input, and weight decay moves weights no row names: then a client's net is the whole model.

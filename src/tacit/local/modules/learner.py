@@ -160,11 +160,12 @@ def maker(model: plan.Model, inputs: Inputs, outputs: int, module: object | None
         if not isinstance(module, nn.Module):
             raise PlanError(f"run(module={type(module).__name__}) needs a torch.nn.Module; pass an instance of one")
         return lambda: copy.deepcopy(module)
-    if ":" not in model.name:
-        beside = inputs.beside.width if isinstance(inputs, Mixed) else 0
-        return lambda: networks.build(model, inputs.width, outputs, beside)
-    kind = _imported(model.name)
-    return lambda: kind(inputs=inputs.width, outputs=outputs)
+    if isinstance(model, plan.OwnModule):
+        kind = _imported(model.name)
+        return lambda: kind(inputs=inputs.width, outputs=outputs)
+    assert not isinstance(model, plan.Worded), "models with a word table are made in local/private"
+    beside = inputs.beside.width if isinstance(inputs, Mixed) else 0
+    return lambda: networks.build(model, inputs.width, outputs, beside)
 
 
 def _imported(name: str) -> Any:

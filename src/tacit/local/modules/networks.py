@@ -10,11 +10,11 @@ from torch import nn
 from tacit import plan
 
 
-def build(model: plan.Model, inputs: int, outputs: int, beside: int = 0) -> nn.Module:
+def build(model: plan.Logistic | plan.MLP | plan.Embedding | plan.LSTM, inputs: int, outputs: int, beside: int = 0) -> nn.Module:
     """Return the built-in network of that name; `beside` is the number of features beside a word sequence."""
-    if model.name in ("logistic", "mlp"):
+    if isinstance(model, plan.Logistic | plan.MLP):
         return FeedForward(inputs, model.hidden, outputs)
-    kind = {"embedding": PooledEmbedding, "lstm": RecurrentEmbedding}[model.name]
+    kind = PooledEmbedding if isinstance(model, plan.Embedding) else RecurrentEmbedding
     return kind(inputs, model.embedding, model.hidden, outputs, beside)
 
 

@@ -8,6 +8,7 @@ combinations: what stays (nothing, the words, lower layers), how it is adapted, 
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from fnmatch import fnmatchcase
 from typing import Any, Literal, NamedTuple
 
@@ -51,11 +52,12 @@ class PartialLearner:
         self.local, self.rows, self.clients, self.home = local, rows, clients, home
         self.outputs = 1 if len(rows.classes) <= 2 else len(rows.classes)
         self.wordings = _wordings(model, home)
-        if self.wordings is None:
-            self._make = maker(model, rows.inputs, self.outputs, module)
-        else:
+        self._make: Callable[[], nn.Module]
+        if self.wordings is not None and isinstance(model, plan.Worded):
             shared_rows, width = self.wordings.shared_rows, self.wordings.width
             self._make = lambda: worded.build(model, shared_rows, width, self.outputs, home.checkpoint)
+        else:
+            self._make = maker(model, rows.inputs, self.outputs, module)
         self.module: nn.Module = checked(self._make(), model.name)
         self.split = split_names(self.module, home.private)
         self.size = sum(dict(self.module.named_parameters())[name].numel() for name in self.split.shared)
@@ -232,7 +234,7 @@ def split_names(module: nn.Module, private: plan.Private) -> Split:
     kept = tuple(name for name in names if any(fnmatchcase(name, pattern) for pattern in (*declared, *private.parameters)))
     shared = tuple(name for name in names if name not in kept)
     if not shared:
-        raise PlanError("private.parameters: needs to leave parameters to share, got all of them; use local.method = 'local'")
+        raise PlanError("private.parameters: needs to leave parameters to share, got all of them; use regime = 'local_only'")
     return Split(shared, kept)
 
 
@@ -253,10 +255,13 @@ def _numbered(batch: tuple[torch.Tensor, ...], words: Vocabulary | None) -> tupl
 
 
 def _wordings(model: plan.Model, home: Home) -> Wordings | None:
-    if home.lexicon is None or model.name not in ("bilstm", "encoder"):
+    if home.lexicon is None or not isinstance(model, plan.Worded):
         return None
     vectors = home.lexicon.vectors
-    width = model.embedding if vectors is None else vectors.shape[1]
-    if width != model.embedding and model.name == "bilstm":
+    if vectors is None:
+        assert isinstance(model, plan.BiLSTM), "a checkpoint has vectors"
+        return Wordings(home.private, home.lexicon, model.embedding, home.buckets)
+    width = vectors.shape[1]
+    if isinstance(model, plan.BiLSTM) and width != model.embedding:
         raise PlanError(f"model.embedding: needs {width}, the width of the public vectors; got {model.embedding}")
     return Wordings(home.private, home.lexicon, width, home.buckets)

@@ -81,10 +81,10 @@ class Encoder(nn.Module):
         return mean
 
 
-def build(model: plan.Model, shared_rows: int, width: int, outputs: int, checkpoint: Path | None) -> Worded:
+def build(model: plan.Worded, shared_rows: int, width: int, outputs: int, checkpoint: Path | None) -> Worded:
     """Return the network of that name over a table of `width` numbers per word."""
     words = WordTable(shared_rows, width)
-    if model.name == "bilstm":
+    if isinstance(model, plan.BiLSTM):
         return Worded(words, BothWays(width, model.hidden[0]), 2 * model.hidden[0], outputs, model.dropout)
     if checkpoint is None:
         raise PlanError("model.name = 'encoder' needs a checkpoint folder, got none; run it from a plan with model.checkpoint")

@@ -7,7 +7,7 @@ import numpy as np
 from tacit import codec, wire
 from tacit.draws import Draws
 from tacit.papers.published import Figures
-from tacit.plan import Codec
+from tacit.plan import Plain
 
 _DIGIT_SHARE = 5_758 / 341_479
 """Share of the public vectors' words that hold a digit."""
@@ -25,6 +25,6 @@ def _bytes(words: int, width: int, hidden: int, private_words: str, private_read
     table = 0 if kept == words else (words - kept + 2) * width
     reader = 0 if private_reader else 2 * (4 * hidden * (width + hidden) + 8 * hidden)
     size = table + reader + 2 * hidden + 1
-    plain = codec.build(Codec(name="plain"))
+    plain = codec.build(Plain())
     payload = plain.encode(np.zeros(size, np.float32), {}, Draws.seeded(0), Draws.seeded(0)).payload
     return wire.size(wire.frame(wire.Header("bytes-1", 1, 1, plain.name, size, 1, payload.nbytes), payload))

@@ -27,7 +27,7 @@ METHODS: dict[str, Method] = {
     "FedVocab, slow table": Method(private={"words": "all", "adapt": "pass", "lr": 5e-4, **_PUBLIC}),
     "FedAvg": Method(private=_PUBLIC),
     "FedVocab, no adaptive pass": Method(private={"words": "all", **_PUBLIC}),
-    "Local only, 10 epochs": Method(private={"words": "all", **_PUBLIC}, local={"method": "local", "epochs": 10}, alone=True),
+    "Local only, 10 epochs": Method(private={"words": "all", **_PUBLIC}, local={"epochs": 10}, alone=True),
     "FedProx": Method(private=_PUBLIC, local={"method": "fedprox", "proximal": 0.1}),
     "LG-FedAvg": Method(private={"words": "all", "parameters": ["reader.*"], **_PUBLIC}),
     "FedRecon": Method(private={"words": "digits", "adapt": "reconstruct", "store": "none", **_PUBLIC}),
@@ -121,6 +121,7 @@ def trial(network: Network, source: str, method: Method, scale: Scale) -> Trial:
         },
         "private": method.private,
         "codec": {"name": "plain"},
+        **({"regime": "local_only"} if method.alone else {}),
         "server": {**rounds, **_present(test_rows=size.test_rows, test_clients=size.test_clients)},
     }  # fmt: skip
     return Trial(kind=PLAN, settings=settings, seeds=(1,))

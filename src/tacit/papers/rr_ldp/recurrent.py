@@ -43,7 +43,8 @@ class _Texts:
         """Return the plan of the row where all rows are in one place."""
         return {
             **self.federated(scale),
-            "local": {"optimizer": "adam", "lr": 1e-3, "method": "central", "batch": self.central_batch},
+            "regime": "central",
+            "local": {"optimizer": "adam", "lr": 1e-3, "batch": self.central_batch},
             "codec": PLAIN,
             "server": {"rounds": _CENTRAL.at(scale)},
         }

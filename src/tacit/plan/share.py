@@ -1,13 +1,46 @@
-"""Which settings of [data.share] contradict each other or the rest of the plan."""
+"""[data.share]: which rows a client hands to the server, and in what form."""
 
 from __future__ import annotations
 
-from tacit.plan.tables import Plan, Sharing
+from dataclasses import field
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from annotated_types import Ge, Gt, Le, Lt
+from pydantic.dataclasses import dataclass
+
+from tacit.plan.kinds import STRICT, Column, Count, Name, Needs
+
+if TYPE_CHECKING:
+    from tacit.plan.plan import Plan
 
 SUPPRESS = "suppress"
 
 
-def share_problems(plan: Plan) -> list[str]:
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class Sharing:
+    """Which rows a client hands to the server, and in what form. Without this table no row leaves anybody."""
+
+    rule: Literal["k_anonymity", "label_k", "distinct_l", "entropy_l"] = "k_anonymity"
+    """When rows may be shared: enough rows alike in the quasi-identifiers; the same among rows of one label (the paper's
+    "l-diversity", which it is not); with enough different labels; with labels mixed enough. See [PartFed](partfed.md)."""
+    k: Annotated[Count, Needs("how many rows must look alike before they may be shared")]
+    """How many rows must look alike."""
+    l: Annotated[float, Ge(1)] | None = None  # noqa: E741 (the literature's name for it)
+    """`distinct_l`: how many different labels a class needs. `entropy_l`: their entropy must reach ln(l)."""
+    release: Literal["columns", "whole_row"] = "columns"
+    """Where rows must look alike: in the quasi-identifiers only, or in every released column but the label."""
+    counts: Literal["local", "global", "stable", "with_test"] = "local"
+    """Who counts: each client its own rows; all together, by a secure sum; all together with noise, so that the decision
+    does not hang on one row; or, as the paper did, all together with the test rows."""
+    epsilon: Annotated[float, Gt(0), Le(20)] | None = None
+    """`stable`: what the decision may cost, per run and under adding or removing one row."""
+    delta: Annotated[float, Gt(1e-12), Lt(1)] | None = None
+    """`stable`: its delta."""
+    generalise: dict[Column, Name] = field(default_factory=dict)
+    """Coarser values before sharing, by column: `ranges 10`, `top 60`, `prefix 3`, `csv FILE LEVEL`, `suppress`."""
+
+
+def problems(plan: Plan) -> list[str]:
     """Return a sentence for each way in which sharing rows has no meaning here."""
     share = plan.data.share
     if share is None:
@@ -46,8 +79,6 @@ def _is_number(word: str) -> bool:
 
 def _thresholds(share: Sharing) -> list[str]:
     found = []
-    if share.k is None:
-        found.append("data.share.k: needs how many rows must look alike before they may be shared; got nothing")
     if share.rule in ("distinct_l", "entropy_l"):
         if share.l is None:
             found.append(f"data.share.l: needs a value of at least 1, since data.share.rule = {share.rule!r}; got nothing")
@@ -82,11 +113,8 @@ def _decision(share: Sharing) -> list[str]:
 
 def _surroundings(plan: Plan, share: Sharing) -> list[str]:
     found = []
-    if plan.local.method in ("central", "local"):
-        found.append(
-            f"data.share: has no meaning with local.method = {plan.local.method!r}, which averages nothing; "
-            "remove the table, or use 'fedavg'"
-        )
+    if plan.regime != "federated":
+        found.append(f"data.share: has no meaning with regime = {plan.regime!r}, which averages nothing; remove one of the two")
     if plan.features.text in ("words", "pieces") or plan.private.words != "none" or plan.private.parameters:
         found.append(
             "data.share: has no meaning where words or parameters stay with each client; the server could not train on rows"

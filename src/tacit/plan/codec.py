@@ -1,0 +1,68 @@
+"""[codec]: what happens to an update before it leaves the client; one class per codec, each with its own keys."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+
+from annotated_types import Ge, Le
+from pydantic.dataclasses import dataclass
+
+from tacit.plan.kinds import STRICT, Needs, Per, Positive, tables_in
+
+if TYPE_CHECKING:
+    from tacit.plan.plan import Plan
+
+_LEAST = 1e-9
+"""Below it the 32-bit threshold of a coin is exactly one half: nothing of the update would be left."""
+
+_Clip = Annotated[Positive, Needs("the largest change of one weight", "try 1e-3, or ask `tacit advise`")]
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class Plain:
+    """32-bit numbers as they are: no protection."""
+
+    name: Literal["plain"] = "plain"
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class RR:
+    """One randomised bit per parameter."""
+
+    unit: ClassVar[str] = "bit"
+    name: Literal["rr"] = "rr"
+    epsilon: Annotated[float, Ge(_LEAST), Le(20), Needs("a value"), Per(unit)]
+    """The loss one bit may cost, **per bit**."""
+    clip: _Clip
+    """Largest change of one parameter in one round; public, never computed from data."""
+    clip_l1: Positive | None = None
+    """Also bound the sum of all changes of an update, which bounds the loss per update."""
+    decoder: Literal["corrected", "printed"] = "corrected"
+    """`printed` decodes as the paper prints it, which is wrong, to show the error."""
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class RRSampled:
+    """A few randomised bits per update, sound for the whole update."""
+
+    unit: ClassVar[str] = "update"
+    name: Literal["rr_sampled"] = "rr_sampled"
+    epsilon: Annotated[float, Ge(_LEAST), Le(1000), Needs("a value"), Per(unit)]
+    """The loss one update may cost, **per update**."""
+    clip: _Clip
+    """Largest change of one parameter in one round; public, never computed from data."""
+
+
+Codec = Plain | RR | RRSampled
+
+
+def epsilon_unit(name: str) -> str:
+    """Return what the epsilon of the codec of that name is per."""
+    return str(getattr(tables_in(Codec).get(name), "unit", "update"))
+
+
+def problems(plan: Plan) -> list[str]:
+    """Return a sentence if updates are to be coded that nobody sends."""
+    if plan.regime == "federated" or isinstance(plan.codec, Plain):
+        return []
+    return [f"codec.name: needs 'plain', since regime = {plan.regime!r} sends no update; got {plan.codec.name!r}"]

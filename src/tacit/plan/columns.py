@@ -1,0 +1,46 @@
+"""[data.columns]: what each column of the table is for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pydantic.dataclasses import dataclass
+
+from tacit.plan.kinds import STRICT, Column
+
+if TYPE_CHECKING:
+    from tacit.plan.plan import Plan
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class Columns:
+    """What each column of the table is for. Named data sets know their own."""
+
+    text: tuple[Column, ...] = ()
+    """Columns read as text; several are joined with a space."""
+    label: Column | None = None
+    """The column to predict, with at least two classes."""
+    numeric: tuple[Column, ...] = ()
+    """Columns of numbers."""
+    categorical: tuple[Column, ...] = ()
+    """Columns of names or codes."""
+    image: Column | None = None
+    """A column of byte arrays, all of one shape."""
+    client: Column | None = None
+    """Who owns the row; needed with `partition = "client"`."""
+    quasi: tuple[Column, ...] = ()
+    """Columns that together can point at a person, for methods that share rows. May have another role too."""
+    split: Column | None = None
+    """Marks rows `train` or `test`."""
+
+
+def problems(plan: Plan) -> list[str]:
+    """Return a sentence for each column that is asked to be two things."""
+    found, seen = [], dict[str, str]()
+    for role in ("text", "label", "numeric", "categorical", "image", "client", "split"):
+        names = getattr(plan.data.columns, role)
+        for name in names if isinstance(names, tuple) else (names,) if names else ():
+            if name in seen:
+                found.append(f"data.columns.{role}: column {name!r} is {seen[name]} already; a column has one role")
+            seen.setdefault(name, role)
+    return found

@@ -1,0 +1,86 @@
+"""[data]: where the rows come from and who holds them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from pydantic.dataclasses import dataclass
+
+from tacit.plan.columns import Columns
+from tacit.plan.kinds import STRICT, Column, Count, Name, Positive, Share
+from tacit.plan.share import Sharing
+
+if TYPE_CHECKING:
+    from tacit.plan.plan import Plan
+
+GIVEN = "given"
+"""`data.source` of a plan whose rows are handed over in Python rather than read from a place."""
+
+_FILES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet", ".arrow", ".feather", ".ipc")
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class Data:
+    """Where the rows come from and who holds them."""
+
+    source: Name = "newsgroups20"
+    """A name from `tacit data list`, a file (`.csv` `.tsv` `.jsonl` `.parquet` `.arrow`), or `hf:NAME`."""
+    columns: Columns = Columns()
+    clients: Count = 100
+    """How many clients hold the rows. Not used with `partition = "client"`."""
+    partition: Literal["client", "iid", "dirichlet", "quantile", "interval"] = "iid"
+    """Who holds what: the owner in the client column; equal random parts; random label mixes; equal-sized or equally
+    wide ranges of the column `by`."""
+    alpha: Positive = 1.0
+    """`dirichlet`: the smaller, the more one-sided each client's labels."""
+    by: Column | None = None
+    """`quantile`, `interval`: the numeric column to cut into ranges, one per client."""
+    test: Share = 0.2
+    """Share of rows held out to measure on, where no split column marks test rows."""
+    validation: Share = 0.0
+    """Share of the train rows to measure on in place of the test rows, which are then not looked at: for choosing
+    settings."""
+    local_test: Share = 0.0
+    """Share of each client's own rows left out of its training."""
+    divide_test: bool = False
+    """Divide the common test rows among the clients, each with its own label shares, and try each client's model on its
+    part."""
+    limit: Count | None = None
+    """At most so many train rows and so many test rows, chosen at random."""
+    share: Sharing | None = None
+
+
+def problems(plan: Plan) -> list[str]:
+    """Return a sentence for each combination of settings that has no meaning."""
+    data, found = plan.data, []
+    if data.partition in ("quantile", "interval") and not data.by:
+        found.append(f"data.by: needs the column to split by, since data.partition = {data.partition!r}; got nothing")
+    if data.by and data.partition not in ("quantile", "interval"):
+        found.append(f"data.by: has no meaning with data.partition = {data.partition!r}; remove it, or use quantile or interval")
+    if data.divide_test and data.local_test:
+        found.append("data.divide_test: has no meaning beside data.local_test; keep one of the two")
+    return [*found, *(_file_problems(data) if _is_file(data) else ())]
+
+
+def run_problems(plan: Plan) -> list[str]:
+    """Return a sentence if a run would find no rows to measure on; rows can be disclosed without any."""
+    data = plan.data
+    if not _is_file(data) or data.test or data.validation or data.columns.split:
+        return []
+    return ["data.test: needs a value above 0, since nothing else says which rows to measure on; got 0"]
+
+
+def _is_file(data: Data) -> bool:
+    return data.source.lower().endswith(_FILES)
+
+
+def _file_problems(data: Data) -> list[str]:
+    """Return what a file leaves open; named data sets know their own columns and test rows."""
+    columns, found = data.columns, []
+    if data.partition == "client" and not columns.client:
+        found.append("data.columns.client: needs the column that says who owns a row, since data.partition = 'client'; got nothing")
+    if not columns.label:
+        found.append("data.columns.label: needs the column to predict; got nothing")
+    if not (columns.text or columns.numeric or columns.categorical or columns.image):
+        found.append("data.columns: needs at least one text, numeric, categorical or image column; got none")
+    return found

@@ -1,0 +1,124 @@
+"""What is wrong with one key, in words: what it needs, what was found, and the closest right word."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from pydantic.fields import FieldInfo
+
+from tacit.errors import did_you_mean
+from tacit.plan.kinds import OWN, Needs, Per, fields_of, tables_in
+from tacit.plan.plan import Plan
+
+_WANTED = {
+    "int_type": "a whole number",
+    "int_from_float": "a whole number",
+    "float_type": "a number",
+    "string_type": "text in quotes",
+    "bool_type": "true or false",
+    "tuple_type": "a list",
+    "greater_than": "a value above {gt}",
+    "greater_than_equal": "a value of at least {ge}",
+    "less_than": "a value below {lt}",
+    "less_than_equal": "a value of at most {le}",
+    "finite_number": "a finite number",
+    "too_long": "a list of at most {max_length}",
+    "string_too_short": "at least {min_length} character",
+    "string_too_long": "at most {max_length} characters",
+    "string_pattern_mismatch": "text without control characters",
+}
+
+
+class _Key(NamedTuple):
+    """A key as the author of a plan wrote it, the table it stands in, and how that table was chosen."""
+
+    written: str
+    field: FieldInfo | None
+    table: Any
+    chosen: str  # "codec.name = 'rr'", or nothing
+
+
+def explain(failures: Sequence[Any]) -> list[str]:
+    """Return a sentence for each validation failure of a plan."""
+    return [_explain(one) for one in failures if not _follows(one)]
+
+
+def _follows(problem: Any) -> bool:
+    """Return whether a list is called too short only because entries of it were refused."""
+    return bool(problem["type"] == "too_short" and problem["ctx"]["actual_length"] < len(problem["input"]))
+
+
+def _explain(problem: Any) -> str:
+    """Return one validation failure as: key: what it needs, what was found, and the closest right word."""
+    key = _locate(problem["loc"])
+    kind, context, found = problem["type"], problem.get("ctx", {}), problem["input"]
+    if kind in ("unexpected_keyword_argument", "extra_forbidden"):
+        known, word = list(fields_of(key.table)), key.written.rpartition(".")[2]
+        place = f"with {key.chosen} the table" if key.chosen else "this table"
+        return f"{key.written}: unknown key; {place} takes {', '.join(known)}.{did_you_mean(word, known)}"
+    if kind == "literal_error":
+        words = [word.strip("'") for word in str(context["expected"]).replace(" or ", ", ").split(", ")]
+        guess = did_you_mean(found, words) if isinstance(found, str) else ""
+        return f"{key.written}: needs one of {', '.join(words)}; got {_shown(found)}.{guess}"
+    if kind == "union_tag_invalid":
+        return _unknown_name(key, found["name"])
+    if kind in ("dataclass_type", "dataclass_exact_type", "union_tag_not_found"):
+        return f"{key.written}: needs to be a table, got {_shown(found)}; write [{key.written}] and its keys below it"
+    if kind in ("missing", "too_short"):
+        return _missing(key)
+    return f"{key.written}: needs {_needs(key, problem)}; got {_shown(found)}"
+
+
+def _needs(key: _Key, problem: Any) -> str:
+    kind, needs, per = problem["type"], _said(key.field, Needs), _said(key.field, Per)
+    if kind == "string_pattern_mismatch" and needs:
+        return str(needs.what)
+    context = problem.get("ctx", {})
+    limits = {name: f"{value:g}" if isinstance(value, float) else value for name, value in context.items()}
+    wanted = _WANTED.get(kind)
+    words = wanted.format(**limits) if wanted else problem["msg"][0].lower() + problem["msg"][1:]
+    return f"{words} (per {per.unit})" if per and limits else words
+
+
+def _missing(key: _Key) -> str:
+    needs, per = _said(key.field, Needs), _said(key.field, Per)
+    what = (needs.what if needs else "a value") + (f" (per {per.unit})" if per else "")
+    since = f", since {key.chosen}" if key.chosen else ""
+    hint = f" ({needs.hint})" if needs and needs.hint else ""
+    return f"{key.written}: needs {what}{since}; got nothing{hint}"
+
+
+def _unknown_name(key: _Key, name: Any) -> str:
+    choices = list(tables_in(key.field.annotation)) if key.field else []
+    own = f", or your own class as {OWN}" if OWN in choices else ""
+    known = [choice for choice in choices if choice != OWN]
+    guess = did_you_mean(name, known) if isinstance(name, str) else ""
+    return f"{key.written}.name: needs one of {', '.join(known)}{own}; got {_shown(name)}.{guess}"
+
+
+def _locate(place: Sequence[Any]) -> _Key:
+    """Return the key a failure is about; where a table was chosen by its name, the place names the choice too."""
+    keys: list[str] = []
+    field: FieldInfo | None = None
+    table, chosen, tables = Plan, "", {"": Plan}
+    for part in place:
+        if len(tables) > 1:
+            table, chosen = tables[part], f"{'.'.join(keys)}.name = {part!r}"
+            tables = {"": table}
+            continue
+        keys.append(str(part))
+        if tables:
+            table = tables[""]
+            field = fields_of(table).get(str(part))
+            tables = tables_in(field.annotation) if field else {}
+    return _Key(".".join(keys), field, table, chosen)
+
+
+def _said(field: FieldInfo | None, kind: type[Any]) -> Any:
+    return next((one for one in field.metadata if isinstance(one, kind)), None) if field else None
+
+
+def _shown(found: Any) -> str:
+    text = repr(found)
+    return text if len(text) <= 200 else f"{text[:200]}…"

@@ -1,0 +1,74 @@
+"""What plan keys may hold, and how every table of a plan is made."""
+
+from __future__ import annotations
+
+import dataclasses
+from types import NoneType
+from typing import Annotated, Any, get_args
+
+from annotated_types import Ge, Gt, Le, Len, Lt
+from pydantic import ConfigDict, GetCoreSchemaHandler, StringConstraints
+from pydantic.fields import FieldInfo
+from pydantic_core import CoreSchema, core_schema
+
+STRICT = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, use_attribute_docstrings=True)
+"""Every table refuses unknown keys and wrong types; the text below a key is its meaning."""
+
+Positive = Annotated[float, Gt(0)]
+Count = Annotated[int, Ge(1), Le(1_000_000_000)]
+Share = Annotated[float, Ge(0), Lt(1)]
+Name = Annotated[str, Len(1, 200)]
+Column = Annotated[Name, StringConstraints(pattern=r"^\P{Cc}*$")]
+
+OWN = "package.module:Class"
+"""Stands for every name that is not one of Tacit's own but points at a class of the user's."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Needs:
+    """What a required key needs, for the message that says it is missing, and perhaps what to try."""
+
+    what: str
+    hint: str = ""
+
+
+@dataclasses.dataclass(frozen=True)
+class Per:
+    """What an epsilon is per; every message about it says so."""
+
+    unit: str
+
+
+@dataclasses.dataclass(frozen=True)
+class ByName:
+    """The tables a key may hold, told apart by their `name`; without one, it is the default's."""
+
+    default: str
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        """Return the schema that looks at the name first, so that only one table's keys are asked for."""
+        choices = {name: handler.generate_schema(table) for name, table in tables_in(source).items()}
+        return core_schema.tagged_union_schema(choices, discriminator=self._name)
+
+    def _name(self, value: Any) -> Any:
+        name = value.get("name", self.default) if isinstance(value, dict) else getattr(value, "name", None)
+        return OWN if isinstance(name, str) and ":" in name else name
+
+
+def fields_of(table: Any) -> dict[str, FieldInfo]:
+    """Return the keys of a table: their types, limits, defaults and meanings."""
+    found: dict[str, FieldInfo] = table.__pydantic_fields__
+    return found
+
+
+def tables_in(kind: Any) -> dict[str, Any]:
+    """Return the tables a key may hold, by the name that chooses them ("" if there is no choice); none for a value."""
+    found = [one for one in (kind, *get_args(kind)) if isinstance(one, type) and dataclasses.is_dataclass(one)]
+    if len([one for one in get_args(kind) if one is not NoneType]) < 2:
+        return {"": found[0]} if found else {}
+    return {_own_name(table): table for table in found}
+
+
+def _own_name(table: Any) -> str:
+    name = fields_of(table)["name"]
+    return OWN if name.is_required() else str(name.default)

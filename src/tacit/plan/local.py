@@ -1,0 +1,63 @@
+"""[local]: what a client does with its rows in one round."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from annotated_types import Ge
+from pydantic.dataclasses import dataclass
+
+from tacit.plan.kinds import STRICT, Count, Positive
+
+if TYPE_CHECKING:
+    from tacit.plan.plan import Plan
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class Local:
+    """What a client does with its rows in one round."""
+
+    method: Literal["fedavg", "fedprox"] = "fedavg"
+    """Averaged updates, or the same with a pull towards the server's model."""
+    optimizer: Literal["sgd", "adam", "adamw"] = "adam"
+    """The client's optimiser."""
+    lr: Positive = 1e-3
+    """Its learning rate."""
+    epochs: Count | None = None
+    """Passes over the client's rows per round. Without `epochs` and `steps`: one."""
+    steps: Count | None = None
+    """Or this many batches per round."""
+    batch: Count | None = None
+    """Rows per batch. Without `batch` and `batches`: 32."""
+    batches: Count | None = None
+    """Or this many batches per epoch, whatever a client holds."""
+    proximal: Annotated[float, Ge(0)] = 0.0
+    """`fedprox`: strength of the pull."""
+    weight_decay: Annotated[float, Ge(0)] = 0.0
+    """`adamw`: its weight decay."""
+    schedule: Literal["constant", "linear"] = "constant"
+    """Keep the learning rate, or let it fall to zero over a round's steps (models with private parts)."""
+    clip_norm: Positive | None = None
+    """Largest norm of a step's gradient, for shared and private parameters each (models with private parts)."""
+
+
+def problems(plan: Plan) -> list[str]:
+    """Return a sentence for each combination of settings that has no meaning."""
+    local, found = plan.local, []
+    if local.epochs and local.steps:
+        found.append("local.steps: has no meaning beside local.epochs; keep one of the two")
+    if local.batch and local.batches:
+        found.append("local.batches: has no meaning beside local.batch; keep one of the two")
+    if local.method == "fedprox" and local.proximal == 0:
+        found.append("local.proximal: needs a value above 0, since local.method = 'fedprox'; got 0 (0.1 is usual)")
+    if local.method != "fedprox" and local.proximal > 0:
+        found.append(f"local.proximal: has no meaning with local.method = {local.method!r}; use method = 'fedprox' or remove it")
+    if local.method != "fedavg" and plan.regime != "federated":
+        found.append(f"local.method: {local.method!r} has no meaning with regime = {plan.regime!r}, which has no rounds; remove it")
+    if local.weight_decay > 0 and local.optimizer != "adamw":
+        found.append(f"local.weight_decay: has no meaning with local.optimizer = {local.optimizer!r}; use 'adamw' or remove it")
+    if not plan.personal:
+        for key, unset in (("schedule", "constant"), ("clip_norm", None)):
+            if getattr(local, key) != unset:
+                found.append(f"local.{key}: needs model.name = 'bilstm' or 'encoder', or private.parameters; remove it")
+    return found

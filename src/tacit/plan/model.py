@@ -1,0 +1,115 @@
+"""[model]: what is trained; one class per network, each with its own keys and what the rest must know about it."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+
+from annotated_types import Ge, Le, Len
+from pydantic import StringConstraints
+from pydantic.dataclasses import dataclass
+
+from tacit.plan.features import Text
+from tacit.plan.kinds import OWN, STRICT, Name, Needs, Share
+
+if TYPE_CHECKING:
+    from tacit.plan.plan import Plan
+
+_MOST_WEIGHTS = 1_000_000_000
+"""Between hidden layers: 4 GB as float32, for each of several copies in training."""
+
+Width = Annotated[int, Ge(1), Le(100_000)]
+Widths = Annotated[tuple[Width, ...], Len(0, 100)]
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class Logistic:
+    """Logistic regression."""
+
+    reads: ClassVar[tuple[Text, ...]] = ("binary",)
+    hidden: ClassVar[tuple[int, ...]] = ()
+    name: Literal["logistic"] = "logistic"
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class MLP:
+    """A feed-forward network with ReLU between its layers."""
+
+    reads: ClassVar[tuple[Text, ...]] = ("binary",)
+    name: Literal["mlp"] = "mlp"
+    hidden: Annotated[tuple[Width, ...], Len(1, 100), Needs("the widths of the hidden layers, for example [100, 50, 25]")]
+    """Widths of the hidden layers."""
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class Embedding:
+    """The mean of the words' vectors, then a feed-forward network."""
+
+    reads: ClassVar[tuple[Text, ...]] = ("sequence",)
+    name: Literal["embedding"] = "embedding"
+    hidden: Widths = ()
+    """Widths of the hidden layers."""
+    embedding: Width = 100
+    """Width of a word's vector."""
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class LSTM:
+    """One LSTM layer of 50 over the words' vectors, then a feed-forward network."""
+
+    reads: ClassVar[tuple[Text, ...]] = ("sequence",)
+    name: Literal["lstm"] = "lstm"
+    hidden: Widths = ()
+    """Widths of the hidden layers."""
+    embedding: Width = 100
+    """Width of a word's vector."""
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class BiLSTM:
+    """An LSTM that reads words in both directions through a table that may be a client's own."""
+
+    reads: ClassVar[tuple[Text, ...]] = ("words",)
+    name: Literal["bilstm"] = "bilstm"
+    hidden: Annotated[tuple[Width, ...], Len(1, 1), Needs("one width (per direction), for example [300]")]
+    """The one width, per direction."""
+    embedding: Width = 100
+    """Width of a word's vector."""
+    dropout: Share = 0.0
+    """Share of the last layer's inputs left out at random in training."""
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class Encoder:
+    """A transformer that starts from a checkpoint; its table of word pieces may be a client's own."""
+
+    reads: ClassVar[tuple[Text, ...]] = ("pieces",)
+    name: Literal["encoder"] = "encoder"
+    checkpoint: Annotated[Name, Needs("'minilm' or a folder with a checkpoint")]
+    """`minilm`, or a folder that `transformers` can load."""
+    dropout: Share = 0.0
+    """Share of the last layer's inputs left out at random in training."""
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class OwnModule:
+    """Your own `nn.Module`, made with the arguments `inputs` and `outputs`."""
+
+    reads: ClassVar[tuple[Text, ...]] = ("binary", "sequence")
+    name: Annotated[Name, StringConstraints(pattern=r"^[\w.]+:[\w.]+$"), Needs(f"a class as {OWN}")]
+    """Where to find it, as `package.module:Class`."""
+
+
+Model = Logistic | MLP | Embedding | LSTM | BiLSTM | Encoder | OwnModule
+Compiled = Logistic | MLP | Embedding
+"""Networks that train without PyTorch."""
+Worded = BiLSTM | Encoder
+"""Networks that read words through a table of vectors, which may be the client's own."""
+
+
+def problems(plan: Plan) -> list[str]:
+    """Return a sentence if the hidden layers alone are too large for any machine."""
+    weights = sum(wide * narrow for wide, narrow in pairwise(getattr(plan.model, "hidden", ())))
+    if weights <= _MOST_WEIGHTS:
+        return []
+    return [f"model.hidden: needs at most {_MOST_WEIGHTS:,} weights between hidden layers; got {weights:,}"]

@@ -1,0 +1,68 @@
+"""The whole plan: what stands at its top, its tables, and everything in it that has no meaning."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from annotated_types import Ge, Len
+from pydantic import BeforeValidator
+from pydantic.dataclasses import dataclass
+
+from tacit.plan import codec, columns, data, features, local, model, private, server, share
+from tacit.plan.codec import RR, Codec
+from tacit.plan.data import Data
+from tacit.plan.engine import Engine
+from tacit.plan.features import Features
+from tacit.plan.kinds import STRICT, ByName
+from tacit.plan.ledger import Ledger
+from tacit.plan.local import Local
+from tacit.plan.model import Logistic, Model, Worded
+from tacit.plan.private import Private
+from tacit.plan.server import Server
+
+Regime = Literal["federated", "central", "local_only"]
+# Plans written before regimes had names say "local".
+Baseline = Annotated[
+    Literal["central", "fedavg", "local_only"], BeforeValidator(lambda word: "local_only" if word == "local" else word)
+]
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class Plan:
+    """One job, complete."""
+
+    name: Annotated[str, Len(1, 60)] = "run"
+    """The run's folder is `runs/<name>-1`, `-2`, …"""
+    seed: Annotated[int, Ge(0)] = 0
+    """Same seed, same plan, same data: the same model to the bit."""
+    regime: Regime = "federated"
+    """Clients train one model together; or one model is trained on all rows in one place; or each client trains a model
+    of its own and sends nothing."""
+    baselines: tuple[Baseline, ...] = ()
+    """Trained beside the run to compare with, on the same rows. They protect nothing."""
+    data: Data = Data()
+    features: Features = Features()
+    model: Annotated[Model, ByName("logistic")] = Logistic()
+    """What is trained: a built-in network, or your own `nn.Module` as `package.module:Class`."""
+    local: Local = Local()
+    private: Private = Private()
+    codec: Annotated[Codec, ByName("rr")] = RR(epsilon=1.0, clip=1e-3)
+    """What happens to an update before it leaves the client. Without this table: `rr`, 1 per bit, clip 0.001."""
+    server: Server = Server()
+    ledger: Ledger = Ledger()
+    engine: Engine = Engine()
+
+    @property
+    def personal(self) -> bool:
+        """Return whether parameters may stay with the clients, so that every client has a model of its own."""
+        return isinstance(self.model, Worded) or bool(self.private.parameters)
+
+
+def problems(plan: Plan) -> list[str]:
+    """Return a sentence for each combination of settings that has no meaning."""
+    tables = (columns, data, share, features, model, local, private, codec, server)
+    twice = [name for name in dict.fromkeys(plan.baselines) if plan.baselines.count(name) > 1]
+    return [
+        *(problem for table in tables for problem in table.problems(plan)),
+        *(f"baselines: names {name!r} twice; name it once" for name in twice),
+    ]

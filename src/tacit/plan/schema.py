@@ -1,0 +1,25 @@
+"""The JSON Schema of plans, for editors that complete keys and show their meaning."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import TypeAdapter
+
+from tacit.plan.kinds import ByName, fields_of, tables_in
+from tacit.plan.plan import Plan
+
+
+def schema() -> dict[str, Any]:
+    """Return the JSON Schema of a plan, with every key's meaning as its description.
+
+    Guarantees: a table of a valid plan fits exactly one of the choices its name makes.
+    """
+    made: dict[str, Any] = TypeAdapter(Plan).json_schema()
+    for field in fields_of(Plan).values():
+        default = next((one.default for one in field.metadata if isinstance(one, ByName)), None)
+        for name, table in tables_in(field.annotation).items() if default else ():
+            if name != default:  # only the default may go without its name
+                required = made["$defs"][table.__name__].setdefault("required", [])
+                required[:] = dict.fromkeys(["name", *required])
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **made}
