@@ -2,7 +2,8 @@
 
 from dataclasses import asdict
 
-from tacit import plan
+from tacit import codec, plan
+from tacit.claim import Open
 
 CASES: dict[str, list[plan.Codec]] = {
     "plain": [plan.Plain()],
@@ -19,7 +20,9 @@ CASES: dict[str, list[plan.Codec]] = {
     ],
 }
 ALL = [case for cases in CASES.values() for case in cases]
-PRIVATE = [case for case in ALL if case.name != "plain"]
+PRIVATE = [case for case in ALL if not isinstance(codec.build(case).claims(10, 1)[0].event, Open)]
+BITS = [case for case in PRIVATE if isinstance(case, plan.RR | plan.RRSampled)]
+"""Cases whose output is one randomised bit per coordinate, with an integer threshold."""
 
 
 def label(case: plan.Codec) -> str:

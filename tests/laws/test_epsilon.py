@@ -15,7 +15,7 @@ from tacit.claim import Repeated
 from tacit.codec import rr
 from tacit.ledger import losses
 from tests.laws import thresholds
-from tests.laws.codec_cases import PRIVATE, label
+from tests.laws.codec_cases import BITS, label
 
 BALLS = [
     plan.RR(epsilon=epsilon, clip=0.01, clip_l1=0.01 * ratio)
@@ -23,7 +23,7 @@ BALLS = [
     for ratio in (1e-9, 1.02 / (rr.WORD - 2 * rr.flips_for(epsilon)), 1e-6, 0.3, 1.0, 2.5)
 ]
 """L1 clips from far below one step of a threshold, over just enough for one coordinate to be rounded up, to above the clip."""
-private = pytest.mark.parametrize("case", PRIVATE, ids=label)
+private = pytest.mark.parametrize("case", BITS, ids=label)
 hostile = hnp.arrays(np.float32, 9, elements=st.floats(width=32, allow_nan=True, allow_infinity=True))
 
 
@@ -60,7 +60,7 @@ def candidates(case: plan.RR | plan.RRSampled, dim: int) -> list[np.ndarray]:
 
 
 @pytest.mark.parametrize("dim", [1, 2, 9, 40])
-@pytest.mark.parametrize("case", [*PRIVATE, *BALLS], ids=label)
+@pytest.mark.parametrize("case", [*BITS, *BALLS], ids=label)
 def test_the_worst_pairs_of_integer_thresholds_stay_within_the_claim(case, dim) -> None:
     per_bit, per_update, bits = claimed(case, dim)
     made = codec.build(case)
