@@ -74,6 +74,7 @@ def test_every_room_is_in_the_architecture() -> None:
         ("rich", {"cli"}),
         ("plotly", {"report"}),
         ("jinja2", {"report"}),
+        ("mpyc", {"negotiate"}),
     ],
 )
 def test_outside_packages_come_in_where_the_architecture_says(package: str, rooms: set[str]) -> None:

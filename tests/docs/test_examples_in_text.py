@@ -13,7 +13,7 @@ import tacit
 from tests.docs.pages import blocks
 
 MODULES = [module.name for module in pkgutil.walk_packages(tacit.__path__, "tacit.") if not module.name.endswith("__main__")]
-NEEDS = ("torch", "gensim", "datasets", "transformers", "flwr", "PIL")
+NEEDS = ("torch", "gensim", "datasets", "transformers", "flwr", "PIL", "mpyc")
 
 
 @pytest.mark.parametrize("module", ["tacit", *MODULES])

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from tacit.cli import advise, audit, check, data, disclose, init, reproduce, run, runs, schema, tables
+from tacit.cli import advise, audit, check, data, disclose, init, negotiate, reproduce, run, runs, schema, tables
 from tacit.cli.exit_codes import CODES, exit_code_of, without_debug
 
 app = typer.Typer(
@@ -36,6 +36,7 @@ for command in (
     advise.advise,
     disclose.disclose,
     reproduce.reproduce,
+    negotiate.negotiate,
 ):
     app.command()(command)
 

@@ -20,7 +20,7 @@ CODES = (
 )
 
 
-EXTRAS = {"torch": "torch", "gensim": "text", "transformers": "text", "PIL": "image", "datasets": "hf"}
+EXTRAS = {"torch": "torch", "gensim": "text", "transformers": "text", "PIL": "image", "datasets": "hf", "mpyc": "negotiate"}
 """Packages only some jobs need, and the extra of Tacit that brings each."""
 
 
