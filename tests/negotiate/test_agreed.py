@@ -57,7 +57,18 @@ def test_ranges_are_rounded_outwards() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["10.0.0.1:7001", "example.org:7001", "0.0.0.0:7001", "[::]:7001", "127.0.0.1", "127.0.0.1:0", "127.0.0.1:99999", ":7001", ""],
+    [
+        "10.0.0.1:7001",
+        "example.org:7001",
+        "0.0.0.0:7001",
+        "[::]:7001",
+        "127.0.0.1",
+        "127.0.0.1:0",
+        "127.0.0.1:99999",
+        ":7001",
+        "",
+        "127.0.0.1:" + "7" * 5000,
+    ],
 )
 def test_addresses_that_are_not_loopback_are_refused(text: str) -> None:
     with pytest.raises(PlanError, match=r"negotiate needs (loopback|host:port)"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import socket
 import subprocess
@@ -168,3 +169,11 @@ def test_a_trial_leaves_no_process_behind(monkeypatch: pytest.MonkeyPatch) -> No
     with pytest.raises(WireError, match=r"party 1 d|process ended"):
         simulate(terms(), [OWN] * 3, seconds=3.0)
     assert [process.poll() is None for process in started] == [False] * 3
+
+
+def test_inside_a_running_event_loop_it_says_so() -> None:
+    async def inside() -> None:
+        said = party(OWN, terms())(Place(0, tuple(Address("127.0.0.1", port) for port in (7, 8, 9))))
+        assert "needs a process of its own" in said["error"]
+
+    asyncio.run(inside())

@@ -20,7 +20,7 @@ from scipy import stats
 pytest.importorskip("mpyc")
 
 from tacit.negotiate import Place, shares
-from tacit.negotiate.circle import OurCircle, _Meeting
+from tacit.negotiate.circle import Circle, _Meeting
 from tacit.negotiate.link import Kind
 from tests.negotiate.parties import Work, terms, together
 
@@ -59,7 +59,7 @@ async def _often(place: Place, runs: int, seen: list[dict[str, Any]]) -> None:
             early.setdefault((peer, label), []).append(payload)
 
     early: dict[tuple[int, int], list[bytes]] = {}
-    circle = OurCircle(place, terms(), note)
+    circle = Circle(place, terms(), note)
     await circle.gather()
     for number in range(runs):
         seen.append({"masked": [], "zeros": 0, "points": []})

@@ -35,7 +35,7 @@ def parse_addresses(text: str) -> tuple[Address, ...]:
 def _parse(word: str) -> Address:
     host, _, port = word.rpartition(":")
     host = "127.0.0.1" if host == "localhost" else host.removeprefix("[").removesuffix("]")
-    if not (port.isascii() and port.isdigit() and 1 <= int(port) <= 65535):
+    if not (len(port) <= 5 and port.isascii() and port.isdigit() and 1 <= int(port) <= 65535):
         raise PlanError(f"negotiate needs host:port for each party, got {word!r}; write 127.0.0.1:7001,127.0.0.1:7002,…")
     try:
         number = ipaddress.ip_address(host)

@@ -33,7 +33,7 @@ class Place:
     listener: socket.socket | None = None
 
 
-class OurCircle:
+class Circle:
     """The links of one party to all others."""
 
     def __init__(self, place: Place, terms: Terms, witness: Witness | None = None) -> None:
@@ -159,7 +159,7 @@ class OurCircle:
 
     def told_to_stop(self, peer: int, payload: bytes) -> None:
         """Stop, because a party gave up: for the reason it gives, if that makes sense."""
-        if len(payload) == 2 and payload[0] in Reason._value2member_map_ and payload[1] < self._terms.parties:
+        if len(payload) == 2 and payload[0] in frozenset(Reason) and payload[1] < self._terms.parties:
             party, reason = payload[1], Reason(payload[0])
             if reason is Reason.DISAGREES and peer in self._differing:
                 self._fail(peer, reason, detail=self._differing[peer])  # it disagrees with us as much as we with it
@@ -211,9 +211,11 @@ class OurCircle:
         turned = f"; {self._turned_away} connections that did not speak this protocol were turned away" if self._turned_away else ""
         self._fail(silent[0], Reason.LATE, detail=f"at {self._place.addresses[silent[0]]}{also}{turned}")
 
-    def broke(self) -> None:
+    def broke(self, cause: BaseException | None = None) -> None:
         """Stop, because the computation failed here: what somebody sent had the right length and no meaning."""
         self._fail(self.me, Reason.BROKE)
+        if self.failed.done():
+            self.failed.result().__cause__ = cause  # for --debug
 
     def _fail(self, party: int, reason: Reason, *, told_by: int | None = None, detail: str = "") -> None:
         if not self.failed.done() and not self._done:

@@ -10,15 +10,18 @@ import asyncio
 import contextlib
 import struct
 from enum import IntEnum
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from tacit.negotiate.stopping import Reason
+
+if TYPE_CHECKING:
+    from tacit.negotiate.circle import Circle
 
 MAGIC = b"TACNEG1\n"
 _DIGEST = 32
 _HEAD = struct.Struct("<BqI")
-PAYLOAD_LIMIT = 1 << 16
-"""The longest message of the protocol has a few thousand bytes."""
+PAYLOAD_LIMIT, EARLY_LIMIT = 1 << 13, 1 << 12
+"""Bytes of one message, and messages that may come before they are awaited: several times what seven honest parties need."""
 
 
 class Kind(IntEnum):
@@ -34,28 +37,7 @@ class Kind(IntEnum):
     """The sender gives up: a reason, and the party it blames."""
 
 
-class Circle(Protocol):
-    """What a link tells about: the circle of all parties, seen from one of them."""
-
-    greeting: bytes
-
-    def greeted(self, link: Link, party: int, digests: list[bytes]) -> bool:
-        """Return whether a party that greets on a link is taken in."""
-
-    def arrived(self, peer: int, kind: Kind, label: int, payload: bytes) -> None:
-        """Hear of a frame that arrived."""
-
-    def told_to_stop(self, peer: int, payload: bytes) -> None:
-        """Hear that a party gave up."""
-
-    def blame(self, peer: int, reason: Reason) -> None:
-        """Hear that a party did wrong."""
-
-    def length_of(self, label: int) -> int | None:
-        """Return how long our own message with a label was: everybody's is as long, for all compute the same."""
-
-    def sent(self, label: int, length: int) -> None:
-        """Remember how long our own message with a label is."""
+_KINDS = frozenset(Kind)
 
 
 def greeting(party: int, digests: list[bytes]) -> bytes:
@@ -99,7 +81,7 @@ class Link(asyncio.Protocol):
             return
         while len(self._bytes) >= _HEAD.size:
             kind, label, size = _HEAD.unpack_from(self._bytes)
-            if kind not in Kind._value2member_map_ or size > PAYLOAD_LIMIT:
+            if kind not in _KINDS or size > PAYLOAD_LIMIT:
                 self._garbage()
                 return
             if len(self._bytes) < _HEAD.size + size:
@@ -197,7 +179,7 @@ class Link(asyncio.Protocol):
             return
         awaited = self._awaited.pop(label, None)
         if awaited is None:
-            if label in self._early or len(self._early) > PAYLOAD_LIMIT:
+            if label in self._early or len(self._early) >= EARLY_LIMIT:
                 self._garbage()
             self._early[label] = payload
         elif self._fits(label, payload) and not awaited.done():

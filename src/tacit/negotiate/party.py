@@ -9,9 +9,9 @@ import secrets
 from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any
 
-from tacit.errors import PlanError
+from tacit.errors import PlanError, RunError
 from tacit.negotiate.agreed import SECRET_BYTES, Negotiated, bind
-from tacit.negotiate.circle import OurCircle, Place, Witness
+from tacit.negotiate.circle import Circle, Place, Witness
 from tacit.negotiate.link import Kind
 from tacit.negotiate.terms import LIMIT, STEP, Terms, to_steps
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from tacit.negotiate.shares import Computation
 
 DEADLINE_SECONDS = 60.0
+_STOPPED = "Event loop stopped before Future completed."
 
 
 def negotiate(
@@ -35,7 +36,7 @@ def negotiate(
 
     Guarantees: besides the range of all, parties learn nothing of each other's ranges, as long as fewer than half of them put
     together what they see and all follow the protocol. The secret is the exclusive or of one random word per party; all
-    parties know it and nobody else does. Nothing is opened unless all agree on the terms and have computed to the end.
+    parties know it and nobody else does. No result is opened unless all agree on the terms and have computed to the end.
     """
     if not 0 <= place.party < terms.parties or len(place.addresses) != terms.parties:
         raise PlanError(
@@ -46,6 +47,8 @@ def negotiate(
         raise PlanError(f"negotiate(deadline={seconds}) needs seconds above 0, up to a day")
     steps = to_steps(*local_range)
     need_mpyc()
+    if asyncio._get_running_loop() is not None:
+        raise RunError("negotiate needs a process of its own, got one with a running event loop; call it from a script")
     return _finish(_with_deadline(place, steps, terms, seconds, witness))
 
 
@@ -62,8 +65,8 @@ def _finish(work: Coroutine[Any, Any, Negotiated]) -> Negotiated:
         while True:
             try:
                 return loop.run_until_complete(task)
-            except RuntimeError:
-                if task.done():
+            except RuntimeError as error:
+                if str(error) != _STOPPED:
                     raise
     finally:
         loop.set_exception_handler(lambda *_: None)  # cut off in the middle, mpyc's tasks complain
@@ -77,7 +80,7 @@ def _finish(work: Coroutine[Any, Any, Negotiated]) -> Negotiated:
 
 async def _with_deadline(place: Place, steps: tuple[int, int], terms: Terms, seconds: float, witness: Witness | None) -> Negotiated:
     """Race the work against its deadline and against the first thing that goes wrong."""
-    circle = OurCircle(place, terms, witness)
+    circle = Circle(place, terms, witness)
     work = asyncio.create_task(_work(circle, steps, terms))
     try:
         either: set[asyncio.Future[Any]] = {work, circle.failed}
@@ -92,7 +95,7 @@ async def _with_deadline(place: Place, steps: tuple[int, int], terms: Terms, sec
         await circle.part()
 
 
-async def _work(circle: OurCircle, steps: tuple[int, int], terms: Terms) -> Negotiated:
+async def _work(circle: Circle, steps: tuple[int, int], terms: Terms) -> Negotiated:
     await circle.gather()
     computation = _computation(circle)
     await computation.share(*steps, secrets.randbits(8 * SECRET_BYTES))
@@ -107,14 +110,14 @@ async def _work(circle: OurCircle, steps: tuple[int, int], terms: Terms) -> Nego
     return agreed
 
 
-def _computation(circle: OurCircle) -> Computation:
+def _computation(circle: Circle) -> Computation:
     from tacit.negotiate.shares import Computation
 
     computation = Computation(circle.me, circle.links)
 
     def failed(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         if "exception" in context:
-            circle.broke()
+            circle.broke(context["exception"])
 
     asyncio.get_running_loop().set_exception_handler(failed)
     return computation

@@ -41,7 +41,7 @@ _DO = {
 
 def failure(me: int, party: int, reason: Reason, *, told_by: int | None = None, detail: str = "") -> WireError:
     """Return the error that says who did what, as seen by party `me`, and what to do."""
-    who = "this party" if party == me else f"party {party}"
+    who = "it" if party == told_by else "this party" if party == me else f"party {party}"
     heard = f"party {told_by} reports that " if told_by is not None else ""
     return WireError(
         f"negotiate(party={me}): {heard}{who} {_WHAT[reason]}{f' ({detail})' if detail else ''}; nothing was agreed; {_DO[reason]}"
