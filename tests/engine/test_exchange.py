@@ -167,7 +167,7 @@ class NoFigures:
 def arm_of(train: Train, made: local.Learner, rounds: int = 2) -> Arm:
     job = plan.Plan(server=plan.Server(rounds=rounds, weights="rows"))
     first = None if train.agreement.codec.decoded_by == "clients" else made.initial(Draws.seeded(0))
-    return Arm(name="run", plan=job, exchanges=exchanges_of(train), first=lambda: first, evaluator=NoFigures(), draws=ROOT)
+    return Arm(name="run", plan=job, exchanges=exchanges_of(job, train), first=lambda: first, evaluator=NoFigures(), draws=ROOT)
 
 
 def desk_in(folder) -> Desk:

@@ -68,7 +68,7 @@ def simulated(job: plan.Plan, root: Path) -> str:
     return record.of_kind(list(record.read(folder / RECORD)), record.Finished, "run")[-1].model_sha256
 
 
-def over_sites(job: plan.Plan, pipes: list[Any], folder: Path, sum_at_site: bool = False, alone: bool = False) -> str:
+def over_sites(job: plan.Plan, pipes: list[Any], folder: Path, alone: bool = False) -> str:
     """Return the model's hash after a run whose rows never meet in one process but here, where they are divided."""
     draws = Draws.seeded(job.seed)
     table, _, kept, _ = _divided(job, draws, None, None)
@@ -77,7 +77,8 @@ def over_sites(job: plan.Plan, pipes: list[Any], folder: Path, sum_at_site: bool
     writer = record.Writer(folder / "server" / RECORD, None)
     desk = Desk(folder=folder / "server", writer=writer, observer=engine.Silence(), fingerprints=fingerprints_of(job, whole))
     arm = SimulatedArm(Setting(desk=desk, draws=draws, data=replace(whole, disclosure=None)), "run", job)
-    agreement = replace(arm.site.agreement, sum_at_site=sum_at_site)
+    agreement = arm.site.agreement
+    sum_at_site = job.server.sum_at == "site"
     terms = {
         "run": agreement.run, "identity": agreement.identity, "dim": agreement.dim, "public": agreement.public.key,
         "largest_weight": agreement.largest_weight, "sum_at_site": sum_at_site, "fitted": whole.fitted.to_dict(),
@@ -97,7 +98,7 @@ def over_sites(job: plan.Plan, pipes: list[Any], folder: Path, sum_at_site: bool
     member = received_rows(job, pipes, table, whole.fitted, draws) if job.data.share else nobody
     with_rows = {name for names in _each(pipes, "begin", {}) for name in names}
     carrier = FakeCarrier(pipes, agreement, len(kept), with_rows)
-    exchanges = exchanges_of(Train(agreement, draws, member))
+    exchanges = exchanges_of(job, Train(agreement, draws, member))
     ready = Arm(
         name="run", plan=job, exchanges=exchanges, first=lambda: arm.learner.initial(draws.at("initial")), evaluator=NoFigures(),
         draws=draws,
@@ -136,11 +137,12 @@ def reviews(tmp_path_factory) -> Path:
     return write_csv(tmp_path_factory.mktemp("data") / "reviews.csv")
 
 
-@pytest.mark.parametrize("sum_at_site", [False, True], ids=["one by one", "summed"])
+@pytest.mark.parametrize("sum_at", ["server", "site"])
 @pytest.mark.parametrize("codec", CODECS)
-def test_three_sites_of_many_clients(reviews, pipes, tmp_path, codec, sum_at_site) -> None:
-    job = small_plan(reviews, codec=CODECS[codec], server={"rounds": 4, "weights": "rows", "cohort": "count", "cohort_size": 11})
-    assert over_sites(job, pipes, tmp_path / "sites", sum_at_site) == simulated(job, tmp_path / "one")
+def test_three_sites_of_many_clients(reviews, pipes, tmp_path, codec, sum_at) -> None:
+    server = {"rounds": 4, "weights": "rows", "cohort": "count", "cohort_size": 11, "sum_at": sum_at}
+    job = small_plan(reviews, codec=CODECS[codec], server=server)
+    assert over_sites(job, pipes, tmp_path / "sites") == simulated(job, tmp_path / "one")
 
 
 @pytest.mark.parametrize("codec", CODECS)

@@ -61,7 +61,7 @@ class SimulatedArm:
         self.learner = self._learner()
         self.site = self._site()
         train = Pooled if self.regime == "central" else Train
-        self.exchanges = exchanges_of(train(self.site.agreement, draws, self._member()))
+        self.exchanges = exchanges_of(self.plan, train(self.site.agreement, draws, self._member()))
         self.arm = Arm(
             name=name,
             plan=plan,
@@ -137,6 +137,7 @@ class SimulatedArm:
             public=draws.sealed("public"),
             server=self.plan.server,
             largest_weight=max(1, int(weights.max(initial=1))),
+            sum_at_site=self.plan.server.sum_at == "site",
         )
         agreement.check(len(clients))
         return Site(agreement, range(len(clients)), draws, clients.sizes(), self.learner, self._folder("codec"))

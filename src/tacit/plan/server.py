@@ -26,6 +26,8 @@ class Server:
     """How much a client counts: all the same, by its rows, or by its rows up to a cap. The server sees it."""
     weight_cap: Count | None = None
     """`capped`: the cap, in rows."""
+    sum_at: Literal["server", "site"] = "server"
+    """Where answers are added up: at the server, or first at each site, over its own clients. A simulation computes the same."""
     optimizer: Literal["sgd", "momentum", "adam", "yogi"] = "sgd"
     """What the server does with the mean update; `sgd` with `lr = 1.0` is plain averaging."""
     lr: Positive = 1.0
@@ -55,6 +57,8 @@ def problems(plan: Plan) -> list[str]:
         found.append("server.weight_cap: needs a number of rows, since server.weights = 'capped'; got nothing")
     if server.weights != "capped" and server.weight_cap is not None:
         found.append(f"server.weight_cap: has no meaning with server.weights = {server.weights!r}; use 'capped' or remove it")
+    if server.sum_at == "site" and plan.regime != "federated":
+        found.append(f"server.sum_at: has no meaning with regime = {plan.regime!r}, in which nobody sends anything; remove it")
     if server.evaluate_every > server.rounds:
         found.append(f"server.evaluate_every: needs at most server.rounds = {server.rounds}; got {server.evaluate_every}")
     if not plan.personal:

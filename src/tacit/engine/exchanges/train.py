@@ -13,8 +13,7 @@ from tacit.claim import Claim
 from tacit.codec import Sum
 from tacit.draws import Draws
 from tacit.engine.agreement import Agreement
-from tacit.engine.exchanges.follow_up import FollowUp
-from tacit.engine.round import Exchange, Outcome, Request, State
+from tacit.engine.round import Outcome, Request, State
 from tacit.engine.site import MODEL, SUM, Client
 from tacit.rows import Vector
 from tacit.wire import Frame
@@ -117,8 +116,3 @@ class Train:
             mean = terms.codec.decode(total, terms.public.at(state.round_no), self.draws.at("decode", state.round_no))
         model, optimizer = server.step(terms.server, state.model, server.with_own(mean, own), state.optimizer)
         return replace(state, model=model, optimizer=optimizer, pending=None)
-
-
-def exchanges_of(train: Train) -> tuple[Exchange, ...]:
-    """Return the exchanges of one round of training: the update, and whatever the codec asks after it."""
-    return (train, *(FollowUp(train, number) for number in range(len(train.agreement.codec.phases))))
