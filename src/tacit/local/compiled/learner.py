@@ -13,6 +13,7 @@ from tacit import plan
 from tacit.draws import Draws
 from tacit.local.compiled import first_layer, kernels
 from tacit.local.compiled.first_layer import Table
+from tacit.local.compiled.keep import keep_kernels
 from tacit.local.compiled.layout import Layout
 from tacit.local.compiled.optimizer import rule_of
 from tacit.local.schedule import pace_of
@@ -35,6 +36,7 @@ class CompiledLearner:
     personal = False
 
     def __init__(self, model: plan.Compiled, local: plan.Local, rows: Rows, clients: Clients) -> None:
+        keep_kernels()
         outputs = 1 if len(rows.classes) <= 2 else len(rows.classes)
         embedding = (model.embedding,) if isinstance(model, plan.Embedding) else ()
         widths = (rows.inputs.width, *embedding, *model.hidden, outputs)

@@ -1,0 +1,85 @@
+"""Kernels are compiled once, by a process of their own, and every process that trains loads them from the disk.
+
+A process that runs what it has just compiled rounds some sums otherwise than one that loads the same kernels from the disk.
+Were the first run of a plan to compile for itself, it would end in another model than the second, in the last bits.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import numba
+import numpy as np
+from llvmlite import binding
+
+_LONGEST_SECONDS = 600
+_COMPILING = "TACIT_COMPILING_KERNELS"
+
+
+@cache
+def keep_kernels() -> None:
+    """Return once compiled kernels of this very source lie on the disk, compiling them first if need be.
+
+    Edge cases: where nothing can be written, this process compiles for itself.
+    """
+    if os.environ.get(_COMPILING):
+        return
+    from tacit.local.compiled import kernels
+
+    folder = Path(str(kernels.train_clients.stats.cache_path))
+    mark = folder / f"kernels-{_fingerprint()}.kept"
+    with contextlib.suppress(OSError, subprocess.TimeoutExpired), _alone(folder):
+        if not mark.exists():
+            # The cache knows when the file of a kernel changed, not when what it calls from other files did.
+            for stale in (*folder.glob("*.nbi"), *folder.glob("*.nbc"), *folder.glob("kernels-*.kept")):
+                stale.unlink()
+            command = [sys.executable, "-c", "from tacit.local.compiled.keep import compile_kernels; compile_kernels()"]
+            path = os.pathsep.join(part for part in sys.path if part)
+            environment = {**os.environ, _COMPILING: "1", "PYTHONPATH": path}
+            done = subprocess.run(command, env=environment, capture_output=True, timeout=_LONGEST_SECONDS, check=False)
+            if done.returncode == 0:
+                mark.touch()
+
+
+def compile_kernels() -> None:
+    """Compile every kernel by training and predicting on two rows."""
+    from tacit import plan
+    from tacit.draws import Draws
+    from tacit.local.compiled.learner import CompiledLearner
+    from tacit.rows import Clients, Rows, Sparse
+    from tacit.seat import Own, Seat
+
+    inputs = Sparse(starts=np.arange(3), columns=np.arange(2, dtype=np.int32), values=None, width=9)
+    rows = Rows(inputs=inputs, labels=np.array([0, 1], np.int32), classes=("a", "b"))
+    learner = CompiledLearner(plan.Logistic(), plan.Local(), rows, Clients(order=np.arange(2), starts=np.array([0, 2])))
+    model, root = learner.initial(Draws.seeded(0)), Draws.seeded(0)
+    model = model + learner.worker().train(model, Seat(0, 0, Own(root, 0)), root).row
+    learner.predict(model, inputs)
+
+
+def _fingerprint() -> str:
+    """Return a hash of all that decides the machine code: our sources, the compiler, the processor."""
+    here = Path(__file__).parent
+    sources = [*sorted(here.glob("*.py")), here.parent / "schedule.py"]
+    digest = hashlib.sha256(f"{numba.__version__} {binding.get_host_cpu_name()} {sys.version}".encode())
+    for source in sources:
+        digest.update(source.read_bytes())
+    return digest.hexdigest()[:20]
+
+
+@contextlib.contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Hold the folder of compiled kernels, so that two processes do not compile into it at once."""
+    import fcntl
+
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "kernels.lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
