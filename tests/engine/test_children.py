@@ -58,7 +58,7 @@ def test_no_worker_outlives_its_parent(number) -> None:
         workers = [int(parent.stdout.readline()) for _ in range(2)]
         assert all(alive(pid) for pid in workers)
         parent.send_signal(number)
-        parent.wait(timeout=20)
+        parent.wait(timeout=60)
     finally:
         parent.kill()
     assert gone_within(5, workers)
