@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from pydantic.dataclasses import dataclass
 
-from tacit.plan.kinds import STRICT, Column
+from tacit.plan.kinds import STRICT, Name
 
 if TYPE_CHECKING:
     from tacit.plan.plan import Plan
@@ -16,21 +16,21 @@ if TYPE_CHECKING:
 class Columns:
     """What each column of the table is for. Named data sets know their own."""
 
-    text: tuple[Column, ...] = ()
+    text: tuple[Name, ...] = ()
     """Columns read as text; several are joined with a space."""
-    label: Column | None = None
+    label: Name | None = None
     """The column to predict, with at least two classes."""
-    numeric: tuple[Column, ...] = ()
+    numeric: tuple[Name, ...] = ()
     """Columns of numbers."""
-    categorical: tuple[Column, ...] = ()
+    categorical: tuple[Name, ...] = ()
     """Columns of names or codes."""
-    image: Column | None = None
+    image: Name | None = None
     """A column of byte arrays, all of one shape."""
-    client: Column | None = None
+    client: Name | None = None
     """Who owns the row; needed with `partition = "client"`."""
-    quasi: tuple[Column, ...] = ()
+    quasi: tuple[Name, ...] = ()
     """Columns that together can point at a person, for methods that share rows. May have another role too."""
-    split: Column | None = None
+    split: Name | None = None
     """Marks rows `train` or `test`."""
 
 

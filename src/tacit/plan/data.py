@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 from pydantic.dataclasses import dataclass
 
 from tacit.plan.columns import Columns
-from tacit.plan.kinds import STRICT, Column, Count, Name, Positive, Share
+from tacit.plan.kinds import STRICT, Count, Name, Positive, Share
 from tacit.plan.share import Sharing
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class Data:
     wide ranges of the column `by`."""
     alpha: Positive = 1.0
     """`dirichlet`: the smaller, the more one-sided each client's labels."""
-    by: Column | None = None
+    by: Name | None = None
     """`quantile`, `interval`: the numeric column to cut into ranges, one per client."""
     test: Share = 0.2
     """Share of rows held out to measure on, where no split column marks test rows."""

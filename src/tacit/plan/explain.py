@@ -26,7 +26,6 @@ _WANTED = {
     "too_long": "a list of at most {max_length}",
     "string_too_short": "at least {min_length} character",
     "string_too_long": "at most {max_length} characters",
-    "string_pattern_mismatch": "text without control characters",
 }
 
 

@@ -7,7 +7,7 @@ from types import NoneType
 from typing import Annotated, Any, get_args
 
 from annotated_types import Ge, Gt, Le, Len, Lt
-from pydantic import ConfigDict, GetCoreSchemaHandler, StringConstraints
+from pydantic import ConfigDict, GetCoreSchemaHandler
 from pydantic.fields import FieldInfo
 from pydantic_core import CoreSchema, core_schema
 
@@ -18,7 +18,6 @@ Positive = Annotated[float, Gt(0)]
 Count = Annotated[int, Ge(1), Le(1_000_000_000)]
 Share = Annotated[float, Ge(0), Lt(1)]
 Name = Annotated[str, Len(1, 200)]
-Column = Annotated[Name, StringConstraints(pattern=r"^\P{Cc}*$")]
 
 OWN = "package.module:Class"
 """Stands for every name that is not one of Tacit's own but points at a class of the user's."""

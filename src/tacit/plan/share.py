@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from annotated_types import Ge, Gt, Le, Lt
 from pydantic.dataclasses import dataclass
 
-from tacit.plan.kinds import STRICT, Column, Count, Name, Needs
+from tacit.plan.kinds import STRICT, Count, Name, Needs
 
 if TYPE_CHECKING:
     from tacit.plan.plan import Plan
@@ -36,7 +36,7 @@ class Sharing:
     """`stable`: what the decision may cost, per run and under adding or removing one row."""
     delta: Annotated[float, Gt(1e-12), Lt(1)] | None = None
     """`stable`: its delta."""
-    generalise: dict[Column, Name] = field(default_factory=dict)
+    generalise: dict[Name, Name] = field(default_factory=dict)
     """Coarser values before sharing, by column: `ranges 10`, `top 60`, `prefix 3`, `csv FILE LEVEL`, `suppress`."""
 
 
