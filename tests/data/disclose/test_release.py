@@ -54,7 +54,9 @@ def test_a_level_the_file_does_not_have(tmp_path: Path) -> None:
         generalised(pl.DataFrame({"land": ["a"]}), {"land": f"csv {ladder} 2"})
 
 
-@pytest.mark.parametrize("name", ["client", "label_", "place", "value", "row", "0", "train", "key"])
+@pytest.mark.parametrize(
+    "name", ["\0client", "\0label", "\0place", "client", "label_", "place", "value", "row", "0", "train", "key"]
+)
 @pytest.mark.parametrize("rule", ["k_anonymity", "label_k"])
 def test_no_name_of_a_column_hides_that_every_row_is_unique(name, rule) -> None:
     rows = pl.DataFrame({name: range(48), "label": pl.Series(["a", "b"] * 24, dtype=pl.Enum(["a", "b"]))})
