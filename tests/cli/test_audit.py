@@ -52,3 +52,22 @@ def test_other_plans_and_bad_lists_are_refused(capsys: Capture) -> None:
     assert tacit(capsys, "audit", "reconstruct", "missing.toml").code == 2
     said = tacit(capsys, "audit", "reconstruct", "plan.toml", "-o", "features.text=binary", "-o", "model.name=logistic")
     assert said.code == 2
+
+
+def test_findings_enter_the_record_and_the_report_of_a_finished_run_without_any_text(capsys: Capture, here: Path) -> None:
+    from tacit import record
+
+    assert tacit(capsys, "run", "plan.toml", "-o", "server.rounds=1", "-o", "server.evaluate_every=1", "-q").code == 0
+    assert tacit(capsys, "audit", "reconstruct", "plan.toml", *QUICK, "--into", "small-1", "--quiet").code == 0
+    folder = here / "runs" / "small-1"
+    (found,) = record.of_kind(list(record.read(folder / "record.jsonl")), record.Audited)
+    assert found.name == "reconstruct"
+    assert "examples" not in found.findings
+    assert "Positive control" in found.findings["sentences"][0]
+    assert "Audit: reconstruct" in (folder / "report.html").read_text()
+    assert tacit(capsys, "resume", "small-1", "-q").code == 0, "a finished run with an audit is still whole"
+
+
+def test_findings_go_into_no_run_that_is_not_there(capsys: Capture) -> None:
+    said = tacit(capsys, "audit", "reconstruct", "plan.toml", *QUICK, "--into", "nowhere-1", "--quiet")
+    assert said.code == 6

@@ -51,19 +51,24 @@ def write(audit: Audit, path: Path) -> None:
 
 
 def verdict(audit: Audit) -> str:
+    """Return the sentences as HTML, one per line."""
+    return "<br>".join(escape(sentence) for sentence in sentences(audit))
+
+
+def sentences(audit: Audit) -> list[str]:
     """Return in words which setting protects against whom, from the figures."""
     guessed = max(line.score.recall for line in audit.lines if line.attacker == BASELINE and line.batch == 1)
-    sentences = [_control(audit), f"Whoever sees no message and names the most frequent words is right for {guessed:.0%}."]
+    found = [_control(audit), f"Whoever sees no message and names the most frequent words is right for {guessed:.0%}."]
     for setting in dict.fromkeys(line.setting for line in audit.lines):
         mine = [line for line in audit.lines if line.setting == setting and line.batch == 1]
         clear = [line for line in mine if "bit" not in line.seen and line.attacker != BASELINE]
         readers = sorted({line.attacker for line in clear if line.score.recall > max(_READABLE, guessed)})
         whom = f"is read by: {', '.join(readers)}" if readers else "is read by none of the four"
-        after = "".join(f"; {escape(seen)}: at most {share:.0%}" for seen, share in _through_bits(mine).items())
-        sentences.append(f"<b>{escape(setting)}</b> in the clear {whom}{after}.")
-    sentences.append("A private table is known to its client alone: that column says what is left to read if the table leaks.")
-    sentences.append("From randomised bits the adaptive attacker has nothing left but the most frequent words.")
-    return "<br>".join(sentences)
+        after = "".join(f"; {seen}: at most {share:.0%}" for seen, share in _through_bits(mine).items())
+        found.append(f"{setting}: in the clear {whom}{after}.")
+    found.append("A private table is known to its client alone: that column says what is left to read if the table leaks.")
+    found.append("From randomised bits the adaptive attacker has nothing left but the most frequent words.")
+    return found
 
 
 def _through_bits(lines: list[Line]) -> dict[str, float]:

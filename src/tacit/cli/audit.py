@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 import typer
 
 from tacit.cli import tables
-from tacit.cli.options import AsJson, Overrides, PlanFile, Quiet
+from tacit.cli.options import RUNS, AsJson, Overrides, PlanFile, Quiet
 
 if TYPE_CHECKING:
     from tacit.audit.reconstruct import Audit
@@ -24,6 +24,9 @@ Search = Annotated[
     int, typer.Option("--search", metavar="STEPS", min=0, help="L-BFGS steps of the search for vectors; 0 leaves it out.")
 ]
 PerBit = Annotated[str, typer.Option("--per-bit", metavar="LIST", help="Epsilons per bit of randomised response to try.")]
+Into = Annotated[
+    str | None, typer.Option("--into", metavar="RUN", help="Also keep the findings in the record of this finished run.")
+]
 Page = Annotated[Path | None, typer.Option("--page", metavar="FILE", help="Also write a page with the texts side by side.")]
 
 
@@ -36,6 +39,7 @@ def reconstruct(
     search: Search = 0,
     per_bit: PerBit = "8,1",
     page: Page = None,
+    into: Into = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
@@ -48,20 +52,47 @@ def reconstruct(
     Examples:
       tacit audit reconstruct examples/fedvocab.toml --page audit.html
       tacit audit reconstruct plan.toml --texts 4 --search 30 --json
+      tacit audit reconstruct examples/fedvocab.toml --into fedvocab-1
     """
     from tacit.audit.reconstruct import reconstruct as attack
     from tacit.plan import load
 
     job = load(plan, overrides)
+    folder = _finished(into) if into else None
     audit = attack(job, texts, _numbers(batches, "--batches", int), search, _numbers(per_bit, "--per-bit", float), _teller(quiet))
     if page:
         from tacit.audit.reconstruct_page import write
 
         write(audit, page)
+    if folder:
+        _keep(audit, folder)
     if as_json:
         tables.print_json(audit.as_json())
     else:
         _print(audit, page)
+
+
+def _finished(run: str) -> Path:
+    """Return the folder of a run, before the audit begins; raise RunError if there is none that has ended."""
+    from tacit.cli.folders import figures, folder_of
+    from tacit.errors import RunError
+
+    folder = folder_of(run, RUNS)
+    found = figures(folder)
+    if not found.finished:
+        raise RunError(f"--into {run}: needs a finished run, got one that is {found.state}; finish it with `tacit resume {run}`")
+    return folder
+
+
+def _keep(audit: Audit, folder: Path) -> None:
+    from tacit import record, report
+    from tacit.audit.reconstruct_page import sentences
+    from tacit.engine import run_folder
+
+    # The figures, not the texts: what was read of a client's words does not belong in a record.
+    findings = {"sentences": sentences(audit), "source": audit.source, "lines": audit.as_json()["lines"]}
+    run_folder.add(folder, record.Audited(name="reconstruct", findings=findings))
+    report.write(folder)
 
 
 def _numbers(text: str, option: str, kind: Callable[[str], Number]) -> tuple[Number, ...]:

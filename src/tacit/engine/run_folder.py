@@ -89,6 +89,12 @@ def entries(folder: Path) -> Iterator[record.Entry]:
     return record.read(path, at_least=covered) if path.exists() or covered else iter(())
 
 
+def add(folder: Path, entry: record.Entry) -> None:
+    """Append an entry to the record of a run that has ended, such as what an audit found."""
+    with lock(folder):
+        record.add(folder / RECORD, entry)
+
+
 def refuse_links(folder: Path) -> None:
     """Raise RunError if there is a symbolic link in a run's folder: what is written or cleared could lie elsewhere."""
     for inside, folders, files in os.walk(folder):

@@ -80,8 +80,15 @@ def _promise(run: Summary, ours: Arm) -> Card:
 
 def facts(run: Summary) -> list[tuple[str, str]]:
     """Return what was trained on what, and how, as pairs of name and value."""
-    found = [*_data_facts(run), *_sharing_facts(run), *method_facts(run.plan)]
+    found = [*_data_facts(run), *_sharing_facts(run), *method_facts(run.plan), *_later_facts(run)]
     return [(name, value) for name, value in found if value]
+
+
+def _later_facts(run: Summary) -> list[tuple[str, str]]:
+    """Return what the server refused, and what audits found out afterwards."""
+    refused = f"{run.refused:,}, each named in the record" if run.refused else ""
+    audits = [(f"Audit: {one.name}", " ".join(one.findings.get("sentences", ()))) for one in run.audits]
+    return [("Refused answers", refused), *audits]
 
 
 def _data_facts(run: Summary) -> list[tuple[str, str]]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from tacit.record import RUN, DisclosedRows, Entry, Finished, Prepared, Round, Spread, Started, of_kind
+from tacit.record import RUN, Audited, DisclosedRows, Entry, Finished, Prepared, Refused, Round, Spread, Started, of_kind
 from tacit.report import phrasing
 from tacit.report.privacy import Privacy, per_update, privacy
 
@@ -46,6 +46,8 @@ class Summary:
     plan: dict[str, Any]
     versions: dict[str, str]
     shared: DisclosedRows | None = None
+    refused: int = 0
+    audits: tuple[Audited, ...] = ()
     running: bool = False
 
     def arm(self, name: str) -> Arm | None:
@@ -112,6 +114,8 @@ def summary(entries: Iterable[Entry], name: str | None = None, *, running: bool 
         plan=plan,
         versions=started[0].versions if started else {},
         shared=next(iter(of_kind(known, DisclosedRows)), None),
+        refused=len(of_kind(known, Refused)),
+        audits=tuple(of_kind(known, Audited)),
         running=running,
     )
 
