@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -53,7 +54,11 @@ def gone_within(seconds: float, pids: list[int]) -> bool:
 @linux_only
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGKILL, signal.SIGINT])
 def test_no_worker_outlives_its_parent(number) -> None:
-    parent = subprocess.Popen([sys.executable, "-c", BUSY], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    # Under nohup a process is born deaf to SIGHUP, and stays so on purpose: here it shall hear.
+    hears = partial(signal.signal, signal.SIGHUP, signal.SIG_DFL)
+    parent = subprocess.Popen(
+        [sys.executable, "-c", BUSY], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, preexec_fn=hears
+    )
     try:
         workers = [int(parent.stdout.readline()) for _ in range(2)]
         assert all(alive(pid) for pid in workers)

@@ -48,9 +48,14 @@ def _l1_bound(ball: float) -> Callable[[Bound], Bound]:
 
 
 def _into_ball(update: Vector, ball: float, order: int) -> Vector:
-    """Return the update scaled into a ball; what is not finite makes the whole update count as no change."""
+    """Return the update scaled into a ball, up to float32 rounding; what is not finite makes all of it count as no change."""
     sizes = np.abs(update) if order == 1 else np.square(update, dtype=np.float64)
     norm = float(sizes.sum(dtype=np.float64)) ** (1 / order)
     if not np.isfinite(norm):
         return np.zeros_like(update)
-    return update if norm <= ball else update * np.float32(ball / norm)
+    if norm <= ball:
+        return update
+    factor = ball / norm
+    if factor < np.finfo(np.float32).tiny:  # as a float32 it would have lost digits, and the bound with them
+        return (update.astype(np.float64) * factor).astype(np.float32)
+    return update * np.float32(factor)
