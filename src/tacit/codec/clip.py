@@ -57,5 +57,5 @@ def _into_ball(update: Vector, ball: float, order: int) -> Vector:
         return update
     factor = ball / norm
     if factor < np.finfo(np.float32).tiny:  # as a float32 it would have lost digits, and the bound with them
-        return (update.astype(np.float64) * factor).astype(np.float32)
-    return update * np.float32(factor)
+        return np.asarray(update.astype(np.float64) * factor, np.float32)
+    return np.asarray(update * np.float32(factor), np.float32)
