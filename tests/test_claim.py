@@ -20,7 +20,7 @@ def test_every_kind_of_event_is_tried_here() -> None:
     assert {name: type(event) for name, event in EVENTS.items()} == {name: kind for kind, name in claims.NAMES.items()}
 
 
-@pytest.mark.parametrize("event", [*EVENTS.values(), Repeated(Pure(1.0), 2)], ids=str)
+@pytest.mark.parametrize("event", [*EVENTS.values(), Repeated(Pure(1.0), 2), RenyiCurve((1.5, 2.0), (0.1, 0.2), most=0.4)], ids=str)
 def test_events_and_claims_come_back_from_json(event) -> None:
     tree = json.loads(json.dumps(claims.event_to_json(event), allow_nan=False))
     assert claims.event_from_json(tree) == event

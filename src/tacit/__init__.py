@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from tacit.plan import (
         LSTM,
         MLP,
+        RQM,
         RR,
         BiLSTM,
         Codec,
@@ -38,8 +39,8 @@ if TYPE_CHECKING:
     )  # fmt: skip
 
 __all__ = [
-    "LSTM", "MLP", "RR", "BiLSTM", "Codec", "Columns", "Data", "Embedding", "Encoder", "Engine", "Features", "Ledger", "Local",
-    "Logistic", "Model", "OwnModule", "Plain", "Plan", "Private", "RRSampled", "Run", "Server", "Sharing", "resume", "run",
+    "LSTM", "MLP", "RQM", "RR", "BiLSTM", "Codec", "Columns", "Data", "Embedding", "Encoder", "Engine", "Features", "Ledger",
+    "Local", "Logistic", "Model", "OwnModule", "Plain", "Plan", "Private", "RRSampled", "Run", "Server", "Sharing", "resume", "run",
     "starter_plan",
 ]  # fmt: skip
 

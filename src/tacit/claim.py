@@ -71,14 +71,19 @@ class Gaussian:
 
 @dataclass(frozen=True)
 class RenyiCurve:
-    """A bound on the Rényi divergence at each of some orders above 1; neither orders nor values may fall."""
+    """A bound on the Rényi divergence at each of some orders above 1; neither orders nor values may fall.
+
+    `most` bounds the pure epsilon too, where that is known.
+    """
 
     orders: tuple[float, ...]
     values: tuple[float, ...]
+    most: float = math.inf
 
     def __post_init__(self) -> None:
         rising = all(list(part) == sorted(part) for part in (self.orders, self.values))
         sound = len(self.orders) == len(self.values) > 0 and rising and self.orders[0] > 1 and self.values[0] >= 0
+        _need(self.most > 0, self, "a largest epsilon above 0")
         _need(sound and math.isfinite(self.orders[-1] + self.values[-1]), self, "as many rising values as rising orders above 1")
 
 

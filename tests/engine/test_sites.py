@@ -129,7 +129,12 @@ def received_rows(job: plan.Plan, pipes: list[Any], table: data.Table, fitted: f
 
 
 RR = {"name": "rr", "epsilon": 2, "clip": 0.02}
-CODECS = {"plain": {"name": "plain"}, "rr": RR, "rr_sampled": {"name": "rr_sampled", "epsilon": 60, "clip": 0.02}}
+CODECS = {
+    "plain": {"name": "plain"},
+    "rr": RR,
+    "rr_sampled": {"name": "rr_sampled", "epsilon": 60, "clip": 0.02},
+    "rqm": {"name": "rqm", "clip": 0.02, "margin": 0.02, "levels": 6, "coordinates": 50},
+}
 
 
 @pytest.fixture(scope="module")

@@ -18,6 +18,14 @@ CASES: dict[str, list[plan.Codec]] = {
         plan.RRSampled(epsilon=8.0, clip=0.1),
         plan.RRSampled(epsilon=60.0, clip=0.1),
     ],
+    "rqm": [
+        plan.RQM(clip=1e-3, margin=1e-3, levels=4, keep=0.5),
+        plan.RQM(clip=0.1, margin=0.033, levels=16, keep=0.57),
+        plan.RQM(clip=0.5, margin=1.0, levels=2, keep=0.5),
+        plan.RQM(clip=1e-3, margin=2e-3, levels=11, keep=0.3),
+        plan.RQM(clip=0.1, margin=0.1, levels=200, keep=0.1),
+        plan.RQM(clip=0.1, margin=0.1, levels=8, keep=0.5, coordinates=30),
+    ],
 }
 ALL = [case for cases in CASES.values() for case in cases]
 PRIVATE = [case for case in ALL if not isinstance(codec.build(case).claims(10, 1)[0].event, Open)]

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tacit import plan
-from tacit.codec import plain, rr, rr_sampled
+from tacit.codec import plain, rqm, rr, rr_sampled
 from tacit.codec.chain import Last, Stage, chain
 from tacit.codec.contract import Bound, Codec, Encoded, Memory, Payload, Phase, Sum, encoded
 
@@ -14,7 +14,12 @@ __all__ = [
     "Bound", "Codec", "Encoded", "Last", "Memory", "Payload", "Phase", "Stage", "Sum", "build", "chain", "encoded", "registered",
 ]  # fmt: skip
 
-_MAKERS: dict[str, Callable[[Any], Codec]] = {"plain": plain.make, "rr": rr.make, "rr_sampled": rr_sampled.make}
+_MAKERS: dict[str, Callable[[Any], Codec]] = {
+    "plain": plain.make,
+    "rr": rr.make,
+    "rr_sampled": rr_sampled.make,
+    "rqm": rqm.make,
+}
 
 
 def build(settings: plan.Codec) -> Codec:

@@ -8,11 +8,12 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from tacit.claim import Claim, Event, Total
+from tacit.claim import Claim, Event, RenyiCurve, Total
 from tacit.ledger import losses
 from tacit.record import Released
 
 EXACT, SUM, RENYI = "exact", "sum of losses", "Rényi composition"
+NUMERICAL = "Rényi composition of numerical curves"
 NO_NUMBER = "no number exists: released without protection"
 UNLIKE = "no number exists: losses under different changes of data cannot be added"
 
@@ -156,4 +157,5 @@ def _at(unit: str, paid: Paid, delta: float) -> Total:
     simple, proved = _pure(unit, paid), losses.rounded_up(Fraction(losses.at_delta(curve, delta)) + epsilon)
     if simple.epsilon is not None and simple.epsilon <= proved:
         return replace(simple, delta=delta)
-    return Total(unit=unit, epsilon=proved, delta=losses.rounded_up(Fraction(delta) + failing), basis=RENYI)
+    basis = NUMERICAL if any(isinstance(losses.innermost(event), RenyiCurve) for event, _ in paid) else RENYI
+    return Total(unit=unit, epsilon=proved, delta=losses.rounded_up(Fraction(delta) + failing), basis=basis)

@@ -59,6 +59,8 @@ def pure(event: Event) -> Fraction | float:
         return Fraction(0)
     if isinstance(event, Pure):
         return Fraction(event.epsilon)
+    if isinstance(event, RenyiCurve):
+        return math.inf if math.isinf(event.most) else Fraction(event.most)
     if isinstance(event, Repeated):
         uses = pure(event.event)
         every = uses * event.count if isinstance(uses, Fraction) else math.inf
@@ -86,10 +88,9 @@ def renyi(event: Event) -> Curve:
     if isinstance(event, Gaussian):
         return tuple((1 + t) / (2 * event.noise_multiplier**2) for t in ABOVE_ONE)
     if isinstance(event, RenyiCurve):
-        return _at_next_order(event.orders, event.values)
+        return _at_most(_at_next_order(event.orders, event.values), event.most)
     if isinstance(event, Repeated):
-        many = added([(event.event, event.count)])
-        return many if math.isinf(event.most) else tuple(map(min, many, _randomised_response(event.most)))
+        return _at_most(added([(event.event, event.count)]), event.most)
     if isinstance(event, Sampled) and isinstance(event.event, Gaussian):
         return _sampled_gaussian(event.event.noise_multiplier, event.rate)
     raise TypeError(f"the ledger knows no cost of {event}")
@@ -99,6 +100,11 @@ def added(paid: Sequence[tuple[Event, int]]) -> Curve:
     """Return the divergence of events together, each as often as it is paid for: at one order they add up."""
     curves = [(renyi(event), times) for event, times in paid]
     return tuple(math.fsum(times * curve[place] for curve, times in curves) for place in range(len(ABOVE_ONE)))
+
+
+def _at_most(curve: Curve, epsilon: float) -> Curve:
+    """Return a curve, lowered to that of a pure epsilon where it is known and costs less."""
+    return curve if math.isinf(epsilon) else tuple(map(min, curve, _randomised_response(epsilon)))
 
 
 def _randomised_response(epsilon: float) -> Curve:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
-from annotated_types import Ge, Le
+from annotated_types import Ge, Gt, Le, Lt
 from pydantic.dataclasses import dataclass
 
-from tacit.plan.kinds import STRICT, Needs, Per, Positive, tables_in
+from tacit.plan.kinds import STRICT, Count, Needs, Per, Positive, tables_in
 
 if TYPE_CHECKING:
     from tacit.plan.plan import Plan
@@ -53,7 +53,24 @@ class RRSampled:
     """Largest change of one parameter in one round; public, never computed from data."""
 
 
-Codec = Plain | RR | RRSampled
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class RQM:
+    """A few random levels, and random rounding to one of them: a quantiser with a guarantee per coordinate."""
+
+    name: Literal["rqm"] = "rqm"
+    clip: _Clip
+    """Largest change of one parameter in one round; public, never computed from data."""
+    margin: Annotated[Positive, Needs("how far levels reach beyond the clip", "try the clip itself")]
+    """How far levels reach beyond the clip. More of it costs accuracy and lowers epsilon."""
+    levels: Annotated[int, Ge(2), Le(256)] = 16
+    """How many levels there are; a parameter takes log2 of that in bits, rounded up."""
+    keep: Annotated[float, Gt(0), Lt(1)] = 0.42
+    """The probability that a level other than the outermost may be used. Less of it costs accuracy and lowers epsilon."""
+    coordinates: Count | None = None
+    """Send only this many parameters of each update, picked by public randomness; all others cost nothing."""
+
+
+Codec = Plain | RR | RRSampled | RQM
 
 
 def epsilon_unit(name: str) -> str:
@@ -62,7 +79,17 @@ def epsilon_unit(name: str) -> str:
 
 
 def problems(plan: Plan) -> list[str]:
-    """Return a sentence if updates are to be coded that nobody sends."""
+    """Return a sentence if updates are to be coded that nobody sends, or for levels that would leave nothing of them."""
+    return [*_unsent(plan), *_levels(plan.codec)]
+
+
+def _unsent(plan: Plan) -> list[str]:
     if plan.regime == "federated" or isinstance(plan.codec, Plain):
         return []
     return [f"codec.name: needs 'plain', since regime = {plan.regime!r} sends no update; got {plan.codec.name!r}"]
+
+
+def _levels(codec: Codec) -> list[str]:
+    if not isinstance(codec, RQM) or 1e-3 <= codec.margin / codec.clip <= 1e3:
+        return []
+    return [f"codec.margin: needs a value from codec.clip / 1000 to 1000 codec.clip; got {codec.margin:g} with clip {codec.clip:g}"]

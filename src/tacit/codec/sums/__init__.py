@@ -2,6 +2,7 @@
 
 from tacit.codec.sums.bits import BitSum
 from tacit.codec.sums.floats import FloatSum
+from tacit.codec.sums.levels import LevelSum
 from tacit.codec.sums.signs import SignSum
 
-__all__ = ["BitSum", "FloatSum", "SignSum"]
+__all__ = ["BitSum", "FloatSum", "LevelSum", "SignSum"]

@@ -1,0 +1,70 @@
+"""Sum of level indices, packed with a few bits each, at the coordinates each message speaks of. Exact in any order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.draws import Draws
+from tacit.errors import WireError
+
+
+class LevelSum:
+    """A running weighted sum of 2 z - (levels - 1) per coordinate: the level z, counted in half steps from the middle.
+
+    `places` says which coordinates a message speaks of, from its public randomness; without it, of all.
+    """
+
+    def __init__(self, dim: int, levels: int, bits: int, places: Callable[[Draws], NDArray[np.int64]] | None = None) -> None:
+        self.total = np.zeros(dim, np.int64)
+        self.weight = 0
+        self._levels, self._bits, self._places = levels, bits, places
+
+    def add(self, payload: NDArray[np.uint8], weight: int, public: Draws) -> None:
+        """Add one payload's levels `weight` times; refuse it if it names a level that does not exist."""
+        places = slice(None) if self._places is None else self._places(public)
+        indices = unpacked(payload, len(self.total) if isinstance(places, slice) else len(places), self._bits)
+        if len(indices) and indices.max() >= self._levels:
+            raise WireError(f"update refused: needs levels from 0 to {self._levels - 1}, got others")
+        self.total[places] += weight * (2 * indices.astype(np.int64) - (self._levels - 1))
+        self.weight += weight
+
+    def merge(self, other: LevelSum) -> None:
+        """Add another sum to this one."""
+        self.total += other.total
+        self.weight += other.weight
+
+    def value(self) -> NDArray[np.int64]:
+        """Return the weighted sum, in half steps from the middle."""
+        return self.total
+
+    def packed(self) -> NDArray[np.uint8]:
+        """Return the sum as bytes."""
+        return self.total.astype("<i8").view(np.uint8)
+
+    def add_packed(self, payload: NDArray[np.uint8], weight: int) -> None:
+        """Add a sum that crossed a wire; none may be further from the middle than its weight of outermost levels."""
+        if payload.nbytes != 8 * len(self.total):
+            raise WireError(f"sum of levels refused: needs {8 * len(self.total):,} bytes, got {payload.nbytes:,}")
+        sums, most = payload.view("<i8"), weight * (self._levels - 1)
+        if len(sums) and (sums.min() < -most or sums.max() > most):
+            raise WireError(f"sum of levels refused: needs values within ±{most:,}, its weight of outermost levels, got others")
+        self.total += sums
+        self.weight += weight
+
+
+@numba.njit(nogil=True, cache=True)
+def unpacked(payload: NDArray[np.uint8], count: int, bits: int) -> NDArray[np.uint8]:
+    """Return `count` numbers of `bits` (at most 8) bits each, lowest bit first."""
+    found = np.empty(count, np.uint8)
+    mask = (1 << bits) - 1
+    for i in range(count):
+        byte, shift = (i * bits) >> 3, (i * bits) & 7
+        pair = np.int64(payload[byte])
+        if shift + bits > 8:
+            pair |= np.int64(payload[byte + 1]) << 8
+        found[i] = (pair >> shift) & mask
+    return found
