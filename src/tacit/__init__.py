@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         Encoder,
         Engine,
         Features,
+        HashComb,
         Ledger,
         Local,
         Logistic,
@@ -39,7 +40,8 @@ if TYPE_CHECKING:
     )  # fmt: skip
 
 __all__ = [
-    "LSTM", "MLP", "RQM", "RR", "BiLSTM", "Codec", "Columns", "Data", "Embedding", "Encoder", "Engine", "Features", "Ledger",
+    "LSTM", "MLP", "RQM", "RR", "BiLSTM", "Codec", "Columns", "Data", "Embedding", "Encoder", "Engine", "Features", "HashComb",
+    "Ledger",
     "Local", "Logistic", "Model", "OwnModule", "Plain", "Plan", "Private", "RRSampled", "Run", "Server", "Sharing", "resume", "run",
     "starter_plan",
 ]  # fmt: skip

@@ -9,14 +9,14 @@ from tacit.draws import Draws
 from tacit.engine.agreement import Agreement
 from tacit.engine.exchanges.site_sums import receive_site_sum, site_sum
 from tacit.errors import WireError
-from tests.laws.codec_cases import ALL, label
+from tests.laws.codec_cases import ALL, at_client, label
 
 DIM = 37
 
 
 def agreed(case: plan.Codec) -> Agreement:
     return Agreement(
-        run="run-1", identity="i", dim=DIM, codec=codec.build(case), public=Draws.seeded(1), server=plan.Server(),
+        run="run-1", identity="i", dim=DIM, codec=at_client(case), public=Draws.seeded(1), server=plan.Server(),
         largest_weight=5, sum_at_site=True,
     )  # fmt: skip
 

@@ -26,11 +26,23 @@ CASES: dict[str, list[plan.Codec]] = {
         plan.RQM(clip=0.1, margin=0.1, levels=200, keep=0.1),
         plan.RQM(clip=0.1, margin=0.1, levels=8, keep=0.5, coordinates=30),
     ],
+    "hashcomb": [
+        plan.HashComb(x_min=-0.1, x_max=0.2, levels=8),
+        plan.HashComb(x_min=-0.3, x_max=0.3, levels=1),
+        plan.HashComb(x_min=-0.3, x_max=0.3, levels=10, selection="last_head", mean_level=8.0),
+        plan.HashComb(x_min=-0.3, x_max=0.3, levels=9, selection="subset", mean_level=6.0, tokens="paper"),
+    ],
 }
 ALL = [case for cases in CASES.values() for case in cases]
 PRIVATE = [case for case in ALL if not isinstance(codec.build(case).claims(10, 1)[0].event, Open)]
 BITS = [case for case in PRIVATE if isinstance(case, plan.RR | plan.RRSampled)]
 """Cases whose output is one randomised bit per coordinate, with an integer threshold."""
+
+
+def at_client(case: plan.Codec, round_no: int = 1) -> codec.Codec:
+    """Return the codec as a client holds it: with the clients' secret, if it needs one."""
+    made = codec.build(case)
+    return made if made.keyed is None else made.keyed(bytes(range(16)), round_no)
 
 
 def label(case: plan.Codec) -> str:

@@ -9,7 +9,7 @@ from hypothesis.extra import numpy as hnp
 from tacit import codec, plan
 from tacit.codec import rr_sampled
 from tacit.draws import Draws
-from tests.laws.codec_cases import ALL, CASES, PRIVATE, label
+from tests.laws.codec_cases import ALL, CASES, PRIVATE, at_client, label
 
 every = pytest.mark.parametrize("case", ALL, ids=label)
 hostile = hnp.arrays(np.float32, st.integers(1, 70), elements=st.floats(width=32, allow_nan=True, allow_infinity=True))
@@ -34,9 +34,13 @@ def test_every_registered_codec_is_under_these_laws() -> None:
 @every
 def test_decoding_is_unbiased_with_the_stated_variance(case) -> None:
     """200,000 draws per case; false alarm rate below 1e-6 per case (5 sigma over 200 means, 5 sigma on the variance)."""
-    made = codec.build(case)
+    made = at_client(case)
     reach = getattr(case, "clip", 1.0) * 1.5  # beyond the clip on purpose
     update = np.linspace(-reach, reach, 200, dtype=np.float32)
+    if not made.unbiased:
+        sent = decoded_mean(made, update, [Draws.seeded(1)])
+        np.testing.assert_array_equal(decoded_mean(made, sent, [Draws.seeded(2)] * 3), sent, "what it decodes to is sent unchanged")
+        return
     times = 1000 if _sent(case, len(update)) == len(update) else 20_000
     error = decoded_mean(made, update, [Draws.seeded(1).at(n) for n in range(times)]).astype(np.float64) - made.clipped(update)
     variance = made.variance(update)
@@ -52,7 +56,7 @@ def test_decoding_is_unbiased_with_the_stated_variance(case) -> None:
 
 @every
 def test_same_address_same_bytes_and_other_address_other_bytes(case) -> None:
-    made = codec.build(case)
+    made = at_client(case)
     update = np.linspace(-1e-3, 1e-3, 400, dtype=np.float32)
     here, again = (made.encode(update, {}, Draws.seeded(0).at(1), Draws.seeded(0)).payload.tobytes() for _ in range(2))
     others = {made.encode(update, {}, Draws.seeded(0).at(n), Draws.seeded(0)).payload.tobytes() for n in range(60)}
@@ -64,7 +68,7 @@ def test_same_address_same_bytes_and_other_address_other_bytes(case) -> None:
 @given(update=hostile)
 @settings(max_examples=150, deadline=None)
 def test_any_update_gives_a_payload_of_the_stated_size_and_a_bounded_decode(case, update) -> None:
-    made = codec.build(case)
+    made = at_client(case)
     payload = made.encode(update, {}, Draws.seeded(0), Draws.seeded(1)).payload
     assert payload.dtype == np.uint8
     assert payload.nbytes == made.payload_size(len(update))
@@ -81,7 +85,7 @@ def _largest(case: plan.Codec, dim: int) -> float:
     if isinstance(case, plan.RQM):
         return (case.clip + case.margin) * dim / _sent(case, dim)
     share = _sent(case, dim) / dim  # of one bit, the size squared is the variance at zero, times d/k
-    return float(np.sqrt(codec.build(case).variance(np.zeros(dim, np.float32))[0] / share))
+    return float(np.sqrt(at_client(case).variance(np.zeros(dim, np.float32))[0] / share))
 
 
 def _sent(case: plan.Codec, dim: int) -> int:
@@ -93,7 +97,7 @@ def _sent(case: plan.Codec, dim: int) -> int:
 
 @every
 def test_encoding_leaves_the_update_and_global_randomness_alone(case) -> None:
-    made = codec.build(case)
+    made = at_client(case)
     update = np.linspace(-1, 1, 100, dtype=np.float32)
     before, state = update.copy(), np.random.get_state()[1].copy()  # noqa: NPY002
     made.encode(update, {}, Draws.seeded(0), Draws.seeded(1))
@@ -105,7 +109,7 @@ def test_encoding_leaves_the_update_and_global_randomness_alone(case) -> None:
 @given(weights=st.lists(st.integers(1, 400), min_size=1, max_size=12), cut=st.integers(0, 12))
 @settings(max_examples=30, deadline=None)
 def test_sums_merge_and_decoding_the_sum_is_the_weighted_mean_of_decodes(case, weights, cut) -> None:
-    made = codec.build(case)
+    made = at_client(case)
     updates = [np.sin(np.arange(37, dtype=np.float32) + n) * getattr(case, "clip", 1.0) for n in range(len(weights))]
     left, right = made.empty(37), made.empty(37)
     for n, (update, weight) in enumerate(zip(updates, weights, strict=True)):
@@ -117,3 +121,20 @@ def test_sums_merge_and_decoding_the_sum_is_the_weighted_mean_of_decodes(case, w
         made.decode(left, Draws.seeded(0), Draws.seeded(0)), expected, rtol=1e-4, atol=1e-6 * getattr(case, "clip", 1.0)
     )
     assert left.weight == sum(weights)
+
+
+@every
+@given(weights=st.lists(st.integers(1, 400), min_size=1, max_size=6), cut=st.integers(0, 6))
+@settings(max_examples=20, deadline=None)
+def test_a_sum_that_crossed_a_wire_is_the_same_sum(case, weights, cut) -> None:
+    made = at_client(case)
+    whole, left, right, crossed = (made.empty(21) for _ in range(4))
+    for n, weight in enumerate(weights):
+        update = np.cos(np.arange(21, dtype=np.float32) * n) * getattr(case, "clip", 0.1)
+        for total in (whole, left if n < cut else right):
+            send(made, total, update, Draws.seeded(0).at(n), weight)
+    for part in (left, right):
+        crossed.add_packed(part.packed().copy(), part.weight)
+    left.merge(right)
+    assert crossed.packed().tobytes() == left.packed().tobytes()
+    assert crossed.weight == whole.weight

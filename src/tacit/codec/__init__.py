@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tacit import plan
-from tacit.codec import plain, rqm, rr, rr_sampled
+from tacit.codec import hashcomb, plain, rqm, rr, rr_sampled
 from tacit.codec.chain import Last, Stage, chain
 from tacit.codec.contract import Bound, Codec, Encoded, Memory, Payload, Phase, Sum, encoded
 
@@ -19,6 +19,7 @@ _MAKERS: dict[str, Callable[[Any], Codec]] = {
     "rr": rr.make,
     "rr_sampled": rr_sampled.make,
     "rqm": rqm.make,
+    "hashcomb": hashcomb.make,
 }
 
 

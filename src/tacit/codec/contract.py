@@ -80,7 +80,9 @@ class Codec:
     nobody may know, and the message's public one, which the server can repeat. `empty(dim)` is the sum of no messages; only
     the codec knows how a payload is laid out, so only its sum reads one. `decode` turns a sum into the mean update, with
     public randomness and that of whoever decodes: the server, or with `decoded_by = "clients"` every client for itself,
-    from the sum the server sends back unread. `phases` are further questions between the two.
+    from the sum the server sends back unread. `phases` are further questions between the two. A codec whose clients share a
+    secret has `keyed(secret, round_no)`: the codec as clients hold it in one round. What it is called on holds no secret, which
+    is what the agreement and the server have; its own `encode` and `decode` refuse.
 
     `bound` is what clipping makes sure of before encoding. `unbiased` says that decoding gives the clipped update back, over
     the codec's own randomness; `variance` is that of one coordinate. `takes_updates` says that the sum also adds updates as
@@ -98,6 +100,7 @@ class Codec:
     claims: Callable[[int, int], tuple[Claim, ...]]
     decoded_by: Literal["server", "clients"] = "server"
     phases: tuple[Phase, ...] = ()
+    keyed: Callable[[bytes, int], Codec] | None = None
     bound: Bound = Bound()
     unbiased: bool = True
     takes_updates: bool = False

@@ -5,6 +5,8 @@ A phone is a site with one client; a hospital is a site with a client per patien
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -13,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit import local, server, wire
-from tacit.codec import Memory
+from tacit.codec import Codec, Memory
 from tacit.draws import Draws
 from tacit.engine.agreement import Agreement
 from tacit.engine.round import Request
@@ -27,7 +29,7 @@ Charge = Callable[[Seat, str, int], None]
 MODEL, SUM = "model", "sum"
 """What a request carries: the model itself, or the sum of the round before, which only clients can read."""
 
-_SITE = "site"
+_SITE, _FROM = "site", "from"
 
 
 class Site:
@@ -43,6 +45,19 @@ class Site:
         self._blocks = None if isinstance(names, range) and names.start == 0 else {name: n for n, name in enumerate(names)}
         self._kept = PrivateStore(folder) if folder else None
         self._model: tuple[int, Vector] | None = None
+        self.use_secret(root.sealed("clients").key)
+
+    def use_secret(self, secret: bytes) -> None:
+        """Take the secret that all clients of the run share and no server has, such as the negotiated one; it is bound to the run.
+
+        Until then it follows from the site's root, which is the same for all clients of a simulation and for nobody else's.
+        """
+        self._secret = hmac.digest(secret, f"tacit run {self.agreement.run} {self.agreement.identity}".encode(), "sha256")
+
+    def codec(self, round_no: int) -> Codec:
+        """Return the agreed codec as clients hold it in a round: with their secret, if it needs one."""
+        agreed = self.agreement.codec
+        return agreed if agreed.keyed is None else agreed.keyed(self._secret, round_no)
 
     def seat(self, name: int) -> Seat:
         """Return the seat of a client of this site."""
@@ -85,20 +100,30 @@ class Site:
 
     def _stepped(self, message: wire.Message, round_no: int) -> Vector:
         """Return the model after the server's step, taken here: round 1 begins with the first model all sites agree on."""
-        terms, state = self.agreement, {}
+        terms = self.agreement
         if round_no == 1:
             assert self.learner is not None
             model, state = self.learner.initial(terms.public.at("initial")), server.initial_state(terms.server, terms.dim)
-        else:
-            assert self._kept is not None, "a site that decodes keeps the model between rounds"
-            kept = self._kept.read(_SITE, round_no) or {}
-            total = terms.codec.empty(terms.dim)
-            total.add_packed(message.payload, message.header.weight)
-            mean = terms.codec.decode(total, terms.public.at(round_no - 1), self.root.at("decode", round_no - 1))
-            before = {name: array for name, array in kept.items() if name != MODEL}
-            model, state = server.step(terms.server, kept[MODEL], mean, before)
+            return self._keep(round_no, model, state, b"")
+        assert self._kept is not None, "a site that decodes keeps the model between rounds"
+        digest = hashlib.sha256(f"{round_no} ".encode() + message.payload.tobytes()).digest()
+        done = self._kept.read(_SITE, round_no) or {}
+        if done and done[_FROM].tobytes() == digest:
+            return done[MODEL]  # taken before, by another process of this site or before a stop
+        kept = self._kept.read(_SITE, round_no - 1) or {}
+        model, state = kept[MODEL], {name: array for name, array in kept.items() if name not in (MODEL, _FROM)}
+        total = terms.codec.empty(terms.dim)
+        total.add_packed(message.payload, message.header.weight)
+        if total.weight:
+            public, own = terms.public.at(round_no - 1), self.root.at("decode", round_no - 1)
+            mean = self.codec(round_no - 1).decode(total, public, own)
+            model, state = server.step(terms.server, model, mean, state)
+        return self._keep(round_no, model, state, digest)
+
+    def _keep(self, round_no: int, model: Vector, state: dict[str, Vector], digest: bytes) -> Vector:
+        """Keep the model a round begins with, and from which sum it came; return it."""
         if self._kept is not None:
-            self._kept.write(_SITE, round_no - 1, {MODEL: model, **state})
+            self._kept.write(_SITE, round_no - 1, {MODEL: model, **state, _FROM: np.frombuffer(digest, np.uint8)})
         return model
 
 

@@ -3,7 +3,7 @@
 Loading is strict and says everything that is wrong at once. Nothing here reads data.
 """
 
-from tacit.plan.codec import RQM, RR, Codec, Plain, RRSampled
+from tacit.plan.codec import RQM, RR, Codec, HashComb, Plain, RRSampled
 from tacit.plan.columns import Columns
 from tacit.plan.data import GIVEN, Data
 from tacit.plan.engine import Engine
@@ -32,6 +32,7 @@ __all__ = [
     "Encoder",
     "Engine",
     "Features",
+    "HashComb",
     "Ledger",
     "Local",
     "Logistic",

@@ -70,7 +70,28 @@ class RQM:
     """Send only this many parameters of each update, picked by public randomness; all others cost nothing."""
 
 
-Codec = Plain | RR | RRSampled | RQM
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class HashComb:
+    """Quantised updates under tokens only clients can read; not differentially private."""
+
+    name: Literal["hashcomb"] = "hashcomb"
+    x_min: Annotated[float, Needs("the least change of one weight", "try -1e-2, or negotiate it")]
+    """Least change of one parameter in one round."""
+    x_max: Annotated[float, Needs("the greatest change of one weight", "try 1e-2, or negotiate it")]
+    """Greatest change of one parameter in one round."""
+    enlargement: Positive = 2.0
+    """The range is made longer on both sides by its largest absolute value divided by this; what lies outside is clamped."""
+    levels: Annotated[int, Ge(1), Le(16)] = 8
+    """The finest level; level l has 2^l channels."""
+    selection: Literal["finest", "last_head", "subset"] = "finest"
+    """The level of each parameter: the finest, or by shared coins the position of the last head or the number of heads."""
+    mean_level: Positive | None = None
+    """The expected level, if coins choose it."""
+    tokens: Literal["keyed", "paper"] = "keyed"
+    """`keyed` tokens differ by round and parameter; `paper` ones are the same for all, which shows the order of channels."""
+
+
+Codec = Plain | RR | RRSampled | RQM | HashComb
 
 
 def epsilon_unit(name: str) -> str:
@@ -79,8 +100,8 @@ def epsilon_unit(name: str) -> str:
 
 
 def problems(plan: Plan) -> list[str]:
-    """Return a sentence if updates are to be coded that nobody sends, or for levels that would leave nothing of them."""
-    return [*_unsent(plan), *_levels(plan.codec)]
+    """Return a sentence if updates are to be coded that nobody sends, or for settings that cannot work."""
+    return [*_unsent(plan), *_levels(plan.codec), *_hashcomb(plan)]
 
 
 def _unsent(plan: Plan) -> list[str]:
@@ -93,3 +114,20 @@ def _levels(codec: Codec) -> list[str]:
     if not isinstance(codec, RQM) or 1e-3 <= codec.margin / codec.clip <= 1e3:
         return []
     return [f"codec.margin: needs a value from codec.clip / 1000 to 1000 codec.clip; got {codec.margin:g} with clip {codec.clip:g}"]
+
+
+def _hashcomb(plan: Plan) -> list[str]:
+    codec, found = plan.codec, list[str]()
+    if not isinstance(codec, HashComb):
+        return found
+    if not codec.x_min < codec.x_max:
+        found.append(f"codec.x_max: needs a value above codec.x_min = {codec.x_min:g}, got {codec.x_max:g}")
+    if (codec.selection == "finest") != (codec.mean_level is None):
+        found.append(
+            f"codec.mean_level: needs a selection by coins, and that needs it; got {codec.selection!r}, {codec.mean_level}"
+        )
+    if codec.mean_level is not None and codec.mean_level > codec.levels:
+        found.append(f"codec.mean_level: needs at most codec.levels = {codec.levels}, got {codec.mean_level:g}")
+    if plan.data.share is not None:
+        found.append("data.share: needs a codec the server can read, to train on rows of its own; got codec.name = 'hashcomb'")
+    return found

@@ -1,8 +1,9 @@
-"""What messages add up to: streaming sums that can be merged, in memory that does not grow with the cohort."""
+"""What messages add up to: sums that can be merged; all but the tally of tokens in memory that does not grow with the cohort."""
 
 from tacit.codec.sums.bits import BitSum
 from tacit.codec.sums.floats import FloatSum
 from tacit.codec.sums.levels import LevelSum
 from tacit.codec.sums.signs import SignSum
+from tacit.codec.sums.tokens import TokenTally
 
-__all__ = ["BitSum", "FloatSum", "LevelSum", "SignSum"]
+__all__ = ["BitSum", "FloatSum", "LevelSum", "SignSum", "TokenTally"]

@@ -68,7 +68,7 @@ class Train:
         terms, site, seat = self.agreement, client.site, client.seat
         site.charge(seat, self.name, round_no)
         own, public = seat.own.noise(terms.identity, round_no, self.name), terms.public.at(round_no, seat.name)
-        made = terms.codec.encode(update, site.memory(seat, round_no), own, public)
+        made = site.codec(round_no).encode(update, site.memory(seat, round_no), own, public)
         site.remember(seat, round_no, made.memory)
         return wire.frame(self.header(client, round_no, made.payload.nbytes), made.payload)
 

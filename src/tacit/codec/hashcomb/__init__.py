@@ -1,0 +1,93 @@
+"""Quantised updates under keyed tokens: clients can read the sum, the server counts what it cannot read.
+
+A value becomes a channel of a quantiser (`quantiser.py`) at some level (`levels.py`), the channel becomes a token
+(`tokens.py`), the server counts equal tokens per coordinate and sends the histogram back, and every client decodes it with
+the clients' secret: the weighted mean of mid-points.
+
+Guarantees: confidentiality only. With keyed tokens a server without the secret sees, per coordinate and round, which clients
+sent equal channels, and their weights. No differential privacy: quantising is deterministic, so two updates in different
+channels are told apart for certain by every holder of the secret, and all clients hold it. Decoding is off by at most half a
+channel per coordinate, plus what was clamped.
+Source: Colombo et al., A Quantization-based Technique for Privacy Preserving Distributed Learning.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import NoReturn
+
+import numpy as np
+
+from tacit import plan
+from tacit.claim import Claim, Open
+from tacit.codec.contract import Codec, Encoded, Memory, encoded
+from tacit.codec.hashcomb.levels import draw, head_chance, mean_level
+from tacit.codec.hashcomb.quantiser import Levels, Quantiser
+from tacit.codec.hashcomb.tokens import PAPER_BITS, KeyedTokens, PaperTokens, Tokens, round_key
+from tacit.codec.sums.tokens import TokenTally, packed, packed_size
+from tacit.draws import Draws
+from tacit.errors import RunError
+from tacit.rows import Vector
+
+__all__ = ["KeyedTokens", "PaperTokens", "Quantiser", "draw", "head_chance", "make", "mean_level", "round_key"]
+
+
+def make(settings: plan.HashComb) -> Codec:
+    """Return the codec as everybody may know it: it counts tokens, and makes the clients' codec from their secret."""
+    bits = settings.levels if settings.tokens == "keyed" else PAPER_BITS
+    quantiser = Quantiser.enlarged(settings.x_min, settings.x_max, settings.enlargement, settings.levels)
+    return Codec(
+        name="hashcomb",
+        payload_size=lambda dim: packed_size(dim, bits),
+        encode=_needs_secret,
+        empty=lambda dim: TokenTally(dim, bits),
+        decode=_needs_secret,
+        clipped=quantiser.clamped,
+        variance=lambda update: np.zeros(len(update)),
+        claims=lambda dim, cohort: (_claim(settings, bits),),
+        decoded_by="clients",
+        keyed=lambda secret, round_no: _at_clients(settings, secret, round_no),
+        unbiased=False,
+    )
+
+
+def _at_clients(settings: plan.HashComb, secret: bytes, round_no: int) -> Codec:
+    """Return the codec as clients hold it in one round."""
+    quantiser = Quantiser.enlarged(settings.x_min, settings.x_max, settings.enlargement, settings.levels)
+    key, chance = round_key(secret, round_no), 1.0
+    tokens: Tokens = KeyedTokens(key, settings.levels) if settings.tokens == "keyed" else PaperTokens(quantiser, secret)
+    bits = settings.levels if settings.tokens == "keyed" else PAPER_BITS
+    if settings.mean_level is not None:
+        chance = head_chance(settings.selection, settings.levels, settings.mean_level)
+
+    def levels(dim: int) -> Levels:
+        return draw(settings.selection, settings.levels, chance, dim, key.at("levels"))
+
+    def encode(update: Vector, memory: Memory, own: Draws, public: Draws) -> Encoded:
+        level = levels(len(update))
+        return encoded(packed(tokens.hide(quantiser.channels(update, level), level), bits))
+
+    def decode(total: TokenTally, public: Draws, own: Draws) -> Vector:
+        sent, weights = total.value()
+        level = levels(total.dim)
+        values = quantiser.middles(tokens.reveal(sent, level), level)
+        return np.asarray((values * weights).sum(axis=0) / total.weight, np.float32)
+
+    return replace(make(settings), encode=encode, decode=decode, keyed=None)
+
+
+def _needs_secret(*given: object) -> NoReturn:
+    raise RunError("hashcomb needs the clients' secret to encode or decode, got none; use the codec a site holds")
+
+
+def _claim(settings: plan.HashComb, bits: int) -> Claim:
+    kind = "a new permutation for each round and parameter" if settings.tokens == "keyed" else "the same in all rounds"
+    return Claim(
+        mechanism=f"obfuscated weights ({bits}-bit keyed quantisation tokens, {kind}); not differentially private",
+        event=Open(),
+        unit="update",
+        relation="replace all rows of one client",
+        view="peers",
+        trust=("all other participants, who can decode", "that nobody gives the clients' secret to the server"),
+        source="none: quantising is deterministic, so no epsilon is finite; after Colombo et al.",
+    )

@@ -1,0 +1,61 @@
+"""Which level a coordinate is sent at: the finest, or one drawn by coins that all clients share and the server does not see.
+
+L coins with head probability p are tossed for each coordinate. `last_head` takes the position of the last head, `subset` the
+number of heads. Without a head the level is 0: the coordinate says nothing and is read as the middle of the range.
+Coarser levels are no protection in the sense of differential privacy: two values on both sides of a bound still differ.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+
+from tacit.codec.hashcomb.quantiser import Levels
+from tacit.draws import Draws
+from tacit.errors import PlanError
+
+Selection = Literal["finest", "last_head", "subset"]
+_WORD = 1 << 32
+
+
+def mean_level(selection: Selection, levels: int, p: float, toss_again: bool = False) -> float:
+    """Return the expected level; with `toss_again` the coins are tossed until there is a head.
+
+    >>> mean_level("last_head", 9, 1.0)
+    9.0
+    """
+    if selection == "finest":
+        return float(levels)
+    last = [p * (1 - p) ** after for after in range(levels)]  # the chance that so many tails follow the last head
+    mean = levels * p if selection == "subset" else sum((levels - after) * chance for after, chance in enumerate(last))
+    return mean / sum(last) if toss_again else mean
+
+
+def head_chance(selection: Selection, levels: int, mean: float, toss_again: bool = False) -> float:
+    """Return the p at which the expected level is `mean`, to 1e-12; raise PlanError if there is none.
+
+    The expected level rises with p, so halving finds it. Tossing again keeps it above a least value, whatever p is.
+    """
+    low, high = 1e-9, 1.0
+    if selection == "finest" or not mean_level(selection, levels, low, toss_again) <= mean <= levels:
+        raise PlanError(
+            f"codec.mean_level = {mean:g} needs a selection by coins that can reach it, got {selection!r} with {levels} levels; "
+            "change codec.levels or codec.mean_level"
+        )
+    while high - low > 1e-12:
+        middle = (low + high) / 2
+        low, high = (middle, high) if mean_level(selection, levels, middle, toss_again) < mean else (low, middle)
+    return (low + high) / 2
+
+
+def draw(selection: Selection, levels: int, p: float, dim: int, coins: Draws) -> Levels:
+    """Return the level of each of `dim` coordinates."""
+    if selection == "finest":
+        return np.full(dim, levels, np.uint8)
+    found, words, stream = np.zeros(dim, np.uint8), np.empty(dim, np.uint32), coins.stream()
+    for position in range(1, levels + 1):
+        stream.fill(words)
+        heads = words < p * _WORD
+        found = np.where(heads, np.uint8(position), found) if selection == "last_head" else found + heads.astype(np.uint8)
+    return found

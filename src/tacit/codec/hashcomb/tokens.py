@@ -1,0 +1,140 @@
+"""What stands for a channel in a message, so that only holders of the clients' secret know which channel it is.
+
+Keyed tokens: for each round and coordinate the secret gives one random permutation of the 2^L numbers of channels, and the
+token is the number a channel is mapped to. It costs L bits. What a server without the secret sees: whether two clients sent
+the same channel at the same coordinate and round. A uniform permutation tells nothing else, neither which channel, nor how
+far two are apart, nor anything between coordinates or rounds, since each has a permutation of its own. (Adding or
+multiplying by a secret number would show differences or ratios.) The permutation is a Fisher-Yates shuffle by an AES-CTR
+keystream under HMAC-SHA-256(secret, round); choosing by 32-bit words is uneven by at most a part in 2^16 at 16 levels.
+Work grows as 2^L per coordinate.
+
+Paper tokens: a hash of the string that names the channel, cut to 28 bits: the same for all coordinates and rounds. Without a
+secret anybody can enumerate them. With one, tokens that follow each other from round to round still show the order of
+channels. Kept to show this.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from collections.abc import Iterator
+from typing import Protocol
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.codec.hashcomb.quantiser import Channels, Levels, Quantiser
+from tacit.draws import Draws
+from tacit.errors import WireError
+
+PAPER_BITS = 28
+_TABLE = 1 << 18  # entries of permutations in memory at a time
+
+
+class Tokens(Protocol):
+    """A way from channels to tokens and back, for one round."""
+
+    def hide(self, channels: Channels, level: Levels) -> Channels:
+        """Return the token of each coordinate's channel."""
+
+    def reveal(self, tokens: Channels, level: Levels) -> Channels:
+        """Return the channels of tokens, one row per client; raise WireError at a token no client makes."""
+
+
+def round_key(secret: bytes, round_no: int) -> Draws:
+    """Return what clients draw from in one round, under a key of its own."""
+    return Draws(hmac.digest(secret, f"tacit hashcomb round {round_no}".encode(), "sha256"))
+
+
+class KeyedTokens:
+    """A permutation of the channels for each coordinate of one round."""
+
+    def __init__(self, key: Draws, levels: int) -> None:
+        self._key, self._size = key.at("permutations"), 1 << levels
+
+    def hide(self, channels: Channels, level: Levels) -> Channels:
+        """Return the token of each coordinate's channel."""
+        tokens = np.empty_like(channels)
+        for here, table in self._blocks(len(channels)):
+            tokens[here] = np.take_along_axis(table, channels[here, None].astype(np.int64), 1)[:, 0]
+        return tokens
+
+    def reveal(self, tokens: Channels, level: Levels) -> Channels:
+        """Return the channels of tokens, one row per client; a token of a channel beyond its level is nobody's."""
+        channels = np.empty_like(tokens)
+        for here, table in self._blocks(tokens.shape[1]):
+            channels[:, here] = np.take_along_axis(inverted(table), tokens[:, here].T.astype(np.int64), 1).T
+        if (channels >> level).any():
+            raise WireError("histogram refused: needs tokens that clients of this round made, got others")
+        return channels
+
+    def _blocks(self, dim: int) -> Iterator[tuple[slice, NDArray[np.uint16]]]:
+        """Yield the permutations of some coordinates after the other: which, and a table with one row each."""
+        rows, stream = max(1, _TABLE // self._size), self._key.stream()
+        for start in range(0, dim, rows):
+            here = slice(start, min(start + rows, dim))
+            words = np.empty((here.stop - start, self._size), np.uint32)
+            stream.fill(words)
+            yield here, shuffled(words)
+
+
+class PaperTokens:
+    """A hash per channel, under the secret or (b"") none."""
+
+    def __init__(self, quantiser: Quantiser, secret: bytes = b"") -> None:
+        self._quantiser, self._secret = quantiser, secret
+
+    def hide(self, channels: Channels, level: Levels) -> Channels:
+        """Return the token of each coordinate's channel."""
+        tokens = np.empty_like(channels)
+        for one in np.unique(level).tolist():
+            here = level == one
+            tokens[here] = self.table(one)[channels[here]]
+        return tokens
+
+    def reveal(self, tokens: Channels, level: Levels) -> Channels:
+        """Return the channels of tokens, one row per client; of channels with the same token, the lowest."""
+        channels = np.empty_like(tokens)
+        for one in np.unique(level).tolist():
+            here, table = level == one, self.table(one)
+            order = np.argsort(table, kind="stable")
+            found = order[np.minimum(np.searchsorted(table[order], tokens[:, here]), len(order) - 1)]
+            if (table[found] != tokens[:, here]).any():
+                raise WireError("histogram refused: needs tokens of the agreed channels, got others")
+            channels[:, here] = found
+        return channels
+
+    def table(self, level: int) -> Channels:
+        """Return the tokens of all channels of a level."""
+        names = (self._quantiser.node(level, channel) for channel in range(1 << level))
+        return np.array([_hashed(self._secret, name) for name in names], np.uint32)
+
+
+def _hashed(secret: bytes, name: str) -> int:
+    digest = hmac.digest(secret, name.encode(), "sha3_256") if secret else hashlib.sha3_256(name.encode()).digest()
+    return int.from_bytes(digest[:4], "little") >> (32 - PAPER_BITS)
+
+
+@numba.njit(nogil=True, cache=True)
+def shuffled(words: NDArray[np.uint32]) -> NDArray[np.uint16]:
+    """Return one permutation of 0, 1, … per row of words, which decide about its swaps."""
+    rows, size = words.shape
+    table = np.empty((rows, size), np.uint16)
+    for row in range(rows):
+        for i in range(size):
+            table[row, i] = i
+        for i in range(size - 1, 0, -1):
+            j = (np.uint64(words[row, i]) * np.uint64(i + 1)) >> np.uint64(32)
+            table[row, i], table[row, j] = table[row, j], table[row, i]
+    return table
+
+
+@numba.njit(nogil=True, cache=True)
+def inverted(table: NDArray[np.uint16]) -> NDArray[np.uint16]:
+    """Return the way back of each row's permutation."""
+    back = np.empty_like(table)
+    for row in range(table.shape[0]):
+        for i in range(table.shape[1]):
+            back[row, table[row, i]] = i
+    return back

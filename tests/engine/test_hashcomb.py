@@ -1,0 +1,120 @@
+"""Whole runs whose model only clients can read: near plain averaging, the same after a stop, and nothing readable at the server."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file
+
+from tacit import codec, engine, plan, record
+from tacit.engine import checkpoint, simulate
+from tacit.engine.loop import begun, run_rounds
+from tacit.engine.round import State
+from tacit.engine.run_folder import RECORD
+from tacit.engine.site import Client
+from tacit.errors import WireError
+from tests.codec.test_hashcomb import held_by
+from tests.engine.small import small_plan, write_csv
+from tests.engine.test_exchange import CLIENTS, arm_of, desk_in, learner, train_over
+
+FINE = plan.HashComb(x_min=-0.04, x_max=0.04, levels=10)
+TABLE = {"name": "hashcomb", "x_min": -0.04, "x_max": 0.04, "levels": 10}
+
+
+@pytest.fixture(scope="module")
+def reviews(tmp_path_factory) -> Path:
+    return write_csv(tmp_path_factory.mktemp("data") / "reviews.csv")
+
+
+def test_three_rounds_end_within_quantisation_error_of_plain_averaging(tmp_path) -> None:
+    made, results = learner("dense"), {}
+    for name, settings in (("plain", plan.Plain()), ("hashcomb", FINE)):
+        train, site = train_over(made, codec.build(settings), folder=tmp_path / name)
+        (tmp_path / f"{name}-run").mkdir()
+        arm, desk = arm_of(train, made, rounds=3), desk_in(tmp_path / f"{name}-run")
+        if name == "plain":
+            first = made.initial(train.agreement.public.at("initial"))
+            arm = replace(arm, first=lambda first=first: first)
+        with simulate.simulation(site, arm.exchanges, 2) as carrier:
+            after = run_rounds(arm, desk, carrier, begun(arm, desk, CLIENTS))
+        results[name] = after.model
+        if name == "hashcomb":
+            assert after.model is None
+            results[name] = site.model(train.ask(state_after(after)))
+            shown = [array.tobytes() for array in after.arrays.values()] + held_by(train.agreement.codec)
+            secret = site._secret
+            assert not any(secret in some for some in shown)
+            assert not any(secret in file.read_bytes() for file in tmp_path.rglob("*") if file.is_file())
+            readable = load_file(tmp_path / "hashcomb-run" / checkpoint.NAME)
+            assert not [key for key, array in readable.items() if array.dtype == np.float32], "no model at the server"
+    half = 0.12 / 2**10 / 2
+    assert np.abs(results["hashcomb"] - results["plain"]).max() < 3 * 4 * half  # three rounds, each starts a little off
+    assert np.abs(results["plain"] - first).max() > 50 * half, "training moved far more than that"
+
+
+def state_after(after: checkpoint.Checkpoint) -> State:
+    return State(round_no=4, cohort=np.arange(CLIENTS), model=None, optimizer={}, arrays=after.arrays)
+
+
+def test_sites_read_each_other_only_with_the_same_secret(tmp_path) -> None:
+    made = learner("dense")
+    train, one = train_over(made, codec.build(plan.HashComb(x_min=-0.04, x_max=0.04, selection="subset", mean_level=4.0)))
+    _, other = train_over(made, train.agreement.codec)
+    request = train.ask(state_at_first())
+    frames = []
+    for secret in (b"a" * 16, b"a" * 16, b"b" * 16):
+        other.use_secret(secret)
+        frames.append(bytes(train.answer(Client(other, other.seat(0), made.worker()), request)[1]))
+    assert frames[0] == frames[1] != frames[2]
+    one.use_secret(b"a" * 16)
+    total = train.empty()
+    total.add(np.frombuffer(frames[2], np.uint8), 1, one.root)
+    with pytest.raises(WireError, match="clients of this round"):
+        one.codec(1).decode(total, one.root, one.root)
+
+
+def state_at_first() -> State:
+    return State(round_no=1, cohort=np.arange(CLIENTS), model=None, optimizer={})
+
+
+class StopError(Exception):
+    pass
+
+
+@pytest.mark.parametrize("server", [{"rounds": 4}, {"rounds": 4, "optimizer": "adam", "lr": 0.01, "weights": "rows"}], ids=str)
+def test_a_stopped_run_is_taken_up_to_the_bit(reviews, tmp_path, monkeypatch, server) -> None:
+    job = small_plan(reviews, codec=TABLE, server=server, engine__workers=2)
+    whole = engine.start(job, tmp_path / "whole")
+    write = checkpoint.write
+    for number in (3, 4):
+        place = tmp_path / f"stopped-{number}"
+        for after_it in (False, True):
+            calls = []
+
+            def stopping(folder, now, calls=calls, after_it=after_it, number=number) -> None:
+                calls.append(now)
+                if len(calls) == number and not after_it:
+                    raise StopError
+                write(folder, now)
+                if len(calls) == number:
+                    raise StopError
+
+            monkeypatch.setattr(checkpoint, "write", stopping)
+            with pytest.raises(StopError):
+                engine.start(job, place)
+            monkeypatch.setattr(checkpoint, "write", write)
+        for folder in place.iterdir():
+            engine.resume(folder)
+            assert digest(folder) == digest(whole)
+
+
+def digest(folder: Path) -> str:
+    return record.of_kind(list(record.read(folder / RECORD)), record.Finished, "run")[-1].model_sha256
+
+
+def test_the_run_learns_and_says_that_it_is_not_differentially_private(reviews, tmp_path) -> None:
+    folder = engine.start(small_plan(reviews, codec=TABLE, server__rounds=12), tmp_path)
+    entries = list(record.read(folder / RECORD))
+    assert record.of_kind(entries, record.Finished)[-1].metrics["accuracy"] > 0.8
+    assert "not differentially private" in (folder / RECORD).read_text(encoding="utf-8")
