@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 import time
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -51,13 +50,17 @@ def gone_within(seconds: float, pids: list[int]) -> bool:
     return not any(alive(pid) for pid in pids)
 
 
+def hear_everything() -> None:
+    """Under nohup or in the background a process is born deaf to some signals, and stays so on purpose: here it shall hear."""
+    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+        signal.signal(number, signal.SIG_DFL)
+
+
 @linux_only
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGKILL, signal.SIGINT])
 def test_no_worker_outlives_its_parent(number) -> None:
-    # Under nohup a process is born deaf to SIGHUP, and stays so on purpose: here it shall hear.
-    hears = partial(signal.signal, signal.SIGHUP, signal.SIG_DFL)
     parent = subprocess.Popen(
-        [sys.executable, "-c", BUSY], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, preexec_fn=hears
+        [sys.executable, "-c", BUSY], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, preexec_fn=hear_everything
     )
     try:
         workers = [int(parent.stdout.readline()) for _ in range(2)]
