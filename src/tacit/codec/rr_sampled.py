@@ -20,7 +20,7 @@ from tacit.claim import Claim, Pure, Repeated
 from tacit.codec.clip import into_box
 from tacit.codec.contract import Codec, Encoded, Memory, encoded
 from tacit.codec.rr import epsilon_of, flips_for, kept_signal, packed_size, randomised_bits
-from tacit.codec.sums import SignSum
+from tacit.codec.sums import LevelSum
 from tacit.draws import Draws
 from tacit.rows import Vector
 
@@ -58,7 +58,7 @@ def make(settings: plan.RRSampled) -> Codec:
     def encode(update: Vector, memory: Memory, own: Draws, public: Draws) -> Encoded:
         return encoded(randomised_bits(update[_places(epsilon, len(update))(public)], flips(len(update)), clip, own))
 
-    def decode(total: SignSum, public: Draws, own: Draws) -> Vector:
+    def decode(total: LevelSum, public: Draws, own: Draws) -> Vector:
         dim = len(total.value())
         scale = dim / bits_for(epsilon, dim) * clip / kept_signal(flips(dim))
         return np.asarray(total.value() * (scale / total.weight), np.float32)
@@ -87,7 +87,7 @@ def make(settings: plan.RRSampled) -> Codec:
         payload_size=lambda dim: packed_size(bits_for(epsilon, dim)),
         encode=encode,
         decode=decode,
-        empty=lambda dim: SignSum(dim, _places(epsilon, dim)),
+        empty=lambda dim: LevelSum(dim, 2, 1, _places(epsilon, dim)),
         clipped=lambda update: into_box(update, clip),
         variance=variance,
         claims=claims,

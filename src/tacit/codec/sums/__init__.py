@@ -3,7 +3,6 @@
 from tacit.codec.sums.bits import BitSum
 from tacit.codec.sums.floats import FloatSum
 from tacit.codec.sums.levels import LevelSum
-from tacit.codec.sums.signs import SignSum
 from tacit.codec.sums.tokens import TokenTally
 
-__all__ = ["BitSum", "FloatSum", "LevelSum", "SignSum", "TokenTally"]
+__all__ = ["BitSum", "FloatSum", "LevelSum", "TokenTally"]

@@ -15,6 +15,8 @@ from tacit.errors import WireError
 class LevelSum:
     """A running weighted sum of 2 z - (levels - 1) per coordinate: the level z, counted in half steps from the middle.
 
+    Two levels are a sign: a bit that is set counts +1, one that is clear -1.
+
     `places` says which coordinates a message speaks of, from its public randomness; without it, of all.
     """
 
