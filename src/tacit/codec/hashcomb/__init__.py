@@ -1,6 +1,6 @@
 """Quantised updates under keyed tokens: clients can read the sum, the server counts what it cannot read.
 
-A value becomes a channel of a quantiser (`quantiser.py`) at some level (`levels.py`), the channel becomes a token
+A value becomes a channel of a quantiser (`tacit/quantiser.py`) at some level (`tacit/levels.py`), the channel becomes a token
 (`tokens.py`), the server counts equal tokens per coordinate and sends the histogram back, and every client decodes it with
 the clients' secret: the weighted mean of mid-points.
 
@@ -21,12 +21,12 @@ import numpy as np
 from tacit import plan
 from tacit.claim import Claim, Open
 from tacit.codec.contract import Codec, Encoded, Memory, encoded
-from tacit.codec.hashcomb.levels import draw, head_chance, mean_level
-from tacit.codec.hashcomb.quantiser import Levels, Quantiser
 from tacit.codec.hashcomb.tokens import PAPER_BITS, KeyedTokens, PaperTokens, Tokens, round_key
 from tacit.codec.sums.tokens import TokenTally, packed, packed_size
 from tacit.draws import Draws
 from tacit.errors import RunError
+from tacit.levels import draw, head_chance, mean_level
+from tacit.quantiser import Levels, Quantiser
 from tacit.rows import Vector
 
 __all__ = ["KeyedTokens", "PaperTokens", "Quantiser", "draw", "head_chance", "make", "mean_level", "round_key"]

@@ -24,9 +24,9 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.codec.hashcomb.quantiser import Channels, Levels, Quantiser
 from tacit.draws import Draws
 from tacit.errors import WireError
+from tacit.quantiser import Channels, Levels, Quantiser
 
 PAPER_BITS = 28
 _TABLE = 1 << 18  # entries of permutations in memory at a time

@@ -11,9 +11,9 @@ from typing import Literal
 
 import numpy as np
 
-from tacit.codec.hashcomb.quantiser import Levels
 from tacit.draws import Draws
 from tacit.errors import PlanError
+from tacit.quantiser import Levels
 
 Selection = Literal["finest", "last_head", "subset"]
 _WORD = 1 << 32
@@ -40,8 +40,8 @@ def head_chance(selection: Selection, levels: int, mean: float, toss_again: bool
     low, high = 1e-9, 1.0
     if selection == "finest" or not mean_level(selection, levels, low, toss_again) <= mean <= levels:
         raise PlanError(
-            f"codec.mean_level = {mean:g} needs a selection by coins that can reach it, got {selection!r} with {levels} levels; "
-            "change codec.levels or codec.mean_level"
+            f"mean_level = {mean:g} needs a selection by coins that can reach it, got {selection!r} with {levels} levels; "
+            "change levels or mean_level"
         )
     while high - low > 1e-12:
         middle = (low + high) / 2
