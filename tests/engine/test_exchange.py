@@ -252,7 +252,7 @@ def test_a_codec_with_memory_two_phases_and_any_decoder(tmp_path, decoded_by) ->
         arm, desk = arm_of(train, made, rounds=3), desk_in(folder)
         with simulate.simulation(site, arm.exchanges, 2) as carrier:
             if decoded_by == "clients" and name == "plain":
-                first = made.initial(train.agreement.public.at("initial"))
+                first = made.initial(site.root.at("initial"))
                 arm = replace(arm, first=lambda first=first: first)
             after = run_rounds(arm, desk, carrier, begun(arm, desk, CLIENTS))
             state = State(round_no=4, cohort=np.arange(CLIENTS), model=after.model, optimizer=after.state, arrays=after.arrays)

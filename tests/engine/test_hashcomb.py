@@ -19,6 +19,7 @@ from tests.engine.small import small_plan, write_csv
 from tests.engine.test_exchange import CLIENTS, arm_of, desk_in, learner, train_over
 
 FINE = plan.HashComb(x_min=-0.04, x_max=0.04, levels=10)
+WEIGHTS = plan.HashComb(of="weights", x_min=-0.7, x_max=0.7, levels=14)
 TABLE = {"name": "hashcomb", "x_min": -0.04, "x_max": 0.04, "levels": 10}
 
 
@@ -27,14 +28,15 @@ def reviews(tmp_path_factory) -> Path:
     return write_csv(tmp_path_factory.mktemp("data") / "reviews.csv")
 
 
-def test_three_rounds_end_within_quantisation_error_of_plain_averaging(tmp_path) -> None:
+@pytest.mark.parametrize("settings", [FINE, WEIGHTS], ids=["updates", "weights"])
+def test_three_rounds_end_within_quantisation_error_of_plain_averaging(tmp_path, settings) -> None:
     made, results = learner("dense"), {}
-    for name, settings in (("plain", plan.Plain()), ("hashcomb", FINE)):
+    for name, settings in (("plain", plan.Plain()), ("hashcomb", settings)):
         train, site = train_over(made, codec.build(settings), folder=tmp_path / name)
         (tmp_path / f"{name}-run").mkdir()
         arm, desk = arm_of(train, made, rounds=3), desk_in(tmp_path / f"{name}-run")
         if name == "plain":
-            first = made.initial(train.agreement.public.at("initial"))
+            first = made.initial(site.root.at("initial"))
             arm = replace(arm, first=lambda first=first: first)
         with simulate.simulation(site, arm.exchanges, 2) as carrier:
             after = run_rounds(arm, desk, carrier, begun(arm, desk, CLIENTS))

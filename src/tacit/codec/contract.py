@@ -84,6 +84,8 @@ class Codec:
     secret has `keyed(secret, round_no)`: the codec as clients hold it in one round. What it is called on holds no secret, which
     is what the agreement and the server have; its own `encode` and `decode` refuse.
 
+    `of` says what is encoded and decoded: updates, or the weights after training, whose mean is the next model itself.
+
     `bound` is what clipping makes sure of before encoding. `unbiased` says that decoding gives the clipped update back, over
     the codec's own randomness; `variance` is that of one coordinate. `takes_updates` says that the sum also adds updates as
     they are (`add_update`), with the same result as encoding them first: a simulator's shortcut. `claims(dim, cohort)` is
@@ -99,6 +101,7 @@ class Codec:
     variance: Callable[[Vector], NDArray[np.float64]]
     claims: Callable[[int, int], tuple[Claim, ...]]
     decoded_by: Literal["server", "clients"] = "server"
+    of: Literal["updates", "weights"] = "updates"
     phases: tuple[Phase, ...] = ()
     keyed: Callable[[bytes, int], Codec] | None = None
     bound: Bound = Bound()

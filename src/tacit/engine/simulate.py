@@ -96,7 +96,7 @@ def trained_part(train: Train, site: Site, worker: Worker, request: Request) -> 
             bytes_up += len(wire.head_of(train.header(client, round_no, size))) + size
             total.add_update(update.row, site.weight(seat), update.touched)
             continue
-        frame = train.encoded(client, update.row, round_no)
+        frame = train.encoded(client, model, update.row, round_no)
         bytes_up += wire.size(frame)
         train.receive(intake, total, frame)
     if codec.takes_updates and not total.is_finite():

@@ -46,13 +46,16 @@ class Site:
         self._kept = PrivateStore(folder) if folder else None
         self._model: tuple[int, Vector] | None = None
         self.use_secret(root.sealed("clients").key)
+        self._beginning = root.at("initial")
 
     def use_secret(self, secret: bytes) -> None:
         """Take the secret that all clients of the run share and no server has, such as the negotiated one; it is bound to the run.
 
-        Until then it follows from the site's root, which is the same for all clients of a simulation and for nobody else's.
+        A first model that no server may read is drawn from it too. Until then both follow from the site's root, which is the
+        same for all clients of a simulation and for nobody else's.
         """
         self._secret = hmac.digest(secret, f"tacit run {self.agreement.run} {self.agreement.identity}".encode(), "sha256")
+        self._beginning = Draws(self._secret).at("initial")
 
     def codec(self, round_no: int) -> Codec:
         """Return the agreed codec as clients hold it in a round: with their secret, if it needs one."""
@@ -103,7 +106,7 @@ class Site:
         terms = self.agreement
         if round_no == 1:
             assert self.learner is not None
-            model, state = self.learner.initial(terms.public.at("initial")), server.initial_state(terms.server, terms.dim)
+            model, state = self.learner.initial(self._beginning), server.initial_state(terms.server, terms.dim)
             return self._keep(round_no, model, state, b"")
         assert self._kept is not None, "a site that decodes keeps the model between rounds"
         digest = hashlib.sha256(f"{round_no} ".encode() + message.payload.tobytes()).digest()
@@ -117,7 +120,8 @@ class Site:
         if total.weight:
             public, own = terms.public.at(round_no - 1), self.root.at("decode", round_no - 1)
             mean = self.codec(round_no - 1).decode(total, public, own)
-            model, state = server.step(terms.server, model, mean, state)
+            update = mean if terms.codec.of == "updates" else mean - model
+            model, state = server.step(terms.server, model, update, state)
         return self._keep(round_no, model, state, digest)
 
     def _keep(self, round_no: int, model: Vector, state: dict[str, Vector], digest: bytes) -> Vector:

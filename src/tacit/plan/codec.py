@@ -72,13 +72,15 @@ class RQM:
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
 class HashComb:
-    """Quantised updates under tokens only clients can read; not differentially private."""
+    """Quantised updates or weights under tokens only clients can read; not differentially private."""
 
     name: Literal["hashcomb"] = "hashcomb"
-    x_min: Annotated[float, Needs("the least change of one weight", "try -1e-2, or negotiate it")]
-    """Least change of one parameter in one round."""
-    x_max: Annotated[float, Needs("the greatest change of one weight", "try 1e-2, or negotiate it")]
-    """Greatest change of one parameter in one round."""
+    of: Literal["updates", "weights"] = "updates"
+    """What is sent: the changes of one round, or the weights after it, as published."""
+    x_min: Annotated[float, Needs("the least value to be sent", "try -1e-2 for updates, -0.35 for weights, or negotiate it")]
+    """Least value of one parameter that is sent."""
+    x_max: Annotated[float, Needs("the greatest value to be sent", "try 1e-2 for updates, 0.35 for weights, or negotiate it")]
+    """Greatest value of one parameter that is sent."""
     enlargement: Positive = 2.0
     """The range is made longer on both sides by its largest absolute value divided by this; what lies outside is clamped."""
     levels: Annotated[int, Ge(1), Le(16)] = 8

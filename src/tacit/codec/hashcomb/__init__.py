@@ -46,6 +46,7 @@ def make(settings: plan.HashComb) -> Codec:
         variance=lambda update: np.zeros(len(update)),
         claims=lambda dim, cohort: (_claim(settings, bits),),
         decoded_by="clients",
+        of=settings.of,
         keyed=lambda secret, round_no: _at_clients(settings, secret, round_no),
         unbiased=False,
     )

@@ -60,15 +60,17 @@ class Train:
         if site.weight(seat) == 0:
             return None
         assert client.worker is not None
-        update = client.worker.train(site.model(request), seat, seat.own.train(request.round_no), request.round_no)
-        return self.encoded(client, update.row, request.round_no)
+        model = site.model(request)
+        update = client.worker.train(model, seat, seat.own.train(request.round_no), request.round_no)
+        return self.encoded(client, model, update.row, request.round_no)
 
-    def encoded(self, client: Client, update: Vector, round_no: int) -> Frame:
-        """Return the message that carries a client's update; what it costs is charged before it exists."""
+    def encoded(self, client: Client, model: Vector, update: Vector, round_no: int) -> Frame:
+        """Return the message of a client that changed the model by an update; what it costs is charged before it exists."""
         terms, site, seat = self.agreement, client.site, client.seat
         site.charge(seat, self.name, round_no)
         own, public = seat.own.noise(terms.identity, round_no, self.name), terms.public.at(round_no, seat.name)
-        made = site.codec(round_no).encode(update, site.memory(seat, round_no), own, public)
+        sent = update if terms.codec.of == "updates" else model + update
+        made = site.codec(round_no).encode(sent, site.memory(seat, round_no), own, public)
         site.remember(seat, round_no, made.memory)
         return wire.frame(self.header(client, round_no, made.payload.nbytes), made.payload)
 
