@@ -28,10 +28,10 @@ def reviews(tmp_path_factory) -> Path:
     return write_csv(tmp_path_factory.mktemp("data") / "reviews.csv")
 
 
-@pytest.mark.parametrize("settings", [FINE, WEIGHTS], ids=["updates", "weights"])
-def test_three_rounds_end_within_quantisation_error_of_plain_averaging(tmp_path, settings) -> None:
+@pytest.mark.parametrize("hidden", [FINE, WEIGHTS], ids=["updates", "weights"])
+def test_three_rounds_end_within_quantisation_error_of_plain_averaging(tmp_path, hidden) -> None:
     made, results = learner("dense"), {}
-    for name, settings in (("plain", plan.Plain()), ("hashcomb", settings)):
+    for name, settings in (("plain", plan.Plain()), ("hashcomb", hidden)):
         train, site = train_over(made, codec.build(settings), folder=tmp_path / name)
         (tmp_path / f"{name}-run").mkdir()
         arm, desk = arm_of(train, made, rounds=3), desk_in(tmp_path / f"{name}-run")
