@@ -17,6 +17,7 @@ from tacit.engine.agreement import Agreement
 from tacit.engine.exchanges import Train
 from tacit.engine.exchanges.disclose_rows import Discloser, DiscloseRows
 from tacit.engine.exchanges.site_sums import site_sum
+from tacit.engine.negotiated import held
 from tacit.engine.round import Request, gather
 from tacit.engine.site import Client, Site
 from tacit.rows import Clients, Lexicon, Rows
@@ -44,7 +45,11 @@ class OneSite:
     def __init__(self, number: int, rows: str, sizes: list[int], names: list[int], job: dict, terms: dict, folder: str) -> None:
         self.number, self.names, self.folder = number, names, Path(folder)
         self.plan, self.terms = plan.parse(job), terms
-        self.root, self.fitted = Draws.seeded(self.plan.seed), features.Fitted.from_dict(terms["fitted"])
+        agreed = held(self.plan)  # then nothing a server might know, such as a seed, decides what is secret
+        self.root, self.fitted = (
+            Draws.from_system() if agreed else Draws.seeded(self.plan.seed),
+            features.Fitted.from_dict(terms["fitted"]),
+        )
         self.columns = plan.Columns(**{key: tuple(v) if isinstance(v, list) else v for key, v in terms["columns"].items()})
         self.frame = data_frame(rows, self.columns.label, self.fitted.classes)
         self.clients = Clients(order=np.arange(sum(sizes)), starts=np.concatenate([[0], np.cumsum(sizes)]))
@@ -83,6 +88,9 @@ class OneSite:
             sum_at_site=self.terms["sum_at_site"],
         )
         self.site = Site(agreement, self.names, self.root, clients.sizes(), learner, self.folder / "codec")
+        agreed = held(self.plan)
+        if agreed:
+            self.site.use_secret(agreed.secret, agreed.codec)
         self.site.charge = lambda seat, exchange, round_no: self.charged.append((seat.name, exchange, round_no))
         self.exchange, self.worker = Train(agreement, self.root), learner.worker()
         return [name for name in self.names if self.site.weight(self.site.seat(name))]
@@ -97,6 +105,11 @@ class OneSite:
         return rows, local.Home(
             private=self.plan.private, folder=self.folder, beginning=beginning, lexicon=lexicon, buckets=self.plan.features.buckets
         )
+
+    def read(self, round_no: int, head: bytes, payload: bytes) -> bytes:
+        """Return the model a request stands for, as the clients here read it."""
+        frame = (head, memoryview(bytearray(payload)))
+        return self.site.model(Request(exchange="train", round_no=round_no, to=np.empty(0, np.int64), frame=frame)).tobytes()
 
     def answer(self, round_no: int, to: list[int], head: bytes, payload: bytes) -> list[tuple[bytes, bytes]]:
         """Return the messages of those asked who sit here; with sums at the site, one message for all of them."""

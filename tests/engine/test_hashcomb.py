@@ -13,7 +13,9 @@ from tacit.engine.loop import begun, run_rounds
 from tacit.engine.round import State
 from tacit.engine.run_folder import RECORD
 from tacit.engine.site import Client
-from tacit.errors import WireError
+from tacit.errors import PlanError, RunError, WireError
+from tacit.negotiate import Terms, save
+from tacit.negotiate.agreed import bind
 from tests.codec.test_hashcomb import held_by
 from tests.engine.small import small_plan, write_csv
 from tests.engine.test_exchange import CLIENTS, arm_of, desk_in, learner, train_over
@@ -66,10 +68,10 @@ def test_sites_read_each_other_only_with_the_same_secret(tmp_path) -> None:
     request = train.ask(state_at_first())
     frames = []
     for secret in (b"a" * 16, b"a" * 16, b"b" * 16):
-        other.use_secret(secret)
+        other.use_secret(secret, train.agreement.codec)
         frames.append(bytes(train.answer(Client(other, other.seat(0), made.worker()), request)[1]))
     assert frames[0] == frames[1] != frames[2]
-    one.use_secret(b"a" * 16)
+    one.use_secret(b"a" * 16, train.agreement.codec)
     total = train.empty()
     total.add(np.frombuffer(frames[2], np.uint8), 1, one.root)
     with pytest.raises(WireError, match="clients of this round"):
@@ -120,3 +122,42 @@ def test_the_run_learns_and_says_that_it_is_not_differentially_private(reviews, 
     entries = list(record.read(folder / RECORD))
     assert record.of_kind(entries, record.Finished)[-1].metrics["accuracy"] > 0.8
     assert "not differentially private" in (folder / RECORD).read_text(encoding="utf-8")
+
+
+def negotiated(folder: Path, run: str = "small", levels: int = 10) -> Path:
+    agreed = bind(Terms(run=run, parties=3, levels=levels, enlargement=2.0), -0.04, 0.04, b"0123456789abcdef")
+    save(agreed, folder / "agreed.json")
+    return folder / "agreed.json"
+
+
+def test_a_negotiated_file_gives_a_run_its_range_and_secret(reviews, tmp_path) -> None:
+    agreed = negotiated(tmp_path)
+    folder = engine.start(
+        small_plan(reviews, codec={"name": "hashcomb", "agreed": str(agreed), "levels": 10}, server__rounds=12), tmp_path
+    )
+    entries = list(record.read(folder / RECORD))
+    assert record.of_kind(entries, record.Finished)[-1].metrics["accuracy"] > 0.8
+    kept = b"".join(file.read_bytes() for file in folder.rglob("*") if file.is_file())
+    assert b"0123456789abcdef" not in kept
+    assert b"0123456789abcdef".hex().encode() not in kept
+
+
+@pytest.mark.parametrize(
+    ("made_for", "levels", "error", "said"),
+    [
+        ("other", 10, RunError, "negotiated for run 'other', not for 'small'"),
+        ("small", 9, PlanError, "codec.levels: needs 9, as negotiated"),
+    ],
+)
+def test_a_file_of_another_run_or_plan_is_refused_before_anything_is_made(reviews, tmp_path, made_for, levels, error, said) -> None:
+    job = small_plan(reviews, codec={"name": "hashcomb", "agreed": str(negotiated(tmp_path, made_for, levels)), "levels": 10})
+    with pytest.raises(error, match=said):
+        engine.start(job, tmp_path / "runs")
+    assert not (tmp_path / "runs").exists()
+
+
+def test_a_plan_states_its_range_or_names_the_file_that_does(reviews) -> None:
+    with pytest.raises(PlanError, match="least value to be sent"):
+        small_plan(reviews, codec={"name": "hashcomb"})
+    with pytest.raises(PlanError, match=r"needs no codec\.x_min"):
+        small_plan(reviews, codec={**TABLE, "agreed": "agreed.json"})

@@ -22,7 +22,7 @@ from tacit.engine.exchanges import Train, exchanges_of
 from tacit.engine.exchanges.disclose_rows import DiscloseRows
 from tacit.engine.exchanges.train import Member, nobody
 from tacit.engine.fingerprint import fingerprints_of
-from tacit.engine.loop import Arm, Desk, Evaluation
+from tacit.engine.loop import Arm, Desk
 from tacit.engine.round import gather
 from tacit.engine.run_folder import RECORD
 from tacit.engine.simulated_arm import Setting, SimulatedArm
@@ -31,6 +31,7 @@ from tacit.rows import Clients, Vector
 from tacit.seat import Own, Seat
 from tests.engine import site_process
 from tests.engine.fake_carrier import FakeCarrier, _each
+from tests.engine.no_figures import NoFigures
 from tests.engine.small import small_plan, write_csv
 from tests.engine.test_disclosure import job as disclosing_plan
 from tests.engine.test_disclosure import people  # noqa: F401 (a fixture)
@@ -51,16 +52,6 @@ def pipes() -> Iterator[list[Any]]:
     for (here, _), process in zip(ends, processes, strict=True):
         here.close()
         process.join(10)
-
-
-class NoFigures:
-    """An evaluator of a server that has no rows to measure on."""
-
-    def after_round(self, model: Vector, state: Any, history: Any) -> Evaluation:
-        return Evaluation()
-
-    def at_the_end(self, model: Vector, rounds: int, history: Any) -> Evaluation:
-        return Evaluation()
 
 
 def simulated(job: plan.Plan, root: Path) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 from tacit import ledger, record
 from tacit import plan as plans
 from tacit.draws import Draws
-from tacit.engine import checkpoint, children, disclosure, loop, run_folder
+from tacit.engine import checkpoint, children, disclosure, loop, negotiated, run_folder
 from tacit.engine.baselines import arms_of
 from tacit.engine.checkpoint import Checkpoint
 from tacit.engine.facts import model_facts, prepared, released_in_the_clear, started
@@ -28,6 +28,7 @@ def start(
 ) -> Path:  # fmt: skip
     """Run a plan to its end in a new folder and return the folder."""
     plans.check(plan)
+    negotiated.held(plan)  # refused before anything is made
     place = run_folder.create(plan, root)
     observer = observer or Silence()
     try:

@@ -21,6 +21,7 @@ from tacit.engine.exchanges.train import Member, nobody
 from tacit.engine.facts import POOLED
 from tacit.engine.local_only import measure_local_only
 from tacit.engine.loop import Arm, Desk, Evaluator
+from tacit.engine.negotiated import held
 from tacit.engine.round import State
 from tacit.engine.simulate import simulation
 from tacit.engine.simulated_data import SimulatedData
@@ -140,7 +141,11 @@ class SimulatedArm:
             sum_at_site=self.plan.server.sum_at == "site",
         )
         agreement.check(len(clients))
-        return Site(agreement, range(len(clients)), draws, clients.sizes(), self.learner, self._folder("codec"))
+        site = Site(agreement, range(len(clients)), draws, clients.sizes(), self.learner, self._folder("codec"))
+        negotiated = held(self.plan)
+        if negotiated:
+            site.use_secret(negotiated.secret, negotiated.codec)
+        return site
 
     def _member(self) -> Member:
         """Return what the server learns from the rows it was sent; they stand after the last client's."""

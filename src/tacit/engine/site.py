@@ -45,22 +45,22 @@ class Site:
         self._blocks = None if isinstance(names, range) and names.start == 0 else {name: n for n, name in enumerate(names)}
         self._kept = PrivateStore(folder) if folder else None
         self._model: tuple[int, Vector] | None = None
-        self.use_secret(root.sealed("clients").key)
+        self.use_secret(root.sealed("clients").key, agreement.codec)
         self._beginning = root.at("initial")
 
-    def use_secret(self, secret: bytes) -> None:
-        """Take the secret that all clients of the run share and no server has, such as the negotiated one; it is bound to the run.
+    def use_secret(self, secret: bytes, held: Codec) -> None:
+        """Take what all clients of the run share and no server has, such as the negotiated: a secret, and the codec they hold.
 
-        A first model that no server may read is drawn from it too. Until then both follow from the site's root, which is the
-        same for all clients of a simulation and for nobody else's.
+        The secret is bound to the run. A first model that no server may read is drawn from it too. Until then both follow from
+        the site's root, which is the same for all clients of a simulation and for nobody else's.
         """
         self._secret = hmac.digest(secret, f"tacit run {self.agreement.run} {self.agreement.identity}".encode(), "sha256")
+        self._held = held
         self._beginning = Draws(self._secret).at("initial")
 
     def codec(self, round_no: int) -> Codec:
         """Return the agreed codec as clients hold it in a round: with their secret, if it needs one."""
-        agreed = self.agreement.codec
-        return agreed if agreed.keyed is None else agreed.keyed(self._secret, round_no)
+        return self._held if self._held.keyed is None else self._held.keyed(self._secret, round_no)
 
     def seat(self, name: int) -> Seat:
         """Return the seat of a client of this site."""

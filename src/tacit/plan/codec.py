@@ -77,10 +77,13 @@ class HashComb:
     name: Literal["hashcomb"] = "hashcomb"
     of: Literal["updates", "weights"] = "updates"
     """What is sent: the changes of one round, or the weights after it, as published."""
-    x_min: Annotated[float, Needs("the least value to be sent", "try -1e-2 for updates, -0.35 for weights, or negotiate it")]
+    x_min: float | None = None
     """Least value of one parameter that is sent."""
-    x_max: Annotated[float, Needs("the greatest value to be sent", "try 1e-2 for updates, 0.35 for weights, or negotiate it")]
+    x_max: float | None = None
     """Greatest value of one parameter that is sent."""
+    agreed: str | None = None
+    """The file in which `tacit negotiate --run NAME` left range and secret, NAME being the plan's `name`; instead of `x_min`
+    and `x_max`, which the server then does not know."""
     enlargement: Positive = 2.0
     """The range is made longer on both sides by its largest absolute value divided by this; what lies outside is clamped."""
     levels: Annotated[int, Ge(1), Le(16)] = 8
@@ -122,7 +125,14 @@ def _hashcomb(plan: Plan) -> list[str]:
     codec, found = plan.codec, list[str]()
     if not isinstance(codec, HashComb):
         return found
-    if not codec.x_min < codec.x_max:
+    if codec.agreed is None and (codec.x_min is None or codec.x_max is None):
+        found.append(
+            "codec.x_min: needs the least value to be sent, and codec.x_max the greatest; try ±1e-2 for updates, ±0.35 for "
+            "weights, or `tacit negotiate` and codec.agreed = 'agreed.json'"
+        )
+    elif codec.agreed is not None and (codec.x_min, codec.x_max) != (None, None):
+        found.append("codec.agreed: needs no codec.x_min and codec.x_max beside it, got both; leave out the one or the others")
+    elif codec.x_min is not None and codec.x_max is not None and not codec.x_min < codec.x_max:
         found.append(f"codec.x_max: needs a value above codec.x_min = {codec.x_min:g}, got {codec.x_max:g}")
     if (codec.selection == "finest") != (codec.mean_level is None):
         found.append(

@@ -35,14 +35,13 @@ __all__ = ["KeyedTokens", "PaperTokens", "Quantiser", "draw", "head_chance", "ma
 def make(settings: plan.HashComb) -> Codec:
     """Return the codec as everybody may know it: it counts tokens, and makes the clients' codec from their secret."""
     bits = settings.levels if settings.tokens == "keyed" else PAPER_BITS
-    quantiser = Quantiser.enlarged(settings.x_min, settings.x_max, settings.enlargement, settings.levels)
     return Codec(
         name="hashcomb",
         payload_size=lambda dim: packed_size(dim, bits),
         encode=_needs_secret,
         empty=lambda dim: TokenTally(dim, bits),
         decode=_needs_secret,
-        clipped=quantiser.clamped,
+        clipped=lambda update: _quantiser(settings).clamped(update),
         variance=lambda update: np.zeros(len(update)),
         claims=lambda dim, cohort: (_claim(settings, bits),),
         decoded_by="clients",
@@ -54,7 +53,7 @@ def make(settings: plan.HashComb) -> Codec:
 
 def _at_clients(settings: plan.HashComb, secret: bytes, round_no: int) -> Codec:
     """Return the codec as clients hold it in one round."""
-    quantiser = Quantiser.enlarged(settings.x_min, settings.x_max, settings.enlargement, settings.levels)
+    quantiser = _quantiser(settings)
     key, chance = round_key(secret, round_no), 1.0
     tokens: Tokens = KeyedTokens(key, settings.levels) if settings.tokens == "keyed" else PaperTokens(quantiser, secret)
     bits = settings.levels if settings.tokens == "keyed" else PAPER_BITS
@@ -75,6 +74,13 @@ def _at_clients(settings: plan.HashComb, secret: bytes, round_no: int) -> Codec:
         return np.asarray((values * weights).sum(axis=0) / total.weight, np.float32)
 
     return replace(make(settings), encode=encode, decode=decode, keyed=None)
+
+
+def _quantiser(settings: plan.HashComb) -> Quantiser:
+    """Return the quantiser; raise RunError where only the parties to a negotiation know the range."""
+    if settings.x_min is None or settings.x_max is None:
+        raise RunError("hashcomb needs the negotiated range to encode or decode, got none; use the codec a site holds")
+    return Quantiser.enlarged(settings.x_min, settings.x_max, settings.enlargement, settings.levels)
 
 
 def _needs_secret(*given: object) -> NoReturn:

@@ -1,0 +1,36 @@
+"""What clients agreed on before round one and keep from the server: the codec's range, and their secret."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+from tacit import codec, negotiate
+from tacit.codec import Codec
+from tacit.errors import PlanError
+from tacit.plan import HashComb, Plan
+
+
+class Held(NamedTuple):
+    """The codec as clients hold it, and the secret they share."""
+
+    codec: Codec
+    secret: bytes
+
+
+def held(plan: Plan) -> Held | None:
+    """Return what the plan's `codec.agreed` holds for the clients; None if nothing was negotiated.
+
+    Raises RunError if the file is not private, whole and of a run of this name, PlanError if it fits another plan.
+    """
+    settings = plan.codec
+    if not isinstance(settings, HashComb) or settings.agreed is None:
+        return None
+    agreed = negotiate.load(Path(settings.agreed), run=plan.name)
+    for key in ("levels", "enlargement"):
+        if getattr(agreed, key) != getattr(settings, key):
+            raise PlanError(
+                f"codec.{key}: needs {getattr(agreed, key):g}, as negotiated in {settings.agreed}, got {getattr(settings, key):g}"
+            )
+    return Held(codec.build(replace(settings, agreed=None, x_min=agreed.x_min, x_max=agreed.x_max)), agreed.secret)
