@@ -42,6 +42,33 @@ def test_channels_are_closed_below_and_values_outside_are_clamped() -> None:
     assert Quantiser.enlarged(-0.2, 0.1, 2.0, 3) == Quantiser(-0.30000000000000004, 0.2, 3)
 
 
+RANGES = [(-0.3, 0.3), (-0.15, 0.3), (0.0, 0.7), (-0.7, 0.0), (-1e-6, 0.4)]
+
+
+@pytest.mark.parametrize(("low", "high"), RANGES)
+@pytest.mark.parametrize("levels", [1, 2, 5, 8, 16])
+def test_centred_channels_read_no_change_exactly_and_miss_by_half_a_channel_at_most(low, high, levels) -> None:
+    quantiser = Quantiser(low, high, levels, centred=True)
+    for one in range(levels + 1):
+        level = np.full(3000, one, np.uint8)
+        values = np.linspace(low, high, 3000, dtype=np.float64).astype(np.float32)
+        assert not quantiser.middles(quantiser.channels(np.zeros(3000, np.float32), level), level).any()
+        channels = quantiser.channels(values, level)
+        read = quantiser.middles(channels, level)
+        assert np.abs(read - values).max() <= quantiser.width(one) / 2 * (1 + 1e-6) + 1e-7 or one == 0
+        assert channels.max() < 1 << one
+        np.testing.assert_array_equal(quantiser.channels(read.astype(np.float32), level), channels)
+
+
+def test_parameters_nobody_changed_stay_exactly_as_they_are() -> None:
+    for selection, mean in (("finest", None), ("last_head", 3.0), ("subset", 3.0)):
+        made = codec.build(settings(x_min=-0.13, levels=6, selection=selection, mean_level=mean))
+        total = made.empty(500)
+        for _ in range(3):
+            total.add(made.keyed(SECRET, 2).encode(np.zeros(500, np.float32), {}, ROOT, ROOT).payload, 2, ROOT)
+        assert not made.keyed(SECRET, 2).decode(total, ROOT, ROOT).any()
+
+
 TABLE = {
     9: (0.4995, 0.4953, 0.889), 10: (0.3292, 0.3063, 0.800), 12: (0.1863, 0.1228, 0.667), 14: (0.1229, 0.0304, 0.571),
     16: (0.0878, None, 0.500), 20: (0.0517, None, 0.400), 24: (0.0341, None, 0.333), 32: (0.0181, None, 0.250),
@@ -136,7 +163,7 @@ def test_the_histogram_forgets_the_order_of_clients_and_decodes_to_the_weighted_
     returned = made.empty(50)
     returned.add_packed(totals[0].packed(), sum(weights))
     mean = client.decode(returned, ROOT, ROOT)
-    np.testing.assert_allclose(mean, np.average(updates, axis=0, weights=weights), atol=0.6 / 2**5 / 2 + 1e-6)
+    np.testing.assert_allclose(mean, np.average(updates, axis=0, weights=weights), atol=0.6 / (2**5 - 1) / 2 + 1e-6)
     wrong = made.keyed(SECRET[::-1], 4).decode(returned, ROOT, ROOT)
     assert abs(np.corrcoef(wrong, mean)[0, 1]) < 0.5
 

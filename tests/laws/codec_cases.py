@@ -29,6 +29,7 @@ CASES: dict[str, list[plan.Codec]] = {
     "hashcomb": [
         plan.HashComb(x_min=-0.1, x_max=0.2, levels=8),
         plan.HashComb(x_min=-0.3, x_max=0.3, levels=1),
+        plan.HashComb(of="weights", x_min=0.1, x_max=0.3, levels=6),
         plan.HashComb(x_min=-0.3, x_max=0.3, levels=10, selection="last_head", mean_level=8.0),
         plan.HashComb(x_min=-0.3, x_max=0.3, levels=9, selection="subset", mean_level=6.0, tokens="paper"),
     ],

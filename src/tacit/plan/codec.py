@@ -125,15 +125,7 @@ def _hashcomb(plan: Plan) -> list[str]:
     codec, found = plan.codec, list[str]()
     if not isinstance(codec, HashComb):
         return found
-    if codec.agreed is None and (codec.x_min is None or codec.x_max is None):
-        found.append(
-            "codec.x_min: needs the least value to be sent, and codec.x_max the greatest; try ±1e-2 for updates, ±0.35 for "
-            "weights, or `tacit negotiate` and codec.agreed = 'agreed.json'"
-        )
-    elif codec.agreed is not None and (codec.x_min, codec.x_max) != (None, None):
-        found.append("codec.agreed: needs no codec.x_min and codec.x_max beside it, got both; leave out the one or the others")
-    elif codec.x_min is not None and codec.x_max is not None and not codec.x_min < codec.x_max:
-        found.append(f"codec.x_max: needs a value above codec.x_min = {codec.x_min:g}, got {codec.x_max:g}")
+    found += _range(codec)
     if (codec.selection == "finest") != (codec.mean_level is None):
         found.append(
             f"codec.mean_level: needs a selection by coins, and that needs it; got {codec.selection!r}, {codec.mean_level}"
@@ -143,3 +135,21 @@ def _hashcomb(plan: Plan) -> list[str]:
     if plan.data.share is not None:
         found.append("data.share: needs a codec the server can read, to train on rows of its own; got codec.name = 'hashcomb'")
     return found
+
+
+def _range(codec: HashComb) -> list[str]:
+    """Return a sentence if there is no range to quantise, or none that can hold what is sent."""
+    if codec.agreed is not None:
+        if (codec.x_min, codec.x_max) == (None, None):
+            return []
+        return ["codec.agreed: needs no codec.x_min and codec.x_max beside it, got both; leave out the one or the others"]
+    if codec.x_min is None or codec.x_max is None:
+        return [
+            "codec.x_min: needs the least value to be sent, and codec.x_max the greatest; try ±1e-2 for updates, ±0.35 for "
+            "weights, or `tacit negotiate` and codec.agreed = 'agreed.json'"
+        ]
+    if not codec.x_min < codec.x_max:
+        return [f"codec.x_max: needs a value above codec.x_min = {codec.x_min:g}, got {codec.x_max:g}"]
+    if codec.of == "updates" and not codec.x_min <= 0 <= codec.x_max:
+        return [f"codec.x_min: needs a range that holds 0, no change; got {codec.x_min:g} to {codec.x_max:g}"]
+    return []

@@ -77,10 +77,16 @@ def _at_clients(settings: plan.HashComb, secret: bytes, round_no: int) -> Codec:
 
 
 def _quantiser(settings: plan.HashComb) -> Quantiser:
-    """Return the quantiser; raise RunError where only the parties to a negotiation know the range."""
+    """Return the quantiser of weights as published, or of updates, among which no change must stay exactly none.
+
+    Raise RunError where only the parties to a negotiation know the range.
+    """
     if settings.x_min is None or settings.x_max is None:
         raise RunError("hashcomb needs the negotiated range to encode or decode, got none; use the codec a site holds")
-    return Quantiser.enlarged(settings.x_min, settings.x_max, settings.enlargement, settings.levels)
+    centred = settings.of == "updates"
+    if centred and not settings.x_min <= 0 <= settings.x_max:
+        raise RunError("hashcomb needs a range of updates that holds 0, no change, got another; negotiate again")
+    return Quantiser.enlarged(settings.x_min, settings.x_max, settings.enlargement, settings.levels, centred)
 
 
 def _needs_secret(*given: object) -> NoReturn:
