@@ -28,7 +28,7 @@ def test_every_key_has_its_meaning_and_unknown_keys_are_refused() -> None:
     for table in (made, *made["$defs"].values()):
         assert table["additionalProperties"] is False
         for name, key in table["properties"].items():
-            assert "description" in key or "$ref" in key or name in ("name", "columns", "share"), name
+            assert "description" in key or "$ref" in key or name in ("name", "columns", "share", "quantise"), name
 
 
 def test_only_the_default_choice_may_go_without_its_name() -> None:

@@ -61,6 +61,6 @@ def _promise(plan: Plan) -> str:
     from tacit.ledger import prose
 
     if plan.regime != "federated":
-        return prose.KEPT if plan.regime == "local_only" else prose.POOLED
+        return prose.KEPT if plan.regime == "local_only" else prose.planned_pool(plan.features)
     made, cohort = codec.build(plan.codec), plan.server.cohort_size or plan.data.clients
     return prose.planned(lambda size: made.claims(size, cohort), plan.server.rounds, plan.ledger.delta)

@@ -12,18 +12,28 @@ from tacit import plan as plans
 from tacit.claim import Claim, Open
 from tacit.engine.fingerprint import Fingerprints
 from tacit.engine.simulated_data import SimulatedData
+from tacit.ledger import prose
 from tacit.plan import Plan
 from tacit.record import RUN
 
-POOLED = Claim(
-    mechanism="all rows in one place",
-    event=Open(),
-    unit="row",
-    relation="replace all rows of one client",
-    view="server",
-    trust=("whoever holds the rows",),
-    source="none: central training needs the rows themselves",
-)
+
+def pooled_rows(plan: Plan) -> Claim:
+    """Return what central training costs a row: it is handed over, its numbers perhaps as channels."""
+    settings, form = plan.features.quantise, ""
+    trust: tuple[str, ...] = ("whoever holds the rows",)
+    if settings is not None:
+        form = f", with {prose.quantised(settings)}; not differentially private"
+        if settings.trained_on == "tokens":
+            trust = (*trust, "that nobody gives the clients' secret to whoever holds the rows")
+    return Claim(
+        mechanism=f"all rows in one place{form}",
+        event=Open(),
+        unit="row",
+        relation="replace all rows of one client",
+        view="server",
+        trust=trust,
+        source="none: central training needs the rows themselves",
+    )
 
 
 def started(plan: Plan, learner: local.Learner, fingerprints: Fingerprints) -> record.Started:

@@ -18,7 +18,7 @@ from tacit.engine.checkpoint import Checkpoint
 from tacit.engine.evaluate import OneModel, OwnModels, tests_of
 from tacit.engine.exchanges import Train, exchanges_of
 from tacit.engine.exchanges.train import Member, nobody
-from tacit.engine.facts import POOLED
+from tacit.engine.facts import pooled_rows
 from tacit.engine.local_only import measure_local_only
 from tacit.engine.loop import Arm, Desk, Evaluator
 from tacit.engine.negotiated import held
@@ -44,11 +44,15 @@ class Setting:
 
 
 class Pooled(Train):
-    """Central training as a round: one client holds every row, and nothing is protected."""
+    """Central training as a round: one client holds every row, in the form the plan's features give it."""
+
+    def __init__(self, setting: Setting, plan: Plan, site: Site) -> None:
+        super().__init__(site.agreement, setting.draws)
+        self._handed_over = pooled_rows(plan)
 
     def claims(self, clients: int) -> tuple[Claim, ...]:
-        """Return that all rows are in one place."""
-        return (POOLED,)
+        """Return that all rows are in one place, and in what form."""
+        return (self._handed_over,)
 
 
 class SimulatedArm:
@@ -61,8 +65,8 @@ class SimulatedArm:
         self.disclosure = data.disclosure if name == RUN else None
         self.learner = self._learner()
         self.site = self._site()
-        train = Pooled if self.regime == "central" else Train
-        self.exchanges = exchanges_of(self.plan, train(self.site.agreement, draws, self._member()))
+        train = Pooled(setting, plan, self.site) if self.regime == "central" else Train(self.site.agreement, draws, self._member())
+        self.exchanges = exchanges_of(self.plan, train)
         self.arm = Arm(
             name=name,
             plan=plan,

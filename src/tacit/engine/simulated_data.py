@@ -8,6 +8,7 @@ import numpy as np
 
 from tacit import data, features
 from tacit.draws import Draws
+from tacit.engine import negotiated
 from tacit.engine.disclosure import Disclosure, Preview, disclosed, preview_of
 from tacit.engine.wording import worded
 from tacit.errors import DataError
@@ -45,8 +46,10 @@ def prepare(plan: Plan, draws: Draws, input_rows: object | None = None, progress
             f"data.test = {plan.data.test:g} needs rows to measure on, got none; raise data.test or data.validation above 0, "
             "or name a split column that marks test rows"
         )
-    fitted = features.fit(table.train, table.columns, plan.features)
-    rows, test, lexicon = _encoded(plan, table, fitted, progress)
+    agreed = negotiated.held(plan)
+    secret = agreed.secret if agreed else draws.sealed("clients").key  # as their sites take it
+    fitted = features.fit(table.train, table.columns, plan.features, secret)
+    rows, test, lexicon = _encoded(plan, table, fitted, secret, progress)
     train = rows.take(kept.order)
     own, own_clients = (rows.take(held.order) if plan.data.local_test else train), _in_place(held)
     if plan.data.divide_test:
@@ -86,11 +89,11 @@ def _divided(
 
 
 def _encoded(
-    plan: Plan, table: data.Table, fitted: features.Fitted, progress: data.Progress | None
+    plan: Plan, table: data.Table, fitted: features.Fitted, secret: bytes, progress: data.Progress | None
 ) -> tuple[Rows, Rows, Lexicon | None]:
     if plan.features.text in ("words", "pieces"):
         return worded(plan, table, fitted, progress)
-    train, test = (features.encode(half, table.columns, plan.features, fitted) for half in (table.train, table.test))
+    train, test = (features.encode(half, table.columns, plan.features, fitted, secret) for half in (table.train, table.test))
     return train, test, None
 
 

@@ -10,21 +10,25 @@ from tacit.errors import DataError, PlanError
 from tacit.features import image, tabular, text
 from tacit.features.cells import codes, names
 from tacit.features.fitting import Fitted, check_roles
+from tacit.features.quantise import check_secret
 from tacit.plan import Columns, Features
-from tacit.rows import Inputs, Mixed, Rows
+from tacit.rows import Dense, Inputs, Mixed, Rows, Sparse
 
 
-def encode(frame: pl.DataFrame, columns: Columns, settings: Features, fitted: Fitted) -> Rows:
-    """Return the table's rows as numbers, in the same order.
+def encode(frame: pl.DataFrame, columns: Columns, settings: Features, fitted: Fitted, secret: bytes = b"") -> Rows:
+    """Return the table's rows as numbers, in the same order; `secret` is the one that was fitted with, if any.
 
-    Guarantees: row i of the result depends on row i of the table and on what was fitted, on nothing else.
+    Guarantees: row i of the result depends on row i of the table, what was fitted and the secret, on nothing else.
 
     Text alone gives Sparse rows (binary) or Dense tokens (sequence); several text columns are joined by a space. Text
     beside other columns gives Sparse rows with values, text part first (binary), or Mixed rows (sequence). Without text
-    the rows are Dense.
+    the rows are Dense, or Sparse if numbers become tokens.
     """
     check_roles(columns, settings)
-    return Rows(inputs=_inputs(frame, columns, settings, fitted), labels=labels_of(frame, columns, fitted), classes=fitted.classes)
+    check_secret(settings, secret, fitted.secret_check)
+    return Rows(
+        inputs=_inputs(frame, columns, settings, fitted, secret), labels=labels_of(frame, columns, fitted), classes=fitted.classes
+    )
 
 
 def width(columns: Columns, settings: Features, fitted: Fitted) -> int:
@@ -37,17 +41,26 @@ def width(columns: Columns, settings: Features, fitted: Fitted) -> int:
     return (settings.buckets if columns.text else 0) + tabular.width_of(columns, settings, fitted)
 
 
-def _inputs(frame: pl.DataFrame, columns: Columns, settings: Features, fitted: Fitted) -> Inputs:
+def _inputs(frame: pl.DataFrame, columns: Columns, settings: Features, fitted: Fitted, secret: bytes) -> Inputs:
     if columns.image:
         return image.brightness(frame, columns.image, fitted.pixels or 0)
-    others = bool(columns.numeric or columns.categorical)
-    if columns.text and settings.text == "sequence":
-        words = text.word_sequence(frame, columns, settings)
-        return Mixed(tokens=words, beside=tabular.matrix(tabular.slots(frame, columns, settings, fitted))) if others else words
-    if columns.text and not others:
-        return text.present_words(frame, columns, settings)
-    entries = tabular.slots(frame, columns, settings, fitted)
-    return tabular.beside(text.present_words(frame, columns, settings), entries) if columns.text else tabular.matrix(entries)
+    words = _words(frame, columns, settings)
+    if words is not None and not (columns.numeric or columns.categorical):
+        return words
+    entries = tabular.slots(frame, columns, settings, fitted, secret)
+    if isinstance(words, Dense):
+        return Mixed(tokens=words, beside=tabular.matrix(entries))
+    if words is None and settings.quantise is not None and settings.quantise.trained_on == "tokens":
+        words = tabular.nothing(len(frame))
+    return tabular.matrix(entries) if words is None else tabular.beside(words, entries)
+
+
+def _words(frame: pl.DataFrame, columns: Columns, settings: Features) -> Sparse | Dense | None:
+    """Return the text part of the rows, if there is any."""
+    if not columns.text:
+        return None
+    make = text.word_sequence if settings.text == "sequence" else text.present_words
+    return make(frame, columns, settings)
 
 
 def labels_of(frame: pl.DataFrame, columns: Columns, fitted: Fitted) -> NDArray[np.int32]:

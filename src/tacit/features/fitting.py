@@ -12,6 +12,7 @@ import polars as pl
 from tacit.errors import DataError, PlanError
 from tacit.features.cells import in_order, names, numbers
 from tacit.features.image import pixel_count
+from tacit.features.quantise import quantised, secret_check
 from tacit.plan import Columns, Features
 
 
@@ -20,7 +21,8 @@ class Fitted:
     """What was read from the training rows, as plain values.
 
     `released` says in words what anyone who holds this learns about the rows, in the clear. The names of the classes
-    and the size of an image are taken as public; hashed text reads nothing and so releases nothing.
+    and the size of an image are taken as public; hashed text reads nothing and so releases nothing. `secret_check` tells
+    the secret that columns were quantised under from any other, and does not show it.
     """
 
     classes: tuple[str, ...]
@@ -28,6 +30,7 @@ class Fitted:
     categories: Mapping[str, tuple[str, ...]]
     pixels: int | None = None
     released: tuple[str, ...] = ()
+    secret_check: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the same as nested plain values, ready for JSON."""
@@ -37,6 +40,7 @@ class Fitted:
             "categories": {name: list(known) for name, known in self.categories.items()},
             "pixels": self.pixels,
             "released": list(self.released),
+            "secret_check": self.secret_check,
         }
 
     @staticmethod
@@ -49,25 +53,30 @@ class Fitted:
                 categories={str(name): tuple(map(str, known)) for name, known in tree["categories"].items()},
                 pixels=None if tree["pixels"] is None else int(tree["pixels"]),
                 released=tuple(map(str, tree["released"])),
+                secret_check=str(tree.get("secret_check", "")),  # models made before columns could be quantised have none
             )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise DataError(f"Fitted.from_dict needs what Fitted.to_dict wrote, got {error!r}; fit the features again") from None
 
 
-def fit(frame: pl.DataFrame, columns: Columns, settings: Features) -> Fitted:
+def fit(frame: pl.DataFrame, columns: Columns, settings: Features, secret: bytes = b"") -> Fitted:
     """Return what the training rows say about ranges, categories and classes, and name what that releases.
 
-    Only what the settings need is read: numeric = "raw" reads no range, text reads nothing.
+    Only what the settings need is read: numeric = "raw" and agreed ranges read no range, text reads nothing. `secret` is
+    what clients share, for columns that are quantised under it.
     """
     check_roles(columns, settings)
-    ranges = {name: _range(frame, name) for name in columns.numeric if settings.numeric == "minmax"}
+    scaled = columns.numeric if settings.numeric == "minmax" else ()
+    ranges = {name: settings.ranges.get(name) or _range(frame, name) for name in scaled}
+    read = [name for name in scaled if name not in settings.ranges]
     categories = {name: in_order(names(frame, name, "categorical")) for name in columns.categorical}
     return Fitted(
         classes=_classes(frame, columns),
         ranges=ranges,
         categories=categories,
         pixels=pixel_count(frame, columns.image) if columns.image else None,
-        released=(*(f"smallest and largest value of {name}" for name in ranges), *(f"categories of {name}" for name in categories)),
+        released=(*(f"smallest and largest value of {name}" for name in read), *(f"categories of {name}" for name in categories)),
+        secret_check=secret_check(settings, secret),
     )
 
 
@@ -83,6 +92,15 @@ def check_roles(columns: Columns, settings: Features) -> None:
         raise PlanError(
             f"features(image={columns.image!r}) needs to be the only input, got {mixed} beside it; drop one or the other"
         )
+    for key, asked in (("ranges", tuple(settings.ranges)), ("quantise.columns", quantised(columns, settings))):
+        others = tuple(name for name in asked if name not in columns.numeric)
+        if others:
+            raise PlanError(
+                f"features({key}={', '.join(others)}) needs numeric columns, got {', '.join(columns.numeric) or 'none'} as such; "
+                f"correct features.{key} or data.columns.numeric"
+            )
+    if settings.quantise is not None and not columns.numeric:
+        raise PlanError("features(quantise) needs a numeric column, got none; name one in data.columns.numeric or remove the table")
 
 
 def text_form(columns: Columns, settings: Features) -> Literal["", "hashed words", "word table"]:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from tacit.errors import DataError
 from tacit.features.cells import codes, names, numbers
 from tacit.features.fitting import Fitted
+from tacit.features.quantise import inputs_of, quantised, told
 from tacit.plan import Columns, Features
 from tacit.rows import Dense, Sparse, Vector
 
@@ -34,23 +35,28 @@ class Slots:
 
 def width_of(columns: Columns, settings: Features, fitted: Fitted) -> int:
     """Return how many numbers the numeric and categorical columns of one row become."""
-    return len(columns.numeric) + sum(_block(name, settings, fitted) for name in columns.categorical)
+    return sum(_block(name, columns, settings, fitted) for name in (*columns.numeric, *columns.categorical))
 
 
-def _block(name: str, settings: Features, fitted: Fitted) -> int:
+def _block(name: str, columns: Columns, settings: Features, fitted: Fitted) -> int:
+    if name in columns.numeric:
+        return inputs_of(settings.quantise) if settings.quantise and name in quantised(columns, settings) else 1
     return len(_fitted_for(fitted.categories, name)) if settings.categorical == "onehot" else 1
 
 
-def slots(frame: pl.DataFrame, columns: Columns, settings: Features, fitted: Fitted) -> Slots:
+def slots(frame: pl.DataFrame, columns: Columns, settings: Features, fitted: Fitted, secret: bytes = b"") -> Slots:
     """Return the entries of the numeric columns, then of the categorical ones, in the order of the plan."""
     count = len(columns.numeric) + len(columns.categorical)
     places = np.zeros((len(frame), count), np.int32)
     values = np.zeros((len(frame), count), np.float32)
     at = 0
     for slot, name in enumerate(columns.numeric):
-        places[:, slot] = at
-        values[:, slot] = _scaled(name, numbers(frame, name), settings, fitted)
-        at += 1
+        cells = numbers(frame, name)
+        places[:, slot], values[:, slot] = at, _scaled(name, cells, settings, fitted)
+        if settings.quantise and name in quantised(columns, settings):
+            place, value = told(name, values[:, slot], settings.quantise, secret)
+            places[:, slot], values[:, slot] = at + place, np.where(np.isnan(cells), 0, value)
+        at += _block(name, columns, settings, fitted)
     for slot, name in enumerate(columns.categorical, start=len(columns.numeric)):
         known = _fitted_for(fitted.categories, name)
         code = codes(names(frame, name, "categorical"), known)
@@ -60,7 +66,7 @@ def slots(frame: pl.DataFrame, columns: Columns, settings: Features, fitted: Fit
         else:
             places[:, slot] = at
             values[:, slot] = np.maximum(code, 0) / max(len(known) - 1, 1)
-        at += _block(name, settings, fitted)
+        at += _block(name, columns, settings, fitted)
     return Slots(columns=places, values=values, width=at)
 
 
@@ -98,6 +104,11 @@ def matrix(entries: Slots) -> Dense:
     full = np.zeros((len(entries.columns), entries.width), np.float32)
     np.put_along_axis(full, entries.columns.astype(np.int64), entries.values, axis=1)
     return Dense(matrix=full, width=entries.width)
+
+
+def nothing(rows: int) -> Sparse:
+    """Return the text part of rows without text."""
+    return Sparse(starts=np.zeros(rows + 1, np.int64), columns=np.zeros(0, np.int32), values=None, width=0)
 
 
 def beside(text: Sparse, entries: Slots) -> Sparse:

@@ -18,7 +18,7 @@ from tacit.ledger.disclosure import rule
 from tacit.record import DisclosedRows, Released
 
 if TYPE_CHECKING:
-    from tacit.plan import Sharing
+    from tacit.plan import Features, Quantise, Sharing
 
 MEANINGFUL = 10.0
 """An epsilon above this bounds nothing a person would notice."""
@@ -174,6 +174,34 @@ def planned_disclosure(share: Sharing) -> str:
     return f"rows that look alike {where} go to the server in full ({rule}); `tacit disclose` shows which. The rest:"
 
 
+# Quantised columns
+
+
+def quantised(settings: Quantise) -> str:
+    """Return in what form numbers enter a model, in a few words."""
+    which = f"the columns {', '.join(settings.columns)}" if settings.columns else "all numbers"
+    if settings.trained_on == "tokens":
+        return f"{which} as keyed tokens of up to 2^{settings.levels} channels, the same in all rows"
+    return f"{which} as mid-points of up to 2^{settings.levels} channels"
+
+
+def planned_pool(features: Features) -> str:
+    """Return what a plan that hands over all rows promises."""
+    if features.quantise is None:
+        return POOLED
+    return f"{POOLED}, with {quantised(features.quantise)}; not differentially private"
+
+
+def _channels(settings: dict[str, Any]) -> str:
+    """Return what whoever is given rows with quantised columns can read in them."""
+    if settings["trained_on"] == "midpoints":
+        return "Quantised numbers beyond their channel's width: whoever sees a row sees which channel each of them lies in."
+    return (
+        "Quantised numbers from guessing: whoever sees rows sees which of them have equal tokens in a column and how often each "
+        "token occurs, and can guess channels from how values are spread or go together. All clients can read every token."
+    )
+
+
 # Phrases for tables and for plans
 
 
@@ -247,6 +275,8 @@ def unprotected(account: Account, before: Sequence[Released], plan: dict[str, An
     if cleartext:
         found.append(f"What was read in the clear once, to make features of rows: {', '.join(cleartext)}.")
     found.append(_measured(plan))
+    if plan.get("features", {}).get("quantise"):
+        found.append(_channels(plan["features"]["quantise"]))
     if text == "hashed words":
         found.append("Words: the hash that turns text into numbers is public and can be undone with a dictionary.")
     found.append("What the finished model says about the population its clients come from.")

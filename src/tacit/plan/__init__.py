@@ -7,7 +7,7 @@ from tacit.plan.codec import RQM, RR, Codec, HashComb, Plain, RRSampled
 from tacit.plan.columns import Columns
 from tacit.plan.data import GIVEN, Data
 from tacit.plan.engine import Engine
-from tacit.plan.features import Features
+from tacit.plan.features import Features, Quantise
 from tacit.plan.ledger import Ledger
 from tacit.plan.load import check, check_run, dump, load, parse, to_toml, untouched
 from tacit.plan.local import Local
@@ -41,6 +41,7 @@ __all__ = [
     "Plain",
     "Plan",
     "Private",
+    "Quantise",
     "RRSampled",
     "Server",
     "Sharing",

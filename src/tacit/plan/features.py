@@ -2,17 +2,35 @@
 
 from __future__ import annotations
 
+from dataclasses import field
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from annotated_types import Ge, Le
 from pydantic.dataclasses import dataclass
 
-from tacit.plan.kinds import STRICT
+from tacit.plan.kinds import STRICT, Name, Positive
 
 if TYPE_CHECKING:
     from tacit.plan.plan import Plan
 
 Text = Literal["binary", "sequence", "words", "pieces"]
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class Quantise:
+    """Numbers become channels of their column's range before anybody trains on them; not differentially private."""
+
+    levels: Annotated[int, Ge(1), Le(16)] = 8
+    """The finest level; level l has 2^l channels."""
+    columns: tuple[Name, ...] = ()
+    """Which numeric columns; without it, all of them."""
+    trained_on: Literal["midpoints", "tokens"] = "midpoints"
+    """What a model sees of a channel: its middle, for trainers who may know it; or a token under the clients' secret, for
+    those who may not, as one of 2^levels inputs without an order."""
+    selection: Literal["finest", "last_head", "subset"] = "finest"
+    """The level at which a value is told: the finest, or by coins the position of the last head or the number of heads."""
+    mean_level: Positive | None = None
+    """The expected level, if coins choose it."""
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
@@ -31,15 +49,56 @@ class Features:
     stop_words: bool = False
     """Drop common English words first."""
     numeric: Literal["minmax", "raw"] = "minmax"
-    """Scale each column to 0…1 by its range in the training rows, which is read in the clear; or leave it."""
+    """Scale each column to 0…1 by its range, or leave it."""
+    ranges: dict[Name, tuple[float, float]] = field(default_factory=dict)
+    """`minmax`: agreed least and greatest values of columns, which must not come from rows. The range of any other column
+    is read from the training rows in the clear."""
     categorical: Literal["codes", "onehot"] = "onehot"
     """One input per category, or one number per column. The categories are read in the clear."""
+    quantise: Quantise | None = None
 
 
 def problems(plan: Plan) -> list[str]:
-    """Return a sentence if the model cannot read what the rows become."""
+    """Return a sentence for each way in which rows cannot become what the model reads."""
+    return [*_unread(plan), *_ranges(plan.features), *(_quantise(plan, plan.features.quantise) if plan.features.quantise else ())]
+
+
+def _unread(plan: Plan) -> list[str]:
     text, model = plan.features.text, plan.model
     if text in model.reads:
         return []
     fitting = " or ".join(repr(word) for word in model.reads)
     return [f"features.text: needs {fitting}, since model.name = {model.name!r} reads nothing else; got {text!r}"]
+
+
+def _ranges(features: Features) -> list[str]:
+    found = [
+        f"features.ranges.{name}: needs a greatest value above the least, got {low:g} and {high:g}"
+        for name, (low, high) in features.ranges.items()
+        if not low < high
+    ]
+    if features.ranges and features.numeric == "raw":
+        found.append("features.ranges: has no meaning with features.numeric = 'raw', which scales nothing; remove one of the two")
+    return found
+
+
+def _quantise(plan: Plan, settings: Quantise) -> list[str]:
+    found, coins = [], settings.selection != "finest"
+    if plan.features.numeric == "raw":
+        found.append("features.quantise: needs features.numeric = 'minmax', since channels divide a range; got 'raw'")
+    if plan.features.text in ("words", "pieces"):
+        found.append(f"features.quantise: has no meaning with features.text = {plan.features.text!r}, which reads no numbers")
+    if plan.data.share is not None:
+        found.append(
+            "features.quantise: has no meaning beside data.share, which hands over rows as they are; remove one of the two"
+        )
+    if coins != (settings.mean_level is not None):
+        found.append(
+            f"features.quantise.mean_level: needs a selection by coins, and that needs it; "
+            f"got {settings.selection!r}, {settings.mean_level}"
+        )
+    if settings.mean_level is not None and settings.mean_level > settings.levels:
+        found.append(
+            f"features.quantise.mean_level: needs at most features.quantise.levels = {settings.levels}, got {settings.mean_level:g}"
+        )
+    return found

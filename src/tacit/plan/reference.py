@@ -106,7 +106,7 @@ def _takes(kind: Any, limits: Sequence[Any] = ()) -> str:
     if origin in (Union, UnionType):
         return _takes(parts[0])
     if origin is dict:
-        return "table of column = rule"
+        return "table of column = rule" if get_origin(parts[1]) is Annotated else "table of column = [least, greatest]"
     if origin is Literal:
         return ", ".join(f'`"{word}"`' for word in parts)
     if origin is tuple:
