@@ -71,4 +71,4 @@ def mimic(seen: Matrix) -> Vector:
     apart: NDArray[np.float64] = seen - seen.mean(axis=0, dtype=np.float64)
     # The sign of a singular vector is anybody's choice, so the distance along it decides, and not the side.
     along = np.linalg.eigh(apart @ apart.T)[1][:, -1]
-    return seen[int(np.argmax(np.round(np.abs(along), 9)))].copy()
+    return np.array(seen[int(np.argmax(np.round(np.abs(along), 9)))], np.float32)
