@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 import typer
 
 from tacit.cli import tables
-from tacit.cli.options import RUNS, AsJson, Overrides, PlanFile, Quiet
+from tacit.cli.options import RUNS, AsJson, Overrides, PlanFile, Quiet, RunName, Runs
 
 if TYPE_CHECKING:
     from tacit.audit.reconstruct import Audit
 
 commands = typer.Typer(
-    no_args_is_help=True, rich_markup_mode="rich", help="What an attacker gets: reconstruct texts from what is sent."
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+    help="What an attacker gets from what is sent: a client's words, or the values behind tokens.",
 )
 Number = TypeVar("Number", int, float)
 Texts = Annotated[int, typer.Option("--texts", metavar="N", min=1, help="How many of a client's texts to attack.")]
@@ -58,7 +60,7 @@ def reconstruct(
     from tacit.plan import load
 
     job = load(plan, overrides)
-    folder = _finished(into) if into else None
+    folder = _finished(into, RUNS) if into else None
     audit = attack(job, texts, _numbers(batches, "--batches", int), search, _numbers(per_bit, "--per-bit", float), _teller(quiet))
     if page:
         from tacit.audit.reconstruct_page import write
@@ -72,15 +74,53 @@ def reconstruct(
         _print(audit, page)
 
 
-def _finished(run: str) -> Path:
+@commands.command()
+def tokens(run: RunName, runs: Runs = RUNS, as_json: AsJson = False, quiet: Quiet = False) -> None:
+    """Attack the tokens of a finished run of the hashcomb codec.
+
+    RUN is a name that `tacit runs` lists, or a folder. A few more rounds are
+    trained from its last model, and what its clients send there is attacked: the
+    order of channels from tokens alone, ranges without a secret, what an insider
+    reads, channels with the same token, false histograms. The findings go into
+    the run's record and onto its report page.
+
+    \b
+    Examples:
+      tacit audit tokens spam-1
+      tacit audit tokens spam-1 --json
+    """
+    from tacit import record, report
+    from tacit.audit.tokens.audit import NAME, audit
+    from tacit.engine import run_folder
+    from tacit.report.audits import grids
+
+    folder = _finished(run, runs)
+    found = record.Audited(name=NAME, findings=audit(folder, _teller(quiet)).as_json())
+    run_folder.add(folder, found)
+    page = report.write(folder)
+    if as_json:
+        tables.print_json(found.findings)
+        return
+    for sentence in found.findings["sentences"]:
+        tables.say(f"- {sentence}")
+    for grid in grids(found):
+        tables.say()
+        tables.say(grid.title)
+        tables.table(grid.headings, grid.rows, prose=range(grid.words))
+    tables.line(f"report: {page}")
+
+
+def _finished(run: str, runs: Path) -> Path:
     """Return the folder of a run, before the audit begins; raise RunError if there is none that has ended."""
     from tacit.cli.folders import figures, folder_of
     from tacit.errors import RunError
 
-    folder = folder_of(run, RUNS)
+    folder = folder_of(run, runs)
     found = figures(folder)
     if not found.finished:
-        raise RunError(f"--into {run}: needs a finished run, got one that is {found.state}; finish it with `tacit resume {run}`")
+        raise RunError(
+            f"run {run}: needs to be finished for an audit, got one that is {found.state}; finish it with `tacit resume {run}`"
+        )
     return folder
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from tacit.record import RUN, Round
-from tacit.report import phrasing
+from tacit.report import audits, phrasing
 from tacit.report.figures import Arm, Summary
 
 Figure = dict[str, Any]
@@ -30,6 +30,7 @@ def charts(run: Summary) -> dict[str, dict[str, Figure]]:
         "bytes": {"bytes": _bytes(run)},
         "spread": {"accuracy": _spread(run)},
         "rows": {"rows": _rows(run)},
+        "rebuilt": {"values": _rebuilt(run)},
     }
     kept = {chart: {choice: figure for choice, figure in one.items() if figure["data"]} for chart, one in every.items()}
     return {chart: one for chart, one in kept.items() if one}
@@ -141,6 +142,26 @@ def _rows(run: Summary) -> Figure:
     if high + step - low + 2 * margin < 9:
         axis["dtick"] = 1
     return _figure(bars, axis, {"title": {"text": "clients"}, "tickformat": "d"})
+
+
+def _rebuilt(run: Summary) -> Figure:
+    """Return each value a client sent against what a server without the secret made of its tokens."""
+    points = audits.rebuilt(run.audits)
+    dots = [
+        {
+            "type": "scatter",
+            "mode": "markers",
+            "name": f"{kind} tokens",
+            "meta": colour,
+            "marker": {"size": 6, "opacity": 0.7, "symbol": shape},
+            "x": points["true"],
+            "y": points[kind],
+            "hovertemplate": "true %{x}, rebuilt %{y}",
+        }
+        for kind, colour, shape in (("keyed", "run", "circle-open"), ("static", "other", "circle"))
+        if kind in points
+    ]
+    return _figure(dots, {"title": {"text": "true value"}}, {"title": {"text": "rebuilt value"}}, hovermode="closest")
 
 
 def _bins(values: Iterable[float], low: float, step: float, count: int) -> Bins:

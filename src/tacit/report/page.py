@@ -13,6 +13,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from tacit import record
+from tacit.report.audits import grids, latest
 from tacit.report.cards import cards, facts
 from tacit.report.charts import charts
 from tacit.report.figures import HEADINGS, Summary, cells, summary
@@ -55,6 +56,7 @@ def render(run: Summary, plan_text: str, when: str = "") -> str:
         headings=HEADINGS,
         rows=[(arm, cells(arm)) for arm in run.arms],
         charts=drawn,
+        audits=[(audit, grids(audit)) for audit in latest(run.audits)],
         scripts=[Markup(script) for script in scripts],  # ours and plotly's, never from a run
         rules=_rules(scripts),
         plan=plan_text,

@@ -108,10 +108,11 @@ class PaperTokens:
     def table(self, level: int) -> Channels:
         """Return the tokens of all channels of a level."""
         names = (self._quantiser.node(level, channel) for channel in range(1 << level))
-        return np.array([_hashed(self._secret, name) for name in names], np.uint32)
+        return np.array([hashed(self._secret, name) for name in names], np.uint32)
 
 
-def _hashed(secret: bytes, name: str) -> int:
+def hashed(secret: bytes, name: str) -> int:
+    """Return the token of a channel of that name, under the secret or (b"") none."""
     digest = hmac.digest(secret, name.encode(), "sha3_256") if secret else hashlib.sha3_256(name.encode()).digest()
     return int.from_bytes(digest[:4], "little") >> (32 - PAPER_BITS)
 

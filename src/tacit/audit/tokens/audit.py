@@ -1,0 +1,211 @@
+"""All attacks on one run's tokens, one after the other, and in words what they found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tacit.audit.tokens.brute_force import Search, Space, search, spaces
+from tacit.audit.tokens.collisions import Collisions, collisions
+from tacit.audit.tokens.false_histograms import HONEST, Falsified, Kind, falsified, tokens_of
+from tacit.audit.tokens.insider import SIZES, Insider, insider
+from tacit.audit.tokens.seriation import Seriation, scored
+from tacit.audit.tokens.trained import Sent, Trained, trained
+from tacit.levels import draw, head_chance
+from tacit.quantiser import Levels, Quantiser
+from tacit.rows import Vector
+
+NAME = "tokens"
+KINDS: dict[Kind, str] = {"paper": "static", "keyed": "keyed"}
+TRANSITIONS = (1, 5)
+_MOST_CLIENTS = 8
+_SHOWN = 240
+
+
+@dataclass(frozen=True, kw_only=True)
+class Audit:
+    """What the attacks found; `points` are true and rebuilt values of some parameters of the victim, after one transition."""
+
+    source: str
+    sends: str
+    parameters: int
+    levels: int
+    clients: int
+    seriation: tuple[Seriation, ...]
+    points: dict[str, list[float]]
+    searches: tuple[Search, ...]
+    spaces: tuple[Space, ...]
+    insiders: tuple[Insider, ...]
+    collisions: tuple[Collisions, ...]
+    falsified: tuple[Falsified, ...]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the audit as plain values."""
+        return {**asdict(self), "sentences": sentences(self)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Following:
+    """The rounds after a run's last: the model each began with, and what some clients sent, the victim first."""
+
+    models: tuple[Vector, ...]
+    sent: tuple[Sent, ...]
+
+
+def audit(folder: Path, progress: Callable[[str], None] = lambda words: None) -> Audit:
+    """Return what the attacks find out about a finished run of the hashcomb codec; raise RunError for any other run."""
+    run = trained(folder)
+    progress("six more rounds")
+    after = follow(run, TRANSITIONS[-1] + 1)
+    progress("the order of channels from tokens alone")
+    seriation, points = _seriation(run, after)
+    progress("ranges behind tokens without a secret")
+    searches = _searches(run, after)
+    progress("what an insider reads")
+    insiders = _insiders(run)
+    progress("channels with the same token")
+    found = collisions(quantiser_of(run), run.secret, after.sent[0][0])
+    progress("false histograms")
+    lies = [lie for kind in KINDS for lie in falsified(run, after.sent[:2], after.models[1], kind)]
+    return Audit(
+        source=run.data.source,
+        sends=run.settings.of,
+        parameters=len(run.model),
+        levels=run.settings.levels,
+        clients=len(after.sent[0]),
+        seriation=seriation,
+        points=points,
+        searches=searches,
+        spaces=tuple(spaces(searches[0].seconds_per_range)),
+        insiders=insiders,
+        collisions=tuple(found),
+        falsified=tuple(lies),
+    )
+
+
+def follow(run: Trained, rounds: int) -> Following:
+    """Return what follows a run's last round: at most eight of its clients train, and their histogram makes the next model."""
+    models, sent, count = [run.model], list[Sent](), min(_MOST_CLIENTS, run.clients())
+    for round_no in range(1, rounds + 1):
+        sent.append(run.of_all(models[-1], count, round_no))
+        held, draws = run.held(round_no), run.draws.at("follow", round_no)
+        total = held.empty(len(run.model))
+        for row in sent[-1]:
+            total.add(held.encode(row, {}, draws, draws).payload, 1, draws)
+        models.append(run.next_model(models[-1], held.decode(total, draws, draws)))
+    return Following(models=tuple(models), sent=tuple(sent))
+
+
+def quantiser_of(run: Trained) -> Quantiser:
+    """Return the quantiser of a run's range."""
+    settings = run.settings
+    return Quantiser.enlarged(settings.x_min, settings.x_max, settings.enlargement, settings.levels)
+
+
+def levels_of(run: Trained) -> Levels:
+    """Return levels as the coins of one round might draw them."""
+    settings, chance = run.settings, 1.0
+    if settings.mean_level is not None:
+        chance = head_chance(settings.selection, settings.levels, settings.mean_level)
+    return draw(settings.selection, settings.levels, chance, len(run.model), run.draws.at("levels"))
+
+
+def _seriation(run: Trained, after: Following) -> tuple[tuple[Seriation, ...], dict[str, list[float]]]:
+    true = after.sent[0][0]
+    shown = np.linspace(0, len(true) - 1, min(_SHOWN, len(true))).astype(np.int64)
+    scores, points = list[Seriation](), {"true": _rounded(true[shown])}
+    for kind, name in KINDS.items():
+        settings = replace(run.settings, tokens=kind)
+        rounds = [
+            tokens_of(run.held(number, settings), rows[0], run.draws.at("seen", number))
+            for number, rows in enumerate(after.sent, 1)
+        ]
+        for transitions in TRANSITIONS:
+            score, found = scored(name, rounds[: transitions + 1], true)
+            scores.append(score)
+            points.setdefault(name, _rounded(found.values[shown]))
+    return tuple(scores), points
+
+
+def _searches(run: Trained, after: Following) -> tuple[Search, ...]:
+    """Return what trying ranges finds without a secret and with one, from tokens of the finest level."""
+    settings = replace(run.settings, tokens="paper", selection="finest", mean_level=None)
+    seen = {
+        secret: tokens_of(run.held(1, settings, secret), after.sent[0][0], run.draws.at("search")) for secret in (b"", run.secret)
+    }
+    return tuple(search(tokens, settings.levels, bool(secret)) for secret, tokens in seen.items())
+
+
+def _insiders(run: Trained) -> tuple[Insider, ...]:
+    quantiser, level, found = quantiser_of(run), levels_of(run), []
+    for count in SIZES:
+        if count <= len(run.data.train):
+            channels = np.stack([quantiser.channels(row, level) for row in run.resampled(count)])
+            found.append(insider(channels, run.draws.at("weights", count)))
+    return tuple(found)
+
+
+def _rounded(values: np.ndarray[Any, Any]) -> list[float]:
+    return [float(f"{value:.4g}") for value in values]
+
+
+def sentences(found: Audit) -> list[str]:
+    """Return in words what was found, from the figures."""
+    return [_on_order(found), *_on_ranges(found), *_on_insiders(found), _on_collisions(found), *_on_lies(found)]
+
+
+def _on_order(found: Audit) -> str:
+    static, keyed = ([one for one in found.seriation if one.tokens == name] for name in KINDS.values())
+    return (
+        f"From one client's static tokens in two rounds a server without the secret rebuilds its {found.sends} up to scale with a "
+        f"correlation of {static[0].correlation:.4f} ({static[-1].correlation:.4f} from {static[-1].transitions + 1} rounds); from "
+        f"keyed tokens {keyed[0].correlation:.4f} ({keyed[-1].correlation:.4f})."
+    )
+
+
+def _on_ranges(found: Audit) -> list[str]:
+    bare, secret = found.searches
+    read = f"the range is found and {bare.decoded:.0%} of the {found.sends} are read" if bare.found else "no range fits"
+    none = "one" if secret.found else "none"
+    return [
+        f"Static tokens without a secret: after {bare.tried:,} ranges at {1e6 * bare.seconds_per_range:.0f} µs {read}. Of "
+        f"{secret.tried:,} ranges {none} fits if there is a secret.",
+        "The paper's 2^104 to 2^106 ranges are all pairs of doubles; of ranges people write down there are "
+        f"2^{found.spaces[0].log2:.0f}. What protects is the random secret, and the order of static tokens shows in spite of it.",
+    ]
+
+
+def _on_insiders(found: Audit) -> list[str]:
+    said = "; ".join(
+        f"of {one.clients} clients {one.certain:.0%} for sure, {one.by_weight:.0%} if weights differ, {one.bits_left:.1f} bits left"
+        for one in found.insiders
+    )
+    return [f"An insider with the secret knows another client's channel at a share of the parameters: {said}."] if said else []
+
+
+def _on_collisions(found: Audit) -> str:
+    own = next((one for one in found.collisions if one.levels == found.levels), found.collisions[0])
+    most = found.collisions[-1]
+    return (
+        f"At 28 bits {own.observed} pairs of {own.channels:,} channels share a token at {own.levels} levels, {most.observed} of "
+        f"{most.channels:,} at {most.levels} ({most.expected:.0f} expected); at 128 bits {most.wide}."
+    )
+
+
+def _on_lies(found: Audit) -> list[str]:
+    lines = []
+    for kind, name in KINDS.items():
+        lies = [one for one in found.falsified if one.tokens == kind and one.what != HONEST]
+        caught, missed = ([one.what for one in lies if one.detected is detected] for detected in (True, False))
+        lines.append(f"False histograms, {name} tokens. Refused: {'; '.join(caught) or 'none'}. Not noticed: {'; '.join(missed)}.")
+    unseen = [one for one in found.falsified if one.what != HONEST and not one.detected]
+    shown = sum(one.owner_notices for one in unseen)
+    lines.append(
+        f"In {shown} of the {len(unseen)} unnoticed cases some client would miss a token it sent: it would help if every client "
+        "looked for its own tokens, and if all compared a hash of the histogram, so that all look at the same one."
+    )
+    return lines

@@ -1,0 +1,95 @@
+"""The range behind tokens that no secret protects: try ranges until their channels hash to what was seen.
+
+The attacker knows how a channel is written and hashed, as everybody does, and sees one client's tokens of one round. A range is
+tried by the channels about zero, of which a client with thousands of small values is sure to have sent one: two strings,
+not all 2^(L+1) - 1. Only if one of them was seen are all channels hashed and the values read.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.codec.hashcomb.tokens import PaperTokens, hashed
+from tacit.quantiser import Quantiser
+
+_YEAR = 365.25 * 24 * 3600
+_ENLARGEMENTS = (2.0, 1.0, 3.0, 4.0, 5.0, 8.0, 10.0)
+_ENOUGH = 0.5
+_DOUBLES = 52  # from 0.5 to 1 there are 2^52 doubles, and as many between any two powers of two
+
+
+@dataclass(frozen=True, kw_only=True)
+class Search:
+    """What trying ranges led to: how many were tried, the enlarged range found, and the share of values read from it."""
+
+    secret: bool
+    tried: int
+    seconds_per_range: float
+    found: tuple[float, float] | None
+    decoded: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Space:
+    """How many ranges there are under an assumption, as a power of two, and how long one core would take to try them all."""
+
+    assumption: str
+    log2: float
+    years: float
+
+
+def ranges(levels: int) -> Iterator[Quantiser]:
+    """Yield ranges people write down: symmetric ones of three digits from 0.001 to 10, then two bounds of two from 0.01 to 1."""
+    for enlargement, bound in itertools.product(_ENLARGEMENTS, _decimals(3, (-2, -1, 0, 1))):
+        yield Quantiser.enlarged(-bound, bound, enlargement, levels)
+    for low, high in itertools.product(_decimals(2, (-1, 0)), repeat=2):
+        yield Quantiser.enlarged(-low, high, _ENLARGEMENTS[0], levels)
+
+
+def search(tokens: NDArray[np.uint32], levels: int, secret: bool) -> Search:
+    """Return what trying ranges finds out about one client's tokens of the finest level; `secret` says whether one made them."""
+    seen, tried, began = set(np.unique(tokens).tolist()), 0, time.perf_counter()
+    found, decoded = None, 0.0
+    for quantiser in ranges(levels):
+        tried += 1
+        if _near_zero(quantiser).isdisjoint(seen):
+            continue
+        explained = float(np.isin(tokens, PaperTokens(quantiser).table(levels)).mean())
+        if explained > _ENOUGH:
+            found, decoded = (quantiser.low, quantiser.high), explained
+            break
+    seconds = (time.perf_counter() - began) / tried
+    return Search(secret=secret, tried=tried, seconds_per_range=seconds, found=found, decoded=decoded)
+
+
+def spaces(seconds: float) -> list[Space]:
+    """Return how many ranges there are to try under some assumptions, at so many seconds for each."""
+    named = {
+        "written by a person, up to three digits": math.log2(sum(1 for _ in ranges(1))),
+        "negotiated (steps of 2^-20), symmetric, up to 1": 20.0,
+        "negotiated (steps of 2^-20), two bounds up to 1": 40.0,
+        "symmetric, any double from 0.5 to 1": float(_DOUBLES),
+        "the paper's 2^104: two bounds, any double from 0.5 to 1": 2.0 * _DOUBLES,
+        "the paper's 2^106: two bounds, any double from 0.25 to 1": 2.0 * (_DOUBLES + 1),
+        "any of these under a random secret of 128 bits": 128.0,
+    }
+    return [Space(assumption=name, log2=bits, years=2.0**bits * seconds / _YEAR) for name, bits in named.items()]
+
+
+def _decimals(digits: int, powers: tuple[int, ...]) -> list[float]:
+    """Return the decimals of so many digits just below powers of ten."""
+    return [float(f"{number}e{power - digits}") for power in powers for number in range(10 ** (digits - 1), 10**digits)]
+
+
+def _near_zero(quantiser: Quantiser) -> set[int]:
+    """Return the tokens, without a secret, of the two channels about zero."""
+    level = quantiser.levels
+    above = int(np.clip(-quantiser.low / quantiser.width(level), 1, (1 << level) - 1))
+    return {hashed(b"", quantiser.node(level, channel)) for channel in (above - 1, above)}

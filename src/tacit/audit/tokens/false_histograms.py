@@ -1,0 +1,152 @@
+"""What a lying server can do with the histogram: which falsifications clients refuse, and what the others do to the model.
+
+Clients check what they can: that a histogram has all parameters, that counts add up to its weight, and that tokens are such as
+clients of the round make. They do not check that it holds what they sent; what that check would show is measured beside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.audit.tokens.trained import Sent, Trained
+from tacit.codec import Codec
+from tacit.codec.sums.tokens import TokenTally, packed
+from tacit.draws import Draws
+from tacit.errors import WireError
+from tacit.rows import Vector
+
+Kind = Literal["paper", "keyed"]
+"""Of tokens, as plans name them."""
+Messages = NDArray[np.uint32]
+"""Tokens, one row per client."""
+Histogram = tuple[NDArray[np.uint8], int]
+"""As it comes back: bytes, and the weight they are said to have."""
+HONEST = "none: the honest histogram"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Falsified:
+    """One falsification under one kind of tokens: do clients refuse it, and if not, what becomes of the model?
+
+    `off` is the root mean square error of the next model over the root mean square change the honest round makes; `accuracy` is
+    that of the next model on the test rows. `owner_notices` says whether some client would miss a token it sent.
+    """
+
+    tokens: str
+    what: str
+    detected: bool
+    off: float
+    accuracy: float
+    owner_notices: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scene:
+    """A round with its messages, and those of the round before it."""
+
+    held: Codec
+    now: Messages
+    before: Messages
+    draws: Draws
+
+    def histogram(self, messages: Messages, more: int = 0) -> Histogram:
+        """Return the histogram of some messages, said to weigh more than it does."""
+        total = self.held.empty(messages.shape[1])
+        assert isinstance(total, TokenTally)
+        for row in messages:
+            total.add(packed(np.ascontiguousarray(row), total.bits), 1, self.draws)
+        return total.packed(), total.weight + more
+
+    def read(self, given: Histogram) -> Vector:
+        """Return the mean as clients read it; raise WireError if they refuse it."""
+        total = self.held.empty(self.now.shape[1])
+        assert isinstance(total, TokenTally)
+        total.add_packed(*given)
+        return self.held.decode(total, self.draws, self.draws)
+
+
+def _foreign(scene: Scene) -> Messages:
+    """Return messages in which a client's tokens at a tenth of the parameters are numbers drawn at random."""
+    found, random = scene.now.copy(), scene.draws.at("foreign").generator()
+    total = scene.held.empty(found.shape[1])
+    assert isinstance(total, TokenTally)
+    places = random.permutation(found.shape[1])[: max(1, found.shape[1] // 10)]
+    found[0, places] = random.integers(0, 1 << total.bits, len(places), dtype=np.uint32)
+    return found
+
+
+def _twice(scene: Scene) -> Messages:
+    """Return the messages with the first client's left out and the second's counted twice."""
+    return np.concatenate([scene.now[1:2], scene.now[1:]])
+
+
+def _moved(scene: Scene) -> Messages:
+    """Return messages in which every client's tokens stand one parameter further on."""
+    return np.roll(scene.now, 1, axis=1)
+
+
+Lie = Callable[[Scene], tuple[Histogram, Messages]]
+"""Makes a histogram, and the messages it stands for."""
+
+
+def _of(messages: Callable[[Scene], Messages]) -> Lie:
+    return lambda scene: (scene.histogram(messages(scene)), messages(scene))
+
+
+LIES: dict[str, Lie] = {
+    HONEST: _of(lambda scene: scene.now),
+    "a parameter less than there are": lambda scene: (scene.histogram(scene.now[:, :-1]), scene.now),
+    "counts that do not add up": lambda scene: (scene.histogram(scene.now, more=1), scene.now),
+    "tokens made up, at a tenth of the parameters": _of(_foreign),
+    "the histogram of the round before": _of(lambda scene: scene.before),
+    "tokens moved to the next parameter": _of(_moved),
+    "one client left out, another counted twice": _of(_twice),
+}
+
+
+def falsified(run: Trained, sent: Sequence[Sent], model: Vector, tokens: Kind) -> list[Falsified]:
+    """Return what each falsification does in a round whose model is `model`; `sent` is the round before and the round itself."""
+    settings, draws = replace(run.settings, tokens=tokens), run.draws.at("false")
+    held = [run.held(round_no, settings) for round_no in (1, 2)]
+    before, now = (np.stack([tokens_of(one, row, draws) for row in rows]) for one, rows in zip(held, sent, strict=True))
+    scene = Scene(held=held[1], now=now, before=before, draws=draws)
+    honest = run.next_model(model, scene.read(scene.histogram(now)))
+    step = float(np.sqrt(np.mean((honest - model) ** 2)))
+    found = []
+    for what, lie in LIES.items():
+        histogram, messages = lie(scene)
+        following, detected = honest, False
+        try:
+            following = run.next_model(model, scene.read(histogram))
+        except WireError:
+            detected = True
+        found.append(
+            Falsified(
+                tokens=tokens,
+                what=what,
+                detected=detected,
+                off=float(np.sqrt(np.mean((following - honest) ** 2))) / step,
+                accuracy=run.figures(following)["accuracy"],
+                owner_notices=any(_misses(messages, own) for own in now),
+            )
+        )
+    return found
+
+
+def tokens_of(held: Codec, values: Vector, draws: Draws) -> NDArray[np.uint32]:
+    """Return one client's tokens, as a server reads them out of its message."""
+    total = held.empty(len(values))
+    assert isinstance(total, TokenTally)
+    total.add(held.encode(values, {}, draws, draws).payload, 1, draws)
+    found: NDArray[np.uint32] = total.value()[0][0]
+    return found
+
+
+def _misses(messages: Messages, own: NDArray[np.uint32]) -> bool:
+    """Return whether a client's token is at some parameter nobody's."""
+    return not bool((messages == own).any(axis=0).all())
