@@ -1,4 +1,4 @@
-"""tacit audit reconstruct: what the command prints, writes and refuses; tests/audit says whether the attacks are right."""
+"""tacit audit: what its commands print, write and refuse; tests/audit says whether the attacks are right."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from tests.cli.made_up import tacit
 
 pytest.importorskip("torch")
 from tests.audit.test_reconstruct import WIDTH, made_up_vectors, write_texts
+from tests.audit.test_tokens import hurry, small_run
 from tests.engine.worded import worded_plan
 
 Capture = pytest.CaptureFixture[str]
@@ -71,3 +72,34 @@ def test_findings_enter_the_record_and_the_report_of_a_finished_run_without_any_
 def test_findings_go_into_no_run_that_is_not_there(capsys: Capture) -> None:
     said = tacit(capsys, "audit", "reconstruct", "plan.toml", *QUICK, "--into", "nowhere-1", "--quiet")
     assert said.code == 6
+
+
+def test_tokens_of_a_run_are_attacked_and_the_last_findings_stand_in_its_report(
+    capsys: Capture, here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from tacit import record
+
+    hurry(monkeypatch)
+    folder = small_run(here)
+    said = tacit(capsys, "audit", "tokens", "small-1", "--json", "--quiet")
+    assert (said.code, said.err) == (0, "")
+    assert {"seriation", "searches", "insiders", "collisions", "falsified", "sentences"} <= set(json.loads(said.out))
+    said = tacit(capsys, "audit", "tokens", str(folder))
+    assert said.code == 0, said.err
+    for text in ("From one client's static tokens", "False histograms", "… if weights differ", "report: "):
+        assert text in said.out
+    assert "attacking: false histograms" in said.err
+    found = record.of_kind(list(record.read(folder / "record.jsonl")), record.Audited)
+    assert [one.name for one in found] == ["tokens", "tokens"]
+    page = (folder / "report.html").read_text()
+    assert page.count("Audit: tokens") == 1
+    assert page.count('id="chart-rebuilt"') == 1
+    assert tacit(capsys, "resume", "small-1", "-q").code == 0, "a finished run with an audit is still whole"
+
+
+def test_tokens_are_only_in_runs_of_hashcomb(capsys: Capture, here: Path) -> None:
+    assert tacit(capsys, "audit", "tokens", "small-1").code == 6
+    small_run(here, codec={"name": "plain"})
+    said = tacit(capsys, "audit", "tokens", "small-1", "--json")
+    assert (said.code, said.out) == (6, "")
+    assert "needs codec.name = 'hashcomb'" in said.err

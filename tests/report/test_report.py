@@ -15,7 +15,8 @@ import pytest
 
 from tacit import ledger, report
 from tacit.claim import Pure, Repeated, Total, Unproven
-from tacit.record import RUN, Entry, Released, Spent, of_kind, read
+from tacit.record import RUN, Audited, Entry, Released, Spent, of_kind, read
+from tacit.report.audits import grids
 from tacit.report.cards import cards
 from tacit.report.charts import charts
 from tests.report import made_up
@@ -157,6 +158,14 @@ def test_charts_are_valid_plotly_figures() -> None:
     for choices in drawn.values():
         for figure in choices.values():
             go.Figure(json.loads(json.dumps(figure)))
+
+
+def test_an_audit_of_a_later_version_is_shown_in_words(tmp_path: Path) -> None:
+    later = Audited(name="of tomorrow", findings={"sentences": ["Nothing was found."]})
+    text = report.write(made_up.folder(tmp_path, [*made_up.record(rounds=2), later])).read_text(encoding="utf-8")
+    assert "Audit: of tomorrow" in text
+    assert "Nothing was found." in text
+    assert grids(later) == []
 
 
 def test_weights_by_rows_are_named_as_what_they_tell() -> None:

@@ -14,13 +14,14 @@ Findings = dict[str, Any]
 
 @dataclass(frozen=True, kw_only=True)
 class Grid:
-    """One table: the first `words` columns hold words, the others figures."""
+    """One table: the first `words` columns hold words, the others figures. What is `aside` is shown when asked for."""
 
     title: str
     headings: tuple[str, ...]
     rows: list[tuple[str, ...]]
     words: int = 1
     note: str = ""
+    aside: bool = False
 
 
 def latest(audits: Iterable[Audited]) -> tuple[Audited, ...]:
@@ -65,7 +66,7 @@ def _seriation(findings: Findings) -> Grid:
             )
             for one in findings["seriation"]
         ],
-        note="1 is all of it up to scale and direction, 0 is nothing.",
+        note="1 is everything up to scale and direction, 0 is nothing; the better of two ways to link tokens.",
     )  # fmt: skip
 
 
@@ -86,22 +87,27 @@ def _insiders(findings: Findings) -> Grid:
 
 
 def _falsified(findings: Findings) -> Grid:
-    kinds = {"paper": "static", "keyed": "keyed"}
+    kinds, found = ("paper", "keyed"), {(one["what"], one["tokens"]): one for one in findings["falsified"]}
+    cases = dict.fromkeys(what for what, _ in found)
     return Grid(
-        title="False histograms",
-        headings=("falsification", "tokens", "refused", "model off, in steps", "accuracy then", "some client misses its token"),
+        title="False histograms, by a server that lies to all clients",
+        headings=("falsification", "static tokens", "keyed tokens", "a client misses its own"),
         rows=[
             (
-                one["what"], kinds[one["tokens"]], "yes" if one["detected"] else "no",
-                phrasing.NONE if one["detected"] else f"{one['off']:.2g}",
-                phrasing.NONE if one["detected"] else phrasing.metric("accuracy", one["accuracy"]),
-                "yes" if one["owner_notices"] else "no",
+                what, *(_outcome(found[what, kind]) for kind in kinds),
+                "yes" if all(found[what, kind]["owner_notices"] for kind in kinds) else "no",
             )
-            for one in findings["falsified"]
+            for what in cases
         ],
-        words=3,
-        note="A step is the root mean square change of the honest round. Clients do not look for their own tokens yet.",
+        words=4,
+        note="How far the next model is off, in steps: root mean squares, over the change the honest round makes. Clients do not "
+        "look for their own tokens; the last column says what they would see.",
     )  # fmt: skip
+
+
+def _outcome(one: Findings) -> str:
+    accuracy = phrasing.metric("accuracy", one["accuracy"])
+    return "refused" if one["detected"] else f"taken: {one['off']:.2g} steps off, accuracy {accuracy}"
 
 
 def _spaces(findings: Findings) -> Grid:
@@ -109,6 +115,7 @@ def _spaces(findings: Findings) -> Grid:
         title="Ranges to try for a server that knows how channels are hashed",
         headings=("the range is", "ranges", "one core takes"),
         rows=[(one["assumption"], f"2^{one['log2']:.3g}", _years(one["years"])) for one in findings["spaces"]],
+        aside=True,
     )
 
 
@@ -123,6 +130,7 @@ def _collisions(findings: Findings) -> Grid:
             )
             for one in findings["collisions"]
         ],
+        aside=True,
     )  # fmt: skip
 
 
@@ -133,4 +141,4 @@ def _percent(share: float) -> str:
 def _years(years: float) -> str:
     if years < 0.1:
         return phrasing.duration(years * 365.25 * 24 * 3600)
-    return f"{years:,.1f} years" if years < 1e5 else f"{years:.0e} years".replace("e+", " × 10^")
+    return f"{years:,.3g} years" if years < 1000 else f"{years:.0e} years".replace("e+", " × 10^")

@@ -141,7 +141,8 @@ def _rows(run: Summary) -> Figure:
     }
     if high + step - low + 2 * margin < 9:
         axis["dtick"] = 1
-    return _figure(bars, axis, {"title": {"text": "clients"}, "tickformat": "d"})
+    whole = {"dtick": 1} if max(bins.counts) < 6 else {}
+    return _figure(bars, axis, {"title": {"text": "clients"}, "tickformat": "d", **whole})
 
 
 def _rebuilt(run: Summary) -> Figure:

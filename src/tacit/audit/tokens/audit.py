@@ -197,15 +197,12 @@ def _on_collisions(found: Audit) -> str:
 
 
 def _on_lies(found: Audit) -> list[str]:
-    lines = []
-    for kind, name in KINDS.items():
-        lies = [one for one in found.falsified if one.tokens == kind and one.what != HONEST]
-        caught, missed = ([one.what for one in lies if one.detected is detected] for detected in (True, False))
-        lines.append(f"False histograms, {name} tokens. Refused: {'; '.join(caught) or 'none'}. Not noticed: {'; '.join(missed)}.")
-    unseen = [one for one in found.falsified if one.what != HONEST and not one.detected]
-    shown = sum(one.owner_notices for one in unseen)
-    lines.append(
-        f"In {shown} of the {len(unseen)} unnoticed cases some client would miss a token it sent: it would help if every client "
-        "looked for its own tokens, and if all compared a hash of the histogram, so that all look at the same one."
-    )
-    return lines
+    lies = [one for one in found.falsified if one.what != HONEST]
+    refused = [f"{sum(one.detected for one in lies if one.tokens == kind)} under {name} tokens" for kind, name in KINDS.items()]
+    taken = [one for one in lies if not one.detected]
+    shown = sum(one.owner_notices for one in taken)
+    return [
+        f"Of {len(lies) // len(KINDS)} kinds of false histograms clients refuse {' and '.join(refused)}. In {shown} of the "
+        f"{len(taken)} cases they take, some client would miss a token it sent: it would help if every client looked for its own, "
+        "and if all compared a hash of the histogram, so that all look at the same one.",
+    ]

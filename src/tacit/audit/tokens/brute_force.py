@@ -20,7 +20,7 @@ from tacit.codec.hashcomb.tokens import PaperTokens, hashed
 from tacit.quantiser import Quantiser
 
 _YEAR = 365.25 * 24 * 3600
-_ENLARGEMENTS = (2.0, 1.0, 3.0, 4.0, 5.0, 8.0, 10.0)
+_ENLARGEMENTS = (2.0, 1.0, 4.0)
 _ENOUGH = 0.5
 _DOUBLES = 52  # from 0.5 to 1 there are 2^52 doubles, and as many between any two powers of two
 
@@ -90,6 +90,6 @@ def _decimals(digits: int, powers: tuple[int, ...]) -> list[float]:
 
 def _near_zero(quantiser: Quantiser) -> set[int]:
     """Return the tokens, without a secret, of the two channels about zero."""
-    level = quantiser.levels
-    above = int(np.clip(-quantiser.low / quantiser.width(level), 1, (1 << level) - 1))
-    return {hashed(b"", quantiser.node(level, channel)) for channel in (above - 1, above)}
+    last = (1 << quantiser.levels) - 1
+    above = min(max(int(-quantiser.low / (quantiser.high - quantiser.low) * (last + 1)), 1), last)
+    return {hashed(b"", quantiser.node(quantiser.levels, channel)) for channel in (above - 1, above)}
