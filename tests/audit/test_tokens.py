@@ -76,12 +76,12 @@ def test_a_long_chain_is_ordered_by_the_sparse_solver() -> None:
     assert score.spearman > 0.999
 
 
-def test_trying_ranges_reads_tokens_without_a_secret_and_none_with_one() -> None:
-    channels = RANGE.channels(drifting()[0], FINEST)
-    bare, secret = (
-        search(PaperTokens(Quantiser.enlarged(-0.35, 0.35, 2.0, 8), key).hide(channels, FINEST), 8, bool(key))
-        for key in (b"", SECRET)
-    )
+@pytest.mark.parametrize("centred", [False, True])
+def test_trying_ranges_reads_tokens_without_a_secret_and_none_with_one(centred: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    hurry(monkeypatch)
+    quantiser = Quantiser.enlarged(-0.35, 0.35, 2.0, 8, centred)
+    channels = quantiser.channels(drifting()[0], FINEST)
+    bare, secret = (search(PaperTokens(quantiser, key).hide(channels, FINEST), 8, centred, bool(key)) for key in (b"", SECRET))
     assert bare.found == pytest.approx((-0.525, 0.525))
     assert bare.decoded == 1.0
     assert secret.found is None
@@ -160,7 +160,7 @@ def hurry(patch: pytest.MonkeyPatch) -> None:
     """Leave out most of the slow part: levels whose channels are counted, and ranges to try."""
     patch.setattr(counting, "LEVELS", (8, 9))
     every = brute_force.ranges
-    patch.setattr(brute_force, "ranges", lambda levels: islice(every(levels), 2500))
+    patch.setattr(brute_force, "ranges", lambda *kind: islice(every(*kind), 2500))
 
 
 @pytest.fixture(scope="module")

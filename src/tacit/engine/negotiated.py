@@ -13,10 +13,15 @@ from tacit.plan import HashComb, Plan
 
 
 class Held(NamedTuple):
-    """The codec as clients hold it, and the secret they share."""
+    """The codec's settings as clients hold them, with the range, and the secret they share."""
 
-    codec: Codec
+    settings: HashComb
     secret: bytes
+
+    @property
+    def codec(self) -> Codec:
+        """Return the codec as clients hold it."""
+        return codec.build(self.settings)
 
 
 def held(plan: Plan) -> Held | None:
@@ -33,4 +38,4 @@ def held(plan: Plan) -> Held | None:
             raise PlanError(
                 f"codec.{key}: needs {getattr(agreed, key):g}, as negotiated in {settings.agreed}, got {getattr(settings, key):g}"
             )
-    return Held(codec.build(replace(settings, agreed=None, x_min=agreed.x_min, x_max=agreed.x_max)), agreed.secret)
+    return Held(replace(settings, agreed=None, x_min=agreed.x_min, x_max=agreed.x_max), agreed.secret)

@@ -141,4 +141,7 @@ def _percent(share: float) -> str:
 def _years(years: float) -> str:
     if years < 0.1:
         return phrasing.duration(years * 365.25 * 24 * 3600)
-    return f"{years:,.3g} years" if years < 1000 else f"{years:.0e} years".replace("e+", " × 10^")
+    if years < 1e6:
+        return f"{float(f'{years:.2g}'):,g} years"
+    digit, power = f"{years:.0e}".split("e")
+    return f"{digit} × 10^{int(power)} years"

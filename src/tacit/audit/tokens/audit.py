@@ -15,8 +15,9 @@ from tacit.audit.tokens.false_histograms import HONEST, Falsified, Kind, falsifi
 from tacit.audit.tokens.insider import SIZES, Insider, insider
 from tacit.audit.tokens.seriation import Seriation, scored
 from tacit.audit.tokens.trained import Sent, Trained, trained
+from tacit.codec.hashcomb import quantiser_of
 from tacit.levels import draw, head_chance
-from tacit.quantiser import Levels, Quantiser
+from tacit.quantiser import Levels
 from tacit.rows import Vector
 
 NAME = "tokens"
@@ -68,7 +69,7 @@ def audit(folder: Path, progress: Callable[[str], None] = lambda words: None) ->
     progress("what an insider reads")
     insiders = _insiders(run)
     progress("channels with the same token")
-    found = collisions(quantiser_of(run), run.secret, after.sent[0][0])
+    found = collisions(quantiser_of(run.settings), run.secret, after.sent[0][0])
     progress("false histograms")
     lies = [lie for kind in KINDS for lie in falsified(run, after.sent[:2], after.models[1], kind)]
     return Audit(
@@ -98,12 +99,6 @@ def follow(run: Trained, rounds: int) -> Following:
             total.add(held.encode(row, {}, draws, draws).payload, 1, draws)
         models.append(run.next_model(models[-1], held.decode(total, draws, draws)))
     return Following(models=tuple(models), sent=tuple(sent))
-
-
-def quantiser_of(run: Trained) -> Quantiser:
-    """Return the quantiser of a run's range."""
-    settings = run.settings
-    return Quantiser.enlarged(settings.x_min, settings.x_max, settings.enlargement, settings.levels)
 
 
 def levels_of(run: Trained) -> Levels:
@@ -137,11 +132,11 @@ def _searches(run: Trained, after: Following) -> tuple[Search, ...]:
     seen = {
         secret: tokens_of(run.held(1, settings, secret), after.sent[0][0], run.draws.at("search")) for secret in (b"", run.secret)
     }
-    return tuple(search(tokens, settings.levels, bool(secret)) for secret, tokens in seen.items())
+    return tuple(search(tokens, settings.levels, quantiser_of(settings).centred, bool(secret)) for secret, tokens in seen.items())
 
 
 def _insiders(run: Trained) -> tuple[Insider, ...]:
-    quantiser, level, found = quantiser_of(run), levels_of(run), []
+    quantiser, level, found = quantiser_of(run.settings), levels_of(run), []
     for count in SIZES:
         if count <= len(run.data.train):
             channels = np.stack([quantiser.channels(row, level) for row in run.resampled(count)])

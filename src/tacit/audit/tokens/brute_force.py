@@ -22,6 +22,7 @@ from tacit.quantiser import Quantiser
 _YEAR = 365.25 * 24 * 3600
 _ENLARGEMENTS = (2.0, 1.0, 4.0)
 _ENOUGH = 0.5
+_ZERO = np.zeros(1, np.float32)
 _DOUBLES = 52  # from 0.5 to 1 there are 2^52 doubles, and as many between any two powers of two
 
 
@@ -45,19 +46,19 @@ class Space:
     years: float
 
 
-def ranges(levels: int) -> Iterator[Quantiser]:
+def ranges(levels: int, centred: bool) -> Iterator[Quantiser]:
     """Yield ranges people write down: symmetric ones of three digits from 0.001 to 10, then two bounds of two from 0.01 to 1."""
     for enlargement, bound in itertools.product(_ENLARGEMENTS, _decimals(3, (-2, -1, 0, 1))):
-        yield Quantiser.enlarged(-bound, bound, enlargement, levels)
+        yield Quantiser.enlarged(-bound, bound, enlargement, levels, centred)
     for low, high in itertools.product(_decimals(2, (-1, 0)), repeat=2):
-        yield Quantiser.enlarged(-low, high, _ENLARGEMENTS[0], levels)
+        yield Quantiser.enlarged(-low, high, _ENLARGEMENTS[0], levels, centred)
 
 
-def search(tokens: NDArray[np.uint32], levels: int, secret: bool) -> Search:
+def search(tokens: NDArray[np.uint32], levels: int, centred: bool, secret: bool) -> Search:
     """Return what trying ranges finds out about one client's tokens of the finest level; `secret` says whether one made them."""
     seen, tried, began = set(np.unique(tokens).tolist()), 0, time.perf_counter()
     found, decoded = None, 0.0
-    for quantiser in ranges(levels):
+    for quantiser in ranges(levels, centred):
         tried += 1
         if _near_zero(quantiser).isdisjoint(seen):
             continue
@@ -72,7 +73,7 @@ def search(tokens: NDArray[np.uint32], levels: int, secret: bool) -> Search:
 def spaces(seconds: float) -> list[Space]:
     """Return how many ranges there are to try under some assumptions, at so many seconds for each."""
     named = {
-        "written by a person, up to three digits": math.log2(sum(1 for _ in ranges(1))),
+        "written by a person, up to three digits": math.log2(sum(1 for _ in ranges(1, False))),
         "negotiated (steps of 2^-20), symmetric, up to 1": 20.0,
         "negotiated (steps of 2^-20), two bounds up to 1": 40.0,
         "symmetric, any double from 0.5 to 1": float(_DOUBLES),
@@ -89,7 +90,6 @@ def _decimals(digits: int, powers: tuple[int, ...]) -> list[float]:
 
 
 def _near_zero(quantiser: Quantiser) -> set[int]:
-    """Return the tokens, without a secret, of the two channels about zero."""
-    last = (1 << quantiser.levels) - 1
-    above = min(max(int(-quantiser.low / (quantiser.high - quantiser.low) * (last + 1)), 1), last)
-    return {hashed(b"", quantiser.node(quantiser.levels, channel)) for channel in (above - 1, above)}
+    """Return the tokens, without a secret, of the channel that holds zero and the one below it."""
+    (zero,) = quantiser.channels(_ZERO, np.array([quantiser.levels], np.uint8)).tolist()
+    return {hashed(b"", quantiser.node(quantiser.levels, channel)) for channel in (max(0, zero - 1), zero)}

@@ -13,6 +13,7 @@ from safetensors.numpy import load_file
 from tacit import codec, local, plan, record, server
 from tacit.draws import Draws
 from tacit.engine import run_folder
+from tacit.engine.negotiated import held
 from tacit.engine.simulated_data import SimulatedData, prepare
 from tacit.errors import RunError
 from tacit.plan import GIVEN, HashComb
@@ -99,7 +100,9 @@ def trained(folder: Path) -> Trained:
     data = prepare(job, draws)
     learner = local.build(job.model, job.local, data.train, data.clients)
     model = _last_model(folder, learner)
-    return Trained(job=job, settings=job.codec, data=data, learner=learner, model=model, draws=draws.at("audit tokens"))
+    negotiated = held(job)
+    settings = negotiated.settings if negotiated else job.codec
+    return Trained(job=job, settings=settings, data=data, learner=learner, model=model, draws=draws.at("audit tokens"))
 
 
 def _last_model(folder: Path, learner: local.Learner) -> Vector:

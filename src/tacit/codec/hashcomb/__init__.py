@@ -29,7 +29,7 @@ from tacit.levels import draw, head_chance, mean_level
 from tacit.quantiser import Levels, Quantiser
 from tacit.rows import Vector
 
-__all__ = ["KeyedTokens", "PaperTokens", "Quantiser", "draw", "head_chance", "make", "mean_level", "round_key"]
+__all__ = ["KeyedTokens", "PaperTokens", "Quantiser", "draw", "head_chance", "make", "mean_level", "quantiser_of", "round_key"]
 
 
 def make(settings: plan.HashComb) -> Codec:
@@ -41,7 +41,7 @@ def make(settings: plan.HashComb) -> Codec:
         encode=_needs_secret,
         empty=lambda dim: TokenTally(dim, bits),
         decode=_needs_secret,
-        clipped=lambda update: _quantiser(settings).clamped(update),
+        clipped=lambda update: quantiser_of(settings).clamped(update),
         variance=lambda update: np.zeros(len(update)),
         claims=lambda dim, cohort: (_claim(settings, bits),),
         decoded_by="clients",
@@ -53,7 +53,7 @@ def make(settings: plan.HashComb) -> Codec:
 
 def _at_clients(settings: plan.HashComb, secret: bytes, round_no: int) -> Codec:
     """Return the codec as clients hold it in one round."""
-    quantiser = _quantiser(settings)
+    quantiser = quantiser_of(settings)
     key, chance = round_key(secret, round_no), 1.0
     tokens: Tokens = KeyedTokens(key, settings.levels) if settings.tokens == "keyed" else PaperTokens(quantiser, secret)
     bits = settings.levels if settings.tokens == "keyed" else PAPER_BITS
@@ -76,7 +76,7 @@ def _at_clients(settings: plan.HashComb, secret: bytes, round_no: int) -> Codec:
     return replace(make(settings), encode=encode, decode=decode, keyed=None)
 
 
-def _quantiser(settings: plan.HashComb) -> Quantiser:
+def quantiser_of(settings: plan.HashComb) -> Quantiser:
     """Return the quantiser of weights as published, or of updates, among which no change must stay exactly none.
 
     Raise RunError where only the parties to a negotiation know the range.
