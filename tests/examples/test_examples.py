@@ -10,6 +10,7 @@ import pytest
 
 from tacit import plan
 from tacit.cli import execute
+from tests.docs.pages import blocks
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 LONGEST = 100
@@ -22,7 +23,8 @@ def test_plans_pass_check(path: Path, capsys: pytest.CaptureFixture[str]) -> Non
     said = capsys.readouterr().out
     assert ": ok" in said
     promise = next(line for line in said.splitlines() if "privacy:" in line)
-    assert ("none: sent in the clear" if plan.load(path).codec.name == "plain" else "per bit") in promise
+    clear = plan.load(path).codec.name in ("plain", "hashcomb")
+    assert ("none: sent in the clear" if clear else "per bit") in promise
 
 
 def test_the_main_job_is_the_one_that_init_writes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -30,6 +32,10 @@ def test_the_main_job_is_the_one_that_init_writes(tmp_path: Path, monkeypatch: p
     assert execute(["init"]) == 0
     written, example = plan.load(tmp_path / "plan.toml"), plan.load(EXAMPLES / "newsgroups.toml")
     assert (written.codec, written.server, written.local) == (example.codec, example.server, example.local)
+
+
+def test_the_plan_in_the_document_is_the_example() -> None:
+    assert (EXAMPLES / "hashcomb.toml").read_text(encoding="utf-8") == blocks("docs/hashcomb.md", "toml")[0]
 
 
 def test_one_round_runs_and_is_short() -> None:
