@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         Plain,
         Plan,
         Private,
+        Public,
         Quantise,
         RRSampled,
         Server,
@@ -42,8 +43,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "LSTM", "MLP", "RQM", "RR", "BiLSTM", "Codec", "Columns", "Data", "Embedding", "Encoder", "Engine", "Features", "HashComb",
-    "Ledger", "Local", "Logistic", "Model", "OwnModule", "Plain", "Plan", "Private", "Quantise", "RRSampled", "Run", "Server",
-    "Sharing", "resume", "run", "starter_plan",
+    "Ledger", "Local", "Logistic", "Model", "OwnModule", "Plain", "Plan", "Private", "Public", "Quantise", "RRSampled", "Run",
+    "Server", "Sharing", "resume", "run", "starter_plan",
 ]  # fmt: skip
 
 _FROM_API = ("Run", "resume", "run", "starter_plan")

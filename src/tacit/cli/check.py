@@ -37,7 +37,7 @@ def check(plan: PlanFile, overrides: Overrides = None, as_json: AsJson = False) 
 
 def outline(plan: Plan) -> dict[str, str]:
     """Return what a plan would do, room by room, and what it would promise."""
-    from tacit.ledger.prose import planned_disclosure
+    from tacit.ledger.prose import planned_disclosure, planned_public
     from tacit.plan import dump
     from tacit.report.cards import method_facts
 
@@ -52,6 +52,7 @@ def outline(plan: Plan) -> dict[str, str]:
         "server": f"{server.rounds} rounds, {facts['Server']}",
         "baselines": ", ".join(plan.baselines) or "none",
         **({"disclosed": planned_disclosure(plan.data.share)} if plan.data.share else {}),
+        **({"public": planned_public(plan.public)} if plan.public else {}),
         "privacy": _promise(plan),
     }
 

@@ -8,6 +8,7 @@ from tacit.data.guess_roles import Guess, guess_roles
 from tacit.data.load import load
 from tacit.data.named.entry import Entry
 from tacit.data.named.vectors import vectors
+from tacit.data.public import set_aside
 from tacit.data.starter import Starter, starter
 from tacit.data.store import catalogue, get, where
 from tacit.data.table import Table
@@ -27,6 +28,7 @@ __all__ = [
     "hold_out",
     "label_shares",
     "load",
+    "set_aside",
     "starter",
     "vectors",
     "where",

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from tacit import codec, local
 from tacit.draws import Draws
 from tacit.engine.simulated_data import prepare
+from tacit.engine.warm_start import first_model
 from tacit.errors import PlanError
 from tacit.plan import RR, Plan
 from tacit.rows import Vector
@@ -66,7 +67,8 @@ def advise(plan: Plan, target: float = 1.0, input_rows: object | None = None) ->
     data = prepare(plan, draws, input_rows)
     learner = local.build(plan.model, plan.local, data.train, data.clients)
     cohort = min(plan.server.cohort_size or len(data.clients), len(data.clients))
-    updates = _updates(learner, min(_CLIENTS, cohort), draws)
+    first, _ = first_model(plan, data, draws, learner, None)
+    updates = _updates(learner, first, min(_CLIENTS, cohort), draws)
     keep = math.tanh(plan.codec.epsilon / 2)
     signal = _rms(updates.mean(axis=0))
     largest = float(np.abs(updates).max()) or plan.codec.clip
@@ -88,9 +90,9 @@ def advise(plan: Plan, target: float = 1.0, input_rows: object | None = None) ->
     )
 
 
-def _updates(learner: local.Learner, clients: int, draws: Draws) -> NDArray[np.float32]:
+def _updates(learner: local.Learner, model: Vector, clients: int, draws: Draws) -> NDArray[np.float32]:
     """Return first-round updates of some clients, at a fixed sample of the coordinates if there are very many."""
-    model, worker = learner.initial(draws.at("initial")), learner.worker()
+    worker = learner.worker()
     size = min(_COORDINATES, learner.size)
     chosen = np.sort(draws.at("advice").generator().choice(learner.size, size, replace=False))
     seats = [Seat(client, client, Own(draws, client)) for client in range(clients)]

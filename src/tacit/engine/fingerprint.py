@@ -66,7 +66,7 @@ def _hash(value: object) -> str:
 
 
 def data_fingerprint(data: SimulatedData) -> str:
-    """Return a hash of the prepared rows: inputs, labels, who holds them, the test rows and the disclosed rows."""
+    """Return a hash of the prepared rows: inputs, labels, who holds them, the test, public and disclosed rows."""
     digest = hashlib.sha256()
     for name, array in _arrays_of(data):
         # The header keeps apart what would be the same bytes in another shape or under another name.
@@ -82,6 +82,8 @@ def _arrays_of(data: SimulatedData) -> Iterator[tuple[str, NDArray[Any]]]:
     if data.own is not data.train:
         yield from _rows("own", data.own)
         yield from _clients("own clients", data.own_clients)
+    if data.public is not None:
+        yield from _rows("public", data.public)
     if data.lexicon is not None:
         yield "words", _text("\n".join(data.lexicon.words))
     if data.disclosure is not None:

@@ -26,6 +26,7 @@ from tacit.engine.round import State
 from tacit.engine.simulate import simulation
 from tacit.engine.simulated_data import SimulatedData
 from tacit.engine.site import Site
+from tacit.engine.warm_start import first_model
 from tacit.engine.wording import checkpoint_of
 from tacit.plan import Plan
 from tacit.record import RUN
@@ -169,7 +170,11 @@ class SimulatedArm:
         self.site.forget()
         if self.site.agreement.codec.decoded_by == "clients":
             return None
-        return self.learner.initial(self.setting.draws.at("initial"))
+        setting = self.setting
+        model, started = first_model(self.plan, setting.data, setting.draws, self.learner, setting.module)
+        if started and self.name == RUN:
+            setting.desk.note(started)
+        return model
 
     def _evaluator(self) -> Evaluator:
         data, draws, desk = self.setting.data, self.setting.draws, self.setting.desk
@@ -193,7 +198,8 @@ class SimulatedArm:
 
         metrics: dict[str, float] = {}  # clients' own models are all measured at the end
         if not self.learner.personal:
-            metrics = measure_local_only(self.plan, self.setting.data, self.setting.draws, self.setting.module, tick)
+            assert now.model is not None
+            metrics = measure_local_only(self.plan, self.setting.data, self.setting.draws, now.model, self.setting.module, tick)
         seconds = time.perf_counter() - began
         desk.note(
             record.Round(

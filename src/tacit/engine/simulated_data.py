@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import polars as pl
 
 from tacit import data, features
 from tacit.draws import Draws
@@ -22,7 +23,8 @@ class SimulatedData:
 
     `own` are rows of each client on which the model is tried for that client alone: rows held out at the client, or its
     part of the test rows, if the plan asks for that, else its training rows. `lexicon` says what word numbers mean.
-    `released` names what was read from clients' rows in the clear to make features of them, `fitted` holds it.
+    `released` names what was read from clients' rows in the clear to make features of them, `fitted` holds it. `public` are
+    rows that the center has and no client.
     """
 
     source: str
@@ -36,11 +38,13 @@ class SimulatedData:
     columns: Columns
     disclosure: Disclosure | None = None
     lexicon: Lexicon | None = None
+    public: Rows | None = None
 
 
 def prepare(plan: Plan, draws: Draws, input_rows: object | None = None, progress: data.Progress | None = None) -> SimulatedData:
     """Return the data of a simulated run; the same plan and seed give the same data."""
-    table, clients, kept, held = _divided(plan, draws, input_rows, progress)
+    table, public = _loaded(plan, draws, input_rows, progress)
+    clients, kept, held = _divided(plan, draws, table)
     if not table.test.height:
         raise DataError(
             f"data.test = {plan.data.test:g} needs rows to measure on, got none; raise data.test or data.validation above 0, "
@@ -67,25 +71,32 @@ def prepare(plan: Plan, draws: Draws, input_rows: object | None = None, progress
         fitted=fitted,
         columns=table.columns,
         lexicon=lexicon,
+        public=None if public is None else features.encode(public, table.columns, plan.features, fitted, secret),
     )
 
 
 def preview(plan: Plan, input_rows: object | None = None, progress: data.Progress | None = None) -> Preview:
     """Return what a run of the plan would share, to the row; nothing is sent and nothing is trained."""
     draws = Draws.seeded(plan.seed)
-    table, _, kept, _ = _divided(plan, draws, input_rows, progress)
+    table, _ = _loaded(plan, draws, input_rows, progress)
+    _, kept, _ = _divided(plan, draws, table)
     return preview_of(plan, table, kept, draws.at("share"))
 
 
-def _divided(
+def _loaded(
     plan: Plan, draws: Draws, input_rows: object | None, progress: data.Progress | None
-) -> tuple[data.Table, Clients, Clients, Clients]:
-    """Return the table, who holds which of its rows, and of these the rows trained on and the rows held out."""
+) -> tuple[data.Table, pl.DataFrame | None]:
+    """Return the table whose rows clients share among them, and the rows the center has, if the plan gives it any."""
     table = data.load(plan.data, draws.at("data"), input_rows, progress=progress)
+    return data.set_aside(table, plan.public, draws.at("center", "rows")) if plan.public else (table, None)
+
+
+def _divided(plan: Plan, draws: Draws, table: data.Table) -> tuple[Clients, Clients, Clients]:
+    """Return who holds which of the table's rows, and of these the rows trained on and the rows held out."""
     clients = data.divide(table, plan.data, draws.at("partition"))
     if plan.data.local_test:
-        return table, clients, *data.hold_out(clients, plan.data.local_test, draws.at("local-test"))
-    return table, clients, clients, clients
+        return clients, *data.hold_out(clients, plan.data.local_test, draws.at("local-test"))
+    return clients, clients, clients
 
 
 def _encoded(

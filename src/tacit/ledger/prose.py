@@ -15,10 +15,10 @@ from tacit.claim import Approximate, Claim, Disclosed, Event, Repeated, Total
 from tacit.ledger import losses
 from tacit.ledger.account import NO_NUMBER, Account, charge, every_claim, totals
 from tacit.ledger.disclosure import rule
-from tacit.record import DisclosedRows, Released
+from tacit.record import DisclosedRows, Released, WarmStarted
 
 if TYPE_CHECKING:
-    from tacit.plan import Features, Quantise, Sharing
+    from tacit.plan import Features, Public, Quantise, Sharing
 
 MEANINGFUL = 10.0
 """An epsilon above this bounds nothing a person would notice."""
@@ -202,6 +202,21 @@ def _channels(settings: dict[str, Any]) -> str:
     )
 
 
+# Public rows
+
+
+def warm_start(facts: WarmStarted) -> str:
+    """Return the sentence about rows that were at the center from the beginning."""
+    return f"The first model was trained on {facts.rows:,} public rows, which are protected by nothing."
+
+
+def planned_public(public: Public) -> str:
+    """Return whose rows a plan takes to be public, before any data is read."""
+    return (
+        f"{100 * public.share:g} % of the train rows are at the center and protected by nothing; the first model is trained on them"
+    )
+
+
 # Phrases for tables and for plans
 
 
@@ -274,6 +289,8 @@ def unprotected(account: Account, before: Sequence[Released], plan: dict[str, An
     cleartext = [one.promise.mechanism for one in before if one.promise.view == "server" and not _is(one, Disclosed)]
     if cleartext:
         found.append(f"What was read in the clear once, to make features of rows: {', '.join(cleartext)}.")
+    if plan.get("public"):
+        found.append("The public rows: the center has them in the clear, and the first model is trained on them.")
     found.append(_measured(plan))
     if plan.get("features", {}).get("quantise"):
         found.append(_channels(plan["features"]["quantise"]))

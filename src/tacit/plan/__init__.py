@@ -14,6 +14,7 @@ from tacit.plan.local import Local
 from tacit.plan.model import LSTM, MLP, BiLSTM, Compiled, Embedding, Encoder, Logistic, Model, OwnModule, Worded
 from tacit.plan.plan import Plan
 from tacit.plan.private import Private
+from tacit.plan.public import Public
 from tacit.plan.server import Server
 from tacit.plan.share import Sharing
 
@@ -41,6 +42,7 @@ __all__ = [
     "Plain",
     "Plan",
     "Private",
+    "Public",
     "Quantise",
     "RRSampled",
     "Server",

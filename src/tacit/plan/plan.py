@@ -8,7 +8,7 @@ from annotated_types import Ge, Len
 from pydantic import BeforeValidator
 from pydantic.dataclasses import dataclass
 
-from tacit.plan import codec, columns, data, features, local, model, private, server, share
+from tacit.plan import codec, columns, data, features, local, model, private, public, server, share
 from tacit.plan.codec import RR, Codec
 from tacit.plan.data import Data
 from tacit.plan.engine import Engine
@@ -18,6 +18,7 @@ from tacit.plan.ledger import Ledger
 from tacit.plan.local import Local
 from tacit.plan.model import Logistic, Model, Worded
 from tacit.plan.private import Private
+from tacit.plan.public import Public
 from tacit.plan.server import Server
 
 Regime = Literal["federated", "central", "local_only"]
@@ -48,6 +49,8 @@ class Plan:
     private: Private = Private()
     codec: Annotated[Codec, ByName("rr")] = RR(epsilon=1.0, clip=1e-3)
     """What happens to an update before it leaves the client. Without this table: `rr`, 1 per bit, clip 0.001."""
+    public: Public | None = None
+    """Rows that are at the center in the clear. Without this table it has none, and the first model is random."""
     server: Server = Server()
     ledger: Ledger = Ledger()
     engine: Engine = Engine()
@@ -60,7 +63,7 @@ class Plan:
 
 def problems(plan: Plan) -> list[str]:
     """Return a sentence for each combination of settings that has no meaning."""
-    tables = (columns, data, share, features, model, local, private, codec, server)
+    tables = (columns, data, share, features, model, local, private, codec, public, server)
     twice = [name for name in dict.fromkeys(plan.baselines) if plan.baselines.count(name) > 1]
     return [
         *(problem for table in tables for problem in table.problems(plan)),

@@ -21,6 +21,7 @@ from tacit.record.entries import (
     Spent,
     Spread,
     Started,
+    WarmStarted,
     of_kind,
 )
 from tacit.record.lines import Mark, Writer, add, cut, has_rounds, read, verify
@@ -43,6 +44,7 @@ __all__ = [
     "Spent",
     "Spread",
     "Started",
+    "WarmStarted",
     "Writer",
     "add",
     "cut",

@@ -71,6 +71,20 @@ class DisclosedRows:
 
 
 @dataclass(frozen=True, kw_only=True)
+class WarmStarted:
+    """The center trained the first model on rows it has in the clear; `metrics` are that model's on the test rows.
+
+    `losses` are those on the held-out public rows after each pass; the model after pass `epoch` was kept.
+    """
+
+    rows: int
+    held_out: int
+    epoch: int
+    losses: list[float]
+    metrics: dict[str, float]
+
+
+@dataclass(frozen=True, kw_only=True)
 class Released:
     """One entry of the ledger, written before anything leaves: what clients answer in an exchange, and what that costs.
 
@@ -208,7 +222,7 @@ class Finished:
 
 
 Entry = (
-    Started | Resumed | Prepared | DisclosedRows | Released | Spent | Round | Spread
+    Started | Resumed | Prepared | DisclosedRows | WarmStarted | Released | Spent | Round | Spread
     | ClientsEvaluated | Refused | Audited | Finished
 )  # fmt: skip
 KINDS: dict[str, type[Any]] = {
@@ -216,6 +230,7 @@ KINDS: dict[str, type[Any]] = {
     "resumed": Resumed,
     "prepared": Prepared,
     "disclosed_rows": DisclosedRows,
+    "warm_started": WarmStarted,
     "released": Released,
     "spent": Spent,
     "round": Round,

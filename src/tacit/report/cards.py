@@ -80,7 +80,7 @@ def _promise(run: Summary, ours: Arm) -> Card:
 
 def facts(run: Summary) -> list[tuple[str, str]]:
     """Return what was trained on what, and how, as pairs of name and value."""
-    found = [*_data_facts(run), *_sharing_facts(run), *method_facts(run.plan), *_later_facts(run)]
+    found = [*_data_facts(run), *_sharing_facts(run), *_warm_facts(run), *method_facts(run.plan), *_later_facts(run)]
     return [(name, value) for name, value in found if value]
 
 
@@ -121,6 +121,16 @@ def _sharing_facts(run: Summary) -> list[tuple[str, str]]:
         ("Of these", f"{unique} unique in all columns, {single} in classes with one label"),
         ("Labels", "; ".join(mixes)),
     ]
+
+
+def _warm_facts(run: Summary) -> list[tuple[str, str]]:
+    """Return what the first model was trained on, and how good it was before any client took part."""
+    first, lead = run.warm, run.leading
+    if first is None:
+        return []
+    kept = f"{first.held_out:,} of them held out, which chose pass {first.epoch} of {len(first.losses)}"
+    figure = f"{phrasing.METRICS[lead]} {phrasing.metric(lead, first.metrics.get(lead))}"
+    return [("First model", f"trained at the center on {first.rows:,} public rows ({kept}); {figure} before round 1")]
 
 
 def _mix(labels: dict[str, int]) -> str:

@@ -6,7 +6,20 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from tacit.record import RUN, Audited, DisclosedRows, Entry, Finished, Prepared, Refused, Round, Spread, Started, of_kind
+from tacit.record import (
+    RUN,
+    Audited,
+    DisclosedRows,
+    Entry,
+    Finished,
+    Prepared,
+    Refused,
+    Round,
+    Spread,
+    Started,
+    WarmStarted,
+    of_kind,
+)
 from tacit.report import phrasing
 from tacit.report.privacy import Privacy, per_update, privacy
 
@@ -46,6 +59,7 @@ class Summary:
     plan: dict[str, Any]
     versions: dict[str, str]
     shared: DisclosedRows | None = None
+    warm: WarmStarted | None = None
     refused: int = 0
     audits: tuple[Audited, ...] = ()
     running: bool = False
@@ -114,6 +128,7 @@ def summary(entries: Iterable[Entry], name: str | None = None, *, running: bool 
         plan=plan,
         versions=started[0].versions if started else {},
         shared=next(iter(of_kind(known, DisclosedRows)), None),
+        warm=next(iter(of_kind(known, WarmStarted)), None),
         refused=len(of_kind(known, Refused)),
         audits=tuple(of_kind(known, Audited)),
         running=running,

@@ -13,7 +13,7 @@ from tacit import ledger
 from tacit.claim import Claim, Total
 from tacit.errors import BudgetError
 from tacit.ledger import prose
-from tacit.record import RUN, DisclosedRows, Entry, Prepared, Released, Started, of_kind
+from tacit.record import RUN, DisclosedRows, Entry, Prepared, Released, Started, WarmStarted, of_kind
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,6 +71,8 @@ def privacy(entries: list[Entry]) -> Privacy:
         account, stated, words = ledger.Account(), (), f"No promise can be stated. {error}"
     for rows in of_kind(entries, DisclosedRows)[:1]:
         words = f"{words} {ledger.disclosure(rows)}"
+    for first in of_kind(entries, WarmStarted)[:1]:
+        words = f"{words} {prose.warm_start(first)}"
     return Privacy(
         statement=words,
         totals=[

@@ -1,0 +1,51 @@
+"""[public]: rows that are at the center in the clear, and the first model made of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from annotated_types import Ge, Gt, Lt
+from pydantic.dataclasses import dataclass
+
+from tacit.plan.codec import HashComb
+from tacit.plan.kinds import STRICT, Count, Positive
+
+if TYPE_CHECKING:
+    from tacit.plan.plan import Plan
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class Public:
+    """Rows that are at the center in the clear: it trains the first model on them. Without this table the first model is
+    random."""
+
+    share: Annotated[float, Gt(0), Lt(1)] = 0.01
+    """Share of the train rows that the center has and no client, drawn before rows are given to clients."""
+    epochs: Count = 3
+    """Passes over them; the model after the best of them is kept, as a tenth of these rows that is held out says."""
+    lr: Positive = 1e-3
+    """The center's learning rate."""
+    batch: Count = 32
+    """Rows per batch."""
+    optimizer: Literal["sgd", "adam", "adamw"] = "adam"
+    """The center's optimiser; it starts anew with each pass."""
+    weight_decay: Annotated[float, Ge(0)] = 0.0
+    """`adamw`: its weight decay."""
+
+
+def problems(plan: Plan) -> list[str]:
+    """Return a sentence for each way in which a first model made of public rows has no meaning here."""
+    public, found = plan.public, list[str]()
+    if public is None:
+        return found
+    if plan.personal:
+        found.append("public: has no meaning where words or parameters stay with each client; remove the table")
+    if isinstance(plan.codec, HashComb):
+        found.append("public: needs a codec the server can read, since it would know the first model; got codec.name = 'hashcomb'")
+    if plan.features.quantise is not None and plan.features.quantise.trained_on == "tokens":
+        found.append(
+            "public: needs features the center can make too; got features.quantise.trained_on = 'tokens', which takes a secret"
+        )
+    if public.weight_decay > 0 and public.optimizer != "adamw":
+        found.append(f"public.weight_decay: has no meaning with public.optimizer = {public.optimizer!r}; use 'adamw' or remove it")
+    return found
