@@ -17,7 +17,7 @@ from tacit import local, plan
 from tacit.codec.hashcomb import round_key
 from tacit.draws import Draws
 from tacit.engine.fingerprint import fingerprints_of
-from tacit.engine.simulated_data import _divided, prepare
+from tacit.engine.simulated_data import _divided, _loaded, prepare
 from tacit.negotiate import Terms, save
 from tacit.negotiate.agreed import Negotiated, bind
 from tests.engine import server_process, site_process
@@ -51,7 +51,8 @@ def seen(tmp_path_factory) -> Iterator[Seen]:
     agreed = bind(Terms(run="secret-1", parties=SITES, levels=LEVELS, enlargement=2.0), X_MIN, X_MAX, os.urandom(16))
     save(agreed, folder / "agreed.json")
     job, draws = job_in(folder, folder / "agreed.json"), Draws.seeded(0)
-    table, _, kept, _ = _divided(job, draws, None, None)
+    table, _ = _loaded(job, draws, None, None)
+    _, kept, _ = _divided(job, draws, table)
     whole = prepare(job, draws)
     learner = local.build(job.model, job.local, whole.train, whole.clients)
     terms = {

@@ -26,7 +26,7 @@ from tacit.engine.loop import Arm, Desk
 from tacit.engine.round import gather
 from tacit.engine.run_folder import RECORD
 from tacit.engine.simulated_arm import Setting, SimulatedArm
-from tacit.engine.simulated_data import _divided, prepare
+from tacit.engine.simulated_data import _divided, _loaded, prepare
 from tacit.rows import Clients, Vector
 from tacit.seat import Own, Seat
 from tests.engine import site_process
@@ -62,7 +62,8 @@ def simulated(job: plan.Plan, root: Path) -> str:
 def over_sites(job: plan.Plan, pipes: list[Any], folder: Path, alone: bool = False) -> str:
     """Return the model's hash after a run whose rows never meet in one process but here, where they are divided."""
     draws = Draws.seeded(job.seed)
-    table, _, kept, _ = _divided(job, draws, None, None)
+    table, _ = _loaded(job, draws, None, None)
+    _, kept, _ = _divided(job, draws, table)
     whole = prepare(job, draws)
     (folder / "server").mkdir(parents=True)
     writer = record.Writer(folder / "server" / RECORD, None)
