@@ -16,7 +16,9 @@ body { font: 16px/1.5 system-ui, sans-serif; color: var(--ink); background: var(
 h1 { font-size: 1.6rem; } h2 { font-size: 1.2rem; margin-top: 2.5rem; } p { max-width: 48rem; } .soft { color: var(--soft); }
 .wide { overflow-x: auto; } table { border-collapse: collapse; width: 100%; font-size: .9rem; }
 th, td { text-align: left; padding: .35rem .6rem; border-bottom: 1px solid var(--line); vertical-align: top; }
-td.number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
+td.number, th.number { text-align: right; font-variant-numeric: tabular-nums; }
+td.number, td.name { white-space: nowrap; } th { vertical-align: bottom; } th.who { white-space: nowrap; vertical-align: top; }
+ul { max-width: 60rem; padding-left: 1.2rem; } tr.within td:first-child { border-bottom-color: transparent; }
 .bad { color: var(--bad); font-weight: 600; } .good { color: var(--good); }
 .read { background: color-mix(in srgb, var(--bad) 22%, transparent); border-radius: 3px; padding: 0 .15em; }
 """
@@ -33,7 +35,7 @@ def page(audit: Audit) -> str:
             f"<p>{escape(audit.source)} Client {audit.client}, {audit.texts} of its texts with numbers in them, second round. "
             "Each figure is the share of a text's words that an attacker names (recall, counted as multisets), by the better of "
             f"its ways: {_ways(audit)}. How many words a text has is taken as known.</p>",
-            f"<p>{verdict(audit)}</p>",
+            f"<ul>{''.join(f'<li>{escape(sentence)}</li>' for sentence in sentences(audit))}</ul>",
             "<h2>One text at a time</h2>", _grid([line for line in audit.lines if line.batch == 1]),
             "<h2>Larger batches, true gradient</h2>", _grid([line for line in audit.lines if line.seen == GRADIENT], by_batch=True),
             "<h2>Numbers in the texts</h2><p>The share of tokens with a digit that were read (the paper's private tokens).</p>",
@@ -48,11 +50,6 @@ def write(audit: Audit, path: Path) -> None:
     """Write the page."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(page(audit), encoding="utf-8")
-
-
-def verdict(audit: Audit) -> str:
-    """Return the sentences as HTML, one per line."""
-    return "<br>".join(escape(sentence) for sentence in sentences(audit))
 
 
 def sentences(audit: Audit) -> list[str]:
@@ -96,15 +93,24 @@ def _ways(audit: Audit) -> str:
 
 
 def _grid(lines: list[Line], by_batch: bool = False, figure: str = "recall") -> str:
-    head = "".join(f"<th>{attacker}</th>" for attacker in ATTACKERS)
-    rows: dict[tuple[str, str], dict[str, Line]] = {}
+    head = "".join(f"<th class='number'>{attacker}</th>" for attacker in ATTACKERS)
+    groups: dict[str, dict[str, dict[str, Line]]] = {}
     for line in lines:
-        rows.setdefault((line.setting, f"batch {line.batch}" if by_batch else line.seen), {})[line.attacker] = line
-    body = "".join(
-        f"<tr><td>{escape(setting)}</td><td>{escape(seen)}</td>{''.join(_cell(found.get(one), figure) for one in ATTACKERS)}</tr>"
-        for (setting, seen), found in rows.items()
-    )
+        seen = f"batch {line.batch}" if by_batch else line.seen
+        groups.setdefault(line.setting, {}).setdefault(seen, {})[line.attacker] = line
+    body = "".join(_group(setting, rows, figure) for setting, rows in groups.items())
     return f"<div class='wide'><table><tr><th>setting</th><th>what is seen</th>{head}</tr>{body}</table></div>"
+
+
+def _group(setting: str, rows: dict[str, dict[str, Line]], figure: str) -> str:
+    """Return the rows of one setting, which is named in the first of them."""
+    drawn = []
+    for place, (seen, found) in enumerate(rows.items()):
+        within = " class='within'" if place < len(rows) - 1 else ""
+        cells = "".join(_cell(found.get(attacker), figure) for attacker in ATTACKERS)
+        name = escape(setting) if place == 0 else ""
+        drawn.append(f"<tr{within}><td class='name'>{name}</td><td class='name'>{escape(seen)}</td>{cells}</tr>")
+    return "".join(drawn)
 
 
 def _cell(line: Line | None, figure: str) -> str:
@@ -121,12 +127,12 @@ def _some(examples: tuple[Example, ...]) -> list[Example]:
 
 def _example(example: Example) -> str:
     rows = "".join(
-        f"<tr><th>{attacker}</th><td>{_marked(example.recovered[attacker], example.original)}</td></tr>" for attacker in ATTACKERS
+        f"<tr><th class='who'>{attacker}</th><td>{_marked(example.recovered[attacker], example.original)}</td></tr>" for attacker in ATTACKERS
     )
     original = escape(" ".join(example.original))
     return (
         f"<h3>{escape(example.setting)} <span class='soft'>({escape(example.seen)})</span></h3>"
-        f"<div class='wide'><table><tr><th>original</th><td>{original}</td></tr>{rows}</table></div>"
+        f"<div class='wide'><table><tr><th class='who'>original</th><td>{original}</td></tr>{rows}</table></div>"
     )
 
 
