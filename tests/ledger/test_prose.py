@@ -54,6 +54,12 @@ def test_the_statement_of_many_bits_leads_with_the_verdict_and_does_not_contradi
         ((claim(Gaussian(2.0), relation=ADD),), 1, "Differential privacy protects what a client sends in the whole run."),
         ((claim(Approximate(1.0, 1e-6)),), 3, "Differential privacy protects what a client sends in the whole run."),
         ((claim(Open()),), 3, "There is no protection: what was sent in the clear can reveal the rows behind it."),
+        (
+            (replace(claim(Open()), view="peers"),),
+            3,
+            "There is no differential privacy: what a client sends is hidden from the server",
+        ),
+        ((replace(claim(Open()), view="peers"), claim(Open())), 3, "There is no protection: what was sent in the clear"),
         ((claim(Free()),), 3, "Nothing about a client leaves its machine."),
     ],
 )

@@ -127,7 +127,8 @@ def _some(examples: tuple[Example, ...]) -> list[Example]:
 
 def _example(example: Example) -> str:
     rows = "".join(
-        f"<tr><th class='who'>{attacker}</th><td>{_marked(example.recovered[attacker], example.original)}</td></tr>" for attacker in ATTACKERS
+        f"<tr><th class='who'>{attacker}</th><td>{_marked(example.recovered[attacker], example.original)}</td></tr>"
+        for attacker in ATTACKERS
     )
     original = escape(" ".join(example.original))
     return (

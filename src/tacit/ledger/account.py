@@ -15,6 +15,7 @@ from tacit.record import Released
 EXACT, SUM, RENYI = "exact", "sum of losses", "Rényi composition"
 NUMERICAL = "Rényi composition of numerical curves"
 NO_NUMBER = "no number exists: released without protection"
+HIDDEN = "no number exists: hidden from the server, readable by every other client"
 UNLIKE = "no number exists: losses under different changes of data cannot be added"
 
 
@@ -96,8 +97,9 @@ def totals(account: Account, delta: float) -> tuple[Total, ...]:
         losses.refuse_unproven(claim)
     if not claims:
         return ()
-    if any(losses.uncounted(claim.event) for claim in claims):
-        return _none(NO_NUMBER)
+    bare = [claim for claim in claims if losses.uncounted(claim.event)]
+    if bare:
+        return _none(HIDDEN if all(claim.view == "peers" for claim in bare) else NO_NUMBER)
     if len({claim.relation for claim in claims}) > 1:
         return _none(UNLIKE)
     answers = [tuple((claim.event, 1) for claim in one.claims) for one in account.payments]

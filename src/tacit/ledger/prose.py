@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from tacit.claim import Approximate, Claim, Disclosed, Event, Repeated, Total
 from tacit.ledger import losses
-from tacit.ledger.account import NO_NUMBER, Account, charge, every_claim, totals
+from tacit.ledger.account import HIDDEN, NO_NUMBER, Account, charge, every_claim, totals
 from tacit.ledger.disclosure import rule
+from tacit.ledger.lists import grouped
 from tacit.record import DisclosedRows, Released, WarmStarted
 
 if TYPE_CHECKING:
@@ -28,6 +29,8 @@ _MANY = 1_000_000
 POOLED = "none: rows are pooled in one place"
 KEPT = "nothing leaves a client"
 CLEAR = "none: sent in the clear"
+DECODED = "none: not differentially private, other clients can decode"
+_WITHOUT_NUMBER = {NO_NUMBER: CLEAR, HIDDEN: DECODED}
 
 
 # Figures
@@ -98,6 +101,8 @@ def verdict(stated: Sequence[Total]) -> str:
     if stated[0].epsilon is None:
         if stated[0].basis == NO_NUMBER:
             return "There is no protection: what was sent in the clear can reveal the rows behind it."
+        if stated[0].basis == HIDDEN:
+            return "There is no differential privacy: what a client sends is hidden from the server, but other clients can read it."
         return "No protection is stated for the run as a whole, only for each of its parts."
     sizes = {total.unit: total.epsilon for total in reversed(stated) if total.epsilon is not None}
     run = min(total.epsilon for total in stated if total.unit == "run" and total.epsilon is not None)
@@ -137,7 +142,7 @@ def _uses(claim: Claim) -> str:
 def _besides(before: Iterable[Released]) -> str:
     """Return what left before the first round and is in no total; rows that were handed over are spoken of elsewhere."""
     named = [one.promise.mechanism for one in before if not isinstance(losses.innermost(one.promise.event), Disclosed)]
-    return f"Not counted in this is what left once, before the first round: {'; '.join(named)}." if named else ""
+    return f"Not counted in this is what left once, before the first round: {'; '.join(grouped(named))}." if named else ""
 
 
 # Disclosed rows
@@ -230,7 +235,7 @@ def per_update(stated: Sequence[Total], regime: str = "") -> str:
     if update is None:
         return "nothing has left yet"
     if update.epsilon is None:
-        return CLEAR if update.basis == NO_NUMBER else update.basis
+        return _WITHOUT_NUMBER.get(update.basis, update.basis)
     return epsilon(update.epsilon, "update", update.delta)
 
 
@@ -244,7 +249,8 @@ def planned(claims_at: Callable[[int], tuple[Claim, ...]], rounds: int, delta: f
     trust = f"whom one must trust: {_listed(_trust(claims))}"
     update, larger = (next(total for total in one if total.unit == "update") for one in (stated, twice))
     if update.epsilon is None:
-        return f"{CLEAR} ({_joined([claim.mechanism for claim in claims])}), so no bound exists per update or per run; {trust}"
+        head = _WITHOUT_NUMBER.get(update.basis, update.basis)
+        return f"{head} ({_joined([claim.mechanism for claim in claims])}), so no bound exists per update or per run; {trust}"
     singles = [total for total in stated if total.unit not in ("update", "run")]
     grows = larger.epsilon is not None and larger.epsilon > 1.9 * update.epsilon
     figures = [epsilon(total.epsilon, total.unit) for total in singles]
@@ -278,8 +284,7 @@ def unprotected(account: Account, before: Sequence[Released], plan: dict[str, An
     """
     claims = every_claim(account)
     found = []
-    if any(losses.uncounted(claim.event) for claim in claims):
-        found.append("What an update says about the rows behind it: updates are sent in the clear.")
+    found += _readable(claims, plan.get("codec", {}))
     for unit in dict.fromkeys(claim.unit for claim in claims if _uses(claim) and not losses.uncounted(claim.event)):
         found.append(f"A whole update beyond the figure per update: {unit}s are protected one by one, and their losses add up.")
     found.append("That a client took part, in which rounds, when, and how long its messages were.")
@@ -288,7 +293,7 @@ def unprotected(account: Account, before: Sequence[Released], plan: dict[str, An
     found += [_left_before(one) for one in before if one.promise.view != "server" or _is(one, Disclosed)]
     cleartext = [one.promise.mechanism for one in before if one.promise.view == "server" and not _is(one, Disclosed)]
     if cleartext:
-        found.append(f"What was read in the clear once, to make features of rows: {', '.join(cleartext)}.")
+        found.append(f"What was read in the clear once, to make features of rows: {'; '.join(grouped(cleartext))}.")
     if plan.get("public"):
         found.append("The public rows: the center has them in the clear, and the first model is trained on them.")
     found.append(_measured(plan))
@@ -301,6 +306,19 @@ def unprotected(account: Account, before: Sequence[Released], plan: dict[str, An
         "Anything in a simulation: here all rows lie on one machine, the noise can be repeated from the seed, and per-client "
         "figures are known to that machine alone."
     )
+    return found
+
+
+def _readable(claims: Sequence[Claim], codec: dict[str, Any]) -> list[str]:
+    """Return who reads updates that carry no noise."""
+    views = {claim.view for claim in claims if losses.uncounted(claim.event)}
+    if views != {"peers"}:
+        return ["What an update says about the rows behind it: updates are sent in the clear."] if views else []
+    found = ["What an update says about the rows behind it, from the other clients: they hold the secret and read the sum."]
+    if codec.get("tokens") == "paper":
+        found.append(
+            "The same from the server, after a few rounds: tokens that stay the same show the order of what they stand for."
+        )
     return found
 
 
