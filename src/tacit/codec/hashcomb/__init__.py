@@ -39,7 +39,7 @@ def make(settings: plan.HashComb) -> Codec:
         name="hashcomb",
         payload_size=lambda dim: packed_size(dim, bits),
         encode=_needs_secret,
-        empty=lambda dim: TokenTally(dim, bits),
+        empty=lambda dim: TokenTally(dim, 1 << settings.levels, None if settings.tokens == "keyed" else bits),
         decode=_needs_secret,
         clipped=lambda update: quantiser_of(settings).clamped(update),
         variance=lambda update: np.zeros(len(update)),
@@ -68,10 +68,11 @@ def _at_clients(settings: plan.HashComb, secret: bytes, round_no: int) -> Codec:
         return encoded(packed(tokens.hide(quantiser.channels(update, level), level), bits))
 
     def decode(total: TokenTally, public: Draws, own: Draws) -> Vector:
-        sent, weights = total.value()
-        level = levels(total.dim)
-        values = quantiser.middles(tokens.reveal(sent, level), level)
-        return np.asarray((values * weights).sum(axis=0) / total.weight, np.float32)
+        sent, level, mean = total.counted(), levels(total.dim), np.empty(total.dim, np.float32)
+        for here, channels in tokens.reveal(sent, level):
+            values = quantiser.middles(channels, level[here])
+            mean[here] = (values * sent.weights_of(here)).sum(axis=0) / total.weight
+        return mean
 
     return replace(make(settings), encode=encode, decode=decode, keyed=None)
 

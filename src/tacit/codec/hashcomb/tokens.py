@@ -24,6 +24,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.codec.sums.tokens import Counted
 from tacit.draws import Draws
 from tacit.errors import WireError
 from tacit.quantiser import Channels, Levels, Quantiser
@@ -38,8 +39,8 @@ class Tokens(Protocol):
     def hide(self, channels: Channels, level: Levels) -> Channels:
         """Return the token of each coordinate's channel."""
 
-    def reveal(self, tokens: Channels, level: Levels) -> Channels:
-        """Return the channels of tokens, one row per client; raise WireError at a token no client makes."""
+    def reveal(self, sent: Counted, level: Levels) -> Iterator[tuple[slice, Channels]]:
+        """Yield the channels that were sent, some coordinates after the others; raise WireError at a token no client makes."""
 
 
 def round_key(secret: bytes, round_no: int) -> Draws:
@@ -60,14 +61,13 @@ class KeyedTokens:
             tokens[here] = np.take_along_axis(table, channels[here, None].astype(np.int64), 1)[:, 0]
         return tokens
 
-    def reveal(self, tokens: Channels, level: Levels) -> Channels:
-        """Return the channels of tokens, one row per client; a token of a channel beyond its level is nobody's."""
-        channels = np.empty_like(tokens)
-        for here, table in self._blocks(tokens.shape[1]):
-            channels[:, here] = np.take_along_axis(inverted(table), tokens[:, here].T.astype(np.int64), 1).T
-        if (channels >> level).any():
-            raise WireError("histogram refused: needs tokens that clients of this round made, got others")
-        return channels
+    def reveal(self, sent: Counted, level: Levels) -> Iterator[tuple[slice, Channels]]:
+        """Yield the channels that were sent, one row per message; a token of a channel beyond its level is nobody's."""
+        for here, table in self._blocks(len(level)):
+            channels = np.take_along_axis(inverted(table), sent.tokens(here).T.astype(np.int64), 1).T
+            if (channels >> level[here]).any():
+                raise WireError("histogram refused: needs tokens that clients of this round made, got others")
+            yield here, channels.astype(np.uint32)
 
     def _blocks(self, dim: int) -> Iterator[tuple[slice, NDArray[np.uint16]]]:
         """Yield the permutations of some coordinates after the other: which, and a table with one row each."""
@@ -93,17 +93,26 @@ class PaperTokens:
             tokens[here] = self.table(one)[channels[here]]
         return tokens
 
-    def reveal(self, tokens: Channels, level: Levels) -> Channels:
-        """Return the channels of tokens, one row per client; of channels with the same token, the lowest."""
-        channels = np.empty_like(tokens)
-        for one in np.unique(level).tolist():
-            here, table = level == one, self.table(one)
-            order = np.argsort(table, kind="stable")
-            found = order[np.minimum(np.searchsorted(table[order], tokens[:, here]), len(order) - 1)]
-            if (table[found] != tokens[:, here]).any():
+    def reveal(self, sent: Counted, level: Levels) -> Iterator[tuple[slice, Channels]]:
+        """Yield the channels that were sent, one row per message; of channels with the same token, the lowest."""
+        assert sent.names is not None
+        known = {one: self._channels(sent.names[:, 0], one) for one in np.unique(level).tolist()}
+        for start in range(0, len(level), _TABLE >> 6):
+            here = slice(start, min(start + (_TABLE >> 6), len(level)))
+            tokens, found = sent.tokens(here), np.empty((len(sent.keys), here.stop - start), np.int64)
+            for one in np.unique(level[here]).tolist():
+                at_level = level[here] == one
+                found[:, at_level] = known[one][tokens[:, at_level]]
+            if (found < 0).any():
                 raise WireError("histogram refused: needs tokens of the agreed channels, got others")
-            channels[:, here] = found
-        return channels
+            yield here, found.astype(np.uint32)
+
+    def _channels(self, names: NDArray[np.uint64], level: int) -> NDArray[np.int64]:
+        """Return the channel each token stands for at a level; -1 for none."""
+        table = self.table(level)
+        order = np.argsort(table, kind="stable")
+        found = order[np.minimum(np.searchsorted(table[order], names), len(order) - 1)]
+        return np.where(table[found] == names, found, -1)
 
     def table(self, level: int) -> Channels:
         """Return the tokens of all channels of a level."""

@@ -1,142 +1,186 @@
 """Count of tokens nobody here can read: per coordinate, which tokens were sent and with how much weight. Exact in any order.
 
-A table of all 2^L counts would be far too large, so messages are kept as they came, packed. What leaves is the histogram: at
-each coordinate the tokens are in ascending order and equal ones are counted together, so the order of clients is gone.
+A table of all counts would be far too large, so messages are kept, as numbers. What leaves is the histogram: the tokens of each
+coordinate in ascending order, so that the order of clients is gone. Where weights differ, each token has its weight beside it,
+as a number into a table of all weights: a client with a weight of its own can be followed from coordinate to coordinate.
+Long tokens that are the same at all coordinates are few, so they too become numbers into a table (`names.py`).
 """
 
 from __future__ import annotations
 
-import numba
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.codec.sums.names import Names, named, places_of, union, word_count
+from tacit.codec.sums.packing import kind, packed, packed_size, unpacked
+from tacit.codec.sums.sorting import sort_columns
 from tacit.draws import Draws
 from tacit.errors import WireError
 
-Tokens = NDArray[np.uint32]
+__all__ = ["Counted", "TokenTally", "packed", "packed_size"]
+
 Weights = NDArray[np.int64]
-_WIDTHS = (1, 2, 4, 8)
+_HEAD = 16
+
+
+@dataclass(frozen=True)
+class Counted:
+    """Some messages: per message and coordinate a key, which is the number of a token, then in its lowest bits that of a weight.
+
+    Tables of weights and names are in ascending order; without names the number of a token is the token.
+    """
+
+    keys: NDArray[Any]
+    weights: Weights
+    names: Names | None
+
+    @property
+    def weight_bits(self) -> int:
+        """Return how many bits of a key are the number of a weight."""
+        return max(0, len(self.weights) - 1).bit_length()
+
+    def tokens(self, here: slice) -> NDArray[Any]:
+        """Return the numbers of tokens at some coordinates, a row per message."""
+        return np.asarray(self.keys[:, here] >> self.weight_bits)
+
+    def weights_of(self, here: slice) -> Weights:
+        """Return the weight of each of these tokens."""
+        return np.asarray(self.weights[self.keys[:, here] & ((1 << self.weight_bits) - 1)])
+
+    def under(self, weights: Weights, names: Names | None, width: int) -> NDArray[Any]:
+        """Return the keys by larger tables of weights and names, in arrays for keys of `width` bits."""
+        same = names is None or self.names is None or np.array_equal(self.names, names)
+        if len(weights) == 1 and same and self.keys.dtype == kind(width):
+            return self.keys
+        weight = np.searchsorted(weights, self.weights)[self.keys & ((1 << self.weight_bits) - 1)]
+        token = self.keys >> self.weight_bits
+        if names is not None and self.names is not None and not same:
+            token = places_of(self.names, names)[token]
+        bits = max(0, len(weights) - 1).bit_length()
+        return np.asarray((token.astype(kind(width)) << bits) | weight.astype(kind(width)))
 
 
 class TokenTally:
-    """A histogram per coordinate over tokens of `bits` bits.
+    """A histogram per coordinate over `count` tokens, or with `name_bits` over any number of tokens of that many bits.
 
-    As bytes: one byte, 0 if all messages weigh the same, else how many bytes a count has; then the rows of tokens, packed;
-    then, unless all weigh the same, the counts.
+    As bytes: how many messages, weights and names there are (32 bits each, and 32 zeros), the weights and names in ascending
+    order (64 bits each; names of more than 64 bits take 128), then a row of keys per message, packed.
     """
 
-    def __init__(self, dim: int, bits: int) -> None:
-        self.dim, self.bits = dim, bits
+    def __init__(self, dim: int, count: int, name_bits: int | None = None) -> None:
+        self.dim, self.count, self.named = dim, count, name_bits is not None
+        self.bits = (count - 1).bit_length() if name_bits is None else name_bits
         self.weight = 0
-        self._messages: list[tuple[NDArray[np.uint8], int]] = []
-        self._counted: list[tuple[Tokens, Weights]] = []
+        self._parts: list[Counted] = []
 
     def add(self, payload: NDArray[np.uint8], weight: int, public: Draws) -> None:
-        """Keep one client's tokens, to be counted `weight` times."""
-        self._messages.append((payload, weight))
+        """Keep one client's tokens, to be counted `weight` times; refuse a token that cannot be."""
+        names = None
+        if self.named:
+            names, keys = named(payload, self.dim, self.bits)
+        else:
+            keys = unpacked(payload, self.dim, self.bits)
+            if self.count != 1 << self.bits and keys.max(initial=0) >= self.count:
+                raise WireError(f"update refused: needs tokens from 0 to {self.count - 1}, got others")
+        self._parts.append(Counted(keys[None], np.array([weight]), names))
         self.weight += weight
 
     def merge(self, other: TokenTally) -> None:
         """Add another tally to this one."""
-        self._messages += other._messages
-        self._counted += other._counted
+        self._parts += other._parts
         self.weight += other.weight
 
-    def value(self) -> tuple[Tokens, Weights]:
-        """Return tokens, ascending at each coordinate, and their weights; where weights differ, the first of equals has all."""
-        parts = [
-            (unpacked(payload, self.dim, self.bits)[None], np.full((1, 1), weight, np.int64)) for payload, weight in self._messages
-        ]
-        parts += self._counted
-        if not parts:
-            return np.empty((0, self.dim), np.uint32), np.empty((0, self.dim), np.int64)
-        tokens = np.concatenate([some for some, _ in parts])
-        weights = np.concatenate([np.broadcast_to(count, some.shape) for some, count in parts])
-        if weights.min() == weights.max():
-            return np.sort(tokens.T.copy(), axis=1).T, weights
-        order = np.argsort(tokens, axis=0, kind="stable")
-        tokens, weights = np.take_along_axis(tokens, order, 0), np.take_along_axis(weights, order, 0)
-        count_equals(tokens, weights)
-        return tokens, weights
+    def value(self) -> tuple[NDArray[Any], Weights]:
+        """Return all tokens, ascending at each coordinate, and their weights, a row per message."""
+        all_of_it, counted = slice(None), self.counted()
+        tokens = counted.tokens(all_of_it)
+        if counted.names is None:
+            return tokens.astype(np.uint32), counted.weights_of(all_of_it)
+        found = counted.names[tokens]
+        return found[..., 0].astype(np.uint32) if self.bits <= 32 else found, counted.weights_of(all_of_it)
+
+    def counted(self) -> Counted:
+        """Return the histogram: keys in ascending order at each coordinate."""
+        weights, names, width = self._tables()
+        keys = np.empty((self._messages(), self.dim), kind(width))
+        self._sort_into(keys, weights, names, width)
+        return Counted(keys, weights, names)
 
     def packed(self) -> NDArray[np.uint8]:
         """Return the histogram as bytes."""
-        tokens, weights = self.value()
-        rows = np.concatenate([np.empty(0, np.uint8), *(packed(np.ascontiguousarray(row), self.bits) for row in tokens)])
-        if not weights.size or weights.min() == weights.max():
-            return np.concatenate([np.zeros(1, np.uint8), rows])
-        width = next(width for width in _WIDTHS if weights.max() < 1 << (8 * width - 1))
-        counts = np.ascontiguousarray(weights.astype(f"<i{width}")).view(np.uint8).ravel()
-        return np.concatenate([np.array([width], np.uint8), rows, counts])
+        weights, names, width = self._tables()
+        count, row = self._messages(), packed_size(self.dim, width)
+        words = np.empty(0, np.uint64) if names is None else names.ravel()
+        head = [np.array([count, len(weights), 0 if names is None else len(names), 0], "<u4"), weights.astype("<i8"), words]
+        lead = np.concatenate([part.view(np.uint8) for part in head])
+        out = np.empty(len(lead) + count * row, np.uint8)
+        out[: len(lead)] = lead
+        if width == 8 * kind(width).itemsize:  # sorted where they are needed
+            self._sort_into(out[len(lead) :].view(kind(width)).reshape(count, self.dim), weights, names, width)
+            return out
+        keys = np.empty((count, self.dim), kind(width))
+        self._sort_into(keys, weights, names, width)
+        for n, one in enumerate(keys):
+            out[len(lead) + n * row : len(lead) + (n + 1) * row] = packed(one, width)
+        return out
 
     def add_packed(self, payload: NDArray[np.uint8], weight: int) -> None:
-        """Add a histogram that crossed a wire: at each coordinate, its counts must add up to its weight."""
-        width = int(payload[0]) if len(payload) else -1
-        row = packed_size(self.dim, self.bits)
-        if width not in (0, *_WIDTHS) or (len(payload) - 1) % max(1, row + width * self.dim):
-            raise WireError(f"histogram refused: needs rows of {self.dim:,} tokens of {self.bits} bits, got other bytes")
-        count = (len(payload) - 1) // max(1, row + width * self.dim)
-        body = payload[1:]
-        tokens = np.array([unpacked(body[n * row : (n + 1) * row], self.dim, self.bits) for n in range(count)], np.uint32)
-        if width:
-            weights = np.frombuffer(body[count * row :].tobytes(), f"<i{width}").reshape(count, self.dim).astype(np.int64)
-        else:
-            weights = np.full((count, self.dim), weight // max(1, count), np.int64)
-        if (weights < 0).any() or (weights.sum(axis=0) != weight).any():
-            raise WireError(f"histogram refused: needs counts that add up to its weight {weight:,}, got others")
-        if count:
-            self._counted.append((tokens, weights))
+        """Add a histogram that crossed a wire: its tokens must be possible, and at each coordinate add up to its weight."""
+        self._parts.append(self._checked(payload, weight))
         self.weight += weight
 
+    def _checked(self, payload: NDArray[np.uint8], weight: int) -> Counted:
+        count, kinds, called, zero = payload[:_HEAD].view("<u4").tolist() if len(payload) >= _HEAD else (0, 0, 0, 1)
+        words, at = called * word_count(self.bits) if self.named else called, _HEAD + 8 * kinds
+        width = self._width(kinds, called)
+        row, begin = packed_size(self.dim, width), at + 8 * words
+        if zero or (called > 0) != (self.named and count * self.dim > 0) or len(payload) != begin + count * row:
+            self._refuse(f"needs rows of {self.dim:,} tokens of {self.bits} bits, got other bytes")
+        weights = payload[_HEAD:at].view("<i8").astype(np.int64)
+        names = payload[at:begin].view("<u8").reshape(called, -1 if called else word_count(self.bits)) if self.named else None
+        keys = np.empty((count, self.dim), kind(width))
+        for n in range(count):
+            keys[n] = unpacked(payload[begin + n * row : begin + (n + 1) * row].copy(), self.dim, width)
+        found = Counted(keys, weights, None if names is None else names.astype(np.uint64))
+        self._check_weights(found, weight)
+        tokens = called if self.named else self.count
+        if count * self.dim and (int(keys.max()) >> found.weight_bits) >= tokens:
+            self._refuse("needs tokens that can be, got others")
+        return found
 
-def packed_size(dim: int, bits: int) -> int:
-    """Return how many bytes hold `dim` tokens of `bits` bits."""
-    return (dim * bits + 7) // 8
+    def _check_weights(self, found: Counted, weight: int) -> None:
+        kinds = found.weights
+        if (kinds <= 0).any() or (np.diff(kinds) <= 0).any() or (len(kinds) > 0) != (len(found.keys) > 0):
+            self._refuse("needs weights above 0 in ascending order, got others")
+        sums = np.full(self.dim, len(found.keys) * int(kinds.sum()) if len(kinds) == 1 else 0, np.int64)
+        if len(kinds) > 1:
+            numbers = found.keys & ((1 << found.weight_bits) - 1)
+            if self.dim and int(numbers.max()) >= len(kinds):
+                self._refuse("needs weights of its table, got others")
+            for row in numbers:
+                sums += kinds[row]
+        if (sums != weight).any():
+            self._refuse(f"needs counts that add up to its weight {weight:,}, got others")
 
+    def _refuse(self, why: str) -> NoReturn:
+        raise WireError(f"histogram refused: {why}")
 
-@numba.njit(nogil=True, cache=True)
-def packed(tokens: NDArray[np.uint32], bits: int) -> NDArray[np.uint8]:
-    """Return tokens one after the other, lowest bit first; bits past the end are zero."""
-    out = np.zeros((tokens.size * bits + 7) // 8, np.uint8)
-    held, waiting, byte = np.uint64(0), 0, 0
-    for i in range(tokens.size):
-        held |= np.uint64(tokens[i]) << np.uint64(waiting)
-        waiting += bits
-        while waiting >= 8:
-            out[byte] = held & np.uint64(255)
-            held >>= np.uint64(8)
-            waiting -= 8
-            byte += 1
-    if waiting:
-        out[byte] = held & np.uint64(255)
-    return out
+    def _messages(self) -> int:
+        return sum(len(part.keys) for part in self._parts)
 
+    def _width(self, weights: int, names: int) -> int:
+        """Return how many bits a key has."""
+        token_bits = max(0, names - 1).bit_length() if self.named else self.bits
+        return token_bits + max(0, weights - 1).bit_length()
 
-@numba.njit(nogil=True, cache=True)
-def unpacked(payload: NDArray[np.uint8], dim: int, bits: int) -> NDArray[np.uint32]:
-    """Return the tokens `packed` was given."""
-    out = np.empty(dim, np.uint32)
-    held, waiting, byte = np.uint64(0), 0, 0
-    mask = (np.uint64(1) << np.uint64(bits)) - np.uint64(1)
-    for i in range(dim):
-        while waiting < bits:
-            held |= np.uint64(payload[byte]) << np.uint64(waiting)
-            waiting += 8
-            byte += 1
-        out[i] = held & mask
-        held >>= np.uint64(bits)
-        waiting -= bits
-    return out
+    def _tables(self) -> tuple[Weights, Names | None, int]:
+        """Return the weights and names of all messages, and how many bits a key has."""
+        weights = np.unique(np.concatenate([np.empty(0, np.int64), *(part.weights for part in self._parts)]))
+        names = union([part.names for part in self._parts if part.names is not None], self.bits) if self.named else None
+        return weights, names, self._width(len(weights), 0 if names is None else len(names))
 
-
-@numba.njit(nogil=True, cache=True)
-def count_equals(tokens: NDArray[np.uint32], weights: NDArray[np.int64]) -> None:
-    """Move the weights of equal tokens, which stand below each other, to the first of them."""
-    for i in range(tokens.shape[1]):
-        first = 0
-        for n in range(1, tokens.shape[0]):
-            if tokens[n, i] == tokens[first, i]:
-                weights[first, i] += weights[n, i]
-                weights[n, i] = 0
-            else:
-                first = n
+    def _sort_into(self, keys: NDArray[Any], weights: Weights, names: Names | None, width: int) -> None:
+        sort_columns([row for part in self._parts for row in part.under(weights, names, width)], keys)
