@@ -1,6 +1,6 @@
 """Many answers become one: who may add, once and with which weight, and in which order sums are merged."""
 
-from tacit.aggregate.intake import Intake
+from tacit.aggregate.intake import Intake, commitment
 from tacit.aggregate.parts import parts_of
 
-__all__ = ["Intake", "parts_of"]
+__all__ = ["Intake", "commitment", "parts_of"]

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import hashlib
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+from numpy.typing import NDArray
 
 from tacit.errors import WireError
 
@@ -11,8 +15,14 @@ class Intake:
     """Knows who was asked and who has answered. An answer is checked, added, and then noted, so that a bad one takes
     nobody's place."""
 
-    def __init__(self, asked: Iterable[int], round_no: int, largest_weight: int, least_weight: int = 1) -> None:
+    def __init__(
+        self, asked: Iterable[int], round_no: int, largest_weight: int, least_weight: int = 1,
+        commitments: Mapping[int, bytes] | None = None, everyone: NDArray[np.int64] | None = None,
+    ) -> None:  # fmt: skip
+        """`commitments` are what answers must fit, by sender; `everyone` are all who were asked, where these are a part."""
         self._waited_for, self.round_no = set(asked), round_no
+        self._commitments = commitments or {}
+        self.everyone = np.array(sorted(self._waited_for), np.int64) if everyone is None else everyone
         self._seen: set[int] = set()
         self.least_weight, self.largest_weight = least_weight, largest_weight
 
@@ -28,6 +38,12 @@ class Intake:
             allowed = f"from {self.least_weight} to {self.largest_weight:,}"
             raise WireError(f"answer from sender {sender} refused: needs a weight {allowed}, got {weight:,}")
 
+    def check_commitment(self, sender: int, payload: memoryview) -> None:
+        """Raise WireError if a client sends something else than what it committed to."""
+        promised = self._commitments.get(sender)
+        if promised is not None and commitment(payload) != promised:
+            raise WireError(f"answer from sender {sender} refused: needs the update it committed to before the vote, got another")
+
     def check_all(self, senders: list[int], weight: int) -> None:
         """Raise WireError if a site's sum over several clients must not be added."""
         if len(set(senders)) != len(senders):
@@ -42,3 +58,8 @@ class Intake:
     def note(self, *senders: int) -> None:
         """Take note that the answers of these clients were added."""
         self._seen.update(senders)
+
+
+def commitment(payload: memoryview) -> bytes:
+    """Return what binds a client to a payload: nobody finds another one with the same digest."""
+    return hashlib.sha256(payload).digest()

@@ -20,7 +20,7 @@ def arms_of(plan: Plan) -> dict[str, Plan]:
 
 def _baseline(plan: Plan, name: Baseline) -> Plan:
     regime: Regime = "federated" if name == "fedavg" else name
-    return replace(plan, regime=regime, local=replace(plan.local, method="fedavg", proximal=0.0), codec=Plain())
+    return replace(plan, regime=regime, local=replace(plan.local, method="fedavg", proximal=0.0), codec=Plain(), filter=None)
 
 
 def pooled(clients: Clients) -> Clients:

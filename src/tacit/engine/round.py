@@ -8,7 +8,7 @@ and the server closes.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -31,24 +31,41 @@ Tick = Callable[[int], None]
 @dataclass(frozen=True, kw_only=True)
 class State:
     """What the server knows after an exchange: the model (None while only clients can read it), its optimiser's memory, who
-    takes part in the round, the sum of a codec that has more to ask, and whatever else an exchange leaves for the next."""
+    takes part in the round, the sum of a codec that has more to ask, what clients committed to sending, and whatever else an
+    exchange leaves for the next."""
 
     round_no: int
     cohort: Names
     model: Vector | None
     optimizer: dict[str, Vector]
     pending: Any = None
+    commitments: dict[int, bytes] = field(default_factory=dict)
     arrays: dict[str, NDArray[Any]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """What the server asks, and whom: public bytes, the same for everybody."""
+    """What the server asks, and whom: public bytes, the same for everybody. `commitments` are what answers must fit.
+
+    A request may be for a part of those the server asks; then `everyone` are all of them.
+    """
 
     exchange: str
     round_no: int
     to: Names
     frame: Frame
+    commitments: dict[int, bytes] = field(default_factory=dict)
+    everyone: Names | None = None
+
+    def part(self, to: Names) -> Request:
+        """Return the same question to some of those it was for."""
+        return replace(self, to=to, everyone=self.to if self.everyone is None else self.everyone)
+
+    def intake(self, largest_weight: int) -> Intake:
+        """Return who may answer, and how."""
+        return Intake(
+            self.to.tolist(), self.round_no, largest_weight, commitments=self.commitments, everyone=self.everyone
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)

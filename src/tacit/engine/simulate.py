@@ -16,7 +16,7 @@ from queue import SimpleQueue
 from typing import Any
 
 from tacit import wire
-from tacit.aggregate import Intake, parts_of
+from tacit.aggregate import parts_of
 from tacit.engine import children
 from tacit.engine.exchanges import Train
 from tacit.engine.round import Exchange, Gathered, Names, Refusal, Request, Tick
@@ -50,7 +50,7 @@ class Simulation:
         while all_parts or waiting:
             while all_parts and len(waiting) < 2 * self.workers:
                 part = all_parts.popleft()
-                waiting.append(self._work(exchange, replace(request, to=part)))
+                waiting.append(self._work(exchange, request.part(part)))
             found = found.merged(waiting.popleft().result())
             tick(found.clients + len(found.refused))
         return found
@@ -62,7 +62,7 @@ class Simulation:
 
 def answers_of_part(exchange: Exchange, site: Site, worker: Worker, request: Request) -> Gathered:
     """Return the sum of some clients' answers: each answers for itself, and each answer is checked and added."""
-    intake = Intake(request.to.tolist(), request.round_no, site.agreement.largest_weight)
+    intake = request.intake(site.agreement.largest_weight)
     total, clients, bytes_up, refused = exchange.empty(), 0, 0, []
     for name in request.to.tolist():
         frame = exchange.answer(Client(site, site.seat(name), worker), request)
@@ -86,7 +86,7 @@ def trained_part(train: Train, site: Site, worker: Worker, request: Request) -> 
     codec, model, round_no = train.agreement.codec, site.model(request), request.round_no
     seats = [site.seat(name) for name in request.to.tolist()]
     updates = worker.train_each(model, seats, [seat.own.train(round_no) for seat in seats], round_no)
-    intake = Intake(request.to.tolist(), round_no, site.agreement.largest_weight)
+    intake = request.intake(site.agreement.largest_weight)
     total: Any = train.empty()
     bytes_up, size = 0, codec.payload_size(train.agreement.dim)
     for seat, update in zip(seats, updates, strict=True):
@@ -106,7 +106,7 @@ def trained_part(train: Train, site: Site, worker: Worker, request: Request) -> 
 
 def answered(exchange: Exchange, site: Site, worker: Worker, request: Request) -> Gathered:
     """Return the sum of some clients' answers, on the fastest way that gives these very bits."""
-    if isinstance(exchange, Train) and site.all_have_rows(request.to):
+    if isinstance(exchange, Train) and site.all_have_rows(request.to) and not request.commitments:
         return trained_part(exchange, site, worker, request)
     return answers_of_part(exchange, site, worker, request)
 
@@ -153,7 +153,7 @@ def _processes(site: Site, learner: Learner, exchanges: tuple[Exchange, ...], wo
 
             def work(exchange: Exchange, request: Request) -> Future[Gathered]:
                 head, payload = request.frame
-                return pool.submit(_part_in_process, request.exchange, request.round_no, request.to, head, bytearray(payload))
+                return pool.submit(_part_in_process, replace(request, frame=(head, memoryview(b""))), head, bytearray(payload))
 
             yield work
     finally:
@@ -164,6 +164,6 @@ def _begin() -> None:
     _inherited["worker"] = _inherited["learner"].worker()
 
 
-def _part_in_process(exchange: str, round_no: int, to: Names, head: bytes, payload: bytearray) -> Gathered:
-    request = Request(exchange=exchange, round_no=round_no, to=to, frame=(head, memoryview(payload)))
-    return answered(_inherited["exchanges"][exchange], _inherited["site"], _inherited["worker"], request)
+def _part_in_process(bare: Request, head: bytes, payload: bytearray) -> Gathered:
+    request = replace(bare, frame=(head, memoryview(payload)))
+    return answered(_inherited["exchanges"][request.exchange], _inherited["site"], _inherited["worker"], request)

@@ -25,9 +25,10 @@ from tacit.engine.negotiated import held
 from tacit.engine.round import State
 from tacit.engine.simulate import simulation
 from tacit.engine.simulated_data import SimulatedData
-from tacit.engine.site import Site
+from tacit.engine.site import OwnRows, Site
 from tacit.engine.warm_start import first_model
 from tacit.engine.wording import checkpoint_of
+from tacit.errors import PlanError
 from tacit.plan import Plan
 from tacit.record import RUN
 from tacit.rows import Vector
@@ -67,7 +68,10 @@ class SimulatedArm:
         self.learner = self._learner()
         self.site = self._site()
         train = Pooled(setting, plan, self.site) if self.regime == "central" else Train(self.site.agreement, draws, self._member())
-        self.exchanges = exchanges_of(self.plan, train)
+        head = getattr(self.learner, "head", None)
+        if plan.filter is not None and head is None:
+            raise PlanError(f"filter: needs a model whose last layer is linear with a bias, got model.name = {plan.model.name!r}")
+        self.exchanges = exchanges_of(self.plan, train, name, head, len(self.site.names))
         self.arm = Arm(
             name=name,
             plan=plan,
@@ -147,6 +151,7 @@ class SimulatedArm:
         )
         agreement.check(len(clients))
         site = Site(agreement, range(len(clients)), draws, clients.sizes(), self.learner, self._folder("codec"))
+        site.own_rows = OwnRows(self.setting.data.train, clients, self.setting.data.own, self.setting.data.own_clients)
         negotiated = held(self.plan)
         if negotiated:
             site.use_secret(negotiated.secret, negotiated.codec)

@@ -20,7 +20,7 @@ from tacit.draws import Draws
 from tacit.engine.agreement import Agreement
 from tacit.engine.round import Request
 from tacit.local.private.store import PrivateStore
-from tacit.rows import Vector
+from tacit.rows import Clients, Rows, Vector
 from tacit.seat import Own, Seat
 
 Charge = Callable[[Seat, str, int], None]
@@ -30,6 +30,15 @@ MODEL, SUM = "model", "sum"
 """What a request carries: the model itself, or the sum of the round before, which only clients can read."""
 
 _SITE, _FROM = "site", "from"
+
+
+class OwnRows(NamedTuple):
+    """The rows of a site's clients by block: those they train on, and those they hold out to test others on."""
+
+    train: Rows
+    train_clients: Clients
+    tests: Rows
+    test_clients: Clients
 
 
 class Site:
@@ -45,6 +54,7 @@ class Site:
         self._blocks = None if isinstance(names, range) and names.start == 0 else {name: n for n, name in enumerate(names)}
         self._kept = PrivateStore(folder) if folder else None
         self._model: tuple[int, Vector] | None = None
+        self.own_rows: OwnRows | None = None
         self.use_secret(root.sealed("clients").key, agreement.codec)
         self._beginning = root.at("initial")
 
@@ -100,6 +110,14 @@ class Site:
         if self._model is None or self._model[0] != request.round_no:
             self._model = (request.round_no, self._stepped(message, request.round_no))
         return self._model[1]
+
+    def seen_by_head(self, model: Vector, seat: Seat, tests: bool = False) -> tuple[local.Matrix, NDArray[np.int32]]:
+        """Return what the model's last layer sees of a client's rows, and their labels: rows it trains on, or holds out."""
+        assert self.own_rows is not None and isinstance(self.learner, local.Headed)
+        own = self.own_rows
+        rows, clients = (own.tests, own.test_clients) if tests else (own.train, own.train_clients)
+        some = rows.take(np.arange(clients.starts[seat.block], clients.starts[seat.block + 1]))
+        return local.with_ones(self.learner.below(model, some.inputs)), some.labels
 
     def _stepped(self, message: wire.Message, round_no: int) -> Vector:
         """Return the model after the server's step, taken here: round 1 begins with the first model all sites agree on."""

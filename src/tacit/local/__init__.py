@@ -8,11 +8,15 @@ the flat vector everybody else sees.
 from __future__ import annotations
 
 from tacit import plan
-from tacit.local.contract import Figures, Home, Learner, PersonalWorker, Tests, Update, Worker
+from tacit.local.contract import Figures, Headed, Home, Learner, PersonalWorker, Tests, Update, Worker
+from tacit.local.head import HeadPlace, Matrix, Steps, losses, trained, with_ones
 from tacit.local.weights import weights_for
 from tacit.rows import Clients, Mixed, Rows
 
-__all__ = ["Figures", "Home", "Learner", "PersonalWorker", "Tests", "Update", "Worker", "build", "weights_for"]
+__all__ = [
+    "Figures", "HeadPlace", "Headed", "Home", "Learner", "Matrix", "PersonalWorker", "Steps", "Tests", "Update", "Worker", "build",
+    "losses", "trained", "weights_for", "with_ones",
+]  # fmt: skip
 
 
 def build(

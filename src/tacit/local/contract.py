@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tacit import plan
 from tacit.draws import Draws
+from tacit.local.head import HeadPlace
 from tacit.rows import Clients, Inputs, Lexicon, Rows, Vector
 from tacit.seat import Seat
 
@@ -82,6 +83,16 @@ class Learner(Protocol):
 
     def tensors(self, model: Vector) -> dict[str, NDArray[Any]]:
         """Return the model as named arrays, in the shapes PyTorch uses."""
+
+
+@runtime_checkable
+class Headed(Protocol):
+    """A learner whose last layer is linear and can be trained and tried by itself."""
+
+    head: HeadPlace
+
+    def below(self, model: Vector, inputs: Inputs) -> NDArray[np.float32]:
+        """Return what the last layer sees of some rows."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,6 +8,7 @@ from tacit.plan.columns import Columns
 from tacit.plan.data import GIVEN, Data
 from tacit.plan.engine import Engine
 from tacit.plan.features import Features, Quantise
+from tacit.plan.filter import Filter
 from tacit.plan.ledger import Ledger
 from tacit.plan.load import check, check_run, dump, load, parse, to_toml, untouched
 from tacit.plan.local import Local
@@ -33,6 +34,7 @@ __all__ = [
     "Encoder",
     "Engine",
     "Features",
+    "Filter",
     "HashComb",
     "Ledger",
     "Local",

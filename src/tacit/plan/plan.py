@@ -8,11 +8,12 @@ from annotated_types import Ge, Len
 from pydantic import BeforeValidator
 from pydantic.dataclasses import dataclass
 
-from tacit.plan import codec, columns, data, features, local, model, private, public, server, share
+from tacit.plan import codec, columns, data, features, filter, local, model, private, public, server, share
 from tacit.plan.codec import RR, Codec
 from tacit.plan.data import Data
 from tacit.plan.engine import Engine
 from tacit.plan.features import Features
+from tacit.plan.filter import Filter
 from tacit.plan.kinds import STRICT, ByName
 from tacit.plan.ledger import Ledger
 from tacit.plan.local import Local
@@ -51,6 +52,8 @@ class Plan:
     """What happens to an update before it leaves the client. Without this table: `rr`, 1 per bit, clip 0.001."""
     public: Public | None = None
     """Rows that are at the center in the clear. Without this table it has none, and the first model is random."""
+    filter: Filter | None = None
+    """Clients vote, in private, on whose data harms the model. Without this table nobody votes."""
     server: Server = Server()
     ledger: Ledger = Ledger()
     engine: Engine = Engine()
@@ -63,7 +66,7 @@ class Plan:
 
 def problems(plan: Plan) -> list[str]:
     """Return a sentence for each combination of settings that has no meaning."""
-    tables = (columns, data, share, features, model, local, private, codec, public, server)
+    tables = (columns, data, share, features, model, local, private, codec, public, filter, server)
     twice = [name for name in dict.fromkeys(plan.baselines) if plan.baselines.count(name) > 1]
     return [
         *(problem for table in tables for problem in table.problems(plan)),

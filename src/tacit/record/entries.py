@@ -170,6 +170,22 @@ class Round:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Voted:
+    """What testers said about contributors in a round: a score between -1 (harms) and 1 (helps) each, and who was rejected.
+
+    An error of 9 stands for a contributor nobody voted on.
+    """
+
+    arm: str
+    round_no: int
+    clients: list[int]
+    scores: list[float]
+    errors: list[float]
+    rejected: list[int]
+    threshold: float
+
+
+@dataclass(frozen=True, kw_only=True)
 class Spread:
     """How the final model does on each client's own rows; known to the simulator only."""
 
@@ -222,7 +238,7 @@ class Finished:
 
 
 Entry = (
-    Started | Resumed | Prepared | DisclosedRows | WarmStarted | Released | Spent | Round | Spread
+    Started | Resumed | Prepared | DisclosedRows | WarmStarted | Released | Spent | Round | Voted | Spread
     | ClientsEvaluated | Refused | Audited | Finished
 )  # fmt: skip
 KINDS: dict[str, type[Any]] = {
@@ -234,6 +250,7 @@ KINDS: dict[str, type[Any]] = {
     "released": Released,
     "spent": Spent,
     "round": Round,
+    "voted": Voted,
     "spread": Spread,
     "clients_evaluated": ClientsEvaluated,
     "refused": Refused,

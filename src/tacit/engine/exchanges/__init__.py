@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 from tacit.engine.exchanges.follow_up import FollowUp
+from tacit.engine.exchanges.heads import Heads
 from tacit.engine.exchanges.train import Train
+from tacit.engine.exchanges.votes import Votes
 from tacit.engine.round import Exchange
+from tacit.local import HeadPlace
 from tacit.plan import Plan
 
-__all__ = ["FollowUp", "Train", "exchanges_of"]
+__all__ = ["FollowUp", "Heads", "Train", "Votes", "exchanges_of"]
 
 
-def exchanges_of(plan: Plan, train: Train) -> tuple[Exchange, ...]:
-    """Return the exchanges of one round, in order: the update, and whatever the plan's codec asks after it."""
-    return (train, *(FollowUp(train, number) for number in range(len(train.agreement.codec.phases))))
+def exchanges_of(plan: Plan, train: Train, arm: str = "run", head: HeadPlace | None = None, clients: int = 0) -> tuple[Exchange, ...]:
+    """Return the exchanges of one round, in order: votes if clients vote, the update, and whatever the codec asks after it."""
+    follow_ups = tuple(FollowUp(train, number) for number in range(len(train.agreement.codec.phases)))
+    if plan.filter is None or head is None:
+        return (train, *follow_ups)
+    heads = Heads(train, plan.filter, head)
+    votes = Votes(heads, clients, arm)
+    return (heads, votes) if plan.filter.aggregate == "heads" else (heads, votes, train, *follow_ups)

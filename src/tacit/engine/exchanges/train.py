@@ -8,9 +8,9 @@ from dataclasses import replace
 import numpy as np
 
 from tacit import server, wire
-from tacit.aggregate import Intake
+from tacit.aggregate import Intake, commitment
 from tacit.claim import Claim
-from tacit.codec import Sum
+from tacit.codec import Encoded, Sum
 from tacit.draws import Draws
 from tacit.engine.agreement import Agreement
 from tacit.engine.round import Outcome, Request, State
@@ -52,27 +52,42 @@ class Train:
             kind, payload = SUM, state.arrays.get(SUM, np.empty(0, np.uint8))
             weight = int(state.arrays[f"{SUM}.weight"][0]) if SUM in state.arrays else 0
         header = wire.Header(terms.run, state.round_no, 0, kind, terms.dim, weight, payload.nbytes)
-        return Request(exchange=self.name, round_no=state.round_no, to=state.cohort, frame=wire.frame(header, payload))
+        frame = wire.frame(header, payload)
+        return Request(
+            exchange=self.name, round_no=state.round_no, to=state.cohort, frame=frame, commitments=state.commitments
+        )  # fmt: skip
 
     def answer(self, client: Client, request: Request) -> Frame | None:
         """Train on the client's rows, encode the update, and return the message; None from a client without rows."""
         site, seat = client.site, client.seat
         if site.weight(seat) == 0:
             return None
-        assert client.worker is not None
         model = site.model(request)
-        update = client.worker.train(model, seat, seat.own.train(request.round_no), request.round_no)
-        return self.encoded(client, model, update.row, request.round_no)
+        return self.encoded(client, model, self._update(client, model, request.round_no), request.round_no)
+
+    def committed(self, client: Client, request: Request) -> bytes:
+        """Return what binds the client to the answer it will give; nothing leaves yet, so nothing is charged."""
+        model = client.site.model(request)
+        made = self._made(client, model, self._update(client, model, request.round_no), request.round_no)
+        return commitment(made.payload.data.cast("B"))
+
+    def _update(self, client: Client, model: Vector, round_no: int) -> Vector:
+        assert client.worker is not None
+        return client.worker.train(model, client.seat, client.seat.own.train(round_no), round_no).row
 
     def encoded(self, client: Client, model: Vector, update: Vector, round_no: int) -> Frame:
         """Return the message of a client that changed the model by an update; what it costs is charged before it exists."""
+        client.site.charge(client.seat, self.name, round_no)
+        made = self._made(client, model, update, round_no)
+        client.site.remember(client.seat, round_no, made.memory)
+        return wire.frame(self.header(client, round_no, made.payload.nbytes), made.payload)
+
+    def _made(self, client: Client, model: Vector, update: Vector, round_no: int) -> Encoded:
+        """Return an encoded update; the same each time, since its randomness has an address."""
         terms, site, seat = self.agreement, client.site, client.seat
-        site.charge(seat, self.name, round_no)
         own, public = seat.own.noise(terms.identity, round_no, self.name), terms.public.at(round_no, seat.name)
         sent = update if terms.codec.of == "updates" else model + update
-        made = site.codec(round_no).encode(sent, site.memory(seat, round_no), own, public)
-        site.remember(seat, round_no, made.memory)
-        return wire.frame(self.header(client, round_no, made.payload.nbytes), made.payload)
+        return site.codec(round_no).encode(sent, site.memory(seat, round_no), own, public)
 
     def header(self, client: Client, round_no: int, payload_size: int) -> wire.Header:
         """Return the header of a client's message."""
@@ -91,6 +106,7 @@ class Train:
             message, run=terms.run, codec=terms.codec.name, dim=terms.dim, payload_size=terms.codec.payload_size(terms.dim)
         ).header
         intake.check(header.sender, header.round_no, header.weight)
+        intake.check_commitment(header.sender, frame[1])
         total.add(message.payload, header.weight, terms.public.at(header.round_no, header.sender))
         intake.note(header.sender)
 

@@ -16,6 +16,7 @@ from tacit.local.compiled.first_layer import Table
 from tacit.local.compiled.keep import keep_kernels
 from tacit.local.compiled.layout import Layout
 from tacit.local.compiled.optimizer import rule_of
+from tacit.local.head import HeadPlace
 from tacit.local.schedule import pace_of
 from tacit.rows import Clients, Dense, Inputs, Mixed, Rows, Sparse, Vector
 from tacit.seat import Seat
@@ -43,6 +44,7 @@ class CompiledLearner:
         self.layout = Layout(widths, bool(embedding))
         self.size = self.layout.size
         self.shape = kernels.Shape(np.array(widths), bool(embedding))
+        self.head = HeadPlace(self.size - (widths[-2] + 1) * outputs, widths[-2], outputs)
         self.pace, self.rule = pace_of(local), rule_of(local)
         self.held = kernels.Held(_table(rows.inputs), rows.labels, clients.starts)
         # Dense rows name every input, and weight decay moves weights no row names: then a client's net is the whole model.
@@ -89,6 +91,16 @@ class CompiledLearner:
         with ThreadPoolExecutor(2) as pool:
             list(pool.map(some, range(0, len(inputs), _PREDICT_ROWS)))
         return logits
+
+    def below(self, model: Vector, inputs: Inputs) -> NDArray[np.float32]:
+        """Return what the last layer sees of some rows: their features, or the outputs of the layer before it."""
+        widths = self.shape.widths[:-1]
+        if len(widths) == 1:
+            return _full(inputs)
+        out = np.empty((len(inputs), widths[-1]), np.float32)
+        kernels.predict_rows(model[: self.head.start], kernels.Shape(widths, self.shape.pooled), _table(inputs), 0, out)
+        # The kernel takes the last of these layers for logits; between layers there is a ReLU, but not after an embedding.
+        return out if self.shape.pooled and len(widths) == 2 else np.maximum(out, 0)
 
     def tensors(self, model: Vector) -> dict[str, NDArray[Any]]:
         """Return the model as named arrays."""
@@ -189,6 +201,17 @@ class OwnUpdate:
         spans[1:-2:2] = spans[0:-2:2] + width
         spans[-2:] = layout.first, layout.size
         return spans
+
+
+def _full(inputs: Inputs) -> NDArray[np.float32]:
+    """Return inputs as a matrix."""
+    rows = _flat(inputs)
+    if isinstance(rows, Dense):
+        return np.ascontiguousarray(rows.matrix, np.float32)
+    full = np.zeros((len(rows), rows.width), np.float32)
+    where = np.repeat(np.arange(len(rows)), np.diff(rows.starts))
+    full[where, rows.columns] = 1.0 if rows.values is None else rows.values
+    return full
 
 
 def _flat(inputs: Inputs) -> Sparse | Dense:

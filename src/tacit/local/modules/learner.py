@@ -15,6 +15,7 @@ from torch import nn
 from tacit import plan
 from tacit.draws import Draws
 from tacit.errors import PlanError
+from tacit.local.head import HeadPlace
 from tacit.local.contract import OneByOne, Update, WholeUpdate
 from tacit.local.modules import networks
 from tacit.local.schedule import batch_ends, pace_of, row_order
@@ -38,6 +39,25 @@ class TorchLearner:
         self.module = checked(self._make(), model.name)
         self.names = [name for name, _ in self.module.named_parameters()]
         self.size = sum(parameter.numel() for parameter in self.module.parameters())
+        self.head = self._head()
+
+    def _head(self) -> HeadPlace | None:
+        """Return where the last layer lies, if it is a linear one whose parameters come last; else None."""
+        last = [module for module in self.module.modules() if list(module.parameters(recurse=False))][-1]
+        if not isinstance(last, nn.Linear) or last.bias is None or last.out_features != self.outputs:
+            return None
+        return HeadPlace(self.size - (last.in_features + 1) * self.outputs, last.in_features, self.outputs, by_output=True)
+
+    def below(self, model: Vector, inputs: Inputs) -> NDArray[np.float32]:
+        """Return what the last layer sees of some rows, in evaluation mode."""
+        module, seen = copy.deepcopy(self.module).eval(), list[torch.Tensor]()
+        nn.utils.vector_to_parameters(torch.from_numpy(model.copy()), module.parameters())
+        last = [one for one in module.modules() if list(one.parameters(recurse=False))][-1]
+        last.register_forward_pre_hook(lambda _, given: seen.append(given[0]))
+        with torch.no_grad():
+            for first in range(0, len(inputs), _PREDICT_ROWS):
+                module(*batch_of(inputs, np.arange(first, min(first + _PREDICT_ROWS, len(inputs)))))
+        return torch.cat(seen).reshape(len(inputs), -1).numpy().astype(np.float32)
 
     def initial(self, draws: Draws) -> Vector:
         """Return the module's own initial weights, made under a seed from this address."""

@@ -1,0 +1,174 @@
+"""Testers vote on contributors' last layers; the server adds the votes up and decides who is averaged."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit import local, record, server, wire
+from tacit.aggregate import Intake
+from tacit.claim import Claim
+from tacit.codec import vote
+from tacit.engine.exchanges.heads import COMMITMENTS, HEADS, SENDERS, Heads
+from tacit.engine.round import Names, Outcome, Request, State
+from tacit.engine.site import Client
+from tacit.rows import Vector
+from tacit.server import Ballots
+from tacit.wire import Frame
+
+BALLOTS = "ballots"
+
+
+class Cast:
+    """Votes as they arrive: sums over testers, a place per client of the run."""
+
+    def __init__(self, clients: int) -> None:
+        self.ballots = Ballots.none(clients)
+
+    def merge(self, other: Cast) -> None:
+        """Add another's votes."""
+        self.ballots = self.ballots.plus(other.ballots)
+
+
+class Votes:
+    """A bit per tester and assigned contributor."""
+
+    name = "votes"
+
+    def __init__(self, heads: Heads, clients: int, arm: str) -> None:
+        self.heads, self.clients, self.arm = heads, clients, arm
+        self.agreement, self.settings = heads.agreement, heads.settings
+
+    def claims(self, clients: int) -> tuple[Claim, ...]:
+        """Return what a tester's votes cost it at most."""
+        count = clients - 1 if self.settings.testers is None else min(self.settings.testers, clients - 1)
+        return (vote.claim(count, _largest(self.settings.vote_epsilon)),)
+
+    def ask(self, state: State) -> Request:
+        """Return the model, who contributed, and all heads, as one message to everybody."""
+        assert state.model is not None
+        terms, senders, heads = self.agreement, state.arrays[SENDERS], state.arrays[HEADS]
+        payload = np.concatenate([state.model.view(np.uint8), senders.view(np.uint8), heads.ravel().view(np.uint8)])
+        header = wire.Header(terms.run, state.round_no, 0, self.name, terms.dim, len(senders), payload.nbytes)
+        return Request(exchange=self.name, round_no=state.round_no, to=senders, frame=wire.frame(header, payload))
+
+    def answer(self, client: Client, request: Request) -> Frame | None:
+        """Try the heads of the assigned contributors on the client's own test rows and return its votes."""
+        terms, site, seat = self.agreement, client.site, client.seat
+        model, senders, heads = self._question(request)
+        rows, labels = site.seen_by_head(model, seat, tests=True)
+        if not len(rows):
+            return None
+        site.charge(seat, self.name, request.round_no)
+        on = self._assigned(senders, request.round_no)[np.searchsorted(senders, seat.name)]
+        changes = heads[np.searchsorted(senders, on)].reshape(len(on), self.heads.place.inputs + 1, self.heads.place.outputs)
+        first = self.heads.place.matrix(model)
+        before, after = local.losses(rows, labels, first[None]), local.losses(rows, labels, first + changes)
+        helped = helps(before - after, self.settings.vote)
+        digest = hashlib.sha256(request.frame[1][: 4 * terms.dim]).digest()
+        asked = [digest + int(name).to_bytes(8, "little") + change.tobytes() for name, change in zip(on, changes, strict=True)]
+        payload = vote.encode(helped, asked, self._epsilon(seat.name), seat.own.private("votes"))
+        header = wire.Header(terms.run, request.round_no, seat.name, self.name, terms.dim, site.weight(seat), payload.nbytes)
+        return wire.frame(header, payload)
+
+    def _question(self, request: Request) -> tuple[Vector, Names, NDArray[np.float32]]:
+        terms = self.agreement
+        message = wire.expect(wire.parse(*request.frame), run=terms.run, round_no=request.round_no, codec=self.name, dim=terms.dim)
+        count, ends = message.header.weight, 4 * terms.dim
+        wire.expect(message, payload_size=ends + count * (8 + 4 * self.heads.place.size))
+        payload = message.payload
+        senders = payload[ends : ends + 8 * count].view(np.int64)
+        heads = payload[ends + 8 * count :].view(np.float32).reshape(count, self.heads.place.size)
+        return payload[:ends].view(np.float32), senders, heads
+
+    def _assigned(self, senders: Names, round_no: int) -> NDArray[np.int64]:
+        random = self.agreement.public.at(round_no, "testers").generator()
+        return server.assigned(senders, self.settings.testers, random)
+
+    def _epsilon(self, name: int) -> float | None:
+        """Return the loss per vote a tester chose; in a simulation choices go round."""
+        choice = self.settings.vote_epsilon
+        return choice[name % len(choice)] if isinstance(choice, tuple) else choice
+
+    def empty(self) -> Cast:
+        """Return no votes."""
+        return Cast(self.clients)
+
+    def receive(self, intake: Intake, total: Cast, frame: Frame) -> None:
+        """Check one tester's votes and add them."""
+        terms, message = self.agreement, wire.parse(*frame)
+        header = wire.expect(message, run=terms.run, codec=self.name, dim=terms.dim).header
+        intake.check(header.sender, header.round_no, header.weight)
+        on = self._assigned(intake.everyone, header.round_no)[np.searchsorted(intake.everyone, header.sender)]
+        votes, kept = vote.decode(message.payload, len(on))
+        about = np.zeros(self.clients)
+        about[on] = 1
+        said = np.zeros(self.clients)
+        said[on] = kept * votes
+        more = Ballots(votes=said, squares=kept**2 * about, fourths=kept**4 * about, count=about)
+        total.ballots = total.ballots.plus(more)
+        intake.note(header.sender)
+
+    def close(self, state: State, total: Cast) -> Outcome:
+        """Return the state with only those who are accepted in the cohort, and the scores in the record."""
+        senders = state.arrays[SENDERS]
+        former = _unpacked(state.arrays.get(BALLOTS), self.clients)
+        ballots = former.plus(total.ballots, self.settings.memory)
+        here = _taken(ballots, senders)
+        decision = server.decide(self.settings, here)
+        accepted = senders[~decision.rejected]
+        note = record.Voted(
+            arm=self.arm,
+            round_no=state.round_no,
+            clients=senders.tolist(),
+            scores=[round(float(score), 4) for score in here.scores()],
+            errors=[round(float(min(error, 9.0)), 4) for error in here.errors()],
+            rejected=senders[decision.rejected].tolist(),
+            threshold=round(decision.threshold, 4),
+        )
+        arrays = {key: value for key, value in state.arrays.items() if key not in (HEADS, SENDERS, COMMITMENTS)}
+        arrays[BALLOTS] = _packed(ballots)
+        after = replace(state, cohort=accepted, arrays=arrays)
+        if self.settings.aggregate == "heads":
+            return Outcome(state=self._averaged(after, state.arrays[HEADS][~decision.rejected]), notes=(note,))
+        bound = dict(zip(senders.tolist(), map(bytes, state.arrays[COMMITMENTS]), strict=True))
+        return Outcome(state=replace(after, commitments=bound), notes=(note,))
+
+    def _averaged(self, state: State, heads: NDArray[np.float32]) -> State:
+        """Return the state after the server's step with the mean of the heads that were voted on, and nothing else."""
+        if not len(heads):
+            return state
+        assert state.model is not None
+        place = self.heads.place
+        mean = heads.mean(axis=0, dtype=np.float64).astype(np.float32).reshape(place.inputs + 1, place.outputs)
+        update = place.update(mean, self.agreement.dim)
+        model, optimizer = server.step(self.agreement.server, state.model, update, state.optimizer)
+        return replace(state, model=model, optimizer=optimizer)
+
+
+def helps(gains: NDArray[np.float32], rule: str) -> NDArray[np.bool_]:
+    """Return whether each head helps, from how much lower it makes each row's loss; no change at all counts as help."""
+    if rule == "set_sign":
+        return np.asarray(gains.sum(axis=0, dtype=np.float64) >= 0)
+    return np.asarray(np.sign(gains).sum(axis=0) >= 0)
+
+
+def _largest(epsilon: float | tuple[float, ...] | None) -> float | None:
+    return max(epsilon) if isinstance(epsilon, tuple) else epsilon
+
+
+def _packed(ballots: Ballots) -> NDArray[np.float64]:
+    return np.stack([ballots.votes, ballots.squares, ballots.fourths, ballots.count])
+
+
+def _unpacked(array: NDArray[np.float64] | None, clients: int) -> Ballots:
+    if array is None:
+        return Ballots.none(clients)
+    return Ballots(votes=array[0], squares=array[1], fourths=array[2], count=array[3])
+
+
+def _taken(ballots: Ballots, names: Names) -> Ballots:
+    return _unpacked(_packed(ballots)[:, names], len(names))

@@ -1,0 +1,105 @@
+"""A model's last layer by itself: a linear map from what the layers below see, trained and tried without them.
+
+A head is a matrix with a line per input and one for the bias, and a column per logit. Rows come as a matrix of inputs whose
+last column is one. Everything here is a pure function of such matrices, so many heads are tried in one product.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.rows import Vector
+
+Matrix = NDArray[np.float32]
+Labels = NDArray[np.int32]
+
+
+class HeadPlace(NamedTuple):
+    """Where the last layer lies in a model's flat vector; `by_output` where weights stand output by output, as in PyTorch."""
+
+    start: int
+    inputs: int
+    outputs: int
+    by_output: bool = False
+
+    @property
+    def size(self) -> int:
+        """Return the number of its parameters."""
+        return (self.inputs + 1) * self.outputs
+
+    def matrix(self, model: Vector) -> Matrix:
+        """Return the head of a model, or of an update."""
+        flat = model[self.start : self.start + self.size]
+        if not self.by_output:
+            return flat.reshape(self.inputs + 1, self.outputs)
+        weights, bias = flat[: -self.outputs].reshape(self.outputs, self.inputs), flat[-self.outputs :]
+        return np.vstack([weights.T, bias])
+
+    def update(self, change: Matrix, size: int) -> Vector:
+        """Return an update of a whole model of that size that changes nothing but the head."""
+        row = np.zeros(size, np.float32)
+        flat = np.concatenate([change[:-1].T.ravel(), change[-1]]) if self.by_output else change.ravel()
+        row[self.start : self.start + self.size] = flat
+        return row
+
+
+class Steps(NamedTuple):
+    """How a head is trained: full-batch steps, and for noise on each of them the clip of one row's gradient and the noise."""
+
+    epochs: int
+    lr: float
+    divide_by: int | None = None
+    clip: float | None = None
+    noise: float = 0.0  # standard deviation of what is added to the sum of gradients
+
+
+def with_ones(below: Matrix) -> Matrix:
+    """Return what the layers below give, with a column of ones for the bias."""
+    return np.hstack([below, np.ones((len(below), 1), np.float32)])
+
+
+def slopes(rows: Matrix, labels: Labels, head: Matrix) -> Matrix:
+    """Return the loss gradient at each row's logits."""
+    logits = rows @ head
+    if head.shape[1] == 1:
+        return np.asarray(1 / (1 + np.exp(-logits)) - labels[:, None], np.float32)
+    logits -= logits.max(axis=1, keepdims=True)
+    odds = np.exp(logits)
+    odds /= odds.sum(axis=1, keepdims=True)
+    odds[np.arange(len(labels)), labels] -= 1
+    return odds
+
+
+def trained(rows: Matrix, labels: Labels, first: Matrix, steps: Steps, random: np.random.Generator | None = None) -> Matrix:
+    """Return how the head changed by full-batch gradient steps.
+
+    With a clip no row's gradient is longer than it: one row's gradient is its inputs times its slope, so its length is the
+    product of theirs. Noise is added to the sum, before it is divided.
+    """
+    head, lengths = first.copy(), np.linalg.norm(rows, axis=1)
+    for _ in range(steps.epochs):
+        slope = slopes(rows, labels, head)
+        if steps.clip is not None:
+            length = lengths * np.linalg.norm(slope, axis=1)
+            slope *= np.minimum(1, steps.clip / np.maximum(length, 1e-30))[:, None].astype(np.float32)
+        total = rows.T @ slope
+        if steps.noise:
+            assert random is not None
+            total = total + random.normal(0, steps.noise, total.shape).astype(np.float32)
+        head -= np.float32(steps.lr / (steps.divide_by or max(1, len(rows)))) * total
+    return head - first
+
+
+def losses(rows: Matrix, labels: Labels, heads: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return the loss of each row under each of many heads (heads, inputs, outputs), as (rows, heads): one matrix product."""
+    count, _, outputs = heads.shape
+    logits = (rows @ heads.transpose(1, 0, 2).reshape(heads.shape[1], count * outputs)).reshape(len(rows), count, outputs)
+    if outputs == 1:
+        signed = np.where(labels[:, None] == 1, -logits[:, :, 0], logits[:, :, 0])
+        return np.asarray(np.logaddexp(np.float32(0), signed), np.float32)
+    top = logits.max(axis=2)
+    summed = np.log(np.exp(logits - top[:, :, None]).sum(axis=2)) + top
+    return np.asarray(summed - np.take_along_axis(logits, labels[:, None, None].astype(np.int64), 2)[:, :, 0], np.float32)
