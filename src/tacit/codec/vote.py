@@ -41,7 +41,7 @@ def decode(payload: NDArray[np.uint8], count: int) -> tuple[NDArray[np.float64],
     if flips >= WORD // 2:
         raise WireError("votes refused: needs votes that are kept more often than turned round, got others")
     bits = np.unpackbits(payload[_FLIPS:], count=count, bitorder="little")
-    return 2.0 * bits - 1.0, kept_signal(flips)
+    return 2 * bits.astype(np.float64) - 1, kept_signal(flips)
 
 
 def size(count: int) -> int:

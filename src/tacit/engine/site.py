@@ -9,7 +9,7 @@ import hashlib
 import hmac
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -113,11 +113,11 @@ class Site:
 
     def seen_by_head(self, model: Vector, seat: Seat, tests: bool = False) -> tuple[local.Matrix, NDArray[np.int32]]:
         """Return what the model's last layer sees of a client's rows, and their labels: rows it trains on, or holds out."""
-        assert self.own_rows is not None and isinstance(self.learner, local.Headed)
-        own = self.own_rows
+        own, learner = self.own_rows, cast(local.Headed, self.learner)
+        assert own is not None
         rows, clients = (own.tests, own.test_clients) if tests else (own.train, own.train_clients)
         some = rows.take(np.arange(clients.starts[seat.block], clients.starts[seat.block + 1]))
-        return local.with_ones(self.learner.below(model, some.inputs)), some.labels
+        return local.with_ones(learner.below(model, some.inputs)), some.labels
 
     def _stepped(self, message: wire.Message, round_no: int) -> Vector:
         """Return the model after the server's step, taken here: round 1 begins with the first model all sites agree on."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
+from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -85,11 +85,10 @@ class Learner(Protocol):
         """Return the model as named arrays, in the shapes PyTorch uses."""
 
 
-@runtime_checkable
 class Headed(Protocol):
-    """A learner whose last layer is linear and can be trained and tried by itself."""
+    """A learner whose last layer, if it is linear, can be trained and tried by itself."""
 
-    head: HeadPlace
+    head: HeadPlace | None
 
     def below(self, model: Vector, inputs: Inputs) -> NDArray[np.float32]:
         """Return what the last layer sees of some rows."""

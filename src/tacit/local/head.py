@@ -70,7 +70,7 @@ def slopes(rows: Matrix, labels: Labels, head: Matrix) -> Matrix:
     odds = np.exp(logits)
     odds /= odds.sum(axis=1, keepdims=True)
     odds[np.arange(len(labels)), labels] -= 1
-    return odds
+    return np.asarray(odds, np.float32)
 
 
 def trained(rows: Matrix, labels: Labels, first: Matrix, steps: Steps, random: np.random.Generator | None = None) -> Matrix:

@@ -38,7 +38,7 @@ class Filter:
     vote_epsilon: _Epsilon | tuple[_Epsilon, ...] | None = None
     """The loss one vote may cost, **per vote**; a list lets each tester choose one of them. Without it votes are not noised."""
     testers: Count | None = None
-    """So many testers vote on each contributor, assigned by public randomness, and each votes so many times; all others if unset."""
+    """So many testers vote on each contributor, and each tester votes so often, by public randomness; if unset, all others."""
     rule: Literal["zero", "self_tuned"] = "zero"
     """Reject below zero, or below a gap between two groups of scores, where there is one."""
     most_rejected: Annotated[float, Gt(0), Le(1)] = 0.5
@@ -57,7 +57,9 @@ def problems(plan: Plan) -> list[str]:
     if plan.regime != "federated":
         found.append(f"filter: needs regime = 'federated', got {plan.regime!r}; remove the table")
     if plan.personal or plan.data.share is not None:
-        found.append("filter: needs one model for all clients and no disclosed rows; remove [private] and [data.share], or [filter]")
+        found.append(
+            "filter: needs one model for all clients and no disclosed rows; remove [private] and [data.share], or [filter]"
+        )
     if not plan.data.local_test:
         found.append("data.local_test: needs a share of each client's rows to test others on, since there is a [filter]; try 0.33")
     if plan.codec.name == "hashcomb":

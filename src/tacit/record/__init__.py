@@ -22,6 +22,7 @@ from tacit.record.entries import (
     Spread,
     Started,
     WarmStarted,
+    Voted,
     of_kind,
 )
 from tacit.record.lines import Mark, Writer, add, cut, has_rounds, read, verify
@@ -45,6 +46,7 @@ __all__ = [
     "Spread",
     "Started",
     "WarmStarted",
+    "Voted",
     "Writer",
     "add",
     "cut",

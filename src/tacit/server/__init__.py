@@ -7,4 +7,7 @@ from tacit.server.step import ServerState, initial_state, step
 from tacit.server.stopping import should_stop
 from tacit.server.votes import Ballots, Decision, assigned, decide
 
-__all__ = ["Ballots", "Decision", "Own", "ServerState", "assigned", "choose", "decide", "initial_state", "measure", "should_stop", "step", "with_own"]
+__all__ = [
+    "Ballots", "Decision", "Own", "ServerState", "assigned", "choose", "decide", "initial_state", "measure", "should_stop", "step",
+    "with_own",
+]  # fmt: skip

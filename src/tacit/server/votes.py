@@ -33,9 +33,7 @@ class Ballots:
     @staticmethod
     def none(contributors: int) -> Ballots:
         """Return no votes about so many contributors."""
-        return Ballots(
-            votes=np.zeros(contributors), squares=np.zeros(contributors), fourths=np.zeros(contributors), count=np.zeros(contributors)
-        )
+        return Ballots(**{name: np.zeros(contributors) for name in ("votes", "squares", "fourths", "count")})
 
     def plus(self, other: Ballots, memory: float = 1.0) -> Ballots:
         """Return these votes, weighed by `memory`, with others."""

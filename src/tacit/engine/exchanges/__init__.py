@@ -13,7 +13,9 @@ from tacit.plan import Plan
 __all__ = ["FollowUp", "Heads", "Train", "Votes", "exchanges_of"]
 
 
-def exchanges_of(plan: Plan, train: Train, arm: str = "run", head: HeadPlace | None = None, clients: int = 0) -> tuple[Exchange, ...]:
+def exchanges_of(
+    plan: Plan, train: Train, arm: str = "run", head: HeadPlace | None = None, clients: int = 0
+) -> tuple[Exchange, ...]:
     """Return the exchanges of one round, in order: votes if clients vote, the update, and whatever the codec asks after it."""
     follow_ups = tuple(FollowUp(train, number) for number in range(len(train.agreement.codec.phases)))
     if plan.filter is None or head is None:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from tacit import local, plan, wire
 from tacit.aggregate import Intake
-from tacit.claim import Claim, Gaussian, Open
+from tacit.claim import Claim, Event, Gaussian, Open
 from tacit.engine.exchanges.train import Train
 from tacit.engine.round import Outcome, Request, State
 from tacit.engine.site import Client
@@ -115,12 +115,14 @@ def noise_multiplier(settings: plan.Filter) -> float:
 
 def claim(settings: plan.Filter) -> Claim:
     """Return what one head costs its contributor."""
-    if settings.protect == "nothing":
-        event, kind = Open(), "last layer in the clear"
-    else:
-        event = Gaussian(noise_multiplier(settings) / float(np.sqrt(settings.epochs if settings.protect == "record" else 1)))
-        kind = "last layer with Gaussian noise on the sum of clipped gradients of its rows"
-        kind = kind if settings.protect == "record" else "clipped last layer with Gaussian noise"
+    kind = {
+        "nothing": "last layer in the clear",
+        "client": "clipped last layer with Gaussian noise",
+        "record": "last layer with Gaussian noise on the sum of clipped gradients of its rows",
+    }[settings.protect]
+    event: Event = Open()
+    if settings.epsilon is not None:
+        event = Gaussian(multiplier_for(settings.epsilon, settings.delta))
     return Claim(
         mechanism=f"{kind}, sent to all testers",
         event=event,

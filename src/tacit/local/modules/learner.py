@@ -15,8 +15,8 @@ from torch import nn
 from tacit import plan
 from tacit.draws import Draws
 from tacit.errors import PlanError
-from tacit.local.head import HeadPlace
 from tacit.local.contract import OneByOne, Update, WholeUpdate
+from tacit.local.head import HeadPlace
 from tacit.local.modules import networks
 from tacit.local.schedule import batch_ends, pace_of, row_order
 from tacit.rows import Clients, Dense, Inputs, Mixed, Rows, Sparse, Vector

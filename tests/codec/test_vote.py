@@ -1,0 +1,60 @@
+"""A vote costs what it claims, the same question gets the same answer, and broken votes are caught."""
+
+import math
+
+import numpy as np
+import pytest
+
+from tacit.audit.epsilon import lower_bound
+from tacit.codec import vote
+from tacit.codec.rr import epsilon_of, flips_for, kept_signal
+from tacit.draws import Draws
+from tacit.errors import WireError
+
+OWN = Draws.seeded(7)
+MANY = 100_000
+
+
+def sent(helped: bool, epsilon: float | None, count: int = MANY, first: int = 0) -> np.ndarray:
+    asked = [number.to_bytes(8, "little") for number in range(first, first + count)]
+    votes, _ = vote.decode(vote.encode(np.full(count, helped), asked, epsilon, OWN), count)
+    return (votes > 0).astype(int)
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 1.0, 3.0])
+def test_the_measured_loss_of_a_vote_is_below_its_claim_and_near_it(epsilon) -> None:
+    claimed = epsilon_of(flips_for(epsilon))
+    assert claimed <= epsilon * (1 + 1e-9)
+    measured = lower_bound(sent(True, epsilon), sent(False, epsilon, first=MANY))
+    assert 0.9 * claimed < measured <= claimed
+
+
+def test_a_vote_by_the_printed_formula_loses_half_of_what_it_says() -> None:
+    p = 0.7551  # what the publication calls epsilon = 1
+    assert math.log((1 - p / 2) / (p / 2)) == pytest.approx(0.5, abs=1e-3)
+    assert (1 + kept_signal(flips_for(0.5))) / 2 == pytest.approx(0.6225, abs=1e-4)
+    assert (1 + kept_signal(flips_for(1.0))) / 2 == pytest.approx(0.7311, abs=1e-4)
+
+
+def test_a_broken_vote_that_forgets_half_of_its_flips_is_caught() -> None:
+    broken = epsilon_of(flips_for(0.5) // 2)
+    assert lower_bound(sent(True, broken), sent(False, broken, first=MANY)) > epsilon_of(flips_for(0.5))
+
+
+def test_the_same_question_gets_the_same_answer_and_another_one_a_new_coin() -> None:
+    helped, asked = np.ones(400, bool), [bytes([number % 256, number // 256]) for number in range(400)]
+    first = vote.encode(helped, asked, 0.5, OWN)
+    assert (vote.encode(helped, asked, 0.5, OWN) == first).all()
+    assert (vote.encode(helped[:3], asked[:3], 0.5, OWN)[4] & 7) == (first[4] & 7), "whatever else is asked with it"
+    other = vote.encode(helped, [question + b"!" for question in asked], 0.5, OWN)
+    assert 100 < np.unpackbits(other[4:] ^ first[4:]).sum() < 300
+
+
+def test_votes_as_they_are_and_malformed_ones() -> None:
+    votes, kept = vote.decode(vote.encode(np.array([True, False, True]), [b"a", b"b", b"c"], None, OWN), 3)
+    assert votes.tolist() == [1, -1, 1]
+    assert kept == 1
+    with pytest.raises(WireError, match="5 bytes for 3 votes"):
+        vote.decode(np.zeros(4, np.uint8), 3)
+    with pytest.raises(WireError, match="kept more often"):
+        vote.decode(np.array([0, 0, 0, 255, 1], np.uint8), 3)

@@ -1,0 +1,137 @@
+"""Whole runs with votes: harmful clients are rejected, what is aggregated is what was voted on, and a stop changes nothing."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tacit import engine, record
+from tacit.engine.exchanges import Heads, Train
+from tacit.engine.run_folder import RECORD
+from tacit.errors import PlanError
+from tests.engine.small import small_plan, write_csv
+
+TEXT = {"text": ["opinion"], "label": "stars"}
+
+
+@pytest.fixture(scope="module")
+def reviews(tmp_path_factory) -> Path:
+    return write_csv(tmp_path_factory.mktemp("data") / "reviews.csv", rows=1200)
+
+
+def job(reviews: Path, codec: dict | None = None, rounds: int = 3, **votes: object):
+    data = {"source": str(reviews), "clients": 20, "columns": TEXT, "local_test": 0.33}
+    table = codec or {"name": "plain"}
+    return small_plan(
+        reviews, data=data, filter={"lr": 0.5, **votes}, codec=table, model={"name": "logistic"}, server__rounds=rounds
+    )
+
+
+def voted(folder: Path) -> list[record.Voted]:
+    return record.of_kind(list(record.read(folder / RECORD)), record.Voted)
+
+
+def finished(folder: Path) -> record.Finished:
+    return record.of_kind(list(record.read(folder / RECORD)), record.Finished, "run")[-1]
+
+
+def harmful(monkeypatch, clients: set[int]) -> None:
+    """Let some clients train on labels turned round."""
+    seen = engine.site.Site.seen_by_head
+
+    def turned(site, model, seat, tests=False):
+        rows, labels = seen(site, model, seat, tests)
+        return (rows, 1 - labels) if seat.name in clients and not tests else (rows, labels)
+
+    monkeypatch.setattr(engine.site.Site, "seen_by_head", turned)
+
+
+@pytest.mark.parametrize("aggregate", ["heads", "updates"])
+@pytest.mark.parametrize("vote", ["set_sign", "majority_of_point_signs"])
+def test_clients_with_wrong_labels_are_rejected(reviews, tmp_path, monkeypatch, aggregate, vote) -> None:
+    harmful(monkeypatch, {2, 5, 11})
+    folder = engine.start(job(reviews, aggregate=aggregate, vote=vote, batch_rows=40), tmp_path)
+    rejected = [set(entry.rejected) for entry in voted(folder)]
+    if vote == "set_sign":
+        assert rejected == [{2, 5, 11}] * 3
+    else:  # a head that helps more rows than it harms is kept, however much it harms
+        assert all(some and some <= {2, 5, 11} for some in rejected)
+    assert finished(folder).metrics["accuracy"] > 0.8
+
+
+def test_noisy_votes_still_find_them_and_the_ledger_counts_every_vote(reviews, tmp_path, monkeypatch) -> None:
+    harmful(monkeypatch, {2, 5, 11})
+    folder = engine.start(job(reviews, vote_epsilon=[1.0, 3.0], memory=1.0, rounds=6), tmp_path)
+    assert {2, 5, 11} <= set(voted(folder)[-1].rejected)
+    entries = record.of_kind(list(record.read(folder / RECORD)), record.Released)
+    votes = [entry.promise for entry in entries if entry.exchange == "votes"]
+    assert {(claim.unit, claim.event.count, round(claim.event.event.epsilon, 6)) for claim in votes} == {("vote", 19, 3.0)}
+
+
+def test_few_testers_cost_few_votes(reviews, tmp_path) -> None:
+    folder = engine.start(job(reviews, testers=5, vote_epsilon=1.6, rounds=1), tmp_path)
+    entries = record.of_kind(list(record.read(folder / RECORD)), record.Released)
+    (claim,) = [entry.promise for entry in entries if entry.exchange == "votes"]
+    assert claim.event.count * claim.event.event.epsilon <= 8.0001
+
+
+def test_an_update_that_is_not_the_one_committed_to_is_refused_and_named(reviews, tmp_path, monkeypatch) -> None:
+    made = Train._made
+    committing = []
+
+    def switched(train, client, model, update, round_no):
+        bait = committing and committing[-1]
+        return made(train, client, model, update if bait or client.seat.name != 4 else -10 * update, round_no)
+
+    answer = Heads.answer
+
+    def baited(heads, client, request):
+        committing.append(True)
+        try:
+            return answer(heads, client, request)
+        finally:
+            committing.pop()
+
+    monkeypatch.setattr(Train, "_made", switched)
+    monkeypatch.setattr(Heads, "answer", baited)
+    folder = engine.start(job(reviews, rounds=2, most_rejected=0.2), tmp_path)
+    refused = record.of_kind(list(record.read(folder / RECORD)), record.Refused)
+    assert [(entry.sender, entry.exchange) for entry in refused] == [("4", "train")] * 2
+    assert "committed to before the vote" in refused[0].reason
+
+
+@pytest.mark.parametrize("codec", [{"name": "plain"}, {"name": "rr", "epsilon": 4, "clip": 0.05}], ids=["plain", "rr"])
+def test_any_number_of_workers_gives_the_same_model(reviews, tmp_path, codec) -> None:
+    import dataclasses
+
+    plan = job(reviews, codec=codec, vote_epsilon=2.0)
+    hashes = set()
+    for workers in (1, 3):
+        several = dataclasses.replace(plan, engine=dataclasses.replace(plan.engine, workers=workers))
+        hashes.add(finished(engine.start(several, tmp_path)).model_sha256)
+    assert len(hashes) == 1
+
+
+@pytest.mark.parametrize("protect", ["client", "record"])
+def test_noise_on_heads_is_claimed_with_its_unit(reviews, tmp_path, protect) -> None:
+    folder = engine.start(
+        job(reviews, protect=protect, epsilon=1.0, clip=1.0, batch_rows=40, aggregate="heads", vote_epsilon=1.0, rounds=2), tmp_path
+    )
+    entries = record.of_kind(list(record.read(folder / RECORD)), record.Released)
+    heads = [entry.promise for entry in entries if entry.exchange == "heads"]
+    assert {claim.relation for claim in heads} == {
+        "add or remove one row" if protect == "record" else "replace all rows of one client"
+    }
+    assert heads[0].event.noise_multiplier == pytest.approx(3.731, abs=1e-3)
+    assert np.isfinite(finished(folder).metrics["loss"])
+
+
+def test_settings_without_meaning_are_refused(reviews) -> None:
+    with pytest.raises(PlanError, match=r"data\.local_test: needs a share"):
+        small_plan(reviews, filter={})
+    with pytest.raises(PlanError, match=r"filter\.epsilon: needs a value"):
+        job(reviews, protect="record", clip=1.0, batch_rows=10)
+    with pytest.raises(PlanError, match=r"filter\.batch_rows"):
+        job(reviews, protect="record", clip=1.0, epsilon=1.0)
+    with pytest.raises(PlanError, match="codec the server can read"):
+        job(reviews, codec={"name": "hashcomb", "x_min": -1, "x_max": 1})

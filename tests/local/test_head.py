@@ -1,0 +1,75 @@
+"""The last layer by itself trains as it does in the whole model, and many are tried in one product."""
+
+import numpy as np
+import pytest
+
+from tacit import local, plan
+from tacit.draws import Draws
+from tacit.local.head import HeadPlace, Steps, losses, slopes, trained, with_ones
+from tacit.rows import Clients, Dense, Rows
+
+RANDOM = np.random.default_rng(3)
+
+
+def rows_of(classes: int, count: int = 40) -> Rows:
+    matrix = RANDOM.normal(0, 1, (count, 6)).astype(np.float32)
+    labels = RANDOM.integers(0, classes, count).astype(np.int32)
+    return Rows(inputs=Dense(matrix=matrix, width=6), labels=labels, classes=tuple(map(str, range(classes))))
+
+
+@pytest.mark.parametrize("classes", [2, 4])
+@pytest.mark.parametrize("hidden", [(), (8, 5)])
+@pytest.mark.parametrize("torch", [False, True])
+def test_what_it_sees_and_where_it_lies(classes, hidden, torch) -> None:
+    rows = rows_of(classes)
+    model = plan.MLP(hidden=hidden) if hidden else plan.Logistic()
+    module = None
+    if torch:
+        nn = pytest.importorskip("torch").nn
+        layers, outputs = [], 1 if classes == 2 else classes
+        for fan_in, fan_out in zip((6, *hidden), (*hidden, outputs), strict=True):
+            layers += [nn.Linear(fan_in, fan_out), nn.ReLU()]
+        module = nn.Sequential(*layers[:-1])
+    learner = local.build(model, plan.Local(), rows, Clients(order=np.arange(40), starts=np.array([0, 40])), module)
+    flat = learner.initial(Draws.seeded(1))
+    logits = with_ones(learner.below(flat, rows.inputs)) @ learner.head.matrix(flat)
+    np.testing.assert_allclose(logits, learner.predict(flat, rows.inputs), atol=1e-5)
+    change = RANDOM.normal(0, 1, (learner.head.inputs + 1, learner.head.outputs)).astype(np.float32)
+    np.testing.assert_array_equal(learner.head.matrix(learner.head.update(change, learner.size)), change)
+
+
+@pytest.mark.parametrize("classes", [2, 4])
+def test_its_gradient_is_that_of_its_loss(classes) -> None:
+    rows = with_ones(RANDOM.normal(0, 1, (9, 3)).astype(np.float32))
+    labels = RANDOM.integers(0, classes, 9).astype(np.int32)
+    head = RANDOM.normal(0, 1, (4, 1 if classes == 2 else classes)).astype(np.float32)
+    step = 1e-3
+    for at in np.ndindex(head.shape):
+        up, down = head.copy(), head.copy()
+        up[at] += step
+        down[at] -= step
+        both = losses(rows, labels, np.stack([up, down])).sum(axis=0, dtype=np.float64)
+        assert (both[0] - both[1]) / (2 * step) == pytest.approx((rows.T @ slopes(rows, labels, head))[at], abs=2e-2)
+
+
+def test_with_a_clip_no_row_moves_the_sum_by_more() -> None:
+    rows = with_ones(RANDOM.normal(0, 5, (30, 3)).astype(np.float32))
+    labels, first = RANDOM.integers(0, 3, 30).astype(np.int32), np.zeros((4, 3), np.float32)
+    steps = Steps(epochs=1, lr=1.0, divide_by=1, clip=0.5)
+    whole = trained(rows, labels, first, steps)
+    for one in range(30):
+        rest = np.arange(30) != one
+        assert np.linalg.norm(whole - trained(rows[rest], labels[rest], first, steps)) <= 0.5 + 1e-5
+    unclipped = steps._replace(clip=None)  # the broken twin
+    moved = [
+        np.linalg.norm(trained(rows, labels, first, unclipped) - trained(rows[np.arange(30) != one], labels[np.arange(30) != one], first, unclipped))
+        for one in range(30)
+    ]  # fmt: skip
+    assert max(moved) > 0.5
+
+
+def test_noise_on_the_sum_has_the_size_it_says() -> None:
+    rows, labels, first = np.zeros((5, 40), np.float32), np.zeros(5, np.int32), np.zeros((40, 30), np.float32)
+    steps = Steps(epochs=1, lr=1.0, divide_by=1, clip=1.0, noise=2.0)
+    assert trained(rows, labels, first, steps, np.random.default_rng(0)).std() == pytest.approx(2.0, rel=0.1)
+    assert HeadPlace(10, 39, 30).size == 1200
