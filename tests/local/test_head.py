@@ -56,16 +56,14 @@ def test_with_a_clip_no_row_moves_the_sum_by_more() -> None:
     rows = with_ones(RANDOM.normal(0, 5, (30, 3)).astype(np.float32))
     labels, first = RANDOM.integers(0, 3, 30).astype(np.int32), np.zeros((4, 3), np.float32)
     steps = Steps(epochs=1, lr=1.0, divide_by=1, clip=0.5)
-    whole = trained(rows, labels, first, steps)
-    for one in range(30):
-        rest = np.arange(30) != one
-        assert np.linalg.norm(whole - trained(rows[rest], labels[rest], first, steps)) <= 0.5 + 1e-5
-    unclipped = steps._replace(clip=None)  # the broken twin
-    moved = [
-        np.linalg.norm(trained(rows, labels, first, unclipped) - trained(rows[np.arange(30) != one], labels[np.arange(30) != one], first, unclipped))
-        for one in range(30)
-    ]  # fmt: skip
-    assert max(moved) > 0.5
+
+    def furthest(how: Steps) -> float:
+        whole = trained(rows, labels, first, how)
+        without = [np.arange(30) != one for one in range(30)]
+        return max(float(np.linalg.norm(whole - trained(rows[rest], labels[rest], first, how))) for rest in without)
+
+    assert furthest(steps) <= 0.5 + 1e-5
+    assert furthest(steps._replace(clip=None)) > 0.5, "the broken twin, which forgets to clip"
 
 
 def test_noise_on_the_sum_has_the_size_it_says() -> None:

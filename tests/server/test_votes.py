@@ -1,4 +1,4 @@
-"""Scores are unbiased whatever noise testers choose, decisions agree with the binomial law, and colluders flip them where they must."""
+"""Scores are unbiased whatever noise testers choose, and decisions agree with the binomial law, colluders or not."""
 
 import numpy as np
 import pytest
