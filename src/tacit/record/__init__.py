@@ -21,8 +21,8 @@ from tacit.record.entries import (
     Spent,
     Spread,
     Started,
-    WarmStarted,
     Voted,
+    WarmStarted,
     of_kind,
 )
 from tacit.record.lines import Mark, Writer, add, cut, has_rounds, read, verify
@@ -45,8 +45,8 @@ __all__ = [
     "Spent",
     "Spread",
     "Started",
-    "WarmStarted",
     "Voted",
+    "WarmStarted",
     "Writer",
     "add",
     "cut",
