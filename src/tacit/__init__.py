@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         Encoder,
         Engine,
         Features,
+        Filter,
         HashComb,
         Ledger,
         Local,
@@ -42,7 +43,8 @@ if TYPE_CHECKING:
     )  # fmt: skip
 
 __all__ = [
-    "LSTM", "MLP", "RQM", "RR", "BiLSTM", "Codec", "Columns", "Data", "Embedding", "Encoder", "Engine", "Features", "HashComb",
+    "LSTM", "MLP", "RQM", "RR", "BiLSTM", "Codec", "Columns", "Data", "Embedding", "Encoder", "Engine", "Features", "Filter",
+    "HashComb",
     "Ledger", "Local", "Logistic", "Model", "OwnModule", "Plain", "Plan", "Private", "Public", "Quantise", "RRSampled", "Run",
     "Server", "Sharing", "resume", "run", "starter_plan",
 ]  # fmt: skip
