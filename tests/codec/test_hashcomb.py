@@ -1,7 +1,9 @@
 """Quantised updates under keyed tokens: error of the quantiser, the solver, sizes, and what a server without the secret sees."""
 
 import gc
+import hmac
 import types
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -25,7 +27,9 @@ def revealed(tokens: KeyedTokens | PaperTokens, sent: np.ndarray, level: np.ndar
     """Return the channels of tokens, one row per message."""
     names, numbers = np.unique(sent, return_inverse=True)
     static = isinstance(tokens, PaperTokens)
-    counted = Counted(numbers.reshape(sent.shape) if static else sent, np.array([1]), names[:, None] if static else None)
+    counted = Counted(
+        numbers.reshape(sent.shape) if static else sent, np.array([1]), names[:, None].astype(np.uint64) if static else None
+    )
     return np.concatenate([channels for _, channels in tokens.reveal(counted, level)], axis=1)
 
 
@@ -51,6 +55,7 @@ def test_channels_are_closed_below_and_values_outside_are_clamped() -> None:
     assert Quantiser.enlarged(-0.2, 0.1, 2.0, 3) == Quantiser(-0.30000000000000004, 0.2, 3)
 
 
+HASHCOMB_PAGE = Path(__file__).parents[2] / "docs" / "hashcomb.md"
 RANGES = [(-0.3, 0.3), (-0.15, 0.3), (0.0, 0.7), (-0.7, 0.0), (-1e-6, 0.4)]
 
 
@@ -107,12 +112,45 @@ def test_drawn_levels_have_the_wanted_mean(selection, levels) -> None:
 
 
 @pytest.mark.parametrize("levels", range(4, 11))
-def test_a_parameter_costs_as_many_bits_as_there_are_levels(levels) -> None:
-    dim = 6571
-    made = codec.build(settings(levels=levels))
-    sent = made.keyed(SECRET, 1).encode(np.zeros(dim, np.float32), {}, ROOT, ROOT).payload
-    assert sent.nbytes == made.payload_size(dim) == -(-dim * levels // 8)
-    assert codec.build(settings(levels=levels, tokens="paper")).payload_size(dim) == -(-dim * 28 // 8)
+def test_a_parameter_costs_as_many_bits_as_documented(levels) -> None:
+    """One token: `levels` bits if keyed, else its length; a path: the sum over its levels. The table in docs/hashcomb.md."""
+    dim, bytes_each = 6571, []
+    for bits, tokens in ((None, {}), (28, {"tokens": "paper"}), (128, {"tokens": "paper", "token_bits": 128})):
+        for path in (False, True):
+            made = codec.build(settings(levels=levels, path=path, **tokens))
+            widths = [bits or place for place in (range(1, levels + 1) if path else [levels])]
+            sent = made.keyed(SECRET, 1).encode(np.zeros(dim, np.float32), {}, ROOT, ROOT).payload
+            assert sent.nbytes == made.payload_size(dim) == sum(-(-dim * width // 8) for width in widths)
+            bytes_each.append(f"{sum(widths) / 8:g}")
+    assert f"| {levels} | {' | '.join(bytes_each)} |" in HASHCOMB_PAGE.read_text(encoding="utf-8")
+
+
+def test_a_path_decodes_to_what_its_deepest_token_says() -> None:
+    updates = np.random.default_rng(3).uniform(-0.2, 0.2, (3, 400)).astype(np.float32)
+    for more in ({}, {"tokens": "paper"}, {"selection": "subset", "mean_level": 3.0}, {"of": "weights"}):
+        means = []
+        for path in (False, True):
+            made = codec.build(settings(levels=6, path=path, **more))
+            client, total, back = made.keyed(SECRET, 3), made.empty(400), made.empty(400)
+            for update in updates:
+                total.add(client.encode(update, {}, ROOT, ROOT).payload, 2, ROOT)
+            back.add_packed(total.packed(), 6)
+            means.append(client.decode(back, ROOT, ROOT))
+            for bad in (total.packed()[:-1], total.packed()[:5], np.append(total.packed(), np.uint8(0))):
+                with pytest.raises(WireError, match="histogram refused"):
+                    made.empty(400).add_packed(bad, 6)
+        np.testing.assert_allclose(*means, rtol=1e-6, atol=1e-9)  # sums in the order of tokens
+
+
+def test_hashes_give_tokens_of_the_stated_length() -> None:
+    quantiser = Quantiser(-0.35, 0.35, 3)
+    for kind, digest in (("sha256", "sha256"), ("sha3", "sha3_256")):
+        name = quantiser.node(3, 5).encode()
+        for bits in (28, 128):
+            expected = int.from_bytes(hmac.digest(SECRET, name, digest), "little") % (1 << bits)
+            token = PaperTokens(quantiser, SECRET, bits, kind).hide(np.uint32([5]), np.uint8([3]))
+            assert int.from_bytes(token.tobytes(), "little") == expected
+    assert round_key(SECRET, 1) != round_key(SECRET, 1, "sha3")
 
 
 def test_keyed_tokens_are_permutations_that_differ_by_coordinate_round_and_secret() -> None:

@@ -32,6 +32,9 @@ CASES: dict[str, list[plan.Codec]] = {
         plan.HashComb(of="weights", x_min=0.1, x_max=0.3, levels=6),
         plan.HashComb(x_min=-0.3, x_max=0.3, levels=10, selection="last_head", mean_level=8.0),
         plan.HashComb(x_min=-0.3, x_max=0.3, levels=9, selection="subset", mean_level=6.0, tokens="paper"),
+        plan.HashComb(x_min=-0.3, x_max=0.3, levels=5, tokens="paper", token_bits=128, hash="sha3"),
+        plan.HashComb(x_min=-0.3, x_max=0.3, levels=6, path=True, selection="last_head", mean_level=4.0),
+        plan.HashComb(of="weights", x_min=-0.3, x_max=0.3, levels=4, path=True, tokens="paper"),
     ],
 }
 ALL = [case for cases in CASES.values() for case in cases]

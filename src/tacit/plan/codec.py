@@ -94,6 +94,12 @@ class HashComb:
     """The expected level, if coins choose it."""
     tokens: Literal["keyed", "paper"] = "keyed"
     """`keyed` tokens differ by round and parameter; `paper` ones are the same for all, which shows the order of channels."""
+    token_bits: Literal[28, 128] = 28
+    """Length of a `paper` token; a `keyed` one has `levels` bits."""
+    path: bool = False
+    """Send one token for each level up to the parameter's own, in place of one for its own."""
+    hash: Literal["sha256", "sha3"] = "sha256"
+    """What keys of rounds and `paper` tokens are made with: HMAC-SHA-256 or HMAC-SHA3-256."""
 
 
 Codec = Plain | RR | RRSampled | RQM | HashComb
@@ -132,6 +138,8 @@ def _hashcomb(plan: Plan) -> list[str]:
         )
     if codec.mean_level is not None and codec.mean_level > codec.levels:
         found.append(f"codec.mean_level: needs at most codec.levels = {codec.levels}, got {codec.mean_level:g}")
+    if codec.token_bits != 28 and codec.tokens == "keyed":
+        found.append(f"codec.token_bits: needs codec.tokens = 'paper', since keyed tokens have {codec.levels} bits; leave it out")
     if plan.data.share is not None:
         found.append("data.share: needs a codec the server can read, to train on rows of its own; got codec.name = 'hashcomb'")
     return found

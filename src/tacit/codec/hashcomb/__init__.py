@@ -21,7 +21,8 @@ import numpy as np
 from tacit import plan
 from tacit.claim import Claim, Open
 from tacit.codec.contract import Codec, Encoded, Memory, encoded
-from tacit.codec.hashcomb.tokens import PAPER_BITS, KeyedTokens, PaperTokens, Tokens, round_key
+from tacit.codec.hashcomb.tokens import KeyedTokens, PaperTokens, Tokens, round_key
+from tacit.codec.sums.joined import JoinedTally
 from tacit.codec.sums.tokens import TokenTally, packed, packed_size
 from tacit.draws import Draws
 from tacit.errors import RunError
@@ -34,16 +35,22 @@ __all__ = ["KeyedTokens", "PaperTokens", "Quantiser", "draw", "head_chance", "ma
 
 def make(settings: plan.HashComb) -> Codec:
     """Return the codec as everybody may know it: it counts tokens, and makes the clients' codec from their secret."""
-    bits = settings.levels if settings.tokens == "keyed" else PAPER_BITS
+    widths = [_bits(settings, place) for place in _places(settings)]
+
+    def empty(dim: int) -> TokenTally | JoinedTally:
+        named = settings.token_bits if settings.tokens == "paper" else None
+        tallies = tuple(TokenTally(dim, 1 << place, named) for place in _places(settings))
+        return JoinedTally(tallies) if settings.path else tallies[0]
+
     return Codec(
         name="hashcomb",
-        payload_size=lambda dim: packed_size(dim, bits),
+        payload_size=lambda dim: sum(packed_size(dim, bits) for bits in widths),
         encode=_needs_secret,
-        empty=lambda dim: TokenTally(dim, 1 << settings.levels, None if settings.tokens == "keyed" else bits),
+        empty=empty,
         decode=_needs_secret,
         clipped=lambda update: quantiser_of(settings).clamped(update),
         variance=lambda update: np.zeros(len(update)),
-        claims=lambda dim, cohort: (_claim(settings, bits),),
+        claims=lambda dim, cohort: (_claim(settings),),
         decoded_by="clients",
         of=settings.of,
         keyed=lambda secret, round_no: _at_clients(settings, secret, round_no),
@@ -51,27 +58,52 @@ def make(settings: plan.HashComb) -> Codec:
     )
 
 
+def _places(settings: plan.HashComb) -> range:
+    """Return the finest level each token of a parameter may have: all levels in turn for a path, else the finest of all."""
+    return range(1 if settings.path else settings.levels, settings.levels + 1)
+
+
+def _bits(settings: plan.HashComb, place: int) -> int:
+    return place if settings.tokens == "keyed" else settings.token_bits
+
+
 def _at_clients(settings: plan.HashComb, secret: bytes, round_no: int) -> Codec:
     """Return the codec as clients hold it in one round."""
-    quantiser = quantiser_of(settings)
-    key, chance = round_key(secret, round_no), 1.0
-    tokens: Tokens = KeyedTokens(key, settings.levels) if settings.tokens == "keyed" else PaperTokens(quantiser, secret)
-    bits = settings.levels if settings.tokens == "keyed" else PAPER_BITS
+    quantiser, chance = quantiser_of(settings), 1.0
+    key = round_key(secret, round_no, settings.hash)
     if settings.mean_level is not None:
         chance = head_chance(settings.selection, settings.levels, settings.mean_level)
 
     def levels(dim: int) -> Levels:
         return draw(settings.selection, settings.levels, chance, dim, key.at("levels"))
 
-    def encode(update: Vector, memory: Memory, own: Draws, public: Draws) -> Encoded:
-        level = levels(len(update))
-        return encoded(packed(tokens.hide(quantiser.channels(update, level), level), bits))
+    def tokens(place: int) -> Tokens:
+        if settings.tokens == "paper":
+            return PaperTokens(quantiser, secret, settings.token_bits, settings.hash)
+        return KeyedTokens(key.at("path", place) if settings.path else key, place)
 
-    def decode(total: TokenTally, public: Draws, own: Draws) -> Vector:
-        sent, level, mean = total.counted(), levels(total.dim), np.empty(total.dim, np.float32)
-        for here, channels in tokens.reveal(sent, level):
-            values = quantiser.middles(channels, level[here])
-            mean[here] = (values * sent.weights_of(here)).sum(axis=0) / total.weight
+    def level_at(place: int, level: Levels) -> Levels:
+        """Return the level of each parameter's token: on a path the place, and level 0, which says nothing, where it ended."""
+        return np.where(level >= place, place, 0).astype(np.uint8) if settings.path else level
+
+    def encode(update: Vector, memory: Memory, own: Draws, public: Draws) -> Encoded:
+        level, pieces = levels(len(update)), []
+        for place in _places(settings):
+            here = level_at(place, level)
+            hidden = tokens(place).hide(quantiser.channels(update, here), here)
+            pieces.append(packed(hidden, _bits(settings, place)) if hidden.ndim == 1 else hidden.view(np.uint8).ravel())
+        return encoded(pieces[0] if len(pieces) == 1 else np.concatenate(pieces))
+
+    def decode(total: TokenTally | JoinedTally, public: Draws, own: Draws) -> Vector:
+        tallies = total.parts if isinstance(total, JoinedTally) else (total,)
+        level = levels(tallies[0].dim)
+        mean = quantiser.middles(np.zeros(len(level), np.uint32), np.zeros(len(level), np.uint8)).astype(np.float32)
+        for place, tally in zip(_places(settings), tallies, strict=True):
+            sent, at_place = tally.counted(), level_at(place, level)
+            for here, channels in tokens(place).reveal(sent, at_place):
+                values = quantiser.middles(channels, at_place[here]) * sent.weights_of(here)
+                deepest = at_place[here] == level[here]
+                mean[here][deepest] = (values.sum(axis=0) / total.weight)[deepest]
         return mean
 
     return replace(make(settings), encode=encode, decode=decode, keyed=None)
@@ -94,7 +126,8 @@ def _needs_secret(*given: object) -> NoReturn:
     raise RunError("hashcomb needs the clients' secret to encode or decode, got none; use the codec a site holds")
 
 
-def _claim(settings: plan.HashComb, bits: int) -> Claim:
+def _claim(settings: plan.HashComb) -> Claim:
+    bits = _bits(settings, settings.levels)
     kind = "a new permutation for each round and parameter" if settings.tokens == "keyed" else "the same in all rounds"
     return Claim(
         mechanism=f"obfuscated weights ({bits}-bit keyed quantisation tokens, {kind}); not differentially private",

@@ -8,9 +8,11 @@ multiplying by a secret number would show differences or ratios.) The permutatio
 keystream under HMAC-SHA-256(secret, round); choosing by 32-bit words is uneven by at most a part in 2^16 at 16 levels.
 Work grows as 2^L per coordinate.
 
-Paper tokens: a hash of the string that names the channel, cut to 28 bits: the same for all coordinates and rounds. Without a
-secret anybody can enumerate them. With one, tokens that follow each other from round to round still show the order of
-channels. Kept to show this.
+Paper tokens: a keyed hash of the string that names the channel, cut to 28 or 128 bits: the same for all coordinates and rounds.
+Without a secret anybody can enumerate them. With one, tokens that follow each other from round to round still show the order
+of channels. Kept to show this.
+
+The hash is SHA-256 or SHA3-256, in both cases as HMAC under the clients' secret; without a secret it is taken of the name alone.
 """
 
 from __future__ import annotations
@@ -18,41 +20,46 @@ from __future__ import annotations
 import hashlib
 import hmac
 from collections.abc import Iterator
-from typing import Protocol
+from typing import Any, Literal, Protocol
 
 import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.codec.sums.names import Names
 from tacit.codec.sums.tokens import Counted
 from tacit.draws import Draws
 from tacit.errors import WireError
 from tacit.quantiser import Channels, Levels, Quantiser
 
+Hash = Literal["sha256", "sha3"]
 PAPER_BITS = 28
+_HASHES: dict[Hash, str] = {"sha256": "sha256", "sha3": "sha3_256"}
 _TABLE = 1 << 18  # entries of permutations in memory at a time
 
 
 class Tokens(Protocol):
     """A way from channels to tokens and back, for one round."""
 
-    def hide(self, channels: Channels, level: Levels) -> Channels:
-        """Return the token of each coordinate's channel."""
+    bits: int
+
+    def hide(self, channels: Channels, level: Levels) -> NDArray[Any]:
+        """Return the token of each coordinate's channel: a number, or two 64-bit words, the lower first."""
 
     def reveal(self, sent: Counted, level: Levels) -> Iterator[tuple[slice, Channels]]:
         """Yield the channels that were sent, some coordinates after the others; raise WireError at a token no client makes."""
 
 
-def round_key(secret: bytes, round_no: int) -> Draws:
+def round_key(secret: bytes, round_no: int, kind: Hash = "sha256") -> Draws:
     """Return what clients draw from in one round, under a key of its own."""
-    return Draws(hmac.digest(secret, f"tacit hashcomb round {round_no}".encode(), "sha256"))
+    return Draws(hmac.digest(secret, f"tacit hashcomb round {round_no}".encode(), _HASHES[kind]))
 
 
 class KeyedTokens:
     """A permutation of the channels for each coordinate of one round."""
 
     def __init__(self, key: Draws, levels: int) -> None:
-        self._key, self._size = key.at("permutations"), 1 << levels
+        self._key, self._size, self.bits = key.at("permutations"), 1 << levels, levels
 
     def hide(self, channels: Channels, level: Levels) -> Channels:
         """Return the token of each coordinate's channel."""
@@ -82,21 +89,22 @@ class KeyedTokens:
 class PaperTokens:
     """A hash per channel, under the secret or (b"") none."""
 
-    def __init__(self, quantiser: Quantiser, secret: bytes = b"") -> None:
-        self._quantiser, self._secret = quantiser, secret
+    def __init__(self, quantiser: Quantiser, secret: bytes = b"", bits: int = PAPER_BITS, kind: Hash = "sha256") -> None:
+        self._quantiser, self._secret, self.bits, self._hash = quantiser, secret, bits, kind
 
-    def hide(self, channels: Channels, level: Levels) -> Channels:
+    def hide(self, channels: Channels, level: Levels) -> NDArray[Any]:
         """Return the token of each coordinate's channel."""
-        tokens = np.empty_like(channels)
-        for one in np.unique(level).tolist():
+        tables = {one: self.table(one) for one in np.unique(level).tolist()}
+        tokens = np.empty((len(channels), *self.table(0).shape[1:]), self.table(0).dtype)
+        for one, table in tables.items():
             here = level == one
-            tokens[here] = self.table(one)[channels[here]]
+            tokens[here] = table[channels[here]]
         return tokens
 
     def reveal(self, sent: Counted, level: Levels) -> Iterator[tuple[slice, Channels]]:
         """Yield the channels that were sent, one row per message; of channels with the same token, the lowest."""
         assert sent.names is not None
-        known = {one: self._channels(sent.names[:, 0], one) for one in np.unique(level).tolist()}
+        known = {one: self._channels(sent.names, one) for one in np.unique(level).tolist()}
         for start in range(0, len(level), _TABLE >> 6):
             here = slice(start, min(start + (_TABLE >> 6), len(level)))
             tokens, found = sent.tokens(here), np.empty((len(sent.keys), here.stop - start), np.int64)
@@ -107,23 +115,25 @@ class PaperTokens:
                 raise WireError("histogram refused: needs tokens of the agreed channels, got others")
             yield here, found.astype(np.uint32)
 
-    def _channels(self, names: NDArray[np.uint64], level: int) -> NDArray[np.int64]:
+    def _channels(self, names: Names, level: int) -> NDArray[np.int64]:
         """Return the channel each token stands for at a level; -1 for none."""
-        table = self.table(level)
-        order = np.argsort(table, kind="stable")
-        found = order[np.minimum(np.searchsorted(table[order], names), len(order) - 1)]
-        return np.where(table[found] == names, found, -1)
+        table = self.table(level).astype(np.uint64).reshape(1 << level, -1)
+        channels = {name.tobytes(): channel for channel, name in reversed(list(enumerate(table)))}
+        return np.array([channels.get(name.tobytes(), -1) for name in names], np.int64)
 
-    def table(self, level: int) -> Channels:
+    def table(self, level: int) -> NDArray[Any]:
         """Return the tokens of all channels of a level."""
         names = (self._quantiser.node(level, channel) for channel in range(1 << level))
-        return np.array([hashed(self._secret, name) for name in names], np.uint32)
+        tokens = [hashed(self._secret, name, self.bits, self._hash) for name in names]
+        if self.bits <= 32:
+            return np.array(tokens, np.uint32)
+        return np.array([(token & ((1 << 64) - 1), token >> 64) for token in tokens], np.uint64)
 
 
-def hashed(secret: bytes, name: str) -> int:
+def hashed(secret: bytes, name: str, bits: int = PAPER_BITS, kind: Hash = "sha256") -> int:
     """Return the token of a channel of that name, under the secret or (b"") none."""
-    digest = hmac.digest(secret, name.encode(), "sha3_256") if secret else hashlib.sha3_256(name.encode()).digest()
-    return int.from_bytes(digest[:4], "little") >> (32 - PAPER_BITS)
+    full = hmac.digest(secret, name.encode(), _HASHES[kind]) if secret else hashlib.new(_HASHES[kind], name.encode()).digest()
+    return int.from_bytes(full, "little") & ((1 << bits) - 1)
 
 
 @numba.njit(nogil=True, cache=True)

@@ -1,0 +1,54 @@
+"""Tallies of the tokens a message has one after the other: one tally for each place, all about the same coordinates."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.codec.sums.packing import packed_size
+from tacit.codec.sums.tokens import TokenTally
+from tacit.draws import Draws
+from tacit.errors import WireError
+
+_LENGTH = 8
+
+
+class JoinedTally:
+    """Several tallies. As bytes: each one's bytes, with their number (64 bits) before them."""
+
+    def __init__(self, parts: tuple[TokenTally, ...]) -> None:
+        self.parts, self.weight = parts, 0
+
+    def add(self, payload: NDArray[np.uint8], weight: int, public: Draws) -> None:
+        """Add one client's tokens, place by place."""
+        begin = 0
+        for part in self.parts:
+            end = begin + packed_size(part.dim, part.bits)
+            part.add(payload[begin:end].copy(), weight, public)
+            begin = end
+        self.weight += weight
+
+    def merge(self, other: JoinedTally) -> None:
+        """Add another to this one."""
+        for part, more in zip(self.parts, other.parts, strict=True):
+            part.merge(more)
+        self.weight += other.weight
+
+    def packed(self) -> NDArray[np.uint8]:
+        """Return all histograms as bytes."""
+        pieces = [part.packed() for part in self.parts]
+        return np.concatenate([some for piece in pieces for some in (np.array([len(piece)], "<i8").view(np.uint8), piece)])
+
+    def add_packed(self, payload: NDArray[np.uint8], weight: int) -> None:
+        """Add histograms that crossed a wire; each must add up to the weight."""
+        begin = 0
+        for part in self.parts:
+            length = int(payload[begin : begin + _LENGTH].copy().view("<i8").sum()) if len(payload) >= begin + _LENGTH else -1
+            begin += _LENGTH
+            if not 0 <= length <= len(payload) - begin:
+                raise WireError(f"histogram refused: needs {len(self.parts)} histograms, got other bytes")
+            part.add_packed(payload[begin : begin + length].copy(), weight)
+            begin += length
+        if begin != len(payload):
+            raise WireError(f"histogram refused: needs {len(self.parts)} histograms, got more bytes")
+        self.weight += weight
