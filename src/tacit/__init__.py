@@ -15,23 +15,27 @@ if TYPE_CHECKING:
     from tacit.plan import (
         LSTM,
         MLP,
+        QSGD,
         RQM,
         RR,
         BiLSTM,
         Codec,
         Columns,
         Data,
+        DPSum,
         Embedding,
         Encoder,
         Engine,
         Features,
         Filter,
+        Gaussian,
         HashComb,
         Ledger,
         Local,
         Logistic,
         Model,
         OwnModule,
+        PaperGaussian,
         Plain,
         Plan,
         Private,
@@ -40,13 +44,13 @@ if TYPE_CHECKING:
         RRSampled,
         Server,
         Sharing,
+        Sign,
     )  # fmt: skip
 
 __all__ = [
-    "LSTM", "MLP", "RQM", "RR", "BiLSTM", "Codec", "Columns", "Data", "Embedding", "Encoder", "Engine", "Features", "Filter",
-    "HashComb",
-    "Ledger", "Local", "Logistic", "Model", "OwnModule", "Plain", "Plan", "Private", "Public", "Quantise", "RRSampled", "Run",
-    "Server", "Sharing", "resume", "run", "starter_plan",
+    "LSTM", "MLP", "QSGD", "RQM", "RR", "BiLSTM", "Codec", "Columns", "DPSum", "Data", "Embedding", "Encoder", "Engine", "Features",
+    "Filter", "Gaussian", "HashComb", "Ledger", "Local", "Logistic", "Model", "OwnModule", "PaperGaussian", "Plain", "Plan",
+    "Private", "Public", "Quantise", "RRSampled", "Run", "Server", "Sharing", "Sign", "resume", "run", "starter_plan",
 ]  # fmt: skip
 
 _FROM_API = ("Run", "resume", "run", "starter_plan")

@@ -81,7 +81,7 @@ class OneSite:
             run=self.terms["run"],
             identity=self.terms["identity"],
             dim=learner.size,
-            codec=codec.build(self.plan.codec),
+            codec=codec.build(self.plan.codec, codec.Extent(rounds=self.plan.server.rounds, cohort=self.terms["cohort"])),
             public=Draws(self.terms["public"]),
             server=self.plan.server,
             largest_weight=self.terms["largest_weight"],

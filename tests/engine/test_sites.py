@@ -74,7 +74,7 @@ def over_sites(job: plan.Plan, pipes: list[Any], folder: Path, alone: bool = Fal
     terms = {
         "run": agreement.run, "identity": agreement.identity, "dim": agreement.dim, "public": agreement.public.key,
         "largest_weight": agreement.largest_weight, "sum_at_site": sum_at_site, "fitted": whole.fitted.to_dict(),
-        "columns": asdict(table.columns),
+        "columns": asdict(table.columns), "cohort": job.server.cohort_size or len(kept),
     }  # fmt: skip
     owners = [[name] for name in range(3)] if alone else np.array_split(np.arange(len(kept)), 3)
     for number, (pipe, names) in enumerate(zip(pipes, owners, strict=True)):
@@ -126,6 +126,8 @@ CODECS = {
     "rr": RR,
     "rr_sampled": {"name": "rr_sampled", "epsilon": 60, "clip": 0.02},
     "rqm": {"name": "rqm", "clip": 0.02, "margin": 0.02, "levels": 6, "coordinates": 50},
+    "gaussian": {"name": "gaussian", "epsilon": 20.0, "delta": 1e-3, "clip": 0.5},
+    "dp_sum": {"name": "dp_sum", "epsilon": 20.0, "delta": 1e-3, "clip": 0.5},
 }
 
 
@@ -137,7 +139,8 @@ def reviews(tmp_path_factory) -> Path:
 @pytest.mark.parametrize("sum_at", ["server", "site"])
 @pytest.mark.parametrize("codec", CODECS)
 def test_three_sites_of_many_clients(reviews, pipes, tmp_path, codec, sum_at) -> None:
-    server = {"rounds": 4, "weights": "rows", "cohort": "count", "cohort_size": 11, "sum_at": sum_at}
+    weights = "equal" if codec == "dp_sum" else "rows"
+    server = {"rounds": 4, "weights": weights, "cohort": "count", "cohort_size": 11, "sum_at": sum_at}
     job = small_plan(reviews, codec=CODECS[codec], server=server)
     assert over_sites(job, pipes, tmp_path / "sites") == simulated(job, tmp_path / "one")
 

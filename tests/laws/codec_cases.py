@@ -36,17 +36,38 @@ CASES: dict[str, list[plan.Codec]] = {
         plan.HashComb(x_min=-0.3, x_max=0.3, levels=6, path=True, selection="last_head", mean_level=4.0),
         plan.HashComb(of="weights", x_min=-0.3, x_max=0.3, levels=4, path=True, tokens="paper"),
     ],
+    "gaussian": [
+        plan.Gaussian(epsilon=2.0, delta=1e-3, clip=1.0),
+        plan.Gaussian(epsilon=50.0, delta=0.4, clip=0.01),
+        plan.Gaussian(epsilon=0.001, delta=1e-9, clip=30.0),
+    ],
+    "dp_sum": [
+        plan.DPSum(epsilon=2.0, delta=1e-3, clip=1.0),
+        plan.DPSum(epsilon=50.0, delta=0.4, clip=0.01),
+        plan.DPSum(epsilon=0.1, delta=1e-9, clip=30.0),
+    ],
+    "paper_gaussian": [plan.PaperGaussian(), plan.PaperGaussian(logarithm="ten", factor="variance")],
+    "qsgd": [
+        plan.QSGD(bits=1),
+        plan.QSGD(bits=2, size="largest"),
+        plan.QSGD(bits=8),
+        plan.QSGD(bits=16, size="largest"),
+    ],
+    "sign": [plan.Sign()],
 }
+ROUNDS = 3
 ALL = [case for cases in CASES.values() for case in cases]
-PRIVATE = [case for case in ALL if not isinstance(codec.build(case).claims(10, 1)[0].event, Open)]
+
+
+def at_client(case: plan.Codec, round_no: int = 1, cohort: int = 1) -> codec.Codec:
+    """Return the codec as a client holds it: with the clients' secret, if it needs one."""
+    made = codec.build(case, codec.Extent(rounds=ROUNDS, cohort=cohort))
+    return made if made.keyed is None else made.keyed(bytes(range(16)), round_no)
+
+
+PRIVATE = [case for case in ALL if not isinstance(at_client(case).claims(10, 1)[0].event, Open)]
 BITS = [case for case in PRIVATE if isinstance(case, plan.RR | plan.RRSampled)]
 """Cases whose output is one randomised bit per coordinate, with an integer threshold."""
-
-
-def at_client(case: plan.Codec, round_no: int = 1) -> codec.Codec:
-    """Return the codec as a client holds it: with the clients' secret, if it needs one."""
-    made = codec.build(case)
-    return made if made.keyed is None else made.keyed(bytes(range(16)), round_no)
 
 
 def label(case: plan.Codec) -> str:

@@ -20,11 +20,21 @@ def send(made: codec.Codec, total: codec.Sum, update: np.ndarray, address: Draws
     total.add(made.encode(update, {}, address.at("own"), public).payload, weight, public)
 
 
-def decoded_mean(made: codec.Codec, update: np.ndarray, addresses: list[Draws]) -> np.ndarray:
+def decoded_mean(case: plan.Codec, update: np.ndarray, addresses: list[Draws]) -> np.ndarray:
+    made = at_client(case, cohort=len(addresses))
     total = made.empty(len(update))
     for address in addresses:
         send(made, total, update, address)
-    return made.decode(total, Draws.seeded(0), Draws.seeded(0))
+    return decoded(made, total)
+
+
+def decoded(made: codec.Codec, total: codec.Sum) -> np.ndarray:
+    """Return the mean without what decoding adds: the same draws add the same noise to the sum of nobody."""
+    value = made.decode(total, Draws.seeded(0), Draws.seeded(0))
+    if made.sum_noise is None:
+        return value
+    noise = made.decode(made.empty(len(value)), Draws.seeded(0), Draws.seeded(0))
+    return (value.astype(np.float64) - noise).astype(np.float32)
 
 
 def test_every_registered_codec_is_under_these_laws() -> None:
@@ -38,19 +48,20 @@ def test_decoding_is_unbiased_with_the_stated_variance(case) -> None:
     reach = getattr(case, "clip", 1.0) * 1.5  # beyond the clip on purpose
     update = np.linspace(-reach, reach, 200, dtype=np.float32)
     if not made.unbiased:
-        sent = decoded_mean(made, update, [Draws.seeded(1)])
-        np.testing.assert_array_equal(decoded_mean(made, sent, [Draws.seeded(2)] * 3), sent, "what it decodes to is sent unchanged")
+        sent = decoded_mean(case, update, [Draws.seeded(1)])
+        np.testing.assert_array_equal(decoded_mean(case, sent, [Draws.seeded(2)] * 3), sent, "what it decodes to is sent unchanged")
         return
     times = 1000 if _sent(case, len(update)) == len(update) else 20_000
-    error = decoded_mean(made, update, [Draws.seeded(1).at(n) for n in range(times)]).astype(np.float64) - made.clipped(update)
+    error = decoded_mean(case, update, [Draws.seeded(1).at(n) for n in range(times)]).astype(np.float64) - made.clipped(update)
     variance = made.variance(update)
     if not variance.any():
-        np.testing.assert_allclose(error, 0, atol=1e-7)
+        noise = made.sum_noise(len(update)) if made.sum_noise else 0.0
+        np.testing.assert_allclose(error, 0, atol=1e-7 * max(1.0, 10 * noise))  # of float32 digits of its noise
         return
     z = error / np.sqrt(variance / times)
     assert np.abs(z).max() < 6
     assert abs(z.mean()) * np.sqrt(len(z)) < 5
-    singles = np.stack([decoded_mean(made, update, [Draws.seeded(2).at(n)]) for n in range(times)])
+    singles = np.stack([decoded_mean(case, update, [Draws.seeded(2).at(n)]) for n in range(times)])
     assert singles.var(axis=0).mean() == pytest.approx(variance.mean(), rel=0.05)
 
 
@@ -82,6 +93,10 @@ def test_any_update_gives_a_payload_of_the_stated_size_and_a_bounded_decode(case
 
 def _largest(case: plan.Codec, dim: int) -> float:
     """Return the largest size a decoded coordinate can have: that of the outermost output, times d/k if sampled."""
+    if isinstance(case, plan.Gaussian | plan.DPSum):  # the clip, and the most noise there is
+        made = at_client(case)
+        stddev = made.sum_noise(dim) if made.sum_noise else float(np.sqrt(made.variance(np.zeros(dim, np.float32))[0]))
+        return case.clip + 13 * stddev
     if isinstance(case, plan.RQM):
         return (case.clip + case.margin) * dim / _sent(case, dim)
     share = _sent(case, dim) / dim  # of one bit, the size squared is the variance at zero, times d/k
@@ -109,17 +124,16 @@ def test_encoding_leaves_the_update_and_global_randomness_alone(case) -> None:
 @given(weights=st.lists(st.integers(1, 400), min_size=1, max_size=12), cut=st.integers(0, 12))
 @settings(max_examples=30, deadline=None)
 def test_sums_merge_and_decoding_the_sum_is_the_weighted_mean_of_decodes(case, weights, cut) -> None:
-    made = at_client(case)
+    made = at_client(case, cohort=sum(weights))
     updates = [np.sin(np.arange(37, dtype=np.float32) + n) * getattr(case, "clip", 1.0) for n in range(len(weights))]
     left, right = made.empty(37), made.empty(37)
     for n, (update, weight) in enumerate(zip(updates, weights, strict=True)):
         send(made, left if n < cut else right, update, Draws.seeded(0).at(n), weight)
     left.merge(right)
-    singles = [decoded_mean(made, update, [Draws.seeded(0).at(n)]).astype(np.float64) for n, update in enumerate(updates)]
+    singles = [decoded_mean(case, update, [Draws.seeded(0).at(n)]).astype(np.float64) for n, update in enumerate(updates)]
     expected = np.average(singles, axis=0, weights=weights)
-    np.testing.assert_allclose(
-        made.decode(left, Draws.seeded(0), Draws.seeded(0)), expected, rtol=1e-4, atol=1e-6 * getattr(case, "clip", 1.0)
-    )
+    noise = made.sum_noise(37) if made.sum_noise else 0.0
+    np.testing.assert_allclose(decoded(made, left), expected, rtol=1e-4, atol=1e-6 * (getattr(case, "clip", 1.0) + noise))
     assert left.weight == sum(weights)
 
 

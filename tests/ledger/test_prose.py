@@ -70,7 +70,7 @@ def test_the_verdict_says_what_the_totals_mean(claims, times, verdict) -> None:
 def test_losses_that_are_not_pure_are_stated_with_their_delta() -> None:
     text = said((claim(Gaussian(2.0), relation=ADD),), 3)
     assert "per update, delta 1e-05" in text
-    assert "per run, delta 1e-05 (3 updates, Rényi composition)" in text
+    assert "per run, delta 1e-05 (3 updates, exact composition of Gaussian noise)" in text
     assert "no differential privacy" not in text
 
 

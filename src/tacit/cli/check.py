@@ -63,5 +63,6 @@ def _promise(plan: Plan) -> str:
 
     if plan.regime != "federated":
         return prose.KEPT if plan.regime == "local_only" else prose.planned_pool(plan.features)
-    made, cohort = codec.build(plan.codec), plan.server.cohort_size or plan.data.clients
-    return prose.planned(lambda size: made.claims(size, cohort), plan.server.rounds, plan.ledger.delta)
+    rounds, cohort = plan.server.rounds, plan.server.cohort_size or plan.data.clients
+    made = codec.build(plan.codec, codec.Extent(rounds=rounds, cohort=cohort))
+    return prose.planned(lambda size: made.claims(size, cohort), rounds, plan.delta)

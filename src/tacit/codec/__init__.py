@@ -6,12 +6,14 @@ from collections.abc import Callable
 from typing import Any
 
 from tacit import plan
-from tacit.codec import hashcomb, plain, rqm, rr, rr_sampled
+from tacit.codec import dp_sum, gaussian, hashcomb, paper_gaussian, plain, qsgd, rqm, rr, rr_sampled, sign
 from tacit.codec.chain import Last, Stage, chain
-from tacit.codec.contract import Bound, Codec, Encoded, Memory, Payload, Phase, Sum, encoded
+from tacit.codec.contract import Bound, Codec, Encoded, Extent, Memory, Payload, Phase, Sum, encoded
+from tacit.errors import ChainError
 
 __all__ = [
-    "Bound", "Codec", "Encoded", "Last", "Memory", "Payload", "Phase", "Stage", "Sum", "build", "chain", "encoded", "registered",
+    "Bound", "Codec", "Encoded", "Extent", "Last", "Memory", "Payload", "Phase", "Stage", "Sum", "build", "chain", "encoded",
+    "registered",
 ]  # fmt: skip
 
 _MAKERS: dict[str, Callable[[Any], Codec]] = {
@@ -20,14 +22,28 @@ _MAKERS: dict[str, Callable[[Any], Codec]] = {
     "rr_sampled": rr_sampled.make,
     "rqm": rqm.make,
     "hashcomb": hashcomb.make,
+    "paper_gaussian": paper_gaussian.make,
+    "qsgd": qsgd.make,
+    "sign": sign.make,
 }
 
 
-def build(settings: plan.Codec) -> Codec:
-    """Return the codec a plan asks for."""
-    return _MAKERS[settings.name](settings)
+_MAKERS_FOR_A_RUN: dict[str, Callable[[Any, Extent], Codec]] = {
+    "gaussian": gaussian.make,
+    "dp_sum": dp_sum.make,
+}
+"""Codecs whose epsilon is per run: how much noise they need depends on how long the run is."""
+
+
+def build(settings: plan.Codec, extent: Extent | None = None) -> Codec:
+    """Return the codec a plan asks for; one whose epsilon is per run needs to know the run's extent."""
+    if settings.name not in _MAKERS_FOR_A_RUN:
+        return _MAKERS[settings.name](settings)
+    if extent is None:
+        raise ChainError(f"codec.build({settings.name}) needs the extent of the run, got none; pass Extent(rounds=…, cohort=…)")
+    return _MAKERS_FOR_A_RUN[settings.name](settings, extent)
 
 
 def registered() -> tuple[str, ...]:
     """Return the names of all codecs."""
-    return tuple(_MAKERS)
+    return (*_MAKERS, *_MAKERS_FOR_A_RUN)

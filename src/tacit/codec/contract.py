@@ -30,6 +30,14 @@ class Bound:
     largest: float = math.inf
 
 
+@dataclass(frozen=True, kw_only=True)
+class Extent:
+    """How long a run is, and how many clients are asked in a round: by that, noise for a whole run is measured."""
+
+    rounds: int
+    cohort: int
+
+
 class Sum(Protocol):
     """What many payloads add up to. Sums of disjoint sets of clients can be merged."""
 
@@ -89,7 +97,8 @@ class Codec:
     `bound` is what clipping makes sure of before encoding. `unbiased` says that decoding gives the clipped update back, over
     the codec's own randomness; `variance` is that of one coordinate. `takes_updates` says that the sum also adds updates as
     they are (`add_update`), with the same result as encoding them first: a simulator's shortcut. `claims(dim, cohort)` is
-    what one update of `dim` parameters costs its client when the answers of `cohort` clients are added up.
+    what one update of `dim` parameters costs its client when the answers of `cohort` clients are added up. `sum_noise(dim)` is the
+    standard deviation of what decoding adds to each coordinate of the sum, if it adds noise; then the sum of nobody is decoded too.
     """
 
     name: str
@@ -107,6 +116,7 @@ class Codec:
     bound: Bound = Bound()
     unbiased: bool = True
     takes_updates: bool = False
+    sum_noise: Callable[[int], float] | None = None
 
 
 def encoded(payload: Payload) -> Encoded:

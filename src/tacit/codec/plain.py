@@ -19,7 +19,7 @@ def make(settings: plan.Plain) -> Codec:
         payload_size=lambda dim: 4 * dim,
         encode=_encode,
         empty=FloatSum,
-        decode=_decode,
+        decode=decode_mean,
         clipped=lambda update: update,
         variance=lambda update: np.zeros(len(update)),
         claims=_claims,
@@ -32,7 +32,8 @@ def _encode(update: Vector, memory: Memory, own: Draws, public: Draws) -> Encode
     return encoded(update.copy().view(np.uint8))
 
 
-def _decode(total: FloatSum, public: Draws, own: Draws) -> Vector:
+def decode_mean(total: FloatSum, public: Draws, own: Draws) -> Vector:
+    """Return the mean of updates that were added as they are."""
     return (total.value() / total.weight).astype(np.float32)
 
 

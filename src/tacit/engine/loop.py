@@ -211,7 +211,7 @@ def _note_refused(arm: Arm, desk: Desk, exchange: Exchange, round_no: int, gathe
 
 
 def _note_round(arm: Arm, desk: Desk, state: State, spending: Spending, metrics: dict[str, float]) -> None:
-    totals = [asdict(total) for total in ledger.totals(spending.account, arm.plan.ledger.delta)]
+    totals = [asdict(total) for total in ledger.totals(spending.account, arm.plan.delta)]
     desk.note(
         record.Spent(arm=arm.name, round_no=state.round_no, totals=totals),
         record.Round(

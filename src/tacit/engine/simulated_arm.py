@@ -138,16 +138,16 @@ class SimulatedArm:
     def _site(self) -> Site:
         data, draws = self.setting.data, self.setting.draws
         clients = pooled(data.clients) if self.regime == "central" else self.disclosure.clients if self.disclosure else data.clients
-        weights = local.weights_for(self.plan.server, clients.sizes())
+        weights, settings = local.weights_for(self.plan.server, clients.sizes()), self.plan.server
         agreement = Agreement(
             run=self.setting.desk.folder.name,
             identity=self.setting.desk.fingerprints.identity,
             dim=self.learner.size,
-            codec=codec.build(self.plan.codec),
+            codec=codec.build(self.plan.codec, codec.Extent(rounds=settings.rounds, cohort=settings.cohort_size or len(clients))),
             public=draws.sealed("public"),
-            server=self.plan.server,
+            server=settings,
             largest_weight=max(1, int(weights.max(initial=1))),
-            sum_at_site=self.plan.server.sum_at == "site",
+            sum_at_site=settings.sum_at == "site",
         )
         agreement.check(len(clients))
         site = Site(agreement, range(len(clients)), draws, clients.sizes(), self.learner, self._folder("codec"))

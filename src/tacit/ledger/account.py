@@ -9,11 +9,13 @@ from fractions import Fraction
 from typing import Any
 
 from tacit.claim import Claim, Event, RenyiCurve, Total
+from tacit.gaussian_loss import epsilon_at
 from tacit.ledger import losses
 from tacit.record import Released
 
 EXACT, SUM, RENYI = "exact", "sum of losses", "Rényi composition"
 NUMERICAL = "Rényi composition of numerical curves"
+GAUSSIAN = "exact composition of Gaussian noise"
 NO_NUMBER = "no number exists: released without protection"
 HIDDEN = "no number exists: hidden from the server, readable by every other client"
 UNLIKE = "no number exists: losses under different changes of data cannot be added"
@@ -153,6 +155,10 @@ def _at(unit: str, paid: Paid, delta: float) -> Total:
     """Return the total for which a chance of failing is allowed: `delta` for curves, and what approximate losses bring."""
     brought = [(losses.approximate(event), times) for event, times in paid]
     epsilon, failing = (sum((pair[place] * times for pair, times in brought), Fraction(0)) for place in (0, 1))
+    noise = losses.gaussian(paid)
+    if noise is not None:
+        known = losses.rounded_up(Fraction(epsilon_at(delta, noise)) + epsilon)
+        return Total(unit=unit, epsilon=known, delta=losses.rounded_up(Fraction(delta) + failing), basis=GAUSSIAN)
     curve = losses.added(paid)
     if not any(curve):  # nothing but approximate losses: they add up as they are and need no further delta
         return Total(unit=unit, epsilon=losses.rounded_up(epsilon), delta=losses.rounded_up(failing), basis=SUM)

@@ -78,6 +78,22 @@ def approximate(event: Event) -> tuple[Fraction, Fraction]:
     return Fraction(0), Fraction(0)
 
 
+def gaussian(paid: Sequence[tuple[Event, int]]) -> float | None:
+    """Return the noise multiplier of one release that costs what these do together; None unless all are Gaussian noise.
+
+    What `approximate` counts, and what costs nothing, is left out.
+    """
+    uses = [(innermost(event), times * _count(event)) for event, times in paid]
+    squares = [times / event.noise_multiplier**2 for event, times in uses if isinstance(event, Gaussian)]
+    others = [event for event, _ in uses if not isinstance(event, Gaussian | Approximate | Free)]
+    return 1 / math.sqrt(math.fsum(squares)) if squares and not others else None
+
+
+def _count(event: Event) -> int:
+    """Return how often an event uses its innermost one."""
+    return event.count * _count(event.event) if isinstance(event, Repeated) else 1
+
+
 @lru_cache(maxsize=64)
 def renyi(event: Event) -> Curve:
     """Return an event's Rényi divergence at each order; 0 for what `approximate` counts."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from tacit.claim import Approximate, Claim, Disclosed, Event, Repeated, Total
 from tacit.ledger import losses
-from tacit.ledger.account import HIDDEN, NO_NUMBER, Account, charge, every_claim, totals
+from tacit.ledger.account import GAUSSIAN, HIDDEN, NO_NUMBER, Account, charge, every_claim, totals
 from tacit.ledger.disclosure import rule
 from tacit.ledger.lists import grouped
 from tacit.record import DisclosedRows, Released, WarmStarted
@@ -25,6 +25,14 @@ MEANINGFUL = 10.0
 """An epsilon above this bounds nothing a person would notice."""
 _MANY = 1_000_000
 """The size of model for which `planned` works an example out, since no data is read that would tell the size."""
+
+_SEEN_BY = {
+    "nobody": "nobody",
+    "server": "the server",
+    "peers": "the other clients",
+    "everyone": "everyone who gets the model",
+}
+"""Who sees what a claim is about."""
 
 POOLED = "none: rows are pooled in one place"
 KEPT = "nothing leaves a client"
@@ -87,7 +95,7 @@ def statement(account: Account, stated: Sequence[Total], before: Iterable[Releas
 
 def _about_updates(account: Account, stated: Sequence[Total]) -> list[str]:
     claims = every_claim(account)
-    left = f"{_capital(_updates(account))}, visible to the {_listed({claim.view for claim in claims})}."
+    left = f"{_capital(_updates(account))}, visible to {_listed({_SEEN_BY[claim.view] for claim in claims})}."
     trust = f"Whom one must trust: {_listed(_trust(claims))}."
     if stated[0].epsilon is None:
         reason = stated[0].basis.partition(": ")[2]
@@ -258,8 +266,15 @@ def planned(claims_at: Callable[[int], tuple[Claim, ...]], rounds: int, delta: f
         figures.append(f"which adds up to epsilon {bound(singles[0].epsilon or 0.0)} × parameters per update")
     else:
         figures.append(f"epsilon {bound(update.epsilon)} {per('update', update.delta)}, for up to {_MANY:,} parameters")
-    figures.append(f"at most {rounds:,} × that per run (losses add up)")
+    figures.append(_planned_run(stated[-1], rounds))
     return f"{verdict(stated)} At most {', '.join(figures)}, if you {claims[0].relation}; {trust}"
+
+
+def _planned_run(run: Total, rounds: int) -> str:
+    """Return what all rounds of a plan cost; exact where noise composes exactly."""
+    if run.basis == GAUSSIAN:
+        return f"and epsilon {bound(run.epsilon or 0.0)} {per('run', run.delta)}, of {rounds:,} rounds ({run.basis})"
+    return f"at most {rounds:,} × that per run (losses add up)"
 
 
 def _over(claims: tuple[Claim, ...], updates: int, delta: float) -> tuple[Total, ...]:
@@ -271,7 +286,8 @@ def setting(codec: dict[str, Any]) -> str:
     from tacit.plan.codec import epsilon_unit  # here, so that `tacit --help` does not wait for pydantic
 
     name = str(codec.get("name", ""))
-    return f"{name}, {epsilon(codec['epsilon'], epsilon_unit(name))}" if codec.get("epsilon") else name
+    stated = epsilon(codec["epsilon"], epsilon_unit(name), float(codec.get("delta") or 0.0)) if codec.get("epsilon") else ""
+    return f"{name}, {stated}" if stated else name
 
 
 # What is not protected

@@ -3,7 +3,7 @@
 Loading is strict and says everything that is wrong at once. Nothing here reads data.
 """
 
-from tacit.plan.codec import RQM, RR, Codec, HashComb, Plain, RRSampled
+from tacit.plan.codec import QSGD, RQM, RR, Codec, DPSum, Gaussian, HashComb, PaperGaussian, Plain, RRSampled, Sign
 from tacit.plan.columns import Columns
 from tacit.plan.data import GIVEN, Data
 from tacit.plan.engine import Engine
@@ -23,24 +23,28 @@ __all__ = [
     "GIVEN",
     "LSTM",
     "MLP",
+    "QSGD",
     "RQM",
     "RR",
     "BiLSTM",
     "Codec",
     "Columns",
     "Compiled",
+    "DPSum",
     "Data",
     "Embedding",
     "Encoder",
     "Engine",
     "Features",
     "Filter",
+    "Gaussian",
     "HashComb",
     "Ledger",
     "Local",
     "Logistic",
     "Model",
     "OwnModule",
+    "PaperGaussian",
     "Plain",
     "Plan",
     "Private",
@@ -49,6 +53,7 @@ __all__ = [
     "RRSampled",
     "Server",
     "Sharing",
+    "Sign",
     "Worded",
     "check",
     "check_run",

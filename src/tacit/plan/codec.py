@@ -102,7 +102,81 @@ class HashComb:
     """What keys of rounds and `paper` tokens are made with: HMAC-SHA-256 or HMAC-SHA3-256."""
 
 
-Codec = Plain | RR | RRSampled | RQM | HashComb
+_RunLoss = Annotated[float, Ge(1e-3), Le(50), Needs("a value"), Per("run")]
+_RunDelta = Annotated[float, Gt(0), Lt(0.5), Needs("the chance with which epsilon may not hold, per run", "try 1e-5")]
+_Length = Annotated[Positive, Needs("the largest length of an update", "try 1")]
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class Gaussian:
+    """Updates of bounded length with Gaussian noise each client adds: DP-FedAvg that trusts nobody."""
+
+    unit: ClassVar[str] = "run"
+    name: Literal["gaussian"] = "gaussian"
+    epsilon: _RunLoss
+    """The loss all rounds together may cost a client that answers every one, **per run**."""
+    delta: _RunDelta
+    """The chance with which it may cost more; totals per run are stated at it, whatever `ledger.delta` is."""
+    clip: _Length
+    """Largest length (l2) of an update; longer ones are scaled. Public, never computed from data."""
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class DPSum:
+    """Updates of bounded length, to whose sum the server adds Gaussian noise: DP-FedAvg that trusts the server."""
+
+    unit: ClassVar[str] = "run"
+    name: Literal["dp_sum"] = "dp_sum"
+    epsilon: _RunLoss
+    """The loss all rounds together may cost a client that answers every one, **per run**."""
+    delta: _RunDelta
+    """The chance with which it may cost more; totals per run are stated at it, whatever `ledger.delta` is."""
+    clip: _Length
+    """Largest length (l2) of an update; longer ones are scaled. Public, never computed from data."""
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class PaperGaussian:
+    """Gaussian noise as the HashComb paper prints it, on updates that nothing bounds: no guarantee."""
+
+    name: Literal["paper_gaussian"] = "paper_gaussian"
+    stated_epsilon: Positive = 2.0
+    """What the paper calls epsilon. No loss is bounded by it."""
+    stated_delta: Annotated[float, Gt(0), Lt(1)] = 1e-3
+    """What the paper calls delta."""
+    gradient: Positive = 2.0
+    """The paper's G, the length of a gradient; nothing is clipped to it."""
+    lr: Positive = 0.05
+    """The paper's η, the rate of local training; it is not taken from `local.lr`."""
+    steps: Count = 1
+    """The paper's Q, the gradient steps of one round."""
+    row_ratio: Annotated[float, Gt(0), Le(1)] = 0.008
+    """The paper's q, Q over the rows of a client."""
+    logarithm: Literal["natural", "ten"] = "natural"
+    """The logarithm of the formula; the variance the paper states comes out with `ten`."""
+    factor: Literal["deviation", "variance"] = "deviation"
+    """What a unit Gaussian is multiplied by; the paper's program takes the `variance`."""
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class QSGD:
+    """A few bits per parameter by random rounding, for the bytes: no protection."""
+
+    name: Literal["qsgd"] = "qsgd"
+    bits: Annotated[int, Ge(1), Le(16)] = 8
+    """Bits per parameter, the sign among them."""
+    size: Literal["length", "largest"] = "length"
+    """What levels reach to: the update's length (l2), as published, or its largest value, which rounds less."""
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class Sign:
+    """One bit per parameter, its sign, and one mean size, for the bytes: no protection, and biased."""
+
+    name: Literal["sign"] = "sign"
+
+
+Codec = Plain | RR | RRSampled | RQM | HashComb | Gaussian | DPSum | PaperGaussian | QSGD | Sign
 
 
 def epsilon_unit(name: str) -> str:
@@ -112,7 +186,7 @@ def epsilon_unit(name: str) -> str:
 
 def problems(plan: Plan) -> list[str]:
     """Return a sentence if updates are to be coded that nobody sends, or for settings that cannot work."""
-    return [*_unsent(plan), *_levels(plan.codec), *_hashcomb(plan)]
+    return [*_unsent(plan), *_levels(plan.codec), *_hashcomb(plan), *_weights(plan), *_printed(plan.codec)]
 
 
 def _unsent(plan: Plan) -> list[str]:
@@ -125,6 +199,24 @@ def _levels(codec: Codec) -> list[str]:
     if not isinstance(codec, RQM) or 1e-3 <= codec.margin / codec.clip <= 1e3:
         return []
     return [f"codec.margin: needs a value from codec.clip / 1000 to 1000 codec.clip; got {codec.margin:g} with clip {codec.clip:g}"]
+
+
+def _printed(codec: Codec) -> list[str]:
+    if not isinstance(codec, PaperGaussian) or 1.25 * codec.row_ratio > codec.stated_delta:
+        return []
+    return [
+        f"codec.row_ratio: needs more than 0.8 codec.stated_delta, or the printed variance is not above 0; got {codec.row_ratio:g} "
+        f"with stated_delta {codec.stated_delta:g}"
+    ]
+
+
+def _weights(plan: Plan) -> list[str]:
+    if not isinstance(plan.codec, DPSum) or plan.server.weights == "equal":
+        return []
+    return [
+        f"server.weights: needs 'equal' with codec.name = 'dp_sum', since its noise covers one client of weight 1; "
+        f"got {plan.server.weights!r}"
+    ]
 
 
 def _hashcomb(plan: Plan) -> list[str]:

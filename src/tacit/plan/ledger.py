@@ -15,4 +15,4 @@ class Ledger:
     """How the account of privacy is stated."""
 
     delta: Annotated[float, Gt(0), Lt(1)] = 1e-5
-    """The delta of the (epsilon, delta) total per run."""
+    """The delta of the (epsilon, delta) total per run; a codec with a delta of its own states totals at that."""

@@ -63,6 +63,11 @@ class Plan:
         """Return whether parameters may stay with the clients, so that every client has a model of its own."""
         return isinstance(self.model, Worded) or bool(self.private.parameters)
 
+    @property
+    def delta(self) -> float:
+        """Return the delta of totals per run: the codec's own, if its epsilon is per run, else the ledger's."""
+        return float(getattr(self.codec, "delta", self.ledger.delta))
+
 
 def problems(plan: Plan) -> list[str]:
     """Return a sentence for each combination of settings that has no meaning."""

@@ -107,4 +107,6 @@ def _plan(entries: list[Entry]) -> dict[str, Any]:
 
 
 def _delta(entries: list[Entry]) -> float:
-    return float(_plan(entries).get("ledger", {}).get("delta", 1e-5))
+    """Return the delta totals are stated at: the codec's own, if it has one, else the ledger's."""
+    plan = _plan(entries)
+    return float(plan.get("codec", {}).get("delta") or plan.get("ledger", {}).get("delta", 1e-5))

@@ -119,7 +119,8 @@ class Train:
     def stepped(self, state: State, total: Sum) -> State:
         """Return the state after the server's step; where clients decode, the sum is kept as it is, to be sent back.
 
-        A cohort of weight zero says nothing: without rows at the server the model stays as it is.
+        A cohort of weight zero says nothing: without rows at the server the model stays as it is. Where the server adds noise it
+        does so then too, for whether anybody answered must not show.
         """
         terms = self.agreement
         if terms.codec.decoded_by == "clients":
@@ -127,10 +128,12 @@ class Train:
             return replace(state, model=None, pending=None, arrays={**state.arrays, **kept})
         assert state.model is not None
         own = self.member(state.model, state.round_no)
-        if total.weight == 0 and own is None:
+        says = total.weight > 0 or terms.codec.sum_noise is not None
+        if not says and own is None:
             return replace(state, pending=None)
         mean = np.zeros(terms.dim, np.float32)
-        if total.weight:
-            mean = terms.codec.decode(total, terms.public.at(state.round_no), self.draws.at("decode", state.round_no))
+        if says:
+            noise = self.draws.at("decode", terms.identity, state.round_no)
+            mean = terms.codec.decode(total, terms.public.at(state.round_no), noise)
         model, optimizer = server.step(terms.server, state.model, server.with_own(mean, own), state.optimizer)
         return replace(state, model=model, optimizer=optimizer, pending=None)

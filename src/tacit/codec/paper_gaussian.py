@@ -1,0 +1,73 @@
+"""Gaussian noise as the HashComb paper prints it (its equations 16 to 18), to compare with. It keeps no epsilon.
+
+The variance is 2 S² log(1.25 q/δ) / ε² with S = 4 Q G η: Q gradient steps a round of length at most G and rate η, and q the
+ratio of Q to the client's rows. Why no bound follows: no gradient and no update is clipped here, so S bounds nothing; if S did bound an
+update, the formula would hold for an epsilon of at most 1, and for one round alone. The paper's own values give a variance of
+0.184 with the natural logarithm; the 0.08 it states comes out with the logarithm to base ten. Its program multiplies a unit
+Gaussian by the variance instead of by its root.
+
+Guarantees: none of privacy; the decoded mean is unbiased with that variance. `codec/gaussian.py` is the sound one.
+Source: Colombo et al., *A Quantization-based Technique for Privacy Preserving Distributed Learning*.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from tacit import plan
+from tacit.claim import Claim, Open
+from tacit.codec.contract import Codec, Encoded, Memory, encoded
+from tacit.codec.gaussian_noise import STEPS, whole_noise
+from tacit.codec.plain import decode_mean
+from tacit.codec.sums import FloatSum
+from tacit.draws import Draws
+from tacit.rows import Vector
+
+
+def make(settings: plan.PaperGaussian) -> Codec:
+    """Return the codec that adds the printed noise to an update as it is."""
+    stddev = stddev_of(settings)
+
+    def encode(update: Vector, memory: Memory, own: Draws, public: Draws) -> Encoded:
+        noise = whole_noise(own, len(update)) * (stddev / STEPS)
+        return encoded((update + noise).astype("<f4").view(np.uint8))
+
+    return Codec(
+        name="paper_gaussian",
+        payload_size=lambda dim: 4 * dim,
+        encode=encode,
+        empty=FloatSum,
+        decode=decode_mean,
+        clipped=lambda update: update,
+        variance=lambda update: np.full(len(update), stddev**2),
+        claims=lambda dim, cohort: (_claim(settings, stddev),),
+    )
+
+
+def printed_variance(settings: plan.PaperGaussian) -> float:
+    """Return the variance the paper's formula gives."""
+    sensitivity = 4 * settings.steps * settings.gradient * settings.lr
+    logarithm = math.log if settings.logarithm == "natural" else math.log10
+    wanted = logarithm(1.25 * settings.row_ratio / settings.stated_delta)
+    return 2 * sensitivity**2 * wanted / settings.stated_epsilon**2
+
+
+def stddev_of(settings: plan.PaperGaussian) -> float:
+    """Return the standard deviation of the noise: the root of the variance or, as in the paper's program, the variance."""
+    variance = printed_variance(settings)
+    return variance if settings.factor == "variance" else math.sqrt(variance)
+
+
+def _claim(settings: plan.PaperGaussian, stddev: float) -> Claim:
+    called = f"({settings.stated_epsilon:g}, {settings.stated_delta:g})-differentially private"
+    return Claim(
+        mechanism=f"an update of any length with Gaussian noise of {stddev:.3g}, which its paper calls {called} but bounds nothing",
+        event=Open(),
+        unit="update",
+        relation="replace all rows of one client",
+        view="server",
+        trust=("the server and everyone who reads its traffic",),
+        source="Colombo et al., equations 16 to 18: no update is clipped, so no bound follows",
+    )

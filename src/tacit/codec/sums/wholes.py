@@ -1,0 +1,57 @@
+"""Sum of 32-bit whole numbers, one per coordinate. Exact in any order."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.draws import Draws
+from tacit.errors import WireError
+
+
+class WholeSum:
+    """A running weighted sum of payloads of 32-bit whole numbers, each within ±largest; `length` bounds their root of squares."""
+
+    def __init__(self, dim: int, largest: int, length: int | None = None) -> None:
+        self.total = np.zeros(dim, np.int64)
+        self.weight = 0
+        self._largest, self._length = largest, length
+
+    def add(self, payload: NDArray[np.uint8], weight: int, public: Draws) -> None:
+        """Add one payload `weight` times; refuse it if it is longer than any client's may be."""
+        row = payload.view("<i4").astype(np.int64)  # wide enough for their squares, too
+        if len(row) and np.abs(row).max() > self._largest:
+            raise WireError(f"update refused: needs whole numbers within ±{self._largest:,}, got others")
+        if self._length is not None and int(np.square(row).sum()) > self._length**2:
+            raise WireError(f"update refused: needs a length of at most {self._length:,} steps, got more")
+        self._counted(weight)
+        self.total += weight * row
+
+    def merge(self, other: WholeSum) -> None:
+        """Add another sum to this one."""
+        self._counted(other.weight)
+        self.total += other.total
+
+    def value(self) -> NDArray[np.int64]:
+        """Return the weighted sum."""
+        return self.total
+
+    def packed(self) -> NDArray[np.uint8]:
+        """Return the sum as bytes."""
+        return self.total.astype("<i8").view(np.uint8)
+
+    def add_packed(self, payload: NDArray[np.uint8], weight: int) -> None:
+        """Add a sum that crossed a wire; none may be further from 0 than its weight of largest numbers."""
+        if payload.nbytes != 8 * len(self.total):
+            raise WireError(f"sum of whole numbers refused: needs {8 * len(self.total):,} bytes, got {payload.nbytes:,}")
+        sums, most = payload.view("<i8"), weight * self._largest
+        if len(sums) and (sums.min() < -most or sums.max() > most):
+            raise WireError(f"sum of whole numbers refused: needs values within ±{most:,}, got others")
+        self._counted(weight)
+        self.total += sums
+
+    def _counted(self, weight: int) -> None:
+        """Count what is about to be added; refuse it if the sum might no longer fit 64 bits."""
+        if (self.weight + weight) * self._largest >= 1 << 63:
+            raise WireError(f"update refused: needs a total weight below {(1 << 63) // self._largest:,}, got more")
+        self.weight += weight
