@@ -8,11 +8,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tacit import engine, plan, record
+from tacit import codec, engine, plan, record
 from tacit.draws import Draws
+from tacit.engine.agreement import Agreement
+from tacit.engine.exchanges import Train
 from tacit.engine.fingerprint import fingerprints_of
+from tacit.engine.round import State
 from tacit.engine.run_folder import RECORD
 from tacit.engine.simulated_data import prepare
+from tacit.report.privacy import privacy
 from tests.engine.small import small_plan, write_csv
 
 
@@ -56,3 +60,39 @@ def test_two_runs_share_no_noise(reviews) -> None:
     one, other = (Own(root, 3).noise(name, 1, "train").words(10_000) for name in ("a", "b"))
     same = np.unpackbits((one ^ other).view(np.uint8)).mean()
     assert same == pytest.approx(0.5, abs=6 * 0.5 / np.sqrt(640_000))
+
+
+DP_SUM = {"name": "dp_sum", "epsilon": 2.0, "delta": 1e-3, "clip": 1.0}
+
+
+@pytest.mark.parametrize("name", ["dp_sum", "gaussian"])
+def test_a_run_with_noise_for_all_its_rounds_ends_at_the_epsilon_its_plan_states(reviews, tmp_path, name) -> None:
+    folder = engine.start(small_plan(reviews, codec={**DP_SUM, "name": name}), tmp_path)
+    spent = [entry.totals[-1] for entry in record.of_kind(list(record.read(folder / RECORD)), record.Spent, "run")]
+    assert [(total["unit"], total["delta"]) for total in spent] == [("run", 1e-3)] * 6
+    assert sorted(total["epsilon"] for total in spent) == [total["epsilon"] for total in spent]
+    assert 2 * (1 - 1e-6) <= spent[-1]["epsilon"] <= 2
+    assert (
+        "2 per run, delta 0.001 (6 updates, exact composition of Gaussian noise)"
+        in privacy(list(record.read(folder / RECORD))).statement
+    )
+
+
+def test_the_server_adds_other_noise_in_another_run_and_in_another_round_even_if_nobody_answers(reviews) -> None:
+    """Whether anybody answered must not show, and the same noise twice could be subtracted."""
+    extent, size = codec.Extent(rounds=6, cohort=20), 50
+    terms = Agreement(
+        run="a",
+        identity="one",
+        dim=size,
+        codec=codec.build(plan.DPSum(**DP_SUM), extent),
+        public=Draws.seeded(1),
+        server=plan.Server(),
+    )
+    models = []
+    for identity, round_no in (("one", 1), ("one", 2), ("other", 1)):
+        train = Train(replace(terms, identity=identity), Draws.seeded(0))
+        state = State(round_no=round_no, cohort=np.empty(0, np.int64), model=np.zeros(size, np.float32), optimizer={})
+        models.append(train.stepped(state, train.empty()).model)
+    assert len({model.tobytes() for model in models}) == 3
+    assert all(model.all() for model in models)

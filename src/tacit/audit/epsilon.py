@@ -9,8 +9,10 @@ from numpy.typing import NDArray
 from scipy.stats import beta
 
 
-def lower_bound(here: NDArray[np.integer], there: NDArray[np.integer], confidence: float = 1 - 1e-6) -> float:
+def lower_bound(here: NDArray[np.integer], there: NDArray[np.integer], confidence: float = 1 - 1e-6, delta: float = 0.0) -> float:
     """Return the largest epsilon that holds with the given confidence, from outputs on two neighbouring inputs.
+
+    With `delta`, epsilon may fail with that chance: it is taken off the larger probability of each event.
 
     Each distinct output is an event, tried in both directions; the confidence is shared among all of them, so the
     bound as a whole is exceeded by a correct mechanism with probability at most 1 - confidence.
@@ -23,8 +25,8 @@ def lower_bound(here: NDArray[np.integer], there: NDArray[np.integer], confidenc
         for likely, unlikely in ((here, there), (there, here)):
             low = _lower(int((likely == event).sum()), len(likely), risk)
             high = _upper(int((unlikely == event).sum()), len(unlikely), risk)
-            if low > 0:
-                best = max(best, math.log(low / high))
+            if low > delta:
+                best = max(best, math.log((low - delta) / high))
     return best
 
 

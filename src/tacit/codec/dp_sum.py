@@ -60,7 +60,7 @@ def noisy_sum(loss: Loss, extent: Extent) -> Last:
 
 def _claim(scale: Scale) -> Claim:
     return Claim(
-        mechanism=f"an update cut to a length of {scale.clip:g}, to whose sum the server adds Gaussian noise of {scale.stddev:.3g}",
+        mechanism=f"numbers cut to a length of {scale.clip:g}, to whose sum the server adds Gaussian noise of {scale.stddev:.3g}",
         event=Gaussian(STEPS / scale.radius),
         unit="update",
         relation="add or remove one client",

@@ -61,7 +61,7 @@ def noisy(loss: Loss, extent: Extent) -> Last:
 
 def _claim(scale: Scale) -> Claim:
     return Claim(
-        mechanism=f"an update cut to a length of {scale.clip:g}, with Gaussian noise of {scale.stddev:.3g} on each parameter",
+        mechanism=f"numbers cut to a length of {scale.clip:g}, each with Gaussian noise of {scale.stddev:.3g}",
         event=Gaussian(STEPS / (_TIMES * scale.radius)),
         unit="update",
         relation="replace all rows of one client",

@@ -1,9 +1,9 @@
 """Gaussian noise as the HashComb paper prints it (its equations 16 to 18), to compare with. It keeps no epsilon.
 
-The variance is 2 S² log(1.25 q/δ) / ε² with S = 4 Q G η: Q gradient steps a round of length at most G and rate η, and q the
-ratio of Q to the client's rows. Why no bound follows: no gradient and no update is clipped here, so S bounds nothing; if S did bound an
-update, the formula would hold for an epsilon of at most 1, and for one round alone. The paper's own values give a variance of
-0.184 with the natural logarithm; the 0.08 it states comes out with the logarithm to base ten. Its program multiplies a unit
+The variance is 2 S² log(1.25 q/δ) / ε² with S = 4 Q G η: Q gradient steps a round of length at most G and rate η, and q the ratio
+of Q to the client's rows. Why no bound follows: no gradient and no update is clipped here, so S bounds nothing; if S did bound
+an update, the formula would hold for an epsilon of at most 1, and for one round alone. The paper's own values give a variance
+of 0.184 with the natural logarithm; the 0.08 it states comes out with the logarithm to base ten. Its program multiplies a unit
 Gaussian by the variance instead of by its root.
 
 Guarantees: none of privacy; the decoded mean is unbiased with that variance. `codec/gaussian.py` is the sound one.
@@ -61,9 +61,9 @@ def stddev_of(settings: plan.PaperGaussian) -> float:
 
 
 def _claim(settings: plan.PaperGaussian, stddev: float) -> Claim:
-    called = f"({settings.stated_epsilon:g}, {settings.stated_delta:g})-differentially private"
+    called = f"its paper calls that ({settings.stated_epsilon:g}, {settings.stated_delta:g})-differential privacy"
     return Claim(
-        mechanism=f"an update of any length with Gaussian noise of {stddev:.3g}, which its paper calls {called} but bounds nothing",
+        mechanism=f"unclipped numbers, each with Gaussian noise of {stddev:.3g} ({called}, but nothing is bounded)",
         event=Open(),
         unit="update",
         relation="replace all rows of one client",

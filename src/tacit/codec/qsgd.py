@@ -63,7 +63,7 @@ def size_of(update: Vector, measure: str) -> float:
         return float(np.abs(update).max(initial=0.0))
     with np.errstate(over="ignore"):
         length = np.float32(np.sqrt(np.square(update, dtype=np.float64).sum()))
-    return float(np.nextafter(length, np.float32(np.inf))) if length else 0.0
+        return float(np.nextafter(length, np.float32(np.inf))) if length else 0.0
 
 
 def positions(update: Vector, size: float, levels: int) -> NDArray[np.float64]:
@@ -75,7 +75,7 @@ def positions(update: Vector, size: float, levels: int) -> NDArray[np.float64]:
 
 def _claim(bits: int) -> Claim:
     return Claim(
-        mechanism=f"an update rounded at random to {bits} bit{'s' if bits > 1 else ''} per parameter",
+        mechanism=f"numbers rounded at random to {bits} bit{'s' if bits > 1 else ''} each",
         event=Open(),
         unit="update",
         relation="replace all rows of one client",

@@ -39,7 +39,7 @@ def _encode(update: Vector, memory: Memory, own: Draws, public: Draws) -> Encode
 
 
 _CLAIM = Claim(
-    mechanism="the sign of each parameter's change and their mean size",
+    mechanism="signs, one bit each, and their mean size",
     event=Open(),
     unit="update",
     relation="replace all rows of one client",

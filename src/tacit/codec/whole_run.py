@@ -46,10 +46,11 @@ class Scale:
         scaled and cut towards zero.
         """
         steps = np.rint(update.astype(np.float64) / self.step).astype(np.int64)
-        length = math.isqrt(int(np.square(steps).sum())) + 1
-        if length <= self.radius:
+        squares = int(np.square(steps).sum())
+        if squares <= self.radius**2:
             return steps
-        return np.asarray(np.trunc(steps * (self.radius / length * (1 - 2**-40))), np.int64)
+        factor = self.radius / (math.isqrt(squares) + 1) * (1 - 2**-40)
+        return np.asarray(np.trunc(steps * factor), np.int64)
 
 
 @dataclass(frozen=True, kw_only=True)

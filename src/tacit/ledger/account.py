@@ -146,9 +146,13 @@ def _per_unit(claims: tuple[Claim, ...]) -> list[Total]:
 def _pure(unit: str, paid: Paid) -> Total:
     """Return the sum of pure losses; None if one of them is not pure."""
     epsilon = sum((losses.pure(event) * times for event, times in paid), Fraction(0))
-    single = len(paid) == 1 and paid[0][1] == 1 and losses.innermost(paid[0][0]) == paid[0][0]
     known = None if math.isinf(epsilon) else losses.rounded_up(epsilon)
-    return Total(unit=unit, epsilon=known, delta=0.0, basis=EXACT if single else SUM)
+    return Total(unit=unit, epsilon=known, delta=0.0, basis=EXACT if _single(paid) else SUM)
+
+
+def _single(paid: Paid) -> bool:
+    """Return whether a single use of one event was paid for."""
+    return len(paid) == 1 and paid[0][1] == 1 and losses.innermost(paid[0][0]) == paid[0][0]
 
 
 def _at(unit: str, paid: Paid, delta: float) -> Total:
@@ -158,7 +162,8 @@ def _at(unit: str, paid: Paid, delta: float) -> Total:
     noise = losses.gaussian(paid)
     if noise is not None:
         known = losses.rounded_up(Fraction(epsilon_at(delta, noise)) + epsilon)
-        return Total(unit=unit, epsilon=known, delta=losses.rounded_up(Fraction(delta) + failing), basis=GAUSSIAN)
+        basis = EXACT if _single(paid) else GAUSSIAN
+        return Total(unit=unit, epsilon=known, delta=losses.rounded_up(Fraction(delta) + failing), basis=basis)
     curve = losses.added(paid)
     if not any(curve):  # nothing but approximate losses: they add up as they are and need no further delta
         return Total(unit=unit, epsilon=losses.rounded_up(epsilon), delta=losses.rounded_up(failing), basis=SUM)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from tacit.claim import Approximate, Claim, Disclosed, Event, Repeated, Total
 from tacit.ledger import losses
-from tacit.ledger.account import GAUSSIAN, HIDDEN, NO_NUMBER, Account, charge, every_claim, totals
+from tacit.ledger.account import EXACT, GAUSSIAN, HIDDEN, NO_NUMBER, Account, charge, every_claim, totals
 from tacit.ledger.disclosure import rule
 from tacit.ledger.lists import grouped
 from tacit.record import DisclosedRows, Released, WarmStarted
@@ -30,7 +30,7 @@ _SEEN_BY = {
     "nobody": "nobody",
     "server": "the server",
     "peers": "the other clients",
-    "everyone": "everyone who gets the model",
+    "everyone": "everyone who gets a model",
 }
 """Who sees what a claim is about."""
 
@@ -272,8 +272,9 @@ def planned(claims_at: Callable[[int], tuple[Claim, ...]], rounds: int, delta: f
 
 def _planned_run(run: Total, rounds: int) -> str:
     """Return what all rounds of a plan cost; exact where noise composes exactly."""
-    if run.basis == GAUSSIAN:
-        return f"and epsilon {bound(run.epsilon or 0.0)} {per('run', run.delta)}, of {rounds:,} rounds ({run.basis})"
+    if run.basis in (GAUSSIAN, EXACT):
+        whole = "run of 1 round" if rounds == 1 else f"run of {rounds:,} rounds"
+        return f"and epsilon {bound(run.epsilon or 0.0)} {per(whole, run.delta)} ({run.basis})"
     return f"at most {rounds:,} × that per run (losses add up)"
 
 

@@ -151,6 +151,7 @@ def method_facts(plan: dict[str, Any]) -> list[tuple[str, str]]:
     way = str(local.get("method", "") if plan.get("regime", "federated") == "federated" else plan["regime"])
     coded = [prose.setting(codec)]
     coded += [f"clip {codec['clip']:g}"] if codec.get("clip") else []
+    coded += [f"{codec['bits']} bits"] if codec.get("bits") else []
     coded += [f"L1 clip {codec['clip_l1']:g}"] if codec.get("clip_l1") else []
     return [
         ("Split", split),

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.codec.sums.floats import FloatSum
-from tacit.codec.sums.tokens import packed, unpacked
+from tacit.codec.sums.packing import packed, packed_size, unpacked
 from tacit.draws import Draws
 from tacit.errors import WireError
 
@@ -36,7 +36,7 @@ def scaled_payload(size: float, indices: NDArray[np.uint32], bits: int) -> NDArr
 
 def scaled_payload_size(dim: int, bits: int) -> int:
     """Return how many bytes the payload of `dim` levels has."""
-    return 4 + (dim * bits + 7) // 8
+    return 4 + packed_size(dim, bits)
 
 
 def level_values(indices: NDArray[np.uint32], size: float, levels: int) -> NDArray[np.float32]:
