@@ -28,6 +28,12 @@ def pace_of(local: plan.Local) -> Pace:
     return Pace(local.batches or 0, local.batch or DEFAULT_BATCH, epochs, local.steps or 0)
 
 
+def full_steps(pace: Pace, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return for each client with so many rows how many steps it takes if every step sees all of them, else 0."""
+    parts = np.minimum(pace.batches, rows) if pace.batches else -(-rows // pace.batch)
+    return np.where(parts == 1, min(count for count in (pace.epochs, pace.steps) if count), 0)
+
+
 @numba.njit(nogil=True, cache=True)
 def batch_ends(pace: Pace, rows: int) -> NDArray[np.int64]:
     """Return where each local step's rows end in the sequence of shuffled epochs; one entry per step.

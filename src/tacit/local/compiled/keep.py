@@ -49,19 +49,22 @@ def keep_kernels() -> None:
 
 
 def compile_kernels() -> None:
-    """Compile every kernel by training and predicting on two rows."""
+    """Compile every kernel by training and predicting on two rows: in batches, and in steps that see both."""
     from tacit import plan
     from tacit.draws import Draws
+    from tacit.local.compiled.full_batch import FEWEST_STEPS
     from tacit.local.compiled.learner import CompiledLearner
-    from tacit.rows import Clients, Rows, Sparse
+    from tacit.rows import Clients, Dense, Rows, Sparse
     from tacit.seat import Own, Seat
 
-    inputs = Sparse(starts=np.arange(3), columns=np.arange(2, dtype=np.int32), values=None, width=9)
-    rows = Rows(inputs=inputs, labels=np.array([0, 1], np.int32), classes=("a", "b"))
-    learner = CompiledLearner(plan.Logistic(), plan.Local(), rows, Clients(order=np.arange(2), starts=np.array([0, 2])))
-    model, root = learner.initial(Draws.seeded(0)), Draws.seeded(0)
-    model = model + learner.worker().train(model, Seat(0, 0, Own(root, 0)), root).row
-    learner.predict(model, inputs)
+    sparse = Sparse(starts=np.arange(3), columns=np.arange(2, dtype=np.int32), values=None, width=9)
+    dense = Dense(matrix=np.eye(2, dtype=np.float32), width=2)
+    for inputs, settings in ((sparse, plan.Local()), (dense, plan.Local(epochs=FEWEST_STEPS))):
+        rows = Rows(inputs=inputs, labels=np.array([0, 1], np.int32), classes=("a", "b"))
+        learner = CompiledLearner(plan.Logistic(), settings, rows, Clients(order=np.arange(2), starts=np.array([0, 2])))
+        model, root = learner.initial(Draws.seeded(0)), Draws.seeded(0)
+        model = model + learner.worker().train(model, Seat(0, 0, Own(root, 0)), root).row
+        learner.predict(model, inputs)
 
 
 def _fingerprint() -> str:

@@ -11,13 +11,14 @@ from numpy.typing import NDArray
 
 from tacit import plan
 from tacit.draws import Draws
-from tacit.local.compiled import first_layer, kernels
+from tacit.local.compiled import first_layer, full_batch, kernels
 from tacit.local.compiled.first_layer import Table
 from tacit.local.compiled.keep import keep_kernels
 from tacit.local.compiled.layout import Layout
-from tacit.local.compiled.optimizer import rule_of
+from tacit.local.compiled.memo import MEMO, key_of
+from tacit.local.compiled.optimizer import State, rule_of
 from tacit.local.head import HeadPlace
-from tacit.local.schedule import pace_of
+from tacit.local.schedule import full_steps, pace_of
 from tacit.rows import Clients, Dense, Inputs, Mixed, Rows, Sparse, Vector
 from tacit.seat import Seat
 
@@ -50,6 +51,7 @@ class CompiledLearner:
         # Dense rows name every input, and weight decay moves weights no row names: then a client's net is the whole model.
         self.whole = not len(self.held.table.starts) or local.weight_decay > 0
         self.index = self._index()
+        self.full_steps = self._full_steps()
 
     def initial(self, draws: Draws) -> Vector:
         """Return Glorot-uniform weights and zero biases."""
@@ -74,6 +76,12 @@ class CompiledLearner:
         if count:
             kernels.number_clients(self.held, self.layout.widths[0], count, index)
         return index._replace(names=index.names[: index.name_starts[-1]].copy())
+
+    def _full_steps(self) -> NDArray[np.int64]:
+        """Return each client's number of steps if they all see all its rows and are worth a way of their own, else 0."""
+        steps = full_steps(self.pace, np.diff(self.held.starts))
+        steps[steps < full_batch.FEWEST_STEPS] = 0
+        return np.zeros_like(steps) if self.shape.pooled or len(self.held.table.starts) else steps
 
     def entries(self, clients: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return how many sparse entries each client's rows have."""
@@ -121,16 +129,37 @@ class CompiledWorker:
 
     def train(self, model: Vector, seat: Seat, draws: Draws, round_no: int = 1) -> OwnUpdate:
         """Return the client's update after its local steps from `model`."""
-        clients = np.array([seat.block])
-        return next(self._group(model, clients, self._net_sizes(clients), [draws]))
+        return next(self.train_each(model, [seat], [draws], round_no))
 
     def train_each(self, model: Vector, seats: Sequence[Seat], draws: Sequence[Draws], round_no: int) -> Iterator[OwnUpdate]:
         """Yield the clients' updates in order; as many clients as fit the buffers are trained in one compiled call."""
         clients = np.array([seat.block for seat in seats], np.int64)
-        sizes = self._net_sizes(clients)
+        sizes, alone = self._net_sizes(clients), self.learner.full_steps[clients] > 0
         groups = np.cumsum(sizes) // _TOGETHER
-        for group in np.split(np.arange(len(clients)), np.flatnonzero(np.diff(groups)) + 1):
-            yield from self._group(model, clients[group], sizes[group], [draws[i] for i in group])
+        ends = np.diff(groups).astype(bool) | alone[1:] | alone[:-1]
+        for group in np.split(np.arange(len(clients)), np.flatnonzero(ends) + 1):
+            if alone[group[0]]:
+                yield self._descended(model, int(clients[group[0]]))
+            else:
+                yield from self._group(model, clients[group], sizes[group], [draws[i] for i in group])
+
+    def _descended(self, model: Vector, client: int) -> OwnUpdate:
+        """Return the update of a client whose steps all see all its rows."""
+        learner, one = self.learner, np.array([client])
+        begin, end = learner.held.starts[client : client + 2]
+        inputs, labels = learner.held.table.matrix[begin:end], learner.held.labels[begin:end]
+        steps = int(learner.full_steps[client])
+        key = key_of((model, inputs, labels), learner.layout.widths, learner.rule, steps)
+        net = MEMO.get(key)
+        if net is None:
+            scratch = self._scratch(one, self._net_sizes(one))
+            net = scratch.nets[: learner.size]
+            net[:] = model
+            state = State(net, *scratch.moments[:, : learner.size])
+            state.anchor[:] = model
+            full_batch.descend(state, learner.shape.widths, full_batch.blocks_of(inputs, labels), learner.rule, steps)
+            MEMO.put(key, net)
+        return OwnUpdate(self, model, net, np.empty(0, np.int32))
 
     def _group(
         self, model: Vector, clients: NDArray[np.int64], sizes: NDArray[np.int64], draws: list[Draws]
