@@ -15,6 +15,7 @@ from tacit.engine import loop, run_folder
 from tacit.engine.agreement import Agreement
 from tacit.engine.baselines import central_settings, pooled
 from tacit.engine.checkpoint import Checkpoint
+from tacit.engine.dealt_anew import DealtAnew
 from tacit.engine.evaluate import OneModel, OwnModels, tests_of
 from tacit.engine.exchanges import Train, exchanges_of
 from tacit.engine.exchanges.train import Member, nobody
@@ -31,7 +32,7 @@ from tacit.engine.wording import checkpoint_of
 from tacit.errors import PlanError
 from tacit.plan import Plan
 from tacit.record import RUN
-from tacit.rows import Vector
+from tacit.rows import Clients, Rows, Vector
 from tacit.seat import Own, Seat
 
 
@@ -115,7 +116,13 @@ class SimulatedArm:
             holders, settings = pooled(data.clients), central_settings(plan.local, data.clients)
         elif self.disclosure:
             rows, holders = self.disclosure.train, self.disclosure.holders
-        return local.build(plan.model, settings, rows, holders, self.setting.module, self._home())
+
+        def build(rows: Rows, holders: Clients) -> local.Learner:
+            return local.build(plan.model, settings, rows, holders, self.setting.module, self._home())
+
+        if plan.data.deal == "every_round" and self.regime == "federated":
+            return DealtAnew(build, rows, holders, self.setting.draws.at("deal"))
+        return build(rows, holders)
 
     def _home(self) -> local.Home | None:
         """Return the clients' side of a run whose models are partly private; None for any other run."""

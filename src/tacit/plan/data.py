@@ -31,6 +31,9 @@ class Data:
     partition: Literal["client", "iid", "dirichlet", "quantile", "interval"] = "iid"
     """Who holds what: the owner in the client column; equal random parts; random label mixes; equal-sized or equally
     wide ranges of the column `by`."""
+    deal: Literal["once", "every_round"] = "once"
+    """`iid`: rows stay with their client, or are dealt anew before each round, as some publications do. Only a simulation
+    can; no real client's rows change hands, so nothing is promised to anybody."""
     alpha: Positive = 1.0
     """`dirichlet`: the smaller, the more one-sided each client's labels."""
     by: Name | None = None
@@ -59,7 +62,23 @@ def problems(plan: Plan) -> list[str]:
         found.append(f"data.by: has no meaning with data.partition = {data.partition!r}; remove it, or use quantile or interval")
     if data.divide_test and data.local_test:
         found.append("data.divide_test: has no meaning beside data.local_test; keep one of the two")
-    return [*found, *(_file_problems(data) if _is_file(data) else ())]
+    return [*found, *_deal_problems(plan), *(_file_problems(data) if _is_file(data) else ())]
+
+
+def _deal_problems(plan: Plan) -> list[str]:
+    """Return why rows cannot be dealt anew each round: something belongs to a client that must keep its rows."""
+    data, promises = plan.data, plan.codec.name not in ("plain", "hashcomb")
+    if data.deal == "once":
+        return []
+    obstacles = {
+        f"data.partition = {data.partition!r}": data.partition != "iid",
+        f"regime = {plan.regime!r}": plan.regime != "federated",
+        "a model of which parts stay with clients": plan.personal,
+        "data.share": data.share is not None,
+        "data.local_test or data.divide_test": bool(data.local_test or data.divide_test),
+        f"codec.name = {plan.codec.name!r}, whose promise is made to a client": promises,
+    }
+    return [f"data.deal: has no meaning as 'every_round' with {what}; use 'once'" for what, there in obstacles.items() if there]
 
 
 def run_problems(plan: Plan) -> list[str]:
