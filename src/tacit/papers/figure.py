@@ -12,16 +12,23 @@ CONFIDENCE = 0.95
 
 def figure(cell: Cell, kept: Mapping[str, Figures]) -> float | None:
     """Return the cell's figure; None if one of its runs is not kept (they are kept by key) or does not have it."""
+    if cell.parts:
+        parts = [figure(part, kept) for part in cell.parts]
+        return None if None in parts else fmean(part for part in parts if part is not None)
     values = _values(cell, cell.trial, kept)
     if values is not None and cell.minus is not None:
         others = _values(cell, cell.minus, kept)
-        values = None if others is None else [mine - other for mine, other in zip(values, others, strict=True)]
+        values = None if others is None else [_less(mine, other, cell) for mine, other in zip(values, others, strict=True)]
     if values is None:
         return None
     if cell.statistic == "mean":
         return fmean(values)
     ends = interval(values)
     return None if ends is None else ends[("low", "high").index(cell.statistic)]
+
+
+def _less(mine: float, other: float, cell: Cell) -> float:
+    return (mine - other) / other if cell.relative else mine - other
 
 
 def _values(cell: Cell, trial: Trial, kept: Mapping[str, Figures]) -> list[float] | None:

@@ -71,6 +71,8 @@ class Cell:
     round_no: int | None = None  # None: after the last round
     statistic: Literal["mean", "low", "high"] = "mean"
     minus: Trial | None = None  # its figure is taken off, seed by seed; it has the same seeds
+    relative: bool = False  # what is left is a share of what was taken off
+    parts: tuple[Cell, ...] = ()  # the cell shows the mean of these cells' figures, and nothing of its own
     low: float = 0.0
     high: float = 1.0
 

@@ -37,4 +37,5 @@ def reproduce(
 
 
 def _trials(table: Table) -> list[Trial]:
-    return [trial for cell in table.cells for trial in (cell.trial, cell.minus) if trial is not None]
+    cells = [one for cell in table.cells for one in (cell.parts or (cell,))]
+    return [trial for cell in cells for trial in (cell.trial, cell.minus) if trial is not None]

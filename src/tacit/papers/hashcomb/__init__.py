@@ -1,0 +1,27 @@
+"""HashComb: Colombo, Asal, Damiani, AlQassem, Almemari, Alhammadi, Tables 1 to 5 and Figures 2, 4 to 6."""
+
+from __future__ import annotations
+
+from tacit.papers.hashcomb import curves, ours, runs, tables
+from tacit.papers.published import Paper
+
+__all__ = ["PAPER"]
+
+PAPER = Paper(
+    name="hashcomb",
+    title="HashComb: quantised updates under keyed hashes",
+    first_words=("Obfuscated weights (keyed quantisation tokens). Not differentially private; other participants can decode."),
+    scales={
+        "smoke": "300 rows, two rounds, a few epochs: it proves that every cell runs.",
+        "quick": "all rows, a tenth of the publication's epochs, two seeds for Table 3, else one.",
+        "full": "all rows, the publication's epochs, five seeds for Table 3.",
+    },
+    tables=lambda scale: tuple(make(scale) for make in (*tables.TABLES, *curves.TABLES, *ours.TABLES)),
+    runners={
+        "hashcomb_federated": runs.federated,
+        "hashcomb_scikit_learn": runs.scikit_learn,
+        "hashcomb_facts": runs.facts,
+        "hashcomb_first_weights": runs.first_weights,
+        "hashcomb_chance": runs.chance,
+    },
+)
