@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tacit.papers.hashcomb import curves, ours, runs, tables
+from tacit.papers.hashcomb import curves, noise, ours, runs, tables
 from tacit.papers.published import Paper
 
 __all__ = ["PAPER"]
@@ -16,12 +16,13 @@ PAPER = Paper(
         "quick": "all rows, a tenth of the publication's epochs, two seeds for Table 3, else one.",
         "full": "all rows, the publication's epochs, five seeds for Table 3.",
     },
-    tables=lambda scale: tuple(make(scale) for make in (*tables.TABLES, *curves.TABLES, *ours.TABLES)),
+    tables=lambda scale: tuple(make(scale) for make in (*tables.TABLES, *noise.TABLES, *curves.TABLES, *ours.TABLES)),
     runners={
         "hashcomb_federated": runs.federated,
         "hashcomb_scikit_learn": runs.scikit_learn,
         "hashcomb_facts": runs.facts,
         "hashcomb_first_weights": runs.first_weights,
         "hashcomb_chance": runs.chance,
+        "hashcomb_private": runs.private,
     },
 )

@@ -100,6 +100,11 @@ def plain() -> Tree:
     return {"name": "plain"}
 
 
+def paper_gaussian() -> Tree:
+    """Return the arm the publication calls (2, 1e-3)-DP: a variance of .08, which its formula gives with the logarithm to ten."""
+    return {"name": "paper_gaussian", "logarithm": "ten"}
+
+
 def hashcomb(name: str, levels: int, **more: Any) -> Tree:
     """Return the arm HC of a set, with so many levels: weights as tokens of their channel."""
     largest = LARGEST_WEIGHT[name]
