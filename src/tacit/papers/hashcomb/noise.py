@@ -61,8 +61,8 @@ def budget(scale: Scale) -> Table:
             cells.append(Cell(row=row, column=f"clip of {codec_name}", paper=None, trial=trial, metric="clip", high=9.0))
     note = (
         "F1 after 8 rounds of 1,000 epochs at four clients. `dp_sum` and `gaussian` cost epsilon 2 at delta 1e-3 per run, all "
-        "rounds composed, if all rows of one client are replaced (`gaussian`) or one client is added or removed (`dp_sum`). Their clip is "
-        "the best of .01, .1 and 1 on a fifth of the training rows. Four clients are far too few for such a budget."
+        "rounds composed, if all rows of one client are replaced (`gaussian`) or one client is added or removed (`dp_sum`). "
+        "Their clip is the best of .01, .1 and 1 on a fifth of the training rows. Four clients are far too few for such a budget."
     )
     return Table(name="budget", title="DP-FedAvg at (2, 1e-3) per run beside HC8", cells=tuple(cells), note=note)
 
