@@ -161,3 +161,12 @@ def test_a_plan_states_its_range_or_names_the_file_that_does(reviews) -> None:
         small_plan(reviews, codec={"name": "hashcomb"})
     with pytest.raises(PlanError, match=r"needs no codec\.x_min"):
         small_plan(reviews, codec={**TABLE, "agreed": "agreed.json"})
+
+
+def test_randomised_levels_under_tokens_are_read_by_clients_and_charged_as_without(reviews, tmp_path) -> None:
+    table = {"name": "rqm", "clip": 0.01, "margin": 0.01, "levels": 5}
+    jobs = [small_plan(reviews, codec={**table, "tokens": tokens}, server__rounds=2) for tokens in (False, True)]
+    bare, under = (engine.start(job, tmp_path) for job in jobs)
+    assert "model" not in load_file(under / checkpoint.NAME)
+    spent = [record.of_kind(list(record.read(folder / RECORD)), record.Spent, "run")[-1].totals for folder in (bare, under)]
+    assert spent[0] == spent[1]

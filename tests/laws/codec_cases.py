@@ -25,6 +25,7 @@ CASES: dict[str, list[plan.Codec]] = {
         plan.RQM(clip=1e-3, margin=2e-3, levels=11, keep=0.3),
         plan.RQM(clip=0.1, margin=0.1, levels=200, keep=0.1),
         plan.RQM(clip=0.1, margin=0.1, levels=8, keep=0.5, coordinates=30),
+        plan.RQM(clip=0.1, margin=0.1, levels=11, keep=0.5, tokens=True),
     ],
     "hashcomb": [
         plan.HashComb(x_min=-0.1, x_max=0.2, levels=8),

@@ -21,6 +21,7 @@ from tacit.claim import Claim, Repeated
 from tacit.codec.clip import into_box
 from tacit.codec.contract import Codec, Encoded, Memory, Payload, encoded
 from tacit.codec.rqm_law import WORD, Law, bits_of, realised_law
+from tacit.codec.rqm_tokens import under_tokens
 from tacit.codec.rr_sampled import Places
 from tacit.codec.sums import LevelSum
 from tacit.draws import Draws
@@ -53,7 +54,7 @@ def make(settings: plan.RQM) -> Codec:
         values, dim = into_box(update, law.clip).astype(np.float64), len(update)
         return np.asarray(dim / sent(dim) * np.interp(values, law.corners, law.second_moments) - values**2)
 
-    return Codec(
+    made = Codec(
         name="rqm",
         payload_size=lambda dim: packed_size(sent(dim), bits),
         encode=encode,
@@ -63,6 +64,7 @@ def make(settings: plan.RQM) -> Codec:
         variance=variance,
         claims=lambda dim, cohort: (_claim(settings, law, sent(dim), dim),),
     )
+    return under_tokens(made, settings.levels) if settings.tokens else made
 
 
 def _claim(settings: plan.RQM, law: Law, sent: int, dim: int) -> Claim:

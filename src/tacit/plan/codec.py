@@ -68,6 +68,8 @@ class RQM:
     """The probability that a level other than the outermost may be used. Less of it costs accuracy and lowers epsilon."""
     coordinates: Count | None = None
     """Send only this many parameters of each update, picked by public randomness; all others cost nothing."""
+    tokens: bool = False
+    """Send levels under tokens only clients can read, as `hashcomb` does; costs and claims stay the same."""
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
@@ -186,7 +188,25 @@ def epsilon_unit(name: str) -> str:
 
 def problems(plan: Plan) -> list[str]:
     """Return a sentence if updates are to be coded that nobody sends, or for settings that cannot work."""
-    return [*_unsent(plan), *_levels(plan.codec), *_hashcomb(plan), *_weights(plan), *_printed(plan.codec)]
+    return [
+        *_unsent(plan), *_levels(plan.codec), *_tokens(plan), *_hashcomb(plan), *_weights(plan), *_printed(plan.codec),
+    ]  # fmt: skip
+
+
+def readable(codec: Codec) -> bool:
+    """Return whether a server can read what updates add up to; else only clients can."""
+    return not isinstance(codec, HashComb) and not (isinstance(codec, RQM) and codec.tokens)
+
+
+def _tokens(plan: Plan) -> list[str]:
+    found = []
+    if not readable(plan.codec) and plan.data.share is not None:
+        found.append(
+            f"data.share: needs a codec the server can read, to train on rows of its own; got tokens ({plan.codec.name!r})"
+        )
+    if isinstance(plan.codec, RQM) and plan.codec.tokens and plan.codec.coordinates is not None:
+        found.append("codec.tokens: needs all coordinates of an update, to be counted by coordinate; leave out codec.coordinates")
+    return found
 
 
 def _unsent(plan: Plan) -> list[str]:
@@ -232,8 +252,6 @@ def _hashcomb(plan: Plan) -> list[str]:
         found.append(f"codec.mean_level: needs at most codec.levels = {codec.levels}, got {codec.mean_level:g}")
     if codec.token_bits != 28 and codec.tokens == "keyed":
         found.append(f"codec.token_bits: needs codec.tokens = 'paper', since keyed tokens have {codec.levels} bits; leave it out")
-    if plan.data.share is not None:
-        found.append("data.share: needs a codec the server can read, to train on rows of its own; got codec.name = 'hashcomb'")
     return found
 
 

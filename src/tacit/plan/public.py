@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from annotated_types import Ge, Gt, Lt
 from pydantic.dataclasses import dataclass
 
-from tacit.plan.codec import HashComb
+from tacit.plan.codec import readable
 from tacit.plan.kinds import STRICT, Count, Positive
 
 if TYPE_CHECKING:
@@ -40,8 +40,9 @@ def problems(plan: Plan) -> list[str]:
         return found
     if plan.personal:
         found.append("public: has no meaning where words or parameters stay with each client; remove the table")
-    if isinstance(plan.codec, HashComb):
-        found.append("public: needs a codec the server can read, since it would know the first model; got codec.name = 'hashcomb'")
+    if not readable(plan.codec):
+        name = plan.codec.name
+        found.append(f"public: needs a codec the server can read, since it would know the first model; got tokens ({name!r})")
     if plan.features.quantise is not None and plan.features.quantise.trained_on == "tokens":
         found.append(
             "public: needs features the center can make too; got features.quantise.trained_on = 'tokens', which takes a secret"

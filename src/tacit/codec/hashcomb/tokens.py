@@ -58,8 +58,9 @@ def round_key(secret: bytes, round_no: int, kind: Hash = "sha256") -> Draws:
 class KeyedTokens:
     """A permutation of the channels for each coordinate of one round."""
 
-    def __init__(self, key: Draws, levels: int) -> None:
-        self._key, self._size, self.bits = key.at("permutations"), 1 << levels, levels
+    def __init__(self, key: Draws, levels: int, count: int | None = None) -> None:
+        """`count` is the number of channels, if it is not that of the finest level."""
+        self._key, self._size, self.bits = key.at("permutations"), count or 1 << levels, levels
 
     def hide(self, channels: Channels, level: Levels) -> Channels:
         """Return the token of each coordinate's channel."""
