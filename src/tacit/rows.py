@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -119,3 +120,15 @@ class Lexicon:
         if self.vectors is None:
             return np.zeros(len(self.words), np.bool_)
         return np.asarray(np.abs(self.vectors).sum(axis=1) > 0)
+
+
+def picture_shape(values: int) -> tuple[int, int] | None:
+    """Return side and channels of a square picture of so many values, grey or red-green-blue; None if there is no such one.
+
+    No number is both a square and three times a square, so the shape follows from the count.
+    """
+    for channels in (1, 3):
+        side = math.isqrt(values // channels)
+        if side and side * side * channels == values:
+            return side, channels
+    return None

@@ -119,6 +119,9 @@ class StopsAt:
     def fetched(self, what: str, done: int, total: int | None) -> None:
         pass
 
+    def pictures(self, done: int, total: int) -> None:
+        pass
+
 
 def test_ctrl_c_leaves_a_resumable_run(reviews, tmp_path) -> None:
     job = small_plan(reviews)

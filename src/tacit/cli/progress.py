@@ -56,6 +56,9 @@ class ProgressObserver:
     def fetched(self, what: str, done: int, total: int | None) -> None:
         """Take in how much of a data set has arrived."""
 
+    def pictures(self, done: int, total: int) -> None:
+        """Take in how many pictures a frozen network has read."""
+
 
 class LineProgress(ProgressObserver):
     """Writes a plain line when an arm ends, and every few seconds before."""
@@ -76,6 +79,11 @@ class LineProgress(ProgressObserver):
         """Write a line if it is time for one."""
         if self._is_time():
             line(f"fetching {what}: {_arrived(done, total)}", stderr=True)
+
+    def pictures(self, done: int, total: int) -> None:
+        """Write a line if it is time for one."""
+        if self._is_time(at_once=done == total):
+            line(_read(done, total), stderr=True)
 
     def _is_time(self, *, at_once: bool = False) -> bool:
         now = time.monotonic()
@@ -109,6 +117,10 @@ class LiveProgress(ProgressObserver):
         """Show how much of a data set has arrived."""
         self._waiting.update(text=f"fetching {what}: {_arrived(done, total)}")
 
+    def pictures(self, done: int, total: int) -> None:
+        """Show how many pictures a frozen network has read."""
+        self._waiting.update(text=_read(done, total))
+
     def _drawn(self) -> RenderableType:
         from rich.console import Group
         from rich.text import Text
@@ -136,6 +148,10 @@ class LiveProgress(ProgressObserver):
 
 def _arrived(done: int, total: int | None) -> str:
     return phrasing.size(done) + (f" of {phrasing.size(total)}" if total else "")
+
+
+def _read(done: int, total: int) -> str:
+    return f"reading pictures: {done:,} of {total:,}"
 
 
 def progress_observer(*, quiet: bool) -> ProgressObserver:

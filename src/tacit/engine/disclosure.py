@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
 
-from tacit import data, features, local, wire
+from tacit import data, local, wire
 from tacit.aggregate import Intake
 from tacit.data import disclose as disclosing
 from tacit.draws import Draws
@@ -56,7 +57,9 @@ class Preview:
     facts: DisclosedRows
 
 
-def disclosed(plan: Plan, table: data.Table, clients: Clients, fitted: features.Fitted, draws: Draws) -> Disclosure | None:
+def disclosed(
+    plan: Plan, table: data.Table, clients: Clients, encode: Callable[[pl.DataFrame], Rows], draws: Draws
+) -> Disclosure | None:
     """Return who holds what after every client has sent what the plan lets it; None if the plan discloses nothing."""
     if plan.data.share is None:
         return None
@@ -72,7 +75,7 @@ def disclosed(plan: Plan, table: data.Table, clients: Clients, fitted: features.
     kept = offer.kept()
     frame = pl.concat([disclosing.written_out(table.train[kept.order]), rows], how="diagonal_relaxed")
     return Disclosure(
-        train=features.encode(frame, table.columns, plan.features, fitted),
+        train=encode(frame),
         clients=Clients(order=np.arange(len(kept.order)), starts=kept.starts),
         holders=Clients(order=np.arange(frame.height), starts=np.append(kept.starts, frame.height)),
         rows=rows,

@@ -69,7 +69,7 @@ class Job:
         if last and last.progress.arm == _ALL_DONE:
             return self.place
         with children.stoppable():
-            data = prepare(self.plan, self.draws, self.input_rows, self.observer.fetched)
+            data = prepare(self.plan, self.draws, self.input_rows, self.observer.fetched, self.observer.pictures)
             fingerprints = fingerprints_of(self.plan, data)
             if last:
                 _check_data(self.place, last.fingerprints, fingerprints)

@@ -23,6 +23,9 @@ class Observer(Protocol):
     def fetched(self, what: str, done: int, total: int | None) -> None:
         """Some more bytes of a data set have arrived."""
 
+    def pictures(self, done: int, total: int) -> None:
+        """A frozen network has read some more pictures."""
+
 
 class Silence:
     """An observer that says nothing."""
@@ -37,4 +40,7 @@ class Silence:
         """Ignore."""
 
     def fetched(self, what: str, done: int, total: int | None) -> None:
+        """Ignore."""
+
+    def pictures(self, done: int, total: int) -> None:
         """Ignore."""

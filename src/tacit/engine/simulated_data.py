@@ -11,6 +11,7 @@ from tacit import data, features
 from tacit.draws import Draws
 from tacit.engine import negotiated
 from tacit.engine.disclosure import Disclosure, Preview, disclosed, preview_of
+from tacit.engine.pictures import Ticks, reader_of
 from tacit.engine.wording import worded
 from tacit.errors import DataError
 from tacit.plan import Columns, Plan
@@ -41,8 +42,14 @@ class SimulatedData:
     public: Rows | None = None
 
 
-def prepare(plan: Plan, draws: Draws, input_rows: object | None = None, progress: data.Progress | None = None) -> SimulatedData:
-    """Return the data of a simulated run; the same plan and seed give the same data."""
+def prepare(
+    plan: Plan, draws: Draws, input_rows: object | None = None, progress: data.Progress | None = None,
+    pictures: Ticks | None = None,
+) -> SimulatedData:  # fmt: skip
+    """Return the data of a simulated run; the same plan and seed give the same data.
+
+    `progress` hears of bytes that arrive, `pictures` of pictures that a frozen network has read.
+    """
     table, public = _loaded(plan, draws, input_rows, progress)
     clients, kept, held = _divided(plan, draws, table)
     if not table.test.height:
@@ -52,8 +59,16 @@ def prepare(plan: Plan, draws: Draws, input_rows: object | None = None, progress
         )
     agreed = negotiated.held(plan)
     secret = agreed.secret if agreed else draws.sealed("clients").key  # as their sites take it
-    fitted = features.fit(table.train, table.columns, plan.features, secret)
-    rows, test, lexicon = _encoded(plan, table, fitted, secret, progress)
+    reader = reader_of(table.columns, plan.features, progress, pictures)
+    fitted = features.fit(table.train, table.columns, plan.features, secret, reader, public)
+
+    def encode(frame: pl.DataFrame) -> Rows:
+        return features.encode(frame, table.columns, plan.features, fitted, secret, reader)
+
+    if plan.features.text in ("words", "pieces"):
+        rows, test, lexicon = worded(plan, table, fitted, progress)
+    else:
+        rows, test, lexicon = encode(table.train), encode(table.test), None
     train = rows.take(kept.order)
     own, own_clients = (rows.take(held.order) if plan.data.local_test else train), _in_place(held)
     if plan.data.divide_test:
@@ -66,12 +81,12 @@ def prepare(plan: Plan, draws: Draws, input_rows: object | None = None, progress
         test=test,
         own=own,
         own_clients=own_clients,
-        disclosure=disclosed(plan, table, kept, fitted, draws.at("share")),
+        disclosure=disclosed(plan, table, kept, encode, draws.at("share")),
         released=(*table.released, *fitted.released, *_listed_words(plan, lexicon)),
         fitted=fitted,
         columns=table.columns,
         lexicon=lexicon,
-        public=None if public is None else features.encode(public, table.columns, plan.features, fitted, secret),
+        public=None if public is None else encode(public),
     )
 
 
@@ -97,15 +112,6 @@ def _divided(plan: Plan, draws: Draws, table: data.Table) -> tuple[Clients, Clie
     if plan.data.local_test:
         return clients, *data.hold_out(clients, plan.data.local_test, draws.at("local-test"))
     return clients, clients, clients
-
-
-def _encoded(
-    plan: Plan, table: data.Table, fitted: features.Fitted, secret: bytes, progress: data.Progress | None
-) -> tuple[Rows, Rows, Lexicon | None]:
-    if plan.features.text in ("words", "pieces"):
-        return worded(plan, table, fitted, progress)
-    train, test = (features.encode(half, table.columns, plan.features, fitted, secret) for half in (table.train, table.test))
-    return train, test, None
 
 
 def _listed_words(plan: Plan, lexicon: Lexicon | None) -> tuple[str, ...]:

@@ -26,7 +26,7 @@ def worded(plan: Plan, table: data.Table, fitted: features.Fitted, progress: dat
 
 def checkpoint_of(plan: Plan, progress: data.Progress | None = None) -> Path | None:
     """Return the folder of the plan's checkpoint, if it names one."""
-    return weights(plan.model.checkpoint, progress) if isinstance(plan.model, Encoder) else None
+    return weights(plan.model.checkpoint, "model.checkpoint", progress) if isinstance(plan.model, Encoder) else None
 
 
 def _public(

@@ -1,11 +1,28 @@
 """Rows in, numbers out: hashed text, word sequences, tabular encodings, images.
 
-Whatever is fitted on rows is a value (`Fitted`) that says what it releases.
+What a frozen network makes of images is in `features.frozen`, which needs PyTorch. Whatever is fitted on rows is a value
+(`Fitted`) that says what it releases.
 """
 
 from tacit.features.encoding import encode, width
 from tacit.features.fitting import Fitted, fit, text_form
+from tacit.features.image import Reader
 from tacit.features.lexicon import encode_words, plain_words, word_pieces
+from tacit.features.projection import Projection, fit_projection
 from tacit.features.spelling import bucket, words
 
-__all__ = ["Fitted", "bucket", "encode", "encode_words", "fit", "plain_words", "text_form", "width", "word_pieces", "words"]
+__all__ = [
+    "Fitted",
+    "Projection",
+    "Reader",
+    "bucket",
+    "encode",
+    "encode_words",
+    "fit",
+    "fit_projection",
+    "plain_words",
+    "text_form",
+    "width",
+    "word_pieces",
+    "words",
+]

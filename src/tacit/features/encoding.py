@@ -9,14 +9,17 @@ from numpy.typing import NDArray
 from tacit.errors import DataError, PlanError
 from tacit.features import image, tabular, text
 from tacit.features.cells import codes, names
-from tacit.features.fitting import Fitted, check_roles
+from tacit.features.fitting import Fitted, check_reader, check_roles
+from tacit.features.image import Reader
 from tacit.features.quantise import check_secret
 from tacit.plan import Columns, Features
 from tacit.rows import Dense, Inputs, Mixed, Rows, Sparse
 
 
-def encode(frame: pl.DataFrame, columns: Columns, settings: Features, fitted: Fitted, secret: bytes = b"") -> Rows:
-    """Return the table's rows as numbers, in the same order; `secret` is the one that was fitted with, if any.
+def encode(
+    frame: pl.DataFrame, columns: Columns, settings: Features, fitted: Fitted, secret: bytes = b"", reader: Reader | None = None
+) -> Rows:
+    """Return the table's rows as numbers, in the same order; `secret` and `reader` are those that were fitted with, if any.
 
     Guarantees: row i of the result depends on row i of the table, what was fitted and the secret, on nothing else.
 
@@ -25,25 +28,33 @@ def encode(frame: pl.DataFrame, columns: Columns, settings: Features, fitted: Fi
     the rows are Dense, or Sparse if numbers become tokens.
     """
     check_roles(columns, settings)
+    check_reader(columns, settings, reader)
     check_secret(settings, secret, fitted.secret_check)
-    return Rows(
-        inputs=_inputs(frame, columns, settings, fitted, secret), labels=labels_of(frame, columns, fitted), classes=fitted.classes
-    )
+    if columns.image:
+        inputs: Inputs = _pictures(frame, columns.image, fitted, reader)
+    else:
+        inputs = _inputs(frame, columns, settings, fitted, secret)
+    return Rows(inputs=inputs, labels=labels_of(frame, columns, fitted), classes=fitted.classes)
 
 
 def width(columns: Columns, settings: Features, fitted: Fitted) -> int:
     """Return the width that encoded rows have, without encoding any: numbers per row, or distinct token indices."""
     check_roles(columns, settings)
     if columns.image:
-        return fitted.pixels or 0
+        return fitted.image_width or 0
     if columns.text and settings.text == "sequence":
         return settings.buckets + 1
     return (settings.buckets if columns.text else 0) + tabular.width_of(columns, settings, fitted)
 
 
+def _pictures(frame: pl.DataFrame, name: str, fitted: Fitted, reader: Reader | None) -> Dense:
+    matrix = image.numbers(frame, name, fitted.pixels or 0, reader)
+    if fitted.projection:
+        matrix = fitted.projection(matrix)
+    return Dense(matrix=matrix, width=matrix.shape[1])
+
+
 def _inputs(frame: pl.DataFrame, columns: Columns, settings: Features, fitted: Fitted, secret: bytes) -> Inputs:
-    if columns.image:
-        return image.brightness(frame, columns.image, fitted.pixels or 0)
     words = _words(frame, columns, settings)
     if words is not None and not (columns.numeric or columns.categorical):
         return words

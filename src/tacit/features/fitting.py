@@ -11,7 +11,9 @@ import polars as pl
 
 from tacit.errors import DataError, PlanError
 from tacit.features.cells import in_order, names, numbers
-from tacit.features.image import pixel_count
+from tacit.features.image import Reader, pixel_count
+from tacit.features.image import numbers as image_numbers
+from tacit.features.projection import Projection, fit_projection
 from tacit.features.quantise import quantised, secret_check
 from tacit.plan import Columns, Features
 
@@ -22,7 +24,8 @@ class Fitted:
 
     `released` says in words what anyone who holds this learns about the rows, in the clear. The names of the classes
     and the size of an image are taken as public; hashed text reads nothing and so releases nothing. `secret_check` tells
-    the secret that columns were quantised under from any other, and does not show it.
+    the secret that columns were quantised under from any other, and does not show it. An image becomes `image_width`
+    numbers; `projection` comes from public rows, so it says nothing of the training rows.
     """
 
     classes: tuple[str, ...]
@@ -31,6 +34,8 @@ class Fitted:
     pixels: int | None = None
     released: tuple[str, ...] = ()
     secret_check: str = ""
+    image_width: int | None = None
+    projection: Projection | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the same as nested plain values, ready for JSON."""
@@ -41,31 +46,45 @@ class Fitted:
             "pixels": self.pixels,
             "released": list(self.released),
             "secret_check": self.secret_check,
+            "image_width": self.image_width,
+            "projection": self.projection.to_dict() if self.projection else None,
         }
 
     @staticmethod
     def from_dict(tree: Mapping[str, Any]) -> Fitted:
         """Return what `to_dict` wrote; raise a DataError if it is something else."""
         try:
+            # Models made before images could be projected, or columns quantised, lack these keys.
+            pixels, projection = tree["pixels"], tree.get("projection")
+            image_width = tree.get("image_width", pixels)
             return Fitted(
                 classes=tuple(map(str, tree["classes"])),
                 ranges={str(name): (float(low), float(high)) for name, (low, high) in tree["ranges"].items()},
                 categories={str(name): tuple(map(str, known)) for name, known in tree["categories"].items()},
-                pixels=None if tree["pixels"] is None else int(tree["pixels"]),
+                pixels=None if pixels is None else int(pixels),
                 released=tuple(map(str, tree["released"])),
-                secret_check=str(tree.get("secret_check", "")),  # models made before columns could be quantised have none
+                secret_check=str(tree.get("secret_check", "")),
+                image_width=None if image_width is None else int(image_width),
+                projection=None if projection is None else Projection.from_dict(projection),
             )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise DataError(f"Fitted.from_dict needs what Fitted.to_dict wrote, got {error!r}; fit the features again") from None
 
 
-def fit(frame: pl.DataFrame, columns: Columns, settings: Features, secret: bytes = b"") -> Fitted:
+def fit(
+    frame: pl.DataFrame, columns: Columns, settings: Features, secret: bytes = b"", reader: Reader | None = None,
+    public: pl.DataFrame | None = None,
+) -> Fitted:  # fmt: skip
     """Return what the training rows say about ranges, categories and classes, and name what that releases.
 
     Only what the settings need is read: numeric = "raw" and agreed ranges read no range, text reads nothing. `secret` is
-    what clients share, for columns that are quantised under it.
+    what clients share, for columns that are quantised under it; `reader` is the frozen network that `settings.image` names;
+    `public` are the rows `settings.project` is fitted on.
     """
     check_roles(columns, settings)
+    check_reader(columns, settings, reader)
+    pixels = pixel_count(frame, columns.image) if columns.image else None
+    projection = _projection(columns, settings, pixels or 0, reader, public)
     scaled = columns.numeric if settings.numeric == "minmax" else ()
     ranges = {name: settings.ranges.get(name) or _range(frame, name) for name in scaled}
     read = [name for name in scaled if name not in settings.ranges]
@@ -74,9 +93,11 @@ def fit(frame: pl.DataFrame, columns: Columns, settings: Features, secret: bytes
         classes=_classes(frame, columns),
         ranges=ranges,
         categories=categories,
-        pixels=pixel_count(frame, columns.image) if columns.image else None,
+        pixels=pixels,
         released=(*(f"smallest and largest value of {name}" for name in read), *(f"categories of {name}" for name in categories)),
         secret_check=secret_check(settings, secret),
+        image_width=projection.width if projection else reader.width if reader else pixels,
+        projection=projection,
     )
 
 
@@ -92,6 +113,10 @@ def check_roles(columns: Columns, settings: Features) -> None:
         raise PlanError(
             f"features(image={columns.image!r}) needs to be the only input, got {mixed} beside it; drop one or the other"
         )
+    if not columns.image and (settings.image != "pixels" or settings.project):
+        raise PlanError(
+            "features.image and features.project need an image column, got none; name one in data.columns.image, or leave them out"
+        )
     for key, asked in (("ranges", tuple(settings.ranges)), ("quantise.columns", quantised(columns, settings))):
         others = tuple(name for name in asked if name not in columns.numeric)
         if others:
@@ -101,6 +126,29 @@ def check_roles(columns: Columns, settings: Features) -> None:
             )
     if settings.quantise is not None and not columns.numeric:
         raise PlanError("features(quantise) needs a numeric column, got none; name one in data.columns.numeric or remove the table")
+
+
+def check_reader(columns: Columns, settings: Features, reader: Reader | None) -> None:
+    """Raise a PlanError if images would be read by another network than the settings name."""
+    if columns.image and (settings.image == "pixels") != (reader is None):
+        raise PlanError(
+            f"features(image={settings.image!r}) needs {'no reader' if reader else 'the reader of that network'}; "
+            "make it with features.frozen.frozen_reader"
+        )
+
+
+def _projection(
+    columns: Columns, settings: Features, pixels: int, reader: Reader | None, public: pl.DataFrame | None
+) -> Projection | None:
+    if settings.project is None or columns.image is None:
+        return None
+    if public is None or not public.height:
+        raise PlanError(
+            f"features(project={settings.project}) needs public rows to find the strongest directions of, got none; give public "
+            "rows, or leave features.project out"
+        )
+    rows = image_numbers(public, columns.image, pixels, reader)
+    return fit_projection(rows, settings.project, standardise=settings.standardise)
 
 
 def text_form(columns: Columns, settings: Features) -> Literal["", "hashed words", "word table"]:

@@ -1,6 +1,8 @@
-"""Image columns become rows of brightness between 0 and 1."""
+"""Image columns become rows: of brightness between 0 and 1, or of what a frozen network makes of them."""
 
 from __future__ import annotations
+
+from typing import Protocol
 
 import numpy as np
 import polars as pl
@@ -8,7 +10,17 @@ from numpy.typing import NDArray
 
 from tacit.errors import DataError
 from tacit.features.cells import column
-from tacit.rows import Dense
+
+
+class Reader(Protocol):
+    """A network that is never trained: pictures as rows of bytes in, as many rows of `width` numbers out."""
+
+    @property
+    def width(self) -> int:
+        """Return how many numbers a picture becomes."""
+
+    def __call__(self, pictures: NDArray[np.uint8]) -> NDArray[np.float32]:
+        """Return one row per picture, in their order."""
 
 
 def pixel_count(frame: pl.DataFrame, name: str) -> int:
@@ -19,15 +31,20 @@ def pixel_count(frame: pl.DataFrame, name: str) -> int:
     return len(_flat(series.head(1), name))
 
 
-def brightness(frame: pl.DataFrame, name: str, pixels: int) -> Dense:
-    """Return images of bytes (lists or arrays, nested or flat) as rows of float32 between 0 and 1, row by row."""
+def numbers(frame: pl.DataFrame, name: str, pixels: int, reader: Reader | None) -> NDArray[np.float32]:
+    """Return images of bytes (lists or arrays, nested or flat) as rows of float32: what the reader makes of them, or
+    without one their brightness between 0 and 1, row by row.
+    """
     series = column(frame, name, "image")
     values = _flat(series, name)
     if len(values) != len(series) * pixels:
         raise _refusal(name, f"{len(values) // max(len(series), 1)} values an image", f"{pixels} values an image, as in training")
-    matrix = values.reshape(len(series), pixels).astype(np.float32)
+    pictures = values.reshape(len(series), pixels)
+    if reader is not None:
+        return reader(pictures.astype(np.uint8, copy=False))
+    matrix = pictures.astype(np.float32)
     matrix /= np.float32(255)
-    return Dense(matrix=matrix, width=pixels)
+    return matrix
 
 
 def _flat(series: pl.Series, name: str) -> NDArray[np.integer]:

@@ -12,7 +12,7 @@ from tacit.plan.filter import Filter
 from tacit.plan.ledger import Ledger
 from tacit.plan.load import check, check_run, dump, load, parse, to_toml, untouched
 from tacit.plan.local import Local
-from tacit.plan.model import LSTM, MLP, BiLSTM, Compiled, Embedding, Encoder, Logistic, Model, OwnModule, Worded
+from tacit.plan.model import LSTM, MLP, BiLSTM, Compiled, Embedding, Encoder, Logistic, Model, OwnModule, ViT, Worded
 from tacit.plan.plan import Plan
 from tacit.plan.private import Private
 from tacit.plan.public import Public
@@ -54,6 +54,7 @@ __all__ = [
     "Server",
     "Sharing",
     "Sign",
+    "ViT",
     "Worded",
     "check",
     "check_run",

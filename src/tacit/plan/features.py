@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from annotated_types import Ge, Le
 from pydantic.dataclasses import dataclass
 
-from tacit.plan.kinds import STRICT, Name, Positive
+from tacit.plan.kinds import STRICT, Count, Name, Positive
 
 if TYPE_CHECKING:
     from tacit.plan.plan import Plan
@@ -55,12 +55,20 @@ class Features:
     is read from the training rows in the clear."""
     categorical: Literal["codes", "onehot"] = "onehot"
     """One input per category, or one number per column. The categories are read in the clear."""
+    image: Name = "pixels"
+    """Brightness of each pixel, 0…1; or what a network that is never trained makes of a picture: `efficientnet_lite0` (1,280
+    numbers), or a folder with an image network that `transformers` can load. Computed once and kept in the cache."""
+    project: Count | None = None
+    """Project what images become to this many numbers, along the strongest directions of the rows at the center (`[public]`)."""
+    standardise: bool = False
+    """`project`: scale each of these numbers to spread by 1 on the rows at the center."""
     quantise: Quantise | None = None
 
 
 def problems(plan: Plan) -> list[str]:
     """Return a sentence for each way in which rows cannot become what the model reads."""
-    return [*_unread(plan), *_ranges(plan.features), *(_quantise(plan, plan.features.quantise) if plan.features.quantise else ())]
+    quantise = _quantise(plan, plan.features.quantise) if plan.features.quantise else ()
+    return [*_unread(plan), *_projection(plan), *_ranges(plan.features), *quantise]
 
 
 def _unread(plan: Plan) -> list[str]:
@@ -69,6 +77,18 @@ def _unread(plan: Plan) -> list[str]:
         return []
     fitting = " or ".join(repr(word) for word in model.reads)
     return [f"features.text: needs {fitting}, since model.name = {model.name!r} reads nothing else; got {text!r}"]
+
+
+def _projection(plan: Plan) -> list[str]:
+    found, features = [], plan.features
+    if features.project is not None and plan.public is None:
+        found.append(
+            f"features.project: needs a [public] table, since directions are found in rows at the center; got {features.project} "
+            "without one"
+        )
+    if features.standardise and features.project is None:
+        found.append("features.standardise: has no meaning without features.project; set that or remove this")
+    return found
 
 
 def _ranges(features: Features) -> list[str]:

@@ -92,6 +92,22 @@ class Encoder:
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
+class ViT:
+    """A small vision transformer: square pictures cut into patches, encoder layers, and a linear layer, the `head`."""
+
+    reads: ClassVar[tuple[Text, ...]] = ("binary",)
+    name: Literal["vit"] = "vit"
+    patch: Annotated[int, Ge(1), Le(1000)] = 7
+    """Side of a patch in pixels; must divide the pictures' side (28 for MNIST, 32 for CIFAR-10)."""
+    width: Width = 64
+    """Numbers per patch inside the network; a multiple of `heads`."""
+    layers: Annotated[int, Ge(1), Le(100)] = 3
+    """Encoder layers."""
+    heads: Annotated[int, Ge(1), Le(1000)] = 4
+    """Attention heads per layer."""
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
 class OwnModule:
     """Your own `nn.Module`, made with the arguments `inputs` and `outputs`."""
 
@@ -100,7 +116,7 @@ class OwnModule:
     """Where to find it, as `package.module:Class`."""
 
 
-Model = Logistic | MLP | Embedding | LSTM | BiLSTM | Encoder | OwnModule
+Model = Logistic | MLP | Embedding | LSTM | BiLSTM | Encoder | ViT | OwnModule
 Compiled = Logistic | MLP | Embedding
 """Networks that train without PyTorch."""
 Worded = BiLSTM | Encoder
@@ -108,8 +124,14 @@ Worded = BiLSTM | Encoder
 
 
 def problems(plan: Plan) -> list[str]:
-    """Return a sentence if the hidden layers alone are too large for any machine."""
-    weights = sum(wide * narrow for wide, narrow in pairwise(getattr(plan.model, "hidden", ())))
-    if weights <= _MOST_WEIGHTS:
-        return []
-    return [f"model.hidden: needs at most {_MOST_WEIGHTS:,} weights between hidden layers; got {weights:,}"]
+    """Return a sentence if the hidden layers alone are too large for any machine, or a picture cannot be read in patches."""
+    found, model = [], plan.model
+    weights = sum(wide * narrow for wide, narrow in pairwise(getattr(model, "hidden", ())))
+    if weights > _MOST_WEIGHTS:
+        found.append(f"model.hidden: needs at most {_MOST_WEIGHTS:,} weights between hidden layers; got {weights:,}")
+    if isinstance(model, ViT):
+        if model.width % model.heads:
+            found.append(f"model.width: needs a multiple of model.heads = {model.heads}; got {model.width}")
+        if plan.features.image != "pixels" or plan.features.project:
+            found.append("features.image, features.project: need 'pixels' and no projection, since model.name = 'vit' reads pixels")
+    return found

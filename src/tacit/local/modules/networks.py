@@ -8,12 +8,18 @@ import torch
 from torch import nn
 
 from tacit import plan
+from tacit.errors import PlanError
+from tacit.rows import picture_shape
+
+Built = plan.Logistic | plan.MLP | plan.Embedding | plan.LSTM | plan.ViT
 
 
-def build(model: plan.Logistic | plan.MLP | plan.Embedding | plan.LSTM, inputs: int, outputs: int, beside: int = 0) -> nn.Module:
+def build(model: Built, inputs: int, outputs: int, beside: int = 0) -> nn.Module:
     """Return the built-in network of that name; `beside` is the number of features beside a word sequence."""
     if isinstance(model, plan.Logistic | plan.MLP):
         return FeedForward(inputs, model.hidden, outputs)
+    if isinstance(model, plan.ViT):
+        return VisionTransformer(model, inputs, outputs)
     kind = PooledEmbedding if isinstance(model, plan.Embedding) else RecurrentEmbedding
     return kind(inputs, model.embedding, model.hidden, outputs, beside)
 
@@ -71,4 +77,38 @@ class RecurrentEmbedding(nn.Module):
         states, _ = self.lstm(self.table(tokens[:, : int(lengths.max())]))
         read = states[torch.arange(len(tokens)), lengths - 1]
         logits: torch.Tensor = self.head(torch.cat([read, *beside], dim=1))
+        return logits
+
+
+class VisionTransformer(nn.Module):
+    """Square pictures in patches, read by encoder layers; the mean of their last states feeds the linear layer `head`."""
+
+    def __init__(self, model: plan.ViT, inputs: int, outputs: int) -> None:
+        super().__init__()
+        shape = picture_shape(inputs)
+        if shape is None or shape[0] % model.patch:
+            got = f"a side of {shape[0]} pixels" if shape else f"{inputs:,} values a row"
+            raise PlanError(f"model.patch = {model.patch} needs square pictures of whole patches, got {got}; change model.patch")
+        self.side, self.channels, self.patch = *shape, model.patch
+        count = (self.side // self.patch) ** 2
+        self.patches = nn.Linear(self.patch**2 * self.channels, model.width)
+        self.places = nn.Parameter(0.02 * torch.randn(count, model.width))
+        # One by one: nn.TransformerEncoder would begin with copies of one layer, all with equal weights.
+        self.layers = nn.ModuleList(
+            nn.TransformerEncoderLayer(
+                model.width, model.heads, 2 * model.width, dropout=0.0, activation="gelu", batch_first=True, norm_first=True
+            )
+            for _ in range(model.layers)
+        )
+        self.norm = nn.LayerNorm(model.width)
+        self.head = nn.Linear(model.width, outputs)
+
+    def forward(self, pictures: torch.Tensor) -> torch.Tensor:
+        """Return logits of pictures given pixel after pixel, row by row."""
+        across = self.side // self.patch
+        grid = pictures.view(-1, across, self.patch, across, self.patch, self.channels).transpose(2, 3)
+        states = self.patches(2 * grid.reshape(len(pictures), across**2, -1) - 1) + self.places
+        for layer in self.layers:
+            states = layer(states)
+        logits: torch.Tensor = self.head(self.norm(states).mean(1))
         return logits

@@ -1,0 +1,94 @@
+"""Rows a network has read, kept by the content of their pictures: any split, limit or seed finds them again."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.errors import RunError
+from tacit.files import replace_file, seal, unseal
+
+_KEY_BYTES = 16
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A folder of sealed files, each with some pictures' keys and rows; a damaged file counts as absent."""
+
+    folder: Path
+    width: int
+
+    def find(self, pictures: NDArray[np.uint8]) -> Found:
+        """Return the rows of these pictures as far as they are kept."""
+        keys = [_key(picture) for picture in pictures]
+        places = {key: place for place, key in enumerate(dict.fromkeys(keys))}
+        found = Found(
+            kept=self,
+            places=places,
+            which=np.array([places[key] for key in keys], np.int64),
+            rows=np.empty((len(places), self.width), np.float32),
+            known=np.zeros(len(places), np.bool_),
+        )
+        for file in sorted(self.folder.glob("*.safetensors")):
+            found.take(file)
+        return found
+
+    def put(self, keys: list[bytes], rows: NDArray[np.float32]) -> None:
+        """Keep some rows in a file of their own."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        stacked = np.frombuffer(b"".join(keys), np.uint8).reshape(-1, _KEY_BYTES)
+        name = hashlib.sha256(stacked.tobytes()).hexdigest()[:32]
+        replace_file(self.folder / f"{name}.safetensors", seal({"keys": stacked, "rows": rows}))
+
+
+@dataclass
+class Found:
+    """Which of some pictures have rows. Equal pictures share one: `which` says for each picture which row is its own."""
+
+    kept: Kept
+    places: dict[bytes, int]
+    which: NDArray[np.int64]
+    rows: NDArray[np.float32]
+    known: NDArray[np.bool_]
+
+    @property
+    def done(self) -> int:
+        """Return how many pictures have their row."""
+        return int(self.known[self.which].sum())
+
+    def take(self, file: Path) -> None:
+        """Take over the rows of one kept file that belong to these pictures."""
+        try:
+            arrays, _ = unseal(file)
+        except RunError:
+            return
+        places = np.array([self.places.get(key.tobytes(), -1) for key in arrays["keys"]], np.int64)
+        ours = places >= 0
+        self.rows[places[ours]] = arrays["rows"][ours]
+        self.known[places[ours]] = True
+
+    def missing(self, count: int) -> Iterator[NDArray[np.int64]]:
+        """Yield pictures without a row, one of each content, so many at a time."""
+        first = np.unique(self.which, return_index=True)[1]
+        unknown = first[~self.known]
+        yield from (unknown[start : start + count] for start in range(0, len(unknown), count))
+
+    def add(self, pictures: NDArray[np.int64], rows: NDArray[np.float32]) -> None:
+        """Take in the rows of some pictures that had none, and keep them."""
+        places = self.which[pictures]
+        self.rows[places], self.known[places] = rows, True
+        named = list(self.places)
+        self.kept.put([named[place] for place in places.tolist()], rows)
+
+    def matrix(self) -> NDArray[np.float32]:
+        """Return one row per picture, in their order."""
+        return self.rows if len(self.rows) == len(self.which) else self.rows[self.which]
+
+
+def _key(picture: NDArray[np.uint8]) -> bytes:
+    return hashlib.blake2b(picture.tobytes(), digest_size=_KEY_BYTES).digest()

@@ -1,0 +1,75 @@
+"""A projection of rows to their few strongest directions, fitted on public rows."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.errors import DataError
+
+Matrix = NDArray[np.float32]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Projection:
+    """A linear map after a shift: `centre` is taken off, then `directions` (one row each) are measured."""
+
+    centre: NDArray[np.float32]
+    directions: Matrix
+
+    @property
+    def width(self) -> int:
+        """Return how many numbers a row has afterwards."""
+        return len(self.directions)
+
+    def __call__(self, rows: Matrix) -> Matrix:
+        """Return the rows in fewer numbers."""
+        projected: Matrix = (rows - self.centre) @ self.directions.T
+        return projected
+
+    def __eq__(self, other: object) -> bool:
+        """Return whether the other is the same map to the bit."""
+        return isinstance(other, Projection) and all(
+            np.array_equal(ours, theirs) for ours, theirs in ((self.centre, other.centre), (self.directions, other.directions))
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the same as plain values: little-endian float32 in base 64, since a list of numbers is ten times as long."""
+        both = np.concatenate([self.centre[None], self.directions]).astype("<f4")
+        return {"rows": len(both), "float32": base64.b64encode(both.tobytes()).decode()}
+
+    @staticmethod
+    def from_dict(tree: Mapping[str, Any]) -> Projection:
+        """Return what `to_dict` wrote; raise ValueError, KeyError or TypeError if it is something else."""
+        both = np.frombuffer(base64.b64decode(tree["float32"], validate=True), "<f4").reshape(int(tree["rows"]), -1)
+        return Projection(centre=both[0].copy(), directions=both[1:].copy())
+
+
+def fit_projection(rows: Matrix, k: int, *, standardise: bool = False) -> Projection:
+    """Return the projection to the k directions in which the rows vary most (principal components).
+
+    With `standardise` each direction is scaled so that these rows vary by 1 along it. The sign of a direction is
+    such that its largest entry is positive, so that equal rows give equal directions.
+    """
+    most = min(len(rows) - 1, rows.shape[1])
+    if k > most:
+        raise DataError(
+            f"features.project = {k} needs more than {k} public rows of at least {k} numbers, got {len(rows):,} of "
+            f"{rows.shape[1]:,}; give more public rows or project to fewer"
+        )
+    exact = rows.astype(np.float64)
+    centre = exact.mean(axis=0)
+    _, lengths, directions = np.linalg.svd(exact - centre, full_matrices=False)
+    spread = lengths[:k] / np.sqrt(len(rows) - 1)
+    if not spread[-1] > 1e-9 * max(float(spread[0]), 1e-30):
+        raise DataError(f"features.project = {k} needs public rows that vary in {k} directions, got fewer; project to fewer")
+    largest = np.take_along_axis(directions, np.abs(directions).argmax(axis=1)[:, None], axis=1)
+    kept = (directions * np.sign(largest))[:k]
+    if standardise:
+        kept = kept / spread[:, None]
+    return Projection(centre=centre.astype(np.float32), directions=kept.astype(np.float32))
