@@ -45,12 +45,14 @@ if TYPE_CHECKING:
         Server,
         Sharing,
         Sign,
+        ViT,
     )  # fmt: skip
 
 __all__ = [
     "LSTM", "MLP", "QSGD", "RQM", "RR", "BiLSTM", "Codec", "Columns", "DPSum", "Data", "Embedding", "Encoder", "Engine", "Features",
     "Filter", "Gaussian", "HashComb", "Ledger", "Local", "Logistic", "Model", "OwnModule", "PaperGaussian", "Plain", "Plan",
-    "Private", "Public", "Quantise", "RRSampled", "Run", "Server", "Sharing", "Sign", "resume", "run", "starter_plan",
+    "Private", "Public", "Quantise", "RRSampled", "Run", "Server", "Sharing", "Sign", "ViT", "resume", "run",
+    "starter_plan",
 ]  # fmt: skip
 
 _FROM_API = ("Run", "resume", "run", "starter_plan")

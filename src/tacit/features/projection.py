@@ -29,8 +29,7 @@ class Projection:
 
     def __call__(self, rows: Matrix) -> Matrix:
         """Return the rows in fewer numbers."""
-        projected: Matrix = (rows - self.centre) @ self.directions.T
-        return projected
+        return np.asarray((rows - self.centre) @ self.directions.T, np.float32)
 
     def __eq__(self, other: object) -> bool:
         """Return whether the other is the same map to the bit."""

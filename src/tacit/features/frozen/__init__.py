@@ -39,10 +39,10 @@ def frozen_reader(name: str, folder: Path, cache: Path, ticks: Ticks | None = No
 
 
 def _efficientnet(folder: Path) -> View:
-    # 128 pixels: 1.8 times the speed of 160 on a CPU for the same accuracy on CIFAR-10 (docs/data.md has the figures).
+    # Smaller pictures are read faster but worse; docs/data.md has the figures.
     (file,) = folder.glob("*.pth")
     middle, spread = (127.0,) * 3, (128.0,) * 3
-    return View(network=EfficientNetLite0(file), size=(128, 128), middle=middle, spread=spread, width=EfficientNetLite0.width)
+    return View(network=EfficientNetLite0(file), size=(160, 160), middle=middle, spread=spread, width=EfficientNetLite0.width)
 
 
 def _identity(folder: Path, view: View) -> str:
