@@ -68,7 +68,7 @@ def test_every_room_is_in_the_architecture() -> None:
 @pytest.mark.parametrize(
     ("package", "rooms"),
     [
-        ("torch", {"local", "audit"}),
+        ("torch", {"local", "audit", "features"}),
         ("dp_accounting", {"ledger"}),
         ("typer", {"cli"}),
         ("rich", {"cli"}),
