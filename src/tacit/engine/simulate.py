@@ -11,7 +11,6 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import replace
 from queue import SimpleQueue
 from typing import Any
 
@@ -153,7 +152,8 @@ def _processes(site: Site, learner: Learner, exchanges: tuple[Exchange, ...], wo
 
             def work(exchange: Exchange, request: Request) -> Future[Gathered]:
                 head, payload = request.frame
-                return pool.submit(_part_in_process, replace(request, frame=(head, memoryview(b""))), head, bytearray(payload))
+                # A view of bytes cannot travel to another process, so the bytes do.
+                return pool.submit(_part_in_process, {**vars(request), "frame": (head, bytearray(payload))})
 
             yield work
     finally:
@@ -164,6 +164,7 @@ def _begin() -> None:
     _inherited["worker"] = _inherited["learner"].worker()
 
 
-def _part_in_process(bare: Request, head: bytes, payload: bytearray) -> Gathered:
-    request = replace(bare, frame=(head, memoryview(payload)))
+def _part_in_process(fields: dict[str, Any]) -> Gathered:
+    head, payload = fields["frame"]
+    request = Request(**{**fields, "frame": (head, memoryview(payload))})
     return answered(_inherited["exchanges"][request.exchange], _inherited["site"], _inherited["worker"], request)
