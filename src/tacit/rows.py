@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +33,15 @@ class Sparse:
         values = None if self.values is None else self.values[places]
         return Sparse(starts=starts, columns=self.columns[places], values=values, width=self.width)
 
+    def followed_by(self, other: Self) -> Sparse:
+        """Return these rows and then the other's."""
+        values = None
+        if self.values is not None or other.values is not None:
+            ones = (np.ones(len(one.columns), np.float32) if one.values is None else one.values for one in (self, other))
+            values = np.concatenate([*ones])
+        starts = np.concatenate([self.starts, self.starts[-1] + other.starts[1:]])
+        return Sparse(starts=starts, columns=np.concatenate([self.columns, other.columns]), values=values, width=self.width)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Dense:
@@ -48,6 +57,10 @@ class Dense:
     def take(self, order: NDArray[np.int64]) -> Dense:
         """Return the rows in another order (or some of them)."""
         return Dense(matrix=self.matrix[order], width=self.width, tokens=self.tokens)
+
+    def followed_by(self, other: Self) -> Dense:
+        """Return these rows and then the other's."""
+        return Dense(matrix=np.concatenate([self.matrix, other.matrix]), width=self.width, tokens=self.tokens)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,6 +82,10 @@ class Mixed:
         """Return the rows in another order (or some of them)."""
         return Mixed(tokens=self.tokens.take(order), beside=self.beside.take(order))
 
+    def followed_by(self, other: Self) -> Mixed:
+        """Return these rows and then the other's."""
+        return Mixed(tokens=self.tokens.followed_by(other.tokens), beside=self.beside.followed_by(other.beside))
+
 
 Inputs = Sparse | Dense | Mixed
 
@@ -87,6 +104,11 @@ class Rows:
     def take(self, order: NDArray[np.int64]) -> Rows:
         """Return the rows in another order (or some of them)."""
         return Rows(inputs=self.inputs.take(order), labels=self.labels[order], classes=self.classes)
+
+    def followed_by(self, other: Rows) -> Rows:
+        """Return these rows and then the other's, which have the same kind of inputs."""
+        inputs: Inputs = self.inputs.followed_by(other.inputs)  # type: ignore[arg-type]
+        return Rows(inputs=inputs, labels=np.concatenate([self.labels, other.labels]), classes=self.classes)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,7 +12,8 @@ def keys(node: dict[str, Any], everything: dict[str, Any], path: str = "") -> se
     """Return the keys a schema describes, with their tables."""
     found = set()
     for name, inner in node.get("properties", {}).items():
-        choices = [inner, *inner.get("oneOf", ()), *inner.get("anyOf", ())]
+        outer = [inner, *inner.get("anyOf", ())]
+        choices = [*outer, *(choice for one in outer for choice in one.get("oneOf", ()))]
         tables = [everything["$defs"][one["$ref"].rpartition("/")[2]] for one in choices if "$ref" in one]
         found |= {f"{path}{name}"} if not tables else set().union(*(keys(one, everything, f"{path}{name}.") for one in tables))
     return found
@@ -28,7 +29,7 @@ def test_every_key_has_its_meaning_and_unknown_keys_are_refused() -> None:
     for table in (made, *made["$defs"].values()):
         assert table["additionalProperties"] is False
         for name, key in table["properties"].items():
-            assert "description" in key or "$ref" in key or name in ("name", "columns", "share", "quantise"), name
+            assert "description" in key or "$ref" in key or name in ("name", "columns", "share", "quantise", "kind"), name
 
 
 def test_only_the_default_choice_may_go_without_its_name() -> None:

@@ -8,7 +8,7 @@ from tacit.cli import tables
 from tacit.cli.options import AsJson, Overrides, PlanFile
 
 if TYPE_CHECKING:
-    from tacit.plan import Plan
+    from tacit.plan import Corrupt, Plan
 
 
 def check(plan: PlanFile, overrides: Overrides = None, as_json: AsJson = False) -> None:
@@ -53,8 +53,14 @@ def outline(plan: Plan) -> dict[str, str]:
         "baselines": ", ".join(plan.baselines) or "none",
         **({"disclosed": planned_disclosure(plan.data.share)} if plan.data.share else {}),
         **({"public": planned_public(plan.public)} if plan.public else {}),
+        **({"experiment": _experiment(plan.corrupt)} if plan.corrupt else {}),
         "privacy": _promise(plan),
     }
+
+
+def _experiment(corrupt: Corrupt) -> str:
+    when = f" from round {corrupt.from_round} on" if corrupt.from_round > 1 else ""
+    return f"{100 * corrupt.clients:g} % of the clients are corrupted on purpose{when} ({corrupt.kind})"
 
 
 def _promise(plan: Plan) -> str:

@@ -30,7 +30,16 @@ def encode(helped: NDArray[np.bool_], asked: list[bytes], epsilon: float | None,
         key = own.sealed("votes").key
         coins = [hashlib.blake2b(question, digest_size=4, key=key).digest() for question in asked]
         helped = helped ^ (np.frombuffer(b"".join(coins), "<u4") < flips)
-    return np.concatenate([np.frombuffer(flips.to_bytes(_FLIPS, "little"), np.uint8), np.packbits(helped, bitorder="little")])
+    return _packed(helped, flips)
+
+
+def not_randomised(said: NDArray[np.bool_], epsilon: float | None) -> NDArray[np.uint8]:
+    """Return the votes of a tester that says it randomises and does not, for experiments."""
+    return _packed(said, flips_for(epsilon) if epsilon is not None else 0)
+
+
+def _packed(bits: NDArray[np.bool_], flips: int) -> NDArray[np.uint8]:
+    return np.concatenate([np.frombuffer(flips.to_bytes(_FLIPS, "little"), np.uint8), np.packbits(bits, bitorder="little")])
 
 
 def decode(payload: NDArray[np.uint8], count: int) -> tuple[NDArray[np.float64], float]:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tacit import local, record, server
 from tacit.draws import Draws
@@ -37,7 +38,8 @@ class OneModel:
         """Return the figures on the test rows, if this round is measured."""
         if not is_evaluated(self.plan, state.round_no):
             return Evaluation()
-        return Evaluation(metrics=server.measure(self.learner.predict(model, self.data.test.inputs), self.data.test.labels))
+        metrics = server.measure(self.learner.predict(model, self.data.test.inputs), self.data.test.labels)
+        return Evaluation(metrics={**metrics, **self._attack(model)})
 
     def at_the_end(self, model: Vector, rounds: int, history: History) -> Evaluation:
         """Return the accuracy on each client's own rows."""
@@ -46,12 +48,21 @@ class OneModel:
         return Evaluation(entries=[record.Spread(arm=self.arm, accuracy=self._accuracy_by_client(model))])
 
     def _accuracy_by_client(self, model: Vector) -> list[float]:
-        logits = self.learner.predict(model, self.data.own.inputs)
-        guess = logits[:, 0] > 0 if logits.shape[1] == 1 else logits.argmax(axis=1)
-        right = np.concatenate([[0], np.cumsum(guess == self.data.own.labels)])
+        right = np.concatenate([[0], np.cumsum(self._guess(model, self.data.own) == self.data.own.labels)])
         clients = self.data.own_clients
         shares = np.diff(right[clients.starts]) / np.maximum(1, clients.sizes())
         return [round(float(share), 4) for share in shares]
+
+    def _attack(self, model: Vector) -> dict[str, float]:
+        """Return how often a backdoor's patch makes other rows pass for its target, if the plan has a backdoor."""
+        rows = self.data.corruption.backdoor if self.data.corruption else None
+        if rows is None or not len(rows):
+            return {}
+        return {"attack_success": float((self._guess(model, rows) == rows.labels).mean())}
+
+    def _guess(self, model: Vector, rows: Rows) -> NDArray[np.int64]:
+        logits = self.learner.predict(model, rows.inputs)
+        return (logits[:, 0] > 0).astype(np.int64) if logits.shape[1] == 1 else logits.argmax(axis=1)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -84,6 +84,10 @@ def _arrays_of(data: SimulatedData) -> Iterator[tuple[str, NDArray[Any]]]:
         yield from _clients("own clients", data.own_clients)
     if data.public is not None:
         yield from _rows("public", data.public)
+    if data.corruption is not None:
+        yield "corrupted", data.corruption.clients
+        if data.corruption.before is not None:
+            yield from _rows("before corruption", data.corruption.before)
     if data.lexicon is not None:
         yield "words", _text("\n".join(data.lexicon.words))
     if data.disclosure is not None:

@@ -105,6 +105,8 @@ class Job:
         desk, data = setting.desk, setting.data
         desk.note(started(self.plan, simulated.learner, desk.fingerprints), prepared(self.plan, data, simulated.learner))
         desk.note(*(released_in_the_clear(sentence, len(data.clients)) for sentence in data.released))
+        if data.corruption:
+            desk.note(data.corruption.entry())
         if data.disclosure:
             desk.note(data.disclosure.facts, *ledger.disclosures(data.disclosure.facts))
             desk.writer.sync()  # charged before it is released

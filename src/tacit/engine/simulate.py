@@ -14,16 +14,19 @@ from contextlib import contextmanager
 from queue import SimpleQueue
 from typing import Any
 
+import numpy as np
+
 from tacit import wire
 from tacit.aggregate import parts_of
 from tacit.engine import children
-from tacit.engine.exchanges import Train
+from tacit.engine.exchanges import Heads, Train
 from tacit.engine.round import Exchange, Gathered, Names, Refusal, Request, Tick
 from tacit.engine.site import Client, Site
 from tacit.errors import WireError
-from tacit.local import Learner, Worker
+from tacit.local import Learner, Update, Worker
 from tacit.local.compiled.blas import one_thread
 from tacit.rows import Vector
+from tacit.seat import Seat
 
 Work = Callable[[Exchange, Request], "Future[Gathered]"]
 """Answers a request for some clients in the background and returns their sum."""
@@ -43,6 +46,8 @@ class Simulation:
 
     def carry(self, exchange: Exchange, request: Request, tick: Tick) -> Gathered:
         """Return the sum over the asked clients; `tick` hears how many are done."""
+        if isinstance(exchange, Train | Heads):
+            self._collude(exchange, request)
         all_parts = deque(parts_of(request.to))
         waiting: deque[Future[Gathered]] = deque()
         found = Gathered(total=exchange.empty(), clients=0, bytes_up=0)
@@ -53,6 +58,21 @@ class Simulation:
             found = found.merged(waiting.popleft().result())
             tick(found.clients + len(found.refused))
         return found
+
+    def _collude(self, exchange: Train | Heads, request: Request) -> None:
+        """Let attackers who work together see what they would honestly send, before anybody answers in this round."""
+        site, round_no = self.site, request.round_no
+        names = site.behaviour.colluders(request.to, round_no)
+        if not len(names):
+            return
+        assert site.learner is not None
+        seats, worker, model = [site.seat(name) for name in names.tolist()], site.learner.worker(), site.model(request)
+        updates = updates_of(site, worker, model, seats, round_no)
+        seen = {Train.name: np.stack([update.row.copy() for update in updates])}
+        if isinstance(exchange, Heads):
+            changes = [exchange.honest(Client(site, seat, worker), model, round_no) for seat in seats]
+            seen[Heads.name] = np.stack([change.ravel() for change in changes])
+        site.behaviour.collude(seen, len(request.to), round_no)
 
     def read(self, request: Request) -> Vector:
         """Return the model as the simulated clients read it."""
@@ -84,11 +104,12 @@ def trained_part(train: Train, site: Site, worker: Worker, request: Request) -> 
     """
     codec, model, round_no = train.agreement.codec, site.model(request), request.round_no
     seats = [site.seat(name) for name in request.to.tolist()]
-    updates = worker.train_each(model, seats, [seat.own.train(round_no) for seat in seats], round_no)
+    updates = updates_of(site, worker, model, seats, round_no)
     intake = request.intake(site.agreement.largest_weight)
     total: Any = train.empty()
     bytes_up, size = 0, codec.payload_size(train.agreement.dim)
-    for seat, update in zip(seats, updates, strict=True):
+    for seat, found in zip(seats, updates, strict=True):
+        update = site.behaviour.sends(seat, found, round_no, train.name)
         client = Client(site, seat, worker)
         if codec.takes_updates:
             site.charge(seat, train.name, round_no)
@@ -101,6 +122,12 @@ def trained_part(train: Train, site: Site, worker: Worker, request: Request) -> 
     if codec.takes_updates and not total.is_finite():
         return answers_of_part(train, site, worker, request)
     return Gathered(total=total, clients=len(seats), bytes_up=bytes_up)
+
+
+def updates_of(site: Site, worker: Worker, model: Vector, seats: list[Seat], round_no: int) -> Iterator[Update]:
+    """Yield what some clients' training changed, each on the rows it trains on in this round."""
+    trained = [site.behaviour.trains(seat, round_no) for seat in seats]
+    return worker.train_each(model, trained, [seat.own.train(round_no) for seat in seats], round_no)
 
 
 def answered(exchange: Exchange, site: Site, worker: Worker, request: Request) -> Gathered:
@@ -153,7 +180,8 @@ def _processes(site: Site, learner: Learner, exchanges: tuple[Exchange, ...], wo
             def work(exchange: Exchange, request: Request) -> Future[Gathered]:
                 head, payload = request.frame
                 # A view of bytes cannot travel to another process, so the bytes do.
-                return pool.submit(_part_in_process, {**vars(request), "frame": (head, bytearray(payload))})
+                sent = {**vars(request), "frame": (head, bytearray(payload))}
+                return pool.submit(_part_in_process, sent, site.behaviour.common)
 
             yield work
     finally:
@@ -164,7 +192,8 @@ def _begin() -> None:
     _inherited["worker"] = _inherited["learner"].worker()
 
 
-def _part_in_process(fields: dict[str, Any]) -> Gathered:
+def _part_in_process(fields: dict[str, Any], common: dict[str, Vector]) -> Gathered:
+    _inherited["site"].behaviour.common = common
     head, payload = fields["frame"]
     request = Request(**{**fields, "frame": (head, memoryview(payload))})
     return answered(_inherited["exchanges"][request.exchange], _inherited["site"], _inherited["worker"], request)

@@ -14,7 +14,9 @@ from tacit.draws import Draws
 from tacit.engine import loop, run_folder
 from tacit.engine.agreement import Agreement
 from tacit.engine.baselines import central_settings, pooled
+from tacit.engine.behaviour import Misbehaving
 from tacit.engine.checkpoint import Checkpoint
+from tacit.engine.corruption import with_rows_before
 from tacit.engine.dealt_anew import DealtAnew
 from tacit.engine.evaluate import OneModel, OwnModels, tests_of
 from tacit.engine.exchanges import Train, exchanges_of
@@ -116,6 +118,8 @@ class SimulatedArm:
             holders, settings = pooled(data.clients), central_settings(plan.local, data.clients)
         elif self.disclosure:
             rows, holders = self.disclosure.train, self.disclosure.holders
+        elif self.regime == "federated":
+            rows, holders = with_rows_before(rows, holders, data.corruption)
 
         def build(rows: Rows, holders: Clients) -> local.Learner:
             return local.build(plan.model, settings, rows, holders, self.setting.module, self._home())
@@ -158,7 +162,11 @@ class SimulatedArm:
         )
         agreement.check(len(clients))
         site = Site(agreement, range(len(clients)), draws, clients.sizes(), self.learner, self._folder("codec"))
-        site.own_rows = OwnRows(self.setting.data.train, clients, self.setting.data.own, self.setting.data.own_clients)
+        corruption = data.corruption if self.regime == "federated" else None
+        if corruption:
+            before = corruption.before is not None
+            site.behaviour = Misbehaving(corruption.settings, corruption.clients, draws.at("attack"), rows_before=before)
+        site.own_rows = OwnRows(*with_rows_before(data.train, clients, corruption), data.own, data.own_clients)
         negotiated = held(self.plan)
         if negotiated:
             site.use_secret(negotiated.secret, negotiated.codec)

@@ -10,6 +10,7 @@ import polars as pl
 from tacit import data, features
 from tacit.draws import Draws
 from tacit.engine import negotiated
+from tacit.engine.corruption import Corruption, Holdings, corrupted
 from tacit.engine.disclosure import Disclosure, Preview, disclosed, preview_of
 from tacit.engine.pictures import Ticks, reader_of
 from tacit.engine.wording import worded
@@ -25,7 +26,7 @@ class SimulatedData:
     `own` are rows of each client on which the model is tried for that client alone: rows held out at the client, or its
     part of the test rows, if the plan asks for that, else its training rows. `lexicon` says what word numbers mean.
     `released` names what was read from clients' rows in the clear to make features of them, `fitted` holds it. `public` are
-    rows that the center has and no client.
+    rows that the center has and no client. `corruption` says which clients an experiment corrupted; `train` is what they hold.
     """
 
     source: str
@@ -40,6 +41,7 @@ class SimulatedData:
     disclosure: Disclosure | None = None
     lexicon: Lexicon | None = None
     public: Rows | None = None
+    corruption: Corruption | None = None
 
 
 def prepare(
@@ -74,13 +76,17 @@ def prepare(
     if plan.data.divide_test:
         tested = data.divide_test(table, plan.data, draws.at("partition"), clients)
         own, own_clients = test.take(tested.order), _in_place(tested)
+    holdings, corruption = Holdings(train=train, clients=_in_place(kept), own=own, own_clients=own_clients), None
+    if plan.corrupt:
+        holdings, corruption = corrupted(plan.corrupt, holdings, test, draws.at("corrupt"))
     return SimulatedData(
         source=table.source,
-        train=train,
-        clients=_in_place(kept),
+        train=holdings.train,
+        clients=holdings.clients,
         test=test,
-        own=own,
-        own_clients=own_clients,
+        own=holdings.own,
+        own_clients=holdings.own_clients,
+        corruption=corruption,
         disclosure=disclosed(plan, table, kept, encode, draws.at("share")),
         released=(*table.released, *fitted.released, *_listed_words(plan, lexicon)),
         fitted=fitted,

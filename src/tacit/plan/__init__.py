@@ -5,6 +5,19 @@ Loading is strict and says everything that is wrong at once. Nothing here reads 
 
 from tacit.plan.codec import QSGD, RQM, RR, Codec, DPSum, Gaussian, HashComb, PaperGaussian, Plain, RRSampled, Sign
 from tacit.plan.columns import Columns
+from tacit.plan.corrupt import (
+    ALIE,
+    IPM,
+    Backdoor,
+    Corrupt,
+    FeatureNoise,
+    FlippedLabels,
+    FreeRider,
+    Mimic,
+    RandomLabels,
+    RandomUpdate,
+    SignFlip,
+)
 from tacit.plan.data import GIVEN, Data
 from tacit.plan.engine import Engine
 from tacit.plan.features import Features, Quantise
@@ -20,28 +33,36 @@ from tacit.plan.server import Server
 from tacit.plan.share import Sharing
 
 __all__ = [
+    "ALIE",
     "GIVEN",
+    "IPM",
     "LSTM",
     "MLP",
     "QSGD",
     "RQM",
     "RR",
+    "Backdoor",
     "BiLSTM",
     "Codec",
     "Columns",
     "Compiled",
+    "Corrupt",
     "DPSum",
     "Data",
     "Embedding",
     "Encoder",
     "Engine",
+    "FeatureNoise",
     "Features",
     "Filter",
+    "FlippedLabels",
+    "FreeRider",
     "Gaussian",
     "HashComb",
     "Ledger",
     "Local",
     "Logistic",
+    "Mimic",
     "Model",
     "OwnModule",
     "PaperGaussian",
@@ -51,9 +72,12 @@ __all__ = [
     "Public",
     "Quantise",
     "RRSampled",
+    "RandomLabels",
+    "RandomUpdate",
     "Server",
     "Sharing",
     "Sign",
+    "SignFlip",
     "ViT",
     "Worded",
     "check",

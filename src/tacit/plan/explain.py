@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from pydantic.fields import FieldInfo
 
 from tacit.errors import did_you_mean
-from tacit.plan.kinds import OWN, Needs, Per, fields_of, tables_in
+from tacit.plan.kinds import OWN, Needs, Per, fields_of, tables_in, tag_of
 from tacit.plan.plan import Plan
 
 _WANTED = {
@@ -61,7 +61,7 @@ def _explain(problem: Any) -> str:
         guess = did_you_mean(found, words) if isinstance(found, str) else ""
         return f"{key.written}: needs one of {', '.join(words)}; got {_shown(found)}.{guess}"
     if kind == "union_tag_invalid":
-        return _unknown_name(key, found["name"])
+        return _unknown_name(key, found)
     if kind in ("dataclass_type", "dataclass_exact_type", "union_tag_not_found"):
         return f"{key.written}: needs to be a table, got {_shown(found)}; write [{key.written}] and its keys below it"
     if kind in ("missing", "too_short"):
@@ -88,12 +88,14 @@ def _missing(key: _Key) -> str:
     return f"{key.written}: needs {what}{since}; got nothing{hint}"
 
 
-def _unknown_name(key: _Key, name: Any) -> str:
-    choices = list(tables_in(key.field.annotation)) if key.field else []
+def _unknown_name(key: _Key, found: Any) -> str:
+    assert key.field is not None
+    choices, tag = list(tables_in(key.field.annotation)), tag_of(key.field.annotation)
+    name = found[tag]
     own = f", or your own class as {OWN}" if OWN in choices else ""
     known = [choice for choice in choices if choice != OWN]
     guess = did_you_mean(name, known) if isinstance(name, str) else ""
-    return f"{key.written}.name: needs one of {', '.join(known)}{own}; got {_shown(name)}.{guess}"
+    return f"{key.written}.{tag}: needs one of {', '.join(known)}{own}; got {_shown(name)}.{guess}"
 
 
 def _locate(place: Sequence[Any]) -> _Key:
@@ -103,7 +105,8 @@ def _locate(place: Sequence[Any]) -> _Key:
     table, chosen, tables = Plan, "", {"": Plan}
     for part in place:
         if len(tables) > 1:
-            table, chosen = tables[part], f"{'.'.join(keys)}.name = {part!r}"
+            assert field is not None
+            table, chosen = tables[part], f"{'.'.join(keys)}.{tag_of(field.annotation)} = {part!r}"
             tables = {"": table}
             continue
         keys.append(str(part))

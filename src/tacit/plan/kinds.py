@@ -40,18 +40,21 @@ class Per:
 
 @dataclasses.dataclass(frozen=True)
 class ByName:
-    """The tables a key may hold, told apart by their `name`; without one, it is the default's."""
+    """The tables a key may hold, or none of them, told apart by their `name` or `kind`; without one, it is the default's."""
 
     default: str
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         """Return the schema that looks at the name first, so that only one table's keys are asked for."""
         choices = {name: handler.generate_schema(table) for name, table in tables_in(source).items()}
-        return core_schema.tagged_union_schema(choices, discriminator=self._name)
+        tag = tag_of(source)
 
-    def _name(self, value: Any) -> Any:
-        name = value.get("name", self.default) if isinstance(value, dict) else getattr(value, "name", None)
-        return OWN if isinstance(name, str) and ":" in name else name
+        def name_of(value: Any) -> Any:
+            name = value.get(tag, self.default) if isinstance(value, dict) else getattr(value, tag, None)
+            return OWN if isinstance(name, str) and ":" in name else name
+
+        made = core_schema.tagged_union_schema(choices, discriminator=name_of)
+        return core_schema.nullable_schema(made) if NoneType in get_args(source) else made
 
 
 def fields_of(table: Any) -> dict[str, FieldInfo]:
@@ -68,6 +71,13 @@ def tables_in(kind: Any) -> dict[str, Any]:
     return {_own_name(table): table for table in found}
 
 
+def tag_of(kind: Any) -> str:
+    """Return the key that chooses among the tables a key may hold."""
+    found = next(one for one in get_args(kind) if one is not NoneType)
+    return "kind" if "kind" in fields_of(found) else "name"
+
+
 def _own_name(table: Any) -> str:
-    name = fields_of(table)["name"]
+    fields = fields_of(table)
+    name = fields["kind"] if "kind" in fields else fields["name"]
     return OWN if name.is_required() else str(name.default)

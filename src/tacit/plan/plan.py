@@ -8,8 +8,9 @@ from annotated_types import Ge, Len
 from pydantic import BeforeValidator
 from pydantic.dataclasses import dataclass
 
-from tacit.plan import codec, columns, data, features, filter, local, model, private, public, server, share
+from tacit.plan import codec, columns, corrupt, data, features, filter, local, model, private, public, server, share
 from tacit.plan.codec import RR, Codec
+from tacit.plan.corrupt import Corrupt
 from tacit.plan.data import Data
 from tacit.plan.engine import Engine
 from tacit.plan.features import Features
@@ -54,6 +55,8 @@ class Plan:
     """Rows that are at the center in the clear. Without this table it has none, and the first model is random."""
     filter: Filter | None = None
     """Clients vote, in private, on whose data harms the model. Without this table nobody votes."""
+    corrupt: Annotated[Corrupt | None, ByName("random_labels")] = None
+    """Clients that are corrupted on purpose, for experiments in simulations. Without this table nobody is."""
     server: Server = Server()
     ledger: Ledger = Ledger()
     engine: Engine = Engine()
@@ -71,7 +74,7 @@ class Plan:
 
 def problems(plan: Plan) -> list[str]:
     """Return a sentence for each combination of settings that has no meaning."""
-    tables = (columns, data, share, features, model, local, private, codec, public, filter, server)
+    tables = (columns, data, share, features, model, local, private, codec, public, filter, corrupt, server)
     twice = [name for name in dict.fromkeys(plan.baselines) if plan.baselines.count(name) > 1]
     return [
         *(problem for table in tables for problem in table.problems(plan)),

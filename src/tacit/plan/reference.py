@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 from annotated_types import Ge, Gt, Le, Lt
 from pydantic.fields import FieldInfo
 
-from tacit.plan.kinds import fields_of, tables_in
+from tacit.plan.kinds import fields_of, tables_in, tag_of
 from tacit.plan.plan import Plan
 
 _HEAD = """\
@@ -64,7 +64,7 @@ def _inner(table: Any, path: str) -> Iterator[str]:
             yield from _table(inner[""], f"{below}.")
             yield from _inner(inner[""], f"{below}.")
             continue
-        yield f"{_meaning(below, field)} Its `name` says which keys it takes:\n"
+        yield f"{_meaning(below, field)} Its `{tag_of(field.annotation)}` says which keys it takes:\n"
         for choice, one in inner.items():
             yield f"### `{choice}`\n\n{_first_words(one)} In Python: `tacit.{one.__name__}`.\n"
             yield from _table(one, f"{below}.")
@@ -84,7 +84,7 @@ def _table(table: Any, path: str) -> Iterator[str]:
 
 
 def _meaning(key: str, field: FieldInfo) -> str:
-    if key.endswith(".name") and get_origin(field.annotation) is Literal:
+    if key.endswith((".name", ".kind")) and get_origin(field.annotation) is Literal:
         return "Chooses this table."
     if not field.description:
         raise ValueError(f"{key} needs a meaning; write it as a string below the field")

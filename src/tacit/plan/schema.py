@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from tacit.plan.kinds import ByName, fields_of, tables_in
+from tacit.plan.kinds import ByName, fields_of, tables_in, tag_of
 from tacit.plan.plan import Plan
 
 
@@ -21,5 +21,5 @@ def schema() -> dict[str, Any]:
         for name, table in tables_in(field.annotation).items() if default else ():
             if name != default:  # only the default may go without its name
                 required = made["$defs"][table.__name__].setdefault("required", [])
-                required[:] = dict.fromkeys(["name", *required])
+                required[:] = dict.fromkeys([tag_of(field.annotation), *required])
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **made}

@@ -71,6 +71,15 @@ class DisclosedRows:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Corrupted:
+    """An experiment: these clients were corrupted on purpose, out of so many."""
+
+    corruption: str  # the plan's corrupt.kind
+    clients: list[int]
+    of_clients: int
+
+
+@dataclass(frozen=True, kw_only=True)
 class WarmStarted:
     """The center trained the first model on rows it has in the clear; `metrics` are that model's on the test rows.
 
@@ -238,7 +247,7 @@ class Finished:
 
 
 Entry = (
-    Started | Resumed | Prepared | DisclosedRows | WarmStarted | Released | Spent | Round | Voted | Spread
+    Started | Resumed | Prepared | DisclosedRows | Corrupted | WarmStarted | Released | Spent | Round | Voted | Spread
     | ClientsEvaluated | Refused | Audited | Finished
 )  # fmt: skip
 KINDS: dict[str, type[Any]] = {
@@ -246,6 +255,7 @@ KINDS: dict[str, type[Any]] = {
     "resumed": Resumed,
     "prepared": Prepared,
     "disclosed_rows": DisclosedRows,
+    "corrupted": Corrupted,
     "warm_started": WarmStarted,
     "released": Released,
     "spent": Spent,

@@ -22,6 +22,7 @@ def of_run(run: Summary, folder: Path) -> dict[str, Any]:
         "bytes": _bytes(own),
         "privacy": {"statement": run.privacy.statement, "totals": [asdict(one.total) for one in run.privacy.totals]},
         "seconds": own.seconds if own else 0.0,
+        **({"corrupted": asdict(run.corrupted)} if run.corrupted else {}),
         "baselines": {arm.name: _baseline(arm) for arm in run.arms if arm.name != "run"},
         "report": str(page) if page.exists() else None,
         "folder": str(folder),

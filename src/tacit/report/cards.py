@@ -26,7 +26,14 @@ def cards(run: Summary) -> list[Card]:
     if ours is None:
         return []
     distances = (_distance(run, ours, name) for name in ("fedavg", "central"))
-    return [_result(run, ours), *(card for card in distances if card), *_bytes(run, ours), *_disclosed(run), _promise(run, ours)]
+    return [
+        _result(run, ours),
+        *(card for card in distances if card),
+        *_bytes(run, ours),
+        *_disclosed(run),
+        *_attack(ours),
+        _promise(run, ours),
+    ]
 
 
 def _result(run: Summary, ours: Arm) -> Card:
@@ -69,6 +76,13 @@ def _disclosed(run: Summary) -> list[Card]:
     return [Card(label="Rows disclosed to the server", figure=f"{shared.rows:,}", note=note)]
 
 
+def _attack(ours: Arm) -> list[Card]:
+    if "attack_success" not in ours.metrics:
+        return []
+    note = "of test rows with the attackers' patch are taken for the class they want"
+    return [Card(label="Backdoor", figure=phrasing.metric("accuracy", ours.metrics["attack_success"]), note=note)]
+
+
 def _promise(run: Summary, ours: Arm) -> Card:
     update = run.privacy.total("update")
     if update is None or not update.epsilon:
@@ -80,7 +94,14 @@ def _promise(run: Summary, ours: Arm) -> Card:
 
 def facts(run: Summary) -> list[tuple[str, str]]:
     """Return what was trained on what, and how, as pairs of name and value."""
-    found = [*_data_facts(run), *_sharing_facts(run), *_warm_facts(run), *method_facts(run.plan), *_later_facts(run)]
+    found = [
+        *_data_facts(run),
+        *_sharing_facts(run),
+        *_corrupted_facts(run),
+        *_warm_facts(run),
+        *method_facts(run.plan),
+        *_later_facts(run),
+    ]
     return [(name, value) for name, value in found if value]
 
 
@@ -121,6 +142,15 @@ def _sharing_facts(run: Summary) -> list[tuple[str, str]]:
         ("Of these", f"{unique} unique in all columns, {single} in classes with one label"),
         ("Labels", "; ".join(mixes)),
     ]
+
+
+def _corrupted_facts(run: Summary) -> list[tuple[str, str]]:
+    """Return which clients an experiment corrupted."""
+    found = run.corrupted
+    if found is None:
+        return []
+    named = ", ".join(map(str, found.clients[:30])) + (" …" if len(found.clients) > 30 else "")
+    return [("Corrupted on purpose", f"{found.corruption}: clients {named}" if named else f"{found.corruption}: nobody")]
 
 
 def _warm_facts(run: Summary) -> list[tuple[str, str]]:

@@ -9,6 +9,7 @@ from typing import Any
 from tacit.record import (
     RUN,
     Audited,
+    Corrupted,
     DisclosedRows,
     Entry,
     Finished,
@@ -60,6 +61,7 @@ class Summary:
     versions: dict[str, str]
     shared: DisclosedRows | None = None
     warm: WarmStarted | None = None
+    corrupted: Corrupted | None = None
     refused: int = 0
     audits: tuple[Audited, ...] = ()
     running: bool = False
@@ -128,6 +130,7 @@ def summary(entries: Iterable[Entry], name: str | None = None, *, running: bool 
         plan=plan,
         versions=started[0].versions if started else {},
         shared=next(iter(of_kind(known, DisclosedRows)), None),
+        corrupted=next(iter(of_kind(known, Corrupted)), None),
         warm=next(iter(of_kind(known, WarmStarted)), None),
         refused=len(of_kind(known, Refused)),
         audits=tuple(of_kind(known, Audited)),

@@ -17,6 +17,7 @@ from tacit.report.audits import grids, latest
 from tacit.report.cards import cards, facts
 from tacit.report.charts import charts
 from tacit.report.figures import HEADINGS, Summary, cells, summary
+from tacit.report.phrasing import experiment
 
 FILE = "report.html"
 
@@ -47,11 +48,12 @@ def render(run: Summary, plan_text: str, when: str = "") -> str:
         lstrip_blocks=True,
     )
     rooms.policies["json.dumps_kwargs"] = {"sort_keys": False}  # the first choice of a chart is the one shown
-    drawn = charts(run)
+    drawn, found = charts(run), run.corrupted
     scripts = [get_plotlyjs(), rooms.get_template("script.html").render()] if drawn else []
     return rooms.get_template("page.html").render(
         run=run,
         cards=cards(run),
+        experiment=experiment(found.corruption, len(found.clients), found.of_clients) if found else "",
         facts=facts(run),
         headings=HEADINGS,
         rows=[(arm, cells(arm)) for arm in run.arms],

@@ -15,6 +15,12 @@ def arm_title(name: str) -> str:
     return _ARMS.get(name, name)
 
 
+def experiment(kind: str, corrupted: int, clients: int) -> str:
+    """Return that some clients were corrupted on purpose, so that nobody takes the figures for those of honest clients."""
+    share = 100 * corrupted / max(1, clients)
+    return f"An experiment: {corrupted:,} of {clients:,} clients ({share:.0f} %) were corrupted on purpose ({kind})."
+
+
 def metric(name: str, value: float | None) -> str:
     """Return a metric's value: accuracy in percent, the others as they are."""
     if value is None:

@@ -15,6 +15,7 @@ from tacit.engine.round import Outcome, Request, State
 from tacit.engine.site import Client
 from tacit.errors import WireError
 from tacit.gaussian_loss import multiplier_for
+from tacit.local.contract import WholeUpdate
 from tacit.local.head import HeadPlace, Steps
 from tacit.rows import Vector
 from tacit.wire import Frame
@@ -59,17 +60,18 @@ class Heads:
             return None
         site.charge(seat, self.name, request.round_no)
         model = site.model(request)
-        change = self._change(client, model, request.round_no)
-        parts = [change.astype("<f4").ravel().view(np.uint8)]
+        change = WholeUpdate(self.honest(client, model, request.round_no).ravel())
+        sent = site.behaviour.sends(seat, change, request.round_no, self.name)
+        parts = [sent.row.astype("<f4").view(np.uint8)]
         if self.settings.aggregate == "updates":
             parts.append(np.frombuffer(self.train.committed(client, request), np.uint8))
         header = wire.Header(terms.run, request.round_no, seat.name, self.name, terms.dim, site.weight(seat), self.size)
         return wire.frame(header, np.concatenate(parts))
 
-    def _change(self, client: Client, model: Vector, round_no: int) -> local.Matrix:
+    def honest(self, client: Client, model: Vector, round_no: int) -> local.Matrix:
         """Return how the head changes by training on the client's rows, clipped and with noise as the plan says."""
         settings, site, seat = self.settings, client.site, client.seat
-        rows, labels = site.seen_by_head(model, seat)
+        rows, labels = site.seen_by_head(model, site.behaviour.trains(seat, round_no))
         first = self.place.matrix(model)
         steps = Steps(epochs=settings.epochs, lr=settings.lr, divide_by=settings.batch_rows)
         if settings.protect == "nothing":

@@ -73,7 +73,9 @@ class Train:
 
     def _update(self, client: Client, model: Vector, round_no: int) -> Vector:
         assert client.worker is not None
-        return client.worker.train(model, client.seat, client.seat.own.train(round_no), round_no).row
+        seat, behaviour = client.seat, client.site.behaviour
+        found = client.worker.train(model, behaviour.trains(seat, round_no), seat.own.train(round_no), round_no)
+        return behaviour.sends(seat, found, round_no, self.name).row
 
     def encoded(self, client: Client, model: Vector, update: Vector, round_no: int) -> Frame:
         """Return the message of a client that changed the model by an update; what it costs is charged before it exists."""

@@ -70,7 +70,11 @@ class Votes:
         helped = helps(before - after, self.settings.vote)
         digest = hashlib.sha256(request.frame[1][: 4 * terms.dim]).digest()
         asked = [digest + int(name).to_bytes(8, "little") + change.tobytes() for name, change in zip(on, changes, strict=True)]
-        payload = vote.encode(helped, asked, self._epsilon(seat.name), seat.own.private("votes"))
+        epsilon, cheated = self._epsilon(seat.name), site.behaviour.votes(seat, helped, on, request.round_no)
+        if cheated is None:
+            payload = vote.encode(helped, asked, epsilon, seat.own.private("votes"))
+        else:
+            payload = vote.not_randomised(cheated, epsilon)
         header = wire.Header(terms.run, request.round_no, seat.name, self.name, terms.dim, site.weight(seat), payload.nbytes)
         return wire.frame(header, payload)
 

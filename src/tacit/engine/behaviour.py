@@ -1,0 +1,107 @@
+"""How clients behave: honestly, or in an experiment some of them as its plan's [corrupt] table says.
+
+Only a simulation gives a site another behaviour than the honest one.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.draws import Draws
+from tacit.local import Update, attacks
+from tacit.local.contract import WholeUpdate
+from tacit.plan.corrupt import ALIE, IPM, Colluding, Corrupt, FreeRider, RandomUpdate, SignFlip
+from tacit.rows import Vector
+from tacit.seat import Seat
+
+Names = NDArray[np.int64]
+
+
+class Honest:
+    """Everybody trains on its own rows and sends what came of it."""
+
+    def __init__(self) -> None:
+        self.common: dict[str, Vector] = {}
+
+    def trains(self, seat: Seat, round_no: int) -> Seat:
+        """Return the seat whose rows a client trains on in a round."""
+        return seat
+
+    def sends(self, seat: Seat, update: Update, round_no: int, exchange: str) -> Update:
+        """Return the update, or the head, that a client sends in an exchange, from the one it found by training."""
+        return update
+
+    def votes(self, seat: Seat, helped: NDArray[np.bool_], on: Names, round_no: int) -> NDArray[np.bool_] | None:
+        """Return the votes of a tester that cheats, on these contributors, sent without noise; None from one that does not."""
+        return None
+
+    def colluders(self, cohort: Names, round_no: int) -> Names:
+        """Return the clients of a cohort whose honest updates are needed before anybody answers."""
+        return np.empty(0, np.int64)
+
+    def collude(self, seen: dict[str, NDArray[np.float32]], clients: int, round_no: int) -> None:
+        """Take what the colluders would honestly send in each exchange, a row each, in a cohort of so many clients."""
+
+
+class Misbehaving(Honest):
+    """Some clients do harm from some round on."""
+
+    def __init__(self, settings: Corrupt, corrupted: NDArray[np.bool_], draws: Draws, *, rows_before: bool) -> None:
+        """`rows_before` says that after all clients' rows stand those the corrupted ones had before, as further blocks."""
+        super().__init__()
+        self.settings, self.corrupted, self.draws = settings, corrupted, draws
+        self._agreed_in = 0
+        self._before = len(corrupted) + np.cumsum(corrupted) - 1 if rows_before else None
+
+    def acts(self, name: int, round_no: int) -> bool:
+        """Return whether a client does harm in a round."""
+        return bool(self.corrupted[name]) and round_no >= self.settings.from_round
+
+    def trains(self, seat: Seat, round_no: int) -> Seat:
+        """Return the seat whose rows a client trains on: while a corrupted one behaves, the rows it had before."""
+        if self._before is None or not self.corrupted[seat.name] or self.acts(seat.name, round_no):
+            return seat
+        return seat._replace(block=int(self._before[seat.name]))
+
+    def sends(self, seat: Seat, update: Update, round_no: int, exchange: str) -> Update:
+        """Return what a client sends."""
+        if not self.acts(seat.name, round_no):
+            return update
+        settings = self.settings
+        if isinstance(settings, FreeRider):
+            return WholeUpdate(attacks.free_rider(update.row))
+        if isinstance(settings, SignFlip):
+            return WholeUpdate(attacks.sign_flip(update.row, settings.scale), update.touched)
+        if isinstance(settings, RandomUpdate):
+            return WholeUpdate(attacks.gaussian(update.row, self.draws.at(round_no, seat.name, exchange), settings.scale))
+        if isinstance(settings, Colluding):
+            return WholeUpdate(self.common[exchange])
+        return update
+
+    def votes(self, seat: Seat, helped: NDArray[np.bool_], on: Names, round_no: int) -> NDArray[np.bool_] | None:
+        """Return the votes of a tester that cheats: the opposite of what it found, or for its own kind and against all others."""
+        if self.settings.votes == "honest" or not self.acts(seat.name, round_no):
+            return None
+        return ~helped if self.settings.votes == "inverted" else self.corrupted[on]
+
+    def colluders(self, cohort: Names, round_no: int) -> Names:
+        """Return the corrupted clients of a cohort, if they attack together and have not agreed in this round yet.
+
+        They agree once a round, in its first exchange: who is asked later, after some were rejected, is bound by that.
+        """
+        settings = self.settings
+        if not isinstance(settings, Colluding) or round_no < settings.from_round or round_no == self._agreed_in:
+            return np.empty(0, np.int64)
+        return cohort[self.corrupted[cohort]]
+
+    def collude(self, seen: dict[str, NDArray[np.float32]], clients: int, round_no: int) -> None:
+        """Make what all colluders send in each exchange of the round."""
+        self._agreed_in = round_no
+        self.common = {exchange: self._together(rows, clients) for exchange, rows in seen.items()}
+
+    def _together(self, seen: NDArray[np.float32], clients: int) -> Vector:
+        settings = self.settings
+        if isinstance(settings, ALIE):
+            return attacks.alie(seen, clients, len(seen), settings.spread)
+        return attacks.ipm(seen, settings.scale) if isinstance(settings, IPM) else attacks.mimic(seen)
