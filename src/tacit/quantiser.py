@@ -21,32 +21,42 @@ from tacit.rows import Vector
 Channels = NDArray[np.uint32]
 Levels = NDArray[np.uint8]
 """The level each coordinate is sent at."""
+Bounds = float | NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class Quantiser:
-    """The range from `low` to `high`, at levels up to `levels`; centred channels need 0 in the range."""
+    """The range from `low` to `high`, at levels up to `levels`; centred channels need 0 in the range.
 
-    low: float
-    high: float
+    Bounds are numbers for all values, or one for each of them.
+    """
+
+    low: Bounds
+    high: Bounds
     levels: int
     centred: bool = False
 
     @staticmethod
-    def enlarged(x_min: float, x_max: float, enlargement: float, levels: int, centred: bool = False) -> Quantiser:
+    def enlarged(x_min: Bounds, x_max: Bounds, enlargement: float, levels: int, centred: bool = False) -> Quantiser:
         """Return the quantiser of a range made longer on both sides, by its largest absolute value over `enlargement`."""
-        margin = max(-x_min, x_max) / enlargement
+        margin = np.maximum(np.negative(x_min), x_max) / enlargement
         return Quantiser(x_min - margin, x_max + margin, levels, centred)
+
+    def at(self, here: slice) -> Quantiser:
+        """Return the quantiser of some of the values."""
+        if isinstance(self.low, float) or np.ndim(self.low) == 0:
+            return self
+        return Quantiser(self.low[here], self.high[here], self.levels, self.centred)  # type: ignore[index]
 
     def width(self, level: Any) -> Any:
         """Return the width of a channel at a level, or of each at some levels."""
         if not self.centred:
-            return np.ldexp(self.high - self.low, -np.asarray(level, np.int64))
+            return np.ldexp(np.subtract(self.high, self.low), -np.asarray(level, np.int64))
         return (self.high - self.low) / np.maximum(_last(level), 1)
 
     def clamped(self, values: Vector) -> Vector:
         """Return the values moved into the range; NaN counts as no change."""
-        return np.clip(np.nan_to_num(values, nan=0.0, posinf=self.high, neginf=self.low), self.low, self.high).astype(np.float32)
+        return np.clip(np.where(np.isnan(values), np.float32(0), values), self.low, self.high).astype(np.float32)
 
     def channels(self, values: Vector, level: Levels) -> Channels:
         """Return the channel of each value at its level."""

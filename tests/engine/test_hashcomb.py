@@ -170,3 +170,32 @@ def test_randomised_levels_under_tokens_are_read_by_clients_and_charged_as_witho
     assert "model" not in load_file(under / checkpoint.NAME)
     spent = [record.of_kind(list(record.read(folder / RECORD)), record.Spent, "run")[-1].totals for folder in (bare, under)]
     assert spent[0] == spent[1]
+
+
+def test_layers_have_ranges_of_their_own_and_what_may_be_clamped_is_recorded(reviews, tmp_path) -> None:
+    table = {"name": "hashcomb", "x_min": [-0.04, -0.3], "x_max": [0.04, 0.3], "levels": 10}
+    wide = engine.start(small_plan(reviews, codec=table, server__rounds=3), tmp_path)
+    shares = [entry.metrics["clamped_at_most"] for entry in record.of_kind(list(record.read(wide / RECORD)), record.Round)]
+    assert len(shares) == 3
+    assert max(shares) < 0.01
+    narrow = {**table, "x_min": [-1e-4, -1e-4], "x_max": [1e-4, 1e-4]}
+    tight = engine.start(small_plan(reviews, codec=narrow, server__rounds=1), tmp_path)
+    assert record.of_kind(list(record.read(tight / RECORD)), record.Round)[0].metrics["clamped_at_most"] > 0.03, (
+        "most parameters do not move"
+    )
+    with pytest.raises(PlanError, match=r"codec.x_min: needs one value for each of 2 layers \(of 2,408, 9 parameters\), got 3"):
+        engine.start(small_plan(reviews, codec={**table, "x_min": [-1, -1, -1], "x_max": [1, 1, 1]}), tmp_path)
+
+
+def test_a_range_per_layer_reads_each_layer_by_its_own() -> None:
+    settings = plan.HashComb(x_min=(-0.1, -10.0), x_max=(0.1, 10.0), levels=12)
+    with pytest.raises(PlanError, match="2 layers"):
+        codec.build(replace(settings, x_min=(-1.0,), x_max=(1.0,)), codec.Extent(rounds=1, cohort=1, layers=(2, 3)))
+    made = codec.build(settings, codec.Extent(rounds=1, cohort=1, layers=(2, 3))).keyed(b"k" * 16, 1)
+    update = np.array([0.05, -0.09, 5, -9, 0], np.float32)
+    total = made.empty(5)
+    total.add(made.encode(update, {}, None, None).payload, 1, None)
+    read = made.decode(total, None, None)
+    np.testing.assert_allclose(read, update, atol=15 / (2**12 - 1) + 1e-6)
+    assert abs(read[:2] - update[:2]).max() < 0.15 / 2**11
+    assert read[4] == 0

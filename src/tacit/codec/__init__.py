@@ -21,7 +21,6 @@ _MAKERS: dict[str, Callable[[Any], Codec]] = {
     "rr": rr.make,
     "rr_sampled": rr_sampled.make,
     "rqm": rqm.make,
-    "hashcomb": hashcomb.make,
     "paper_gaussian": paper_gaussian.make,
     "qsgd": qsgd.make,
     "sign": sign.make,
@@ -36,7 +35,9 @@ _MAKERS_FOR_A_RUN: dict[str, Callable[[Any, Extent], Codec]] = {
 
 
 def build(settings: plan.Codec, extent: Extent | None = None) -> Codec:
-    """Return the codec a plan asks for; one whose epsilon is per run needs to know the run's extent."""
+    """Return the codec a plan asks for; one whose epsilon is per run, or with a range per layer, needs its extent."""
+    if isinstance(settings, plan.HashComb):
+        return hashcomb.make(settings, extent.layers if extent else ())
     if settings.name not in _MAKERS_FOR_A_RUN:
         return _MAKERS[settings.name](settings)
     if extent is None:
@@ -46,4 +47,4 @@ def build(settings: plan.Codec, extent: Extent | None = None) -> Codec:
 
 def registered() -> tuple[str, ...]:
     """Return the names of all codecs."""
-    return (*_MAKERS, *_MAKERS_FOR_A_RUN)
+    return (*_MAKERS, "hashcomb", *_MAKERS_FOR_A_RUN)

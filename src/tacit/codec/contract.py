@@ -32,10 +32,11 @@ class Bound:
 
 @dataclass(frozen=True, kw_only=True)
 class Extent:
-    """How long a run is, and how many clients are asked in a round: by that, noise for a whole run is measured."""
+    """How long a run is, how many clients are asked in a round, and how large the layers of its model are, one by one."""
 
     rounds: int
     cohort: int
+    layers: tuple[int, ...] = ()
 
 
 class Sum(Protocol):

@@ -27,7 +27,7 @@ class DealtAnew:
         self._first = build(rows, clients)
         self._now: tuple[int, local.Learner] = (0, self._first)
         self._lock = Lock()
-        self.size = self._first.size
+        self.size, self.layers = self._first.size, self._first.layers
         self.parallel: Literal["threads", "processes"] = self._first.parallel
 
     def in_round(self, round_no: int) -> local.Learner:

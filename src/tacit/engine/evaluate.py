@@ -32,6 +32,7 @@ class OneModel:
     plan: Plan
     data: SimulatedData
     learner: local.Learner
+    site: Site
     spread: bool = True
 
     def after_round(self, model: Vector, state: State, history: History) -> Evaluation:
@@ -39,7 +40,8 @@ class OneModel:
         if not is_evaluated(self.plan, state.round_no):
             return Evaluation()
         metrics = server.measure(self.learner.predict(model, self.data.test.inputs), self.data.test.labels)
-        return Evaluation(metrics={**metrics, **self._attack(model)})
+        clamped = {} if self.site.at_ends is None else {"clamped_at_most": self.site.at_ends}
+        return Evaluation(metrics={**metrics, **self._attack(model), **clamped})
 
     def at_the_end(self, model: Vector, rounds: int, history: History) -> Evaluation:
         """Return the accuracy on each client's own rows."""

@@ -150,11 +150,13 @@ class SimulatedArm:
         data, draws = self.setting.data, self.setting.draws
         clients = pooled(data.clients) if self.regime == "central" else self.disclosure.clients if self.disclosure else data.clients
         weights, settings = local.weights_for(self.plan.server, clients.sizes()), self.plan.server
+        cohort = settings.cohort_size or len(clients)
+        extent = codec.Extent(rounds=settings.rounds, cohort=cohort, layers=self.learner.layers)
         agreement = Agreement(
             run=self.setting.desk.folder.name,
             identity=self.setting.desk.fingerprints.identity,
             dim=self.learner.size,
-            codec=codec.build(self.plan.codec, codec.Extent(rounds=settings.rounds, cohort=settings.cohort_size or len(clients))),
+            codec=codec.build(self.plan.codec, extent),
             public=draws.sealed("public"),
             server=settings,
             largest_weight=max(1, int(weights.max(initial=1))),
@@ -199,7 +201,9 @@ class SimulatedArm:
     def _evaluator(self) -> Evaluator:
         data, draws, desk = self.setting.data, self.setting.draws, self.setting.desk
         if not self.learner.personal:
-            return OneModel(arm=self.name, plan=self.plan, data=data, learner=self.learner, spread=self.regime != "local_only")
+            return OneModel(
+                arm=self.name, plan=self.plan, data=data, learner=self.learner, site=self.site, spread=self.regime != "local_only"
+            )
         return OwnModels(
             arm=self.name,
             plan=self.plan,

@@ -30,7 +30,7 @@ Charge = Callable[[Seat, str, int], None]
 MODEL, SUM = "model", "sum"
 """What a request carries: the model itself, or the sum of the round before, which only clients can read."""
 
-_SITE, _FROM = "site", "from"
+_SITE, _FROM, _AT_ENDS = "site", "from", "at_ends"
 
 
 class OwnRows(NamedTuple):
@@ -57,6 +57,7 @@ class Site:
         self._kept = PrivateStore(folder) if folder else None
         self._model: tuple[int, Vector] | None = None
         self.own_rows: OwnRows | None = None
+        self.at_ends: float | None = None  # of the last round decoded here, what share of values lay in outermost channels
         self.use_secret(root.sealed("clients").key, agreement.codec)
         self._beginning = root.at("initial")
 
@@ -132,14 +133,16 @@ class Site:
         digest = hashlib.sha256(f"{round_no} ".encode() + message.payload.tobytes()).digest()
         done = self._kept.read(_SITE, round_no) or {}
         if done and done[_FROM].tobytes() == digest:
+            self.at_ends = float(done[_AT_ENDS][0])
             return done[MODEL]  # taken before, by another process of this site or before a stop
         kept = self._kept.read(_SITE, round_no - 1) or {}
-        model, state = kept[MODEL], {name: array for name, array in kept.items() if name not in (MODEL, _FROM)}
+        model, state = kept[MODEL], {name: array for name, array in kept.items() if name not in (MODEL, _FROM, _AT_ENDS)}
         total = terms.codec.empty(terms.dim)
         total.add_packed(message.payload, message.header.weight)
         if total.weight:
             public, own = terms.public.at(round_no - 1), self.root.at("decode", round_no - 1)
             mean = self.codec(round_no - 1).decode(total, public, own)
+            self.at_ends = getattr(total, "at_ends", None)  # a tally of tokens knows
             update = mean if terms.codec.of == "updates" else mean - model
             model, state = server.step(terms.server, model, update, state)
         return self._keep(round_no, model, state, digest)
@@ -147,7 +150,9 @@ class Site:
     def _keep(self, round_no: int, model: Vector, state: dict[str, Vector], digest: bytes) -> Vector:
         """Keep the model a round begins with, and from which sum it came; return it."""
         if self._kept is not None:
-            self._kept.write(_SITE, round_no - 1, {MODEL: model, **state, _FROM: np.frombuffer(digest, np.uint8)})
+            at_ends = np.array([np.nan if self.at_ends is None else self.at_ends])
+            facts = {_FROM: np.frombuffer(digest, np.uint8), _AT_ENDS: at_ends}
+            self._kept.write(_SITE, round_no - 1, {MODEL: model, **state, **facts})
         return model
 
 

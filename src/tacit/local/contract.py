@@ -63,6 +63,7 @@ class Learner(Protocol):
     """A model over the rows of a site's clients."""
 
     size: int
+    layers: tuple[int, ...]  # sizes that add up to it: the parameters of each layer in turn
     parallel: Literal["threads", "processes"]
     personal: bool  # every client has a model of its own, measured as such
 

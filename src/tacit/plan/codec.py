@@ -79,10 +79,10 @@ class HashComb:
     name: Literal["hashcomb"] = "hashcomb"
     of: Literal["updates", "weights"] = "updates"
     """What is sent: the changes of one round, or the weights after it, as published."""
-    x_min: float | None = None
-    """Least value of one parameter that is sent."""
-    x_max: float | None = None
-    """Greatest value of one parameter that is sent."""
+    x_min: float | tuple[float, ...] | None = None
+    """Least value of one parameter that is sent; a list has one for each layer of the model."""
+    x_max: float | tuple[float, ...] | None = None
+    """Greatest value of one parameter that is sent; a list has one for each layer."""
     agreed: str | None = None
     """The file in which `tacit negotiate --run NAME` left range and secret, NAME being the plan's `name`; instead of `x_min`
     and `x_max`, which the server then does not know."""
@@ -266,8 +266,16 @@ def _range(codec: HashComb) -> list[str]:
             "codec.x_min: needs the least value to be sent, and codec.x_max the greatest; try ±1e-2 for updates, ±0.35 for "
             "weights, or `tacit negotiate` and codec.agreed = 'agreed.json'"
         ]
-    if not codec.x_min < codec.x_max:
-        return [f"codec.x_max: needs a value above codec.x_min = {codec.x_min:g}, got {codec.x_max:g}"]
-    if codec.of == "updates" and not codec.x_min <= 0 <= codec.x_max:
-        return [f"codec.x_min: needs a range that holds 0, no change; got {codec.x_min:g} to {codec.x_max:g}"]
+    if isinstance(codec.x_min, tuple) != isinstance(codec.x_max, tuple):
+        return ["codec.x_max: needs a list, one value for each layer, if codec.x_min is one, and a number if not"]
+    lows, highs = (ends if isinstance(ends, tuple) else (ends,) for ends in (codec.x_min, codec.x_max))
+    if len(lows) != len(highs):
+        return [f"codec.x_max: needs as many values as codec.x_min = {len(lows)}, got {len(highs)}"]
+    if isinstance(codec.x_min, tuple) and codec.tokens == "paper":
+        return ["codec.x_min: needs one number for all layers, since published tokens name one range; got a list"]
+    for low, high in zip(lows, highs, strict=True):
+        if not low < high:
+            return [f"codec.x_max: needs a value above codec.x_min = {low:g}, got {high:g}"]
+        if codec.of == "updates" and not low <= 0 <= high:
+            return [f"codec.x_min: needs a range that holds 0, since codec.of = 'updates'; got {low:g} to {high:g}"]
     return []

@@ -64,7 +64,7 @@ def search(tokens: NDArray[np.uint32], levels: int, centred: bool, secret: bool)
             continue
         explained = float(np.isin(tokens, PaperTokens(quantiser).table(levels)).mean())
         if explained > _ENOUGH:
-            found, decoded = (quantiser.low, quantiser.high), explained
+            found, decoded = (float(quantiser.low), float(quantiser.high)), explained
             break
     seconds = (time.perf_counter() - began) / tried
     return Search(secret=secret, tried=tried, seconds_per_range=seconds, found=found, decoded=decoded)

@@ -25,7 +25,7 @@ from tacit.codec.hashcomb.tokens import KeyedTokens, PaperTokens, Tokens, round_
 from tacit.codec.sums.joined import JoinedTally
 from tacit.codec.sums.tokens import TokenTally, packed, packed_size
 from tacit.draws import Draws
-from tacit.errors import RunError
+from tacit.errors import PlanError, RunError
 from tacit.levels import draw, head_chance, mean_level
 from tacit.quantiser import Levels, Quantiser
 from tacit.rows import Vector
@@ -33,8 +33,12 @@ from tacit.rows import Vector
 __all__ = ["KeyedTokens", "PaperTokens", "Quantiser", "draw", "head_chance", "make", "mean_level", "quantiser_of", "round_key"]
 
 
-def make(settings: plan.HashComb) -> Codec:
-    """Return the codec as everybody may know it: it counts tokens, and makes the clients' codec from their secret."""
+def make(settings: plan.HashComb, layers: tuple[int, ...] = ()) -> Codec:
+    """Return the codec as everybody may know it: it counts tokens, and makes the clients' codec from their secret.
+
+    `layers` are the sizes of the model's layers, needed where each has a range of its own.
+    """
+    _check(settings, layers)
     widths = [_bits(settings, place) for place in _places(settings)]
 
     def empty(dim: int) -> TokenTally | JoinedTally:
@@ -48,12 +52,12 @@ def make(settings: plan.HashComb) -> Codec:
         encode=_needs_secret,
         empty=empty,
         decode=_needs_secret,
-        clipped=lambda update: quantiser_of(settings).clamped(update),
+        clipped=lambda update: quantiser_of(settings, layers).clamped(update),
         variance=lambda update: np.zeros(len(update)),
         claims=lambda dim, cohort: (_claim(settings),),
         decoded_by="clients",
         of=settings.of,
-        keyed=lambda secret, round_no: _at_clients(settings, secret, round_no),
+        keyed=lambda secret, round_no: _at_clients(settings, layers, secret, round_no),
         unbiased=False,
     )
 
@@ -67,9 +71,9 @@ def _bits(settings: plan.HashComb, place: int) -> int:
     return place if settings.tokens == "keyed" else settings.token_bits
 
 
-def _at_clients(settings: plan.HashComb, secret: bytes, round_no: int) -> Codec:
+def _at_clients(settings: plan.HashComb, layers: tuple[int, ...], secret: bytes, round_no: int) -> Codec:
     """Return the codec as clients hold it in one round."""
-    quantiser, chance = quantiser_of(settings), 1.0
+    quantiser, chance = quantiser_of(settings, layers), 1.0
     key = round_key(secret, round_no, settings.hash)
     if settings.mean_level is not None:
         chance = head_chance(settings.selection, settings.levels, settings.mean_level)
@@ -98,28 +102,44 @@ def _at_clients(settings: plan.HashComb, secret: bytes, round_no: int) -> Codec:
         tallies = total.parts if isinstance(total, JoinedTally) else (total,)
         level = levels(tallies[0].dim)
         mean = quantiser.middles(np.zeros(len(level), np.uint32), np.zeros(len(level), np.uint8)).astype(np.float32)
+        at_ends = 0.0
         for place, tally in zip(_places(settings), tallies, strict=True):
             sent, at_place = tally.counted(), level_at(place, level)
             for here, channels in tokens(place).reveal(sent, at_place):
-                values = quantiser.middles(channels, at_place[here]) * sent.weights_of(here)
-                deepest = at_place[here] == level[here]
+                weights, deepest = sent.weights_of(here), at_place[here] == level[here]
+                values = quantiser.at(here).middles(channels, at_place[here]) * weights
                 mean[here][deepest] = (values.sum(axis=0) / total.weight)[deepest]
+                ends = (channels == 0) | (channels == (1 << at_place[here].astype(np.int64)) - 1)
+                at_ends += float(((ends * weights).sum(axis=0) / total.weight)[deepest & (level[here] > 0)].sum())
+        total.at_ends = at_ends / max(1, int((level > 0).sum()))
         return mean
 
-    return replace(make(settings), encode=encode, decode=decode, keyed=None)
+    return replace(make(settings, layers), encode=encode, decode=decode, keyed=None)
 
 
-def quantiser_of(settings: plan.HashComb) -> Quantiser:
+def _check(settings: plan.HashComb, layers: tuple[int, ...]) -> None:
+    """Raise PlanError unless a range per layer has as many values as the model has layers."""
+    for key in ("x_min", "x_max"):
+        bounds = getattr(settings, key)
+        if isinstance(bounds, tuple) and len(bounds) != len(layers):
+            sizes = ", ".join(f"{size:,}" for size in layers) or "sizes nobody told"
+            raise PlanError(
+                f"codec.{key}: needs one value for each of {len(layers)} layers (of {sizes} parameters), got {len(bounds)} values"
+            )
+
+
+def quantiser_of(settings: plan.HashComb, layers: tuple[int, ...] = ()) -> Quantiser:
     """Return the quantiser of weights as published, or of updates, among which no change must stay exactly none.
 
-    Raise RunError where only the parties to a negotiation know the range.
+    A range per layer stands for all parameters of the layer. Raise RunError where only the parties to a negotiation know it.
     """
     if settings.x_min is None or settings.x_max is None:
         raise RunError("hashcomb needs the negotiated range to encode or decode, got none; use the codec a site holds")
     centred = settings.of == "updates"
-    if centred and not settings.x_min <= 0 <= settings.x_max:
+    x_min, x_max = (np.repeat(ends, layers) if isinstance(ends, tuple) else ends for ends in (settings.x_min, settings.x_max))
+    if centred and (np.greater(x_min, 0).any() or np.less(x_max, 0).any()):
         raise RunError("hashcomb needs a range of updates that holds 0, no change, got another; negotiate again")
-    return Quantiser.enlarged(settings.x_min, settings.x_max, settings.enlargement, settings.levels, centred)
+    return Quantiser.enlarged(x_min, x_max, settings.enlargement, settings.levels, centred)
 
 
 def _needs_secret(*given: object) -> NoReturn:

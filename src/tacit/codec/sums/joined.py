@@ -18,6 +18,7 @@ class JoinedTally:
 
     def __init__(self, parts: tuple[TokenTally, ...]) -> None:
         self.parts, self.weight = parts, 0
+        self.at_ends: float | None = None  # what share of the values lies in outermost channels; whoever decodes finds out
 
     def add(self, payload: NDArray[np.uint8], weight: int, public: Draws) -> None:
         """Add one client's tokens, place by place."""

@@ -74,6 +74,7 @@ class TokenTally:
         self.dim, self.count, self.named = dim, count, name_bits is not None
         self.bits = (count - 1).bit_length() if name_bits is None else name_bits
         self.weight = 0
+        self.at_ends: float | None = None  # what share of the values lies in outermost channels; whoever decodes finds out
         self._parts: list[Counted] = []
 
     def add(self, payload: NDArray[np.uint8], weight: int, public: Draws) -> None:

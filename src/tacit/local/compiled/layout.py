@@ -27,7 +27,12 @@ class Layout:
     @property
     def size(self) -> int:
         """Return the number of parameters."""
-        return sum(fan_in * fan_out + biases for fan_in, fan_out, biases in self._layers())
+        return sum(self.layers)
+
+    @property
+    def layers(self) -> tuple[int, ...]:
+        """Return the number of parameters of each layer."""
+        return tuple(fan_in * fan_out + biases for fan_in, fan_out, biases in self._layers())
 
     @property
     def first(self) -> int:

@@ -43,7 +43,7 @@ class CompiledLearner:
         embedding = (model.embedding,) if isinstance(model, plan.Embedding) else ()
         widths = (rows.inputs.width, *embedding, *model.hidden, outputs)
         self.layout = Layout(widths, bool(embedding))
-        self.size = self.layout.size
+        self.size, self.layers = self.layout.size, self.layout.layers
         self.shape = kernels.Shape(np.array(widths), bool(embedding))
         self.head = HeadPlace(self.size - (widths[-2] + 1) * outputs, widths[-2], outputs)
         self.pace, self.rule = pace_of(local), rule_of(local)

@@ -39,6 +39,8 @@ class TorchLearner:
         self.module = checked(self._make(), model.name)
         self.names = [name for name, _ in self.module.named_parameters()]
         self.size = sum(parameter.numel() for parameter in self.module.parameters())
+        own = [sum(part.numel() for part in one.parameters(recurse=False)) for one in self.module.modules()]
+        self.layers = tuple(size for size in own if size)
         self.head = self._head()
 
     def _head(self) -> HeadPlace | None:

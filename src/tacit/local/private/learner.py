@@ -61,6 +61,7 @@ class PartialLearner:
         self.module: nn.Module = checked(self._make(), model.name)
         self.split = split_names(self.module, home.private)
         self.size = sum(dict(self.module.named_parameters())[name].numel() for name in self.split.shared)
+        self.layers: tuple[int, ...] = (self.size,)
         self.store = PrivateStore(home.folder, keeps_arrays=home.private.store == "disk")
         self._firsts: dict[Draws, Arrays] = {}
 
