@@ -277,5 +277,5 @@ def _range(codec: HashComb) -> list[str]:
         if not low < high:
             return [f"codec.x_max: needs a value above codec.x_min = {low:g}, got {high:g}"]
         if codec.of == "updates" and not low <= 0 <= high:
-            return [f"codec.x_min: needs a range that holds 0, since codec.of = 'updates'; got {low:g} to {high:g}"]
+            return [f"codec.x_min: needs a range that holds 0, no change; got {low:g} to {high:g}"]
     return []
