@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from tacit.papers.hashcomb import curves, noise, ours, runs, tables
+from tacit.papers.hashcomb import curves, footprint, noise, ours, runs, tables
 from tacit.papers.published import Paper
 
 __all__ = ["PAPER"]
 
+_ALL = (*footprint.TABLES, *tables.TABLES, *noise.TABLES, *curves.TABLES, *ours.TABLES)
 PAPER = Paper(
     name="hashcomb",
     title="HashComb: quantised updates under keyed hashes",
@@ -16,7 +17,7 @@ PAPER = Paper(
         "quick": "all rows, a tenth of the publication's epochs, two seeds for Table 3, else one.",
         "full": "all rows, the publication's epochs, five seeds for Table 3.",
     },
-    tables=lambda scale: tuple(make(scale) for make in (*tables.TABLES, *noise.TABLES, *curves.TABLES, *ours.TABLES)),
+    tables=lambda scale: tuple(make(scale) for make in _ALL),
     runners={
         "hashcomb_federated": runs.federated,
         "hashcomb_scikit_learn": runs.scikit_learn,
@@ -24,5 +25,6 @@ PAPER = Paper(
         "hashcomb_first_weights": runs.first_weights,
         "hashcomb_chance": runs.chance,
         "hashcomb_private": runs.private,
+        "hashcomb_promise": footprint.promise,
     },
 )

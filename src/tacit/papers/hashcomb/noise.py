@@ -56,7 +56,7 @@ def budget(scale: Scale) -> Table:
         for title, codec in (("NoHC: no protection", plain()), ("HC8: obfuscated, no epsilon", hashcomb(name, 8))):
             cells.append(_cell(row, title, short(scale, name, codec)))
         for title, codec_name in (("dp_sum: the server is trusted", "dp_sum"), ("gaussian: nobody is trusted", "gaussian")):
-            trial = _clip_chosen(scale, name, {"name": codec_name, **BUDGET})
+            trial = clip_chosen(scale, name, {"name": codec_name, **BUDGET})
             cells.append(_cell(row, title, trial))
             cells.append(Cell(row=row, column=f"clip of {codec_name}", paper=None, trial=trial, metric="clip", high=9.0))
     note = (
@@ -67,7 +67,8 @@ def budget(scale: Scale) -> Table:
     return Table(name="budget", title="DP-FedAvg at (2, 1e-3) per run beside HC8", cells=tuple(cells), note=note)
 
 
-def _clip_chosen(scale: Scale, name: str, codec: Tree) -> Trial:
+def clip_chosen(scale: Scale, name: str, codec: Tree) -> Trial:
+    """Return runs of 8 rounds of 1,000 epochs whose clip is chosen on validation rows."""
     settings = {"rows": "authors", "name": name, "plan": plan(scale, _EPOCHS, _ROUNDS, codec), "clips": _CLIPS}
     return Trial(kind="hashcomb_private", settings=settings, seeds=SIZES[scale].ours)
 
