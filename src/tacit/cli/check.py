@@ -53,7 +53,7 @@ def outline(plan: Plan) -> dict[str, str]:
         "baselines": ", ".join(plan.baselines) or "none",
         **({"disclosed": planned_disclosure(plan.data.share)} if plan.data.share else {}),
         **({"public": planned_public(plan.public)} if plan.public else {}),
-        **({"experiment": _experiment(plan.corrupt)} if plan.corrupt else {}),
+        **({"corrupted": _experiment(plan.corrupt)} if plan.corrupt else {}),
         "privacy": _promise(plan),
     }
 
