@@ -20,7 +20,9 @@ def arms_of(plan: Plan) -> dict[str, Plan]:
 
 def _baseline(plan: Plan, name: Baseline) -> Plan:
     regime: Regime = "federated" if name == "fedavg" else name
-    return replace(plan, regime=regime, local=replace(plan.local, method="fedavg", proximal=0.0), codec=Plain(), filter=None)
+    server = replace(plan.server, rule="mean", mix=False, assumed_bad=None, bound=None)
+    local = replace(plan.local, method="fedavg", proximal=0.0)
+    return replace(plan, regime=regime, local=local, codec=Plain(), filter=None, server=server)
 
 
 def pooled(clients: Clients) -> Clients:

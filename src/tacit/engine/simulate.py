@@ -99,29 +99,33 @@ def answers_of_part(exchange: Exchange, site: Site, worker: Worker, request: Req
 def trained_part(train: Train, site: Site, worker: Worker, request: Request) -> Gathered:
     """Return what `answers_of_part` returns for training, to the bit, but train many clients in one call.
 
-    Where the codec's sum takes updates as they are, no message is made: its length is known, and nothing else of it is
+    Where updates are added up as they are, no message is made: its length is known, and nothing else of it is
     used. A sum that is not finite then says that some update was not, and the part is answered again one by one.
     """
     codec, model, round_no = train.agreement.codec, site.model(request), request.round_no
+    as_they_are = codec.takes_updates and not train.agreement.server.one_by_one
     seats = [site.seat(name) for name in request.to.tolist()]
     updates = updates_of(site, worker, model, seats, round_no)
     intake = request.intake(site.agreement.largest_weight)
     total: Any = train.empty()
-    bytes_up, size = 0, codec.payload_size(train.agreement.dim)
+    bytes_up, size, refused = 0, codec.payload_size(train.agreement.dim), []
     for seat, found in zip(seats, updates, strict=True):
         update = site.behaviour.sends(seat, found, round_no, train.name)
         client = Client(site, seat, worker)
-        if codec.takes_updates:
+        if as_they_are:
             site.charge(seat, train.name, round_no)
             bytes_up += len(wire.head_of(train.header(client, round_no, size))) + size
             total.add_update(update.row, site.weight(seat), update.touched)
             continue
         frame = train.encoded(client, model, update.row, round_no)
         bytes_up += wire.size(frame)
-        train.receive(intake, total, frame)
-    if codec.takes_updates and not total.is_finite():
+        try:
+            train.receive(intake, total, frame)
+        except WireError as error:
+            refused.append(Refusal(sender=seat.name, reason=str(error)))
+    if as_they_are and not total.is_finite():
         return answers_of_part(train, site, worker, request)
-    return Gathered(total=total, clients=len(seats), bytes_up=bytes_up)
+    return Gathered(total=total, clients=len(seats) - len(refused), bytes_up=bytes_up, refused=tuple(refused))
 
 
 def updates_of(site: Site, worker: Worker, model: Vector, seats: list[Seat], round_no: int) -> Iterator[Update]:

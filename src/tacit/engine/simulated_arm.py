@@ -16,11 +16,12 @@ from tacit.engine.agreement import Agreement
 from tacit.engine.baselines import central_settings, pooled
 from tacit.engine.behaviour import Misbehaving
 from tacit.engine.checkpoint import Checkpoint
+from tacit.engine.clean_rows import CleanRows
 from tacit.engine.corruption import with_rows_before
 from tacit.engine.dealt_anew import DealtAnew
 from tacit.engine.evaluate import OneModel, OwnModels, tests_of
 from tacit.engine.exchanges import Train, exchanges_of
-from tacit.engine.exchanges.train import Member, nobody
+from tacit.engine.exchanges.train import Judge, Member, nobody
 from tacit.engine.facts import pooled_rows
 from tacit.engine.local_only import measure_local_only
 from tacit.engine.loop import Arm, Desk, Evaluator
@@ -70,11 +71,10 @@ class SimulatedArm:
         self.disclosure = data.disclosure if name == RUN else None
         self.learner = self._learner()
         self.site = self._site()
-        train = Pooled(setting, plan, self.site) if self.regime == "central" else Train(self.site.agreement, draws, self._member())
         head = getattr(self.learner, "head", None)
         if plan.filter is not None and head is None:
             raise PlanError(f"filter: needs a model whose last layer is linear with a bias, got model.name = {plan.model.name!r}")
-        self.exchanges = exchanges_of(self.plan, train, name, head, len(self.site.names))
+        self.exchanges = exchanges_of(self.plan, self._train(), name, head, len(self.site.names))
         self.arm = Arm(
             name=name,
             plan=plan,
@@ -173,6 +173,18 @@ class SimulatedArm:
         if negotiated:
             site.use_secret(negotiated.secret, negotiated.codec)
         return site
+
+    def _train(self) -> Train:
+        if self.regime == "central":
+            return Pooled(self.setting, self.plan, self.site)
+        return Train(self.site.agreement, self.setting.draws, self._member(), self._judge())
+
+    def _judge(self) -> Judge | None:
+        """Return the center with its public rows, if the plan's rule needs them."""
+        setting = self.setting
+        if not self.plan.server.judges or setting.data.public is None:
+            return None
+        return CleanRows(self.plan, setting.data.public, setting.draws, setting.module).at
 
     def _member(self) -> Member:
         """Return what the server learns from the rows it was sent; they stand after the last client's."""

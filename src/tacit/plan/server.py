@@ -6,10 +6,20 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic.dataclasses import dataclass
 
+from tacit.plan.codec import DPSum, HashComb
 from tacit.plan.kinds import STRICT, Count, Positive, Share
 
 if TYPE_CHECKING:
     from tacit.plan.plan import Plan
+
+
+Rule = Literal[
+    "mean", "median", "trimmed_mean", "multi_krum", "geometric_median", "centred_clipping", "norm_bound", "foolsgold", "fltrust",
+    "zeno",
+]  # fmt: skip
+_COUNT_BAD: tuple[Rule, ...] = ("trimmed_mean", "multi_krum", "zeno")
+_BOUNDED: tuple[Rule, ...] = ("norm_bound", "centred_clipping")
+_WEIGHTED: tuple[Rule, ...] = ("mean", "norm_bound", "geometric_median")
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
@@ -28,6 +38,15 @@ class Server:
     """`capped`: the cap, in rows."""
     sum_at: Literal["server", "site"] = "server"
     """Where answers are added up: at the server, or first at each site, over its own clients. A simulation computes the same."""
+    rule: Rule = "mean"
+    """How updates become one: their mean, or a rule that a few bad clients cannot lead, for which the server reads each update
+    by itself ([lazyinf.md](lazyinf.md)). Randomised updates are read as noisy ones."""
+    mix: bool = False
+    """Before the rule, replace each update by the mean of its nearest, all but `assumed_bad` of them."""
+    assumed_bad: Share | None = None
+    """`trimmed_mean`, `multi_krum`, `zeno`, `mix`: which share of a round's clients may be bad; below half, except for `zeno`."""
+    bound: Positive | None = None
+    """`norm_bound`, `centred_clipping`: how far (l2) an update may reach from zero or from the last mean; otherwise the median."""
     optimizer: Literal["sgd", "momentum", "adam", "yogi"] = "sgd"
     """What the server does with the mean update; `sgd` with `lr = 1.0` is plain averaging."""
     lr: Positive = 1.0
@@ -42,6 +61,16 @@ class Server:
     """Where clients have models of their own: measure so many of them after the last round."""
     patience: Count | None = None
     """Stop after so many measurements without a lower loss."""
+
+    @property
+    def one_by_one(self) -> bool:
+        """Return whether the server reads each update by itself, and not only their sum."""
+        return self.rule != "mean" or self.mix
+
+    @property
+    def judges(self) -> bool:
+        """Return whether the rule needs a server with rows of its own."""
+        return self.rule in ("fltrust", "zeno")
 
 
 def problems(plan: Plan) -> list[str]:
@@ -59,6 +88,7 @@ def problems(plan: Plan) -> list[str]:
         found.append(f"server.weight_cap: has no meaning with server.weights = {server.weights!r}; use 'capped' or remove it")
     if server.sum_at == "site" and plan.regime != "federated":
         found.append(f"server.sum_at: has no meaning with regime = {plan.regime!r}, in which nobody sends anything; remove it")
+    found += _rule_problems(plan)
     if server.evaluate_every > server.rounds:
         found.append(f"server.evaluate_every: needs at most server.rounds = {server.rounds}; got {server.evaluate_every}")
     if not plan.personal:
@@ -66,3 +96,42 @@ def problems(plan: Plan) -> list[str]:
             if getattr(server, key) is not None:
                 found.append(f"server.{key}: has no meaning where all clients have one model; use data.limit, or remove it")
     return found
+
+
+def _rule_problems(plan: Plan) -> list[str]:
+    """Return what does not fit the rule by which updates become one."""
+    server, found = plan.server, []
+    counts, said = server.rule in _COUNT_BAD or server.mix, _said(server)
+    if counts and server.assumed_bad is None:
+        found.append(f"server.assumed_bad: needs the share of clients that may be bad, since {said}; got nothing")
+    if not counts and server.assumed_bad is not None:
+        found.append(
+            f"server.assumed_bad: has no meaning with {said}; use 'trimmed_mean', 'multi_krum', 'zeno' or mix, or remove it"
+        )
+    if server.assumed_bad is not None and server.assumed_bad >= 0.5 and (server.mix or server.rule != "zeno"):
+        found.append(
+            f"server.assumed_bad: needs a value below 0.5, for no rule tells which half is bad; got {server.assumed_bad:g}"
+        )
+    if server.bound is not None and server.rule not in _BOUNDED:
+        found.append(f"server.bound: has no meaning with {said}; use 'norm_bound' or 'centred_clipping', or remove it")
+    if not server.one_by_one:
+        return found
+    if server.judges and plan.public is None:
+        found.append(f"public: needs this table, since {said} takes rows at the center; got nothing")
+    if plan.regime != "federated":
+        found.append(f"server.rule: has no meaning with regime = {plan.regime!r}, in which nobody sends anything; remove it")
+    if plan.filter is not None and plan.filter.aggregate == "heads":
+        found.append(f"filter.aggregate: needs 'updates' with {said}, which reads updates of the whole model; got 'heads'")
+    if server.sum_at == "site":
+        found.append(f"server.sum_at: needs 'server' with {said}, which reads each update by itself; got 'site'")
+    if isinstance(plan.codec, HashComb):
+        found.append(f"codec.name: needs a codec the server can read with {said}; got {plan.codec.name!r}, which only clients can")
+    if isinstance(plan.codec, DPSum):
+        found.append(f"codec.name: needs noise at each client or none with {said}; got 'dp_sum', whose noise is for a sum")
+    if server.weights != "equal" and (server.mix or server.rule not in _WEIGHTED):
+        found.append(f"server.weights: needs 'equal' with {said}, by which each client counts once; got {server.weights!r}")
+    return found
+
+
+def _said(server: Server) -> str:
+    return f"server.rule = {server.rule!r}{' and server.mix' if server.mix else ''}"

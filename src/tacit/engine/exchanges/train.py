@@ -4,22 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tacit import server, wire
-from tacit.aggregate import Intake, commitment
+from tacit.aggregate import Collected, Intake, commitment
 from tacit.claim import Claim
 from tacit.codec import Encoded, Sum
 from tacit.draws import Draws
 from tacit.engine.agreement import Agreement
 from tacit.engine.round import Outcome, Request, State
 from tacit.engine.site import MODEL, SUM, Client
+from tacit.local.compiled.blas import one_thread
 from tacit.rows import Vector
 from tacit.wire import Frame
 
+Arrays = dict[str, NDArray[Any]]
+"""What an exchange leaves for the next, by name."""
+
 Member = Callable[[Vector, int], server.Own | None]
 """The server as one more member of the average: from the model and the round to what it learned from rows of its own."""
+
+Judge = Callable[[Vector, int], server.Clean]
+"""A server that judges updates by rows of its own: from the model and the round to what it makes of these rows."""
 
 
 def nobody(model: Vector, round_no: int) -> None:
@@ -31,9 +40,9 @@ class Train:
 
     name = "train"
 
-    def __init__(self, agreement: Agreement, draws: Draws, member: Member = nobody) -> None:
-        """`draws` are the server's own: noise it adds when it decodes."""
-        self.agreement, self.draws, self.member = agreement, draws, member
+    def __init__(self, agreement: Agreement, draws: Draws, member: Member = nobody, judge: Judge | None = None) -> None:
+        """`draws` are the server's own: noise it adds when it decodes. `judge` is there where its rule needs rows of its own."""
+        self.agreement, self.draws, self.member, self.judge = agreement, draws, member, judge
 
     def claims(self, clients: int) -> tuple[Claim, ...]:
         """Return what one update costs its client."""
@@ -96,11 +105,13 @@ class Train:
         terms, seat = self.agreement, client.seat
         return wire.Header(terms.run, round_no, seat.name, terms.codec.name, terms.dim, client.site.weight(seat), payload_size)
 
-    def empty(self) -> Sum:
-        """Return the sum of no updates."""
+    def empty(self) -> Sum | Collected:
+        """Return the sum of no updates; where the server's rule looks at single updates, a collection of none."""
+        if self.agreement.server.one_by_one:
+            return Collected()
         return self.agreement.codec.empty(self.agreement.dim)
 
-    def receive(self, intake: Intake, total: Sum, frame: Frame) -> None:
+    def receive(self, intake: Intake, total: Sum | Collected, frame: Frame) -> None:
         """Check one client's message against what was agreed, and add it to the round's sum."""
         terms = self.agreement
         message = wire.parse(*frame)
@@ -109,23 +120,35 @@ class Train:
         ).header
         intake.check(header.sender, header.round_no, header.weight)
         intake.check_commitment(header.sender, frame[1])
-        total.add(message.payload, header.weight, terms.public.at(header.round_no, header.sender))
+        public = terms.public.at(header.round_no, header.sender)
+        if isinstance(total, Collected):
+            total.add(header.sender, self._alone(message, public), header.weight)
+        else:
+            total.add(message.payload, header.weight, public)
         intake.note(header.sender)
 
-    def close(self, state: State, total: Sum) -> Outcome:
+    def _alone(self, message: wire.Message, public: Draws) -> Vector:
+        """Return what one message says, decoded as if it were the round's only one."""
+        terms, round_no = self.agreement, message.header.round_no
+        one = terms.codec.empty(terms.dim)
+        one.add(message.payload, 1, public)
+        own = self.draws.at("decode", terms.identity, round_no, message.header.sender)
+        return terms.codec.decode(one, terms.public.at(round_no), own)
+
+    def close(self, state: State, total: Sum | Collected) -> Outcome:
         """Return the next model, unless the codec has more to ask."""
         if self.agreement.codec.phases:
             return Outcome(state=replace(state, pending=total))
         return Outcome(state=self.stepped(state, total))
 
-    def stepped(self, state: State, total: Sum) -> State:
+    def stepped(self, state: State, total: Sum | Collected) -> State:
         """Return the state after the server's step; where clients decode, the sum is kept as it is, to be sent back.
 
         A cohort of weight zero says nothing: without rows at the server the model stays as it is. Where the server adds noise it
         does so then too, for whether anybody answered must not show.
         """
         terms = self.agreement
-        if terms.codec.decoded_by == "clients":
+        if terms.codec.decoded_by == "clients" and not isinstance(total, Collected):
             kept = {SUM: total.packed(), f"{SUM}.weight": np.array([total.weight])}
             return replace(state, model=None, pending=None, arrays={**state.arrays, **kept})
         assert state.model is not None
@@ -133,9 +156,25 @@ class Train:
         says = total.weight > 0 or terms.codec.sum_noise is not None
         if not says and own is None:
             return replace(state, pending=None)
-        mean = np.zeros(terms.dim, np.float32)
-        if says:
+        mean, arrays = np.zeros(terms.dim, np.float32), state.arrays
+        if isinstance(total, Collected):
+            mean, arrays = self._combined(state, total)
+        elif says:
             noise = self.draws.at("decode", terms.identity, state.round_no)
             mean = terms.codec.decode(total, terms.public.at(state.round_no), noise)
         model, optimizer = server.step(terms.server, state.model, server.with_own(mean, own), state.optimizer)
-        return replace(state, model=model, optimizer=optimizer, pending=None)
+        return replace(state, model=model, optimizer=optimizer, pending=None, arrays=arrays)
+
+    def _combined(self, state: State, total: Collected) -> tuple[Vector, Arrays]:
+        """Return the mean update by the server's rule, and what an exchange leaves for the next, the rule's memory with it."""
+        if not total.weight:
+            return np.zeros(self.agreement.dim, np.float32), state.arrays
+        assert state.model is not None
+        names, rows, weights = total.value()
+        given, clean = server.Updates(names=names, rows=rows, weights=weights), None
+        if self.judge is not None:
+            clean = self.judge(state.model, state.round_no)
+        others = {name: array for name, array in state.arrays.items() if name not in server.MEMORY}
+        with one_thread():  # were BLAS to use more, a result could depend on the machine's cores
+            mean, memory = server.combine(self.agreement.server, given, state.arrays, clean)
+        return mean, {**others, **memory}
