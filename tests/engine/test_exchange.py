@@ -21,7 +21,7 @@ from tacit.engine.round import Request, State, gather
 from tacit.engine.site import Client, Site
 from tacit.errors import RunError
 from tacit.rows import Clients, Dense, Rows, Sparse
-from tests.laws.codec_cases import ALL, label
+from tests.laws.codec_cases import ALL, built, label
 
 CLIENTS = 9
 ROOT = Draws.seeded(3)
@@ -61,7 +61,7 @@ def asked(train: Train, made: local.Learner) -> Request:
 @pytest.mark.parametrize("case", ALL, ids=label)
 def test_the_batched_path_equals_single_answers_to_the_bit(case, kind) -> None:
     made = learner(kind)
-    train, site = train_over(made, codec.build(case))
+    train, site = train_over(made, built(case))
     request = asked(train, made)
     together = simulate.trained_part(train, site, made.worker(), request)
     alone = simulate.answers_of_part(train, site, made.worker(), request)

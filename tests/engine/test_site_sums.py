@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from tacit import codec, plan, wire
+from tacit import plan, wire
 from tacit.aggregate import Intake
 from tacit.draws import Draws
 from tacit.engine.agreement import Agreement
 from tacit.engine.exchanges.site_sums import receive_site_sum, site_sum
 from tacit.errors import WireError
-from tests.laws.codec_cases import ALL, at_client, label
+from tests.laws.codec_cases import ALL, at_client, built, label
 
 DIM = 37
 
@@ -33,10 +33,10 @@ def summed(terms: Agreement, names: list[int], weight: int = 2) -> wire.Frame:
 
 @pytest.mark.parametrize("case", ALL, ids=label)
 def test_two_sites_add_up_like_their_clients(case) -> None:
-    terms, total, intake = agreed(case), codec.build(case).empty(DIM), Intake(range(6), 1, 5)
+    terms, total, intake = agreed(case), built(case).empty(DIM), Intake(range(6), 1, 5)
     assert receive_site_sum(terms, intake, total, summed(terms, [0, 1, 2])) == 3
     assert receive_site_sum(terms, intake, total, summed(terms, [3, 5])) == 2
-    one = codec.build(case).empty(DIM)
+    one = built(case).empty(DIM)
     receive_site_sum(terms, Intake(range(6), 1, 5), one, summed(terms, [0, 1, 2, 3, 5]))
     assert (total.weight, one.weight) == (10, 10)
     np.testing.assert_allclose(total.value(), one.value(), rtol=1e-12)
@@ -73,7 +73,7 @@ def _with(frame: wire.Frame, **changes: int) -> wire.Frame:
 @pytest.mark.parametrize("what", BAD)
 def test_a_sum_that_does_not_fit_is_refused(what) -> None:
     case = next(one for one in ALL if one.name == "rr")
-    terms, total, intake = agreed(case), codec.build(case).empty(DIM), Intake(range(6), 1, 5)
+    terms, total, intake = agreed(case), built(case).empty(DIM), Intake(range(6), 1, 5)
     with pytest.raises(WireError, match="refused"):
         receive_site_sum(terms, intake, total, BAD[what](terms))
     assert total.weight == 0
@@ -83,7 +83,7 @@ def test_a_sum_that_does_not_fit_is_refused(what) -> None:
 
 def test_a_float_sum_that_is_not_finite_is_refused() -> None:
     case = ALL[0]
-    terms, total = agreed(case), codec.build(case).empty(DIM)
+    terms, total = agreed(case), built(case).empty(DIM)
     frame = summed(terms, [1])
     body = bytearray(frame[1])
     body[-8:] = np.array([np.nan]).tobytes()

@@ -57,9 +57,14 @@ ROUNDS = 3
 ALL = [case for cases in CASES.values() for case in cases]
 
 
+def built(case: plan.Codec, cohort: int = 1) -> codec.Codec:
+    """Return the codec as agreement and server hold it, in a run of a few rounds."""
+    return codec.build(case, codec.Extent(rounds=ROUNDS, cohort=cohort))
+
+
 def at_client(case: plan.Codec, round_no: int = 1, cohort: int = 1) -> codec.Codec:
     """Return the codec as a client holds it: with the clients' secret, if it needs one."""
-    made = codec.build(case, codec.Extent(rounds=ROUNDS, cohort=cohort))
+    made = built(case, cohort)
     return made if made.keyed is None else made.keyed(bytes(range(16)), round_no)
 
 
