@@ -160,3 +160,17 @@ def test_a_server_with_rows_of_its_own_bears_a_bad_majority(server) -> None:
     moved = train.close(state, turned).state.model - state.model
     assert moved @ updates.mean(axis=0) > 0, "the way the honest ones point"
     assert np.linalg.norm(moved) < 3 * np.linalg.norm(updates, axis=1).max()
+
+
+def test_turned_updates_ruin_the_mean_and_not_the_rules(reviews, tmp_path) -> None:
+    found = {}
+    for rule in ("mean", "median", "multi_krum", "zeno"):
+        server = {"rounds": 12, "rule": rule, **({"assumed_bad": 0.3} if rule in ("multi_krum", "zeno") else {})}
+        tables = {
+            "corrupt": {"kind": "sign_flip", "clients": 0.3, "scale": 5.0},
+            **({"public": {"share": 0.1}} if rule == "zeno" else {}),
+        }
+        folder = engine.start(small_plan(reviews, codec={"name": "plain"}, server=server, **tables), tmp_path)
+        found[rule] = finished(folder).metrics["accuracy"]
+    assert found.pop("mean") < 0.7
+    assert min(found.values()) > 0.8, found
