@@ -39,7 +39,10 @@ def test_two_sites_add_up_like_their_clients(case) -> None:
     one = built(case).empty(DIM)
     receive_site_sum(terms, Intake(range(6), 1, 5), one, summed(terms, [0, 1, 2, 3, 5]))
     assert (total.weight, one.weight) == (10, 10)
-    np.testing.assert_allclose(total.value(), one.value(), rtol=1e-12)
+    if isinstance(case, plan.HashComb):
+        assert total.packed().tobytes() == one.packed().tobytes()
+    else:
+        np.testing.assert_allclose(total.value(), one.value(), rtol=1e-12)
 
 
 BAD = {
