@@ -12,14 +12,14 @@ import math
 from collections.abc import Callable
 from functools import lru_cache
 
-from scipy.special import log_ndtr
-
 _ROUNDING = 1 + 1e-7
 """More than floating point can take off a delta: logarithms of tails are good to about 1e-13."""
 
 
 def delta_at(epsilon: float, noise_multiplier: float) -> float:
     """Return the smallest delta for which noise of a multiplier is (epsilon, delta)-differentially private, rounded up."""
+    from scipy.special import log_ndtr  # heavy to load, and `tacit --help` should not wait for it
+
     size = 1 / noise_multiplier
     here = float(log_ndtr(size / 2 - epsilon / size))
     there = epsilon + float(log_ndtr(-size / 2 - epsilon / size))

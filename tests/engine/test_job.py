@@ -182,7 +182,7 @@ def test_a_round_is_charged_on_the_disk_before_any_client_trains(reviews, tmp_pa
 def test_an_unproven_codec_is_refused_before_anything_leaves(reviews, tmp_path, monkeypatch) -> None:
     made = codec.build(small_plan(reviews).codec)
     unproven = tuple(replace(claim, mechanism="home-made", event=Unproven()) for claim in made.claims(1, 1))
-    monkeypatch.setattr(codec, "build", lambda settings: replace(made, claims=lambda dim, cohort: unproven))
+    monkeypatch.setattr(codec, "build", lambda settings, extent=None: replace(made, claims=lambda dim, cohort: unproven))
     monkeypatch.setattr(Simulation, "carry", lambda *task: pytest.fail("a client was asked"))
     with pytest.raises(BudgetError, match="home-made"):
         engine.start(small_plan(reviews), tmp_path)
