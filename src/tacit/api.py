@@ -68,6 +68,21 @@ class Run:
         return pl.DataFrame([{"arm": entry.arm, "round": entry.round_no, **entry.metrics} for entry in rounds])
 
     @property
+    def votes(self) -> pl.DataFrame:
+        """Return one row for each client that was voted on, lowest score first; no row in a run without votes.
+
+        `score` is the last one, between -1 (harms) and 1 (helps) but for noise, `error` its standard error; both are missing for
+        a client nobody voted on. `rejected_in` are the rounds in which the client was rejected.
+        """
+        found = report.summary(self.entries).votes
+        columns: dict[str, Any] = {"client": pl.Int64, "score": pl.Float64, "error": pl.Float64, "rounds": pl.Int64}
+        rows = [
+            (one.client, *((one.score, one.error) if one.known else (None, None)), one.rounds, list(one.rejected_in))
+            for one in (found.scores if found else ())
+        ]
+        return pl.DataFrame(rows, schema={**columns, "rejected_in": pl.List(pl.Int64)}, orient="row")
+
+    @property
     def model(self) -> dict[str, NDArray[Any]]:
         """Return the final model as named arrays, shaped as PyTorch's state_dict."""
         return load_file(self.folder / run_folder.MODEL)

@@ -8,7 +8,7 @@ from tacit.cli import tables
 from tacit.cli.options import AsJson, Overrides, PlanFile
 
 if TYPE_CHECKING:
-    from tacit.plan import Corrupt, Plan
+    from tacit.plan import Corrupt, Filter, Plan
 
 
 def check(plan: PlanFile, overrides: Overrides = None, as_json: AsJson = False) -> None:
@@ -54,6 +54,7 @@ def outline(plan: Plan) -> dict[str, str]:
         **({"disclosed": planned_disclosure(plan.data.share)} if plan.data.share else {}),
         **({"public": planned_public(plan.public)} if plan.public else {}),
         **({"corrupted": _experiment(plan.corrupt)} if plan.corrupt else {}),
+        **({"filter": _votes(plan, plan.filter)} if plan.filter else {}),
         "privacy": _promise(plan),
     }
 
@@ -63,12 +64,23 @@ def _experiment(corrupt: Corrupt) -> str:
     return f"{100 * corrupt.clients:g} % of the clients are corrupted on purpose{when} ({corrupt.kind})"
 
 
+def _votes(plan: Plan, settings: Filter) -> str:
+    """Return what a round's last layers and votes would cost, each by itself."""
+    from tacit.engine.exchanges import filter_claims
+    from tacit.ledger.parts import planned_parts
+
+    cohort = plan.server.cohort_size or plan.data.clients
+    return planned_parts(filter_claims(settings, cohort), plan.server.rounds, plan.delta, settings.aggregate)
+
+
 def _promise(plan: Plan) -> str:
     from tacit import codec
     from tacit.ledger import prose
 
     if plan.regime != "federated":
         return prose.KEPT if plan.regime == "local_only" else prose.planned_pool(plan.features)
+    if plan.filter and plan.filter.aggregate == "heads":
+        return prose.ONLY_HEADS
     rounds, cohort = plan.server.rounds, plan.server.cohort_size or plan.data.clients
     made = codec.build(plan.codec, codec.Extent(rounds=rounds, cohort=cohort))
     return prose.planned(lambda size: made.claims(size, cohort), rounds, plan.delta)

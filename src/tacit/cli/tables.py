@@ -70,11 +70,13 @@ def table(
 
 
 def results(run: Summary) -> None:
-    """Print a run's arms as rows."""
+    """Print a run's arms as rows, and below them what votes decided."""
     from tacit.report import HEADINGS, cells
 
     headings = [heading.replace(" / ", "/") for heading in HEADINGS]
     table(headings, [cells(arm) for arm in run.arms], prose=(0, len(HEADINGS) - 1), strong=0)
+    if run.votes:
+        say(run.votes.sentence)
 
 
 def say(text: str = "") -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 _NUMBER = re.compile(r"[0-9]+$")
 
@@ -30,3 +30,17 @@ def _ranged(names: Sequence[str]) -> list[str]:
         else:
             runs.append([name])
     return [said for run in runs for said in ([f"{run[0]} to {run[-1]}"] if len(run) > 3 else run)]
+
+
+def listed(words: Iterable[str]) -> str:
+    """Return words in order of the alphabet, with semicolons between them."""
+    return "; ".join(sorted(words))
+
+
+def joined(parts: Sequence[str]) -> str:
+    """Return phrases as one, the last after "and".
+
+    >>> joined(["a", "b", "c"])
+    'a, b and c'
+    """
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from tacit.claim import Approximate, Claim, Disclosed, Event, Repeated, Total
 from tacit.ledger import losses
-from tacit.ledger.account import EXACT, GAUSSIAN, HIDDEN, NO_NUMBER, Account, charge, every_claim, totals
+from tacit.ledger.account import EXACT, GAUSSIAN, HIDDEN, NO_NUMBER, UNLIKE, Account, Payment, charge, every_claim, totals
 from tacit.ledger.disclosure import rule
-from tacit.ledger.lists import grouped
+from tacit.ledger.lists import grouped, joined, listed
 from tacit.record import DisclosedRows, Released, WarmStarted
 
 if TYPE_CHECKING:
@@ -38,7 +38,11 @@ POOLED = "none: rows are pooled in one place"
 KEPT = "nothing leaves a client"
 CLEAR = "none: sent in the clear"
 DECODED = "none: not differentially private, other clients can decode"
-_WITHOUT_NUMBER = {NO_NUMBER: CLEAR, HIDDEN: DECODED}
+ONLY_HEADS = "that of the last layers that are voted on; no other update is sent"
+MIXED = "no one figure: parts under different changes of data"
+_WITHOUT_NUMBER = {NO_NUMBER: CLEAR, HIDDEN: DECODED, UNLIKE: MIXED}
+ANSWERS = {"head": ("last layer", "last layers"), "vote": ("set of votes", "sets of votes")}
+"""What an answer is called that is no update, by the unit of its claim: one, and many."""
 
 
 # Figures
@@ -95,12 +99,12 @@ def statement(account: Account, stated: Sequence[Total], before: Iterable[Releas
 
 def _about_updates(account: Account, stated: Sequence[Total]) -> list[str]:
     claims = every_claim(account)
-    left = f"{_capital(_updates(account))}, visible to {_listed({_SEEN_BY[claim.view] for claim in claims})}."
-    trust = f"Whom one must trust: {_listed(_trust(claims))}."
+    left = f"{_capital(_updates(account))}, visible to {listed({_SEEN_BY[claim.view] for claim in claims})}."
+    trust = f"Whom one must trust: {listed(_trust(claims))}."
     if stated[0].epsilon is None:
         reason = stated[0].basis.partition(": ")[2]
         return [verdict(stated), left, f"No epsilon exists per update or per run ({reason}).", trust]
-    figures = _joined([f"{total_text(total)} ({composition(total, account)})" for total in stated])
+    figures = joined([f"{total_text(total)} ({composition(total, account)})" for total in stated])
     return [verdict(stated), left, f"Epsilon is at most {figures}, if you {claims[0].relation}.", trust]
 
 
@@ -125,8 +129,12 @@ def verdict(stated: Sequence[Total]) -> str:
 
 
 def _updates(account: Account) -> str:
-    parts = [f"{_times(one.times)} as {_joined([claim.mechanism for claim in one.claims])}" for one in account.payments]
-    return f"the client that took part most often sent {_joined(parts)}"
+    several, parts = any(one.claims[0].unit in ANSWERS for one in account.payments), []
+    for one in account.payments:
+        how = joined([claim.mechanism for claim in one.claims])
+        times = "once" if one.times == 1 else f"{one.times:,} times"
+        parts.append(f"{times} {how}" if one.claims[0].unit in ANSWERS else f"{_answers((one,))} as {how}")
+    return f"the client that took part most often sent {'; '.join(parts) if several else joined(parts)}"
 
 
 def composition(total: Total, account: Account) -> str:
@@ -134,8 +142,10 @@ def composition(total: Total, account: Account) -> str:
     if total.epsilon is None:
         return total.basis
     if total.unit == "run":
-        return f"{_times(sum(one.times for one in account.payments))}, {total.basis}"
+        return f"{_answers(account.payments)}, {total.basis}"
     if total.unit == "update":
+        if any(one.claims[0].unit in ANSWERS for one in account.payments):
+            return f"the costliest answer alone, {total.basis}"
         counts = {_uses(claim) for claim in every_claim(account)}
         uses = counts.pop() if len(counts) == 1 else ""
         return f"all {uses} of it together" if uses else f"one update alone, {total.basis}"
@@ -254,11 +264,11 @@ def planned(claims_at: Callable[[int], tuple[Claim, ...]], rounds: int, delta: f
     """
     stated, twice = (_over(claims_at(size), rounds, delta) for size in (_MANY, 2 * _MANY))
     claims = claims_at(_MANY)
-    trust = f"whom one must trust: {_listed(_trust(claims))}"
+    trust = f"whom one must trust: {listed(_trust(claims))}"
     update, larger = (next(total for total in one if total.unit == "update") for one in (stated, twice))
     if update.epsilon is None:
         head = _WITHOUT_NUMBER.get(update.basis, update.basis)
-        return f"{head} ({_joined([claim.mechanism for claim in claims])}), so no bound exists per update or per run; {trust}"
+        return f"{head} ({joined([claim.mechanism for claim in claims])}), so no bound exists per update or per run; {trust}"
     singles = [total for total in stated if total.unit not in ("update", "run")]
     grows = larger.epsilon is not None and larger.epsilon > 1.9 * update.epsilon
     figures = [epsilon(total.epsilon, total.unit) for total in singles]
@@ -303,7 +313,8 @@ def unprotected(account: Account, before: Sequence[Released], plan: dict[str, An
     found = []
     found += _readable(claims, plan.get("codec", {}))
     for unit in dict.fromkeys(claim.unit for claim in claims if _uses(claim) and not losses.uncounted(claim.event)):
-        found.append(f"A whole update beyond the figure per update: {unit}s are protected one by one, and their losses add up.")
+        whole = "All votes of a round beyond their sum" if unit == "vote" else "A whole update beyond the figure per update"
+        found.append(f"{whole}: {unit}s are protected one by one, and their losses add up.")
     found.append("That a client took part, in which rounds, when, and how long its messages were.")
     if plan.get("server", {}).get("weights", "equal") != "equal":
         found.append("How many rows a client has: its messages carry that number, up to the cap if there is one.")
@@ -370,16 +381,12 @@ def _trust(claims: Sequence[Claim]) -> list[str]:
     return list(dict.fromkeys(word for claim in claims for word in claim.trust)) or ["nobody else"]
 
 
-def _times(updates: int) -> str:
-    return "1 update" if updates == 1 else f"{updates:,} updates"
-
-
-def _listed(words: Iterable[str]) -> str:
-    return "; ".join(sorted(words))
-
-
-def _joined(parts: Sequence[str]) -> str:
-    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
+def _answers(payments: Sequence[Payment]) -> str:
+    """Return how many answers were paid for, by name if all are of one kind."""
+    kinds = {ANSWERS.get(one.claims[0].unit, ("update", "updates")) for one in payments}
+    one, many = kinds.pop() if len(kinds) == 1 else ("answer", "answers")
+    count = sum(payment.times for payment in payments)
+    return f"1 {one}" if count == 1 else f"{count:,} {many}"
 
 
 def _capital(text: str) -> str:

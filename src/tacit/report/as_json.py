@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tacit.report.figures import Arm, Summary
+from tacit.report.votes import Votes
 
 
 def of_run(run: Summary, folder: Path) -> dict[str, Any]:
@@ -23,6 +24,7 @@ def of_run(run: Summary, folder: Path) -> dict[str, Any]:
         "privacy": {"statement": run.privacy.statement, "totals": [asdict(one.total) for one in run.privacy.totals]},
         "seconds": own.seconds if own else 0.0,
         **({"corrupted": asdict(run.corrupted)} if run.corrupted else {}),
+        **({"votes": _votes(run.votes)} if run.votes else {}),
         "baselines": {arm.name: _baseline(arm) for arm in run.arms if arm.name != "run"},
         "report": str(page) if page.exists() else None,
         "folder": str(folder),
@@ -53,6 +55,26 @@ def _baseline(arm: Arm) -> dict[str, Any]:
         "privacy": arm.privacy,
         "seconds": arm.seconds,
         "model_sha256": arm.model_sha256,
+    }
+
+
+def _votes(votes: Votes) -> dict[str, Any]:
+    """Return every client's score, lowest first; a client nobody voted on has none."""
+    return {
+        "rounds": votes.rounds,
+        "threshold": votes.threshold,
+        "rejected": sorted(votes.rejected),
+        **({"found": asdict(votes.found)} if votes.found else {}),
+        "clients": [
+            {
+                "client": one.client,
+                "score": one.score if one.known else None,
+                "error": one.error if one.known else None,
+                "rounds": one.rounds,
+                "rejected_in": list(one.rejected_in),
+            }
+            for one in votes.scores
+        ],
     }
 
 

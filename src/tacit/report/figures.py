@@ -18,11 +18,13 @@ from tacit.record import (
     Round,
     Spread,
     Started,
+    Voted,
     WarmStarted,
     of_kind,
 )
 from tacit.report import phrasing
 from tacit.report.privacy import Privacy, per_update, privacy
+from tacit.report.votes import Votes, votes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,6 +64,7 @@ class Summary:
     shared: DisclosedRows | None = None
     warm: WarmStarted | None = None
     corrupted: Corrupted | None = None
+    votes: Votes | None = None
     refused: int = 0
     audits: tuple[Audited, ...] = ()
     running: bool = False
@@ -121,7 +124,7 @@ def summary(entries: Iterable[Entry], name: str | None = None, *, running: bool 
     known = list(entries)
     started = of_kind(known, Started)
     plan = started[0].plan if started else {}
-    data = of_kind(known, Prepared)
+    data, corrupted = of_kind(known, Prepared), next(iter(of_kind(known, Corrupted)), None)
     return Summary(
         name=name or str(plan.get("name", "run")),
         arms=[_arm(known, arm, plan) for arm in _arm_names(known, plan)],
@@ -130,7 +133,8 @@ def summary(entries: Iterable[Entry], name: str | None = None, *, running: bool 
         plan=plan,
         versions=started[0].versions if started else {},
         shared=next(iter(of_kind(known, DisclosedRows)), None),
-        corrupted=next(iter(of_kind(known, Corrupted)), None),
+        corrupted=corrupted,
+        votes=votes(of_kind(known, Voted, RUN), corrupted),
         warm=next(iter(of_kind(known, WarmStarted)), None),
         refused=len(of_kind(known, Refused)),
         audits=tuple(of_kind(known, Audited)),

@@ -18,6 +18,7 @@ from tacit.report.cards import cards, facts
 from tacit.report.charts import charts
 from tacit.report.figures import HEADINGS, Summary, cells, summary
 from tacit.report.phrasing import experiment
+from tacit.report.votes_page import section
 
 FILE = "report.html"
 
@@ -58,6 +59,7 @@ def render(run: Summary, plan_text: str, when: str = "") -> str:
         headings=HEADINGS,
         rows=[(arm, cells(arm)) for arm in run.arms],
         charts=drawn,
+        votes=section(run.votes) if run.votes else None,
         audits=[(audit, grids(audit)) for audit in latest(run.audits)],
         scripts=[Markup(script) for script in scripts],  # ours and plotly's, never from a run
         rules=_rules(scripts),

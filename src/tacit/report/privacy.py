@@ -13,6 +13,7 @@ from tacit import ledger
 from tacit.claim import Claim, Total
 from tacit.errors import BudgetError
 from tacit.ledger import prose
+from tacit.ledger.parts import parts
 from tacit.record import RUN, DisclosedRows, Entry, Prepared, Released, Started, WarmStarted, of_kind
 
 
@@ -66,7 +67,9 @@ def privacy(entries: list[Entry]) -> Privacy:
     try:
         account = ledger.folded(released)
         stated = ledger.totals(account, _delta(entries))
+        averaged = (_plan(entries).get("filter") or {}).get("aggregate", "")
         words = prose.statement(account, stated, before)
+        words = f"{words} {parts(account, _delta(entries), averaged)}".rstrip()
     except BudgetError as error:
         account, stated, words = ledger.Account(), (), f"No promise can be stated. {error}"
     for rows in of_kind(entries, DisclosedRows)[:1]:

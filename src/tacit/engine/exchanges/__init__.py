@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from tacit.claim import Claim
 from tacit.engine.exchanges.follow_up import FollowUp
 from tacit.engine.exchanges.heads import Heads
+from tacit.engine.exchanges.heads import claim as head_claim
 from tacit.engine.exchanges.train import Train
 from tacit.engine.exchanges.votes import Votes
+from tacit.engine.exchanges.votes import claim as votes_claim
 from tacit.engine.round import Exchange
 from tacit.local import HeadPlace
-from tacit.plan import Plan
+from tacit.plan import Filter, Plan
 
-__all__ = ["FollowUp", "Heads", "Train", "Votes", "exchanges_of"]
+__all__ = ["FollowUp", "Heads", "Train", "Votes", "exchanges_of", "filter_claims"]
 
 
 def exchanges_of(
@@ -23,3 +26,8 @@ def exchanges_of(
     heads = Heads(train, plan.filter, head)
     votes = Votes(heads, clients, arm)
     return (heads, votes) if plan.filter.aggregate == "heads" else (heads, votes, train, *follow_ups)
+
+
+def filter_claims(settings: Filter, clients: int) -> tuple[Claim, ...]:
+    """Return what a client's last layer and its votes cost in a round with so many clients."""
+    return head_claim(settings), votes_claim(settings, clients)

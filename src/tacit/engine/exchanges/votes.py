@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit import local, record, server, wire
+from tacit import local, plan, record, server, wire
 from tacit.aggregate import Intake
 from tacit.claim import Claim
 from tacit.codec import vote
@@ -44,8 +44,7 @@ class Votes:
 
     def claims(self, clients: int) -> tuple[Claim, ...]:
         """Return what a tester's votes cost it at most."""
-        count = clients - 1 if self.settings.testers is None else min(self.settings.testers, clients - 1)
-        return (vote.claim(count, _largest(self.settings.vote_epsilon)),)
+        return (claim(self.settings, clients),)
 
     def ask(self, state: State) -> Request:
         """Return the model, who contributed, and all heads, as one message to everybody."""
@@ -158,6 +157,12 @@ def helps(gains: NDArray[np.float32], rule: str) -> NDArray[np.bool_]:
     if rule == "set_sign":
         return np.asarray(gains.sum(axis=0, dtype=np.float64) >= 0)
     return np.asarray(np.sign(gains).sum(axis=0) >= 0)
+
+
+def claim(settings: plan.Filter, clients: int) -> Claim:
+    """Return what the votes of a round with so many clients cost a tester at most."""
+    count = clients - 1 if settings.testers is None else min(settings.testers, clients - 1)
+    return vote.claim(count, _largest(settings.vote_epsilon))
 
 
 def _largest(epsilon: float | tuple[float, ...] | None) -> float | None:
