@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import doctest
 import importlib
+import json
 import pkgutil
 from pathlib import Path
 
@@ -34,3 +35,14 @@ def test_the_python_of_the_readme_runs(tmp_path: Path, monkeypatch: pytest.Monke
     exec(compile(block, "README.md", "exec"), {})
     assert "per update" in capsys.readouterr().out
     assert (tmp_path / "runs" / "mine-1" / "report.html").exists()
+
+
+def test_paying_for_data_by_votes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    scores = {8: (-1.08, 0.28), 6: (0.25, 0.36), 9: (0.75, 0.32), 2: (1.57, 0.28), 4: (None, None)}
+    clients = [{"client": client, "score": score, "error": error} for client, (score, error) in scores.items()]
+    (tmp_path / "result.json").write_text(json.dumps({"votes": {"clients": clients}}))
+    monkeypatch.chdir(tmp_path)
+    (block,) = blocks("docs/lazyinf.md", "python")
+    exec(compile(block, "docs/lazyinf.md", "exec"), {})
+    # 0.75 - 0.32 = 0.43 and 1 - 0.28 = 0.72, of 1.15 together; nobody is paid for harm, for noise or without a vote.
+    assert capsys.readouterr().out == "{8: 0.0, 6: 0.0, 9: 37.39, 2: 62.61}\n"
