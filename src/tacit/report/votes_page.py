@@ -10,7 +10,7 @@ from tacit.report.votes import ClientScore, Votes, interval
 
 _ENDS = 12
 """So many clients of each end are in the table at once; the others are shown when asked for."""
-_WIDTH, _HEIGHT, _LEFT, _TOP = 1000.0, 240.0, 44.0, 12.0
+_WIDTH, _HEIGHT, _LEFT, _TOP = 1000.0, 250.0, 44.0, 16.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,7 +22,7 @@ class Mark:
     low: float
     high: float
     looks: str
-    ring: bool
+    corrupted: bool
     title: str
 
 
@@ -101,7 +101,7 @@ def _drawing(votes: Votes) -> Drawing:
             low=place(one.score - one.error),
             high=place(one.score + one.error),
             looks="rejected" if one.client in votes.rejected else "accepted",
-            ring=one.client in votes.corrupted,
+            corrupted=one.client in votes.corrupted,
             title=f"client {one.client}: {interval(one)}"
             + (", rejected" if one.client in votes.rejected else "")
             + (", corrupted on purpose" if one.client in votes.corrupted else ""),
