@@ -50,6 +50,12 @@ def test_public_rows_are_nobody_elses(reviews) -> None:
     assert data_fingerprint(with_some) == data_fingerprint(again)
 
 
+def test_a_last_layer_of_zeros_gives_a_model_without_chance_in_it(reviews, tmp_path) -> None:
+    settings = {"share": 0.25, "epochs": 1, "lr": 1e-9, "optimizer": "sgd", "last_layer": "zero"}
+    (first,) = first_models(reviews, tmp_path, public=settings, model={"name": "logistic"}, baselines=[]).values()
+    assert np.abs(first).max() < 1e-6
+
+
 def test_all_arms_begin_with_the_model_the_center_trained(reviews, tmp_path) -> None:
     baselines = ["central", "fedavg", "local_only"]
     warm = first_models(reviews, tmp_path, public={"share": 0.25, "epochs": 4, "lr": 0.05}, baselines=baselines)

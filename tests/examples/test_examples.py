@@ -34,8 +34,9 @@ def test_the_main_job_is_the_one_that_init_writes(tmp_path: Path, monkeypatch: p
     assert (written.codec, written.server, written.local) == (example.codec, example.server, example.local)
 
 
-def test_the_plan_in_the_document_is_the_example() -> None:
-    assert (EXAMPLES / "hashcomb.toml").read_text(encoding="utf-8") == blocks("docs/hashcomb.md", "toml")[0]
+@pytest.mark.parametrize("name", ["hashcomb", "lazyinf"])
+def test_the_plan_in_the_document_is_the_example(name: str) -> None:
+    assert (EXAMPLES / f"{name}.toml").read_text(encoding="utf-8") == blocks(f"docs/{name}.md", "toml")[0]
 
 
 def test_one_round_runs_and_is_short() -> None:

@@ -5,7 +5,8 @@ import pytest
 from sklearn.decomposition import PCA
 
 from tacit.errors import DataError
-from tacit.features import Projection, fit_projection
+from tacit.features import Projection, fit_class_projection, fit_projection
+from tacit.features.projection import of_length
 
 ROWS = (np.random.default_rng(0).normal(size=(40, 6)) * [9, 5, 3, 1, 0.5, 0.1] + 2).astype(np.float32)
 
@@ -37,3 +38,28 @@ def test_it_is_kept_to_the_bit():
 def test_rows_that_say_too_little_are_refused(rows):
     with pytest.raises(DataError, match=r"features\.project = 3 needs"):
         fit_projection(rows, 3)
+
+
+def test_directions_that_tell_classes_apart_ignore_what_is_merely_strong():
+    labels = np.arange(60, dtype=np.int32) % 3
+    rows = np.random.default_rng(1).normal(size=(60, 5)) * [9, 1, 1, 1, 1]
+    rows[:, 1] += 6.0 * (labels == 1)
+    rows[:, 2] += 6.0 * (labels == 2)
+    fitted = fit_class_projection(rows.astype(np.float32), labels, 2)
+    assert np.abs(fitted.directions[:, 0]).max() < 0.3 * np.abs(fitted.directions[:, 1:3]).max()
+    projected = fitted(rows.astype(np.float32))
+    means = np.stack([projected[labels == one].mean(axis=0) for one in range(3)])
+    nearest = np.linalg.norm(projected[:, None] - means, axis=2).argmin(axis=1)
+    assert (nearest == labels).mean() > 0.95
+    scaled = fit_class_projection(rows.astype(np.float32), labels, 2, standardise=True)(rows.astype(np.float32))
+    np.testing.assert_allclose(scaled.std(axis=0, ddof=1), 1, atol=1e-3)
+
+
+def test_there_are_fewer_such_directions_than_classes():
+    with pytest.raises(DataError, match="at most 2 directions"):
+        fit_class_projection(ROWS, np.arange(40, dtype=np.int32) % 3, 3)
+
+
+def test_rows_of_one_length_but_for_zeros():
+    rows = np.vstack([ROWS, np.zeros((1, 6), np.float32)])
+    np.testing.assert_allclose(np.linalg.norm(of_length(rows, 3.0), axis=1), [3.0] * 40 + [0.0], atol=1e-5)

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from tacit import local, record, server
 from tacit.draws import Draws
 from tacit.engine.simulated_data import SimulatedData
-from tacit.errors import RunError
+from tacit.errors import PlanError, RunError
 from tacit.plan import Local, Plan, Public
 from tacit.rows import Clients, Rows, Vector
 from tacit.seat import Own, Seat
@@ -24,6 +24,8 @@ def first_model(
     first = learner.initial(draws.at("initial"))
     if plan.public is None or data.public is None:
         return first, None
+    if plan.public.last_layer == "zero":
+        first = _without_head(first, learner)
     train, held = _divided(data.public, draws.at("center", "held-out"))
     everything = Clients(order=np.arange(len(train)), starts=np.array([0, len(train)]))
     center = local.build(plan.model, _settings(plan.public), train, everything, module)
@@ -39,6 +41,18 @@ def first_model(
     return best, record.WarmStarted(
         rows=len(data.public), held_out=len(held), epoch=1 + int(np.argmin(losses)), losses=losses, metrics=metrics
     )
+
+
+def _without_head(model: Vector, learner: local.Learner) -> Vector:
+    """Return the model with a last layer of zeros."""
+    place: local.HeadPlace | None = getattr(learner, "head", None)
+    if place is None:
+        raise PlanError(
+            "public.last_layer = 'zero' needs a model that ends in one linear layer, got another; use 'random' or another model"
+        )
+    found = model.copy()
+    found[place.start : place.start + place.size] = 0
+    return found
 
 
 def _settings(public: Public) -> Local:

@@ -8,7 +8,7 @@ from tacit.features.encoding import encode, width
 from tacit.features.fitting import Fitted, fit, text_form
 from tacit.features.image import Reader
 from tacit.features.lexicon import encode_words, plain_words, word_pieces
-from tacit.features.projection import Projection, fit_projection
+from tacit.features.projection import Projection, fit_class_projection, fit_projection
 from tacit.features.spelling import bucket, words
 
 __all__ = [
@@ -19,6 +19,7 @@ __all__ = [
     "encode",
     "encode_words",
     "fit",
+    "fit_class_projection",
     "fit_projection",
     "plain_words",
     "text_form",

@@ -11,6 +11,7 @@ from tacit.features import image, tabular, text
 from tacit.features.cells import codes, names
 from tacit.features.fitting import Fitted, check_reader, check_roles
 from tacit.features.image import Reader
+from tacit.features.projection import of_length
 from tacit.features.quantise import check_secret
 from tacit.plan import Columns, Features
 from tacit.rows import Dense, Inputs, Mixed, Rows, Sparse
@@ -31,7 +32,7 @@ def encode(
     check_reader(columns, settings, reader)
     check_secret(settings, secret, fitted.secret_check)
     if columns.image:
-        inputs: Inputs = _pictures(frame, columns.image, fitted, reader)
+        inputs: Inputs = _pictures(frame, columns.image, settings, fitted, reader)
     else:
         inputs = _inputs(frame, columns, settings, fitted, secret)
     return Rows(inputs=inputs, labels=labels_of(frame, columns, fitted), classes=fitted.classes)
@@ -47,10 +48,12 @@ def width(columns: Columns, settings: Features, fitted: Fitted) -> int:
     return (settings.buckets if columns.text else 0) + tabular.width_of(columns, settings, fitted)
 
 
-def _pictures(frame: pl.DataFrame, name: str, fitted: Fitted, reader: Reader | None) -> Dense:
+def _pictures(frame: pl.DataFrame, name: str, settings: Features, fitted: Fitted, reader: Reader | None) -> Dense:
     matrix = image.numbers(frame, name, fitted.pixels or 0, reader)
     if fitted.projection:
         matrix = fitted.projection(matrix)
+    if settings.row_length is not None:
+        matrix = of_length(matrix, settings.row_length)
     return Dense(matrix=matrix, width=matrix.shape[1])
 
 

@@ -10,10 +10,10 @@ import numpy as np
 import polars as pl
 
 from tacit.errors import DataError, PlanError
-from tacit.features.cells import in_order, names, numbers
+from tacit.features.cells import codes, in_order, names, numbers
 from tacit.features.image import Reader, pixel_count
 from tacit.features.image import numbers as image_numbers
-from tacit.features.projection import Projection, fit_projection
+from tacit.features.projection import Projection, fit_class_projection, fit_projection
 from tacit.features.quantise import quantised, secret_check
 from tacit.plan import Columns, Features
 
@@ -148,6 +148,10 @@ def _projection(
             "rows, or leave features.project out"
         )
     rows = image_numbers(public, columns.image, pixels, reader)
+    if settings.directions == "classes":
+        found = names(public, columns.label or "", "label")
+        labels = codes(found, in_order(found))
+        return fit_class_projection(rows, labels, settings.project, standardise=settings.standardise)
     return fit_projection(rows, settings.project, standardise=settings.standardise)
 
 

@@ -1,4 +1,4 @@
-"""A projection of rows to their few strongest directions, fitted on public rows."""
+"""A projection of rows to a few directions, fitted on public rows: the strongest, or those that tell classes apart."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 from tacit.errors import DataError
 
 Matrix = NDArray[np.float32]
+_SHRINKAGE = 0.5
+"""How far the spread within classes is drawn to that of a ball: the middle, since there are fewer rows than numbers."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -67,8 +69,46 @@ def fit_projection(rows: Matrix, k: int, *, standardise: bool = False) -> Projec
     spread = lengths[:k] / np.sqrt(len(rows) - 1)
     if not spread[-1] > 1e-9 * max(float(spread[0]), 1e-30):
         raise DataError(f"features.project = {k} needs public rows that vary in {k} directions, got fewer; project to fewer")
-    largest = np.take_along_axis(directions, np.abs(directions).argmax(axis=1)[:, None], axis=1)
-    kept = (directions * np.sign(largest))[:k]
+    kept = _one_sign(directions[:k])
     if standardise:
         kept = kept / spread[:, None]
     return Projection(centre=centre.astype(np.float32), directions=kept.astype(np.float32))
+
+
+def fit_class_projection(rows: Matrix, labels: NDArray[np.int32], k: int, *, standardise: bool = False) -> Projection:
+    """Return the projection to the k directions that best tell the classes of the rows apart (Fisher's discriminant).
+
+    The spread within classes is shrunk halfway to that of a ball, for a few hundred rows say little about it.
+    """
+    known = np.unique(labels)
+    if not 0 < k < len(known) or len(rows) <= len(known):
+        raise DataError(
+            f"features.project = {k} needs at most {len(known) - 1} directions that tell {len(known)} classes apart, and more "
+            f"rows than classes, got {len(rows):,} rows; project to fewer, or use features.directions = 'strongest'"
+        )
+    exact = rows.astype(np.float64)
+    centre = exact.mean(axis=0)
+    means = np.stack([exact[labels == one].mean(axis=0) for one in known])
+    rest = exact - means[np.searchsorted(known, labels)]
+    within = rest.T @ rest / (len(rows) - len(known))
+    ball = float(np.trace(within)) / len(within)
+    lengths, axes = np.linalg.eigh((1 - _SHRINKAGE) * within + _SHRINKAGE * max(ball, 1e-12) * np.eye(len(within)))
+    whiten = axes / np.sqrt(lengths)
+    counts = np.array([(labels == one).sum() for one in known], np.float64)
+    _, _, best = np.linalg.svd(np.sqrt(counts)[:, None] * ((means - centre) @ whiten), full_matrices=False)
+    kept = _one_sign(best[:k] @ whiten.T)
+    if standardise:
+        kept = kept / np.maximum(((exact - centre) @ kept.T).std(axis=0, ddof=1), 1e-12)[:, None]
+    return Projection(centre=centre.astype(np.float32), directions=kept.astype(np.float32))
+
+
+def of_length(rows: Matrix, length: float) -> Matrix:
+    """Return the rows scaled to one length; a row of zeros stays one."""
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    return np.asarray(rows * (length / np.where(lengths > 0, lengths, 1)), np.float32)
+
+
+def _one_sign(directions: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the directions, each with the sign that makes its largest entry positive."""
+    largest = np.take_along_axis(directions, np.abs(directions).argmax(axis=1)[:, None], axis=1)
+    return np.asarray(directions * np.sign(largest), np.float64)

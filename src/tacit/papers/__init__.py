@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tacit.papers import fedvocab, hashcomb, partfed, rr_ldp
+from tacit.papers import fedvocab, hashcomb, lazyinf, partfed, rr_ldp
 from tacit.papers.published import Cell, Outcome, Paper, Run, Scale, Table, Trial
 from tacit.papers.reproduce import reproduce
 
@@ -15,5 +15,6 @@ PAPERS: dict[str, Paper] = {
         fedvocab.PAPER,
         partfed.PAPER,
         hashcomb.PAPER,
+        lazyinf.PAPER,
     )
 }

@@ -15,6 +15,8 @@ def figure(cell: Cell, kept: Mapping[str, Figures]) -> float | None:
     if cell.parts:
         parts = [figure(part, kept) for part in cell.parts]
         return None if None in parts else fmean(part for part in parts if part is not None)
+    if cell.of is not None:
+        return _share(cell, kept)
     values = _values(cell, cell.trial, kept)
     if values is not None and cell.minus is not None:
         others = _values(cell, cell.minus, kept)
@@ -25,6 +27,18 @@ def figure(cell: Cell, kept: Mapping[str, Figures]) -> float | None:
         return fmean(values)
     ends = interval(values)
     return None if ends is None else ends[("low", "high").index(cell.statistic)]
+
+
+def _share(cell: Cell, kept: Mapping[str, Figures]) -> float | None:
+    """Return which part of the way from `minus` to `of` the trial has come, by their means; None if there is no way."""
+    means = [
+        None if values is None else fmean(values)
+        for values in (_values(cell, trial, kept) for trial in (cell.trial, cell.minus, cell.of) if trial is not None)
+    ]
+    if None in means or len(means) < 3:
+        return None
+    mine, least, most = (mean for mean in means if mean is not None)
+    return None if most == least else (mine - least) / (most - least)
 
 
 def _less(mine: float, other: float, cell: Cell) -> float:

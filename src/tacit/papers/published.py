@@ -72,6 +72,7 @@ class Cell:
     statistic: Literal["mean", "low", "high"] = "mean"
     minus: Trial | None = None  # its figure is taken off, seed by seed; it has the same seeds
     relative: bool = False  # what is left is a share of what was taken off
+    of: Trial | None = None  # what is left is, of means, a share of what this one leaves
     parts: tuple[Cell, ...] = ()  # the cell shows the mean of these cells' figures, and nothing of its own
     low: float = 0.0
     high: float = 1.0

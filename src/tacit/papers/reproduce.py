@@ -38,4 +38,4 @@ def reproduce(
 
 def _trials(table: Table) -> list[Trial]:
     cells = [one for cell in table.cells for one in (cell.parts or (cell,))]
-    return [trial for cell in cells for trial in (cell.trial, cell.minus) if trial is not None]
+    return [trial for cell in cells for trial in (cell.trial, cell.minus, cell.of) if trial is not None]

@@ -50,7 +50,8 @@ def figures_of(entries: list[Any]) -> Figures:
     """Return the figures of a finished run from its record.
 
     The last ones are those at its end, the bytes a client sent in the last round, and the share of all clients' own rows
-    that the final model gets right (`train_accuracy`; not where parts of the model stay with clients).
+    that the final model gets right (`train_accuracy`; not where parts of the model stay with clients). Where clients
+    voted on corrupted ones, `filter_accuracy`, `filter_precision` and `filter_recall` say how well they found them.
     """
     rounds, end = record.of_kind(entries, record.Round, record.RUN), record.of_kind(entries, record.Finished, record.RUN)[-1]
     figures = {str(entry.round_no): entry.metrics for entry in rounds if entry.metrics}
@@ -59,4 +60,28 @@ def figures_of(entries: list[Any]) -> Figures:
     if by_client and not record.of_kind(entries, record.ClientsEvaluated, record.RUN):
         rows = record.of_kind(entries, record.Prepared)[0].rows_per_client
         figures["last"]["train_accuracy"] = float(np.average(by_client[0].accuracy, weights=rows))
+    for round_no, found in _found(entries).items():
+        figures.setdefault(str(round_no), {}).update(found)
+        figures["last"] |= found
     return figures
+
+
+def _found(entries: list[Any]) -> dict[int, dict[str, float]]:
+    """Return how well votes told corrupted clients from others, round by round; nothing where nobody voted or was corrupted.
+
+    Precision is 1 where nobody is rejected, for then nobody is accused.
+    """
+    corrupted = record.of_kind(entries, record.Corrupted)
+    voted = record.of_kind(entries, record.Voted, record.RUN)
+    return {entry.round_no: _told(entry, set(corrupted[0].clients)) for entry in voted} if corrupted else {}
+
+
+def _told(voted: record.Voted, bad: set[int]) -> dict[str, float]:
+    there, rejected = set(voted.clients), set(voted.rejected)
+    right, wrong = len(rejected & bad), len(rejected - bad)
+    missed = len(there & bad) - right
+    return {
+        "filter_accuracy": 1 - (wrong + missed) / max(1, len(there)),
+        "filter_precision": right / len(rejected) if rejected else 1.0,
+        "filter_recall": right / max(1, right + missed),
+    }

@@ -59,9 +59,14 @@ class Features:
     """Brightness of each pixel, 0…1; or what a network that is never trained makes of a picture: `efficientnet_lite0` (1,280
     numbers), or a folder with an image network that `transformers` can load. Computed once and kept in the cache."""
     project: Count | None = None
-    """Project what images become to this many numbers, along the strongest directions of the rows at the center (`[public]`)."""
+    """Project what images become to this many numbers, along directions found in the rows at the center (`[public]`)."""
+    directions: Literal["strongest", "classes"] = "strongest"
+    """`project`: the directions in which these rows vary most, or those that tell their classes apart, one fewer than there
+    are classes at most."""
     standardise: bool = False
     """`project`: scale each of these numbers to spread by 1 on the rows at the center."""
+    row_length: Positive | None = None
+    """Scale what each image becomes to this length, after any projection: then no row's gradient is much longer than another's."""
     quantise: Quantise | None = None
 
 
@@ -86,8 +91,9 @@ def _projection(plan: Plan) -> list[str]:
             f"features.project: needs a [public] table, since directions are found in rows at the center; got {features.project} "
             "without one"
         )
-    if features.standardise and features.project is None:
-        found.append("features.standardise: has no meaning without features.project; set that or remove this")
+    for key in ("standardise", "directions"):
+        if features.project is None and getattr(features, key) not in (False, "strongest"):
+            found.append(f"features.{key}: has no meaning without features.project; set that or remove this")
     return found
 
 

@@ -27,6 +27,8 @@ class Public:
     """The center's learning rate."""
     batch: Count = 32
     """Rows per batch."""
+    last_layer: Literal["random", "zero"] = "random"
+    """What the last layer is before the first pass. From zero a few passes give a model that is never sure without reason."""
     optimizer: Literal["sgd", "adam", "adamw"] = "adam"
     """The center's optimiser; it starts anew with each pass."""
     weight_decay: Annotated[float, Ge(0)] = 0.0

@@ -1,0 +1,26 @@
+"""LazyInf: Rokvic et al., clients vote on whose data harms the model; its table, and what it leaves open."""
+
+from __future__ import annotations
+
+from tacit.papers.lazyinf import runs
+from tacit.papers.lazyinf.detection import budget, collusion, detection, skew
+from tacit.papers.lazyinf.effect import attacks, model, recovered
+from tacit.papers.published import Paper
+
+__all__ = ["PAPER"]
+
+PAPER = Paper(
+    name="lazyinf",
+    title="LazyInf: clients vote, in private, on whose data harms the model (Rokvic, Vassio, Faltings and others)",
+    first_words=(
+        "Votes are randomised one by one; a tester's loss is the number of its votes times the epsilon of one. The filter says "
+        "nothing about the update that is averaged, which needs a protection of its own."
+    ),
+    scales={
+        "smoke": "12 clients, pixels, two rounds: it proves that every cell runs.",
+        "quick": "100 clients, three seeds for who is found, one seed and ten rounds for the model.",
+        "full": "100 clients, ten seeds for who is found, three seeds and 20 rounds for the model.",
+    },
+    tables=lambda scale: tuple(make(scale) for make in (detection, budget, collusion, model, recovered, skew, attacks)),
+    runners={"lazyinf_collusion": runs.collusion},
+)

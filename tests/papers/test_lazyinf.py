@@ -1,0 +1,80 @@
+"""LazyInf's cells: that every plan is one, that figures say what the record says, and that tables run on a slice."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import pytest
+
+from tacit import plan as plans
+from tacit import record
+from tacit.papers import reproduce
+from tacit.papers.figure import figure
+from tacit.papers.lazyinf import PAPER, printed, runs
+from tacit.papers.published import PLAN, SCALES, Cell, Table, Trial
+from tacit.papers.runs import _told
+from tests.data.conftest import need
+
+
+@pytest.mark.parametrize("scale", SCALES)
+def test_every_plan_behind_a_cell_is_a_plan(scale) -> None:
+    cells = [cell for table in PAPER.tables(scale) for cell in table.cells]
+    trials = [trial for cell in cells for trial in (cell.trial, cell.minus, cell.of) if trial is not None]
+    trees = [trial.settings if trial.kind == PLAN else trial.settings["plan"] for trial in trials]
+    for tree in {json.dumps(tree, sort_keys=True): tree for tree in trees}.values():
+        plans.parse(tree)
+
+
+def test_the_flip_points_follow_from_the_chance_that_a_vote_is_kept() -> None:
+    for epsilon, flip in printed.FLIPPED.items():
+        kept = 1 / (1 + math.exp(-epsilon))
+        assert flip == pytest.approx((2 * kept - 1) / (2 * kept), abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("rejected", "accuracy", "precision", "recall"),
+    [([1, 2], 1.0, 1.0, 1.0), ([1, 3], 0.6, 0.5, 0.5), ([], 0.6, 1.0, 0.0), ([3, 4, 5], 0.0, 0.0, 0.0)],
+)
+def test_who_was_found_is_counted_among_those_who_were_voted_on(rejected, accuracy, precision, recall) -> None:
+    voted = record.Voted(
+        arm="run", round_no=1, clients=[1, 2, 3, 4, 5], scores=[0.0] * 5, errors=[0.0] * 5, rejected=rejected, threshold=0.0
+    )
+    told = _told(voted, {1, 2, 9})
+    assert told == pytest.approx({"filter_accuracy": accuracy, "filter_precision": precision, "filter_recall": recall})
+
+
+def test_a_share_of_a_loss_is_taken_of_means() -> None:
+    mine, least, most = (Trial(kind=kind, settings={}, seeds=(1, 2)) for kind in ("mine", "least", "most"))
+    values = {"mine": (0.7, 0.8), "least": (0.5, 0.5), "most": (0.8, 0.9)}
+    kept = {
+        run.key: {"last": {"accuracy": value}}
+        for trial in (mine, least, most)
+        for run, value in zip(trial.runs, values[trial.kind], strict=True)
+    }
+    cell = Cell(row="", column="", paper=None, trial=mine, minus=least, of=most, metric="accuracy")
+    assert figure(cell, kept) == pytest.approx(0.25 / 0.35)
+    assert figure(cell, {}) is None
+
+
+@pytest.mark.parametrize(
+    ("points", "flip"),
+    [([(0.1, 0.0), (0.2, 0.25), (0.3, 0.75)], 0.25), ([(0.1, 0.6), (0.2, 0.9)], 0.1), ([(0.1, 0.0), (0.2, 0.2)], 0.2)],
+)
+def test_the_flip_point_lies_where_half_of_the_honest_are_rejected(points, flip) -> None:
+    assert runs._crossing(points) == pytest.approx(flip)
+
+
+def _small(name: str, *words: str) -> tuple[Table, ...]:
+    """Return the cells of a table's slice whose row has one of the words in it."""
+    (table,) = (one for one in PAPER.tables("smoke") if one.name == name)
+    cells = [cell for cell in table.cells if any(word in cell.row for word in words)]
+    return (Table(name=name, title="", cells=tuple(cells)),)
+
+
+@pytest.mark.parametrize(("table", "words"), [("detection", ("MNIST, votes at 0.5, record",)), ("collusion", ("votes at 1",))])
+def test_a_table_on_a_slice(table, words, tmp_path) -> None:
+    need("mnist")
+    outcomes = reproduce(PAPER, _small(table, *words), tmp_path, lambda done, total, run: None)
+    assert outcomes
+    assert all(outcome.ok for outcome in outcomes)
