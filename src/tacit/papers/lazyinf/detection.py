@@ -37,7 +37,7 @@ def detection(scale: Scale) -> Table:
         "100 clients, 30 of them with 90 % random labels; one round, everybody votes on everybody. Noise of (1, 1e-5) on the head "
         "hides one row (record: gradients clipped row by row) or all rows of the contributor (client); the paper had noise of "
         "the second kind on, at a clip and a variance it does not state. What it calls eps = 1 is 0.5 per vote, 49.5 per tester "
-        "and round. Precision is 1 where nobody is rejected."
+        "and round. With record noise the threshold is self-tuned, else zero. Precision is 1 where nobody is rejected."
     )
     return Table(name="detection", title="Corrupted clients found in one round", cells=tuple(cells), note=note)
 
