@@ -54,7 +54,8 @@ def model(scale: Scale) -> Table:
             for row, trial in arms.items():
                 cells.append(Cell(row=row, column=column, paper=None, trial=trial, metric="accuracy"))
     note = (
-        "CIFAR-10 as frozen features, linear head; ten local epochs, so many that bad labels are learnt. Random labels, the paper's corruption, hardly harm such a "
+        "CIFAR-10 as frozen features, linear head; ten local epochs, so that bad labels are learnt. "
+        "Random labels, the paper's corruption, hardly harm such a "
         "model; flipped ones do. Only honest clients: as many as are left, none corrupted. fltrust and zeno have the center's "
         "rows; rules that take a share of bad clients are told the true one, at most .45."
     )
