@@ -135,7 +135,9 @@ def test_sums_merge_and_decoding_the_sum_is_the_weighted_mean_of_decodes(case, w
     singles = [decoded_mean(case, update, [Draws.seeded(0).at(n)]).astype(np.float64) for n, update in enumerate(updates)]
     expected = np.average(singles, axis=0, weights=weights)
     noise = made.sum_noise(37) if made.sum_noise else 0.0
-    np.testing.assert_allclose(decoded(made, left), expected, rtol=1e-4, atol=1e-6 * (getattr(case, "clip", 1.0) + noise))
+    # Single decodes are float32: where large noise cancels in the mean, their rounding does not.
+    rounding = 1e-6 * (getattr(case, "clip", 1.0) + noise + np.abs(singles).max())
+    np.testing.assert_allclose(decoded(made, left), expected, rtol=1e-4, atol=rounding)
     assert left.weight == sum(weights)
 
 
