@@ -261,3 +261,9 @@ def test_the_claim_promises_nothing_it_cannot_keep() -> None:
     assert claim.event == Open()
     assert "not differentially private" in claim.mechanism
     assert "all other participants, who can decode" in claim.trust
+
+
+def test_only_keyed_tokens_are_said_to_hide_anything_from_the_server() -> None:
+    for tokens, view in (("keyed", "peers"), ("paper", "server")):
+        (claim,) = codec.build(plan.HashComb(x_min=-1, x_max=1, tokens=tokens)).claims(10, 3)
+        assert (claim.view, claim.event) == (view, Open())

@@ -311,7 +311,7 @@ def unprotected(account: Account, before: Sequence[Released], plan: dict[str, An
     """
     claims = every_claim(account)
     found = []
-    found += _readable(claims, plan.get("codec", {}))
+    found += _readable(claims)
     for unit in dict.fromkeys(claim.unit for claim in claims if _uses(claim) and not losses.uncounted(claim.event)):
         whole = "All votes of a round beyond their sum" if unit == "vote" else "A whole update beyond the figure per update"
         found.append(f"{whole}: {unit}s are protected one by one, and their losses add up.")
@@ -337,17 +337,12 @@ def unprotected(account: Account, before: Sequence[Released], plan: dict[str, An
     return found
 
 
-def _readable(claims: Sequence[Claim], codec: dict[str, Any]) -> list[str]:
+def _readable(claims: Sequence[Claim]) -> list[str]:
     """Return who reads updates that carry no noise."""
     views = {claim.view for claim in claims if losses.uncounted(claim.event)}
-    if views != {"peers"}:
-        return ["What an update says about the rows behind it: updates are sent in the clear."] if views else []
-    found = ["What an update says about the rows behind it, from the other clients: they hold the secret and read the sum."]
-    if codec.get("tokens") == "paper":
-        found.append(
-            "The same from the server, after a few rounds: tokens that stay the same show the order of what they stand for."
-        )
-    return found
+    if views == {"peers"}:
+        return ["What an update says about the rows behind it, from the other clients: they hold the secret and read the sum."]
+    return ["What an update says about the rows behind it: updates are sent in the clear."] if views else []
 
 
 def _is(one: Released, kind: type[Event]) -> bool:

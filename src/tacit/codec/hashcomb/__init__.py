@@ -154,7 +154,7 @@ def _claim(settings: plan.HashComb) -> Claim:
         event=Open(),
         unit="update",
         relation="replace all rows of one client",
-        view="peers",
+        view="peers" if settings.tokens == "keyed" else "server",  # who sees static tokens for long sees their order
         trust=("all other participants, who can decode", "that nobody gives the clients' secret to the server"),
         source="none: quantising is deterministic, so no epsilon is finite; after Colombo et al.",
     )
