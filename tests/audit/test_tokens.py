@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tacit import engine, record
+from tacit import engine, plan, record
 from tacit.audit.tokens import brute_force
 from tacit.audit.tokens import collisions as counting
 from tacit.audit.tokens.audit import audit, follow
@@ -16,7 +16,7 @@ from tacit.audit.tokens.false_histograms import HONEST, LIES, falsified
 from tacit.audit.tokens.insider import insider
 from tacit.audit.tokens.seriation import scored
 from tacit.audit.tokens.trained import Trained, trained
-from tacit.codec.hashcomb import KeyedTokens, PaperTokens, Quantiser, round_key
+from tacit.codec.hashcomb import KeyedTokens, PaperTokens, Quantiser, quantiser_of, round_key
 from tacit.draws import Draws
 from tacit.engine import run_folder
 from tacit.errors import RunError
@@ -79,9 +79,11 @@ def test_a_long_chain_is_ordered_by_the_sparse_solver() -> None:
 @pytest.mark.parametrize("centred", [False, True])
 def test_trying_ranges_reads_tokens_without_a_secret_and_none_with_one(centred: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     hurry(monkeypatch)
-    quantiser = Quantiser.enlarged(-0.35, 0.35, 2.0, 8, centred)
+    settings = plan.HashComb(of="updates" if centred else "weights", x_min=-0.35, x_max=0.35, hash="sha3" if centred else "sha256")
+    quantiser = quantiser_of(settings)
     channels = quantiser.channels(drifting()[0], FINEST)
-    bare, secret = (search(PaperTokens(quantiser, key).hide(channels, FINEST), 8, centred, bool(key)) for key in (b"", SECRET))
+    seen = {key: PaperTokens(quantiser, key, kind=settings.hash).hide(channels, FINEST) for key in (b"", SECRET)}
+    bare, secret = (search(tokens, settings, bool(key)) for key, tokens in seen.items())
     assert bare.found == pytest.approx((-0.525, 0.525))
     assert bare.decoded == 1.0
     assert secret.found is None
@@ -118,7 +120,7 @@ def test_short_tokens_collide_as_often_as_expected_and_spoil_reading(monkeypatch
     honest = counting.collisions(RANGE, SECRET, drifting()[0])
     assert [(one.channels, one.observed, one.wide, one.misread) for one in honest] == [(511, 0, 0, 0), (2047, 0, 0, 0)]
     full = counting.hashed
-    monkeypatch.setattr(counting, "hashed", lambda secret, name: full(secret, name) & 0xFFF)
+    monkeypatch.setattr(counting, "hashed", lambda secret, name, bits=12: full(secret, name, bits))
     monkeypatch.setattr(counting, "PAPER_BITS", 12)
     found = counting.collisions(RANGE, SECRET, drifting()[0])[-1]
     assert found.expected == pytest.approx(511, abs=1)

@@ -132,7 +132,7 @@ def _searches(run: Trained, after: Following) -> tuple[Search, ...]:
     seen = {
         secret: tokens_of(run.held(1, settings, secret), after.sent[0][0], run.draws.at("search")) for secret in (b"", run.secret)
     }
-    return tuple(search(tokens, settings.levels, quantiser_of(settings).centred, bool(secret)) for secret, tokens in seen.items())
+    return tuple(search(tokens, settings, bool(secret)) for secret, tokens in seen.items())
 
 
 def _insiders(run: Trained) -> tuple[Insider, ...]:

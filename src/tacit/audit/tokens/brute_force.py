@@ -16,7 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.codec.hashcomb.tokens import PaperTokens, hashed
+from tacit.codec.hashcomb.tokens import Hash, PaperTokens, hashed
+from tacit.plan import HashComb
 from tacit.quantiser import Quantiser
 
 _YEAR = 365.25 * 24 * 3600
@@ -54,15 +55,15 @@ def ranges(levels: int, centred: bool) -> Iterator[Quantiser]:
         yield Quantiser.enlarged(-low, high, _ENLARGEMENTS[0], levels, centred)
 
 
-def search(tokens: NDArray[np.uint32], levels: int, centred: bool, secret: bool) -> Search:
+def search(tokens: NDArray[np.uint32], settings: HashComb, secret: bool) -> Search:
     """Return what trying ranges finds out about one client's tokens of the finest level; `secret` says whether one made them."""
     seen, tried, began = set(np.unique(tokens).tolist()), 0, time.perf_counter()
     found, decoded = None, 0.0
-    for quantiser in ranges(levels, centred):
+    for quantiser in ranges(settings.levels, settings.of == "updates"):
         tried += 1
-        if _near_zero(quantiser).isdisjoint(seen):
+        if _near_zero(quantiser, settings.hash).isdisjoint(seen):
             continue
-        explained = float(np.isin(tokens, PaperTokens(quantiser).table(levels)).mean())
+        explained = float(np.isin(tokens, PaperTokens(quantiser, kind=settings.hash).table(settings.levels)).mean())
         if explained > _ENOUGH:
             found, decoded = (float(quantiser.low), float(quantiser.high)), explained
             break
@@ -89,7 +90,7 @@ def _decimals(digits: int, powers: tuple[int, ...]) -> list[float]:
     return [float(f"{number}e{power - digits}") for power in powers for number in range(10 ** (digits - 1), 10**digits)]
 
 
-def _near_zero(quantiser: Quantiser) -> set[int]:
+def _near_zero(quantiser: Quantiser, kind: Hash) -> set[int]:
     """Return the tokens, without a secret, of the channel that holds zero and the one below it."""
     (zero,) = quantiser.channels(_ZERO, np.array([quantiser.levels], np.uint8)).tolist()
-    return {hashed(b"", quantiser.node(quantiser.levels, channel)) for channel in (max(0, zero - 1), zero)}
+    return {hashed(b"", quantiser.node(quantiser.levels, channel), kind=kind) for channel in (max(0, zero - 1), zero)}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hmac
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,7 +11,7 @@ from tacit.codec.hashcomb.tokens import PAPER_BITS, hashed
 from tacit.quantiser import Quantiser
 
 LEVELS = tuple(range(8, 17))
-_WIDE = 16  # bytes of a token of 128 bits
+_WIDE = 128
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,7 +34,7 @@ def collisions(quantiser: Quantiser, secret: bytes, values: NDArray[np.float32])
     tree = [[quantiser.node(level, channel) for channel in range(1 << level)] for level in range(LEVELS[-1] + 1)]
     names = [name for level in tree for name in level]
     short = np.array([hashed(secret, name) for name in names], np.int64)
-    wide = np.array([hmac.digest(secret, name.encode(), "sha3_256")[:_WIDE] for name in names], f"V{_WIDE}")
+    wide = np.array([hashed(secret, name, _WIDE).to_bytes(_WIDE // 8, "little") for name in names], f"V{_WIDE // 8}")
     found = []
     for levels in LEVELS:
         count = (2 << levels) - 1
