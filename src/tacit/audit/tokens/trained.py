@@ -96,6 +96,8 @@ def trained(folder: Path) -> Trained:
     if job.personal or job.data.source == GIVEN:
         got = "parts of the model that stay with clients" if job.personal else "rows handed over in Python"
         raise RunError(f"audit tokens {folder.name}: needs rows and a model it can read, got {got}; audit another run")
+    if isinstance(job.codec.x_min, tuple):
+        raise RunError(f"audit tokens {folder.name}: needs one range for all layers, as published, got one each; audit another run")
     draws = Draws.seeded(job.seed)
     data = prepare(job, draws)
     learner = local.build(job.model, job.local, data.train, data.clients)
