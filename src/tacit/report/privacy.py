@@ -91,10 +91,6 @@ def privacy(entries: list[Entry]) -> Privacy:
     )
 
 
-def _said(total: Total, account: ledger.Account) -> StatedTotal:
-    return StatedTotal(total=total, text=prose.total_text(total), composition=prose.composition(total, account))
-
-
 def _updates(entries: list[Entry], arm: str) -> list[Released]:
     """Return what left in rounds; what left before the first round is listed by name, since it adds to no total."""
     return [entry for entry in of_kind(entries, Released, arm) if entry.round_no > 0]
