@@ -34,15 +34,15 @@ def together(work: list[Work | None], sockets: list[socket.socket] | None = None
     """Run one process per party and return what each says; `None` is a party that never starts, {} one that died."""
     sockets = sockets or listeners(len(work))
     addresses = tuple(Address(*one.getsockname()) for one in sockets)
-    children = [_fork(Place(party, addresses, sockets[party]), todo, sockets) for party, todo in enumerate(work)]
+    children = [_fork(Place(party, addresses, sockets[party]), task, sockets) for party, task in enumerate(work)]
     for one in sockets:
         one.close()
     until = time.monotonic() + PATIENCE
     return [_answer(child, until) for child in children]
 
 
-def _fork(place: Place, todo: Work | None, sockets: list[socket.socket]) -> tuple[int, int] | None:
-    if todo is None:
+def _fork(place: Place, task: Work | None, sockets: list[socket.socket]) -> tuple[int, int] | None:
+    if task is None:
         return None
     reading, writing = os.pipe()
     child = os.fork()
@@ -54,7 +54,7 @@ def _fork(place: Place, todo: Work | None, sockets: list[socket.socket]) -> tupl
         for party, one in enumerate(sockets):
             if party != place.party:
                 one.close()
-        os.write(writing, json.dumps(todo(place)).encode())
+        os.write(writing, json.dumps(task(place)).encode())
     except BaseException as error:
         print(f"party {place.party}: {error!r}", file=sys.stderr)
     finally:

@@ -37,7 +37,7 @@ def check(plan: PlanFile, overrides: Overrides = None, as_json: AsJson = False) 
 
 def outline(plan: Plan) -> dict[str, str]:
     """Return what a plan would do, room by room, and what it would promise."""
-    from tacit.ledger.prose import planned_disclosure, planned_public
+    from tacit.ledger.prose_rows import planned_disclosure, planned_public
     from tacit.plan import dump
     from tacit.report.cards import method_facts
 
@@ -75,10 +75,10 @@ def _votes(plan: Plan, settings: Filter) -> str:
 
 def _promise(plan: Plan) -> str:
     from tacit import codec
-    from tacit.ledger import prose
+    from tacit.ledger import prose, prose_rows
 
     if plan.regime != "federated":
-        return prose.KEPT if plan.regime == "local_only" else prose.planned_pool(plan.features)
+        return prose.KEPT if plan.regime == "local_only" else prose_rows.planned_pool(plan.features)
     if plan.filter and plan.filter.aggregate == "heads":
         return prose.ONLY_HEADS
     rounds, cohort = plan.server.rounds, plan.server.cohort_size or plan.data.clients

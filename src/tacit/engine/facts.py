@@ -12,7 +12,7 @@ from tacit import plan as plans
 from tacit.claim import Claim, Open
 from tacit.engine.fingerprint import Fingerprints
 from tacit.engine.simulated_data import SimulatedData
-from tacit.ledger import prose
+from tacit.ledger import prose_rows
 from tacit.plan import Plan
 from tacit.record import RUN
 
@@ -22,7 +22,7 @@ def pooled_rows(plan: Plan) -> Claim:
     settings, form = plan.features.quantise, ""
     trust: tuple[str, ...] = ("whoever holds the rows",)
     if settings is not None:
-        form = f", with {prose.quantised(settings)}; not differentially private"
+        form = f", with {prose_rows.quantised(settings)}; not differentially private"
         if settings.trained_on == "tokens":
             trust = (*trust, "that nobody gives the clients' secret to whoever holds the rows")
     return Claim(

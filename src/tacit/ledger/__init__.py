@@ -2,7 +2,8 @@
 
 from tacit.ledger.account import Account, Payment, charge, entry, every_claim, folded, totals
 from tacit.ledger.disclosure import disclosures
-from tacit.ledger.prose import disclosure, statement
+from tacit.ledger.prose import statement
+from tacit.ledger.prose_rows import disclosure
 
 __all__ = [
     "Account",

@@ -9,17 +9,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from decimal import ROUND_CEILING, Decimal
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tacit.claim import Approximate, Claim, Disclosed, Event, Repeated, Total
 from tacit.ledger import losses
 from tacit.ledger.account import EXACT, GAUSSIAN, HIDDEN, NO_NUMBER, UNLIKE, Account, Payment, charge, every_claim, totals
-from tacit.ledger.disclosure import rule
 from tacit.ledger.lists import grouped, joined, listed
-from tacit.record import DisclosedRows, Released, WarmStarted
-
-if TYPE_CHECKING:
-    from tacit.plan import Features, Public, Quantise, Sharing
+from tacit.record import Released
 
 MEANINGFUL = 10.0
 """An epsilon above this bounds nothing a person would notice."""
@@ -163,83 +159,6 @@ def _besides(before: Iterable[Released]) -> str:
     return f"Not counted in this is what left once, before the first round: {'; '.join(grouped(named))}." if named else ""
 
 
-# Disclosed rows
-
-
-def disclosure(facts: DisclosedRows) -> str:
-    """Return the sentences a data owner must read beside the statement about updates."""
-    if not facts.rows:
-        return f"No row is disclosed: nowhere do enough rows look alike ({rule(facts)})."
-    share = facts.rows / facts.of_rows
-    rest = "the label" if facts.release == "whole_row" else "the other columns or of the label"
-    return (
-        f"Some rows are disclosed to the server in full: {facts.rows:,} of {facts.of_rows:,} rows ({100 * share:.1f} %). "
-        f"In them {rule(facts)}{_fewer(facts)}; no differential privacy, no protection of {rest}: "
-        f"{100 * facts.unique_share:.0f} % of them are unique in all their columns, and for "
-        f"{100 * facts.single_label_share:.0f} % whoever knows {', '.join(facts.key[:3])}"
-        f"{' …' if len(facts.key) > 3 else ''} knows the label. "
-        "What is stated about updates covers the kept rows only, and which rows are kept is visible."
-    )
-
-
-def _fewer(facts: DisclosedRows) -> str:
-    """Return how few rows may look alike at the server where more were counted than were sent, or with noise."""
-    if facts.smallest_class >= facts.k:
-        return ""
-    how = "with noise" if facts.counts == "stable" else "with rows that were not sent"
-    return f" (counted {how}; at the server the fewest are {facts.smallest_class:,})"
-
-
-def planned_disclosure(share: Sharing) -> str:
-    """Return which rows a plan would disclose, before any data is read."""
-    where = "in every column but the label" if share.release == "whole_row" else "in the quasi-identifiers"
-    rule = f"{share.rule}, k = {share.k:,}" + (f", l = {share.l:g}" if share.l is not None else "")
-    return f"rows that look alike {where} go to the server in full ({rule}); `tacit disclose` shows which. The rest:"
-
-
-# Quantised columns
-
-
-def quantised(settings: Quantise) -> str:
-    """Return in what form numbers enter a model, in a few words."""
-    which = f"the columns {', '.join(settings.columns)}" if settings.columns else "all numbers"
-    if settings.trained_on == "tokens":
-        return f"{which} as keyed tokens of up to 2^{settings.levels} channels, the same in all rows"
-    return f"{which} as mid-points of up to 2^{settings.levels} channels"
-
-
-def planned_pool(features: Features) -> str:
-    """Return what a plan that hands over all rows promises."""
-    if features.quantise is None:
-        return POOLED
-    return f"{POOLED}, with {quantised(features.quantise)}; not differentially private"
-
-
-def _channels(settings: dict[str, Any]) -> str:
-    """Return what whoever is given rows with quantised columns can read in them."""
-    if settings["trained_on"] == "midpoints":
-        return "Quantised numbers beyond their channel's width: whoever sees a row sees which channel each of them lies in."
-    return (
-        "Quantised numbers from guessing: whoever sees rows sees which of them have equal tokens in a column and how often each "
-        "token occurs, and can guess channels from how values are spread or go together. All clients can read every token."
-    )
-
-
-# Public rows
-
-
-def warm_start(facts: WarmStarted) -> str:
-    """Return the sentence about rows that were at the center from the beginning."""
-    return f"The first model was trained on {facts.rows:,} public rows, which are protected by nothing."
-
-
-def planned_public(public: Public) -> str:
-    """Return whose rows a plan takes to be public, before any data is read."""
-    return (
-        f"{100 * public.share:g} % of the train rows are at the center and protected by nothing; the first model is trained on them"
-    )
-
-
 # Phrases for tables and for plans
 
 
@@ -335,6 +254,16 @@ def unprotected(account: Account, before: Sequence[Released], plan: dict[str, An
         "figures are known to that machine alone."
     )
     return found
+
+
+def _channels(settings: dict[str, Any]) -> str:
+    """Return what whoever is given rows with quantised columns can read in them."""
+    if settings["trained_on"] == "midpoints":
+        return "Quantised numbers beyond their channel's width: whoever sees a row sees which channel each of them lies in."
+    return (
+        "Quantised numbers from guessing: whoever sees rows sees which of them have equal tokens in a column and how often each "
+        "token occurs, and can guess channels from how values are spread or go together. All clients can read every token."
+    )
 
 
 def _readable(claims: Sequence[Claim]) -> list[str]:

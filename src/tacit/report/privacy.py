@@ -12,7 +12,7 @@ from typing import Any
 from tacit import ledger
 from tacit.claim import Claim, Total
 from tacit.errors import BudgetError
-from tacit.ledger import prose
+from tacit.ledger import prose, prose_rows
 from tacit.ledger.parts import parts
 from tacit.record import RUN, DisclosedRows, Entry, Prepared, Released, Started, WarmStarted, of_kind
 
@@ -75,7 +75,7 @@ def privacy(entries: list[Entry]) -> Privacy:
     for rows in of_kind(entries, DisclosedRows)[:1]:
         words = f"{words} {ledger.disclosure(rows)}"
     for first in of_kind(entries, WarmStarted)[:1]:
-        words = f"{words} {prose.warm_start(first)}"
+        words = f"{words} {prose_rows.warm_start(first)}"
     return Privacy(
         statement=words,
         totals=[

@@ -55,11 +55,11 @@ def test_rows_that_shrink_much_are_sent_as_they_are() -> None:
     assert unpack_rows(pack_rows(rows), ("a",), 100_000).equals(rows)
 
 
-@pytest.mark.parametrize("series", [pl.Series("a", [[1]]), pl.Series("a", [b"x"]), pl.Series("a", ["x" * 2_000_000])])
+@pytest.mark.parametrize("series", [pl.Series("a", [[1]]), pl.Series("a", [b"x"]), pl.Series("a", ["secret " * 300_000])])
 def test_what_cannot_be_packed_is_said_before_anything_leaves(series: pl.Series) -> None:
     with pytest.raises(DataError, match="column 'a' needs") as refusal:
         pack_rows(series.to_frame())
-    assert "xxx" not in str(refusal.value)
+    assert "secret" not in str(refusal.value)
 
 
 def message(columns: object, body: bytes) -> bytes:

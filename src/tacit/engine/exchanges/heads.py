@@ -122,11 +122,13 @@ def claim(settings: plan.Filter) -> Claim:
         "client": "clipped last layer with Gaussian noise",
         "record": "last layer with Gaussian noise on the sum of clipped gradients of its rows",
     }[settings.protect]
+    # Whoever knows what a client might send can test it by the digest; it is made of nothing but the encoded update.
+    digest = ", with a digest of the update, which is covered by the update's own codec and nothing else"
     event: Event = Open()
     if settings.epsilon is not None:
         event = Gaussian(multiplier_for(settings.epsilon, settings.delta))
     return Claim(
-        mechanism=f"{kind}, sent to all testers",
+        mechanism=f"{kind}, sent to all testers{digest if settings.aggregate == 'updates' else ''}",
         event=event,
         unit="head",
         relation="add or remove one row" if settings.protect == "record" else "replace all rows of one client",
