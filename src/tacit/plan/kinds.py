@@ -38,6 +38,9 @@ class Per:
     unit: str
 
 
+Clip = Annotated[Positive, Needs("the largest change of one weight", "try 1e-3, or ask `tacit advise`")]
+
+
 @dataclasses.dataclass(frozen=True)
 class ByName:
     """The tables a key may hold, or none of them, told apart by their `name` or `kind`; without one, it is the default's."""

@@ -1,0 +1,51 @@
+"""[codec]: what happens to an update before it leaves the client; one class per codec, each with its own keys."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tacit.plan.codec import hashcomb, levels, noise
+from tacit.plan.codec.bits import RR, RRSampled, Sign
+from tacit.plan.codec.hashcomb import HashComb
+from tacit.plan.codec.levels import QSGD, RQM
+from tacit.plan.codec.noise import DPSum, Gaussian, PaperGaussian
+from tacit.plan.codec.plain import Plain
+from tacit.plan.kinds import tables_in
+
+if TYPE_CHECKING:
+    from tacit.plan.plan import Plan
+
+__all__ = [
+    "QSGD", "RQM", "RR", "Codec", "DPSum", "Gaussian", "HashComb", "PaperGaussian", "Plain", "RRSampled", "Sign", "epsilon_unit",
+    "problems", "readable",
+]  # fmt: skip
+
+Codec = Plain | RR | RRSampled | RQM | HashComb | Gaussian | DPSum | PaperGaussian | QSGD | Sign
+
+
+def epsilon_unit(name: str) -> str:
+    """Return what the epsilon of the codec of that name is per."""
+    return str(getattr(tables_in(Codec).get(name), "unit", "update"))
+
+
+def problems(plan: Plan) -> list[str]:
+    """Return a sentence if updates are to be coded that nobody sends, or for settings that cannot work."""
+    own = [sentence for family in (levels, hashcomb, noise) for sentence in family.problems(plan.codec, plan)]
+    return [*_unsent(plan), *_unread(plan), *own]
+
+
+def readable(codec: Codec) -> bool:
+    """Return whether a server can read what updates add up to; else only clients can."""
+    return not isinstance(codec, HashComb) and not (isinstance(codec, RQM) and codec.tokens)
+
+
+def _unread(plan: Plan) -> list[str]:
+    if readable(plan.codec) or plan.data.share is None:
+        return []
+    return [f"data.share: needs a codec the server can read, to train on rows of its own; got tokens ({plan.codec.name!r})"]
+
+
+def _unsent(plan: Plan) -> list[str]:
+    if plan.regime == "federated" or isinstance(plan.codec, Plain):
+        return []
+    return [f"codec.name: needs 'plain', since regime = {plan.regime!r} sends no update; got {plan.codec.name!r}"]

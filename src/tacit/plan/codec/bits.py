@@ -1,0 +1,48 @@
+"""Codecs that send bits of an update: `rr`, `rr_sampled`, and `sign`, which protects nothing."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar, Literal
+
+from annotated_types import Ge, Le
+from pydantic.dataclasses import dataclass
+
+from tacit.plan.kinds import STRICT, Clip, Needs, Per, Positive
+
+_LEAST = 1e-9
+"""Below it the 32-bit threshold of a coin is exactly one half: nothing of the update would be left."""
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class RR:
+    """One randomised bit per parameter."""
+
+    unit: ClassVar[str] = "bit"
+    name: Literal["rr"] = "rr"
+    epsilon: Annotated[float, Ge(_LEAST), Le(20), Needs("a value"), Per(unit)]
+    """The loss one bit may cost, **per bit**."""
+    clip: Clip
+    """Largest change of one parameter in one round; public, never computed from data."""
+    clip_l1: Positive | None = None
+    """Also bound the sum of all changes of an update, which bounds the loss per update."""
+    decoder: Literal["corrected", "printed"] = "corrected"
+    """`printed` decodes as the paper prints it, which is wrong, to show the error."""
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class RRSampled:
+    """A few randomised bits per update, sound for the whole update."""
+
+    unit: ClassVar[str] = "update"
+    name: Literal["rr_sampled"] = "rr_sampled"
+    epsilon: Annotated[float, Ge(_LEAST), Le(1000), Needs("a value"), Per(unit)]
+    """The loss one update may cost, **per update**."""
+    clip: Clip
+    """Largest change of one parameter in one round; public, never computed from data."""
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class Sign:
+    """One bit per parameter, its sign, and one mean size, for the bytes: no protection, and biased."""
+
+    name: Literal["sign"] = "sign"
