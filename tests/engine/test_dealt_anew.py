@@ -18,7 +18,7 @@ def test_each_round_every_row_is_held_once_by_somebody_else() -> None:
     seen = []
 
     class Learner:
-        size, layers, parallel = 1, (1,), "threads"
+        size, layers, parallel, head = 1, (1,), "threads", None
 
     def build(held: Rows, clients: Clients) -> Learner:
         seen.append(held.inputs.matrix[:, 0].tolist())

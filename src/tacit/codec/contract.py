@@ -100,6 +100,7 @@ class Codec:
     they are (`add_update`), with the same result as encoding them first: a simulator's shortcut. `claims(dim, cohort)` is
     what one update of `dim` parameters costs its client when the answers of `cohort` clients are added up. `sum_noise(dim)` is the
     standard deviation of what decoding adds to each coordinate of the sum, if it adds noise; then the sum of nobody is decoded too.
+    `at_ends` says of a decoded sum what share of its values lay in outermost channels, for a codec with a range.
     """
 
     name: str
@@ -118,6 +119,7 @@ class Codec:
     unbiased: bool = True
     takes_updates: bool = False
     sum_noise: Callable[[int], float] | None = None
+    at_ends: Callable[[Any], float] | None = None
 
 
 def encoded(payload: Payload) -> Encoded:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from threading import Lock
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +27,7 @@ class DealtAnew:
         self._first = build(rows, clients)
         self._now: tuple[int, local.Learner] = (0, self._first)
         self._lock = Lock()
-        self.size, self.layers = self._first.size, self._first.layers
+        self.size, self.layers, self.head = self._first.size, self._first.layers, self._first.head
         self.parallel: Literal["threads", "processes"] = self._first.parallel
 
     def in_round(self, round_no: int) -> local.Learner:
@@ -55,6 +55,10 @@ class DealtAnew:
     def predict(self, model: Vector, inputs: Inputs) -> NDArray[np.float32]:
         """Return logits."""
         return self._first.predict(model, inputs)
+
+    def below(self, model: Vector, inputs: Inputs) -> NDArray[np.float32]:
+        """Return what the last layer sees of some rows, whoever holds them."""
+        return cast(local.Headed, self._first).below(model, inputs)
 
     def tensors(self, model: Vector) -> dict[str, NDArray[Any]]:
         """Return the model as named arrays."""

@@ -71,7 +71,7 @@ class SimulatedArm:
         self.disclosure = data.disclosure if name == RUN else None
         self.learner = self._learner()
         self.site = self._site()
-        head = getattr(self.learner, "head", None)
+        head = self.learner.head
         if plan.filter is not None and head is None:
             raise PlanError(f"filter: needs a model whose last layer is linear with a bias, got model.name = {plan.model.name!r}")
         self.exchanges = exchanges_of(self.plan, self._train(), name, head, len(self.site.names))

@@ -142,7 +142,7 @@ class Site:
         if total.weight:
             public, own = terms.public.at(round_no - 1), self.root.at("decode", round_no - 1)
             mean = self.codec(round_no - 1).decode(total, public, own)
-            self.at_ends = getattr(total, "at_ends", None)  # a tally of tokens knows
+            self.at_ends = terms.codec.at_ends(total) if terms.codec.at_ends else None
             update = mean if terms.codec.of == "updates" else mean - model
             model, state = server.step(terms.server, model, update, state)
         return self._keep(round_no, model, state, digest)

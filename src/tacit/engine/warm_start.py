@@ -45,7 +45,7 @@ def first_model(
 
 def _without_head(model: Vector, learner: local.Learner) -> Vector:
     """Return the model with a last layer of zeros."""
-    place: local.HeadPlace | None = getattr(learner, "head", None)
+    place = learner.head
     if place is None:
         raise PlanError(
             "public.last_layer = 'zero' needs a model that ends in one linear layer, got another; use 'random' or another model"

@@ -67,6 +67,10 @@ class Learner(Protocol):
     parallel: Literal["threads", "processes"]
     personal: bool  # every client has a model of its own, measured as such
 
+    @property
+    def head(self) -> HeadPlace | None:
+        """Return where the last layer lies, if it can be trained and tried by itself."""
+
     def initial(self, draws: Draws) -> Vector:
         """Return the first model."""
 
@@ -86,10 +90,8 @@ class Learner(Protocol):
         """Return the model as named arrays, in the shapes PyTorch uses."""
 
 
-class Headed(Protocol):
-    """A learner whose last layer, if it is linear, can be trained and tried by itself."""
-
-    head: HeadPlace | None
+class Headed(Learner, Protocol):
+    """A learner that has a head."""
 
     def below(self, model: Vector, inputs: Inputs) -> NDArray[np.float32]:
         """Return what the last layer sees of some rows."""

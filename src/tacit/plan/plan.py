@@ -8,7 +8,8 @@ from annotated_types import Ge, Len
 from pydantic import BeforeValidator
 from pydantic.dataclasses import dataclass
 
-from tacit.plan import codec, columns, corrupt, data, features, filter, local, model, private, public, server, share
+from tacit.plan import codec, columns, corrupt, data, features, local, model, private, public, server, share
+from tacit.plan import filter as filtering
 from tacit.plan.codec import RR, Codec
 from tacit.plan.corrupt import Corrupt
 from tacit.plan.data import Data
@@ -74,7 +75,7 @@ class Plan:
 
 def problems(plan: Plan) -> list[str]:
     """Return a sentence for each combination of settings that has no meaning."""
-    tables = (columns, data, share, features, model, local, private, codec, public, filter, corrupt, server)
+    tables = (columns, data, share, features, model, local, private, codec, public, filtering, corrupt, server)
     twice = [name for name in dict.fromkeys(plan.baselines) if plan.baselines.count(name) > 1]
     return [
         *(problem for table in tables for problem in table.problems(plan)),

@@ -59,6 +59,7 @@ def make(settings: plan.HashComb, layers: tuple[int, ...] = ()) -> Codec:
         of=settings.of,
         keyed=lambda secret, round_no: _at_clients(settings, layers, secret, round_no),
         unbiased=False,
+        at_ends=lambda total: total.at_ends,
     )
 
 

@@ -45,6 +45,7 @@ class PartialLearner:
 
     parallel: Literal["threads", "processes"] = "processes"
     personal = True
+    head = None  # the last layer may be one of those that stay
 
     def __init__(
         self, model: plan.Model, local: plan.Local, rows: Rows, clients: Clients, module: object | None, home: Home
