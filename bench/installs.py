@@ -6,7 +6,7 @@ import subprocess
 import sys
 import venv
 
-from bench.worker import ROOT
+from bench import ROOT
 
 _PEERS = ROOT / "bench" / ".peers"
 _TORCH = "torch==2.13.0"  # a CPU build; others pull gigabytes

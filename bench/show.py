@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.table import Table
 
+from bench import ROOT
 from bench.compare import Result
-from bench.worker import ROOT
 
 OUT = ROOT / "bench" / "out"
 

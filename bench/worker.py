@@ -8,13 +8,12 @@ import subprocess
 import sys
 import tempfile
 from contextlib import suppress
-from pathlib import Path
 from types import TracebackType
 from typing import IO, Any
 
+from bench import ROOT
 from bench.clock import Taken
 
-ROOT = Path(__file__).parent.parent
 _ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
 
 

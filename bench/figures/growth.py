@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from bench import ROOT
 from bench.clock import Taken
 from bench.compare import Result, middle
 from bench.svg import Points, fitted_exponent, plot
-from bench.worker import ROOT, Worker
+from bench.worker import Worker
 
 _IMAGES = ROOT / "docs" / "img"
 _CLIENTS = (100, 1_000, 10_000, 100_000)

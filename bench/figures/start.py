@@ -10,10 +10,10 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
+from bench import ROOT, SOURCE
 from bench.clock import Taken, measure
 from bench.compare import Result, interleave, seconds
 from bench.installs import python_of
-from bench.worker import ROOT
 
 _HELP = "import sys; sys.argv = ['tacit', '--help']; from tacit.cli import main; main()"
 _TINY_RUN = ROOT / "examples" / "one_round.py"
@@ -42,7 +42,7 @@ def _started(command: list[str], environment: Mapping[str, str] | None = None) -
             cwd=ROOT,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
-            env={**os.environ, **(environment or {})},
+            env={**os.environ, "PYTHONPATH": str(SOURCE), **(environment or {})},
         )
 
     return measure(start)

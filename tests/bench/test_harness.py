@@ -4,16 +4,28 @@ from __future__ import annotations
 
 import io
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from rich.console import Console
 
-from bench import show
+from bench import ROOT, SOURCE, show
 from bench.clock import Taken, measure
 from bench.compare import Result, interleave, middle, seconds, speeds
 from bench.shapes import PARAMETERS
 from bench.svg import fitted_exponent, plot
+
+
+def test_what_is_measured_is_the_checkout() -> None:
+    """In a process that starts as contenders do, with nothing but the harness on its path."""
+    code = "import bench, tacit; print(tacit.__file__)"
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    told = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    assert Path(told.stdout).is_relative_to(SOURCE)
 
 
 def _scripted(name: str, walls: list[float], heard: list[str]) -> Callable[[], Taken]:
