@@ -42,24 +42,23 @@ def monolithic(scale: Scale) -> Table:
 
 def four_rounds(scale: Scale) -> Table:
     """Return Table 3."""
-    cells = [
-        beside(row, arm, printed.FOUR_ROUNDS[name][arm], in_four_rounds(scale, name, codec), F1, scale)
-        for name, row in printed.SETS.items()
-        for arm, codec in arms(name).items()
-    ]
     note = "F1 after the last of four rounds; mean over seeds."
-    return Table(name="3", title="Four clients, four rounds", cells=tuple(cells), note=note)
+    return Table(name="3", title="Four clients, four rounds", cells=_in_four_rounds(scale, F1), note=note)
 
 
 def four_rounds_best(scale: Scale) -> Table:
     """Return Table 3 at the best of its rounds."""
-    cells = [
-        beside(row, arm, printed.FOUR_ROUNDS[name][arm], in_four_rounds(scale, name, codec), BEST, scale)
+    note = "As Table 3, at the best of the four rounds by F1 on the test rows, which flatters every arm."
+    return Table(name="3-best", title="Table 3 at the best round", cells=_in_four_rounds(scale, BEST), note=note)
+
+
+def _in_four_rounds(scale: Scale, metric: str) -> tuple[Cell, ...]:
+    """Return each set and arm of Table 3, by one metric."""
+    return tuple(
+        beside(row, arm, printed.FOUR_ROUNDS[name][arm], in_four_rounds(scale, name, codec), metric, scale)
         for name, row in printed.SETS.items()
         for arm, codec in arms(name).items()
-    ]
-    note = "As Table 3, at the best of the four rounds by F1 on the test rows, which flatters every arm."
-    return Table(name="3-best", title="Table 3 at the best round", cells=tuple(cells), note=note)
+    )
 
 
 def differences(scale: Scale) -> Table:
