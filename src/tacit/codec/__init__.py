@@ -8,12 +8,12 @@ from typing import Any
 from tacit import plan
 from tacit.codec import dp_sum, gaussian, hashcomb, paper_gaussian, plain, qsgd, rqm, rr, rr_sampled, sign
 from tacit.codec.chain import Last, Stage, chain
-from tacit.codec.contract import Bound, Codec, Encoded, Extent, Memory, Payload, Phase, Sum, encoded
+from tacit.codec.contract import Bound, Codec, Encoded, Extent, Memory, Payload, Phase, Sum, Wholes, encoded
 from tacit.errors import ChainError
 
 __all__ = [
-    "Bound", "Codec", "Encoded", "Extent", "Last", "Memory", "Payload", "Phase", "Stage", "Sum", "build", "chain", "encoded",
-    "registered",
+    "Bound", "Codec", "Encoded", "Extent", "Last", "Memory", "Payload", "Phase", "Stage", "Sum", "Wholes", "build", "chain",
+    "encoded", "registered",
 ]  # fmt: skip
 
 _MAKERS: dict[str, Callable[[Any], Codec]] = {

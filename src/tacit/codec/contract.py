@@ -32,11 +32,22 @@ class Bound:
 
 @dataclass(frozen=True, kw_only=True)
 class Extent:
-    """How long a run is, how many clients are asked in a round, and how large the layers of its model are, one by one."""
+    """How long a run is, how many clients are asked in a round, and how large the layers of its model are, one by one.
+
+    `helpers` is how many of them make a secure sum; 0 where the server adds up by itself. `clients` is the most that can answer
+    a round, where cohorts differ in size.
+    """
 
     rounds: int
     cohort: int
     layers: tuple[int, ...] = ()
+    helpers: int = 0
+    clients: int = 0
+
+    @property
+    def most(self) -> int:
+        """Return the most clients that can answer a round."""
+        return max(self.cohort, self.clients)
 
 
 class Sum(Protocol):
@@ -82,6 +93,22 @@ class Phase:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Wholes:
+    """What makes a codec fit for a secure sum: a message is a vector of whole numbers, and only their sum is needed.
+
+    There are `size(dim)` numbers, added modulo 2^`bits(dim)` (16, 32 or 64). `of(payload, dim)` reads them from a message.
+    `total` makes the codec's own sum of theirs, lifted to signed numbers, and of the number of clients in it. `noise(dim, own)`
+    is what each helper adds to its part of the sum; None where clients make all noise there is.
+    """
+
+    bits: Callable[[int], int]
+    size: Callable[[int], int]
+    of: Callable[[Payload, int], NDArray[Any]]
+    total: Callable[[NDArray[np.int64], int], Sum]
+    noise: Callable[[int, Draws], NDArray[np.int64]] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class Codec:
     """One way to turn an update into bytes, and the sum of many such messages into their mean update.
 
@@ -101,6 +128,7 @@ class Codec:
     what one update of `dim` parameters costs its client when the answers of `cohort` clients are added up. `sum_noise(dim)` is the
     standard deviation of what decoding adds to each coordinate of the sum, if it adds noise; then the sum of nobody is decoded too.
     `at_ends` says of a decoded sum what share of its values lay in outermost channels, for a codec with a range.
+    `whole` is there where messages add up as whole numbers, so that a secure sum can add them.
     """
 
     name: str
@@ -120,6 +148,7 @@ class Codec:
     takes_updates: bool = False
     sum_noise: Callable[[int], float] | None = None
     at_ends: Callable[[Any], float] | None = None
+    whole: Wholes | None = None
 
 
 def encoded(payload: Payload) -> Encoded:

@@ -1,8 +1,10 @@
-"""Gaussian noise at the server, on the sum of all updates: central DP-FedAvg. Clients clip the length and send whole steps.
+"""Gaussian noise on the sum of all updates: central DP-FedAvg. Clients clip the length and send whole steps.
 
-The server adds noise to the sum with randomness of its own and divides by the agreed number of clients per round, whoever
-answered. It sees every update as it is and must be trusted: to add the noise, and to keep the updates to itself. Taking a
-client out, so that its answer counts as no change, moves the sum by at most the clip. A message longer than that is refused.
+Without helpers the server adds the noise, with randomness of its own. It sees every update as it is and must be trusted: to add
+the noise, and to keep the updates to itself. Under a secure sum each helper adds the whole noise to its part of the sum, so the
+server never sees the sum without it, and clients that drop out take no noise away. Noise of several helpers adds up.
+The sum is divided by the agreed number of clients per round, whoever answered. Taking a client out, so that its answer counts
+as no change, moves the sum by at most the clip. The server refuses a message longer than that, where it can read one.
 
 Guarantees, for whoever sees the models: epsilon at delta for the whole run, for a client that answers every round. All clients
 must weigh the same. The sum is exact, and so is its noise (`gaussian_noise`). Whatever is not finite counts as no change.
@@ -10,38 +12,53 @@ must weigh the same. The sum is exact, and so is its noise (`gaussian_noise`). W
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from tacit import plan
 from tacit.claim import Claim, Gaussian
 from tacit.codec.chain import Last, chain
 from tacit.codec.clip import clip_l2
-from tacit.codec.contract import Bound, Codec, Encoded, Extent, Memory, encoded
-from tacit.codec.gaussian_noise import STEPS, whole_noise
+from tacit.codec.contract import Bound, Codec, Encoded, Extent, Memory, Payload, Wholes, encoded
+from tacit.codec.gaussian_noise import LARGEST, STEPS
 from tacit.codec.sums import WholeSum
 from tacit.codec.whole_run import Loss, Scale, scale_for
 from tacit.draws import Draws
 from tacit.rows import Vector
 
+_COARSER = 6
+"""Numbers of 32 bits have steps 2^6 times as large: noise of 2^20 of them to a standard deviation, and room for the sum."""
+_FINE = 1 << 8
+"""An update needs at least so many steps to its length, or rounding to whole steps would show."""
+
 
 def make(settings: plan.DPSum, extent: Extent) -> Codec:
-    """Return the codec whose decoder adds as much noise as keeps a plan's epsilon and delta over all its rounds."""
+    """Return the codec whose sum gets as much noise as keeps a plan's epsilon and delta over all its rounds."""
     return chain(clip_l2(settings.clip), last=noisy_sum(Loss(epsilon=settings.epsilon, delta=settings.delta), extent))
 
 
 def noisy_sum(loss: Loss, extent: Extent) -> Last:
-    """Return the end of a chain: a sum that gets Gaussian noise when it is decoded; the length of updates must be bounded."""
+    """Return the end of a chain: a sum that gets Gaussian noise; the length of updates must be bounded."""
+    helpers = extent.helpers
 
     def make(bound: Bound) -> Codec:
         def scale(dim: int) -> Scale:
-            return scale_for(loss, extent, bound.l2, 1, dim)
+            fine = scale_for(loss, extent, bound.l2, 1, dim)
+            coarse = fine.coarser(_COARSER)
+            return coarse if helpers and _fits_32_bits(coarse, extent) else fine
 
         def encode(update: Vector, memory: Memory, own: Draws, public: Draws) -> Encoded:
             return encoded(scale(len(update)).whole(update).astype("<i4").view(np.uint8))
 
         def decode(total: WholeSum, public: Draws, own: Draws) -> Vector:
-            steps = total.value() + whole_noise(own, len(total.value()))
-            return np.asarray((steps + 0.5) * (scale(len(steps)).step / extent.cohort), np.float32)
+            noisy = total.value() if helpers else total.value() + scale(len(total.value())).noise(own, len(total.value()))
+            # Noise is the floor of a Gaussian: half a step too low on average, for each that adds some.
+            middle = noisy + 0.5 * max(1, helpers)
+            return np.asarray(middle * (scale(len(noisy)).step / extent.cohort), np.float32)
 
         return Codec(
             name="dp_sum",
@@ -51,20 +68,58 @@ def noisy_sum(loss: Loss, extent: Extent) -> Last:
             decode=decode,
             clipped=lambda update: update,
             variance=lambda update: np.zeros(len(update)),
-            claims=lambda dim, cohort: (_claim(scale(dim)),),
-            sum_noise=lambda dim: scale(dim).stddev,
+            claims=lambda dim, cohort: (_claim(scale(dim), helpers),),
+            sum_noise=lambda dim: scale(dim).stddev * math.sqrt(max(1, helpers)),
+            whole=_whole(scale) if helpers else None,
         )
 
     return Last(name="Gaussian noise on the sum", make=make, needs=("l2",))
 
 
-def _claim(scale: Scale) -> Claim:
+def _fits_32_bits(scale: Scale, extent: Extent) -> bool:
+    """Return whether no sum can leave signed numbers of 32 bits, at a scale that is still far finer than the noise."""
+    noise = extent.helpers * (LARGEST // (STEPS // scale.steps) + 1)
+    return scale.radius >= _FINE and extent.most * scale.radius + noise < 1 << 31
+
+
+def _whole(scale: Callable[[int], Scale]) -> Wholes:
+    """Return how messages add up under a secure sum: in numbers of 32 bits if that is certain to be enough, else of 64."""
+
+    def bits(dim: int) -> int:
+        return 64 if scale(dim).steps == STEPS else 32
+
+    def of(payload: Payload, dim: int) -> NDArray[Any]:
+        numbers = payload.view("<i4")
+        return numbers.view("<u4") if bits(dim) == 32 else numbers.astype("<i8").view("<u8")
+
+    return Wholes(
+        bits=bits,
+        size=lambda dim: dim,
+        of=of,
+        total=WholeSum.of,
+        noise=lambda dim, own: scale(dim).noise(own, dim),
+    )
+
+
+def _claim(scale: Scale, helpers: int) -> Claim:
+    who, trust = "the server adds", _SERVER
+    if helpers:
+        who = "a helper adds" if helpers == 1 else f"each of {helpers} helpers adds"
+        trust = _HELPER if helpers == 1 else _HELPERS
     return Claim(
-        mechanism=f"numbers cut to a length of {scale.clip:g}, to whose sum the server adds Gaussian noise of {scale.stddev:.3g}",
-        event=Gaussian(STEPS / scale.radius),
+        mechanism=f"numbers cut to a length of {scale.clip:g}, to whose sum {who} Gaussian noise of {scale.stddev:.3g}",
+        event=Gaussian(scale.steps / scale.radius),
         unit="update",
         relation="add or remove one client",
         view="everyone",
-        trust=("the server, which sees every update as it is, adds the noise and shows nobody anything but the models",),
+        trust=(trust,),
         source="Balle and Wang 2018, analytic calibration for all rounds together; noise in whole steps on an exact sum",
     )
+
+
+_SERVER = "the server, which sees every update as it is, adds the noise and shows nobody anything but the models"
+_HELPER = (
+    "that the server and its helper do not work together, and the helper not to take its own noise off the models it sees: "
+    "that would leave the sum of the updates"
+)
+_HELPERS = "that the server and all its helpers do not work together: as long as one of them keeps to itself, nobody sees more"

@@ -29,6 +29,7 @@ from tacit.codec.chain import Last, chain
 from tacit.codec.clip import clip_l1, clip_largest, into_box
 from tacit.codec.contract import Bound, Codec, Encoded, Memory, Payload, encoded
 from tacit.codec.sums import BitSum
+from tacit.codec.whole_bits import whole_bits
 from tacit.draws import Draws
 from tacit.rows import Vector
 
@@ -88,6 +89,7 @@ def one_bit(flips: int, clip: float, decoder: str = "corrected") -> Last:
             variance=variance,
             claims=lambda dim, cohort: (_claim(flips, clip, bound, dim),),
             unbiased=decoder == "corrected",
+            whole=whole_bits(),
         )
 
     return Last(name=f"one_bit(clip={clip:g})", make=make)

@@ -10,13 +10,14 @@ Source: analytic calibration, Balle and Wang 2018.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tacit.codec.contract import Extent
-from tacit.codec.gaussian_noise import DISTANCE, FACTOR, STEPS
+from tacit.codec.gaussian_noise import DISTANCE, FACTOR, STEPS, whole_noise
+from tacit.draws import Draws
 from tacit.errors import ChainError
 from tacit.gaussian_loss import multiplier_for
 from tacit.rows import Vector
@@ -24,10 +25,12 @@ from tacit.rows import Vector
 
 @dataclass(frozen=True, kw_only=True)
 class Scale:
-    """Whole numbers for updates of length `clip`: no update is longer than `radius` steps, and noise has `STEPS` of them."""
+    """Whole numbers for updates of length `clip`: no update is longer than `radius` steps, and noise has `steps` of them to one
+    standard deviation."""
 
     clip: float
     radius: int
+    steps: int = STEPS
 
     @property
     def step(self) -> float:
@@ -37,7 +40,15 @@ class Scale:
     @property
     def stddev(self) -> float:
         """Return the standard deviation of the noise on one coordinate."""
-        return STEPS * self.step
+        return self.steps * self.step
+
+    def coarser(self, halvings: int) -> Scale:
+        """Return a scale whose steps are 2^halvings times as large; noise is never smaller for it, measured in clips."""
+        return replace(self, radius=self.radius >> halvings, steps=self.steps >> halvings)
+
+    def noise(self, own: Draws, count: int) -> NDArray[np.int64]:
+        """Return `count` numbers of noise: the floor of Gaussian noise, for the floor of a floor in larger steps is one again."""
+        return whole_noise(own, count) // (STEPS // self.steps)
 
     def whole(self, update: Vector) -> NDArray[np.int64]:
         """Return an update of a length of about `clip` or less as whole steps.

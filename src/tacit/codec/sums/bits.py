@@ -27,6 +27,13 @@ class BitSum:
         self._lanes = np.zeros((dim + 7) // 8, np.uint64)
         self._in_lanes = 0
 
+    @classmethod
+    def of(cls, ones: NDArray[np.int64], weight: int) -> BitSum:
+        """Return counts somebody else made of so many messages; a count that cannot be counts as the nearest that can."""
+        made = cls(len(ones))
+        made._ones, made.weight = np.clip(ones, 0, weight), weight
+        return made
+
     def add(self, payload: NDArray[np.uint8], weight: int, public: Draws) -> None:
         """Count one payload's bits `weight` times."""
         if weight == 1:

@@ -17,6 +17,13 @@ class WholeSum:
         self.weight = 0
         self._largest, self._length = largest, length
 
+    @classmethod
+    def of(cls, numbers: NDArray[np.int64], weight: int) -> WholeSum:
+        """Return a sum somebody else made; nothing bounds its numbers."""
+        made = cls(len(numbers), 1)
+        made.total, made.weight = numbers, weight
+        return made
+
     def add(self, payload: NDArray[np.uint8], weight: int, public: Draws) -> None:
         """Add one payload `weight` times; refuse it if it is longer than any client's may be."""
         row = payload.view("<i4").astype(np.int64)  # wide enough for their squares, too

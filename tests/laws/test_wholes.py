@@ -1,0 +1,66 @@
+"""Codecs that fit a secure sum: their messages add up as whole numbers modulo 2^bits to what the codec itself adds up."""
+
+import numpy as np
+import pytest
+
+from tacit import codec
+from tacit.draws import Draws
+from tests.laws.codec_cases import ALL, ROUNDS, label
+
+CLIENTS = 9
+
+
+def under_helpers(case, helpers: int) -> codec.Codec:
+    return codec.build(case, codec.Extent(rounds=ROUNDS, cohort=CLIENTS, helpers=helpers))
+
+
+FIT = [case for case in ALL if under_helpers(case, 1).whole is not None]
+
+
+def summed(made: codec.Codec, dim: int, clients: int, clip: float) -> tuple[codec.Sum, np.ndarray]:
+    """Return the codec's own sum of some messages, and their sum modulo 2^bits, lifted to signed numbers."""
+    assert made.whole is not None
+    own, kind = made.empty(dim), np.dtype(f"u{made.whole.bits(dim) // 8}")
+    modulo = np.zeros(made.whole.size(dim), kind)
+    for n in range(clients):
+        update = np.sin(np.arange(dim, dtype=np.float32) * (n + 1)) * clip * (-1) ** n
+        payload = made.encode(update, {}, Draws.seeded(0).at(n), Draws.seeded(1).at(n)).payload
+        own.add(payload, 1, Draws.seeded(1).at(n))
+        numbers = made.whole.of(payload, dim)
+        assert numbers.dtype == kind
+        assert numbers.shape == modulo.shape
+        modulo += numbers
+    return own, modulo.view(f"i{kind.itemsize}").astype(np.int64)
+
+
+def test_some_codecs_fit() -> None:
+    assert {case.name for case in FIT} >= {"dp_sum", "rr"}
+
+
+@pytest.mark.parametrize("helpers", [1, 3])
+@pytest.mark.parametrize("case", FIT, ids=label)
+def test_the_sum_modulo_is_the_codecs_own(case, helpers) -> None:
+    made = under_helpers(case, helpers)
+    own, modulo = summed(made, 37, CLIENTS, case.clip)
+    total = made.whole.total(modulo, CLIENTS)
+    assert total.packed().tobytes() == own.packed().tobytes()
+    assert total.weight == own.weight == CLIENTS
+
+
+@pytest.mark.parametrize("case", [case for case in FIT if under_helpers(case, 2).whole.noise], ids=label)
+def test_noise_of_all_helpers_is_what_the_codec_says_and_is_centred(case) -> None:
+    """20,000 numbers; each check alarms falsely with a chance of about 1e-6."""
+    dim = 20_000
+    made = under_helpers(case, 2)
+    noise = sum(made.whole.noise(dim, Draws.seeded(7).at(n)) for n in range(2))
+    found = made.decode(made.whole.total(noise, CLIENTS), Draws.seeded(1), Draws.seeded(2)).astype(np.float64) * CLIENTS
+    assert abs(found.mean()) < 5 * made.sum_noise(dim) / np.sqrt(dim)
+    assert found.std() == pytest.approx(made.sum_noise(dim), rel=5 / np.sqrt(2 * dim))
+
+
+@pytest.mark.parametrize("case", FIT, ids=label)
+def test_each_helper_alone_keeps_what_is_claimed_without_helpers(case) -> None:
+    plain, shared = codec.build(case, codec.Extent(rounds=ROUNDS, cohort=CLIENTS)), under_helpers(case, 2)
+    for before, after in zip(plain.claims(50, CLIENTS), shared.claims(50, CLIENTS), strict=True):
+        kept, now = (getattr(claim.event, "noise_multiplier", None) for claim in (before, after))
+        assert (after.event == before.event) if kept is None else kept <= now <= kept * 1.02
