@@ -50,7 +50,7 @@ exchange = Train(agreement, draws)
 
 # The server picks a cohort and asks it: the question is the model.
 first, cohort = learner.initial(draws.at("initial")), server.choose(job.server, len(clients), draws.at("cohort", 1))
-state = State(round_no=1, cohort=cohort, model=first, optimizer=server.initial_state(job.server, learner.size))
+state = State(round_no=1, cohort=cohort, model=first, optimizer=server.initial_state(job.server, first))
 request = exchange.ask(state)
 
 # Every client of the cohort is charged for its update before the update leaves.

@@ -6,7 +6,8 @@ from sklearn.decomposition import PCA
 
 from tacit.errors import DataError
 from tacit.features import Projection, fit_class_projection, fit_projection
-from tacit.features.projection import of_length
+from tacit.features.row_length import of_length
+from tacit.rows import Dense
 
 ROWS = (np.random.default_rng(0).normal(size=(40, 6)) * [9, 5, 3, 1, 0.5, 0.1] + 2).astype(np.float32)
 
@@ -62,4 +63,5 @@ def test_there_are_fewer_such_directions_than_classes():
 
 def test_rows_of_one_length_but_for_zeros():
     rows = np.vstack([ROWS, np.zeros((1, 6), np.float32)])
-    np.testing.assert_allclose(np.linalg.norm(of_length(rows, 3.0), axis=1), [3.0] * 40 + [0.0], atol=1e-5)
+    scaled = of_length(Dense(matrix=rows, width=rows.shape[1]), 3.0)
+    np.testing.assert_allclose(np.linalg.norm(scaled.matrix, axis=1), [3.0] * 40 + [0.0], atol=1e-5)

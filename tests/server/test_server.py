@@ -43,7 +43,8 @@ def test_sgd_with_rate_one_is_plain_averaging() -> None:
 @pytest.mark.parametrize("name", ["momentum", "adam", "yogi"])
 def test_adaptive_steps_follow_the_update_and_stay_finite_at_zero(name) -> None:
     settings = plan.Server(optimizer=name, lr=0.1)
-    model, state = np.zeros(3, np.float32), server.initial_state(settings, 3)
+    model = np.zeros(3, np.float32)
+    state = server.initial_state(settings, model)
     for _ in range(5):
         model, state = server.step(settings, model, np.array([1, -1, 0], np.float32), state)
     assert np.sign(model).tolist() == [1, -1, 0]

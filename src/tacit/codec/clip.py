@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 
+import numba
 import numpy as np
 
 from tacit.codec.chain import Stage
@@ -49,8 +51,7 @@ def _l1_bound(ball: float) -> Callable[[Bound], Bound]:
 
 def _into_ball(update: Vector, ball: float, order: int) -> Vector:
     """Return the update scaled into a ball, up to float32 rounding; what is not finite makes all of it count as no change."""
-    sizes = np.abs(update) if order == 1 else np.square(update, dtype=np.float64)
-    norm = float(sizes.sum(dtype=np.float64)) ** (1 / order)
+    norm = float(np.abs(update).sum(dtype=np.float64)) if order == 1 else math.sqrt(squares(update))
     if not np.isfinite(norm):
         return np.zeros_like(update)
     if norm <= ball:
@@ -59,3 +60,12 @@ def _into_ball(update: Vector, ball: float, order: int) -> Vector:
     if factor < np.finfo(np.float32).tiny:  # as a float32 it would have lost digits, and the bound with them
         return np.asarray(update.astype(np.float64) * factor, np.float32)
     return np.asarray(update * np.float32(factor), np.float32)
+
+
+@numba.njit(nogil=True, cache=True)
+def squares(row: Vector) -> float:
+    """Return the sum of squares, added up one by one: zeros between the others change nothing, not even its last bit."""
+    total = 0.0
+    for i in range(row.size):
+        total += np.float64(row[i]) * np.float64(row[i])
+    return total

@@ -129,6 +129,8 @@ class Codec:
     standard deviation of what decoding adds to each coordinate of the sum, if it adds noise; then the sum of nobody is decoded too.
     `at_ends` says of a decoded sum what share of its values lay in outermost channels, for a codec with a range.
     `whole` is there where messages add up as whole numbers, so that a secure sum can add them.
+    `known_noise(dim)` is the standard deviation of all public noise in a coordinate of the sum, whoever adds it: a released model
+    may take it into account.
     """
 
     name: str
@@ -149,6 +151,7 @@ class Codec:
     sum_noise: Callable[[int], float] | None = None
     at_ends: Callable[[Any], float] | None = None
     whole: Wholes | None = None
+    known_noise: Callable[[int], float] | None = None
 
 
 def encoded(payload: Payload) -> Encoded:

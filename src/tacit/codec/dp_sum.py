@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -38,7 +39,16 @@ _FINE = 1 << 8
 
 def make(settings: plan.DPSum, extent: Extent) -> Codec:
     """Return the codec whose sum gets as much noise as keeps a plan's epsilon and delta over all its rounds."""
-    return chain(clip_l2(settings.clip), last=noisy_sum(Loss(epsilon=settings.epsilon, delta=settings.delta), extent))
+    loss, stage = Loss(epsilon=settings.epsilon, delta=settings.delta), clip_l2(settings.clip)
+    codec = chain(stage, last=noisy_sum(loss, extent))
+    if extent.helpers:
+        return codec
+
+    def empty(dim: int) -> WholeSum:
+        scale = scale_for(loss, extent, settings.clip, 1, dim)
+        return WholeSum(dim, scale.radius, length=scale.radius, steps=lambda update: scale.whole(stage.apply(update)))
+
+    return replace(codec, empty=empty, takes_updates=True)
 
 
 def noisy_sum(loss: Loss, extent: Extent) -> Last:
@@ -70,6 +80,7 @@ def noisy_sum(loss: Loss, extent: Extent) -> Last:
             variance=lambda update: np.zeros(len(update)),
             claims=lambda dim, cohort: (_claim(scale(dim), helpers),),
             sum_noise=lambda dim: scale(dim).stddev * math.sqrt(max(1, helpers)),
+            known_noise=lambda dim: scale(dim).stddev * math.sqrt(max(1, helpers)),
             whole=_whole(scale) if helpers else None,
         )
 

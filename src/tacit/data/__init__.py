@@ -8,6 +8,7 @@ from tacit.data.guess_roles import Guess, guess_roles
 from tacit.data.load import load
 from tacit.data.named.entry import Entry
 from tacit.data.named.vectors import vectors
+from tacit.data.named.word_lists import word_list
 from tacit.data.public import set_aside
 from tacit.data.starter import Starter, starter
 from tacit.data.store import catalogue, get, where
@@ -32,4 +33,5 @@ __all__ = [
     "starter",
     "vectors",
     "where",
+    "word_list",
 ]

@@ -21,7 +21,7 @@ def arms_of(plan: Plan) -> dict[str, Plan]:
 def _baseline(plan: Plan, name: Baseline) -> Plan:
     regime: Regime = "federated" if name == "fedavg" else name
     server = replace(plan.server, rule="mean", mix=False, assumed_bad=None, bound=None)
-    local = replace(plan.local, method="fedavg", proximal=0.0)
+    local = replace(plan.local, method="fedavg", proximal=0.0, normalise=plan.local.normalise and regime == "federated")
     return replace(plan, regime=regime, local=local, codec=Plain(), filter=None, server=server)
 
 

@@ -74,7 +74,8 @@ class Arm:
     """One way of training, ready to run: the plan itself, or a baseline beside it.
 
     `draws` are the server's own. `crosses` is false where all rows are in one place, so that nothing crosses a wire;
-    `in_rounds` is false where every client trains by itself.
+    `in_rounds` is false where every client trains by itself. `release` makes of the model, the server's memory and the rounds so
+    far the model that is measured and kept; training goes on from the first.
     """
 
     name: str
@@ -85,6 +86,7 @@ class Arm:
     draws: Draws
     crosses: bool = True
     in_rounds: bool = True
+    release: Callable[[Vector, server.ServerState, int], Vector] = lambda model, state, rounds: model
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,7 +101,7 @@ class Spending:
 def begun(arm: Arm, desk: Desk, clients: int) -> Checkpoint:
     """Return the arm before its first round, checkpointed."""
     model, nothing = arm.first(), np.zeros(clients, np.int64)
-    state = server.initial_state(arm.plan.server, len(model)) if model is not None else {}
+    state = server.initial_state(arm.plan.server, model) if model is not None else {}
     progress = Progress(arm=arm.name, round_no=0)
     return desk.save(Checkpoint(progress=progress, model=model, state=state, updates=nothing, last_round=nothing))
 
@@ -246,9 +248,10 @@ def _seen(arm: Arm, carrier: Carrier, state: State) -> Vector | None:
     model = state.model
     if model is None:
         model = carrier.read(arm.exchanges[0].ask(replace(state, round_no=state.round_no + 1)))
-    if model is not None:
-        _check_finite(model, arm.name, state.round_no)
-    return model
+    if model is None:
+        return None
+    _check_finite(model, arm.name, state.round_no)
+    return arm.release(model, state.optimizer, state.round_no)
 
 
 def _check_finite(model: Vector, arm: str, round_no: int) -> None:

@@ -84,6 +84,7 @@ class SimulatedArm:
             draws=draws,
             crosses=self.regime != "central",
             in_rounds=self.regime != "local_only",
+            release=self._release,
         )
 
     def run(self, checkpointed: Checkpoint | None) -> Checkpoint:
@@ -99,7 +100,7 @@ class SimulatedArm:
         """Return a checkpoint of this arm if it fits the plan's model and clients, and what clients kept fits it."""
         readable = self.site.agreement.codec.decoded_by == "server"
         size = self.learner.size if readable else 0
-        state = server.initial_state(self.plan.server, size) if readable else {}
+        state = server.initial_state(self.plan.server, np.zeros(size, np.float32)) if readable else {}
         begun.check_sizes(self.setting.desk.folder, size, state, len(self.site.names))
         self.learner.check_kept(begun.last_round, begun.progress.round_no + 1)
         return begun
@@ -107,9 +108,16 @@ class SimulatedArm:
     def last_model(self, now: Checkpoint) -> Vector:
         """Return the arm's model after its last round; where only clients can read it, as the simulated ones do."""
         if now.model is not None:
-            return now.model
+            return self._release(now.model, now.state, now.progress.round_no)
         state = State(round_no=now.progress.round_no + 1, cohort=np.empty(0, np.int64), model=None, optimizer={}, arrays=now.arrays)
         return self.site.model(self.exchanges[0].ask(state))
+
+    def _release(self, model: Vector, state: server.ServerState, rounds: int) -> Vector:
+        """Return the model with its known noise taken into account, if the plan says so and there is any."""
+        terms, cohort = self.site.agreement, self.plan.server.cohort_size or len(self.site.names)
+        if not terms.server.soften or terms.codec.known_noise is None:
+            return model
+        return server.softened(terms.server, model, state[server.FIRST], terms.codec.known_noise(terms.dim) / cohort, rounds)
 
     def _learner(self) -> local.Learner:
         data, plan, settings = self.setting.data, self.plan, self.plan.local

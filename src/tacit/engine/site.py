@@ -127,8 +127,8 @@ class Site:
         terms = self.agreement
         if round_no == 1:
             assert self.learner is not None
-            model, state = self.learner.initial(self._beginning), server.initial_state(terms.server, terms.dim)
-            return self._keep(round_no, model, state, b"")
+            model = self.learner.initial(self._beginning)
+            return self._keep(round_no, model, server.initial_state(terms.server, model), b"")
         assert self._kept is not None, "a site that decodes keeps the model between rounds"
         digest = hashlib.sha256(f"{round_no} ".encode() + message.payload.tobytes()).digest()
         done = self._kept.read(_SITE, round_no) or {}

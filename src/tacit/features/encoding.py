@@ -11,8 +11,9 @@ from tacit.features import image, tabular, text
 from tacit.features.cells import codes, names
 from tacit.features.fitting import Fitted, check_reader, check_roles
 from tacit.features.image import Reader
-from tacit.features.projection import of_length
+from tacit.features.listed import listed_words
 from tacit.features.quantise import check_secret
+from tacit.features.row_length import of_length, with_constant
 from tacit.plan import Columns, Features
 from tacit.rows import Dense, Inputs, Mixed, Rows, Sparse
 
@@ -24,7 +25,7 @@ def encode(
 
     Guarantees: row i of the result depends on row i of the table, what was fitted and the secret, on nothing else.
 
-    Text alone gives Sparse rows (binary) or Dense tokens (sequence); several text columns are joined by a space. Text
+    Text alone gives Sparse rows (binary, listed) or Dense tokens (sequence); several text columns are joined by a space. Text
     beside other columns gives Sparse rows with values, text part first (binary), or Mixed rows (sequence). Without text
     the rows are Dense, or Sparse if numbers become tokens.
     """
@@ -35,30 +36,34 @@ def encode(
         inputs: Inputs = _pictures(frame, columns.image, settings, fitted, reader)
     else:
         inputs = _inputs(frame, columns, settings, fitted, secret)
+    if settings.row_length is not None and not isinstance(inputs, Mixed):
+        inputs = of_length(inputs, settings.row_length)
+    if settings.constant and not isinstance(inputs, Mixed):
+        inputs = with_constant(inputs, settings.constant)
     return Rows(inputs=inputs, labels=labels_of(frame, columns, fitted), classes=fitted.classes)
 
 
 def width(columns: Columns, settings: Features, fitted: Fitted) -> int:
     """Return the width that encoded rows have, without encoding any: numbers per row, or distinct token indices."""
     check_roles(columns, settings)
+    more = int(settings.constant > 0)
     if columns.image:
-        return fitted.image_width or 0
+        return (fitted.image_width or 0) + more
     if columns.text and settings.text == "sequence":
         return settings.buckets + 1
-    return (settings.buckets if columns.text else 0) + tabular.width_of(columns, settings, fitted)
+    text_width = len(fitted.words) if settings.text == "listed" else settings.buckets
+    return (text_width if columns.text else 0) + tabular.width_of(columns, settings, fitted) + more
 
 
 def _pictures(frame: pl.DataFrame, name: str, settings: Features, fitted: Fitted, reader: Reader | None) -> Dense:
     matrix = image.numbers(frame, name, fitted.pixels or 0, reader)
     if fitted.projection:
         matrix = fitted.projection(matrix)
-    if settings.row_length is not None:
-        matrix = of_length(matrix, settings.row_length)
     return Dense(matrix=matrix, width=matrix.shape[1])
 
 
 def _inputs(frame: pl.DataFrame, columns: Columns, settings: Features, fitted: Fitted, secret: bytes) -> Inputs:
-    words = _words(frame, columns, settings)
+    words = _words(frame, columns, settings, fitted)
     if words is not None and not (columns.numeric or columns.categorical):
         return words
     entries = tabular.slots(frame, columns, settings, fitted, secret)
@@ -69,10 +74,12 @@ def _inputs(frame: pl.DataFrame, columns: Columns, settings: Features, fitted: F
     return tabular.matrix(entries) if words is None else tabular.beside(words, entries)
 
 
-def _words(frame: pl.DataFrame, columns: Columns, settings: Features) -> Sparse | Dense | None:
+def _words(frame: pl.DataFrame, columns: Columns, settings: Features, fitted: Fitted) -> Sparse | Dense | None:
     """Return the text part of the rows, if there is any."""
     if not columns.text:
         return None
+    if settings.text == "listed":
+        return listed_words(frame, columns, settings, fitted.words)
     make = text.word_sequence if settings.text == "sequence" else text.present_words
     return make(frame, columns, settings)
 

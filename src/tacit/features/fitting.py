@@ -13,6 +13,7 @@ from tacit.errors import DataError, PlanError
 from tacit.features.cells import codes, in_order, names, numbers
 from tacit.features.image import Reader, pixel_count
 from tacit.features.image import numbers as image_numbers
+from tacit.features.listed import common_words
 from tacit.features.projection import Projection, fit_class_projection, fit_projection
 from tacit.features.quantise import quantised, secret_check
 from tacit.plan import Columns, Features
@@ -25,7 +26,8 @@ class Fitted:
     `released` says in words what anyone who holds this learns about the rows, in the clear. The names of the classes
     and the size of an image are taken as public; hashed text reads nothing and so releases nothing. `secret_check` tells
     the secret that columns were quantised under from any other, and does not show it. An image becomes `image_width`
-    numbers; `projection` comes from public rows, so it says nothing of the training rows.
+    numbers; `projection` comes from public rows, so it says nothing of the training rows, and neither do `words`, those of a
+    public list.
     """
 
     classes: tuple[str, ...]
@@ -36,6 +38,7 @@ class Fitted:
     secret_check: str = ""
     image_width: int | None = None
     projection: Projection | None = None
+    words: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Return the same as nested plain values, ready for JSON."""
@@ -48,6 +51,7 @@ class Fitted:
             "secret_check": self.secret_check,
             "image_width": self.image_width,
             "projection": self.projection.to_dict() if self.projection else None,
+            "words": list(self.words),
         }
 
     @staticmethod
@@ -66,6 +70,7 @@ class Fitted:
                 secret_check=str(tree.get("secret_check", "")),
                 image_width=None if image_width is None else int(image_width),
                 projection=None if projection is None else Projection.from_dict(projection),
+                words=tuple(map(str, tree.get("words", ()))),
             )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise DataError(f"Fitted.from_dict needs what Fitted.to_dict wrote, got {error!r}; fit the features again") from None
@@ -73,13 +78,13 @@ class Fitted:
 
 def fit(
     frame: pl.DataFrame, columns: Columns, settings: Features, secret: bytes = b"", reader: Reader | None = None,
-    public: pl.DataFrame | None = None,
+    public: pl.DataFrame | None = None, ordered: tuple[str, ...] = (),
 ) -> Fitted:  # fmt: skip
     """Return what the training rows say about ranges, categories and classes, and name what that releases.
 
     Only what the settings need is read: numeric = "raw" and agreed ranges read no range, text reads nothing. `secret` is
     what clients share, for columns that are quantised under it; `reader` is the frozen network that `settings.image` names;
-    `public` are the rows `settings.project` is fitted on.
+    `public` are the rows `settings.project` is fitted on, `ordered` the words of the public list, most frequent first.
     """
     check_roles(columns, settings)
     check_reader(columns, settings, reader)
@@ -98,6 +103,7 @@ def fit(
         secret_check=secret_check(settings, secret),
         image_width=projection.width if projection else reader.width if reader else pixels,
         projection=projection,
+        words=_words(columns, settings, ordered),
     )
 
 
@@ -155,10 +161,22 @@ def _projection(
     return fit_projection(rows, settings.project, standardise=settings.standardise)
 
 
-def text_form(columns: Columns, settings: Features) -> Literal["", "hashed words", "word table"]:
-    """Return in which form text enters the model: hashed to buckets, as rows of a table of words, or not at all."""
+def _words(columns: Columns, settings: Features, ordered: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the words of the public list that are read; none where no list is."""
+    if not columns.text or settings.text != "listed":
+        return ()
+    found = common_words(ordered, settings.buckets)
+    if not found:
+        raise PlanError(f"features.list = {settings.list!r} needs words with letters a-z, got none of them in {len(ordered):,}")
+    return found
+
+
+def text_form(columns: Columns, settings: Features) -> Literal["", "hashed words", "listed words", "word table"]:
+    """Return in which form text enters the model: hashed, as words of a public list or rows of a word table, or not at all."""
     if not columns.text:
         return ""
+    if settings.text == "listed":
+        return "listed words"
     return "word table" if settings.text in ("words", "pieces") else "hashed words"
 
 

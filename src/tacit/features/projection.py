@@ -102,12 +102,6 @@ def fit_class_projection(rows: Matrix, labels: NDArray[np.int32], k: int, *, sta
     return Projection(centre=centre.astype(np.float32), directions=kept.astype(np.float32))
 
 
-def of_length(rows: Matrix, length: float) -> Matrix:
-    """Return the rows scaled to one length; a row of zeros stays one."""
-    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-    return np.asarray(rows * (length / np.where(lengths > 0, lengths, 1)), np.float32)
-
-
 def _one_sign(directions: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the directions, each with the sign that makes its largest entry positive."""
     largest = np.take_along_axis(directions, np.abs(directions).argmax(axis=1)[:, None], axis=1)

@@ -47,7 +47,7 @@ def presence(data: Bytes, offsets: Offsets, base: int, buckets: int) -> tuple[Of
     room = int(np.minimum((lengths + 1) // 2, buckets).sum())
     starts = np.zeros(len(offsets), np.int64)
     columns = np.empty(room, np.int32)
-    _fill_presence(data, offsets, _rule(base, buckets), starts, columns)
+    _fill_presence(data, offsets, rule_of(base, buckets), starts, columns)
     columns.resize(int(starts[-1]), refcheck=False)  # gives the unused end back without copying; nobody else holds it
     return starts, columns
 
@@ -55,11 +55,12 @@ def presence(data: Bytes, offsets: Offsets, base: int, buckets: int) -> tuple[Of
 def sequence(data: Bytes, offsets: Offsets, base: int, buckets: int, length: int) -> NDArray[np.int32]:
     """Return for each text the buckets of its first `length` words in order, filled up with the number `buckets`."""
     matrix = np.full((len(offsets) - 1, length), buckets, np.int32)
-    _fill_sequence(data, offsets, _rule(base, buckets), matrix)
+    _fill_sequence(data, offsets, rule_of(base, buckets), matrix)
     return matrix
 
 
-def _rule(base: int, buckets: int) -> Rule:
+def rule_of(base: int, buckets: int) -> Rule:
+    """Return the hash of a base and a number of buckets."""
     return Rule(np.array([pow(base, place, buckets) for place in range(_LONG + 1)], np.uint64), base, buckets)
 
 
@@ -67,22 +68,22 @@ def _rule(base: int, buckets: int) -> Rule:
 def _fill_presence(data: Bytes, offsets: Offsets, rule: Rule, starts: Offsets, columns: NDArray[np.int32]) -> None:
     """Write the row starts and the columns of every text."""
     buckets = rule.buckets
-    sums = _room_for_sums(offsets)
+    sums = room_for_sums(offsets)
     bits = np.zeros((buckets + 63) // 64, np.uint64)
     summary = np.zeros((len(bits) + 63) // 64, np.uint64)
     inverse = 1.0 / buckets
     used = _U0
     for text in range(len(offsets) - 1):
-        count = _spell(data, offsets[text], offsets[text + 1], rule, sums)
+        count = spell(data, offsets[text], offsets[text + 1], rule, sums)
         for word in range(count):
-            sums[word] = _reduced(sums[word], buckets, inverse)
+            sums[word] = reduced(sums[word], buckets, inverse)
         # A short text among very many buckets is sorted, since looking through the whole summary would take longer.
         if count * _SHORT < len(summary):
             used = _sort(sums[:count], columns, used)
         else:
             for word in range(count):
-                _mark(sums[word], bits, summary)
-            used = _drain(bits, summary, columns, used)
+                mark(sums[word], bits, summary)
+            used = drain(bits, summary, columns, used)
         starts[text + 1] = used
 
 
@@ -90,16 +91,16 @@ def _fill_presence(data: Bytes, offsets: Offsets, rule: Rule, starts: Offsets, c
 def _fill_sequence(data: Bytes, offsets: Offsets, rule: Rule, matrix: NDArray[np.int32]) -> None:
     """Write the buckets of each text's first words into its row."""
     buckets = rule.buckets
-    sums = _room_for_sums(offsets)
+    sums = room_for_sums(offsets)
     inverse = 1.0 / buckets
     for text in range(len(offsets) - 1):
-        count = _spell(data, offsets[text], offsets[text + 1], rule, sums)
+        count = spell(data, offsets[text], offsets[text + 1], rule, sums)
         for word in range(min(count, np.uint64(matrix.shape[1]))):
-            matrix[text, word] = _reduced(sums[word], buckets, inverse)
+            matrix[text, word] = reduced(sums[word], buckets, inverse)
 
 
 @compiled
-def _room_for_sums(offsets: Offsets) -> NDArray[np.uint64]:
+def room_for_sums(offsets: Offsets) -> NDArray[np.uint64]:
     """Return room for the words of the longest text, and for one more that is begun and not ended."""
     longest = 0
     for text in range(len(offsets) - 1):
@@ -108,7 +109,7 @@ def _room_for_sums(offsets: Offsets) -> NDArray[np.uint64]:
 
 
 @compiled
-def _spell(data: Bytes, begin: int, stop: int, rule: Rule, sums: NDArray[np.uint64]) -> np.uint64:
+def spell(data: Bytes, begin: int, stop: int, rule: Rule, sums: NDArray[np.uint64]) -> np.uint64:
     """Write the sum of c_i base^i of each word, powers reduced mod buckets, and return the number of words.
 
     A sum is at most 64 letters * 26 * 5e7, far below 2^53.
@@ -172,7 +173,7 @@ def _rest_of_word(data: Bytes, at: Whole, end: Whole, total: Whole, base: int, b
 
 
 @compiled
-def _reduced(total: Whole, buckets: int, inverse: float) -> np.uint64:
+def reduced(total: Whole, buckets: int, inverse: float) -> np.uint64:
     """Return total mod buckets without a division: total < 2^53, so the rounded quotient is off by at most one."""
     value = np.int64(total)
     rest = value - np.int64(value * inverse) * np.int64(buckets)
@@ -195,7 +196,7 @@ def _sort(found: NDArray[np.uint64], columns: NDArray[np.int32], used: np.uint64
 
 
 @compiled
-def _mark(bucket: np.uint64, bits: NDArray[np.uint64], summary: NDArray[np.uint64]) -> None:
+def mark(bucket: np.uint64, bits: NDArray[np.uint64], summary: NDArray[np.uint64]) -> None:
     """Set the bucket's bit, and the bit that says its 64-bit word is in use."""
     word = bucket >> _U6
     bits[word] |= _U1 << (bucket & _U63)
@@ -203,7 +204,7 @@ def _mark(bucket: np.uint64, bits: NDArray[np.uint64], summary: NDArray[np.uint6
 
 
 @compiled
-def _drain(bits: NDArray[np.uint64], summary: NDArray[np.uint64], columns: NDArray[np.int32], used: np.uint64) -> np.uint64:
+def drain(bits: NDArray[np.uint64], summary: NDArray[np.uint64], columns: NDArray[np.int32], used: np.uint64) -> np.uint64:
     """Write the marked buckets in rising order, clear the marks, and return how much of columns is used."""
     for group in range(len(summary)):
         words = summary[group]

@@ -123,6 +123,8 @@ def beside(text: Sparse, entries: Slots) -> Sparse:
     columns = np.empty(starts[-1], np.int32)
     values = np.ones(starts[-1], np.float32)
     columns[is_text] = text.columns
+    if text.values is not None:
+        values[is_text] = text.values
     columns[~is_text] = entries.columns[stored] + text.width
     values[~is_text] = entries.values[stored]
     return Sparse(starts=starts, columns=columns, values=values, width=text.width + entries.width)

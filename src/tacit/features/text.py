@@ -17,19 +17,20 @@ from tacit.rows import Dense, Sparse
 
 def present_words(frame: pl.DataFrame, columns: Columns, settings: Features) -> Sparse:
     """Return one row per text with a one in the bucket of each of its words."""
-    data, offsets = _text_bytes(frame, columns, settings)
+    data, offsets = text_bytes(frame, columns, settings)
     starts, places = rolling_hash.presence(data, offsets, settings.base, settings.buckets)
     return Sparse(starts=starts, columns=places, values=None, width=settings.buckets)
 
 
 def word_sequence(frame: pl.DataFrame, columns: Columns, settings: Features) -> Dense:
     """Return the buckets of each text's first words in order; the index `buckets` fills up what is missing."""
-    data, offsets = _text_bytes(frame, columns, settings)
+    data, offsets = text_bytes(frame, columns, settings)
     matrix = rolling_hash.sequence(data, offsets, settings.base, settings.buckets, settings.length)
     return Dense(matrix=matrix, width=settings.buckets + 1, tokens=True)
 
 
-def _text_bytes(frame: pl.DataFrame, columns: Columns, settings: Features) -> tuple[Bytes, Offsets]:
+def text_bytes(frame: pl.DataFrame, columns: Columns, settings: Features) -> tuple[Bytes, Offsets]:
+    """Return the bytes of all texts and where each begins; common words are dropped first, if the plan says so."""
     data, offsets = utf8(joined_texts(frame, columns))
     return (without_stop_words(data, offsets), offsets) if settings.stop_words else (data, offsets)
 

@@ -13,7 +13,7 @@ from tacit.plan.kinds import STRICT, Count, Name, Positive
 if TYPE_CHECKING:
     from tacit.plan.plan import Plan
 
-Text = Literal["binary", "sequence", "words", "pieces"]
+Text = Literal["binary", "listed", "sequence", "words", "pieces"]
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
@@ -38,10 +38,15 @@ class Features:
     """How rows become numbers."""
 
     text: Text = "binary"
-    """Which hashed words occur, or their order (for `embedding` and `lstm`); or unhashed words (`bilstm`) or word pieces
-    (`encoder`) in order."""
+    """Which hashed words occur, or which words of a public list (`listed`); or the order of hashed words (for `embedding` and
+    `lstm`), of unhashed words (`bilstm`) or of word pieces (`encoder`)."""
     buckets: Annotated[int, Ge(2), Le(50_000_000)] = 5000
-    """How many numbers words are hashed to."""
+    """How many numbers words are hashed to; `listed`: how many words of the list are read, the most frequent first."""
+    list: Name | None = None
+    """`listed`: the public list: `en`, `de`, `es`, `fr`, `it`, `nl`, `pl`, `pt`, `sv`, or a file with one word per line, the most
+    frequent first. Only its order counts."""
+    rarity: Annotated[float, Ge(0), Le(1)] = 0.0
+    """`listed`: weigh a word by the share of texts that have it, guessed from its rank, to the power of minus this; 0.3 is good."""
     base: Annotated[int, Ge(2), Le(1_000_003)] = 31
     """Base of the rolling hash."""
     length: Annotated[int, Ge(1), Le(100_000)] = 300
@@ -66,14 +71,18 @@ class Features:
     standardise: bool = False
     """`project`: scale each of these numbers to spread by 1 on the rows at the center."""
     row_length: Positive | None = None
-    """Scale what each image becomes to this length, after any projection: then no row's gradient is much longer than another's."""
+    """Scale what each row becomes to this length, after any projection: then no row's gradient is much longer than another's.
+    Sequences have none."""
+    constant: Annotated[float, Ge(0), Le(100)] = 0.0
+    """Give every row one more input of this value, in place of a bias: `model.bias = false` and 0.1 let a constant in that takes
+    up little of an update's length. Sequences have none."""
     quantise: Quantise | None = None
 
 
 def problems(plan: Plan) -> list[str]:
     """Return a sentence for each way in which rows cannot become what the model reads."""
     quantise = _quantise(plan, plan.features.quantise) if plan.features.quantise else ()
-    return [*_unread(plan), *_projection(plan), *_ranges(plan.features), *quantise]
+    return [*_unread(plan), *_list(plan.features), *_projection(plan), *_ranges(plan.features), *quantise]
 
 
 def _unread(plan: Plan) -> list[str]:
@@ -82,6 +91,17 @@ def _unread(plan: Plan) -> list[str]:
         return []
     fitting = " or ".join(repr(word) for word in model.reads)
     return [f"features.text: needs {fitting}, since model.name = {model.name!r} reads nothing else; got {text!r}"]
+
+
+def _list(features: Features) -> list[str]:
+    if features.text == "listed":
+        needs = "needs a language such as 'en', or a file with one word per line, since features.text = 'listed'; got nothing"
+        return [] if features.list else [f"features.list: {needs}"]
+    return [
+        f"features.{key}: has no meaning with features.text = {features.text!r}; use 'listed' or remove it"
+        for key in ("list", "rarity")
+        if getattr(features, key)
+    ]
 
 
 def _projection(plan: Plan) -> list[str]:

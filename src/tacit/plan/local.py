@@ -37,6 +37,8 @@ class Local:
     """`adamw`: its weight decay."""
     schedule: Literal["constant", "linear"] = "constant"
     """Keep the learning rate, or let it fall to zero over a round's steps (models with private parts)."""
+    normalise: bool = False
+    """Scale each update to a length (l2) of one, so that every client counts alike, however much its steps changed."""
     clip_norm: Positive | None = None
     """Largest norm of a step's gradient, for shared and private parameters each (models with private parts)."""
 
@@ -56,6 +58,8 @@ def problems(plan: Plan) -> list[str]:
         found.append(f"local.method: {local.method!r} has no meaning with regime = {plan.regime!r}, which has no rounds; remove it")
     if local.weight_decay > 0 and local.optimizer != "adamw":
         found.append(f"local.weight_decay: has no meaning with local.optimizer = {local.optimizer!r}; use 'adamw' or remove it")
+    if local.normalise and (plan.personal or plan.regime != "federated"):
+        found.append("local.normalise: needs regime = 'federated' and a model of which no part stays with a client; remove it")
     if not plan.personal:
         for key, unset in (("schedule", "constant"), ("clip_norm", None)):
             if getattr(local, key) != unset:

@@ -26,16 +26,20 @@ Widths = Annotated[tuple[Width, ...], Len(0, 100)]
 class Logistic:
     """Logistic regression."""
 
-    reads: ClassVar[tuple[Text, ...]] = ("binary",)
+    reads: ClassVar[tuple[Text, ...]] = ("binary", "listed")
     hidden: ClassVar[tuple[int, ...]] = ()
     name: Literal["logistic"] = "logistic"
+    bias: bool = True
+    """Add a constant to each output. Where updates are cut to one length, it takes up much of that length."""
+    start: Literal["random", "zero"] = "random"
+    """The first weights: small random ones, or zeros."""
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
 class MLP:
     """A feed-forward network with ReLU between its layers."""
 
-    reads: ClassVar[tuple[Text, ...]] = ("binary",)
+    reads: ClassVar[tuple[Text, ...]] = ("binary", "listed")
     name: Literal["mlp"] = "mlp"
     hidden: Annotated[tuple[Width, ...], Len(1, 100), Needs("the widths of the hidden layers, for example [100, 50, 25]")]
     """Widths of the hidden layers."""
@@ -111,7 +115,7 @@ class ViT:
 class OwnModule:
     """Your own `nn.Module`, made with the arguments `inputs` and `outputs`."""
 
-    reads: ClassVar[tuple[Text, ...]] = ("binary", "sequence")
+    reads: ClassVar[tuple[Text, ...]] = ("binary", "listed", "sequence")
     name: Annotated[Name, StringConstraints(pattern=r"^[\w.]+:[\w.]+$"), Needs(f"a class as {OWN}")]
     """Where to find it, as `package.module:Class`."""
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
+from annotated_types import Ge, Le
 from pydantic.dataclasses import dataclass
 
 from tacit.plan.codec import DPSum, HashComb
@@ -53,6 +54,9 @@ class Server:
     """The server's learning rate."""
     momentum: Share = 0.9
     """Decay of its first moment (`momentum`, `adam`, `yogi`)."""
+    soften: Annotated[float, Ge(0), Le(10)] = 0.0
+    """Pull each weight of the model that is measured and kept towards its first value, by this many standard deviations of the
+    noise in it, and no further than to it. Costs no privacy, since the noise is public; training goes on without it."""
     evaluate_every: Count = 1
     """Measure on the test rows every so many rounds, and after the last."""
     test_rows: Count | None = None
@@ -88,6 +92,8 @@ def problems(plan: Plan) -> list[str]:
         found.append(f"server.weight_cap: has no meaning with server.weights = {server.weights!r}; use 'capped' or remove it")
     if server.sum_at == "site" and plan.regime != "federated":
         found.append(f"server.sum_at: has no meaning with regime = {plan.regime!r}, in which nobody sends anything; remove it")
+    if server.soften and server.optimizer not in ("sgd", "momentum"):
+        found.append(f"server.soften: needs server.optimizer = 'sgd' or 'momentum', whose noise adds up; got {server.optimizer!r}")
     found += _rule_problems(plan)
     if server.evaluate_every > server.rounds:
         found.append(f"server.evaluate_every: needs at most server.rounds = {server.rounds}; got {server.evaluate_every}")

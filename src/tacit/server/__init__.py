@@ -5,11 +5,12 @@ from tacit.server.measure import loss, measure
 from tacit.server.robust import MEMORY, Clean, Updates, combine
 from tacit.server.robust.matrix import Floats, Matrix
 from tacit.server.shared import Own, with_own
-from tacit.server.step import ServerState, initial_state, step
+from tacit.server.soften import softened
+from tacit.server.step import FIRST, ServerState, initial_state, step
 from tacit.server.stopping import should_stop
 from tacit.server.votes import Ballots, Decision, assigned, decide
 
 __all__ = [
-    "MEMORY", "Ballots", "Clean", "Decision", "Floats", "Matrix", "Own", "ServerState", "Updates", "assigned", "choose", "combine",
-    "decide", "initial_state", "loss", "measure", "should_stop", "step", "with_own",
+    "FIRST", "MEMORY", "Ballots", "Clean", "Decision", "Floats", "Matrix", "Own", "ServerState", "Updates", "assigned", "choose",
+    "combine", "decide", "initial_state", "loss", "measure", "should_stop", "softened", "step", "with_own",
 ]  # fmt: skip

@@ -14,10 +14,15 @@ _SECOND_MOMENT_DECAY = np.float32(0.99)
 _TINY = np.float32(1e-3)
 
 
-def initial_state(settings: plan.Server, dim: int) -> ServerState:
+FIRST = "first"
+"""The model before the first round, where the one that is kept is pulled towards it."""
+
+
+def initial_state(settings: plan.Server, model: Vector) -> ServerState:
     """Return the optimiser's memory before the first round."""
     names = {"sgd": (), "momentum": ("mean",), "adam": ("mean", "square"), "yogi": ("mean", "square")}
-    return {name: np.zeros(dim, np.float32) for name in names[settings.optimizer]}
+    first = {FIRST: model.copy()} if settings.soften else {}
+    return {**first, **{name: np.zeros_like(model) for name in names[settings.optimizer]}}
 
 
 def step(settings: plan.Server, model: Vector, update: Vector, state: ServerState) -> tuple[Vector, ServerState]:
@@ -31,7 +36,7 @@ def step(settings: plan.Server, model: Vector, update: Vector, state: ServerStat
         return model + lr * update, state
     if settings.optimizer == "momentum":
         mean = decay * state["mean"] + update
-        return model + lr * mean, {"mean": mean}
+        return model + lr * mean, {**state, "mean": mean}
     mean = decay * state["mean"] + (1 - decay) * update
     square, fresh = state["square"], update * update
     if settings.optimizer == "adam":
@@ -39,4 +44,4 @@ def step(settings: plan.Server, model: Vector, update: Vector, state: ServerStat
     else:
         square = square - (1 - _SECOND_MOMENT_DECAY) * fresh * np.sign(square - fresh)
     move = lr * mean / (np.sqrt(square) + _TINY)
-    return model + move.astype(np.float32), {"mean": mean, "square": square}
+    return model + move.astype(np.float32), {**state, "mean": mean, "square": square}

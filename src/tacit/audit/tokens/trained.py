@@ -58,7 +58,7 @@ class Trained:
     def next_model(self, model: Vector, mean: Vector) -> Vector:
         """Return the model after the server's step from what the histogram was read as."""
         update = mean if self.settings.of == "updates" else mean - model
-        state = server.initial_state(self.job.server, len(model))
+        state = server.initial_state(self.job.server, model)
         return server.step(self.job.server, model, update, state)[0]
 
     def figures(self, model: Vector) -> dict[str, float]:

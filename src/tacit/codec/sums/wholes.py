@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+import numba
 import numpy as np
 from numpy.typing import NDArray
 
 from tacit.draws import Draws
 from tacit.errors import WireError
 
+Steps = Callable[[NDArray[np.float32]], NDArray[np.int64]]
+"""How an update becomes whole numbers; zeros between the others must change nothing."""
+
 
 class WholeSum:
     """A running weighted sum of payloads of 32-bit whole numbers, each within ±largest; `length` bounds their root of squares."""
 
-    def __init__(self, dim: int, largest: int, length: int | None = None) -> None:
+    def __init__(self, dim: int, largest: int, length: int | None = None, steps: Steps | None = None) -> None:
         self.total = np.zeros(dim, np.int64)
         self.weight = 0
-        self._largest, self._length = largest, length
+        self._largest, self._length, self._steps = largest, length, steps
 
     @classmethod
     def of(cls, numbers: NDArray[np.int64], weight: int) -> WholeSum:
@@ -33,6 +39,21 @@ class WholeSum:
             raise WireError(f"update refused: needs a length of at most {self._length:,} steps, got more")
         self._counted(weight)
         self.total += weight * row
+
+    def add_update(self, row: NDArray[np.float32], weight: int, touched: NDArray[np.int64] | None) -> None:
+        """Add an update `weight` times, unencoded; `touched` lists the spans (start, stop, …) outside which it is zero."""
+        assert self._steps is not None
+        self._counted(weight)
+        if touched is None:
+            self.total += weight * self._steps(row)
+            return
+        within = np.empty(int((touched[1::2] - touched[::2]).sum()), np.float32)
+        gather(row, touched, within)
+        scatter(self._steps(within), touched, weight, self.total)
+
+    def is_finite(self) -> bool:
+        """Return True: an update that is not finite counts as no change."""
+        return True
 
     def merge(self, other: WholeSum) -> None:
         """Add another sum to this one."""
@@ -62,3 +83,23 @@ class WholeSum:
         if (self.weight + weight) * self._largest >= 1 << 63:
             raise WireError(f"update refused: needs a total weight below {(1 << 63) // self._largest:,}, got more")
         self.weight += weight
+
+
+@numba.njit(nogil=True, cache=True)
+def gather(row: NDArray[np.float32], spans: NDArray[np.int64], within: NDArray[np.float32]) -> None:
+    """Copy what lies inside the spans, one after the other."""
+    at = 0
+    for k in range(0, spans.size, 2):
+        for i in range(spans[k], spans[k + 1]):
+            within[at] = row[i]
+            at += 1
+
+
+@numba.njit(nogil=True, cache=True)
+def scatter(steps: NDArray[np.int64], spans: NDArray[np.int64], weight: int, total: NDArray[np.int64]) -> None:
+    """Add whole numbers `weight` times to where the spans are."""
+    at = 0
+    for k in range(0, spans.size, 2):
+        for i in range(spans[k], spans[k + 1]):
+            total[i] += weight * steps[at]
+            at += 1

@@ -19,7 +19,7 @@ from tacit.rows import Vector
 
 @dataclass(frozen=True)
 class Layout:
-    """Widths of a net from input to output; a pooled net's first layer is an embedding, without biases."""
+    """Widths of a net from input to output; a pooled net's first layer, an embedding or its only one, has no biases."""
 
     widths: tuple[int, ...]
     pooled: bool = False
@@ -47,7 +47,7 @@ class Layout:
         """Return Glorot-uniform weights and zero biases; an embedding starts uniform within ±0.05."""
         random, model, start = draws.generator(), np.zeros(self.size, np.float32), 0
         for fan_in, fan_out, biases in self._layers():
-            limit = np.float32((6 / (fan_in + fan_out)) ** 0.5 if biases else 0.05)
+            limit = np.float32((6 / (fan_in + fan_out)) ** 0.5 if biases or len(self.widths) == 2 else 0.05)
             weights = model[start : start + fan_in * fan_out]
             random.random(out=weights, dtype=np.float32)
             weights *= 2 * limit
@@ -63,10 +63,11 @@ class Layout:
         for number, (fan_in, fan_out, biases) in enumerate(self._layers()):
             weights = model[start : start + fan_in * fan_out].reshape(fan_in, fan_out)
             start += fan_in * fan_out + biases
-            if not biases:
+            if not biases and len(self.widths) > 2:
                 named["table.weight"] = weights.copy()
                 continue
-            name = f"{head}layers.{number - self.pooled}"
+            name = f"{head}layers.{number - self.pooled}" if biases else "layers.0"
             named[f"{name}.weight"] = np.ascontiguousarray(weights.T)
-            named[f"{name}.bias"] = model[start - biases : start].copy()
+            if biases:
+                named[f"{name}.bias"] = model[start - biases : start].copy()
         return named

@@ -17,8 +17,10 @@ from tacit.local.compiled.keep import keep_kernels
 from tacit.local.compiled.layout import Layout
 from tacit.local.compiled.memo import MEMO, key_of
 from tacit.local.compiled.optimizer import State, rule_of
+from tacit.local.contract import Worker
 from tacit.local.head import HeadPlace
 from tacit.local.schedule import full_steps, pace_of
+from tacit.local.unit import UnitWorker
 from tacit.rows import Clients, Dense, Inputs, Mixed, Rows, Sparse, Vector
 from tacit.seat import Seat
 
@@ -42,10 +44,14 @@ class CompiledLearner:
         outputs = 1 if len(rows.classes) <= 2 else len(rows.classes)
         embedding = (model.embedding,) if isinstance(model, plan.Embedding) else ()
         widths = (rows.inputs.width, *embedding, *model.hidden, outputs)
-        self.layout = Layout(widths, bool(embedding))
+        first_biases = not embedding and (not isinstance(model, plan.Logistic) or model.bias)
+        self.layout = Layout(widths, pooled=not first_biases)
         self.size, self.layers = self.layout.size, self.layout.layers
-        self.shape = kernels.Shape(np.array(widths), bool(embedding))
-        self.head = HeadPlace(self.size - (widths[-2] + 1) * outputs, widths[-2], outputs)
+        self.shape = kernels.Shape(np.array(widths), not first_biases)
+        has_bias = first_biases or len(widths) > 2
+        self.head = HeadPlace(self.size - (widths[-2] + 1) * outputs, widths[-2], outputs) if has_bias else None
+        self.zero = isinstance(model, plan.Logistic) and model.start == "zero"
+        self.unit = local.normalise
         self.pace, self.rule = pace_of(local), rule_of(local)
         self.held = kernels.Held(_table(rows.inputs), rows.labels, clients.starts)
         # Dense rows name every input, and weight decay moves weights no row names: then a client's net is the whole model.
@@ -54,8 +60,8 @@ class CompiledLearner:
         self.full_steps = self._full_steps()
 
     def initial(self, draws: Draws) -> Vector:
-        """Return Glorot-uniform weights and zero biases."""
-        return self.layout.initial(draws)
+        """Return Glorot-uniform weights and zero biases, or zeros."""
+        return np.zeros(self.size, np.float32) if self.zero else self.layout.initial(draws)
 
     def forget(self) -> None:
         """Remove nothing: no part of this model stays with a client."""
@@ -63,9 +69,10 @@ class CompiledLearner:
     def check_kept(self, last_rounds: NDArray[np.int64], before: int) -> None:
         """Check nothing: no part of this model stays with a client."""
 
-    def worker(self) -> CompiledWorker:
+    def worker(self) -> Worker:
         """Return a worker with buffers of its own."""
-        return CompiledWorker(self)
+        worker = CompiledWorker(self)
+        return UnitWorker(worker) if self.unit else worker
 
     def _index(self) -> kernels.Index:
         """Number the own columns of as many clients as the budget allows; how many clients there are does not matter."""
@@ -105,6 +112,7 @@ class CompiledLearner:
         widths = self.shape.widths[:-1]
         if len(widths) == 1:
             return _full(inputs)
+        assert self.head is not None
         out = np.empty((len(inputs), widths[-1]), np.float32)
         kernels.predict_rows(model[: self.head.start], kernels.Shape(widths, self.shape.pooled), _table(inputs), 0, out)
         # The kernel takes the last of these layers for logits; between layers there is a ReLU, but not after an embedding.

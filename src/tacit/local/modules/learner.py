@@ -15,10 +15,11 @@ from torch import nn
 from tacit import plan
 from tacit.draws import Draws
 from tacit.errors import PlanError
-from tacit.local.contract import OneByOne, Update, WholeUpdate
+from tacit.local.contract import OneByOne, Update, WholeUpdate, Worker
 from tacit.local.head import HeadPlace
 from tacit.local.modules import networks
 from tacit.local.schedule import batch_ends, pace_of, row_order
+from tacit.local.unit import UnitWorker
 from tacit.rows import Clients, Dense, Inputs, Mixed, Rows, Sparse, Vector
 from tacit.seat import Seat
 
@@ -73,9 +74,10 @@ class TorchLearner:
     def check_kept(self, last_rounds: NDArray[np.int64], before: int) -> None:
         """Check nothing: no part of this model stays with a client."""
 
-    def worker(self) -> TorchWorker:
+    def worker(self) -> Worker:
         """Return a worker with a module of its own."""
-        return TorchWorker(self)
+        worker = TorchWorker(self)
+        return UnitWorker(worker) if self.local.normalise else worker
 
     def predict(self, model: Vector, inputs: Inputs) -> NDArray[np.float32]:
         """Return logits in evaluation mode."""

@@ -16,7 +16,13 @@ Built = plan.Logistic | plan.MLP | plan.Embedding | plan.LSTM | plan.ViT
 
 def build(model: Built, inputs: int, outputs: int, beside: int = 0) -> nn.Module:
     """Return the built-in network of that name; `beside` is the number of features beside a word sequence."""
-    if isinstance(model, plan.Logistic | plan.MLP):
+    if isinstance(model, plan.Logistic):
+        net = FeedForward(inputs, (), outputs, bias=model.bias)
+        if model.start == "zero":
+            for parameter in net.parameters():
+                nn.init.zeros_(parameter)
+        return net
+    if isinstance(model, plan.MLP):
         return FeedForward(inputs, model.hidden, outputs)
     if isinstance(model, plan.ViT):
         return VisionTransformer(model, inputs, outputs)
@@ -27,10 +33,10 @@ def build(model: Built, inputs: int, outputs: int, beside: int = 0) -> nn.Module
 class FeedForward(nn.Module):
     """Linear layers with ReLU between them; Glorot-uniform weights, zero biases."""
 
-    def __init__(self, inputs: int, hidden: tuple[int, ...], outputs: int) -> None:
+    def __init__(self, inputs: int, hidden: tuple[int, ...], outputs: int, *, bias: bool = True) -> None:
         super().__init__()
         widths = (inputs, *hidden, outputs)
-        self.layers = nn.ModuleList(nn.Linear(a, b) for a, b in itertools.pairwise(widths))
+        self.layers = nn.ModuleList(nn.Linear(a, b, bias=bias) for a, b in itertools.pairwise(widths))
         for name, parameter in self.named_parameters():
             if name.endswith("weight"):
                 nn.init.xavier_uniform_(parameter)

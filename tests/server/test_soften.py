@@ -1,0 +1,22 @@
+import numpy as np
+import pytest
+
+from tacit import plan, server
+from tacit.server.soften import noise_after
+
+
+@pytest.mark.parametrize(("optimizer", "momentum"), [("sgd", 0.9), ("momentum", 0.0), ("momentum", 0.8)])
+def test_the_noise_in_a_weight_is_what_steps_of_noise_leave(optimizer, momentum):
+    settings, random = plan.Server(optimizer=optimizer, momentum=momentum, lr=0.7, soften=0.3), np.random.default_rng(1)
+    model = np.zeros(200_000, np.float32)
+    state = server.initial_state(settings, model)
+    for _ in range(12):
+        model, state = server.step(settings, model, random.normal(0, 2, len(model)).astype(np.float32), state)
+    assert noise_after(settings, 2.0, 12) == pytest.approx(model.std(), rel=0.01)
+    assert (state[server.FIRST] == 0).all()
+
+
+def test_weights_are_pulled_to_where_they_began_and_not_past_it():
+    settings = plan.Server(optimizer="sgd", soften=0.5)
+    first, model = np.array([1, 1, 1, 1], np.float32), np.array([4, -2, 1.4, 1], np.float32)
+    np.testing.assert_allclose(server.softened(settings, model, first, 1.0, 4), [3, -1, 1, 1])
