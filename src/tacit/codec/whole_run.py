@@ -20,7 +20,6 @@ from tacit.codec.gaussian_noise import DISTANCE, FACTOR, STEPS, whole_noise
 from tacit.draws import Draws
 from tacit.errors import ChainError
 from tacit.gaussian_loss import multiplier_for
-from tacit.rows import Vector
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,45 +49,56 @@ class Scale:
         """Return `count` numbers of noise: the floor of Gaussian noise, for the floor of a floor in larger steps is one again."""
         return whole_noise(own, count) // (STEPS // self.steps)
 
-    def whole(self, update: Vector) -> NDArray[np.int64]:
-        """Return an update of a length of about `clip` or less as whole steps.
+    def whole(self, update: NDArray[np.floating]) -> NDArray[np.int64]:
+        """Return an update of a length of about `clip` or less, or each of many such rows, as whole steps.
 
-        Guarantees: the squares add up to at most radius², in whole numbers. Rounding may make an update longer; then it is
-        scaled and cut towards zero.
+        Guarantees: the squares of a row add up to at most radius², in whole numbers. Rounding may make a row longer; then it
+        is scaled and cut towards zero.
         """
         steps = np.rint(update.astype(np.float64) / self.step).astype(np.int64)
-        squares = int(np.square(steps).sum())
-        if squares <= self.radius**2:
+        squares = np.square(steps).sum(axis=-1, keepdims=True)
+        if (squares <= self.radius**2).all():
             return steps
-        factor = self.radius / (math.isqrt(squares) + 1) * (1 - 2**-40)
-        return np.asarray(np.trunc(steps * factor), np.int64)
+        # The root may be rounded, by 2^-53 of itself; that is what the last factor is for, and no row gets longer by it.
+        factor = self.radius / (np.floor(np.sqrt(squares)) + 1) * (1 - 2**-40)
+        return np.where(squares <= self.radius**2, steps, np.trunc(steps * factor).astype(np.int64))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Loss:
-    """What a plan states for the whole run."""
+    """What a plan states for all releases of a kind together, in which table, per what, and by which key there are fewer."""
 
     epsilon: float
     delta: float
+    table: str = "codec"
+    per: str = "run"
+    counted_by: str = "server.rounds"
 
 
 def scale_for(loss: Loss, extent: Extent, clip: float, times: int, dim: int) -> Scale:
+    """Return the scale at which a codec's noise of one standard deviation in each round keeps a loss for the run."""
+    return scale_of(loss, clip, times, releases=extent.rounds, numbers=extent.rounds * dim)
+
+
+def scale_of(loss: Loss, clip: float, times: int, *, releases: int, numbers: int) -> Scale:
     """Return the scale at which noise of one standard deviation keeps a loss, if a change of data moves a sum by `times` clips.
 
-    Raises ChainError if there is more noise than whole numbers can hold, or more rounds and parameters than it is fine enough for.
+    `releases` of them together have that loss; `numbers` are all that get noise in the run, for the law of each is a little
+    off. Raises ChainError if there is more noise than whole numbers can hold, or more numbers than it is fine enough for.
     """
-    left = _less_rounding(loss, extent.rounds * dim)
+    left = _less_rounding(loss, numbers)
+    who = f"{loss.table}(epsilon={loss.epsilon:g} per {loss.per}, delta={loss.delta:g})"
     if left.delta < loss.delta / 2 or left.epsilon < loss.epsilon / 2:
         raise ChainError(
-            f"codec(epsilon={loss.epsilon:g} per run, delta={loss.delta:g}) needs noise finer than it is drawn, with {dim:,} "
-            f"parameters and {extent.rounds:,} rounds; raise codec.delta, or lower codec.epsilon"
+            f"{who} needs noise finer than it is drawn, with {numbers:,} numbers in the run; "
+            f"raise {loss.table}.delta, or lower {loss.table}.epsilon"
         )
-    multiplier = multiplier_for(left.epsilon, left.delta) * math.sqrt(extent.rounds)
+    multiplier = multiplier_for(left.epsilon, left.delta) * math.sqrt(releases)
     radius = math.floor(STEPS / (times * multiplier))
     if radius < 1:
         raise ChainError(
-            f"codec(epsilon={loss.epsilon:g} per run) needs a noise multiplier below {STEPS // times:,}, got {multiplier:,.0f} "
-            f"with {extent.rounds:,} rounds; raise codec.epsilon or lower server.rounds"
+            f"{who} needs a noise multiplier below {STEPS // times:,}, got {multiplier:,.0f} with {releases:,} releases; "
+            f"raise {loss.table}.epsilon or lower {loss.counted_by}"
         )
     return Scale(clip=clip, radius=radius)
 
@@ -96,11 +106,11 @@ def scale_for(loss: Loss, extent: Extent, clip: float, times: int, dim: int) -> 
 def _less_rounding(loss: Loss, numbers: int) -> Loss:
     """Return what true Gaussian noise must keep, so that `numbers` of ours keep a loss.
 
-    Proof. Let η be DISTANCE and γ FACTOR, P and Q the laws of a whole run on two neighbouring data sets with true noise, n the
+    Proof. Let η be DISTANCE and γ FACTOR, P and Q the laws of all releases on two neighbouring data sets with true noise, n the
     numbers drawn. Ours differ from them by nη in total variation and then by a factor (1 ± γ)^n. So for any set S ours has
     P'(S) <= (1+γ)^n (P(S) + nη) <= (1+γ)^n (e^ε Q(S) + δ + nη), and Q(S) <= (1-γ)^-n Q'(S) + nη: epsilon grows by at most 3nγ,
     and delta to at most (1 + 2nγ) (δ + nη (1 + e^ε)), as long as nγ is small.
     """
     distance, factor = numbers * DISTANCE, numbers * FACTOR
     beside = distance * (1 + math.exp(loss.epsilon))
-    return Loss(epsilon=loss.epsilon - 3 * factor, delta=loss.delta / (1 + 2 * factor) - beside)
+    return replace(loss, epsilon=loss.epsilon - 3 * factor, delta=loss.delta / (1 + 2 * factor) - beside)

@@ -35,7 +35,7 @@ def first_model(
         model = model + worker.train(model, seat, seat.own.train(epoch)).row
         logits = center.predict(model, held.inputs)
         _check_finite(model, logits, epoch)
-        losses.append(server.measure(logits, held.labels)["loss"])
+        losses.append(server.loss(logits, held.labels))
         best = model if losses[-1] == min(losses) else best
     metrics = server.measure(center.predict(best, data.test.inputs), data.test.labels)
     return best, record.WarmStarted(

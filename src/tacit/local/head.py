@@ -6,6 +6,7 @@ last column is one. Everything here is a pure function of such matrices, so many
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -47,13 +48,15 @@ class HeadPlace(NamedTuple):
 
 
 class Steps(NamedTuple):
-    """How a head is trained: full-batch steps, and for noise on each of them the clip of one row's gradient and the noise."""
+    """How a head is trained: full-batch steps along the sum of rows' gradients, divided by their number or a public one."""
 
     epochs: int
     lr: float
     divide_by: int | None = None
-    clip: float | None = None
-    noise: float = 0.0  # standard deviation of what is added to the sum of gradients
+
+
+Total = Callable[[Matrix, Matrix, int], Matrix]
+"""From rows, their slopes and the number of the step to the sum of their gradients, or to one with noise."""
 
 
 def with_ones(below: Matrix) -> Matrix:
@@ -73,23 +76,17 @@ def slopes(rows: Matrix, labels: Labels, head: Matrix) -> Matrix:
     return np.asarray(odds, np.float32)
 
 
-def trained(rows: Matrix, labels: Labels, first: Matrix, steps: Steps, random: np.random.Generator | None = None) -> Matrix:
-    """Return how the head changed by full-batch gradient steps.
+def gradient_sum(rows: Matrix, slopes: Matrix, step: int) -> Matrix:
+    """Return the sum of rows' gradients, each its inputs times its slope."""
+    return np.asarray(rows.T @ slopes)
 
-    With a clip no row's gradient is longer than it: one row's gradient is its inputs times its slope, so its length is the
-    product of theirs. Noise is added to the sum, before it is divided.
-    """
-    head, lengths = first.copy(), np.linalg.norm(rows, axis=1)
-    for _ in range(steps.epochs):
-        slope = slopes(rows, labels, head)
-        if steps.clip is not None:
-            length = lengths * np.linalg.norm(slope, axis=1)
-            slope *= np.minimum(1, steps.clip / np.maximum(length, 1e-30))[:, None].astype(np.float32)
-        total = rows.T @ slope
-        if steps.noise:
-            assert random is not None
-            total = total + random.normal(0, steps.noise, total.shape).astype(np.float32)
-        head -= np.float32(steps.lr / (steps.divide_by or max(1, len(rows)))) * total
+
+def trained(rows: Matrix, labels: Labels, first: Matrix, steps: Steps, total: Total = gradient_sum) -> Matrix:
+    """Return how the head changed by full-batch gradient steps."""
+    head = first.copy()
+    for step in range(steps.epochs):
+        size = np.float32(steps.lr / (steps.divide_by or max(1, len(rows))))
+        head -= size * total(rows, slopes(rows, labels, head), step)
     return head - first
 
 

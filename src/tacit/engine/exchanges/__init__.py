@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from tacit.claim import Claim
+from tacit.codec import head as heads_codec
 from tacit.engine.exchanges.follow_up import FollowUp
 from tacit.engine.exchanges.heads import Heads
-from tacit.engine.exchanges.heads import claim as head_claim
 from tacit.engine.exchanges.train import Train
 from tacit.engine.exchanges.votes import Votes
 from tacit.engine.exchanges.votes import claim as votes_claim
@@ -30,4 +30,4 @@ def exchanges_of(
 
 def filter_claims(settings: Filter, clients: int) -> tuple[Claim, ...]:
     """Return what a client's last layer and its votes cost in a round with so many clients."""
-    return head_claim(settings), votes_claim(settings, clients)
+    return heads_codec.claim(settings), votes_claim(settings, clients)

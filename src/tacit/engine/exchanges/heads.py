@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 
 from tacit import local, plan, wire
 from tacit.aggregate import Intake
-from tacit.claim import Claim, Event, Gaussian, Open
+from tacit.claim import Claim
+from tacit.codec import head
 from tacit.engine.exchanges.train import Train
 from tacit.engine.round import Outcome, Request, State
 from tacit.engine.site import Client
 from tacit.errors import WireError
-from tacit.gaussian_loss import multiplier_for
 from tacit.local.contract import WholeUpdate
 from tacit.local.head import HeadPlace, Steps
 from tacit.rows import Vector
@@ -43,11 +43,12 @@ class Heads:
     def __init__(self, train: Train, settings: plan.Filter, place: HeadPlace) -> None:
         self.train, self.settings, self.place = train, settings, place
         self.agreement = train.agreement
+        self.scale = head.noise_scale(settings, place.size, train.agreement.server.rounds)
         self.size = 4 * place.size + (_DIGEST if settings.aggregate == "updates" else 0)
 
     def claims(self, clients: int) -> tuple[Claim, ...]:
         """Return what a head costs its contributor."""
-        return (claim(self.settings),)
+        return (head.claim(self.settings),)
 
     def ask(self, state: State) -> Request:
         """Return the model as a message to everybody."""
@@ -74,16 +75,16 @@ class Heads:
         rows, labels = site.seen_by_head(model, site.behaviour.trains(seat, round_no))
         first = self.place.matrix(model)
         steps = Steps(epochs=settings.epochs, lr=settings.lr, divide_by=settings.batch_rows)
-        if settings.protect == "nothing":
+        scale, own = self.scale, seat.own.noise(self.agreement.identity, round_no, self.name)
+        if scale is None:
             return local.trained(rows, labels, first, steps)
-        assert settings.clip is not None
-        random = seat.own.noise(self.agreement.identity, round_no, self.name).generator()
-        scale = noise_multiplier(settings) * settings.clip
-        if settings.protect == "record":
-            return local.trained(rows, labels, first, steps._replace(clip=settings.clip, noise=scale), random)
-        change = local.trained(rows, labels, first, steps)
-        change *= min(1.0, settings.clip / max(float(np.linalg.norm(change)), 1e-30))
-        return np.asarray(change + random.normal(0, 2 * scale, change.shape), np.float32)
+        if settings.protect == "client":
+            return head.noised_change(scale, local.trained(rows, labels, first, steps), own)
+
+        def total(rows: local.Matrix, slopes: local.Matrix, step: int) -> local.Matrix:
+            return head.noised_sum(scale, rows, slopes, own.at("step", step))
+
+        return local.trained(rows, labels, first, steps, total)
 
     def empty(self) -> Sent:
         """Return no heads."""
@@ -106,33 +107,3 @@ class Heads:
         heads = np.ascontiguousarray(rows[:, : 4 * self.place.size]).view("<f4")
         kept = {HEADS: heads, SENDERS: senders, COMMITMENTS: rows[:, 4 * self.place.size :].copy()}
         return Outcome(state=replace(state, arrays={**state.arrays, **kept}))
-
-
-def noise_multiplier(settings: plan.Filter) -> float:
-    """Return the noise of one step, in clips: all steps of a round together cost the plan's epsilon."""
-    assert settings.epsilon is not None
-    steps = settings.epochs if settings.protect == "record" else 1
-    return multiplier_for(settings.epsilon, settings.delta) * float(np.sqrt(steps))
-
-
-def claim(settings: plan.Filter) -> Claim:
-    """Return what one head costs its contributor."""
-    kind = {
-        "nothing": "last layer in the clear",
-        "client": "clipped last layer with Gaussian noise",
-        "record": "last layer with Gaussian noise on the sum of clipped gradients of its rows",
-    }[settings.protect]
-    # Whoever knows what a client might send can test it by the digest; it is made of nothing but the encoded update.
-    digest = ", with a digest of the update, which is covered by the update's own codec and nothing else"
-    event: Event = Open()
-    if settings.epsilon is not None:
-        event = Gaussian(multiplier_for(settings.epsilon, settings.delta))
-    return Claim(
-        mechanism=f"{kind}, sent to all testers{digest if settings.aggregate == 'updates' else ''}",
-        event=event,
-        unit="head",
-        relation="add or remove one row" if settings.protect == "record" else "replace all rows of one client",
-        view="everyone",
-        trust=("all testers",) if settings.protect == "nothing" else ("nobody; the noise is a floating-point Gaussian",),
-        source="analytic Gaussian mechanism; after Rokvic et al., who state neither clip nor noise",
-    )
