@@ -27,6 +27,11 @@ CASES: dict[str, list[plan.Codec]] = {
         plan.RQM(clip=0.1, margin=0.1, levels=8, keep=0.5, coordinates=30),
         plan.RQM(clip=0.1, margin=0.1, levels=11, keep=0.5, tokens=True),
     ],
+    "projunit": [
+        plan.ProjUnit(epsilon=4.0, clip=1.0, coordinates=40),
+        plan.ProjUnit(epsilon=0.5, clip=0.01),
+        plan.ProjUnit(epsilon=14.0, clip=30.0, coordinates=64),
+    ],
     "hashcomb": [
         plan.HashComb(x_min=-0.1, x_max=0.2, levels=8),
         plan.HashComb(x_min=-0.3, x_max=0.3, levels=1),

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tacit import plan
-from tacit.codec import dp_sum, gaussian, hashcomb, paper_gaussian, plain, qsgd, rqm, rr, rr_sampled, sign
+from tacit.codec import dp_sum, gaussian, hashcomb, paper_gaussian, plain, projunit, qsgd, rqm, rr, rr_sampled, sign
 from tacit.codec.chain import Last, Stage, chain
 from tacit.codec.contract import Bound, Codec, Encoded, Extent, Memory, Payload, Phase, Sum, Wholes, encoded
 from tacit.errors import ChainError
@@ -21,6 +21,7 @@ _MAKERS: dict[str, Callable[[Any], Codec]] = {
     "rr": rr.make,
     "rr_sampled": rr_sampled.make,
     "rqm": rqm.make,
+    "projunit": projunit.make,
     "paper_gaussian": paper_gaussian.make,
     "qsgd": qsgd.make,
     "sign": sign.make,

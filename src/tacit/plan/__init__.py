@@ -3,7 +3,7 @@
 Loading is strict and says everything that is wrong at once. Nothing here reads data.
 """
 
-from tacit.plan.codec import QSGD, RQM, RR, Codec, DPSum, Gaussian, HashComb, PaperGaussian, Plain, RRSampled, Sign
+from tacit.plan.codec import QSGD, RQM, RR, Codec, DPSum, Gaussian, HashComb, PaperGaussian, Plain, ProjUnit, RRSampled, Sign
 from tacit.plan.columns import Columns
 from tacit.plan.corrupt import (
     ALIE,
@@ -69,6 +69,7 @@ __all__ = [
     "Plain",
     "Plan",
     "Private",
+    "ProjUnit",
     "Public",
     "Quantise",
     "RRSampled",

@@ -39,6 +39,9 @@ class Per:
 
 
 Clip = Annotated[Positive, Needs("the largest change of one weight", "try 1e-3, or ask `tacit advise`")]
+Length = Annotated[Positive, Needs("the largest length of an update", "try 1")]
+RunLoss = Annotated[float, Ge(1e-3), Le(50), Needs("a value"), Per("run")]
+RunDelta = Annotated[float, Gt(0), Lt(0.5), Needs("the chance with which epsilon may not hold, per run", "try 1e-5")]
 
 
 @dataclasses.dataclass(frozen=True)

@@ -10,17 +10,18 @@ from tacit.plan.codec.hashcomb import HashComb
 from tacit.plan.codec.levels import QSGD, RQM
 from tacit.plan.codec.noise import DPSum, Gaussian, PaperGaussian
 from tacit.plan.codec.plain import Plain
+from tacit.plan.codec.rotated import ProjUnit
 from tacit.plan.kinds import tables_in
 
 if TYPE_CHECKING:
     from tacit.plan.plan import Plan
 
 __all__ = [
-    "QSGD", "RQM", "RR", "Codec", "DPSum", "Gaussian", "HashComb", "PaperGaussian", "Plain", "RRSampled", "Sign", "epsilon_unit",
-    "problems", "readable",
+    "QSGD", "RQM", "RR", "Codec", "DPSum", "Gaussian", "HashComb", "PaperGaussian", "Plain", "ProjUnit", "RRSampled", "Sign",
+    "epsilon_unit", "problems", "readable",
 ]  # fmt: skip
 
-Codec = Plain | RR | RRSampled | RQM | HashComb | Gaussian | DPSum | PaperGaussian | QSGD | Sign
+Codec = Plain | RR | RRSampled | RQM | ProjUnit | HashComb | Gaussian | DPSum | PaperGaussian | QSGD | Sign
 
 
 def epsilon_unit(name: str) -> str:

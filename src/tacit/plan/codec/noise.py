@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
-from annotated_types import Ge, Gt, Le, Lt
+from annotated_types import Gt, Le, Lt
 from pydantic.dataclasses import dataclass
 
-from tacit.plan.kinds import STRICT, Count, Needs, Per, Positive
+from tacit.plan.kinds import STRICT, Count, Length, Positive, RunDelta, RunLoss
 
 if TYPE_CHECKING:
     from tacit.plan.plan import Plan
-
-_RunLoss = Annotated[float, Ge(1e-3), Le(50), Needs("a value"), Per("run")]
-_RunDelta = Annotated[float, Gt(0), Lt(0.5), Needs("the chance with which epsilon may not hold, per run", "try 1e-5")]
-_Length = Annotated[Positive, Needs("the largest length of an update", "try 1")]
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
@@ -23,11 +19,11 @@ class Gaussian:
 
     unit: ClassVar[str] = "run"
     name: Literal["gaussian"] = "gaussian"
-    epsilon: _RunLoss
+    epsilon: RunLoss
     """The loss all rounds together may cost a client that answers every one, **per run**."""
-    delta: _RunDelta
+    delta: RunDelta
     """The chance with which it may cost more; totals per run are stated at it, whatever `ledger.delta` is."""
-    clip: _Length
+    clip: Length
     """Largest length (l2) of an update; longer ones are scaled. Public, never computed from data."""
 
 
@@ -37,11 +33,11 @@ class DPSum:
 
     unit: ClassVar[str] = "run"
     name: Literal["dp_sum"] = "dp_sum"
-    epsilon: _RunLoss
+    epsilon: RunLoss
     """The loss all rounds together may cost a client that answers every one, **per run**."""
-    delta: _RunDelta
+    delta: RunDelta
     """The chance with which it may cost more; totals per run are stated at it, whatever `ledger.delta` is."""
-    clip: _Length
+    clip: Length
     """Largest length (l2) of an update; longer ones are scaled. Public, never computed from data."""
 
 
