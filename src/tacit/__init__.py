@@ -46,6 +46,7 @@ if TYPE_CHECKING:
         PaperGaussian,
         Plain,
         Plan,
+        Privacy,
         Private,
         ProjUnit,
         Public,
@@ -62,8 +63,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ALIE", "IPM", "LSTM", "MLP", "QSGD", "RQM", "RR", "Backdoor", "BiLSTM", "Codec", "Columns", "Corrupt", "DPSum", "Data",
-    "Embedding", "Encoder", "Engine", "FeatureNoise", "Features", "Filter", "FlippedLabels", "FreeRider", "Gaussian",
-    "HashComb", "Ledger", "Local", "Logistic", "Mimic", "Model", "OwnModule", "PaperGaussian", "Plain", "Plan", "Private",
+    "Embedding", "Encoder", "Engine", "FeatureNoise", "Features", "Filter", "FlippedLabels", "FreeRider", "Gaussian", "HashComb",
+    "Ledger", "Local", "Logistic", "Mimic", "Model", "OwnModule", "PaperGaussian", "Plain", "Plan", "Privacy", "Private",
     "ProjUnit", "Public", "Quantise", "RRSampled", "RandomLabels", "RandomUpdate", "Run", "Server", "Sharing", "Sign", "SignFlip",
     "ViT", "resume", "run", "starter_plan",
 ]  # fmt: skip

@@ -34,7 +34,7 @@ def test_each_part_has_its_own_relation_and_no_sum_is_stated() -> None:
     account = paid(HEADS, VOTES)
     stated = ledger.totals(account, 1e-5)
     assert all(total.epsilon is None for total in stated)
-    assert prose.per_update(stated) == "no one figure: parts under different changes of data"
+    assert prose.headline(stated) == "no one figure: parts under different changes of data"
     text = parts(account, 1e-5, "heads")
     assert "Last layers: epsilon 1 per last layer, delta 1e-05, and epsilon 1.466 per run of 2 rounds" in text
     assert text.endswith("if you add or remove one row.")

@@ -26,9 +26,7 @@ def runs(runs: Runs = RUNS, as_json: AsJson = False) -> None:
     elif not folders:
         tables.say(f"no run in {runs} yet; `tacit run PLAN` makes one")
     else:
-        tables.table(
-            ("run", "state", "result", "privacy per update", "when"), [_line(folder) for folder in folders], prose=range(5)
-        )
+        tables.table(("run", "state", "result", "privacy", "when"), [_line(folder) for folder in folders], prose=range(5))
 
 
 def show(run: RunName, runs: Runs = RUNS, as_json: AsJson = False) -> None:

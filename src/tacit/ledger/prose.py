@@ -31,6 +31,8 @@ _SEEN_BY = {
 """Who sees what a claim is about."""
 
 POOLED = "none: rows are pooled in one place"
+_TELLING = 20.0
+"""Beyond such an epsilon a whole run promises next to nothing: then the loss of one update is shown first."""
 KEPT = "nothing leaves a client"
 CLEAR = "none: sent in the clear"
 DECODED = "none: not differentially private, other clients can decode"
@@ -162,8 +164,11 @@ def _besides(before: Iterable[Released]) -> str:
 # Phrases for tables and for plans
 
 
-def per_update(stated: Sequence[Total], regime: str = "") -> str:
-    """Return what one update costs, as a table's cell; `regime` is "central" or "local…" where no updates are sent."""
+def headline(stated: Sequence[Total], regime: str = "") -> str:
+    """Return what a run costs a client, as a table's cell: all of it, if that is a figure that means something, else one update.
+
+    `regime` is "central" or "local…" where no updates are sent.
+    """
     if regime == "central":
         return POOLED
     update = next((total for total in stated if total.unit == "update"), None)
@@ -173,7 +178,14 @@ def per_update(stated: Sequence[Total], regime: str = "") -> str:
         return "nothing has left yet"
     if update.epsilon is None:
         return _WITHOUT_NUMBER.get(update.basis, update.basis)
-    return epsilon(update.epsilon, "update", update.delta)
+    whole = whole_run(stated)
+    return epsilon(update.epsilon, "update", update.delta) if whole is None else epsilon(whole.epsilon, "run", whole.delta)
+
+
+def whole_run(stated: Sequence[Total]) -> Total | None:
+    """Return the total of the whole run, if its epsilon is small enough to mean something."""
+    whole = next((total for total in stated if total.unit == "run"), None)
+    return None if whole is None or whole.epsilon is None or whole.epsilon > _TELLING else whole
 
 
 def planned(claims_at: Callable[[int], tuple[Claim, ...]], rounds: int, delta: float) -> str:

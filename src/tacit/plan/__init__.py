@@ -27,6 +27,7 @@ from tacit.plan.load import check, check_run, dump, load, parse, to_toml, untouc
 from tacit.plan.local import Local
 from tacit.plan.model import LSTM, MLP, BiLSTM, Compiled, Embedding, Encoder, Logistic, Model, OwnModule, ViT, Worded
 from tacit.plan.plan import Plan
+from tacit.plan.privacy import Privacy
 from tacit.plan.private import Private
 from tacit.plan.public import Public
 from tacit.plan.server import Server
@@ -68,6 +69,7 @@ __all__ = [
     "PaperGaussian",
     "Plain",
     "Plan",
+    "Privacy",
     "Private",
     "ProjUnit",
     "Public",

@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from tacit.errors import PlanError
-from tacit.plan import toml
+from tacit.plan import privacy, toml
 from tacit.plan.data import run_problems
 from tacit.plan.explain import explain
 from tacit.plan.kinds import fields_of
@@ -26,7 +26,8 @@ def load(path: Path, overrides: list[str] | None = None) -> Plan:
 
 
 def parse(tree: dict[str, Any], where: str = "plan") -> Plan:
-    """Turn nested tables into a checked Plan; raise one PlanError with all problems."""
+    """Turn nested tables into a checked Plan, with what its preset fills in; raise one PlanError with all problems."""
+    tree = privacy.expanded(tree, where)
     try:
         plan = TypeAdapter(Plan).validate_json(json.dumps(tree, default=str))
     except ValidationError as error:

@@ -20,6 +20,7 @@ from tacit.plan.kinds import STRICT, ByName
 from tacit.plan.ledger import Ledger
 from tacit.plan.local import Local
 from tacit.plan.model import Logistic, Model, Worded
+from tacit.plan.privacy import Privacy
 from tacit.plan.private import Private
 from tacit.plan.public import Public
 from tacit.plan.server import Server
@@ -44,6 +45,8 @@ class Plan:
     of its own and sends nothing."""
     baselines: tuple[Baseline, ...] = ()
     """Trained beside the run to compare with, on the same rows. They protect nothing."""
+    privacy: Privacy | None = None
+    """What is promised, in one line: fills in the settings a plan leaves open. Without this table nothing is filled in."""
     data: Data = Data()
     features: Features = Features()
     model: Annotated[Model, ByName("logistic")] = Logistic()

@@ -87,9 +87,13 @@ def _promise(run: Summary, ours: Arm) -> Card:
     update = run.privacy.total("update")
     if update is None or not update.epsilon:
         head, _, rest = ours.privacy.partition(": ")
-        return Card(label="Privacy per update", figure=head, note=rest)
-    others = "; ".join(one.text for one in run.privacy.totals if one.total != update)
-    return Card(label="Epsilon per update", figure=prose.bound(update.epsilon), note=others)
+        return Card(label="Privacy", figure=head, note=rest)
+    first = prose.whole_run([one.total for one in run.privacy.totals]) or update
+    others = "; ".join(one.text for one in run.privacy.totals if one.total != first)
+    if first.delta:
+        others = f"delta {first.delta:g}; {others}"
+    label = "Epsilon for the whole run" if first.unit == "run" else "Epsilon per update"
+    return Card(label=label, figure=prose.bound(first.epsilon or 0), note=others)
 
 
 def facts(run: Summary) -> list[tuple[str, str]]:
@@ -169,6 +173,11 @@ def _mix(labels: dict[str, int]) -> str:
     return ", ".join(f"{name} {100 * count / total:.1f} %" for name, count in shown)
 
 
+def _counted(number: int, what: str) -> str:
+    one = {"epochs": "epoch", "steps": "step", "batches": "batch"}
+    return f"{number} {one[what] if number == 1 else what}"
+
+
 def method_facts(plan: dict[str, Any]) -> list[tuple[str, str]]:
     """Return how a plan divides, trains, codes and averages, as pairs of name and value."""
     data, model, local, codec, server = (plan.get(table, {}) for table in ("data", "model", "local", "codec", "server"))
@@ -176,7 +185,7 @@ def method_facts(plan: dict[str, Any]) -> list[tuple[str, str]]:
     split += f", alpha {data['alpha']:g}" if split == "dirichlet" and "alpha" in data else ""
     hidden = "-".join(str(width) for width in model.get("hidden", ()))
     trained = [f"{local['optimizer']}, rate {local['lr']:g}"] if "optimizer" in local and "lr" in local else []
-    trained += [f"{local[key]} {key if local[key] > 1 else key[:-1]}" for key in ("epochs", "steps", "batches") if local.get(key)]
+    trained += [f"{_counted(local[key], key)}" for key in ("epochs", "steps", "batches") if local.get(key)]
     trained += [f"{local['batch']} rows per batch"] if local.get("batch") else []
     way = str(local.get("method", "") if plan.get("regime", "federated") == "federated" else plan["regime"])
     coded = [prose.setting(codec)]

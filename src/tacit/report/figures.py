@@ -23,7 +23,7 @@ from tacit.record import (
     of_kind,
 )
 from tacit.report import phrasing
-from tacit.report.privacy import Privacy, per_update, privacy
+from tacit.report.privacy import Privacy, headline, privacy
 from tacit.report.votes import Votes, votes
 
 
@@ -104,7 +104,7 @@ class Summary:
         return f"stopped after round {open_arm.rounds} of {open_arm.planned}{which}"
 
 
-HEADINGS = ("arm", "rounds", "accuracy", "AUC", "F1", "loss", "up / client / round", "down / client / round", "privacy per update")
+HEADINGS = ("arm", "rounds", "accuracy", "AUC", "F1", "loss", "up / client / round", "down / client / round", "privacy")
 
 
 def cells(arm: Arm) -> tuple[str, ...]:
@@ -166,7 +166,7 @@ def _arm(entries: list[Entry], name: str, plan: dict[str, Any]) -> Arm:
         finished=end is not None,
         stopped_early=end is not None and end.stopped_early,
         model_sha256=end.model_sha256 if end else "",
-        privacy=per_update(entries, name, regime_of(plan)),
+        privacy=headline(entries, name, regime_of(plan)),
         course=course,
         spread=spreads[-1].accuracy if spreads else [],
     )

@@ -49,13 +49,13 @@ class Privacy:
         return next((one.total for one in self.totals if one.total.unit == unit), None)
 
 
-def per_update(entries: list[Entry], arm: str, regime: str = "") -> str:
-    """Return what one update of an arm costs its client, in words; `regime` is the run's own."""
+def headline(entries: list[Entry], arm: str, regime: str = "") -> str:
+    """Return what an arm costs its clients, in words; `regime` is the run's own."""
     try:
         stated = ledger.totals(ledger.folded(_updates(entries, arm)), _delta(entries))
     except BudgetError:
         return "unproven: no known bound"
-    return prose.per_update(stated, regime if arm == RUN else arm)
+    return prose.headline(stated, regime if arm == RUN else arm)
 
 
 def privacy(entries: list[Entry]) -> Privacy:

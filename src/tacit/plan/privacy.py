@@ -1,0 +1,178 @@
+"""[privacy]: a promise in one line. A preset fills in every setting the plan leaves open; what the plan says itself stays.
+
+`private` is a rule in one number, q = epsilon · clients / 5000, found on validation rows of IMDB: the larger it is, the more
+words are worth their noise, and the further the model may go. Whoever writes a plan says epsilon, never a standard deviation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass as plain_dataclass
+from typing import Annotated, Any, Literal
+
+from annotated_types import Ge, Gt, Le, Lt
+from pydantic.dataclasses import dataclass
+
+from tacit.errors import PlanError
+from tacit.plan.kinds import STRICT, Count, Per
+
+Preset = Literal[
+    "private", "no_trust", "none", "paper:rr-ldp", "paper:fedvocab", "paper:partfed", "paper:hashcomb", "paper:lazyinf"
+]  # fmt: skip
+Tree = dict[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class Privacy:
+    """What is promised to each client, in one line; every setting that keeps it is filled in where the plan has none."""
+
+    preset: Preset = "private"
+    """`private`: differential privacy of each client for the whole run, with noise on sums. `no_trust`: the same, with noise each
+    client adds by itself. `paper:…`: the settings of a published system. `none`: updates in the clear."""
+    epsilon: Annotated[float, Ge(1e-3), Le(50), Per("run")] = 8.0
+    """`private`, `no_trust`: the loss all rounds together may cost a client, **per run**."""
+    delta: Annotated[float, Gt(0), Lt(0.5)] = 1e-5
+    """`private`: the chance with which it may cost more."""
+    clients: Count | None = None
+    """How many clients there will be, if `data.partition = "client"` leaves that to the rows. It should be known without them."""
+
+
+@plain_dataclass(frozen=True, kw_only=True)
+class Rule:
+    """What suits so much data and so much noise."""
+
+    words: int
+    rarity: float
+    rounds: int
+    momentum: float
+    rate: float
+
+
+def rule(epsilon: float, clients: int) -> Rule:
+    """Return the settings for an epsilon per run and a number of clients that all take part in every round."""
+    q, rounds, momentum = epsilon * clients / 5000, 40, 0.8
+    words = round(min(50_000, max(5_000, 12_000 * q**0.6)))
+    way = 850 * q**0.9  # the sum of all steps, if every mean update had a length of one
+    return Rule(
+        words=words, rarity=0.3 if q < 4 else 0.28, rounds=rounds, momentum=momentum, rate=round(way * (1 - momentum) / rounds, 4)
+    )
+
+
+def expanded(tree: Tree, where: str = "plan") -> Tree:
+    """Return a plan's tables with what its preset fills in; tables without a [privacy] table are returned as they are."""
+    asked = tree.get("privacy")
+    if not isinstance(asked, dict):
+        return tree
+    filled = _PRESETS.get(asked.get("preset", "private"))
+    if filled is None:
+        return tree
+    if _nobody_counted(asked, tree):
+        raise PlanError(
+            f"{where}: 1 problem\n  privacy.clients: needs the number of clients, since data.partition = 'client' leaves it to the "
+            "rows; got nothing"
+        )
+    return _joined(tree, filled(asked, tree))
+
+
+def _nobody_counted(asked: Tree, tree: Tree) -> bool:
+    data = tree.get("data")
+    by_rows = isinstance(data, dict) and data.get("partition") == "client"
+    return by_rows and "clients" not in asked and asked.get("preset", "private") in ("private", "no_trust")
+
+
+def _joined(tree: Tree, filled: Tree) -> Tree:
+    """Return the plan's tables with the keys it does not have; where it names another model or codec, those that one takes."""
+    made = dict(tree)
+    for name, table in filled.items():
+        own = made.get(name, {})
+        if isinstance(table, dict) and isinstance(own, dict):
+            made[name] = {**_fitting(name, own, table), **own}
+        else:
+            made.setdefault(name, table)
+    return made
+
+
+def _fitting(name: str, own: Tree, table: Tree) -> Tree:
+    chosen = own.get("name", table.get("name"))
+    if chosen == table.get("name"):
+        return table
+    known = _keys_of(name, chosen)
+    return {key: value for key, value in table.items() if key in known and key != "name"}
+
+
+def _keys_of(table: str, chosen: object) -> frozenset[str]:
+    """Return the keys that the table of a model or codec of some name takes."""
+    from tacit.plan.codec import Codec
+    from tacit.plan.kinds import fields_of, tables_in
+    from tacit.plan.model import Model
+
+    kinds = tables_in(Codec if table == "codec" else Model)
+    return frozenset(fields_of(kinds[str(chosen)])) if str(chosen) in kinds else frozenset()
+
+
+def _private(asked: Tree, tree: Tree) -> Tree:
+    clients = _clients(asked, tree)
+    epsilon, delta = _number(asked, "epsilon", 8.0), _number(asked, "delta", 1e-5)
+    if clients is None or epsilon is None or delta is None:
+        return {}  # what is wrong with the plan is said where it is checked
+    found = rule(epsilon, clients)
+    return {
+        "features": {
+            "text": "listed", "list": "en", "buckets": found.words, "rarity": found.rarity, "row_length": 1.0, "constant": 0.1,
+        },
+        "model": {"name": "logistic", "bias": False, "start": "zero"},
+        "local": {"optimizer": "sgd", "lr": 1.0, "epochs": 1, "batches": 1, "normalise": True},
+        "codec": {"name": "dp_sum", "epsilon": epsilon, "delta": delta, "clip": 1.0},
+        "server": {
+            "rounds": found.rounds, "optimizer": "momentum", "momentum": found.momentum, "lr": found.rate, "soften": 0.3,
+            "evaluate_every": 10,
+        },
+    }  # fmt: skip
+
+
+def _clients(asked: Tree, tree: Tree) -> int | None:
+    data = tree.get("data", {})
+    if not isinstance(data, dict):
+        return None
+    number = asked.get("clients", data.get("clients", 100))
+    return number if isinstance(number, int) and number > 0 else None
+
+
+def _number(asked: Tree, key: str, default: float) -> float | None:
+    value = asked.get(key, default)
+    return float(value) if isinstance(value, int | float) and value > 0 else None
+
+
+_PRESETS: dict[str, Callable[[Tree, Tree], Tree]] = {
+    "private": _private,
+    "none": lambda asked, tree: {"codec": {"name": "plain"}},
+    "paper:rr-ldp": lambda asked, tree: {
+        "features": {"text": "binary", "buckets": 5000},
+        "model": {"name": "mlp", "hidden": [100, 50, 25]},
+        "local": {"optimizer": "adam", "lr": 1e-3, "epochs": 3, "batches": 5},
+        "codec": {"name": "rr", "epsilon": 1.0, "clip": 3e-3},
+        "server": {"rounds": 25},
+    },
+    "paper:fedvocab": lambda asked, tree: {
+        "features": {"text": "words", "length": 40},
+        "model": {"name": "bilstm", "hidden": [300]},
+        "private": {"words": "all", "adapt": "pass", "start": "random"},
+        "local": {"optimizer": "adam", "lr": 5e-3, "epochs": 1, "batch": 32, "schedule": "linear", "clip_norm": 15.0},
+        "codec": {"name": "plain"},
+    },
+    "paper:partfed": lambda asked, tree: {
+        "data": {"share": {"rule": "k_anonymity", "k": 100}},
+        "features": {"categorical": "codes"},
+        "model": {"name": "mlp", "hidden": [12]},
+        "local": {"optimizer": "adam", "lr": 1e-3, "batch": 32},
+        "codec": {"name": "plain"},
+        "server": {"weights": "rows"},
+    },
+    "paper:hashcomb": lambda asked, tree: {"codec": {"name": "hashcomb", "of": "weights", "x_min": -0.35, "x_max": 0.35}},
+    "paper:lazyinf": lambda asked, tree: {
+        "data": {"local_test": 0.333},
+        "public": {"share": 0.01, "epochs": 3},
+        "filter": {"lr": 1e-4, "vote_epsilon": 0.5},
+        "codec": {"name": "plain"},
+    },
+}

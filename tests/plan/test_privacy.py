@@ -1,0 +1,54 @@
+import pytest
+
+from tacit import plan
+from tacit.errors import PlanError
+from tacit.plan.privacy import rule
+
+PRIVATE = {"privacy": {"preset": "private", "epsilon": 1.0, "delta": 1e-5}, "data": {"source": "imdb", "clients": 5000}}
+
+
+def test_a_preset_fills_in_what_the_plan_leaves_open():
+    job = plan.parse(PRIVATE)
+    assert (job.codec.name, job.codec.epsilon, job.codec.delta, job.codec.clip) == ("dp_sum", 1.0, 1e-5, 1.0)
+    assert (job.features.text, job.features.buckets, job.features.rarity) == ("listed", 12_000, 0.3)
+    assert (job.server.rounds, job.server.momentum, job.server.lr, job.server.soften) == (40, 0.8, 4.25, 0.3)
+    assert job.local.normalise
+
+
+def test_what_the_plan_says_itself_stays():
+    job = plan.parse({**PRIVATE, "features": {"buckets": 7}, "server": {"rounds": 3, "evaluate_every": 1}})
+    assert (job.features.buckets, job.features.text, job.server.rounds) == (7, "listed", 3)
+
+
+def test_another_model_or_codec_takes_the_keys_it_has():
+    job = plan.parse({**PRIVATE, "codec": {"name": "gaussian"}, "model": {"name": "mlp", "hidden": [4]}})
+    assert (job.codec.name, job.codec.epsilon, job.codec.clip, job.model.name) == ("gaussian", 1.0, 1.0, "mlp")
+
+
+def test_a_filled_in_plan_written_out_is_the_same_plan():
+    job = plan.parse(PRIVATE)
+    assert plan.parse(plan.dump(job)) == job
+
+
+def test_the_rule_grows_with_epsilon_and_clients_alike():
+    assert rule(8.0, 1000) == rule(1.6, 5000)
+    assert rule(0.1, 100).words == 5000
+    assert rule(50, 100_000).words == 50_000
+    assert rule(8.0, 5000).rarity == 0.28
+
+
+def test_clients_counted_by_the_rows_need_a_number():
+    tree = {"privacy": {"preset": "private"}, "data": {"source": "a.csv", "partition": "client"}}
+    with pytest.raises(PlanError, match=r"privacy\.clients: needs the number of clients"):
+        plan.parse(tree)
+
+
+@pytest.mark.parametrize("epsilon", ["much", -1, 0])
+def test_a_bad_epsilon_is_told_as_such(epsilon):
+    with pytest.raises(PlanError, match=r"privacy\.epsilon"):
+        plan.parse({"privacy": {"preset": "private", "epsilon": epsilon}})
+
+
+@pytest.mark.parametrize("preset", ["paper:rr-ldp", "paper:fedvocab", "paper:partfed", "paper:hashcomb", "paper:lazyinf", "none"])
+def test_every_preset_makes_a_plan(preset):
+    plan.parse({"privacy": {"preset": preset}, "data": {"source": "adult", "columns": {"quasi": ["age"]}}})
