@@ -197,7 +197,7 @@ def test_the_claim_covers_each_coordinate_and_all_that_are_sent() -> None:
         assert (claim.unit, claim.event.count) == ("coordinate", sent)
         assert losses.pure(claim.event) == pytest.approx(sent * 3.548315, rel=1e-6)
         assert made.payload_size(506_451) == math.ceil(sent * 3 / 8)
-        assert losses.at_delta(losses.added([(claim.event, 1)]), 1e-5) < losses.pure(claim.event)
+        assert losses.renyi_epsilon([(claim.event, 1)], 1e-5) < losses.pure(claim.event)
 
 
 def test_a_level_that_does_not_exist_is_refused() -> None:

@@ -78,6 +78,20 @@ def test_a_run_with_noise_for_all_its_rounds_ends_at_the_epsilon_its_plan_states
     )
 
 
+def test_on_poisson_cohorts_every_round_is_paid_by_whoever_might_have_been_asked(reviews, tmp_path) -> None:
+    """Also rounds in which nobody was: about two in nine here."""
+    job = small_plan(reviews, codec=DP_SUM, server={"rounds": 9, "cohort": "poisson", "cohort_size": 1})
+    entries = list(record.read(engine.start(job, tmp_path) / RECORD))
+    paid, rounds = record.of_kind(entries, record.Released, "run"), record.of_kind(entries, record.Round, "run")
+    assert [entry.busiest for entry in paid if entry.round_no] == list(range(1, 10))
+    assert {one.cohort for one in rounds} >= {0, 1}
+    found = privacy(entries)
+    assert 2 * (1 - 1e-3) <= found.totals[-1].total.epsilon <= 2
+    assert "In 9 rounds each client was asked with a chance of 0.05, and if so sent numbers" in found.statement
+    assert "(9 rounds, asked with a chance of 0.05, composition of loss distributions)" in found.statement
+    assert any("whoever learns who was asked" in sentence for sentence in found.unprotected)
+
+
 def test_the_server_adds_other_noise_in_another_run_and_in_another_round_even_if_nobody_answers(reviews) -> None:
     """Whether anybody answered must not show, and the same noise twice could be subtracted."""
     extent, size = codec.Extent(rounds=6, cohort=20), 50

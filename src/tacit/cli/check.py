@@ -81,6 +81,6 @@ def _promise(plan: Plan) -> str:
         return prose.KEPT if plan.regime == "local_only" else prose_rows.planned_pool(plan.features)
     if plan.filter and plan.filter.aggregate == "heads":
         return prose.ONLY_HEADS
-    rounds, cohort = plan.server.rounds, plan.server.cohort_size or plan.data.clients
-    made = codec.build(plan.codec, codec.Extent(rounds=rounds, cohort=cohort))
-    return prose.planned(lambda size: made.claims(size, cohort), rounds, plan.delta)
+    extent = codec.Extent.of(plan.server, plan.data.clients)
+    made = codec.build(plan.codec, extent)
+    return prose.planned(lambda size: made.claims(size, extent.cohort), extent.rounds, plan.delta)

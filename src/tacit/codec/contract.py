@@ -10,6 +10,7 @@ from typing import Any, Literal, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit import plan
 from tacit.claim import Claim
 from tacit.draws import Draws
 from tacit.rows import Vector
@@ -35,7 +36,8 @@ class Extent:
     """How long a run is, how many clients are asked in a round, and how large the layers of its model are, one by one.
 
     `helpers` is how many of them make a secure sum; 0 where the server adds up by itself. `clients` is the most that can answer
-    a round, where cohorts differ in size.
+    a round, where cohorts differ in size. `rate` is the chance with which a client is asked in a round, by itself and unknown to
+    all but the server; 1 where that is not so.
     """
 
     rounds: int
@@ -43,6 +45,14 @@ class Extent:
     layers: tuple[int, ...] = ()
     helpers: int = 0
     clients: int = 0
+    rate: float = 1.0
+
+    @classmethod
+    def of(cls, server: plan.Server, clients: int, layers: tuple[int, ...] = ()) -> Self:
+        """Return the extent of a run with so many clients."""
+        cohort = server.cohort_size or clients
+        rate = min(1.0, cohort / clients) if server.cohort == "poisson" else 1.0
+        return cls(rounds=server.rounds, cohort=cohort, layers=layers, clients=clients, rate=rate)
 
     @property
     def most(self) -> int:

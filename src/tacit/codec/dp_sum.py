@@ -6,8 +6,10 @@ server never sees the sum without it, and clients that drop out take no noise aw
 The sum is divided by the agreed number of clients per round, whoever answered. Taking a client out, so that its answer counts
 as no change, moves the sum by at most the clip. The server refuses a message longer than that, where it can read one.
 
-Guarantees, for whoever sees the models: epsilon at delta for the whole run, for a client that answers every round. All clients
-must weigh the same. The sum is exact, and so is its noise (`gaussian_noise`). Whatever is not finite counts as no change.
+Guarantees, for whoever sees the models: epsilon at delta for the whole run, for a client that answers every round. With Poisson
+cohorts (`server.cohort = "poisson"`) and no helpers, whoever might have been asked is covered with less noise, as long as only the
+server knows who was. All clients must weigh the same. The sum is exact, and so is its noise (`gaussian_noise`). Whatever is not
+finite counts as no change.
 """
 
 from __future__ import annotations
@@ -21,13 +23,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit import plan
-from tacit.claim import Claim, Gaussian
+from tacit.claim import Claim, Gaussian, Sampled
 from tacit.codec.chain import Last, chain
 from tacit.codec.clip import clip_l2
 from tacit.codec.contract import Bound, Codec, Encoded, Extent, Memory, Payload, Wholes, encoded
 from tacit.codec.gaussian_noise import LARGEST, STEPS
 from tacit.codec.sums import WholeSum
-from tacit.codec.whole_run import Loss, Scale, scale_for
+from tacit.codec.whole_run import Loss, Scale, scale_of
 from tacit.draws import Draws
 from tacit.rows import Vector
 
@@ -45,7 +47,7 @@ def make(settings: plan.DPSum, extent: Extent) -> Codec:
         return codec
 
     def empty(dim: int) -> WholeSum:
-        scale = scale_for(loss, extent, settings.clip, 1, dim)
+        scale = _scale(loss, extent, settings.clip, dim)
         return WholeSum(dim, scale.radius, length=scale.radius, steps=lambda update: scale.whole(stage.apply(update)))
 
     return replace(codec, empty=empty, takes_updates=True)
@@ -57,7 +59,7 @@ def noisy_sum(loss: Loss, extent: Extent) -> Last:
 
     def make(bound: Bound) -> Codec:
         def scale(dim: int) -> Scale:
-            fine = scale_for(loss, extent, bound.l2, 1, dim)
+            fine = _scale(loss, extent, bound.l2, dim)
             coarse = fine.coarser(_COARSER)
             return coarse if helpers and _fits_32_bits(coarse, extent) else fine
 
@@ -78,13 +80,23 @@ def noisy_sum(loss: Loss, extent: Extent) -> Last:
             decode=decode,
             clipped=lambda update: update,
             variance=lambda update: np.zeros(len(update)),
-            claims=lambda dim, cohort: (_claim(scale(dim), helpers),),
+            claims=lambda dim, cohort: (_claim(scale(dim), helpers, _rate(extent)),),
             sum_noise=lambda dim: scale(dim).stddev * math.sqrt(max(1, helpers)),
             known_noise=lambda dim: scale(dim).stddev * math.sqrt(max(1, helpers)),
             whole=_whole(scale) if helpers else None,
         )
 
     return Last(name="Gaussian noise on the sum", make=make, needs=("l2",))
+
+
+def _rate(extent: Extent) -> float:
+    """Return the chance with which clients are asked; 1 under a secure sum, whose server knows who was."""
+    return 1.0 if extent.helpers else extent.rate
+
+
+def _scale(loss: Loss, extent: Extent, clip: float, dim: int) -> Scale:
+    rounds = extent.rounds
+    return scale_of(loss, clip, 1, releases=rounds, numbers=rounds * dim, rate=_rate(extent))
 
 
 def _fits_32_bits(scale: Scale, extent: Extent) -> bool:
@@ -112,19 +124,23 @@ def _whole(scale: Callable[[int], Scale]) -> Wholes:
     )
 
 
-def _claim(scale: Scale, helpers: int) -> Claim:
-    who, trust = "the server adds", _SERVER
+def _claim(scale: Scale, helpers: int, rate: float) -> Claim:
+    who, trust, source = "the server adds", _SERVER, "Balle and Wang 2018, analytic calibration for all rounds together"
+    noise = Gaussian(scale.steps / scale.radius)
+    if rate < 1:
+        trust = f"{_SERVER}, and lets nobody know who was asked in a round"
+        source = "Koskela, Jälkö and Honkela 2020, distribution of the loss of all rounds on Poisson samples (dp-accounting)"
     if helpers:
         who = "a helper adds" if helpers == 1 else f"each of {helpers} helpers adds"
         trust = _HELPER if helpers == 1 else _HELPERS
     return Claim(
         mechanism=f"numbers cut to a length of {scale.clip:g}, to whose sum {who} Gaussian noise of {scale.stddev:.3g}",
-        event=Gaussian(scale.steps / scale.radius),
+        event=noise if rate == 1 else Sampled(noise, rate),
         unit="update",
         relation="add or remove one client",
         view="everyone",
         trust=(trust,),
-        source="Balle and Wang 2018, analytic calibration for all rounds together; noise in whole steps on an exact sum",
+        source=f"{source}; noise in whole steps on an exact sum",
     )
 
 

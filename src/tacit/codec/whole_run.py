@@ -2,7 +2,8 @@
 
 The plan states epsilon and delta for the run. Gaussian releases of all rounds together cost exactly what one with less noise
 costs (`gaussian_loss`), so the multiplier of a round is that of one release times the root of the number of rounds: a client
-that answers every round is covered. What sampling of clients would gain is not claimed.
+that answers every round is covered. Where each client is asked with a chance and only who adds the noise knows who was, less
+noise does (`sampled_loss`); for cohorts of a fixed size no such gain is claimed.
 
 Source: analytic calibration, Balle and Wang 2018.
 """
@@ -19,7 +20,7 @@ from tacit.codec.contract import Extent
 from tacit.codec.gaussian_noise import DISTANCE, FACTOR, STEPS, whole_noise
 from tacit.draws import Draws
 from tacit.errors import ChainError
-from tacit.gaussian_loss import multiplier_for
+from tacit.sampled_loss import multiplier_for
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,11 +81,12 @@ def scale_for(loss: Loss, extent: Extent, clip: float, times: int, dim: int) -> 
     return scale_of(loss, clip, times, releases=extent.rounds, numbers=extent.rounds * dim)
 
 
-def scale_of(loss: Loss, clip: float, times: int, *, releases: int, numbers: int) -> Scale:
+def scale_of(loss: Loss, clip: float, times: int, *, releases: int, numbers: int, rate: float = 1.0) -> Scale:
     """Return the scale at which noise of one standard deviation keeps a loss, if a change of data moves a sum by `times` clips.
 
-    `releases` of them together have that loss; `numbers` are all that get noise in the run, for the law of each is a little
-    off. Raises ChainError if there is more noise than whole numbers can hold, or more numbers than it is fine enough for.
+    `releases` of them together have that loss, each on clients taken with the chance `rate`; `numbers` are all that get noise in
+    the run, for the law of each is a little off. Raises ChainError if there is more noise than whole numbers can hold, or more
+    numbers than it is fine enough for.
     """
     left = _less_rounding(loss, numbers)
     who = f"{loss.table}(epsilon={loss.epsilon:g} per {loss.per}, delta={loss.delta:g})"
@@ -93,7 +95,7 @@ def scale_of(loss: Loss, clip: float, times: int, *, releases: int, numbers: int
             f"{who} needs noise finer than it is drawn, with {numbers:,} numbers in the run; "
             f"raise {loss.table}.delta, or lower {loss.table}.epsilon"
         )
-    multiplier = multiplier_for(left.epsilon, left.delta) * math.sqrt(releases)
+    multiplier = multiplier_for(left.epsilon, left.delta, rate, releases)
     radius = math.floor(STEPS / (times * multiplier))
     if radius < 1:
         raise ChainError(

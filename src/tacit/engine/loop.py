@@ -184,9 +184,11 @@ def finish(arm: Arm, desk: Desk, now: Checkpoint, model: Vector, following: str)
 def _charge(arm: Arm, desk: Desk, exchange: Exchange, state: State, account: ledger.Account, busiest: int) -> ledger.Account:
     """Return the account with what the clients about to answer will have paid; it is on the disk before any of them does."""
     clients = len(state.cohort)
-    if not clients:
+    claims = exchange.claims(max(1, clients))
+    if ledger.on_a_sample(claims):
+        busiest = state.round_no  # whoever might have been asked pays, in every round
+    elif not clients:
         return account
-    claims = exchange.claims(clients)
     account = ledger.charge(account, claims, busiest)
     times = account.times(claims)
     desk.note(*(ledger.entry(claim, arm.name, state.round_no, exchange.name, clients, times) for claim in claims))

@@ -158,8 +158,7 @@ class SimulatedArm:
         data, draws = self.setting.data, self.setting.draws
         clients = pooled(data.clients) if self.regime == "central" else self.disclosure.clients if self.disclosure else data.clients
         weights, settings = local.weights_for(self.plan.server, clients.sizes()), self.plan.server
-        cohort = settings.cohort_size or len(clients)
-        extent = codec.Extent(rounds=settings.rounds, cohort=cohort, layers=self.learner.layers)
+        extent = codec.Extent.of(settings, len(clients), self.learner.layers)
         agreement = Agreement(
             run=self.setting.desk.folder.name,
             identity=self.setting.desk.fingerprints.identity,

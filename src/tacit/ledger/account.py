@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from tacit.claim import Claim, Event, RenyiCurve, Total
+from tacit.claim import Approximate, Claim, Event, Free, RenyiCurve, Sampled, Total
 from tacit.gaussian_loss import epsilon_at
 from tacit.ledger import losses
 from tacit.record import Released
 
-EXACT, SUM, RENYI = "exact", "sum of losses", "Rényi composition"
+EXACT, SUM = "exact", "sum of losses"
 NUMERICAL = "Rényi composition of numerical curves"
 GAUSSIAN = "exact composition of Gaussian noise"
+BITS = "exact composition of randomised responses"
+COMPOSED = "composition of loss distributions"
 NO_NUMBER = "no number exists: released without protection"
 HIDDEN = "no number exists: hidden from the server, readable by every other client"
 UNLIKE = "no number exists: losses under different changes of data cannot be added"
@@ -65,6 +67,11 @@ def charge(account: Account, claims: tuple[Claim, ...], busiest: int, uses: int 
     if before:
         return Account(tuple(paid if one.claims == claims else one for one in account.payments))
     return Account((*account.payments, paid)) if paid.times else account
+
+
+def on_a_sample(claims: Sequence[Claim]) -> bool:
+    """Return whether claims are about all clients that might have been asked in a round, and not only about those who were."""
+    return any(isinstance(losses.innermost(claim.event), Sampled) for claim in claims)
 
 
 def entry(claim: Claim, arm: str, round_no: int, exchange: str, clients: int, busiest: int) -> Released:
@@ -164,11 +171,27 @@ def _at(unit: str, paid: Paid, delta: float) -> Total:
         known = losses.rounded_up(Fraction(epsilon_at(delta, noise)) + epsilon)
         basis = EXACT if _single(paid) else GAUSSIAN
         return Total(unit=unit, epsilon=known, delta=losses.rounded_up(Fraction(delta) + failing), basis=basis)
-    curve = losses.added(paid)
-    if not any(curve):  # nothing but approximate losses: they add up as they are and need no further delta
+    if all(isinstance(losses.innermost(event), Approximate | Free) for event, _ in paid):
+        # Nothing but approximate losses: they add up as they are and need no further delta.
         return Total(unit=unit, epsilon=losses.rounded_up(epsilon), delta=losses.rounded_up(failing), basis=SUM)
-    simple, proved = _pure(unit, paid), losses.rounded_up(Fraction(losses.at_delta(curve, delta)) + epsilon)
-    if simple.epsilon is not None and simple.epsilon <= proved:
+    simple, composed = _pure(unit, paid), _composed(unit, paid, delta)
+    composed = replace(composed, epsilon=losses.rounded_up(Fraction(composed.epsilon or 0.0) + epsilon))
+    if simple.epsilon is not None and simple.epsilon <= _size(composed):
         return replace(simple, delta=delta)
-    basis = NUMERICAL if any(isinstance(losses.innermost(event), RenyiCurve) for event, _ in paid) else RENYI
-    return Total(unit=unit, epsilon=proved, delta=losses.rounded_up(Fraction(delta) + failing), basis=basis)
+    return replace(composed, delta=losses.rounded_up(Fraction(delta) + failing))
+
+
+def _composed(unit: str, paid: Paid, delta: float) -> Total:
+    """Return the least of what is proved about losses together; what `approximate` counts is left out."""
+    from tacit.ledger.distribution import epsilon_of  # numpy is heavy to load, and `tacit --help` should not wait for it
+
+    curved = any(isinstance(losses.innermost(event), RenyiCurve) for event, _ in paid)
+    counted = [(event, times) for event, times in paid if not isinstance(losses.innermost(event), Approximate | Free)]
+    uses = [use for event, times in counted for use in losses.single_uses(event, times, delta)]
+    found, basis = epsilon_of(uses, delta), BITS if len({event for event, _ in uses}) == 1 else COMPOSED
+    if any(isinstance(event, Sampled) for event, _ in uses):
+        basis = COMPOSED
+    if curved:
+        by_curves = losses.renyi_epsilon(counted, delta)
+        found, basis = (by_curves, NUMERICAL) if by_curves < found else (found, basis)
+    return Total(unit=unit, epsilon=found, delta=delta, basis=basis)

@@ -21,6 +21,8 @@ Curve = tuple[float, ...]
 
 ABOVE_ONE: Curve = tuple(10 ** (place / 50) for place in range(-400, 301))
 """The orders at which divergences are added up, less 1: close together, since the best one is picked for each total."""
+_SAMPLED: Curve = (*(place / 10 for place in range(1, 100)), *(float(t) for t in range(10, 64)), 127.0, 255.0, 511.0, 1023.0)
+"""Fewer of them, where the curve of noise on a sample is among them: it takes a while to compute."""
 
 
 def refuse_unproven(claim: Claim) -> None:
@@ -94,36 +96,71 @@ def _count(event: Event) -> int:
     return event.count * _count(event.event) if isinstance(event, Repeated) else 1
 
 
-@lru_cache(maxsize=64)
-def renyi(event: Event) -> Curve:
-    """Return an event's Rényi divergence at each order; 0 for what `approximate` counts."""
-    if isinstance(event, Free | Approximate):
-        return (0.0,) * len(ABOVE_ONE)
-    if isinstance(event, Pure):
-        return _randomised_response(event.epsilon)
-    if isinstance(event, Gaussian):
-        return tuple((1 + t) / (2 * event.noise_multiplier**2) for t in ABOVE_ONE)
+def single_uses(event: Event, times: int, delta: float) -> list[tuple[Event, int]]:
+    """Return the single uses that an event paid for that often is made of; a known bound on all of them stands for one use.
+
+    Where uses are bounded both one by one and together, what costs less at `delta` is taken: either holds.
+    """
+    from tacit.ledger.distribution import epsilon_of  # numpy is heavy to load, and `tacit --help` should not wait for it
+
+    most = getattr(event, "most", math.inf)
+    whole = [(Pure(most), times)] if math.isfinite(most) else []
     if isinstance(event, RenyiCurve):
-        return _at_most(_at_next_order(event.orders, event.values), event.most)
+        return [*whole] or [(event, times)]
+    if not isinstance(event, Repeated):
+        return [(event, times)]
+    apart = single_uses(event.event, times * event.count, delta)
+    if whole and epsilon_of(whole, delta) <= epsilon_of(apart, delta):
+        return [*whole]
+    return apart
+
+
+def renyi_epsilon(paid: Sequence[tuple[Event, int]], delta: float) -> float:
+    """Return the smallest epsilon that a sum of Rényi divergences proves at `delta`, rounded up.
+
+    Source: Canonne, Kamath and Steinke 2020, proposition 12, with t = order - 1:
+    epsilon = D + ln(t/(1+t)) - (ln delta + ln(1+t)) / t.
+    """
+    orders = _orders_for(tuple(event for event, _ in paid))
+    curves = [(renyi(event, orders), times) for event, times in paid]
+    chance, best = math.log(delta), math.inf
+    for place, t in enumerate(orders):
+        loss = math.fsum(times * curve[place] for curve, times in curves)
+        best = min(best, loss + math.log(t) - math.log1p(t) - (chance + math.log1p(t)) / t)
+    return max(0.0, best * (1 + 2**-40))
+
+
+def _orders_for(events: tuple[Event, ...]) -> Curve:
+    """Return the orders, less 1, at which events are added up: those at which some of them are known, among many others."""
+    own = {order - 1 for event in events if isinstance(curve := innermost(event), RenyiCurve) for order in curve.orders}
+    few = any(isinstance(innermost(event), Sampled) for event in events)
+    return tuple(sorted(own.union(_SAMPLED if few else ABOVE_ONE)))
+
+
+@lru_cache(maxsize=64)
+def renyi(event: Event, orders: Curve) -> Curve:
+    """Return an event's Rényi divergence at each order, given less 1; 0 for what `approximate` counts."""
+    if isinstance(event, Free | Approximate):
+        return (0.0,) * len(orders)
+    if isinstance(event, Pure):
+        return _randomised_response(event.epsilon, orders)
+    if isinstance(event, Gaussian):
+        return tuple((1 + t) / (2 * event.noise_multiplier**2) for t in orders)
+    if isinstance(event, RenyiCurve):
+        return _at_most(_at_next_order(event.orders, event.values, orders), event.most, orders)
     if isinstance(event, Repeated):
-        return _at_most(added([(event.event, event.count)]), event.most)
+        return _at_most(tuple(event.count * loss for loss in renyi(event.event, orders)), event.most, orders)
     if isinstance(event, Sampled) and isinstance(event.event, Gaussian):
-        return _sampled_gaussian(event.event.noise_multiplier, event.rate)
+        return _sampled_gaussian(event.event.noise_multiplier, event.rate, orders)
     raise TypeError(f"the ledger knows no cost of {event}")
 
 
-def added(paid: Sequence[tuple[Event, int]]) -> Curve:
-    """Return the divergence of events together, each as often as it is paid for: at one order they add up."""
-    curves = [(renyi(event), times) for event, times in paid]
-    return tuple(math.fsum(times * curve[place] for curve, times in curves) for place in range(len(ABOVE_ONE)))
-
-
-def _at_most(curve: Curve, epsilon: float) -> Curve:
+def _at_most(curve: Curve, epsilon: float, orders: Curve) -> Curve:
     """Return a curve, lowered to that of a pure epsilon where it is known and costs less."""
-    return curve if math.isinf(epsilon) else tuple(map(min, curve, _randomised_response(epsilon)))
+    return curve if math.isinf(epsilon) else tuple(map(min, curve, _randomised_response(epsilon, orders)))
 
 
-def _randomised_response(epsilon: float) -> Curve:
+def _randomised_response(epsilon: float, orders: Curve) -> Curve:
     """Return the Rényi divergence of one binary randomised response, which is the most of any pure epsilon mechanism.
 
     With t = order - 1 and x = t epsilon it is ln(1 + 2 sinh²(x/2) + tanh(epsilon/2) sinh(x)) / t: sums of positive
@@ -135,36 +172,24 @@ def _randomised_response(epsilon: float) -> Curve:
         x = t * epsilon
         return (math.log1p(2 * math.sinh(x / 2) ** 2 + tilt * math.sinh(x)) if x < 30 else x - kept + math.exp(-60)) / t
 
-    return tuple(map(at, ABOVE_ONE))
+    return tuple(map(at, orders))
 
 
-def _at_next_order(orders: Sequence[float], values: Sequence[float]) -> Curve:
+def _at_next_order(known: Sequence[float], values: Sequence[float], orders: Curve) -> Curve:
     """Return a curve at our orders. Divergences never fall with the order, so the next larger known order bounds each."""
-    known = [*values, math.inf]
-    return tuple(known[bisect_left(orders, 1 + t)] for t in ABOVE_ONE)
+    less_one, found = [order - 1 for order in known], [*values, math.inf]
+    return tuple(found[bisect_left(less_one, t)] for t in orders)
 
 
-def _sampled_gaussian(noise_multiplier: float, rate: float) -> Curve:
+def _sampled_gaussian(noise_multiplier: float, rate: float, orders: Curve) -> Curve:
     """Return dp-accounting's curve of Gaussian noise on a Poisson sample; where it finds no value, that of the next order."""
     import dp_accounting
     from dp_accounting.rdp import RdpAccountant
 
-    orders = [1.1, 1.25, 1.5, 1.75, *range(2, 65), 80, 96, 128, 192, 256, 512]
-    accountant = RdpAccountant(orders, dp_accounting.NeighboringRelation.ADD_OR_REMOVE_ONE)
+    accountant = RdpAccountant([1 + t for t in orders], dp_accounting.NeighboringRelation.ADD_OR_REMOVE_ONE)
     accountant.compose(dp_accounting.PoissonSampledDpEvent(rate, dp_accounting.GaussianDpEvent(noise_multiplier)))
     falling = accumulate(reversed([float(value) for value in accountant.rdp]), min)
-    return _at_next_order(orders, list(falling)[::-1])
-
-
-def at_delta(curve: Curve, delta: float) -> float:
-    """Return the smallest epsilon that a sum of Rényi divergences proves at `delta`, rounded up.
-
-    Source: Canonne, Kamath and Steinke 2020, proposition 12, with t = order - 1:
-    epsilon = D + ln(t/(1+t)) - (ln delta + ln(1+t)) / t.
-    """
-    chance = math.log(delta)
-    bounds = (loss + math.log(t) - math.log1p(t) - (chance + math.log1p(t)) / t for loss, t in zip(curve, ABOVE_ONE, strict=True))
-    return max(0.0, min(bounds) * (1 + 2**-40))
+    return tuple(falling)[::-1]
 
 
 def rounded_up(value: Fraction | float) -> float:

@@ -11,9 +11,22 @@ from collections.abc import Callable, Iterable, Sequence
 from decimal import ROUND_CEILING, Decimal
 from typing import Any
 
-from tacit.claim import Approximate, Claim, Disclosed, Event, Repeated, Total
+from tacit.claim import Approximate, Claim, Disclosed, Event, Repeated, Sampled, Total
 from tacit.ledger import losses
-from tacit.ledger.account import EXACT, GAUSSIAN, HIDDEN, NO_NUMBER, UNLIKE, Account, Payment, charge, every_claim, totals
+from tacit.ledger.account import (
+    COMPOSED,
+    EXACT,
+    GAUSSIAN,
+    HIDDEN,
+    NO_NUMBER,
+    UNLIKE,
+    Account,
+    Payment,
+    charge,
+    every_claim,
+    on_a_sample,
+    totals,
+)
 from tacit.ledger.lists import grouped, joined, listed
 from tacit.record import Released
 
@@ -131,6 +144,8 @@ def _updates(account: Account) -> str:
     for one in account.payments:
         how = joined([claim.mechanism for claim in one.claims])
         times = "once" if one.times == 1 else f"{one.times:,} times"
+        if on_a_sample(one.claims):
+            return f"in {_rounds(one.times)} each client was asked {_chance(one)}, and if so sent {how}"
         parts.append(f"{times} {how}" if one.claims[0].unit in ANSWERS else f"{_answers((one,))} as {how}")
     return f"the client that took part most often sent {'; '.join(parts) if several else joined(parts)}"
 
@@ -139,6 +154,9 @@ def composition(total: Total, account: Account) -> str:
     """Return what a total is composed of."""
     if total.epsilon is None:
         return total.basis
+    sampled = next((one for one in account.payments if on_a_sample(one.claims)), None)
+    if sampled is not None:
+        return f"{_rounds(sampled.times) if total.unit == 'run' else 'one round alone'}, asked {_chance(sampled)}, {total.basis}"
     if total.unit == "run":
         return f"{_answers(account.payments)}, {total.basis}"
     if total.unit == "update":
@@ -148,6 +166,16 @@ def composition(total: Total, account: Account) -> str:
         uses = counts.pop() if len(counts) == 1 else ""
         return f"all {uses} of it together" if uses else f"one update alone, {total.basis}"
     return f"one {total.unit} alone"
+
+
+def _rounds(count: int) -> str:
+    return "1 round" if count == 1 else f"{count:,} rounds"
+
+
+def _chance(payment: Payment) -> str:
+    """Return with which chance clients are asked, where the claims of a payment are about a sample of them."""
+    rates = [event.rate for claim in payment.claims if isinstance(event := losses.innermost(claim.event), Sampled)]
+    return f"with a chance of {max(rates):.3g}"
 
 
 def _uses(claim: Claim) -> str:
@@ -213,7 +241,7 @@ def planned(claims_at: Callable[[int], tuple[Claim, ...]], rounds: int, delta: f
 
 def _planned_run(run: Total, rounds: int) -> str:
     """Return what all rounds of a plan cost; exact where noise composes exactly."""
-    if run.basis in (GAUSSIAN, EXACT):
+    if run.basis in (GAUSSIAN, EXACT, COMPOSED):
         whole = "run of 1 round" if rounds == 1 else f"run of {rounds:,} rounds"
         return f"and epsilon {bound(run.epsilon or 0.0)} {per(whole, run.delta)} ({run.basis})"
     return f"at most {rounds:,} × that per run (losses add up)"
@@ -246,7 +274,7 @@ def unprotected(account: Account, before: Sequence[Released], plan: dict[str, An
     for unit in dict.fromkeys(claim.unit for claim in claims if _uses(claim) and not losses.uncounted(claim.event)):
         whole = "All votes of a round beyond their sum" if unit == "vote" else "A whole update beyond the figure per update"
         found.append(f"{whole}: {unit}s are protected one by one, and their losses add up.")
-    found.append("That a client took part, in which rounds, when, and how long its messages were.")
+    found.append(_taking_part(claims))
     if plan.get("server", {}).get("weights", "equal") != "equal":
         found.append("How many rows a client has: its messages carry that number, up to the cap if there is one.")
     found += [_left_before(one) for one in before if one.promise.view != "server" or _is(one, Disclosed)]
@@ -266,6 +294,16 @@ def unprotected(account: Account, before: Sequence[Released], plan: dict[str, An
         "figures are known to that machine alone."
     )
     return found
+
+
+def _taking_part(claims: Sequence[Claim]) -> str:
+    """Return what messages show however their content is protected."""
+    if on_a_sample(claims):
+        return (
+            "Clients from whoever learns who was asked in which round, or how many were, as one who watches the network can: the "
+            "figures count on that chance."
+        )
+    return "That a client took part, in which rounds, when, and how long its messages were."
 
 
 def _channels(settings: dict[str, Any]) -> str:

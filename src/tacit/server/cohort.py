@@ -12,6 +12,9 @@ from tacit.draws import Draws
 def choose(settings: plan.Server, clients: int, draws: Draws) -> NDArray[np.int64]:
     """Return the round's cohort, in ascending order.
 
+    Guarantees: in a Poisson cohort each client is taken with the chance size / clients to within 2^-64, from words that nobody
+    without the server's key can guess: privacy may rest on it.
+
     Edge cases: a Poisson cohort may be empty (the round then changes nothing); a fixed count above the number of
     clients takes them all.
     """
@@ -21,4 +24,6 @@ def choose(settings: plan.Server, clients: int, draws: Draws) -> NDArray[np.int6
     size = min(settings.cohort_size, clients)
     if settings.cohort == "count":
         return np.sort(draws.generator().choice(clients, size, replace=False))
-    return np.flatnonzero(draws.generator().random(clients) < size / clients)
+    if size == clients:
+        return np.arange(clients)
+    return np.flatnonzero(draws.words(clients) < np.uint64((size << 64) // clients))

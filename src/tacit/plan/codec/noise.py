@@ -29,7 +29,8 @@ class Gaussian:
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
 class DPSum:
-    """Updates of bounded length, to whose sum the server adds Gaussian noise: DP-FedAvg that trusts the server."""
+    """Updates of bounded length, to whose sum the server adds Gaussian noise: DP-FedAvg that trusts the server. With
+    `server.cohort = "poisson"` less noise keeps the same loss, as long as only the server knows who was asked."""
 
     unit: ClassVar[str] = "run"
     name: Literal["dp_sum"] = "dp_sum"
@@ -70,6 +71,11 @@ def problems(codec: object, plan: Plan) -> list[str]:
         return [
             f"codec.row_ratio: needs more than 0.8 codec.stated_delta, or the printed variance is not above 0; "
             f"got {codec.row_ratio:g} with stated_delta {codec.stated_delta:g}"
+        ]
+    if isinstance(codec, DPSum) and plan.server.cohort == "poisson" and plan.filter is not None:
+        return [
+            "server.cohort: needs 'all' or 'count' with codec.name = 'dp_sum' and [filter], since votes show everybody who was "
+            "asked; got 'poisson'"
         ]
     if isinstance(codec, DPSum) and plan.server.weights != "equal":
         return [

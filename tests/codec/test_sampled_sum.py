@@ -1,0 +1,86 @@
+"""Noise on the sum of a Poisson cohort: less of it, as the chance of being asked is unknown; measured below what is stated."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+from tacit import codec, gaussian_loss, ledger, plan, sampled_loss
+from tacit.audit.epsilon import lower_bound
+from tacit.claim import Gaussian, Sampled
+from tacit.ledger import Account, charge
+
+SETTINGS = plan.DPSum(epsilon=2.0, delta=1e-3, clip=0.5)
+
+
+def claim_for(rate: float, rounds: int = 40):
+    (claim,) = codec.build(SETTINGS, codec.Extent(rounds=rounds, cohort=10, rate=rate)).claims(1000, 10)
+    return claim
+
+
+@pytest.mark.parametrize("rounds", [1, 7, 40])
+def test_full_participation_is_the_exact_composition_of_noise(rounds) -> None:
+    for multiplier in (0.7, 4.0, 30.0):
+        exact = gaussian_loss.epsilon_at(1e-5, multiplier / math.sqrt(rounds))
+        assert sampled_loss.epsilon_at(1e-5, multiplier, 1.0, rounds) == exact
+        nearly = sampled_loss.epsilon_at(1e-5, multiplier, 1 - 1e-9, rounds)
+        assert exact * (1 - 1e-6) <= nearly <= exact * 1.01
+    wanted = gaussian_loss.multiplier_for(2.0, 1e-5) * math.sqrt(rounds)
+    assert sampled_loss.multiplier_for(2.0, 1e-5, 1.0, rounds) == wanted
+
+
+@pytest.mark.parametrize(("rate", "rounds"), [(0.1, 40), (0.5, 20)])
+def test_a_sampled_run_comes_out_at_the_stated_epsilon_with_less_noise(rate, rounds) -> None:
+    claim = claim_for(rate, rounds)
+    assert isinstance(claim.event, Sampled)
+    assert isinstance(claim.event.event, Gaussian)
+    assert claim.event.rate == rate
+    full = claim_for(1.0, rounds).event
+    assert claim.event.event.noise_multiplier < (0.2 if rate == 0.1 else 0.6) * full.noise_multiplier
+    run = ledger.totals(charge(Account(), (claim,), rounds, uses=rounds), SETTINGS.delta)[-1]
+    assert 2 * (1 - 1e-3) <= run.epsilon <= 2
+    assert "lets nobody know who was asked" in claim.trust[0]
+
+
+def test_a_smaller_chance_never_asks_for_more_noise() -> None:
+    found = [sampled_loss.multiplier_for(1.0, 1e-5, rate, 20) for rate in (0.05, 0.2, 0.6, 1.0)]
+    assert found == sorted(found)
+
+
+def test_only_poisson_cohorts_gain() -> None:
+    poisson, count, everybody = (
+        codec.Extent.of(plan.Server(rounds=9, cohort=cohort, cohort_size=size), 100)
+        for cohort, size in (("poisson", 20), ("count", 20), ("all", None))
+    )
+    assert (poisson.rate, count.rate, everybody.rate) == (0.2, 1.0, 1.0)
+    assert (poisson.cohort, count.cohort, everybody.cohort) == (20, 20, 100)
+
+
+def measured(multiplier: float, rate: float, always: bool = False) -> float:
+    """Return a lower bound on epsilon from a million rounds with a client at the clip that may be asked, and as many without it.
+
+    One client and one coordinate are the worst case; the event is where the loss of a release passes the stated epsilon.
+    """
+    random = np.random.default_rng(3)
+    asked = np.ones(1_000_000, bool) if always else random.random(1_000_000) < rate
+    with_it, without = asked + random.normal(0, multiplier, 1_000_000), random.normal(0, multiplier, 1_000_000)
+    edge = multiplier**2 * math.log((math.exp(1.0) - 1 + rate) / rate) + 0.5
+    assert 1e-4 < norm.sf(edge / multiplier) < 0.2
+    return lower_bound((with_it > edge).astype(int), (without > edge).astype(int), delta=1e-3)
+
+
+def test_measured_epsilon_is_below_the_stated_one_and_a_twin_that_always_asks_is_caught() -> None:
+    multiplier = sampled_loss.multiplier_for(1.0, 1e-3, 0.3, 1)
+    assert 0.75 <= measured(multiplier, 0.3) <= 1.0
+    assert measured(multiplier, 0.3, always=True) > 1.3
+
+
+def test_no_gain_is_claimed_where_whoever_is_not_trusted_knows_who_was_asked() -> None:
+    """A server that reads each message, or leads a secure sum, knows who was."""
+    extent = codec.Extent(rounds=40, cohort=10, rate=0.1)
+    local = codec.build(plan.Gaussian(epsilon=2.0, delta=1e-3, clip=0.5), extent)
+    helped = codec.build(SETTINGS, codec.Extent(rounds=40, cohort=10, rate=0.1, helpers=1))
+    full = claim_for(1.0).event
+    assert isinstance(local.claims(1000, 10)[0].event, Gaussian)
+    assert helped.claims(1000, 10)[0].event.noise_multiplier == pytest.approx(full.noise_multiplier, rel=1e-3)
