@@ -235,6 +235,10 @@ def test_privacy_says_the_sentence_and_its_terms(capsys: Capture, two_runs: Path
     found = json.loads(tacit(capsys, "privacy", "news-1", "--json").out)
     assert {total["unit"]: total["epsilon"] for total in found["totals"] if not total["delta"]}["update"] == 200_040
     assert found["not_protected"]
+    said = tacit(capsys, "privacy", "news-1", "--shuffle", "1000")
+    assert "Nothing in this run shuffles" in said.out
+    found = json.loads(tacit(capsys, "privacy", "news-1", "--shuffle", "1000", "--json").out)
+    assert found["if_shuffled"]["clients"] == 1000
 
 
 def test_data_list_and_where(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:

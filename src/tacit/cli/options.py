@@ -24,6 +24,10 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
 PolicyFile = Annotated[
     Path | None, typer.Option("--policy", metavar="FILE", help="What you allow, a TOML file; exit code 3 if the plan goes beyond.")
 ]
+Shuffle = Annotated[
+    int | None,
+    typer.Option("--shuffle", metavar="N", min=2, help="Also say what a shuffler of N messages a round would be worth."),
+]
 NoReport = Annotated[bool, typer.Option("--no-report", help="Write no report page.")]
 
 RUNS = Path("runs")

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tacit.cli import tables
 from tacit.cli.folders import all_runs, changed, figures, folder_of
-from tacit.cli.options import RUNS, AsJson, RunName, RunNames, Runs
+from tacit.cli.options import RUNS, AsJson, RunName, RunNames, Runs, Shuffle
 from tacit.errors import RunError
+
+if TYPE_CHECKING:
+    from tacit.ledger.shuffle import Shuffled
 
 
 def runs(runs: Runs = RUNS, as_json: AsJson = False) -> None:
@@ -79,22 +83,25 @@ def compare(names: RunNames, runs: Runs = RUNS, as_json: AsJson = False) -> None
         tables.say("the plans are the same")
 
 
-def privacy(run: RunName, runs: Runs = RUNS, as_json: AsJson = False) -> None:
+def privacy(run: RunName, shuffle: Shuffle = None, runs: Runs = RUNS, as_json: AsJson = False) -> None:
     """Say what a run promised the people its data is about, and what it did not.
 
     RUN is a name that `tacit runs` lists, or a folder.
-    The first paragraph is the one a data owner may read.
+    The first paragraph is the one a data owner may read. With --shuffle it is
+    also said what a shuffler would be worth; nothing in a run shuffles.
 
     \b
     Examples:
       tacit privacy newsgroups-3
       tacit privacy newsgroups-3 --json
+      tacit privacy newsgroups-3 --shuffle 10000
     """
     from tacit.report.as_json import of_privacy
 
-    found = figures(folder_of(run, runs))
+    folder = folder_of(run, runs)
+    found, what_if = figures(folder), _if_shuffled(folder, shuffle)
     if as_json:
-        tables.print_json(of_privacy(found))
+        tables.print_json({**of_privacy(found), **({"if_shuffled": asdict(what_if)} if what_if else {})})
         return
     promise = found.privacy
     tables.say(promise.statement)
@@ -105,6 +112,15 @@ def privacy(run: RunName, runs: Runs = RUNS, as_json: AsJson = False) -> None:
     tables.say("Not protected:")
     for sentence in promise.unprotected:
         tables.say(f"  - {sentence}")
+    if what_if:
+        tables.say(what_if.sentence)
+
+
+def _if_shuffled(folder: Path, clients: int | None) -> Shuffled | None:
+    from tacit.engine.run_folder import entries
+    from tacit.report.privacy import if_shuffled
+
+    return None if clients is None else if_shuffled(list(entries(folder)), clients)
 
 
 def _when(folder: Path) -> datetime:

@@ -117,15 +117,17 @@ def _block(event: Event, count: int, step: float) -> Any:
     if isinstance(event, Approximate):
         failing = -math.expm1(count * math.log1p(-event.delta))
     assert isinstance(event, Pure | Approximate)
-    return _responses(event.epsilon, count, step, failing)
+    return on_grid(*_bits(event.epsilon, count), step, failing)
 
 
-def _responses(epsilon: float, uses: int, step: float, failing: float) -> Any:
-    """Return the distribution of the loss of randomised responses, by its exact cost at every point of the grid."""
+def on_grid(losses: NDArray[np.float64], chances: NDArray[np.float64], step: float, failing: float) -> Any:
+    """Return dp-accounting's distribution of rising losses with these chances, by its exact cost at every point of a grid.
+
+    The other side's chances follow: those of a loss l are e^-l times as large. `failing` is the chance of everything else.
+    """
     from dp_accounting.pld import pld_pmf
     from dp_accounting.pld import privacy_loss_distribution as pld
 
-    losses, chances = _bits(epsilon, uses)
     lowest, highest = math.floor(losses[0] / step), math.ceil(losses[-1] / step)
     grid = np.arange(lowest, highest + 1) * step
     deltas = np.clip(failing + (1 - failing) * _beyond_each(grid, losses, chances), 0.0, 1.0)

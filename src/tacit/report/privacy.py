@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tacit import ledger
 from tacit.claim import Claim, Total
@@ -15,6 +15,9 @@ from tacit.errors import BudgetError
 from tacit.ledger import prose, prose_rows
 from tacit.ledger.parts import parts
 from tacit.record import RUN, DisclosedRows, Entry, Prepared, Released, Started, WarmStarted, of_kind
+
+if TYPE_CHECKING:
+    from tacit.ledger.shuffle import Shuffled
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,6 +92,13 @@ def privacy(entries: list[Entry]) -> Privacy:
         sources=_each(claims, lambda claim: claim.source),
         unprotected=prose.unprotected(account, before, _plan(entries), prepared[0].text if prepared else ""),
     )
+
+
+def if_shuffled(entries: list[Entry], clients: int) -> Shuffled:
+    """Return what a shuffler of so many messages a round would have been worth; raise BudgetError where that is not known."""
+    from tacit.ledger.shuffle import what_if  # numpy is heavy to load
+
+    return what_if(ledger.folded(_updates(entries, RUN)), clients, _delta(entries))
 
 
 def _updates(entries: list[Entry], arm: str) -> list[Released]:
