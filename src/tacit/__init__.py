@@ -54,6 +54,7 @@ if TYPE_CHECKING:
         RandomLabels,
         RandomUpdate,
         RRSampled,
+        SecureSum,
         Server,
         Sharing,
         Sign,
@@ -65,8 +66,8 @@ __all__ = [
     "ALIE", "IPM", "LSTM", "MLP", "QSGD", "RQM", "RR", "Backdoor", "BiLSTM", "Codec", "Columns", "Corrupt", "DPSum", "Data",
     "Embedding", "Encoder", "Engine", "FeatureNoise", "Features", "Filter", "FlippedLabels", "FreeRider", "Gaussian", "HashComb",
     "Ledger", "Local", "Logistic", "Mimic", "Model", "OwnModule", "PaperGaussian", "Plain", "Plan", "Privacy", "Private",
-    "ProjUnit", "Public", "Quantise", "RRSampled", "RandomLabels", "RandomUpdate", "Run", "Server", "Sharing", "Sign", "SignFlip",
-    "ViT", "resume", "run", "starter_plan",
+    "ProjUnit", "Public", "Quantise", "RRSampled", "RandomLabels", "RandomUpdate", "Run", "SecureSum", "Server", "Sharing", "Sign",
+    "SignFlip", "ViT", "resume", "run", "starter_plan",
 ]  # fmt: skip
 
 _FROM_API = ("Run", "resume", "run", "starter_plan")

@@ -14,11 +14,12 @@ from tacit.aggregate import Intake
 from tacit.data import disclose
 from tacit.draws import Draws
 from tacit.engine.agreement import Agreement
-from tacit.engine.exchanges import Train
+from tacit.engine.exchanges import SecureTrain, Train
 from tacit.engine.exchanges.disclose_rows import Discloser, DiscloseRows
 from tacit.engine.exchanges.site_sums import site_sum
 from tacit.engine.negotiated import held
 from tacit.engine.round import Request, gather
+from tacit.engine.simulated_helpers import sharing_of_updates
 from tacit.engine.site import Client, Site
 from tacit.rows import Clients, Lexicon, Rows
 from tacit.seat import Own, Seat
@@ -81,7 +82,7 @@ class OneSite:
             run=self.terms["run"],
             identity=self.terms["identity"],
             dim=learner.size,
-            codec=codec.build(self.plan.codec, codec.Extent(rounds=self.plan.server.rounds, cohort=self.terms["cohort"])),
+            codec=codec.build(self.plan.codec, self._extent()),
             public=Draws(self.terms["public"]),
             server=self.plan.server,
             largest_weight=self.terms["largest_weight"],
@@ -93,7 +94,13 @@ class OneSite:
             self.site.use_secret(agreed.secret, agreed.codec)
         self.site.charge = lambda seat, exchange, round_no: self.charged.append((seat.name, exchange, round_no))
         self.exchange, self.worker = Train(agreement, self.root), learner.worker()
+        if self.plan.secure_sum:
+            sharing = sharing_of_updates(self.plan.secure_sum, agreement, self.root)
+            self.exchange = SecureTrain(agreement, self.root, sharing)
         return [name for name in self.names if self.site.weight(self.site.seat(name))]
+
+    def _extent(self) -> codec.Extent:
+        return codec.Extent.of(self.plan.server, self.terms["clients"], helpers=self.plan.helpers)
 
     def _encoded(self, frame: pl.DataFrame) -> tuple[Rows, local.Home | None]:
         if self.plan.features.text != "words":

@@ -18,7 +18,7 @@ from tacit.aggregate import Intake
 from tacit.data.disclose import written_out
 from tacit.draws import Draws
 from tacit.engine import loop
-from tacit.engine.exchanges import Train, exchanges_of
+from tacit.engine.exchanges import SecureTrain, Train, exchanges_of
 from tacit.engine.exchanges.disclose_rows import DiscloseRows
 from tacit.engine.exchanges.train import Member, nobody
 from tacit.engine.fingerprint import fingerprints_of
@@ -27,6 +27,7 @@ from tacit.engine.round import gather
 from tacit.engine.run_folder import RECORD
 from tacit.engine.simulated_arm import Setting, SimulatedArm
 from tacit.engine.simulated_data import _divided, _loaded, prepare
+from tacit.engine.simulated_helpers import sharing_of_updates, simulated_helpers
 from tacit.rows import Clients, Vector
 from tacit.seat import Own, Seat
 from tests.engine import site_process
@@ -74,7 +75,7 @@ def over_sites(job: plan.Plan, pipes: list[Any], folder: Path, alone: bool = Fal
     terms = {
         "run": agreement.run, "identity": agreement.identity, "dim": agreement.dim, "public": agreement.public.key,
         "largest_weight": agreement.largest_weight, "sum_at_site": sum_at_site, "fitted": whole.fitted.to_dict(),
-        "columns": asdict(table.columns), "cohort": job.server.cohort_size or len(kept),
+        "columns": asdict(table.columns), "cohort": job.server.cohort_size or len(kept), "clients": len(kept),
     }  # fmt: skip
     owners = [[name] for name in range(3)] if alone else np.array_split(np.arange(len(kept)), 3)
     for number, (pipe, names) in enumerate(zip(pipes, owners, strict=True)):
@@ -89,8 +90,12 @@ def over_sites(job: plan.Plan, pipes: list[Any], folder: Path, alone: bool = Fal
         pipe.recv()
     member = received_rows(job, pipes, table, whole.fitted, draws) if job.data.share else nobody
     with_rows = {name for names in _each(pipes, "begin", {}) for name in names}
-    carrier = FakeCarrier(pipes, agreement, len(kept), with_rows)
-    exchanges = exchanges_of(job, Train(agreement, draws, member))
+    train = Train(agreement, draws, member)
+    if job.secure_sum:
+        train = SecureTrain(agreement, draws, sharing_of_updates(job.secure_sum, agreement, draws), member)
+    exchanges = exchanges_of(job, train)
+    helpers = simulated_helpers(job, arm.site, exchanges, draws, folder / "helpers")
+    carrier = FakeCarrier(pipes, agreement, len(kept), with_rows, helpers)
     ready = Arm(
         name="run", plan=job, exchanges=exchanges, first=lambda: arm.learner.initial(draws.at("initial")), evaluator=NoFigures(),
         draws=draws,
@@ -149,6 +154,14 @@ def test_three_sites_of_many_clients(reviews, pipes, tmp_path, codec, sum_at) ->
 def test_one_client_per_site(reviews, pipes, tmp_path, codec) -> None:
     job = small_plan(reviews, codec=CODECS[codec], data__clients=3, server__rounds=3)
     assert over_sites(job, pipes, tmp_path / "sites", alone=True) == simulated(job, tmp_path / "one")
+
+
+@pytest.mark.parametrize("codec", ["rr", "dp_sum"])
+def test_secure_sum(reviews, pipes, tmp_path, codec) -> None:
+    job = small_plan(
+        reviews, codec=CODECS[codec], secure_sum={"helpers": 2}, server={"rounds": 3, "cohort": "count", "cohort_size": 11}
+    )
+    assert over_sites(job, pipes, tmp_path / "sites") == simulated(job, tmp_path / "one")
 
 
 def test_disclosed_rows(people, pipes, tmp_path) -> None:  # noqa: F811

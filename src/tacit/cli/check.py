@@ -8,7 +8,7 @@ from tacit.cli import tables
 from tacit.cli.options import AsJson, Overrides, PlanFile
 
 if TYPE_CHECKING:
-    from tacit.plan import Corrupt, Filter, Plan
+    from tacit.plan import Corrupt, Filter, Plan, SecureSum
 
 
 def check(plan: PlanFile, overrides: Overrides = None, as_json: AsJson = False) -> None:
@@ -51,12 +51,23 @@ def outline(plan: Plan) -> dict[str, str]:
         "codec": facts["Codec"],
         "server": f"{server.rounds} rounds, {facts['Server']}",
         "baselines": ", ".join(plan.baselines) or "none",
+        **({"sum": _secure(plan.secure_sum)} if plan.secure_sum else {}),
         **({"disclosed": planned_disclosure(plan.data.share)} if plan.data.share else {}),
         **({"public": planned_public(plan.public)} if plan.public else {}),
         **({"corrupted": _experiment(plan.corrupt)} if plan.corrupt else {}),
         **({"filter": _votes(plan, plan.filter)} if plan.filter else {}),
         "privacy": _promise(plan),
     }
+
+
+def _secure(settings: SecureSum) -> str:
+    """Return who adds up, and under which condition nobody sees a single update."""
+    helpers = "a helper" if settings.helpers == 1 else f"{settings.helpers} helpers"
+    all_helpers = "its helper" if settings.helpers == 1 else "all its helpers"
+    return (
+        f"server and {helpers} add up together, for at least {settings.least_clients:,} clients; nobody sees a single update "
+        f"unless the server and {all_helpers} work together"
+    )
 
 
 def _experiment(corrupt: Corrupt) -> str:
@@ -81,6 +92,6 @@ def _promise(plan: Plan) -> str:
         return prose.KEPT if plan.regime == "local_only" else prose_rows.planned_pool(plan.features)
     if plan.filter and plan.filter.aggregate == "heads":
         return prose.ONLY_HEADS
-    extent = codec.Extent.of(plan.server, plan.data.clients)
+    extent = codec.Extent.of(plan.server, plan.data.clients, helpers=plan.helpers)
     made = codec.build(plan.codec, extent)
     return prose.planned(lambda size: made.claims(size, extent.cohort), extent.rounds, plan.delta)

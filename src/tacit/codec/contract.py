@@ -48,11 +48,11 @@ class Extent:
     rate: float = 1.0
 
     @classmethod
-    def of(cls, server: plan.Server, clients: int, layers: tuple[int, ...] = ()) -> Self:
-        """Return the extent of a run with so many clients."""
+    def of(cls, server: plan.Server, clients: int, layers: tuple[int, ...] = (), helpers: int = 0) -> Self:
+        """Return the extent of a run with so many clients, and so many helpers in its sums."""
         cohort = server.cohort_size or clients
         rate = min(1.0, cohort / clients) if server.cohort == "poisson" else 1.0
-        return cls(rounds=server.rounds, cohort=cohort, layers=layers, clients=clients, rate=rate)
+        return cls(rounds=server.rounds, cohort=cohort, layers=layers, helpers=helpers, clients=clients, rate=rate)
 
     @property
     def most(self) -> int:

@@ -22,7 +22,7 @@ def _baseline(plan: Plan, name: Baseline) -> Plan:
     regime: Regime = "federated" if name == "fedavg" else name
     server = replace(plan.server, rule="mean", mix=False, assumed_bad=None, bound=None)
     local = replace(plan.local, method="fedavg", proximal=0.0, normalise=plan.local.normalise and regime == "federated")
-    return replace(plan, regime=regime, local=local, codec=Plain(), filter=None, server=server)
+    return replace(plan, regime=regime, local=local, codec=Plain(), secure_sum=None, filter=None, server=server)
 
 
 def pooled(clients: Clients) -> Clients:

@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 
 from tacit import wire
-from tacit.aggregate import parts_of
+from tacit.aggregate import Intake, parts_of
 from tacit.engine import children
-from tacit.engine.exchanges import Heads, Train
+from tacit.engine.exchanges import Heads, HelperSums, Train
 from tacit.engine.round import Exchange, Gathered, Names, Refusal, Request, Tick
 from tacit.engine.site import Client, Site
 from tacit.errors import WireError
@@ -27,16 +27,20 @@ from tacit.local import Learner, Update, Worker
 from tacit.local.compiled.blas import one_thread
 from tacit.rows import Vector
 from tacit.seat import Seat
+from tacit.secure_sum import Helper
 
 Work = Callable[[Exchange, Request], "Future[Gathered]"]
 """Answers a request for some clients in the background and returns their sum."""
 
+Helpers = dict[str, tuple[Helper, ...]]
+"""The helpers of each secure sum, by the name of the exchange that asks them."""
+
 
 class Simulation:
-    """A carrier whose one site holds everybody's rows."""
+    """A carrier whose one site holds everybody's rows. Helpers of secure sums, by exchange, are parties of their own."""
 
-    def __init__(self, site: Site, work: Work, workers: int) -> None:
-        self.site, self.workers = site, workers
+    def __init__(self, site: Site, work: Work, workers: int, helpers: Helpers | None = None) -> None:
+        self.site, self.workers, self.helpers = site, workers, helpers or {}
         self.clients = len(site.names)
         self._work = work
 
@@ -46,6 +50,8 @@ class Simulation:
 
     def carry(self, exchange: Exchange, request: Request, tick: Tick) -> Gathered:
         """Return the sum over the asked clients; `tick` hears how many are done."""
+        if isinstance(exchange, HelperSums):
+            return helped(exchange, request, self.helpers[exchange.name], self.clients)
         if isinstance(exchange, Train | Heads):
             self._collude(exchange, request)
         all_parts = deque(parts_of(request.to))
@@ -77,6 +83,19 @@ class Simulation:
     def read(self, request: Request) -> Vector:
         """Return the model as the simulated clients read it."""
         return self.site.model(request)
+
+
+def helped(exchange: HelperSums, request: Request, helpers: tuple[Helper, ...], clients: int) -> Gathered:
+    """Return the parts of the asked helpers; between server and helper lies nothing but bytes."""
+    intake, total, bytes_up = Intake(request.to.tolist(), request.round_no, clients), exchange.empty(), 0
+    for number in request.to.tolist():
+        try:
+            frame = exchange.answer(helpers[number - 1], request)
+            bytes_up += wire.size(frame)
+            exchange.receive(intake, total, frame)
+        except WireError as error:
+            total.refused.append(Refusal(sender=number, reason=str(error)))
+    return Gathered(total=total, clients=0, bytes_up=bytes_up)
 
 
 def answers_of_part(exchange: Exchange, site: Site, worker: Worker, request: Request) -> Gathered:
@@ -142,12 +161,12 @@ def answered(exchange: Exchange, site: Site, worker: Worker, request: Request) -
 
 
 @contextmanager
-def simulation(site: Site, exchanges: tuple[Exchange, ...], workers: int) -> Iterator[Simulation]:
+def simulation(site: Site, exchanges: tuple[Exchange, ...], workers: int, helpers: Helpers | None = None) -> Iterator[Simulation]:
     """Yield the carrier of a simulation: workers are threads for compiled learners, else processes."""
     assert site.learner is not None
     make = _threads if site.learner.parallel == "threads" else _processes
     with make(site, site.learner, exchanges, workers) as work:
-        yield Simulation(site, work, workers)
+        yield Simulation(site, work, workers, helpers)
 
 
 @contextmanager

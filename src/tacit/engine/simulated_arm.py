@@ -20,7 +20,7 @@ from tacit.engine.clean_rows import CleanRows
 from tacit.engine.corruption import with_rows_before
 from tacit.engine.dealt_anew import DealtAnew
 from tacit.engine.evaluate import OneModel, OwnModels, tests_of
-from tacit.engine.exchanges import Train, exchanges_of
+from tacit.engine.exchanges import SecureTrain, Train, exchanges_of
 from tacit.engine.exchanges.train import Judge, Member, nobody
 from tacit.engine.facts import pooled_rows
 from tacit.engine.local_only import measure_local_only
@@ -29,6 +29,7 @@ from tacit.engine.negotiated import held
 from tacit.engine.round import State
 from tacit.engine.simulate import simulation
 from tacit.engine.simulated_data import SimulatedData
+from tacit.engine.simulated_helpers import sharing_of_updates, simulated_helpers
 from tacit.engine.site import OwnRows, Site
 from tacit.engine.warm_start import first_model
 from tacit.engine.wording import checkpoint_of
@@ -93,7 +94,8 @@ class SimulatedArm:
         now = self._taken_up(checkpointed) if checkpointed else loop.begun(self.arm, desk, len(self.site.names))
         if self.regime == "local_only":
             return self._local_only(now)
-        with simulation(self.site, self.exchanges, workers) as carrier:
+        helpers = simulated_helpers(self.plan, self.site, self.exchanges, self.setting.draws, self._folder("helpers"))
+        with simulation(self.site, self.exchanges, workers, helpers) as carrier:
             return loop.run_rounds(self.arm, desk, carrier, now)
 
     def _taken_up(self, begun: Checkpoint) -> Checkpoint:
@@ -158,7 +160,7 @@ class SimulatedArm:
         data, draws = self.setting.data, self.setting.draws
         clients = pooled(data.clients) if self.regime == "central" else self.disclosure.clients if self.disclosure else data.clients
         weights, settings = local.weights_for(self.plan.server, clients.sizes()), self.plan.server
-        extent = codec.Extent.of(settings, len(clients), self.learner.layers)
+        extent = codec.Extent.of(settings, len(clients), self.learner.layers, self.plan.helpers)
         agreement = Agreement(
             run=self.setting.desk.folder.name,
             identity=self.setting.desk.fingerprints.identity,
@@ -184,6 +186,9 @@ class SimulatedArm:
     def _train(self) -> Train:
         if self.regime == "central":
             return Pooled(self.setting, self.plan, self.site)
+        if self.plan.secure_sum is not None:
+            sharing = sharing_of_updates(self.plan.secure_sum, self.site.agreement, self.setting.draws)
+            return SecureTrain(self.site.agreement, self.setting.draws, sharing, self._member())
         return Train(self.site.agreement, self.setting.draws, self._member(), self._judge())
 
     def _judge(self) -> Judge | None:

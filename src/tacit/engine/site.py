@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import NamedTuple, cast
 
 import numpy as np
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from numpy.typing import NDArray
 
 from tacit import local, server, wire
@@ -56,6 +57,7 @@ class Site:
         self._blocks = None if isinstance(names, range) and names.start == 0 else {name: n for n, name in enumerate(names)}
         self._kept = PrivateStore(folder) if folder else None
         self._model: tuple[int, Vector] | None = None
+        self._keys: dict[int, Ed25519PrivateKey] = {}
         self.own_rows: OwnRows | None = None
         self.at_ends: float | None = None  # of the last round decoded here, what share of values lay in outermost channels
         self.use_secret(root.sealed("clients").key, agreement.codec)
@@ -78,6 +80,12 @@ class Site:
     def seat(self, name: int) -> Seat:
         """Return the seat of a client of this site."""
         return Seat(name, name if self._blocks is None else self._blocks[name], Own(self.root, name))
+
+    def signing_key(self, seat: Seat) -> Ed25519PrivateKey:
+        """Return the key with which a client's site signs what helpers get; in a simulation each client has a site of its own."""
+        if seat.name not in self._keys:
+            self._keys[seat.name] = Ed25519PrivateKey.from_private_bytes(seat.own.private("site").sealed("signing").key)
+        return self._keys[seat.name]
 
     def all_have_rows(self, names: NDArray[np.int64]) -> bool:
         """Return whether each of these clients has something to train on."""

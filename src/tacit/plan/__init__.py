@@ -30,6 +30,7 @@ from tacit.plan.plan import Plan
 from tacit.plan.privacy import Privacy
 from tacit.plan.private import Private
 from tacit.plan.public import Public
+from tacit.plan.secure_sum import SecureSum
 from tacit.plan.server import Server
 from tacit.plan.share import Sharing
 
@@ -77,6 +78,7 @@ __all__ = [
     "RRSampled",
     "RandomLabels",
     "RandomUpdate",
+    "SecureSum",
     "Server",
     "Sharing",
     "Sign",

@@ -8,7 +8,7 @@ from annotated_types import Ge, Len
 from pydantic import BeforeValidator
 from pydantic.dataclasses import dataclass
 
-from tacit.plan import codec, columns, corrupt, data, features, local, model, private, public, server, share
+from tacit.plan import codec, columns, corrupt, data, features, local, model, private, public, secure_sum, server, share
 from tacit.plan import filter as filtering
 from tacit.plan.codec import RR, Codec
 from tacit.plan.corrupt import Corrupt
@@ -23,6 +23,7 @@ from tacit.plan.model import Logistic, Model, Worded
 from tacit.plan.privacy import Privacy
 from tacit.plan.private import Private
 from tacit.plan.public import Public
+from tacit.plan.secure_sum import SecureSum
 from tacit.plan.server import Server
 
 Regime = Literal["federated", "central", "local_only"]
@@ -55,6 +56,8 @@ class Plan:
     private: Private = Private()
     codec: Annotated[Codec, ByName("rr")] = RR(epsilon=1.0, clip=1e-3)
     """What happens to an update before it leaves the client. Without this table: `rr`, 1 per bit, clip 0.001."""
+    secure_sum: SecureSum | None = None
+    """Updates are added up so that nobody sees a single one. Without this table the server sees each, as its codec leaves it."""
     public: Public | None = None
     """Rows that are at the center in the clear. Without this table it has none, and the first model is random."""
     filter: Filter | None = None
@@ -71,6 +74,11 @@ class Plan:
         return isinstance(self.model, Worded) or bool(self.private.parameters)
 
     @property
+    def helpers(self) -> int:
+        """Return how many helpers the plan's sums have; none without a secure sum."""
+        return self.secure_sum.helpers if self.secure_sum else 0
+
+    @property
     def delta(self) -> float:
         """Return the delta of totals per run: the codec's own, if its epsilon is per run, else the ledger's."""
         return float(getattr(self.codec, "delta", self.ledger.delta))
@@ -78,7 +86,7 @@ class Plan:
 
 def problems(plan: Plan) -> list[str]:
     """Return a sentence for each combination of settings that has no meaning."""
-    tables = (columns, data, share, features, model, local, private, codec, public, filtering, corrupt, server)
+    tables = (columns, data, share, features, model, local, private, codec, secure_sum, public, filtering, corrupt, server)
     twice = [name for name in dict.fromkeys(plan.baselines) if plan.baselines.count(name) > 1]
     return [
         *(problem for table in tables for problem in table.problems(plan)),

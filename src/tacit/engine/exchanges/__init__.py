@@ -6,6 +6,8 @@ from tacit.claim import Claim
 from tacit.codec import head as heads_codec
 from tacit.engine.exchanges.follow_up import FollowUp
 from tacit.engine.exchanges.heads import Heads
+from tacit.engine.exchanges.helper_sums import HelperSums
+from tacit.engine.exchanges.secure_train import SecureTrain
 from tacit.engine.exchanges.train import Train
 from tacit.engine.exchanges.votes import Votes
 from tacit.engine.exchanges.votes import claim as votes_claim
@@ -13,19 +15,21 @@ from tacit.engine.round import Exchange
 from tacit.local import HeadPlace
 from tacit.plan import Filter, Plan
 
-__all__ = ["FollowUp", "Heads", "Train", "Votes", "exchanges_of", "filter_claims"]
+__all__ = ["FollowUp", "Heads", "HelperSums", "SecureTrain", "Train", "Votes", "exchanges_of", "filter_claims"]
 
 
 def exchanges_of(
     plan: Plan, train: Train, arm: str = "run", head: HeadPlace | None = None, clients: int = 0
 ) -> tuple[Exchange, ...]:
-    """Return the exchanges of one round, in order: votes if clients vote, the update, and whatever the codec asks after it."""
-    follow_ups = tuple(FollowUp(train, number) for number in range(len(train.agreement.codec.phases)))
+    """Return the exchanges of one round, in order: votes if clients vote, the update, and what the codec or helpers are asked."""
+    after: tuple[Exchange, ...] = tuple(FollowUp(train, number) for number in range(len(train.agreement.codec.phases)))
+    if isinstance(train, SecureTrain):
+        after = (HelperSums(train, arm),)
     if plan.filter is None or head is None:
-        return (train, *follow_ups)
+        return (train, *after)
     heads = Heads(train, plan.filter, head)
     votes = Votes(heads, clients, arm)
-    return (heads, votes) if plan.filter.aggregate == "heads" else (heads, votes, train, *follow_ups)
+    return (heads, votes) if plan.filter.aggregate == "heads" else (heads, votes, train, *after)
 
 
 def filter_claims(settings: Filter, clients: int) -> tuple[Claim, ...]:

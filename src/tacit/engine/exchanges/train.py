@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tacit import server, wire
 from tacit.aggregate import Collected, Intake, commitment
 from tacit.claim import Claim
-from tacit.codec import Encoded, Sum
+from tacit.codec import Encoded, Payload, Sum
 from tacit.draws import Draws
 from tacit.engine.agreement import Agreement
 from tacit.engine.round import Outcome, Request, State
@@ -43,6 +43,11 @@ class Train:
     def __init__(self, agreement: Agreement, draws: Draws, member: Member = nobody, judge: Judge | None = None) -> None:
         """`draws` are the server's own: noise it adds when it decodes. `judge` is there where its rule needs rows of its own."""
         self.agreement, self.draws, self.member, self.judge = agreement, draws, member, judge
+
+    @property
+    def kind(self) -> str:
+        """Return what a client's message calls itself."""
+        return self.agreement.codec.name
 
     def claims(self, clients: int) -> tuple[Claim, ...]:
         """Return what one update costs its client."""
@@ -77,8 +82,12 @@ class Train:
     def committed(self, client: Client, request: Request) -> bytes:
         """Return what binds the client to the answer it will give; nothing leaves yet, so nothing is charged."""
         model = client.site.model(request)
-        made = self._made(client, model, self._update(client, model, request.round_no), request.round_no)
-        return commitment(made.payload.data.cast("B"))
+        update = self._update(client, model, request.round_no)
+        return commitment(self._bound(client, self._made(client, model, update, request.round_no), request.round_no))
+
+    def _bound(self, client: Client, made: Encoded, round_no: int) -> memoryview:
+        """Return the bytes of an answer that a client commits to."""
+        return made.payload.data.cast("B")
 
     def _update(self, client: Client, model: Vector, round_no: int) -> Vector:
         assert client.worker is not None
@@ -91,7 +100,12 @@ class Train:
         client.site.charge(client.seat, self.name, round_no)
         made = self._made(client, model, update, round_no)
         client.site.remember(client.seat, round_no, made.memory)
-        return wire.frame(self.header(client, round_no, made.payload.nbytes), made.payload)
+        payload = self._sent(client, made, round_no)
+        return wire.frame(self.header(client, round_no, payload.nbytes), payload)
+
+    def _sent(self, client: Client, made: Encoded, round_no: int) -> Payload:
+        """Return the payload of a message with an encoded update."""
+        return made.payload
 
     def _made(self, client: Client, model: Vector, update: Vector, round_no: int) -> Encoded:
         """Return an encoded update; the same each time, since its randomness has an address."""
@@ -103,7 +117,7 @@ class Train:
     def header(self, client: Client, round_no: int, payload_size: int) -> wire.Header:
         """Return the header of a client's message."""
         terms, seat = self.agreement, client.seat
-        return wire.Header(terms.run, round_no, seat.name, terms.codec.name, terms.dim, client.site.weight(seat), payload_size)
+        return wire.Header(terms.run, round_no, seat.name, self.kind, terms.dim, client.site.weight(seat), payload_size)
 
     def empty(self) -> Sum | Collected:
         """Return the sum of no updates; where the server's rule looks at single updates, a collection of none."""

@@ -18,6 +18,7 @@ class RR:
     """One randomised bit per parameter."""
 
     unit: ClassVar[str] = "bit"
+    adds_up: ClassVar[bool] = True
     name: Literal["rr"] = "rr"
     epsilon: Annotated[float, Ge(_LEAST), Le(20), Needs("a value"), Per(unit)]
     """The loss one bit may cost, **per bit**."""

@@ -29,10 +29,12 @@ class Gaussian:
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
 class DPSum:
-    """Updates of bounded length, to whose sum the server adds Gaussian noise: DP-FedAvg that trusts the server. With
-    `server.cohort = "poisson"` less noise keeps the same loss, as long as only the server knows who was asked."""
+    """Updates of bounded length, to whose sum Gaussian noise is added: DP-FedAvg that trusts the server, or under a
+    `[secure_sum]` its helpers. With `server.cohort = "poisson"` and no helpers less noise keeps the same loss, as long as only
+    the server knows who was asked."""
 
     unit: ClassVar[str] = "run"
+    adds_up: ClassVar[bool] = True
     name: Literal["dp_sum"] = "dp_sum"
     epsilon: RunLoss
     """The loss all rounds together may cost a client that answers every one, **per run**."""

@@ -1,0 +1,69 @@
+"""A client's numbers as the server gets them under a secure sum: a share that says nothing alone, and sealed seeds for helpers."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tacit import secure_sum
+from tacit.codec import Payload, Wholes
+from tacit.engine.site import Client
+
+
+class Shares:
+    """Shares as they arrive: their sum modulo 2^bits, and each client's envelope, to be passed on to the helpers."""
+
+    def __init__(self, terms: secure_sum.Terms) -> None:
+        self.sum = secure_sum.zeros(terms.size, terms.bits)
+        self.envelopes: dict[int, bytes] = {}
+
+    @property
+    def weight(self) -> int:
+        """Return how many clients are in the sum."""
+        return len(self.envelopes)
+
+    def merge(self, other: Shares) -> None:
+        """Add shares that arrived elsewhere."""
+        np.add(self.sum, other.sum, out=self.sum)
+        self.envelopes |= other.envelopes
+
+
+class Sharing:
+    """How messages of one exchange, for `dim` parameters, are split as the whole numbers they are.
+
+    `identity` is in the addresses of seeds, so that no two runs share one.
+    """
+
+    def __init__(self, terms: secure_sum.Terms, identity: str, whole: Wholes, dim: int) -> None:
+        self.terms, self.identity, self.whole, self.dim = terms, identity, whole, dim
+        self._seals = [secure_sum.sealer(public) for public in terms.helpers]
+
+    @property
+    def payload_size(self) -> int:
+        """Return the bytes of a client's payload: its share, then its envelope."""
+        return self.terms.share_size + self.terms.envelope_size
+
+    @property
+    def noise(self) -> secure_sum.Noise | None:
+        """Return what draws the noise each helper adds; None where clients make it."""
+        draw = self.whole.noise
+        return None if draw is None else lambda own: draw(self.dim, own)
+
+    def share(self, client: Client, message: Payload, round_no: int) -> Payload:
+        """Return the server's share of a client's message; the same each time, since seeds have an address."""
+        return secure_sum.hidden(self.whole.of(message, self.dim), self._seeds(client, round_no)).view(np.uint8)
+
+    def payload(self, client: Client, message: Payload, round_no: int) -> Payload:
+        """Return what a client sends to the server instead of its message: a share, and an envelope for the helpers."""
+        context, key = self.terms.context(round_no, client.seat.name), client.site.signing_key(client.seat)
+        envelope = secure_sum.make_envelope(context, self._seeds(client, round_no), self._seals, key)
+        return np.concatenate([self.share(client, message, round_no), np.frombuffer(envelope, np.uint8)])
+
+    def _seeds(self, client: Client, round_no: int) -> list[bytes]:
+        own = client.seat.own.noise(self.identity, round_no, f"{self.terms.exchange}: shares")
+        return [own.sealed(number).key for number in range(1, len(self.terms.helpers) + 1)]
+
+    def add(self, total: Shares, sender: int, payload: Payload) -> None:
+        """Add a client's share to the server's sum and keep its envelope; the payload has the right size."""
+        cut = self.terms.share_size
+        np.add(total.sum, payload[:cut].view(total.sum.dtype), out=total.sum)
+        total.envelopes[sender] = payload[cut:].tobytes()

@@ -1,0 +1,66 @@
+"""Helpers of a simulation: parties with keys, randomness and a disk of their own, so far as one machine can have several."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+from tacit.codec import Wholes
+from tacit.draws import Draws
+from tacit.engine.agreement import Agreement
+from tacit.engine.exchanges import HelperSums, Train
+from tacit.engine.exchanges.sharing import Sharing
+from tacit.engine.round import Exchange
+from tacit.engine.site import Site
+from tacit.plan import Plan, SecureSum
+from tacit.secure_sum import Helper, HelperKey, Terms
+
+
+def sharing_for(settings: SecureSum, agreement: Agreement, draws: Draws, exchange: str, whole: Wholes, dim: int) -> Sharing:
+    """Return how the numbers of an exchange are split between the server and helpers with keys below a root."""
+    terms = Terms(
+        run=agreement.run,
+        plan=agreement.identity,
+        exchange=exchange,
+        size=whole.size(dim),
+        bits=whole.bits(dim),
+        helpers=tuple(key.public() for key in _keys(settings, draws)),
+        least_clients=settings.least_clients,
+        rounds=agreement.server.rounds,
+    )
+    return Sharing(terms, agreement.identity, whole, dim)
+
+
+def sharing_of_updates(settings: SecureSum, agreement: Agreement, draws: Draws) -> Sharing:
+    """Return how updates are split."""
+    whole = agreement.codec.whole
+    assert whole is not None, "a plan with a codec that does not add up is refused"
+    return sharing_for(settings, agreement, draws, Train.name, whole, agreement.dim)
+
+
+def simulated_helpers(
+    plan: Plan, site: Site, exchanges: tuple[Exchange, ...], draws: Draws, folder: Path
+) -> dict[str, tuple[Helper, ...]]:
+    """Return the helpers of each secure sum among the exchanges; each keeps its answers in a folder of its own."""
+    if plan.secure_sum is None:
+        return {}
+    keys = _keys(plan.secure_sum, draws)
+
+    @cache
+    def key_of_site(client: int) -> bytes:
+        return site.signing_key(site.seat(client)).public_key().public_bytes_raw()
+
+    def known(client: int) -> bytes | None:
+        return key_of_site(client) if 0 <= client < len(site.names) else None
+
+    def helper(sums: HelperSums, number: int, key: HelperKey) -> Helper:
+        sharing, own = sums.shared.sharing, draws.at("helper", number)
+        path = folder / str(number) / f"{sums.shared.name}.safetensors"
+        return Helper(sums.terms, number, key, known, own, sharing.noise, path)
+
+    asked = [exchange for exchange in exchanges if isinstance(exchange, HelperSums)]
+    return {sums.name: tuple(helper(sums, number, key) for number, key in enumerate(keys, 1)) for sums in asked}
+
+
+def _keys(settings: SecureSum, draws: Draws) -> list[HelperKey]:
+    return [HelperKey.drawn(draws.at("helper", number), settings.post_quantum) for number in range(1, settings.helpers + 1)]

@@ -1,0 +1,100 @@
+"""A helper: another party than the leader, such as one of the member sites. It adds up masks, and the noise that hides the sum.
+
+It believes nothing the leader says. It answers once per round, for one named set of at least so many clients whose sites it
+knows, with the seeds these sites signed for this very round; and it adds the whole noise, whoever dropped out. Asked the same
+again it sends the same bytes. Asked for another set it refuses, for the difference of two sums is one client's numbers.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.draws import Draws
+from tacit.errors import WireError
+from tacit.secure_sum.envelope import open_envelope
+from tacit.secure_sum.seal import HelperKey
+from tacit.secure_sum.shares import Words, add_modulo, mask, zeros
+from tacit.secure_sum.stored import Answer, Stored
+from tacit.secure_sum.terms import Terms
+
+SiteKeys = Callable[[int], bytes | None]
+"""Gives the public key of the site a client belongs to, as the helper learned it, and not from the leader; None for a stranger."""
+
+Noise = Callable[[Draws], NDArray[np.int64]]
+"""Draws the whole noise of one round's sum."""
+
+
+class Helper:
+    """One helper of one sum of a run; `number` is its place among the helpers, from 1."""
+
+    def __init__(
+        self, terms: Terms, number: int, key: HelperKey, sites: SiteKeys, own: Draws, noise: Noise | None = None,
+        path: Path | None = None,
+    ) -> None:  # fmt: skip
+        """`own` is the helper's own randomness. Without `noise` it adds none: the clients have."""
+        self.terms, self.number = terms, number
+        self._key, self._sites, self._own, self._noise = key, sites, own, noise
+        self._stored = Stored(path)
+
+    def answer(self, round_no: int, names: Sequence[int], envelopes: NDArray[np.uint8]) -> Words:
+        """Return the helper's part of the sum over the named clients; raise WireError, with nothing answered, if it must not."""
+        self._check(round_no, names, envelopes)
+        seeds = [self._seed(round_no, name, line.tobytes()) for name, line in zip(names, envelopes, strict=True)]
+        question = self._digest(round_no, names, seeds)
+        last = self._stored.newest()
+        if last is not None and last.round_no == round_no:
+            if last.question != question:
+                raise self._refused(f"needs the set of clients and seeds it answered for in round {round_no}, got another")
+            return last.numbers
+        numbers = self._added(round_no, seeds)
+        self._stored.keep(Answer(round_no, question, numbers))
+        return numbers
+
+    def _check(self, round_no: int, names: Sequence[int], envelopes: NDArray[np.uint8]) -> None:
+        """Refuse a question that is not about one set of enough clients, in a round that may still be asked about."""
+        terms, last = self.terms, self._stored.newest()
+        if not 1 <= round_no <= terms.rounds:
+            raise self._refused(f"needs a round from 1 to {terms.rounds:,}, got {round_no:,}")
+        if last is not None and round_no < last.round_no:
+            raise self._refused(f"needs round {last.round_no:,}, which it answered last, or a later one, got round {round_no:,}")
+        if any(second <= first for first, second in pairwise(names)):
+            raise self._refused("needs each client once, in ascending order, got others")
+        if len(names) < terms.least_clients:
+            raise self._refused(f"needs at least {terms.least_clients:,} clients, got {len(names):,}")
+        if envelopes.shape != (len(names), terms.envelope_size):
+            raise self._refused(f"needs one envelope of {terms.envelope_size:,} bytes for each client, got others")
+
+    def _seed(self, round_no: int, name: int, envelope: bytes) -> bytes:
+        site = self._sites(name)
+        if site is None:
+            raise self._refused(f"needs clients whose sites it knows, got client {name}")
+        try:
+            return open_envelope(self.terms, self.number, self._key, site, self.terms.context(round_no, name), envelope)
+        except WireError as error:
+            raise self._refused(f"client {name}: {error}") from None
+
+    def _added(self, round_no: int, seeds: Sequence[bytes]) -> Words:
+        terms = self.terms
+        total = zeros(terms.size, terms.bits)
+        for seed in seeds:
+            np.add(total, mask(seed, terms.size, terms.bits), out=total)
+        if self._noise is not None:
+            own = self._own.at("secure sum", terms.plan, terms.exchange, round_no)
+            add_modulo(total, self._noise(own))
+        return total
+
+    def _digest(self, round_no: int, names: Sequence[int], seeds: Sequence[bytes]) -> str:
+        """Return what tells questions apart: the set and its seeds, however these were sealed."""
+        digest = hashlib.sha256(self.terms.context(round_no, 0))
+        digest.update(np.array(names, "<i8").tobytes())
+        digest.update(b"".join(seeds))
+        return digest.hexdigest()
+
+    def _refused(self, why: str) -> WireError:
+        return WireError(f"helper {self.number} refused: {why}")

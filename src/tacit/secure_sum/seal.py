@@ -1,0 +1,76 @@
+"""Seeds sealed to helpers: HPKE in base mode, with X25519 or with the hybrid of ML-KEM-768 and X25519.
+
+The hybrid stays sealed as long as one of the two is not broken, for whoever records messages now and has a quantum computer later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives import hpke
+from cryptography.hazmat.primitives.asymmetric.mlkem import MLKEM768PrivateKey, MLKEM768PublicKey
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
+
+from tacit.draws import Draws
+from tacit.errors import WireError
+
+Seal = Callable[[bytes, bytes], bytes]
+"""Seals (a seed, its context) to one helper."""
+
+_X25519, _LATTICE, _TAG = 32, 1184, 16
+_CLASSIC = hpke.Suite(hpke.KEM.X25519, hpke.KDF.HKDF_SHA256, hpke.AEAD.AES_256_GCM)
+_HYBRID = hpke.Suite(hpke.KEM.MLKEM768_X25519, hpke.KDF.HKDF_SHA256, hpke.AEAD.AES_256_GCM)
+
+
+@dataclass(frozen=True)
+class HelperKey:
+    """A helper's own key; with `lattice` it is a hybrid one."""
+
+    curve: X25519PrivateKey
+    lattice: MLKEM768PrivateKey | None = None
+
+    @staticmethod
+    def drawn(own: Draws, post_quantum: bool = False) -> HelperKey:
+        """Return the key drawn at an address: `Draws.from_system()` gives one that nobody can repeat."""
+        curve = X25519PrivateKey.from_private_bytes(own.sealed("helper key", 0).key)
+        if not post_quantum:
+            return HelperKey(curve)
+        halves = [own.sealed("helper key", part).key for part in (1, 2)]
+        return HelperKey(curve, MLKEM768PrivateKey.from_seed_bytes(b"".join(halves)))
+
+    def public(self) -> bytes:
+        """Return the key others seal with."""
+        lattice = self.lattice.public_key().public_bytes_raw() if self.lattice else b""
+        return lattice + self.curve.public_key().public_bytes_raw()
+
+    def opened(self, sealed: bytes, context: bytes) -> bytes:
+        """Return what was sealed to this key in this context; raise WireError if it was not."""
+        try:
+            if self.lattice is None:
+                return _CLASSIC.decrypt(sealed, self.curve, info=context)
+            return _HYBRID.decrypt(sealed, hpke.MLKEM768X25519PrivateKey(self.lattice, self.curve), info=context)
+        except (InvalidTag, ValueError):
+            raise WireError("needs a seed sealed to this helper for this run, round and client, got something else") from None
+
+
+def sealer(public: bytes) -> Seal:
+    """Return what seals to the helper with a public key; raise WireError if it is none."""
+    try:
+        if len(public) == _X25519:
+            curve = X25519PublicKey.from_public_bytes(public)
+            return lambda seed, context: _CLASSIC.encrypt(seed, curve, info=context)
+        if len(public) == _LATTICE + _X25519:
+            lattice = MLKEM768PublicKey.from_public_bytes(public[:_LATTICE])
+            both = hpke.MLKEM768X25519PublicKey(lattice, X25519PublicKey.from_public_bytes(public[_LATTICE:]))
+            return lambda seed, context: _HYBRID.encrypt(seed, both, info=context)
+    except ValueError:
+        pass
+    raise WireError(f"helper's key refused: needs {_X25519} or {_LATTICE + _X25519:,} bytes of a public key, got {len(public):,}")
+
+
+def sealed_size(public: bytes) -> int:
+    """Return how many bytes sealing adds."""
+    kem = hpke.KEM.X25519 if len(public) == _X25519 else hpke.KEM.MLKEM768_X25519
+    return kem.enc_length() + _TAG

@@ -1,0 +1,149 @@
+"""What a leader, a client or a stranger may try on a helper; each is refused with a sentence, and nothing is answered."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from tacit.errors import RunError, WireError
+from tacit.secure_sum import Helper, make_envelope, sealer
+from tests.secure_sum.parties import ROOT, answered, helper, leader_with, numbers_of, other, site_key, terms_for
+
+TERMS = terms_for()
+TWO = terms_for(helpers=2)
+
+
+def refused(what: str, leader, asked: Helper, names: list[int] | None = None) -> None:
+    with pytest.raises(WireError, match=f"helper . refused: .*{what}"):
+        leader.asks(asked, names)
+    assert asked._stored.newest() is None or asked._stored.newest().round_no != leader.round_no or "another" in what
+
+
+def test_second_set() -> None:
+    leader, asked = leader_with(TERMS), helper(TERMS)
+    first = leader.asks(asked)
+    refused("needs the set of clients and seeds it answered for in round 1, got another", leader, asked, [0, 1, 2, 3])
+    np.testing.assert_array_equal(leader.asks(asked), first)
+
+
+def test_second_set_after_a_restart(tmp_path) -> None:
+    leader, path = leader_with(TERMS), tmp_path / "own" / "train.safetensors"
+    first = leader.asks(helper(TERMS, path=path))
+    again = helper(TERMS, path=path)
+    refused("got another", leader, again, [0, 1, 2, 3])
+    np.testing.assert_array_equal(leader.asks(again), first)
+
+
+def test_same_set_with_other_seeds() -> None:
+    leader, asked = leader_with(TERMS), helper(TERMS)
+    leader.asks(asked)
+    seed = ROOT.sealed("another seed").key
+    leader.envelopes[2] = make_envelope(TERMS.context(1, 2), [seed], [sealer(TERMS.helpers[0])], site_key(2))
+    refused("got another", leader, asked)
+
+
+def test_small_set() -> None:
+    refused("needs at least 3 clients, got 2", leader_with(TERMS, range(2)), helper(TERMS))
+
+
+def test_set_of_nobody() -> None:
+    refused("needs at least 3 clients, got 0", leader_with(TERMS), helper(TERMS), [])
+
+
+def test_client_twice_in_a_set() -> None:
+    refused("needs each client once", leader_with(TERMS), helper(TERMS), [0, 1, 1, 2])
+
+
+def test_replay_of_an_older_round() -> None:
+    asked = helper(TERMS)
+    leader_with(TERMS, round_no=4).asks(asked)
+    refused("needs round 4, which it answered last, or a later one, got round 3", leader_with(TERMS, round_no=3), asked)
+
+
+def test_envelope_of_another_round() -> None:
+    leader = leader_with(TERMS, round_no=2)
+    leader.envelopes[3] = leader_with(TERMS, round_no=1).envelopes[3]
+    refused("client 3: needs the signature of the client's site on this run, round and client", leader, helper(TERMS))
+
+
+def test_round_after_the_last() -> None:
+    refused("needs a round from 1 to 9, got 10", leader_with(TERMS, round_no=10), helper(TERMS))
+
+
+def test_foreign_key() -> None:
+    leader = leader_with(TERMS)
+    leader.envelopes[1] = answered(TERMS, 1, 1, numbers_of(1, TERMS), Ed25519PrivateKey.generate())[1]
+    refused("client 1: needs the signature of the client's site", leader, helper(TERMS))
+
+
+def test_unsigned() -> None:
+    leader = leader_with(TERMS)
+    leader.envelopes[1] = leader.envelopes[1][:-64] + bytes(64)
+    refused("client 1: needs the signature of the client's site", leader, helper(TERMS))
+
+
+def test_stranger() -> None:
+    leader = leader_with(TERMS)
+    leader.envelopes[1000] = answered(TERMS, 1, 1000, numbers_of(1000, TERMS))[1]
+    refused("needs clients whose sites it knows, got client 1000", leader, helper(TERMS))
+
+
+def test_swapped_clients() -> None:
+    leader = leader_with(TERMS)
+    leader.envelopes[0], leader.envelopes[1] = leader.envelopes[1], leader.envelopes[0]
+    refused("client 0: needs the signature", leader, helper(TERMS))
+
+
+def test_one_clients_answer_under_another_name_of_its_site() -> None:
+    """A site with several clients signs for each of them by name."""
+    leader = leader_with(TERMS)
+    leader.envelopes[1] = answered(TERMS, 1, 0, numbers_of(0, TERMS), site_key(1))[1]
+    refused("client 1: needs the signature", leader, helper(TERMS))
+
+
+@pytest.mark.parametrize("changes", [{"run": "run-2"}, {"plan": "abd"}, {"exchange": "votes"}, {"size": 51}, {"bits": 64}])
+def test_another_run_plan_exchange_or_size(changes) -> None:
+    made_for = other(TERMS, **changes)
+    leader = leader_with(TERMS)
+    leader.envelopes[4] = leader_with(made_for).envelopes[4]
+    refused("client 4: needs the signature", leader, helper(TERMS))
+
+
+def test_seed_sealed_to_another_helper() -> None:
+    leader = leader_with(TWO)
+    seeds = [ROOT.sealed("seed", 1, 2, n).key for n in range(2)]
+    swapped = [sealer(public) for public in reversed(TWO.helpers)]
+    leader.envelopes[2] = make_envelope(TWO.context(1, 2), seeds, swapped, site_key(2))
+    for number in (1, 2):
+        refused("client 2: needs a seed sealed to this helper for this run, round and client", leader, helper(TWO, number))
+
+
+def test_seed_sealed_for_another_round_but_signed_for_this_one() -> None:
+    leader = leader_with(TERMS)
+    sealed = leader_with(TERMS, round_no=2).envelopes[0][:-64]
+    leader.envelopes[0] = sealed + site_key(0).sign(TERMS.context(1, 0) + sealed)
+    refused("client 0: needs a seed sealed to this helper", leader, helper(TERMS))
+
+
+def test_seed_of_the_wrong_length() -> None:
+    leader = leader_with(TERMS)
+    sealed = sealer(TERMS.helpers[0])(bytes(31), TERMS.context(1, 0)) + b"\0"
+    leader.envelopes[0] = sealed + site_key(0).sign(TERMS.context(1, 0) + sealed)
+    refused("client 0: needs a seed", leader, helper(TERMS))
+
+
+def test_truncated_envelopes() -> None:
+    leader = leader_with(TERMS)
+    leader.envelopes = {name: envelope[:-1] for name, envelope in leader.envelopes.items()}
+    refused("needs one envelope of 144 bytes for each client", leader, helper(TERMS))
+
+
+def test_damaged_store_is_not_taken_for_an_empty_one(tmp_path) -> None:
+    path = tmp_path / "train.safetensors"
+    leader_with(TERMS).asks(helper(TERMS, path=path))
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(RunError, match="checksum does not fit"):
+        helper(TERMS, path=path)
