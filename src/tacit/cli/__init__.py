@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from tacit.cli import advise, audit, check, data, disclose, init, negotiate, reproduce, run, runs, schema, tables
+from tacit.cli import advise, audit, check, data, disclose, init, negotiate, reproduce, run, runs, schema, sweep, tables
 from tacit.cli.exit_codes import CODES, exit_code_of, without_debug
 
 app = typer.Typer(
@@ -29,6 +29,7 @@ for command in (
     init.init,
     schema.schema,
     run.resume,
+    sweep.sweep,
     runs.runs,
     runs.show,
     runs.compare,

@@ -90,13 +90,18 @@ def _fork(pool: ProcessPoolExecutor) -> None:
         signal.raise_signal(number)
 
 
-def _begin(parent: int, begin: Callable[[], None]) -> None:
-    """Bind a worker's life to its parent's, then begin."""
+def end_with(parent: int) -> None:
+    """Bind this process's life to its parent's, and leave Ctrl-C to the parent."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_SET_PARENT_DEATH_SIGNAL, signal.SIGKILL)
         if os.getppid() != parent:  # it died before the line above
             os._exit(1)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to answer
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _begin(parent: int, begin: Callable[[], None]) -> None:
+    """Bind a worker's life to its parent's, then begin."""
+    end_with(parent)
     for number in _STOPPING:
         with contextlib.suppress(ValueError):
             signal.signal(number, signal.SIG_DFL)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from statistics import fmean, stdev
+from statistics import fmean
 
+from tacit.interval import interval
 from tacit.papers.published import Cell, Figures, Trial
-
-CONFIDENCE = 0.95
 
 
 def figure(cell: Cell, kept: Mapping[str, Figures]) -> float | None:
@@ -50,13 +49,3 @@ def _values(cell: Cell, trial: Trial, kept: Mapping[str, Figures]) -> list[float
     found = [kept.get(run.key, {}).get(name, {}).get(cell.metric) for run in trial.runs]
     values = [value for value in found if value is not None]
     return values if len(values) == len(found) else None
-
-
-def interval(values: list[float]) -> tuple[float, float] | None:
-    """Return the ends of the mean's 95 % confidence interval by Student's t; None for fewer than two values."""
-    from scipy.stats import t
-
-    if len(values) < 2:
-        return None
-    half = float(t.ppf((1 + CONFIDENCE) / 2, len(values) - 1)) * stdev(values) / len(values) ** 0.5
-    return fmean(values) - half, fmean(values) + half

@@ -47,7 +47,7 @@ def _by_round(run: Summary, name: str) -> Figure:
     axis: Figure = {"title": {"text": phrasing.METRICS[name]}}
     if name == "accuracy":
         axis["tickformat"] = ".0%"
-    return _figure(lines, {"title": {"text": "round"}, **_whole(last)}, axis)
+    return figure_of(lines, {"title": {"text": "round"}, **_whole(last)}, axis)
 
 
 def _line(arm: Arm, name: str, last: int) -> Figure | None:
@@ -76,12 +76,13 @@ def _bytes(run: Summary) -> Figure:
             lines.append(_byte_line(points, name, colour, dash="dash" if arm == "fedavg" else "solid"))
     last = max((arm.rounds for arm in run.arms), default=1)
     heights = [count for line in lines for count in line["y"]]
-    scale = _log_scale(min(heights), max(heights)) if heights else {}
+    scale = byte_scale(min(heights), max(heights)) if heights else {}
     axis = {"title": {"text": "bytes per client"}, **scale}
-    return _figure(lines, {"title": {"text": "round"}, **_whole(last)}, axis)
+    return figure_of(lines, {"title": {"text": "round"}, **_whole(last)}, axis)
 
 
-def _log_scale(low: float, high: float) -> Figure:
+def byte_scale(low: float, high: float) -> Figure:
+    """Return an axis of bytes: from zero, or by powers where they lie far apart."""
     if low <= 0 or high < 10 * low:
         return {"rangemode": "tozero", "tickformat": "~s", "ticksuffix": "B"}
     leads = (1, 2, 5) if high < 300 * low else (1,)
@@ -119,13 +120,13 @@ def _spread(run: Summary) -> Figure:
         bins = _bins(arm.spread, low=0.0, step=0.05, count=20)
         bars.append(_bars(arm.title, arm.name, bins, lambda low: f"{low:.0%} to {low + 0.05:.0%}"))
     axis = {"title": {"text": "accuracy on the client's own rows"}, "tickformat": ".0%", "range": [0, 1.02], "dtick": 0.2}
-    return _figure(bars, axis, {"title": {"text": "clients"}}, barmode="overlay")
+    return figure_of(bars, axis, {"title": {"text": "clients"}}, barmode="overlay")
 
 
 def _rows(run: Summary) -> Figure:
     sizes = run.data.rows_per_client if run.data else []
     if not sizes:
-        return _figure([], {}, {})
+        return figure_of([], {}, {})
     low, high = min(sizes), max(sizes)
     step = max(1, -(-(high - low + 1) // 24))
     bins = _bins(sizes, low=float(low), step=float(step), count=(high - low) // step + 1)
@@ -142,7 +143,7 @@ def _rows(run: Summary) -> Figure:
     if high + step - low + 2 * margin < 9:
         axis["dtick"] = 1
     whole = {"dtick": 1} if max(bins.counts) < 6 else {}
-    return _figure(bars, axis, {"title": {"text": "clients"}, "tickformat": "d", **whole})
+    return figure_of(bars, axis, {"title": {"text": "clients"}, "tickformat": "d", **whole})
 
 
 def _rebuilt(run: Summary) -> Figure:
@@ -162,7 +163,7 @@ def _rebuilt(run: Summary) -> Figure:
         for kind, colour, shape in (("keyed", "run", "circle-open"), ("static", "other", "circle"))
         if kind in points
     ]
-    return _figure(dots, {"title": {"text": "true value"}}, {"title": {"text": "rebuilt value"}}, hovermode="closest")
+    return figure_of(dots, {"title": {"text": "true value"}}, {"title": {"text": "rebuilt value"}}, hovermode="closest")
 
 
 def _bins(values: Iterable[float], low: float, step: float, count: int) -> Bins:
@@ -194,7 +195,8 @@ def _whole(last: int) -> Figure:
     }
 
 
-def _figure(data: list[Figure], xaxis: Figure, yaxis: Figure, **layout: Any) -> Figure:
+def figure_of(data: list[Figure], xaxis: Figure, yaxis: Figure, **layout: Any) -> Figure:
+    """Return a figure with two axes that do not move."""
     quiet = {"automargin": True, "zeroline": False, "fixedrange": True}
     return {
         "data": data,

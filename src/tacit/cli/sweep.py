@@ -1,0 +1,205 @@
+"""tacit sweep: every combination of some settings, a few runs at once, and one page with what came of them."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Annotated, Self
+
+import typer
+
+from tacit.cli import tables
+from tacit.cli.exit_codes import Missed, Stopped
+from tacit.cli.options import RUNS, AsJson, Overrides, PlanFile, PolicyFile, Quiet, Runs
+from tacit.errors import PlanError
+from tacit.report import phrasing
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
+
+    from tacit.engine.sweep import Outcome
+    from tacit.plan import Plan
+    from tacit.plan.grid import Point
+    from tacit.report import Summary
+    from tacit.report.sweep import Sweep
+
+Over = Annotated[
+    list[str] | None,
+    typer.Option("--over", metavar="TABLE.KEY=V,V", help="A setting and its values; may be repeated for every combination."),
+]
+Seeds = Annotated[str | None, typer.Option("--seeds", metavar="S,S", help="Run each with these seeds: mean and interval.")]
+AtOnce = Annotated[
+    int | None, typer.Option("--at-once", metavar="N", help="Runs at the same time, where memory allows; by default one per core.")
+]
+Page = Annotated[Path, typer.Option("--page", metavar="FILE", help="Where to draw the picture.")]
+
+
+def sweep(
+    plan: PlanFile,
+    over: Over = None,
+    seeds: Seeds = None,
+    overrides: Overrides = None,
+    runs: Runs = RUNS,
+    at_once: AtOnce = None,
+    page: Page = Path("sweep.html"),
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+    policy: PolicyFile = None,
+) -> None:
+    """Run every combination of some settings, and draw accuracy, privacy and bytes.
+
+    All plans are checked first: if one cannot run, it is named and nothing
+    starts. Each run is kept like any other, below runs/. A run of the same
+    plan that is there is not run again, so a stopped sweep goes on where it
+    was: give the same command. Lines of the picture run along the first
+    --over. A run that fails is named, the rest goes on, and the exit code is 1.
+
+    \b
+    Examples:
+      tacit sweep plan.toml --over codec.epsilon=0.5,1,2,4,8
+      tacit sweep plan.toml --over codec.epsilon=1,8 --over data.clients=100,500 --seeds 1,2,3
+      tacit sweep plan.toml --over codec.name=rr,plain --page codecs.html --json
+    """
+    from tacit.cli.policy import check_policy
+    from tacit.plan.grid import grid
+
+    chosen = _seeds(seeds)
+    points = grid(plan, over or [], chosen, overrides or [])
+    if policy:
+        for point in points:
+            check_policy(point.plans[0], policy)
+    found = _tried(points, _carried_out(points, runs, _at_once(at_once), quiet), len(chosen) or 1)
+    _write(found, points[0].plans[0], page)
+    _print(found, page, as_json=as_json)
+    if found.failed:
+        count = sum(len(one.failed) for one in found.tried)
+        raise Missed("\n".join([f"{count} of {_count(points)} runs failed", *(f"  {where}: {why}" for where, why in found.failed)]))
+
+
+def _carried_out(points: list[Point], runs: Path, at_once: int, quiet: bool) -> dict[str, Outcome]:
+    """Return what became of each plan and each of its baselines, by fingerprint; equal ones run once."""
+    from tacit.engine.baselines import arms_of
+    from tacit.engine.fingerprint import plan_fingerprint
+    from tacit.engine.sweep import carry_out
+
+    wanted: dict[str, tuple[str, Plan]] = {}
+    for point in points:
+        for plan in point.plans:
+            for arm, own in arms_of(plan).items():
+                title = point.title if arm == "run" else phrasing.arm_title(arm)
+                wanted.setdefault(plan_fingerprint(own), (f"{title}, seed {plan.seed}", own))
+    watch = _Bar([title for title, _ in wanted.values()], [own.server.rounds for _, own in wanted.values()], quiet)
+    try:
+        with watch:
+            outcomes = carry_out([own for _, own in wanted.values()], runs, at_once, watch)
+    except KeyboardInterrupt:
+        raise Stopped(f"stopped with {watch.done} of {len(wanted)} runs there; the same command goes on with the rest") from None
+    return dict(zip(wanted, outcomes, strict=True))
+
+
+def _tried(points: list[Point], outcomes: dict[str, Outcome], seeds: int) -> Sweep:
+    """Return the figures of all combinations."""
+    from tacit.cli.folders import figures
+    from tacit.engine.baselines import arms_of
+    from tacit.engine.fingerprint import plan_fingerprint
+    from tacit.report.sweep import Sweep, Tried
+
+    tried, read = [], dict[Path, "Summary"]()
+
+    def of(plans: list[Plan]) -> list[Summary]:
+        folders = [folder for plan in plans if (folder := outcomes[plan_fingerprint(plan)].folder) is not None]
+        for folder in folders:
+            read.setdefault(folder, figures(folder))
+        return [read[folder] for folder in folders]
+
+    for point in points:
+        arms = [arms_of(plan) for plan in point.plans]
+        failed = [error for plan in point.plans if (error := outcomes[plan_fingerprint(plan)].error)]
+        beside = {name: of([one[name] for one in arms]) for name in arms[0] if name != "run"}
+        tried.append(Tried(settings=point.settings, runs=of(list(point.plans)), failed=failed, baselines=beside))
+    return Sweep(name=points[0].plans[0].name, keys=list(points[0].settings), seeds=seeds, tried=tried)
+
+
+def _write(found: Sweep, first: Plan, page: Path) -> None:
+    from tacit.plan import to_toml
+    from tacit.report.sweep_page import write
+
+    write(found, to_toml(first), page)
+
+
+def _print(found: Sweep, page: Path, *, as_json: bool) -> None:
+    from tacit.report.sweep import headings, of_sweep, rows
+
+    if as_json:
+        tables.print_json({**of_sweep(found), "page": str(page)})
+        return
+    tables.table([heading.replace(" / ", "/") for heading in headings(found)], rows(found), prose=range(len(found.keys) or 1))
+    tables.line(f"page:   {page}")
+
+
+def _seeds(text: str | None) -> list[int]:
+    if text is None:
+        return []
+    try:
+        return [int(one) for one in text.split(",")]
+    except ValueError:
+        raise PlanError(f"--seeds {text[:100]}: needs whole numbers with commas between, for example --seeds 1,2,3") from None
+
+
+def _at_once(wanted: int | None) -> int:
+    if wanted is not None and wanted < 1:
+        raise PlanError(f"--at-once {wanted}: needs at least 1; leave it out for one run per core")
+    return wanted or len(os.sched_getaffinity(0))
+
+
+def _count(points: list[Point]) -> int:
+    return sum(len(point.plans) for point in points)
+
+
+class _Bar:
+    """Progress on stderr: a bar for all and one for each run under way, or a line for each run that ends."""
+
+    def __init__(self, titles: list[str], rounds: list[int], quiet: bool) -> None:
+        self.titles, self.rounds, self.quiet = titles, rounds, quiet
+        self.done, self.began, self.tasks = 0, time.monotonic(), dict[int, "TaskID"]()
+        self.live: Progress | None = None
+
+    def __enter__(self) -> Self:
+        if not self.quiet and sys.stderr.isatty():
+            from rich.console import Console
+            from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+            columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.completed}/{task.total}"))
+            self.live = Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True))
+            self.live.start()
+            self.all = self.live.add_task("runs", total=len(self.titles))
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if self.live:
+            self.live.stop()
+
+    def begun(self, number: int) -> None:
+        """Show a run's own bar."""
+        if self.live:
+            self.tasks[number] = self.live.add_task(f"  {tables.printable(self.titles[number])}", total=self.rounds[number])
+
+    def round(self, number: int, round_no: int, rounds: int) -> None:
+        """Move a run's own bar."""
+        if self.live:
+            self.live.update(self.tasks[number], completed=round_no, total=rounds)
+
+    def ended(self, number: int, outcome: Outcome) -> None:
+        """Move the bar of all, or write a line."""
+        self.done += not outcome.error
+        if self.live:
+            self.live.advance(self.all)
+            if number in self.tasks:
+                self.live.remove_task(self.tasks.pop(number))
+        elif not self.quiet and not outcome.was_there:
+            spent = phrasing.duration(time.monotonic() - self.began)
+            state = "failed" if outcome.error else "done"
+            tables.line(f"{self.done}/{len(self.titles)} runs after {spent}: {self.titles[number]} {state}", stderr=True)

@@ -1,0 +1,17 @@
+"""How sure a mean over seeds is."""
+
+from __future__ import annotations
+
+from statistics import fmean, stdev
+
+CONFIDENCE = 0.95
+
+
+def interval(values: list[float]) -> tuple[float, float] | None:
+    """Return the ends of the mean's 95 % confidence interval by Student's t; None for fewer than two values."""
+    from scipy.stats import t
+
+    if len(values) < 2:
+        return None
+    half = float(t.ppf((1 + CONFIDENCE) / 2, len(values) - 1)) * stdev(values) / len(values) ** 0.5
+    return fmean(values) - half, fmean(values) + half

@@ -1,0 +1,95 @@
+"""tacit sweep: what it prints where, and its exit codes; the runs themselves are made up."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tacit.engine import sweep
+from tests.cli.made_up import PLAN, tacit
+from tests.report import made_up
+
+Capture = pytest.CaptureFixture[str]
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "plan.toml").write_text(PLAN)
+    return tmp_path
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list:
+    """Pretend that each run finishes at once, but for those with epsilon 3, and return what was asked for."""
+    wanted = []
+
+    def carry_out(plans, root, at_once, watch):
+        outcomes = []
+        for number, plan in enumerate(plans):
+            wanted.append((plan, at_once))
+            watch.begun(number)
+            if getattr(plan.codec, "epsilon", 0) == 3:
+                outcome = sweep.Outcome(error="it diverged; lower local.lr")
+            else:
+                folder = made_up.folder(root, made_up.record(rounds=2), name=f"tiny-{len(wanted)}")
+                outcome = sweep.Outcome(folder=folder)
+            watch.ended(number, outcome)
+            outcomes.append(outcome)
+        return outcomes
+
+    monkeypatch.setattr(sweep, "carry_out", carry_out)
+    return wanted
+
+
+def test_a_table_a_page_and_a_line_for_each_run(capsys: Capture, asked: list, here: Path) -> None:
+    said = tacit(capsys, "sweep", "plan.toml", "--over", "codec.epsilon=1,2", "--over", "data.clients=10,20", "--seeds", "1,2")
+    assert said.code == 0
+    assert said.out.count("± ") >= 4
+    assert "page:   sweep.html" in said.out
+    assert (here / "sweep.html").stat().st_size > 1_000_000
+    # Eight runs; FedAvg once per number of clients and seed, central training too.
+    assert len(asked) == 8 + 4 + 4
+    assert "16/16 runs after" in said.err
+    assert "codec.epsilon=2, data.clients=20, seed 2 done" in said.err
+
+
+def test_json_is_one_object_and_nothing_else(capsys: Capture, asked: list) -> None:
+    said = tacit(capsys, "sweep", "plan.toml", "--over", "codec.epsilon=1,2", "--json", "--quiet", "--at-once", "3")
+    assert [point["settings"] for point in json.loads(said.out)["points"]] == [{"codec.epsilon": "1"}, {"codec.epsilon": "2"}]
+    assert said.err == ""
+    assert {at_once for _, at_once in asked} == {3}
+
+
+def test_a_run_that_fails_is_named_and_leaves_1(capsys: Capture, asked: list, here: Path) -> None:
+    said = tacit(capsys, "sweep", "plan.toml", "--over", "codec.epsilon=1,3,2", "-o", "baselines=[]")
+    assert said.code == 1
+    assert "1 of 3 runs failed\n  codec.epsilon=3: it diverged; lower local.lr" in said.err
+    assert "0 of 1" in said.out
+    assert (here / "sweep.html").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--over", "codec.epsilo=1,2"], "codec.epsilo: unknown key"),
+        (["--over", "codec.epsilon=1,-2"], "(codec.epsilon=-2)"),
+        (["--seeds", "1,two"], "needs whole numbers with commas between"),
+        (["--over", "codec.epsilon=1,2", "--at-once", "0"], "--at-once 0: needs at least 1"),
+    ],
+)
+def test_nothing_starts_if_anything_is_refused(capsys: Capture, asked: list, words: list[str], sentence: str) -> None:
+    said = tacit(capsys, "sweep", "plan.toml", *words)
+    assert said.code == 2
+    assert sentence in said.err
+    assert asked == []
+
+
+def test_a_stop_says_how_to_go_on(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stopped(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(sweep, "carry_out", stopped)
+    said = tacit(capsys, "sweep", "plan.toml", "--over", "codec.epsilon=1,2", "-o", "baselines=[]")
+    assert said.code == 130
+    assert "stopped with 0 of 2 runs there; the same command goes on with the rest" in said.err
