@@ -4,13 +4,25 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 Vector = NDArray[np.float32]
 """One flat float32 row: a model or an update."""
+
+
+class Lines(NamedTuple):
+    """An update that is zero but in some lines of its first layer and from `end` on: its values there, in rising order.
+
+    Line n of `width` values begins at n · width; the names of lines rise.
+    """
+
+    values: Vector
+    named: NDArray[np.int32]
+    width: int
+    end: int
 
 
 @dataclass(frozen=True, kw_only=True)

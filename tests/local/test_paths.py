@@ -87,11 +87,14 @@ def test_rows_no_one_names_are_left_out_exactly() -> None:
         expected = whole_learner.worker().train(start, seat(client), Draws.seeded(2)).row
         np.testing.assert_array_equal(update.row, expected)
         np.testing.assert_allclose(dense_learner.worker().train(start, seat(client), Draws.seeded(2)).row, expected, atol=1e-6)
-        assert update.touched is not None
-        outside = np.ones(len(expected), bool)
-        for begin, end in update.touched.reshape(-1, 2):
-            outside[begin:end] = False
-        assert not expected[outside].any()
+        lines = update.lines
+        assert lines is not None
+        laid_out = np.zeros_like(expected)
+        of_lines, rest = np.split(lines.values, [len(lines.named) * lines.width])
+        laid_out[: lines.end].reshape(-1, lines.width)[lines.named] = of_lines.reshape(-1, lines.width)
+        laid_out[lines.end :] = rest
+        np.testing.assert_array_equal(laid_out, expected)
+        assert (np.diff(lines.named) > 0).all()
 
 
 @pytest.mark.parametrize("kept", [0, 50, 1 << 20], ids=["numbered anew", "some kept", "all kept"])

@@ -134,7 +134,7 @@ class Codec:
 
     `bound` is what clipping makes sure of before encoding. `unbiased` says that decoding gives the clipped update back, over
     the codec's own randomness; `variance` is that of one coordinate. `takes_updates` says that the sum also adds updates as
-    they are (`add_update`), with the same result as encoding them first: a simulator's shortcut. `claims(dim, cohort)` is
+    they are (`add_row`, `add_lines`), with the same result as encoding them first: a simulator's shortcut. `claims(dim, cohort)` is
     what one update of `dim` parameters costs its client when the answers of `cohort` clients are added up. `sum_noise(dim)` is the
     standard deviation of what decoding adds to each coordinate of the sum, if it adds noise; then the sum of nobody is decoded too.
     `at_ends` says of a decoded sum what share of its values lay in outermost channels, for a codec with a range.

@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
+import numba
 import numpy as np
 from numpy.typing import NDArray
 
@@ -56,13 +57,14 @@ class Scale:
         Guarantees: the squares of a row add up to at most radius², in whole numbers. Rounding may make a row longer; then it
         is scaled and cut towards zero.
         """
-        steps = np.rint(update.astype(np.float64) / self.step).astype(np.int64)
-        squares = np.square(steps).sum(axis=-1, keepdims=True)
-        if (squares <= self.radius**2).all():
-            return steps
-        # The root may be rounded, by 2^-53 of itself; that is what the last factor is for, and no row gets longer by it.
-        factor = self.radius / (np.floor(np.sqrt(squares)) + 1) * (1 - 2**-40)
-        return np.where(squares <= self.radius**2, steps, np.trunc(steps * factor).astype(np.int64))
+        rows = np.atleast_2d(update)
+        steps, squares = np.empty(rows.shape, np.int64), np.empty((len(rows), 1), np.int64)
+        for row in range(len(rows)):
+            squares[row] = round_to_steps(rows[row], 1 / self.step, steps[row])
+        if (squares > self.radius**2).any():
+            factor = self.radius / (np.floor(np.sqrt(squares)) + 1) * (1 - 2**-40)
+            steps = np.where(squares <= self.radius**2, steps, np.trunc(steps * factor).astype(np.int64))
+        return steps.reshape(update.shape)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,3 +118,13 @@ def _less_rounding(loss: Loss, numbers: int) -> Loss:
     distance, factor = numbers * DISTANCE, numbers * FACTOR
     beside = distance * (1 + math.exp(loss.epsilon))
     return replace(loss, epsilon=loss.epsilon - 3 * factor, delta=loss.delta / (1 + 2 * factor) - beside)
+
+
+@numba.njit(nogil=True, cache=True)
+def round_to_steps(update: NDArray[np.floating], per_unit: float, steps: NDArray[np.int64]) -> np.int64:
+    """Write the nearest whole number of steps of each value, and return the sum of their squares."""
+    squares = np.int64(0)
+    for i in range(update.size):
+        steps[i] = np.int64(np.rint(update[i] * per_unit))
+        squares += steps[i] * steps[i]
+    return squares

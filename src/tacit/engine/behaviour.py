@@ -72,7 +72,7 @@ class Misbehaving(Honest):
         if isinstance(settings, FreeRider):
             return WholeUpdate(attacks.free_rider(update.row))
         if isinstance(settings, SignFlip):
-            return WholeUpdate(attacks.sign_flip(update.row, settings.scale), update.touched)
+            return WholeUpdate(attacks.sign_flip(update.row, settings.scale))
         if isinstance(settings, RandomUpdate):
             return WholeUpdate(attacks.gaussian(update.row, self.draws.at(round_no, seat.name, exchange), settings.scale))
         if isinstance(settings, Colluding):

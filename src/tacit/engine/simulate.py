@@ -134,7 +134,8 @@ def trained_part(train: Train, site: Site, worker: Worker, request: Request) -> 
         if as_they_are:
             site.charge(seat, train.name, round_no)
             bytes_up += len(wire.head_of(train.header(client, round_no, size))) + size
-            total.add_update(update.row, site.weight(seat), update.touched)
+            lines, weight = update.lines, site.weight(seat)
+            total.add_row(update.row, weight) if lines is None else total.add_lines(lines, weight)
             continue
         frame = train.encoded(client, model, update.row, round_no)
         bytes_up += wire.size(frame)

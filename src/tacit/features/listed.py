@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from tacit.features import spelling
 from tacit.features.alphabet import Bytes, Offsets, compiled
 from tacit.features.rolling_hash import Rule, drain, mark, reduced, room_for_sums, rule_of, spell
-from tacit.features.text import text_bytes
+from tacit.features.text import text_bytes, utf8
 from tacit.plan import Columns, Features
 from tacit.rows import Sparse, Vector
 
@@ -65,8 +65,7 @@ def _slots(listed: tuple[str, ...]) -> tuple[NDArray[np.uint64], NDArray[np.int3
     """Return a table that is half empty or more: each word's hash in the first free slot after its own, and its place."""
     size = 1 << (2 * len(listed)).bit_length()
     keys, places = np.full(size, _NOBODY), np.zeros(size, np.int32)
-    hashes = np.array([spelling.bucket(word, _BASE, _HASHES) for word in listed], np.uint64)
-    _settle(hashes, keys, places)
+    _settle(*utf8(pl.Series(listed, dtype=pl.String)), rule_of(_BASE, _HASHES), keys, places)
     return keys, places
 
 
@@ -76,14 +75,17 @@ def _first_slot(value: np.uint64, size: int) -> np.int64:
 
 
 @compiled
-def _settle(hashes: NDArray[np.uint64], keys: NDArray[np.uint64], places: NDArray[np.int32]) -> None:
-    """Put each hash into the table; of words that share one, the first stays."""
-    for place in range(len(hashes)):
-        at = _first_slot(hashes[place], len(keys))
-        while keys[at] != _NOBODY and keys[at] != hashes[place]:
+def _settle(data: Bytes, offsets: Offsets, rule: Rule, keys: NDArray[np.uint64], places: NDArray[np.int32]) -> None:
+    """Put the hash of each word into the table; of words that share one, the first stays."""
+    sums, inverse = room_for_sums(offsets), 1.0 / rule.buckets
+    for place in range(len(offsets) - 1):
+        spell(data, offsets[place], offsets[place + 1], rule, sums)
+        value = reduced(sums[0], rule.buckets, inverse)
+        at = _first_slot(value, len(keys))
+        while keys[at] != _NOBODY and keys[at] != value:
             at = (at + 1) & (len(keys) - 1)
         if keys[at] == _NOBODY:
-            keys[at] = hashes[place]
+            keys[at] = value
             places[at] = place
 
 

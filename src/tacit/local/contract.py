@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from tacit import plan
 from tacit.draws import Draws
 from tacit.local.head import HeadPlace
-from tacit.rows import Clients, Inputs, Lexicon, Rows, Vector
+from tacit.rows import Clients, Inputs, Lexicon, Lines, Rows, Vector
 from tacit.seat import Seat
 
 Figures = dict[str, float]
@@ -27,15 +27,15 @@ class Update(Protocol):
         """Return the change as one flat row, in a buffer the worker uses again."""
 
     @property
-    def touched(self) -> NDArray[np.int64] | None:
-        """Return spans (start, stop, start, stop, …) outside which the row is exactly zero; None means anywhere."""
+    def lines(self) -> Lines | None:
+        """Return the same without what is exactly zero, in a buffer the worker uses again; None if nothing is known to be."""
 
 
 class WholeUpdate(NamedTuple):
     """An update that is there as a row from the start."""
 
     row: Vector
-    touched: NDArray[np.int64] | None = None
+    lines: Lines | None = None
 
 
 class Worker(Protocol):

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 
 import numba
 import numpy as np
-from numpy.typing import NDArray
 
 from tacit.draws import Draws
 from tacit.local.contract import Update, WholeUpdate, Worker
@@ -15,7 +14,7 @@ from tacit.seat import Seat
 
 
 class UnitWorker:
-    """A worker whose updates are scaled to a length (l2) of one; an update of zeros stays one."""
+    """A worker of PyTorch whose updates are scaled to a length (l2) of one; an update of zeros stays one."""
 
     def __init__(self, worker: Worker) -> None:
         self._worker = worker
@@ -31,22 +30,19 @@ class UnitWorker:
 
 
 def _scaled(update: Update) -> Update:
-    row, touched = update.row, update.touched
-    spans = np.array([0, len(row)]) if touched is None else touched
-    to_unit(row, spans)
-    return WholeUpdate(row, touched)
+    row = update.row
+    to_unit(row)
+    return WholeUpdate(row)
 
 
 @numba.njit(nogil=True, cache=True)
-def to_unit(row: Vector, spans: NDArray[np.int64]) -> None:
-    """Scale a row, zero outside some spans (start, stop, …), to a length of one; one that is not finite is left alone."""
+def to_unit(row: Vector) -> None:
+    """Scale a row to a length of one, in place; one that is zero or not finite is left alone."""
     squares = 0.0
-    for k in range(0, spans.size, 2):
-        for i in range(spans[k], spans[k + 1]):
-            squares += np.float64(row[i]) * np.float64(row[i])
+    for i in range(row.size):
+        squares += np.float64(row[i]) * np.float64(row[i])
     if not 0.0 < squares < np.inf:
         return
     factor = 1 / np.sqrt(squares)
-    for k in range(0, spans.size, 2):
-        for i in range(spans[k], spans[k + 1]):
-            row[i] = np.float32(row[i] * factor)
+    for i in range(row.size):
+        row[i] = np.float32(row[i] * factor)

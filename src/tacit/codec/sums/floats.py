@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from tacit.draws import Draws
 from tacit.errors import WireError
+from tacit.rows import Lines
 
 
 class FloatSum:
@@ -25,13 +26,16 @@ class FloatSum:
         row = payload.view(np.float32)
         if not finite(row):
             raise WireError("update refused: needs finite values, got NaN or infinite ones")
-        self.add_update(row, weight, None)
+        self.add_row(row, weight)
 
-    def add_update(self, row: NDArray[np.float32], weight: int, touched: NDArray[np.int64] | None) -> None:
-        """Add an update `weight` times, unchecked; `touched` lists the spans (start, stop, …) outside which it is zero."""
-        if touched is not None:
-            add_spans(self.value(), row, touched, float(weight))
-        elif self._unwritten:
+    def add_lines(self, lines: Lines, weight: int) -> None:
+        """Add an update `weight` times, unchecked."""
+        add_lines(self.value(), lines.values, lines.named, lines.width, lines.end, float(weight))
+        self.weight += weight
+
+    def add_row(self, row: NDArray[np.float32], weight: int) -> None:
+        """Add an update `weight` times, unchecked."""
+        if self._unwritten:
             np.multiply(row, float(weight), out=self.total, dtype=np.float64)
         else:
             add_whole(self.total, row, float(weight))
@@ -89,8 +93,13 @@ def add_whole(total: NDArray[np.float64], row: NDArray[np.float32], weight: floa
 
 
 @numba.njit(nogil=True, cache=True)
-def add_spans(total: NDArray[np.float64], row: NDArray[np.float32], spans: NDArray[Any], weight: float) -> None:
-    """Add weight * row to total inside the given spans."""
-    for k in range(0, spans.size, 2):
-        for i in range(spans[k], spans[k + 1]):
-            total[i] += weight * row[i]
+def add_lines(total: NDArray[Any], values: NDArray[Any], named: NDArray[np.int32], width: int, end: int, weight: float) -> None:
+    """Add weight * values to total, in the named lines and from `end` on."""
+    at = 0
+    for line in named:
+        for i in range(line * width, line * width + width):
+            total[i] += weight * values[at]
+            at += 1
+    for i in range(end, total.size):
+        total[i] += weight * values[at]
+        at += 1

@@ -26,7 +26,7 @@ class ScaledSum(FloatSum):
         indices = unpacked(payload[4:], len(self.total), self._bits)
         if len(indices) and indices.max() >= self._levels:
             raise WireError(f"update refused: needs levels from 0 to {self._levels - 1}, got others")
-        self.add_update(level_values(indices, size, self._levels), weight, None)
+        self.add_row(level_values(indices, size, self._levels), weight)
 
 
 def scaled_payload(size: float, indices: NDArray[np.uint32], bits: int) -> NDArray[np.uint8]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.codec.sums.floats import add_lines
 from tacit.draws import Draws
 from tacit.errors import WireError
+from tacit.rows import Lines
 
 Steps = Callable[[NDArray[np.float32]], NDArray[np.int64]]
 """How an update becomes whole numbers; zeros between the others must change nothing."""
@@ -40,16 +41,17 @@ class WholeSum:
         self._counted(weight)
         self.total += weight * row
 
-    def add_update(self, row: NDArray[np.float32], weight: int, touched: NDArray[np.int64] | None) -> None:
-        """Add an update `weight` times, unencoded; `touched` lists the spans (start, stop, …) outside which it is zero."""
+    def add_lines(self, lines: Lines, weight: int) -> None:
+        """Add an update `weight` times, unencoded."""
         assert self._steps is not None
         self._counted(weight)
-        if touched is None:
-            self.total += weight * self._steps(row)
-            return
-        within = np.empty(int((touched[1::2] - touched[::2]).sum()), np.float32)
-        gather(row, touched, within)
-        scatter(self._steps(within), touched, weight, self.total)
+        add_lines(self.total, self._steps(lines.values), lines.named, lines.width, lines.end, weight)
+
+    def add_row(self, row: NDArray[np.float32], weight: int) -> None:
+        """Add an update `weight` times, unencoded."""
+        assert self._steps is not None
+        self._counted(weight)
+        self.total += weight * self._steps(row)
 
     def is_finite(self) -> bool:
         """Return True: an update that is not finite counts as no change."""
@@ -83,23 +85,3 @@ class WholeSum:
         if (self.weight + weight) * self._largest >= 1 << 63:
             raise WireError(f"update refused: needs a total weight below {(1 << 63) // self._largest:,}, got more")
         self.weight += weight
-
-
-@numba.njit(nogil=True, cache=True)
-def gather(row: NDArray[np.float32], spans: NDArray[np.int64], within: NDArray[np.float32]) -> None:
-    """Copy what lies inside the spans, one after the other."""
-    at = 0
-    for k in range(0, spans.size, 2):
-        for i in range(spans[k], spans[k + 1]):
-            within[at] = row[i]
-            at += 1
-
-
-@numba.njit(nogil=True, cache=True)
-def scatter(steps: NDArray[np.int64], spans: NDArray[np.int64], weight: int, total: NDArray[np.int64]) -> None:
-    """Add whole numbers `weight` times to where the spans are."""
-    at = 0
-    for k in range(0, spans.size, 2):
-        for i in range(spans[k], spans[k + 1]):
-            total[i] += weight * steps[at]
-            at += 1

@@ -73,7 +73,7 @@ def row_back(table: Table, row: int, slope: Array, grad: Array) -> None:
 
 @compiled
 def own_columns(columns: Array, width: int, scratch: Array, named: Array, own: Array) -> int:
-    """Number a client's columns in order of appearance and return how many there are.
+    """Number a client's columns in rising order and return how many there are.
 
     `named` takes the columns (and one entry more), `own` each entry's number. A client that names more than half of all
     columns is treated as naming them all, and `width` is returned: copying whole is then cheaper than picking. `scratch`
@@ -86,14 +86,21 @@ def own_columns(columns: Array, width: int, scratch: Array, named: Array, own: A
             fresh = np.int32(number == 0)
             named[count] = columns[entry]
             count += int(fresh)
-            number += fresh * np.int32(count)
-            scratch[columns[entry]] = number
-            own[entry] = number - 1
+            scratch[columns[entry]] = number + fresh
         if 2 * count > width:
             break
+    if 2 * count > width:
+        for i in range(count):
+            scratch[named[i]] = 0
+        return width
+    named[:count].sort()
+    for i in range(count):
+        scratch[named[i]] = i + 1
+    for entry in range(columns.size):
+        own[entry] = scratch[columns[entry]] - 1
     for i in range(count):
         scratch[named[i]] = 0
-    return count if 2 * count <= width else width
+    return count
 
 
 @compiled
@@ -109,15 +116,27 @@ def gather(model: Array, named: Array, width: int, first: int, net: Array) -> No
 
 
 @compiled
-def difference(model: Array, named: Array, width: int, first: int, net: Array, update: Array) -> None:
-    """Write what training changed into `update`, at the named lines and after the first layer."""
+def difference(model: Array, named: Array, width: int, first: int, net: Array, values: Array) -> None:
+    """Write what training changed into `values`: the named lines, then everything after the first layer."""
     for i in range(named.size):
-        source, target = i * width, named[i] * width
+        here, there = i * width, named[i] * width
         for k in range(width):
-            update[target + k] = net[source + k] - model[target + k]
+            values[here + k] = net[here + k] - model[there + k]
     shift = named.size * width - first
     for i in range(first, model.size):
-        update[i] = net[i + shift] - model[i]
+        values[i + shift] = net[i + shift] - model[i]
+
+
+@compiled
+def lay_out(values: Array, named: Array, width: int, first: int, update: Array) -> None:
+    """Write values to where they belong in a whole update, at the named lines and after the first layer."""
+    for i in range(named.size):
+        here, there = i * width, named[i] * width
+        for k in range(width):
+            update[there + k] = values[here + k]
+    shift = named.size * width - first
+    for i in range(first, update.size):
+        update[i] = values[i + shift]
 
 
 @compiled

@@ -17,11 +17,10 @@ from tacit.local.compiled.keep import keep_kernels
 from tacit.local.compiled.layout import Layout
 from tacit.local.compiled.memo import MEMO, key_of
 from tacit.local.compiled.optimizer import State, rule_of
-from tacit.local.contract import Worker
 from tacit.local.head import HeadPlace
 from tacit.local.schedule import full_steps, pace_of
-from tacit.local.unit import UnitWorker
-from tacit.rows import Clients, Dense, Inputs, Mixed, Rows, Sparse, Vector
+from tacit.local.unit import to_unit
+from tacit.rows import Clients, Dense, Inputs, Lines, Mixed, Rows, Sparse, Vector
 from tacit.seat import Seat
 
 _PREDICT_ROWS = 512
@@ -69,10 +68,9 @@ class CompiledLearner:
     def check_kept(self, last_rounds: NDArray[np.int64], before: int) -> None:
         """Check nothing: no part of this model stays with a client."""
 
-    def worker(self) -> Worker:
+    def worker(self) -> CompiledWorker:
         """Return a worker with buffers of its own."""
-        worker = CompiledWorker(self)
-        return UnitWorker(worker) if self.unit else worker
+        return CompiledWorker(self)
 
     def _index(self) -> kernels.Index:
         """Number the own columns of as many clients as the budget allows; how many clients there are does not matter."""
@@ -130,7 +128,7 @@ class CompiledWorker:
         self.learner = learner
         self.width = learner.layout.widths[1]
         self.update = np.zeros(learner.size, np.float32)
-        self.last = np.empty(0, np.int32)
+        self.values, self.last = np.empty(0, np.float32), np.empty(0, np.int32)
         self.numbers = np.zeros(0 if learner.whole else learner.layout.widths[0], np.int32)
         self.nets, self.moments = np.empty(0, np.float32), np.zeros((4, 0), np.float32)
         self.names, self.own = np.empty(0, np.int32), np.empty(0, np.int32)
@@ -204,14 +202,28 @@ class CompiledWorker:
         starts = np.zeros((2, len(clients) + 1), np.int64)
         return kernels.Scratch(self.nets, starts[0], self.names, starts[1], self.moments, self.numbers, self.own)
 
-    def spread(self, model: Vector, net: Vector, named: NDArray[np.int32]) -> Vector:
-        """Return what changed from `model` to a client's `net`, laid out over the whole model."""
+    def changed(self, model: Vector, net: Vector, named: NDArray[np.int32]) -> Vector:
+        """Return what training changed, in the layout of the client's net, scaled to a length of one if the plan says so."""
+        learner = self.learner
+        if len(self.values) < len(net):
+            self.values = np.empty(len(net), np.float32)
+        values = self.values[: len(net)]
         if len(net) == len(model):
-            np.subtract(net, model, out=self.update)
+            np.subtract(net, model, out=values)
+        else:
+            first_layer.difference(model, named, self.width, learner.layout.first, net, values)
+        if learner.unit:
+            to_unit(values)
+        return values
+
+    def spread(self, values: Vector, named: NDArray[np.int32]) -> Vector:
+        """Return an update's values laid out over the whole model."""
+        if len(values) == len(self.update):
+            self.update[:] = values
             self.last = np.arange(self.learner.layout.widths[0], dtype=np.int32)
             return self.update
         first_layer.clear_lines(self.update, self.last, self.width)
-        first_layer.difference(model, named, self.width, self.learner.layout.first, net, self.update)
+        first_layer.lay_out(values, named, self.width, self.learner.layout.first, self.update)
         self.last = named.copy()
         return self.update
 
@@ -225,19 +237,16 @@ class OwnUpdate:
     @property
     def row(self) -> Vector:
         """Return the change as one flat row, in the worker's buffer."""
-        return self._worker.spread(self._model, self._net, self._named)
+        return self._worker.spread(self._worker.changed(self._model, self._net, self._named), self._named)
 
     @property
-    def touched(self) -> NDArray[np.int64] | None:
-        """Return the spans of the client's own lines and of everything after the first layer."""
-        layout, width, named = self._worker.learner.layout, self._worker.width, self._named
+    def lines(self) -> Lines | None:
+        """Return the client's own lines and everything after the first layer."""
         if len(self._net) == len(self._model):
             return None
-        spans = np.empty(2 * len(named) + 2, np.int64)
-        spans[0:-2:2] = named.astype(np.int64) * width
-        spans[1:-2:2] = spans[0:-2:2] + width
-        spans[-2:] = layout.first, layout.size
-        return spans
+        worker = self._worker
+        values = worker.changed(self._model, self._net, self._named)
+        return Lines(values, self._named, worker.width, worker.learner.layout.first)
 
 
 def _full(inputs: Inputs) -> NDArray[np.float32]:
