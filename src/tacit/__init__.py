@@ -42,6 +42,7 @@ if TYPE_CHECKING:
         Logistic,
         Mimic,
         Model,
+        OneBit,
         OwnModule,
         PaperGaussian,
         Plain,
@@ -65,7 +66,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ALIE", "IPM", "LSTM", "MLP", "QSGD", "RQM", "RR", "Backdoor", "BiLSTM", "Codec", "Columns", "Corrupt", "DPSum", "Data",
     "Embedding", "Encoder", "Engine", "FeatureNoise", "Features", "Filter", "FlippedLabels", "FreeRider", "Gaussian", "HashComb",
-    "Ledger", "Local", "Logistic", "Mimic", "Model", "OwnModule", "PaperGaussian", "Plain", "Plan", "Privacy", "Private",
+    "Ledger", "Local", "Logistic", "Mimic", "Model", "OneBit", "OwnModule", "PaperGaussian", "Plain", "Plan", "Privacy", "Private",
     "ProjUnit", "Public", "Quantise", "RRSampled", "RandomLabels", "RandomUpdate", "Run", "SecureSum", "Server", "Sharing", "Sign",
     "SignFlip", "ViT", "resume", "run", "starter_plan",
 ]  # fmt: skip

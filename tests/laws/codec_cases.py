@@ -50,6 +50,10 @@ CASES: dict[str, list[plan.Codec]] = {
         plan.DPSum(epsilon=2.0, delta=1e-3, clip=1.0),
         plan.DPSum(epsilon=50.0, delta=0.4, clip=0.01),
     ],
+    "onebit": [
+        plan.OneBit(epsilon=0.2, delta=1e-3, clip=1.0),
+        plan.OneBit(epsilon=0.05, delta=1e-2, clip=0.01, reporters=0.5),
+    ],
     "paper_gaussian": [plan.PaperGaussian(logarithm="ten")],
     "qsgd": [
         plan.QSGD(bits=1),

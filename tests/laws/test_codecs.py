@@ -101,6 +101,8 @@ def _largest(case: plan.Codec, dim: int) -> float:
         return case.clip + 13 * stddev
     if isinstance(case, plan.RQM):
         return (case.clip + case.margin) * dim / _sent(case, dim)
+    if isinstance(case, plan.OneBit):  # as long as all coins on one side
+        return float(np.sqrt(at_client(case).variance(np.zeros(dim, np.float32))[0] * 255 * dim))
     if isinstance(case, plan.ProjUnit):  # as long as all numbers at their largest
         return projunit.shape_of(case, dim).scale * LARGEST * float(np.sqrt(_sent(case, dim)))
     share = _sent(case, dim) / dim  # of one bit, the size squared is the variance at zero, times d/k
@@ -128,14 +130,15 @@ def test_encoding_leaves_the_update_and_global_randomness_alone(case) -> None:
 @given(weights=st.lists(st.integers(1, 400), min_size=1, max_size=12), cut=st.integers(0, 12))
 @settings(max_examples=30, deadline=None)
 def test_sums_merge_and_decoding_the_sum_is_the_weighted_mean_of_decodes(case, weights, cut) -> None:
-    made = at_client(case, cohort=sum(weights))
+    noised = at_client(case).sum_noise is not None
+    made = at_client(case, cohort=sum(weights) if noised else 12 * 400)
     updates = [np.sin(np.arange(37, dtype=np.float32) + n) * getattr(case, "clip", 1.0) for n in range(len(weights))]
     left, right = made.empty(37), made.empty(37)
     for n, (update, weight) in enumerate(zip(updates, weights, strict=True)):
         send(made, left if n < cut else right, update, Draws.seeded(0).at(n), weight)
     left.merge(right)
     # Where noise is added to the sum, decoding divides by the agreed number of clients, so a single one is a cohort of its own.
-    alone = made if made.sum_noise is None else at_client(case)
+    alone = at_client(case) if noised else made
     singles = [decoded_mean(alone, update, [Draws.seeded(0).at(n)]).astype(np.float64) for n, update in enumerate(updates)]
     expected = np.average(singles, axis=0, weights=weights)
     noise = made.sum_noise(37) if made.sum_noise else 0.0

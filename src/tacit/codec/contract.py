@@ -140,7 +140,8 @@ class Codec:
     `at_ends` says of a decoded sum what share of its values lay in outermost channels, for a codec with a range.
     `whole` is there where messages add up as whole numbers, so that a secure sum can add them.
     `known_noise(dim)` is the standard deviation of all public noise in a coordinate of the sum, whoever adds it: a released model
-    may take it into account.
+    may take it into account. `fewest` is the fewest clients whose sum says little enough about each: with fewer answers the model
+    stays as it is.
     """
 
     name: str
@@ -162,6 +163,7 @@ class Codec:
     at_ends: Callable[[Any], float] | None = None
     whole: Wholes | None = None
     known_noise: Callable[[int], float] | None = None
+    fewest: int = 1
 
 
 def encoded(payload: Payload) -> Encoded:

@@ -18,6 +18,7 @@ is kept as decoder = "printed" for demonstration only.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numba
 import numpy as np
@@ -147,7 +148,7 @@ def packed_size(dim: int) -> int:
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
 def quantise_flip_pack(
-    update: Vector, words: NDArray[np.uint32], scale: float, largest: int, flags: NDArray[np.uint8], payload: Payload
+    update: NDArray[Any], words: NDArray[np.uint32], scale: float, largest: int, flags: NDArray[np.uint8], payload: Payload
 ) -> None:
     """Write the randomised bits of an update into `payload`, lowest bit first; bits past the end are zero.
 

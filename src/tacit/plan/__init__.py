@@ -3,7 +3,21 @@
 Loading is strict and says everything that is wrong at once. Nothing here reads data.
 """
 
-from tacit.plan.codec import QSGD, RQM, RR, Codec, DPSum, Gaussian, HashComb, PaperGaussian, Plain, ProjUnit, RRSampled, Sign
+from tacit.plan.codec import (
+    QSGD,
+    RQM,
+    RR,
+    Codec,
+    DPSum,
+    Gaussian,
+    HashComb,
+    OneBit,
+    PaperGaussian,
+    Plain,
+    ProjUnit,
+    RRSampled,
+    Sign,
+)
 from tacit.plan.columns import Columns
 from tacit.plan.corrupt import (
     ALIE,
@@ -66,6 +80,7 @@ __all__ = [
     "Logistic",
     "Mimic",
     "Model",
+    "OneBit",
     "OwnModule",
     "PaperGaussian",
     "Plain",

@@ -25,6 +25,13 @@ class LevelSum:
         self.weight = 0
         self._levels, self._bits, self._places = levels, bits, places
 
+    @classmethod
+    def of(cls, half_steps: NDArray[np.int64], weight: int) -> LevelSum:
+        """Return a sum somebody else made, in half steps from the middle; nothing bounds its numbers."""
+        made = cls(len(half_steps), 2, 1)
+        made.total, made.weight = half_steps, weight
+        return made
+
     def add(self, payload: NDArray[np.uint8], weight: int, public: Draws) -> None:
         """Add one payload's levels `weight` times; refuse it if it names a level that does not exist."""
         places = slice(None) if self._places is None else self._places(public)

@@ -158,8 +158,8 @@ class Train:
     def stepped(self, state: State, total: Sum | Collected) -> State:
         """Return the state after the server's step; where clients decode, the sum is kept as it is, to be sent back.
 
-        A cohort of weight zero says nothing: without rows at the server the model stays as it is. Where the server adds noise it
-        does so then too, for whether anybody answered must not show.
+        A cohort of weight zero, or of fewer clients than the codec needs, says nothing: without rows at the server the model stays
+        as it is. Where the server adds noise it does so then too, for whether anybody answered must not show.
         """
         terms = self.agreement
         if terms.codec.decoded_by == "clients" and not isinstance(total, Collected):
@@ -167,7 +167,7 @@ class Train:
             return replace(state, model=None, pending=None, arrays={**state.arrays, **kept})
         assert state.model is not None
         own = self.member(state.model, state.round_no)
-        says = total.weight > 0 or terms.codec.sum_noise is not None
+        says = total.weight >= terms.codec.fewest or terms.codec.sum_noise is not None
         if not says and own is None:
             return replace(state, pending=None)
         mean, arrays = np.zeros(terms.dim, np.float32), state.arrays

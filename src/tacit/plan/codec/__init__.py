@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tacit.plan.codec import hashcomb, levels, noise
+from tacit.plan.codec import hashcomb, levels, noise, rotated
 from tacit.plan.codec.bits import RR, RRSampled, Sign
 from tacit.plan.codec.hashcomb import HashComb
 from tacit.plan.codec.levels import QSGD, RQM
 from tacit.plan.codec.noise import DPSum, Gaussian, PaperGaussian
 from tacit.plan.codec.plain import Plain
-from tacit.plan.codec.rotated import ProjUnit
+from tacit.plan.codec.rotated import OneBit, ProjUnit
 from tacit.plan.kinds import tables_in
 
 if TYPE_CHECKING:
     from tacit.plan.plan import Plan
 
 __all__ = [
-    "QSGD", "RQM", "RR", "Codec", "DPSum", "Gaussian", "HashComb", "PaperGaussian", "Plain", "ProjUnit", "RRSampled", "Sign",
-    "epsilon_unit", "problems", "readable",
+    "QSGD", "RQM", "RR", "Codec", "DPSum", "Gaussian", "HashComb", "OneBit", "PaperGaussian", "Plain", "ProjUnit", "RRSampled",
+    "Sign", "epsilon_unit", "problems", "readable",
 ]  # fmt: skip
 
-Codec = Plain | RR | RRSampled | RQM | ProjUnit | HashComb | Gaussian | DPSum | PaperGaussian | QSGD | Sign
+Codec = Plain | RR | RRSampled | RQM | ProjUnit | HashComb | Gaussian | DPSum | OneBit | PaperGaussian | QSGD | Sign
 
 
 def epsilon_unit(name: str) -> str:
@@ -31,7 +31,7 @@ def epsilon_unit(name: str) -> str:
 
 def problems(plan: Plan) -> list[str]:
     """Return a sentence if updates are to be coded that nobody sends, or for settings that cannot work."""
-    own = [sentence for family in (levels, hashcomb, noise) for sentence in family.problems(plan.codec, plan)]
+    own = [sentence for family in (levels, hashcomb, noise, rotated) for sentence in family.problems(plan.codec, plan)]
     return [*_unsent(plan), *_unread(plan), *own]
 
 

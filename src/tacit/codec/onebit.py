@@ -1,0 +1,232 @@
+"""One bit per parameter under a secure sum: as accurate as noise on the sum, in a thirty-second of the bytes.
+
+A client cuts its update to a length and rotates it (`rotation`), so that all coordinates are small. Each is sent as one bit, a one
+with probability 1/2 + g x: next to a fair coin. The server sees how many ones each coordinate got, which is the sum of
+the updates, times g, plus the noise of all coins. So the others' coins hide a client, and nobody adds noise on purpose. With N
+clients and g = sqrt(N) / (2 z clip) the noise on the sum is z clip per coordinate. For a large epsilon a coordinate would need a
+chance far from one half: then it gets several bits, 3, 7, 15, … with smaller chances each, and their count is sent.
+
+Guarantees, for whoever sees the sums: epsilon at delta for the whole run, for a client that answers every round, if its update
+is taken out: its bits are fair coins then. The server must see the sum alone, of at least the agreed number of clients whose
+coins it does not know. `onebit_law` proves how little the sum says, by the length of the update and not by its coordinates.
+Chances are whole numbers of 2^-32, and their squares add up to no more than agreed. Whatever is not finite counts as no change.
+
+Decoding is unbiased for updates that are cut to their length and, rotated, to three times the usual size of a coordinate: of a
+thousand about three are larger.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit import plan
+from tacit.claim import Claim, RenyiCurve
+from tacit.codec.chain import Last, chain
+from tacit.codec.clip import clip_l2
+from tacit.codec.contract import Bound, Codec, Encoded, Extent, Memory, Payload, Wholes, encoded
+from tacit.codec.onebit_law import sum_curve
+from tacit.codec.rotation import block_of, rotated, rotated_back
+from tacit.codec.rr import WORD, quantise_flip_pack
+from tacit.codec.sums import BitSum, LevelSum
+from tacit.codec.sums.packing import packed, packed_size, unpacked
+from tacit.codec.whole_bits import whole_bits
+from tacit.codec.whole_run import Loss
+from tacit.draws import Draws
+from tacit.errors import ChainError
+from tacit.gaussian_loss import multiplier_for
+from tacit.renyi_loss import ORDERS, epsilon_at
+from tacit.rows import Vector
+
+_REACH = 3.0
+"""How large a rotated coordinate may be, in lengths over the root of a block; larger ones are cut."""
+_LARGEST = 0.125
+"""How far a chance may be off one half. Farther off, the sum would say noticeably more than one with Gaussian noise."""
+_COUNTS = (1, 3, 7, 15, 31, 63, 127, 255)
+"""How many bits a coordinate may have, so that their count fills whole bits."""
+_BLOCK = 1 << 14  # words drawn at a time
+
+
+@dataclass(frozen=True, kw_only=True)
+class Coins:
+    """How updates of a length of at most `clip` become chances: `slope` off one half for each unit, `bits` bits a coordinate."""
+
+    clip: float
+    clients: int
+    bits: int
+    slope: float
+    largest: float
+    curve: tuple[float, ...]
+
+    @property
+    def stddev(self) -> float:
+        """Return the standard deviation of the coins of one client, in units of an update."""
+        return 1 / (2 * self.slope * math.sqrt(self.bits))
+
+    def cut(self, row: Vector) -> Vector:
+        """Return a rotated update with every coordinate where its chance is allowed."""
+        return np.clip(row, -self.largest / self.slope, self.largest / self.slope)
+
+    def steps(self, row: Vector) -> NDArray[np.float64]:
+        """Return how far each chance is off one half, in whole numbers of 2^-32, whose squares add up to no more than agreed."""
+        limit, radius = math.floor(self.largest * WORD), self.slope * self.clip * WORD
+        steps = np.rint(np.clip(row.astype(np.float64) * (self.slope * WORD), -limit, limit))
+        length = math.sqrt(float(np.square(steps).sum())) * (1 + 1e-9)
+        return steps if length <= radius else np.trunc(steps * (radius / length * (1 - 1e-9)))
+
+
+def make(settings: plan.OneBit, extent: Extent) -> Codec:
+    """Return the codec whose bits' sum keeps a plan's epsilon and delta over all its rounds."""
+    return chain(clip_l2(settings.clip), last=coin_sum(settings, extent))
+
+
+def coin_sum(settings: plan.OneBit, extent: Extent) -> Last:
+    """Return the end of a chain: one coin, or a few, for each coordinate; the length of updates must be bounded."""
+    clients = max(1, math.floor(settings.reporters * extent.cohort))
+
+    def make(bound: Bound) -> Codec:
+        def coins(dim: int) -> Coins:
+            return coins_for(Loss(epsilon=settings.epsilon, delta=settings.delta), extent.rounds, clients, bound.l2, block_of(dim))
+
+        def encode(update: Vector, memory: Memory, own: Draws, public: Draws) -> Encoded:
+            found = coins(len(update))
+            return encoded(tossed(found.steps(rotated(update)), found, own))
+
+        def empty(dim: int) -> BitSum | LevelSum:
+            bits = coins(dim).bits
+            return BitSum(dim) if bits == 1 else LevelSum(dim, bits + 1, bits.bit_length())
+
+        def decode(total: BitSum | LevelSum, public: Draws, own: Draws) -> Vector:
+            found = coins(len(total.value()))
+            twice = 2 * total.value() - total.weight if isinstance(total, BitSum) else total.value()
+            return np.asarray(rotated_back(twice / (2 * found.bits * found.slope * total.weight)), np.float32)
+
+        def clipped(update: Vector) -> Vector:
+            return np.asarray(rotated_back(coins(len(update)).cut(rotated(update))), np.float32)
+
+        def variance(update: Vector) -> NDArray[np.float64]:
+            found = coins(len(update))
+            squares = np.square(found.cut(rotated(update)), dtype=np.float64).mean() / found.bits
+            return np.full(len(update), found.stddev**2 - squares)  # on average over all coordinates
+
+        return Codec(
+            name="onebit",
+            payload_size=lambda dim: packed_size(dim, coins(dim).bits.bit_length()),
+            encode=encode,
+            empty=empty,
+            decode=decode,
+            clipped=clipped,
+            variance=variance,
+            claims=lambda dim, cohort: (_claim(coins(dim), extent.helpers),),
+            known_noise=lambda dim: coins(dim).stddev * math.sqrt(extent.cohort),
+            whole=_whole(coins, extent) if extent.helpers else None,
+            fewest=clients,
+        )
+
+    return Last(name="one bit per coordinate", make=make, needs=("l2",))
+
+
+@lru_cache(maxsize=64)
+def coins_for(loss: Loss, rounds: int, clients: int, clip: float, block: int) -> Coins:
+    """Return the chances at which the sum of `clients` clients' coins keeps a loss over all rounds.
+
+    Raises ChainError if even 255 bits per coordinate leave chances too far off one half, or no order of the curve is high enough.
+    """
+    least = multiplier_for(loss.epsilon, loss.delta) * math.sqrt(rounds)  # no coins say less than Gaussian noise does
+    share = min(1.0, _REACH / math.sqrt(block))
+    off = math.sqrt(clients) / (2 * least) * share
+    bits = next((count for count in _COUNTS if off / math.sqrt(count) <= _LARGEST), None)
+    if bits is None:
+        raise ChainError(
+            f"onebit(epsilon={loss.epsilon:g} per run) needs at most {_COUNTS[-1]} bits per parameter, got "
+            f"{math.ceil((off / _LARGEST) ** 2):,} with {clients:,} clients and blocks of {block:,} parameters; lower "
+            "codec.epsilon, or use codec.name = 'dp_sum'"
+        )
+
+    def at(ratio: float) -> tuple[float, tuple[float, ...]]:
+        squares = clients / (4 * (ratio * least) ** 2)
+        curve = sum_curve(clients, off / ratio / math.sqrt(bits), squares)
+        return epsilon_at(loss.delta, curve, rounds), curve
+
+    low, high = 1.0, 1.25
+    while at(high)[0] > loss.epsilon:
+        low, high = high, 1.5 * high
+        if high > 100:
+            raise ChainError(
+                f"onebit(epsilon={loss.epsilon:g} per run, delta={loss.delta:g}) needs more clients than {clients:,}, or a larger "
+                "epsilon or delta: what is proved about sums of bits is no use there"
+            )
+    while high / low > 1 + 5e-4:
+        middle = math.sqrt(low * high)
+        low, high = (low, middle) if at(middle)[0] <= loss.epsilon else (middle, high)
+    slope = math.sqrt(clients / bits) / (2 * high * least * clip)
+    return Coins(clip=clip, clients=clients, bits=bits, slope=slope, largest=off / high / math.sqrt(bits), curve=at(high)[1])
+
+
+def tossed(steps: NDArray[np.float64], coins: Coins, own: Draws) -> Payload:
+    """Return how many coins of each coordinate are ones, packed. Words are drawn and used up block by block, in the cache."""
+    stream, size = own.stream(), len(steps)
+    words = np.empty(_BLOCK, np.uint32)
+    if coins.bits == 1:
+        payload, flags = np.empty(packed_size(size, 1), np.uint8), np.zeros(_BLOCK, np.uint8)
+        for start in range(0, size, _BLOCK):
+            some = steps[start : start + _BLOCK]
+            stream.fill(words[: len(some)])
+            quantise_flip_pack(some, words, 1.0, WORD // 4, flags, payload[start // 8 :])
+        return payload
+    counts, at_once = np.empty(size, np.uint8), _BLOCK // coins.bits
+    for start in range(0, size, at_once):
+        some = steps[start : start + at_once]
+        stream.fill(words[: len(some) * coins.bits])
+        count_ones(some, words, coins.bits, counts[start:])
+    return packed(counts, coins.bits.bit_length())
+
+
+@numba.njit(nogil=True, cache=True)
+def count_ones(steps: NDArray[np.float64], words: NDArray[np.uint32], bits: int, counts: NDArray[np.uint8]) -> None:
+    """Write how many of the next `bits` words lie below each coordinate's chance."""
+    for i in range(steps.size):
+        threshold = np.int64(steps[i]) + 2147483648
+        counts[i] = 0
+        for k in range(i * bits, (i + 1) * bits):
+            counts[i] += np.int64(words[k]) < threshold
+
+
+def _whole(coins: Callable[[int], Coins], extent: Extent) -> Wholes:
+    """Return how counts add up under a secure sum: in numbers of 16 bits if that is enough for all clients, else of 32."""
+
+    def width(dim: int) -> int:
+        return 16 if extent.most * coins(dim).bits < 1 << 15 else 32
+
+    def of(payload: Payload, dim: int) -> NDArray[Any]:
+        bits = coins(dim).bits
+        if bits == 1:
+            return whole_bits(width(dim)).of(payload, dim)
+        return unpacked(payload, dim, bits.bit_length()).astype(f"<u{width(dim) // 8}")
+
+    def total(numbers: NDArray[np.int64], weight: int) -> BitSum | LevelSum:
+        bits = coins(len(numbers)).bits
+        return BitSum.of(numbers, weight) if bits == 1 else LevelSum.of(2 * numbers - bits * weight, weight)
+
+    return Wholes(bits=width, size=lambda dim: dim, of=of, total=total)
+
+
+def _claim(coins: Coins, helpers: int) -> Claim:
+    how = "one random bit per parameter" if coins.bits == 1 else f"the count of {coins.bits} random bits per parameter"
+    alone = f"that the server sees the sum of the bits alone, of at least {coins.clients:,} clients whose bits it does not know"
+    return Claim(
+        mechanism=f"{how}, of updates cut to a length of {coins.clip:g}; taken out, a client's bits are fair coins",
+        event=RenyiCurve(ORDERS, coins.curve),
+        unit="update",
+        relation="add or remove one client",
+        view="everyone",
+        trust=(f"{alone}: its helpers do not work together with it" if helpers else alone,),
+        source="Rényi divergence of sums of bits by the length of an update, proved for any other updates; figures numerical",
+    )
