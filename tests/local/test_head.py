@@ -5,7 +5,7 @@ import pytest
 
 from tacit import local, plan
 from tacit.draws import Draws
-from tacit.local.head import HeadPlace, Steps, gradient_sum, losses, slopes, trained, with_ones
+from tacit.local.head import HeadPlace, Steps, beside, gradient_sum, losses, slopes, trained, with_ones
 from tacit.rows import Clients, Dense, Rows
 
 RANDOM = np.random.default_rng(3)
@@ -48,7 +48,7 @@ def test_its_gradient_is_that_of_its_loss(classes) -> None:
         up, down = head.copy(), head.copy()
         up[at] += step
         down[at] -= step
-        both = losses(rows, labels, np.stack([up, down])).sum(axis=0, dtype=np.float64)
+        both = losses(rows, labels, beside(np.stack([up, down]))).sum(axis=0, dtype=np.float64)
         assert (both[0] - both[1]) / (2 * step) == pytest.approx((rows.T @ slopes(rows, labels, head))[at], abs=2e-2)
 
 

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from tacit import local
 from tacit.codec import vote
 from tacit.draws import Draws
-from tacit.engine.exchanges.votes import helps
+from tacit.engine.exchanges.question import helps
 from tacit.errors import DataError
 from tacit.local.head import Steps
 from tacit.server import Ballots
@@ -153,7 +153,8 @@ def lazy(case: Case, first: Numbers, draws: Draws, lr: float = 0.1, epsilon: flo
     total, everybody = Ballots.none(case.clients), np.arange(case.clients)
     for tester, rows in enumerate(tests):
         others = everybody[everybody != tester]
-        helped = helps(local.losses(*rows, head[None]) - local.losses(*rows, heads[others]), "set_sign")
+        before, after = (local.losses(*rows, local.beside(tried)) for tried in (head[None], heads[others]))
+        helped = helps(before - after, "set_sign")
         asked = [int(other).to_bytes(8, "little") for other in others]
         said, kept = vote.decode(vote.encode(helped, asked, epsilon, draws.at("tester", tester)), len(others))
         about, votes = np.zeros(case.clients), np.zeros(case.clients)

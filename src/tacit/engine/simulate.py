@@ -148,6 +148,15 @@ def trained_part(train: Train, site: Site, worker: Worker, request: Request) -> 
     return Gathered(total=total, clients=len(seats) - len(refused), bytes_up=bytes_up, refused=tuple(refused))
 
 
+def promised_by_part(train: Train, site: Site, worker: Worker, request: Request) -> None:
+    """Let some clients make the updates they will commit to, many in one call; each of them finds its own at its site."""
+    model, round_no = site.model(request), request.round_no
+    seats = [site.seat(name) for name in request.to.tolist()]
+    for seat, found in zip(seats, updates_of(site, worker, model, seats, round_no), strict=True):
+        update = site.behaviour.sends(seat, found, round_no, train.name)
+        train.promise(Client(site, seat, worker), model, update.row, round_no)
+
+
 def updates_of(site: Site, worker: Worker, model: Vector, seats: list[Seat], round_no: int) -> Iterator[Update]:
     """Yield what some clients' training changed, each on the rows it trains on in this round."""
     trained = [site.behaviour.trains(seat, round_no) for seat in seats]
@@ -158,6 +167,8 @@ def answered(exchange: Exchange, site: Site, worker: Worker, request: Request) -
     """Return the sum of some clients' answers, on the fastest way that gives these very bits."""
     if isinstance(exchange, Train) and site.all_have_rows(request.to) and not request.commitments:
         return trained_part(exchange, site, worker, request)
+    if isinstance(exchange, Heads) and exchange.binds and site.all_have_rows(request.to):
+        promised_by_part(exchange.train, site, worker, request)
     return answers_of_part(exchange, site, worker, request)
 
 

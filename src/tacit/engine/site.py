@@ -20,6 +20,7 @@ from tacit.codec import Codec, Memory
 from tacit.draws import Draws
 from tacit.engine.agreement import Agreement
 from tacit.engine.behaviour import Honest
+from tacit.engine.promised import Promised
 from tacit.engine.round import Request
 from tacit.local.private.store import PrivateStore
 from tacit.rows import Clients, Rows, Vector
@@ -53,7 +54,7 @@ class Site:
         self.agreement, self.names, self.root, self.learner = agreement, names, root, learner
         self.weights = local.weights_for(agreement.server, rows)
         self.charge: Charge = lambda seat, exchange, round_no: None
-        self.behaviour = Honest()
+        self.behaviour, self.promised = Honest(), Promised()
         self._blocks = None if isinstance(names, range) and names.start == 0 else {name: n for n, name in enumerate(names)}
         self._kept = PrivateStore(folder) if folder else None
         self._model: tuple[int, Vector] | None = None

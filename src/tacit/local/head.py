@@ -90,13 +90,18 @@ def trained(rows: Matrix, labels: Labels, first: Matrix, steps: Steps, total: To
     return head - first
 
 
+def beside(heads: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return many heads (heads, inputs, outputs) side by side, as (outputs, inputs, heads): a matrix per output."""
+    return np.ascontiguousarray(heads.transpose(2, 1, 0))
+
+
 def losses(rows: Matrix, labels: Labels, heads: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return the loss of each row under each of many heads (heads, inputs, outputs), as (rows, heads): one matrix product."""
-    count, _, outputs = heads.shape
-    logits = (rows @ heads.transpose(1, 0, 2).reshape(heads.shape[1], count * outputs)).reshape(len(rows), count, outputs)
-    if outputs == 1:
-        signed = np.where(labels[:, None] == 1, -logits[:, :, 0], logits[:, :, 0])
-        return np.asarray(np.logaddexp(np.float32(0), signed), np.float32)
-    top = logits.max(axis=2)
-    summed = np.log(np.exp(logits - top[:, :, None]).sum(axis=2)) + top
-    return np.asarray(summed - np.take_along_axis(logits, labels[:, None, None].astype(np.int64), 2)[:, :, 0], np.float32)
+    """Return the loss of each row under each of many heads that lie side by side, as (rows, heads): a product per output."""
+    logits = np.matmul(rows, heads)
+    if len(logits) == 1:
+        return np.asarray(np.logaddexp(np.float32(0), np.where(labels[:, None] == 1, -logits[0], logits[0])), np.float32)
+    chosen = logits[labels, np.arange(len(rows))]
+    top = logits.max(axis=0)
+    chosen -= top
+    logits -= top
+    return np.asarray(np.log(np.exp(logits, out=logits).sum(axis=0)) - chosen, np.float32)

@@ -44,7 +44,8 @@ class Heads:
         self.train, self.settings, self.place = train, settings, place
         self.agreement = train.agreement
         self.scale = head.noise_scale(settings, place.size, train.agreement.server.rounds)
-        self.size = 4 * place.size + (_DIGEST if settings.aggregate == "updates" else 0)
+        self.binds = settings.aggregate == "updates"
+        self.size = 4 * place.size + (_DIGEST if self.binds else 0)
 
     def claims(self, clients: int) -> tuple[Claim, ...]:
         """Return what a head costs its contributor."""
@@ -64,7 +65,7 @@ class Heads:
         change = WholeUpdate(self.honest(client, model, request.round_no).ravel())
         sent = site.behaviour.sends(seat, change, request.round_no, self.name)
         parts = [sent.row.astype("<f4").view(np.uint8)]
-        if self.settings.aggregate == "updates":
+        if self.binds:
             parts.append(np.frombuffer(self.train.committed(client, request), np.uint8))
         header = wire.Header(terms.run, request.round_no, seat.name, self.name, terms.dim, site.weight(seat), self.size)
         return wire.frame(header, np.concatenate(parts))

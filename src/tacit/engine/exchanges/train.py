@@ -76,18 +76,29 @@ class Train:
         site, seat = client.site, client.seat
         if site.weight(seat) == 0:
             return None
-        model = site.model(request)
+        model, kept = site.model(request), site.promised.of(seat.name, request.round_no)
+        if kept is not None:
+            site.charge(seat, self.name, request.round_no)
+            return self._message(client, kept, request.round_no)
         return self.encoded(client, model, self._update(client, model, request.round_no), request.round_no)
 
     def committed(self, client: Client, request: Request) -> bytes:
         """Return what binds the client to the answer it will give; nothing leaves yet, so nothing is charged."""
-        model = client.site.model(request)
-        update = self._update(client, model, request.round_no)
-        return commitment(self._bound(client, self._made(client, model, update, request.round_no), request.round_no))
+        made = client.site.promised.of(client.seat.name, request.round_no)
+        if made is None:
+            model = client.site.model(request)
+            made = self.promise(client, model, self._update(client, model, request.round_no), request.round_no)
+        return commitment(self._bound(client, made, request.round_no))
 
     def _bound(self, client: Client, made: Encoded, round_no: int) -> memoryview:
         """Return the bytes of an answer that a client commits to."""
         return made.payload.data.cast("B")
+
+    def promise(self, client: Client, model: Vector, update: Vector, round_no: int) -> Encoded:
+        """Return the encoded update of a client that will send it later in the round; its site keeps it until then."""
+        made = self._made(client, model, update, round_no)
+        client.site.promised.keep(client.seat.name, round_no, made)
+        return made
 
     def _update(self, client: Client, model: Vector, round_no: int) -> Vector:
         assert client.worker is not None
@@ -98,7 +109,9 @@ class Train:
     def encoded(self, client: Client, model: Vector, update: Vector, round_no: int) -> Frame:
         """Return the message of a client that changed the model by an update; what it costs is charged before it exists."""
         client.site.charge(client.seat, self.name, round_no)
-        made = self._made(client, model, update, round_no)
+        return self._message(client, self._made(client, model, update, round_no), round_no)
+
+    def _message(self, client: Client, made: Encoded, round_no: int) -> Frame:
         client.site.remember(client.seat, round_no, made.memory)
         payload = self._sent(client, made, round_no)
         return wire.frame(self.header(client, round_no, payload.nbytes), payload)

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit import local, plan, record, server, wire
+from tacit import plan, record, server, wire
 from tacit.aggregate import Intake
 from tacit.claim import Claim
 from tacit.codec import vote
 from tacit.engine.exchanges.heads import COMMITMENTS, HEADS, SENDERS, Heads
+from tacit.engine.exchanges.question import Question, gains, helps, laid_out
 from tacit.engine.round import Names, Outcome, Request, State
 from tacit.engine.site import Client
-from tacit.rows import Vector
 from tacit.server import Ballots
 from tacit.wire import Frame
 
@@ -41,6 +40,8 @@ class Votes:
     def __init__(self, heads: Heads, clients: int, arm: str) -> None:
         self.heads, self.clients, self.arm = heads, clients, arm
         self.agreement, self.settings = heads.agreement, heads.settings
+        self._laid_out: tuple[memoryview, Question] | None = None
+        self._drawn: tuple[int, Names, NDArray[np.int64]] | None = None
 
     def claims(self, clients: int) -> tuple[Claim, ...]:
         """Return what a tester's votes cost it at most."""
@@ -57,18 +58,16 @@ class Votes:
     def answer(self, client: Client, request: Request) -> Frame | None:
         """Try the heads of the assigned contributors on the client's own test rows and return its votes."""
         terms, site, seat = self.agreement, client.site, client.seat
-        model, senders, heads = self._question(request)
-        rows, labels = site.seen_by_head(model, seat, tests=True)
+        question = self._question(request)
+        rows, labels = site.seen_by_head(question.model, seat, tests=True)
         if not len(rows):
             return None
         site.charge(seat, self.name, request.round_no)
+        senders = question.senders
         on = self._assigned(senders, request.round_no)[np.searchsorted(senders, seat.name)]
-        changes = heads[np.searchsorted(senders, on)].reshape(len(on), self.heads.place.inputs + 1, self.heads.place.outputs)
-        first = self.heads.place.matrix(model)
-        before, after = local.losses(rows, labels, first[None]), local.losses(rows, labels, first + changes)
-        helped = helps(before - after, self.settings.vote)
-        digest = hashlib.sha256(request.frame[1][: 4 * terms.dim]).digest()
-        asked = [digest + int(name).to_bytes(8, "little") + change.tobytes() for name, change in zip(on, changes, strict=True)]
+        places = np.searchsorted(senders, on)
+        helped = helps(gains(question, places, rows, labels), self.settings.vote)
+        asked = [question.digests[place] for place in places.tolist()]
         epsilon, cheated = self._epsilon(seat.name), site.behaviour.votes(seat, helped, on, request.round_no)
         if cheated is None:
             payload = vote.encode(helped, asked, epsilon, seat.own.private("votes"))
@@ -77,19 +76,29 @@ class Votes:
         header = wire.Header(terms.run, request.round_no, seat.name, self.name, terms.dim, site.weight(seat), payload.nbytes)
         return wire.frame(header, payload)
 
-    def _question(self, request: Request) -> tuple[Vector, Names, NDArray[np.float32]]:
-        terms = self.agreement
+    def _question(self, request: Request) -> Question:
+        """Return what a request asks; the same bytes are read once, however many clients a site has."""
+        kept, payload = self._laid_out, request.frame[1]
+        if kept is None or kept[0] is not payload:
+            self._laid_out = kept = (payload, self._read(request))
+        return kept[1]
+
+    def _read(self, request: Request) -> Question:
+        terms, place, few = self.agreement, self.heads.place, self.settings.testers
         message = wire.expect(wire.parse(*request.frame), run=terms.run, round_no=request.round_no, codec=self.name, dim=terms.dim)
         count, ends = message.header.weight, 4 * terms.dim
-        wire.expect(message, payload_size=ends + count * (8 + 4 * self.heads.place.size))
+        wire.expect(message, payload_size=ends + count * (8 + 4 * place.size))
         payload = message.payload
-        senders = payload[ends : ends + 8 * count].view(np.int64)
-        heads = payload[ends + 8 * count :].view(np.float32).reshape(count, self.heads.place.size)
-        return payload[:ends].view(np.float32), senders, heads
+        model, senders = payload[:ends].view(np.float32), payload[ends : ends + 8 * count].view(np.int64)
+        changes = payload[ends + 8 * count :].view(np.float32).reshape(count, place.inputs + 1, place.outputs)
+        return laid_out(model, place.matrix(model), senders, changes, everybody=few is None or few >= count - 1)
 
     def _assigned(self, senders: Names, round_no: int) -> NDArray[np.int64]:
-        random = self.agreement.public.at(round_no, "testers").generator()
-        return server.assigned(senders, self.settings.testers, random)
+        kept = self._drawn
+        if kept is None or kept[0] != round_no or not np.array_equal(kept[1], senders):
+            random = self.agreement.public.at(round_no, "testers").generator()
+            self._drawn = kept = (round_no, senders.copy(), server.assigned(senders, self.settings.testers, random))
+        return kept[2]
 
     def _epsilon(self, name: int) -> float | None:
         """Return the loss per vote a tester chose; in a simulation choices go round."""
@@ -150,13 +159,6 @@ class Votes:
         update = place.update(mean, self.agreement.dim)
         model, optimizer = server.step(self.agreement.server, state.model, update, state.optimizer)
         return replace(state, model=model, optimizer=optimizer)
-
-
-def helps(gains: NDArray[np.float32], rule: str) -> NDArray[np.bool_]:
-    """Return whether each head helps, from how much lower it makes each row's loss; no change at all counts as help."""
-    if rule == "set_sign":
-        return np.asarray(gains.sum(axis=0, dtype=np.float64) >= 0)
-    return np.asarray(np.sign(gains).sum(axis=0) >= 0)
 
 
 def claim(settings: plan.Filter, clients: int) -> Claim:
