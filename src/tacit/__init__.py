@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         QSGD,
         RQM,
         RR,
+        Audit,
         Backdoor,
         BiLSTM,
         Codec,
@@ -64,11 +65,11 @@ if TYPE_CHECKING:
     )  # fmt: skip
 
 __all__ = [
-    "ALIE", "IPM", "LSTM", "MLP", "QSGD", "RQM", "RR", "Backdoor", "BiLSTM", "Codec", "Columns", "Corrupt", "DPSum", "Data",
-    "Embedding", "Encoder", "Engine", "FeatureNoise", "Features", "Filter", "FlippedLabels", "FreeRider", "Gaussian", "HashComb",
-    "Ledger", "Local", "Logistic", "Mimic", "Model", "OneBit", "OwnModule", "PaperGaussian", "Plain", "Plan", "Privacy", "Private",
-    "ProjUnit", "Public", "Quantise", "RRSampled", "RandomLabels", "RandomUpdate", "Run", "SecureSum", "Server", "Sharing", "Sign",
-    "SignFlip", "ViT", "resume", "run", "starter_plan",
+    "ALIE", "IPM", "LSTM", "MLP", "QSGD", "RQM", "RR", "Audit", "Backdoor", "BiLSTM", "Codec", "Columns", "Corrupt", "DPSum",
+    "Data", "Embedding", "Encoder", "Engine", "FeatureNoise", "Features", "Filter", "FlippedLabels", "FreeRider", "Gaussian",
+    "HashComb", "Ledger", "Local", "Logistic", "Mimic", "Model", "OneBit", "OwnModule", "PaperGaussian", "Plain", "Plan", "Privacy",
+    "Private", "ProjUnit", "Public", "Quantise", "RRSampled", "RandomLabels", "RandomUpdate", "Run", "SecureSum", "Server",
+    "Sharing", "Sign", "SignFlip", "ViT", "resume", "run", "starter_plan",
 ]  # fmt: skip
 
 _FROM_API = ("Run", "resume", "run", "starter_plan")

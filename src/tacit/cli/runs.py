@@ -97,6 +97,7 @@ def privacy(run: RunName, shuffle: Shuffle = None, runs: Runs = RUNS, as_json: A
       tacit privacy newsgroups-3 --shuffle 10000
     """
     from tacit.report.as_json import of_privacy
+    from tacit.report.audits import grids, latest
 
     folder = folder_of(run, runs)
     found, what_if = figures(folder), _if_shuffled(folder, shuffle)
@@ -112,6 +113,11 @@ def privacy(run: RunName, shuffle: Shuffle = None, runs: Runs = RUNS, as_json: A
     tables.say("Not protected:")
     for sentence in promise.unprotected:
         tables.say(f"  - {sentence}")
+    for audit in latest(found.audits):
+        if audit.name == "canaries":
+            tables.say(" ".join(["Canaries:", *audit.findings["sentences"]]))
+            for grid in grids(audit):
+                tables.table(grid.headings, grid.rows, prose=range(grid.words))
     if what_if:
         tables.say(what_if.sentence)
 

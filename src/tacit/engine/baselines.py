@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from tacit.local.schedule import DEFAULT_BATCH
-from tacit.plan import Local, Plain, Plan
+from tacit.plan import Audit, Local, Plain, Plan
 from tacit.plan.plan import Baseline, Regime
 from tacit.record import RUN
 from tacit.rows import Clients
@@ -22,7 +22,7 @@ def _baseline(plan: Plan, name: Baseline) -> Plan:
     regime: Regime = "federated" if name == "fedavg" else name
     server = replace(plan.server, rule="mean", mix=False, assumed_bad=None, bound=None)
     local = replace(plan.local, method="fedavg", proximal=0.0, normalise=plan.local.normalise and regime == "federated")
-    return replace(plan, regime=regime, local=local, codec=Plain(), secure_sum=None, filter=None, server=server)
+    return replace(plan, regime=regime, local=local, codec=Plain(), secure_sum=None, filter=None, server=server, audit=Audit())
 
 
 def pooled(clients: Clients) -> Clients:

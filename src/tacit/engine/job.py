@@ -98,6 +98,7 @@ class Job:
         model = simulated.last_model(now)
         if name == RUN:
             run_folder.write_model(self.place, simulated.learner, model, model_facts(self.plan, setting.data))
+        setting.desk.note(*simulated.audited(now))
         loop.finish(simulated.arm, setting.desk, now, model, following)
 
     def _open(self, setting: Setting, simulated: SimulatedArm) -> None:

@@ -15,6 +15,7 @@ from tacit.engine import loop, run_folder
 from tacit.engine.agreement import Agreement
 from tacit.engine.baselines import central_settings, pooled
 from tacit.engine.behaviour import Misbehaving
+from tacit.engine.canaries import SEEN, Canaries
 from tacit.engine.checkpoint import Checkpoint
 from tacit.engine.clean_rows import CleanRows
 from tacit.engine.corruption import with_rows_before
@@ -34,7 +35,7 @@ from tacit.engine.site import OwnRows, Site
 from tacit.engine.warm_start import first_model
 from tacit.engine.wording import checkpoint_of
 from tacit.errors import PlanError
-from tacit.plan import Plan
+from tacit.plan import DPSum, Plan
 from tacit.record import RUN
 from tacit.rows import Clients, Rows, Vector
 from tacit.seat import Own, Seat
@@ -189,7 +190,22 @@ class SimulatedArm:
         if self.plan.secure_sum is not None:
             sharing = sharing_of_updates(self.plan.secure_sum, self.site.agreement, self.setting.draws)
             return SecureTrain(self.site.agreement, self.setting.draws, sharing, self._member())
-        return Train(self.site.agreement, self.setting.draws, self._member(), self._judge())
+        return Train(self.site.agreement, self.setting.draws, self._member(), self._judge(), self._canaries())
+
+    def _canaries(self) -> Canaries | None:
+        """Return the canaries that take part, if the plan wants some."""
+        count, terms, server = self.plan.audit.canaries, self.site.agreement, self.plan.server
+        if count is None:
+            return None
+        rate = codec.Extent.of(server, len(self.site.names)).rate
+        return Canaries(count=count, terms=terms, draws=self.setting.draws.at("canaries", terms.identity), rate=rate)
+
+    def audited(self, now: Checkpoint) -> list[record.Audited]:
+        """Return what the arm's canaries show about the loss its plan states, if there were any."""
+        settings, canaries = self.plan.codec, self._canaries()
+        if canaries is None or SEEN not in now.arrays or not isinstance(settings, DPSum):
+            return []
+        return [canaries.audited(now.arrays[SEEN], settings.epsilon, settings.delta)]
 
     def _judge(self) -> Judge | None:
         """Return the center with its public rows, if the plan's rule needs them."""

@@ -3,6 +3,7 @@
 Loading is strict and says everything that is wrong at once. Nothing here reads data.
 """
 
+from tacit.plan.audit import Audit
 from tacit.plan.codec import (
     QSGD,
     RQM,
@@ -57,6 +58,7 @@ __all__ = [
     "QSGD",
     "RQM",
     "RR",
+    "Audit",
     "Backdoor",
     "BiLSTM",
     "Codec",

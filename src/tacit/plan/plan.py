@@ -8,8 +8,9 @@ from annotated_types import Ge, Len
 from pydantic import BeforeValidator
 from pydantic.dataclasses import dataclass
 
-from tacit.plan import codec, columns, corrupt, data, features, local, model, private, public, secure_sum, server, share
+from tacit.plan import audit, codec, columns, corrupt, data, features, local, model, private, public, secure_sum, server, share
 from tacit.plan import filter as filtering
+from tacit.plan.audit import Audit
 from tacit.plan.codec import RR, Codec
 from tacit.plan.corrupt import Corrupt
 from tacit.plan.data import Data
@@ -66,6 +67,7 @@ class Plan:
     """Clients that are corrupted on purpose, for experiments in simulations. Without this table nobody is."""
     server: Server = Server()
     ledger: Ledger = Ledger()
+    audit: Audit = Audit()
     engine: Engine = Engine()
 
     @property
@@ -86,7 +88,7 @@ class Plan:
 
 def problems(plan: Plan) -> list[str]:
     """Return a sentence for each combination of settings that has no meaning."""
-    tables = (columns, data, share, features, model, local, private, codec, secure_sum, public, filtering, corrupt, server)
+    tables = (columns, data, share, features, model, local, private, codec, secure_sum, public, filtering, corrupt, server, audit)
     twice = [name for name in dict.fromkeys(plan.baselines) if plan.baselines.count(name) > 1]
     return [
         *(problem for table in tables for problem in table.problems(plan)),

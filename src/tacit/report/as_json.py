@@ -6,6 +6,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from tacit.report.audits import latest
 from tacit.report.figures import Arm, Summary
 from tacit.report.votes import Votes
 
@@ -23,6 +24,7 @@ def of_run(run: Summary, folder: Path) -> dict[str, Any]:
         "bytes": _bytes(own),
         "privacy": {"statement": run.privacy.statement, "totals": [asdict(one.total) for one in run.privacy.totals]},
         "seconds": own.seconds if own else 0.0,
+        **({"audits": {one.name: one.findings for one in latest(run.audits)}} if run.audits else {}),
         **({"corrupted": asdict(run.corrupted)} if run.corrupted else {}),
         **({"votes": _votes(run.votes)} if run.votes else {}),
         "baselines": {arm.name: _baseline(arm) for arm in run.arms if arm.name != "run"},
@@ -44,6 +46,7 @@ def of_privacy(run: Summary) -> dict[str, Any]:
         "trust": promise.trust,
         "source": promise.sources,
         "not_protected": promise.unprotected,
+        **{one.name: one.findings for one in latest(run.audits) if one.name == "canaries"},
     }
 
 

@@ -31,7 +31,7 @@ def latest(audits: Iterable[Audited]) -> tuple[Audited, ...]:
 
 def grids(audit: Audited) -> list[Grid]:
     """Return the tables of an audit, those without rows left out; none for an audit this version does not know."""
-    make = {"tokens": _tokens, "reconstruct": _reconstruct}.get(audit.name)
+    make = {"tokens": _tokens, "reconstruct": _reconstruct, "canaries": _canaries}.get(audit.name)
     return [grid for grid in make(audit.findings) if grid.rows] if make else []
 
 
@@ -48,6 +48,24 @@ def _reconstruct(findings: Findings) -> list[Grid]:
     rows = [(*case, *(found.get((*case, attacker), phrasing.NONE) for attacker in attackers)) for case in cases]
     title = "Share of a text's words that each attacker read, one text at a time"
     return [Grid(title=title, headings=("setting", "what is seen", *attackers), rows=rows, words=2)]
+
+
+def _canaries(findings: Findings) -> list[Grid]:
+    return [
+        Grid(
+            title=f"Epsilon per run that canaries show, of a claimed {findings['claimed']:g}",
+            headings=("number", "kind", "shown", "… by noise of the claimed size", "most it can show"),
+            rows=[
+                (
+                    one["name"], "bound" if one["proved"] else "estimate", f"{one['epsilon']:.2f}", f"{one['at_claim']:.2f}",
+                    phrasing.NONE if one["ceiling"] is None else f"{one['ceiling']:.2f}",
+                )
+                for one in findings["shown"]
+            ],
+            words=2,
+            note=f"All at delta {findings['delta']:g}, from the models of this one run.",
+        )
+    ]  # fmt: skip
 
 
 def _tokens(findings: Findings) -> list[Grid]:

@@ -15,6 +15,7 @@ from tacit.claim import Claim
 from tacit.codec import Encoded, Payload, Sum
 from tacit.draws import Draws
 from tacit.engine.agreement import Agreement
+from tacit.engine.canaries import Canaries
 from tacit.engine.round import Outcome, Request, State
 from tacit.engine.site import MODEL, SUM, Client
 from tacit.local.compiled.blas import one_thread
@@ -40,9 +41,12 @@ class Train:
 
     name = "train"
 
-    def __init__(self, agreement: Agreement, draws: Draws, member: Member = nobody, judge: Judge | None = None) -> None:
+    def __init__(
+        self, agreement: Agreement, draws: Draws, member: Member = nobody, judge: Judge | None = None,
+        canaries: Canaries | None = None,
+    ) -> None:  # fmt: skip
         """`draws` are the server's own: noise it adds when it decodes. `judge` is there where its rule needs rows of its own."""
-        self.agreement, self.draws, self.member, self.judge = agreement, draws, member, judge
+        self.agreement, self.draws, self.member, self.judge, self.canaries = agreement, draws, member, judge, canaries
 
     @property
     def kind(self) -> str:
@@ -187,8 +191,12 @@ class Train:
         if isinstance(total, Collected):
             mean, arrays = self._combined(state, total)
         elif says:
+            if self.canaries is not None:
+                self.canaries.join(total, state.round_no)
             noise = self.draws.at("decode", terms.identity, state.round_no)
             mean = terms.codec.decode(total, terms.public.at(state.round_no), noise)
+            if self.canaries is not None:
+                arrays = self.canaries.seen(arrays, mean)
         model, optimizer = server.step(terms.server, state.model, server.with_own(mean, own), state.optimizer)
         return replace(state, model=model, optimizer=optimizer, pending=None, arrays=arrays)
 
