@@ -61,6 +61,7 @@ if TYPE_CHECKING:
         Sharing,
         Sign,
         SignFlip,
+        Skellam,
         ViT,
     )  # fmt: skip
 
@@ -69,7 +70,7 @@ __all__ = [
     "Data", "Embedding", "Encoder", "Engine", "FeatureNoise", "Features", "Filter", "FlippedLabels", "FreeRider", "Gaussian",
     "HashComb", "Ledger", "Local", "Logistic", "Mimic", "Model", "OneBit", "OwnModule", "PaperGaussian", "Plain", "Plan", "Privacy",
     "Private", "ProjUnit", "Public", "Quantise", "RRSampled", "RandomLabels", "RandomUpdate", "Run", "SecureSum", "Server",
-    "Sharing", "Sign", "SignFlip", "ViT", "resume", "run", "starter_plan",
+    "Sharing", "Sign", "SignFlip", "Skellam", "ViT", "resume", "run", "starter_plan",
 ]  # fmt: skip
 
 _FROM_API = ("Run", "resume", "run", "starter_plan")

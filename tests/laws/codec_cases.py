@@ -54,6 +54,10 @@ CASES: dict[str, list[plan.Codec]] = {
         plan.OneBit(epsilon=0.2, delta=1e-3, clip=1.0),
         plan.OneBit(epsilon=0.05, delta=1e-2, clip=0.01, reporters=0.5),
     ],
+    "skellam": [
+        plan.Skellam(epsilon=2.0, delta=1e-3, clip=1.0, bits=28),
+        plan.Skellam(epsilon=0.3, delta=1e-2, clip=0.01, bits=32, reporters=0.5),
+    ],
     "paper_gaussian": [plan.PaperGaussian(logarithm="ten")],
     "qsgd": [
         plan.QSGD(bits=1),

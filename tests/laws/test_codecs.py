@@ -103,6 +103,8 @@ def _largest(case: plan.Codec, dim: int) -> float:
         return (case.clip + case.margin) * dim / _sent(case, dim)
     if isinstance(case, plan.OneBit):  # as long as all coins on one side
         return float(np.sqrt(at_client(case).variance(np.zeros(dim, np.float32))[0] * 255 * dim))
+    if isinstance(case, plan.Skellam):  # an update, and the most noise there is
+        return case.clip + 14 * float(np.sqrt(at_client(case).variance(np.zeros(dim, np.float32))[0] * dim))
     if isinstance(case, plan.ProjUnit):  # as long as all numbers at their largest
         return projunit.shape_of(case, dim).scale * LARGEST * float(np.sqrt(_sent(case, dim)))
     share = _sent(case, dim) / dim  # of one bit, the size squared is the variance at zero, times d/k

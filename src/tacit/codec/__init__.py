@@ -6,7 +6,21 @@ from collections.abc import Callable
 from typing import Any
 
 from tacit import plan
-from tacit.codec import dp_sum, gaussian, hashcomb, onebit, paper_gaussian, plain, projunit, qsgd, rqm, rr, rr_sampled, sign
+from tacit.codec import (
+    dp_sum,
+    gaussian,
+    hashcomb,
+    onebit,
+    paper_gaussian,
+    plain,
+    projunit,
+    qsgd,
+    rqm,
+    rr,
+    rr_sampled,
+    sign,
+    skellam,
+)
 from tacit.codec.chain import Last, Stage, chain
 from tacit.codec.contract import Bound, Codec, Encoded, Extent, Memory, Payload, Phase, Sum, Wholes, encoded
 from tacit.errors import ChainError
@@ -32,6 +46,7 @@ _MAKERS_FOR_A_RUN: dict[str, Callable[[Any, Extent], Codec]] = {
     "gaussian": gaussian.make,
     "dp_sum": dp_sum.make,
     "onebit": onebit.make,
+    "skellam": skellam.make,
 }
 """Codecs whose epsilon is per run: how much noise they need depends on how long the run is."""
 

@@ -18,6 +18,7 @@ from tacit.plan.codec import (
     ProjUnit,
     RRSampled,
     Sign,
+    Skellam,
 )
 from tacit.plan.columns import Columns
 from tacit.plan.corrupt import (
@@ -100,6 +101,7 @@ __all__ = [
     "Sharing",
     "Sign",
     "SignFlip",
+    "Skellam",
     "ViT",
     "Worded",
     "check",

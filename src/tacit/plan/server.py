@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from annotated_types import Ge, Le
 from pydantic.dataclasses import dataclass
 
-from tacit.plan.codec import DPSum, HashComb, OneBit
+from tacit.plan.codec import DPSum, HashComb, OneBit, Skellam
 from tacit.plan.kinds import STRICT, Count, Positive, Share
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ def _rule_problems(plan: Plan) -> list[str]:
         found.append(f"server.sum_at: needs 'server' with {said}, which reads each update by itself; got 'site'")
     if isinstance(plan.codec, HashComb):
         found.append(f"codec.name: needs a codec the server can read with {said}; got {plan.codec.name!r}, which only clients can")
-    if isinstance(plan.codec, DPSum | OneBit):
+    if isinstance(plan.codec, DPSum | OneBit | Skellam):
         found.append(
             f"codec.name: needs noise at each client or none with {said}; got {plan.codec.name!r}, whose noise is for a sum"
         )

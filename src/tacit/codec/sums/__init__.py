@@ -3,8 +3,9 @@
 from tacit.codec.sums.bits import BitSum
 from tacit.codec.sums.floats import FloatSum
 from tacit.codec.sums.levels import LevelSum
+from tacit.codec.sums.modular import ModularSum
 from tacit.codec.sums.placed import PlacedSum
 from tacit.codec.sums.tokens import TokenTally
 from tacit.codec.sums.wholes import WholeSum
 
-__all__ = ["BitSum", "FloatSum", "LevelSum", "PlacedSum", "TokenTally", "WholeSum"]
+__all__ = ["BitSum", "FloatSum", "LevelSum", "ModularSum", "PlacedSum", "TokenTally", "WholeSum"]

@@ -10,7 +10,7 @@ from tacit.plan.codec.hashcomb import HashComb
 from tacit.plan.codec.levels import QSGD, RQM
 from tacit.plan.codec.noise import DPSum, Gaussian, PaperGaussian
 from tacit.plan.codec.plain import Plain
-from tacit.plan.codec.rotated import OneBit, ProjUnit
+from tacit.plan.codec.rotated import OneBit, ProjUnit, Skellam
 from tacit.plan.kinds import tables_in
 
 if TYPE_CHECKING:
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "QSGD", "RQM", "RR", "Codec", "DPSum", "Gaussian", "HashComb", "OneBit", "PaperGaussian", "Plain", "ProjUnit", "RRSampled",
-    "Sign", "epsilon_unit", "problems", "readable",
+    "Sign", "Skellam", "epsilon_unit", "problems", "readable",
 ]  # fmt: skip
 
-Codec = Plain | RR | RRSampled | RQM | ProjUnit | HashComb | Gaussian | DPSum | OneBit | PaperGaussian | QSGD | Sign
+Codec = Plain | RR | RRSampled | RQM | ProjUnit | HashComb | Gaussian | DPSum | OneBit | Skellam | PaperGaussian | QSGD | Sign
 
 
 def epsilon_unit(name: str) -> str:

@@ -1,4 +1,4 @@
-"""Codecs that rotate an update before they randomise it: `projunit`, and `onebit`, whose sum alone may be seen."""
+"""Codecs that rotate an update before they randomise it: `projunit`, and `onebit` and `skellam`, whose sum alone may be seen."""
 
 from __future__ import annotations
 
@@ -47,9 +47,28 @@ class OneBit:
     """The share of a round's clients whose coins are counted on: with fewer answers the model stays as it is."""
 
 
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class Skellam:
+    """Whole numbers to which each client adds its share of the noise, and of which the server sees the sum alone."""
+
+    unit: ClassVar[str] = "run"
+    adds_up: ClassVar[bool] = True
+    name: Literal["skellam"] = "skellam"
+    epsilon: RunLoss
+    """The loss all rounds together may cost a client that answers every one, **per run**."""
+    delta: RunDelta
+    """The chance with which it may cost more; totals per run are stated at it, whatever `ledger.delta` is."""
+    clip: Length
+    """Largest length (l2) of an update; longer ones are scaled. Public, never computed from data."""
+    bits: Annotated[int, Ge(8), Le(32)] = 18
+    """Bits per parameter; numbers are added up modulo 2^bits. Fewer of them make steps coarser, which costs noise."""
+    reporters: _Reporters = 1.0
+    """The share of a round's clients whose noise is counted on: with fewer answers the model stays as it is."""
+
+
 def problems(codec: object, plan: Plan) -> list[str]:
     """Return a sentence for each setting of a codec that has no meaning unless one sum over all clients is seen."""
-    if not isinstance(codec, OneBit):
+    if not isinstance(codec, OneBit | Skellam):
         return []
     found, said = [], f"codec.name = {codec.name!r}"
     if plan.server.weights != "equal":

@@ -1,0 +1,52 @@
+"""Sum of whole numbers modulo a power of two, packed with a few bits each. Exact in any order, and what a secure sum adds up."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.codec.sums.packing import unpacked
+from tacit.draws import Draws
+from tacit.errors import WireError
+
+
+class ModularSum:
+    """A running weighted sum modulo 2^bits (at most 32). Any payload of the right size is one: there is nothing to check."""
+
+    def __init__(self, dim: int, bits: int) -> None:
+        self.total = np.zeros(dim, np.uint64)
+        self.weight = 0
+        self._bits = bits
+
+    @classmethod
+    def of(cls, numbers: NDArray[np.int64], weight: int, bits: int) -> ModularSum:
+        """Return a sum somebody else made, modulo 2^bits or more of them."""
+        made = cls(len(numbers), bits)
+        made.total, made.weight = numbers.astype(np.uint64), weight
+        return made
+
+    def add(self, payload: NDArray[np.uint8], weight: int, public: Draws) -> None:
+        """Add one payload `weight` times."""
+        self.total += unpacked(payload, len(self.total), self._bits).astype(np.uint64) * np.uint64(weight)
+        self.weight += weight
+
+    def merge(self, other: ModularSum) -> None:
+        """Add another sum to this one."""
+        self.total += other.total
+        self.weight += other.weight
+
+    def value(self) -> NDArray[np.int64]:
+        """Return the sum nearest to 0: from -2^(bits-1) to 2^(bits-1) - 1."""
+        unused = np.int64(64 - self._bits)
+        return (self.total.view(np.int64) << unused) >> unused
+
+    def packed(self) -> NDArray[np.uint8]:
+        """Return the sum as bytes."""
+        return self.value().astype("<i8").view(np.uint8)
+
+    def add_packed(self, payload: NDArray[np.uint8], weight: int) -> None:
+        """Add a sum that crossed a wire."""
+        if payload.nbytes != 8 * len(self.total):
+            raise WireError(f"sum of whole numbers refused: needs {8 * len(self.total):,} bytes, got {payload.nbytes:,}")
+        self.total += payload.view("<i8").astype(np.uint64)
+        self.weight += weight

@@ -1,0 +1,186 @@
+"""Skellam noise by shares: its law, the published sizes, certain lengths, and measured losses below what is stated."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import chisquare, skellam
+
+from tacit import codec, ledger, plan
+from tacit.audit.epsilon import lower_bound
+from tacit.codec.clip import clip_largest
+from tacit.codec.rotation import rotated
+from tacit.codec.skellam import Grid, Wires, curve_of, grid_for, grid_with, longest, shared_noise
+from tacit.codec.skellam_noise import PARTS, _ends, find_ends, skellam_noise, variance_of
+from tacit.codec.sums import ModularSum
+from tacit.codec.whole_run import Loss
+from tacit.draws import Draws
+from tacit.errors import ChainError, WireError
+from tacit.gaussian_loss import epsilon_at as epsilon_of_gaussian
+from tacit.gaussian_loss import multiplier_for
+from tacit.ledger import Account, charge
+from tacit.renyi_loss import ORDERS, epsilon_at
+
+CASE = plan.Skellam(epsilon=2.0, delta=1e-3, clip=0.5)
+
+
+def made_for(case: plan.Skellam = CASE, rounds: int = 1, cohort: int = 100) -> codec.Codec:
+    return codec.build(case, codec.Extent(rounds=rounds, cohort=cohort))
+
+
+# The noise
+
+
+@pytest.mark.parametrize("variance", [0.25, 3.0, 400.0, 50_000.0])
+def test_thresholds_are_those_of_the_difference_of_two_poisson_numbers(variance) -> None:
+    ends = _ends(variance_of(variance))
+    for size in {0, 1, round(math.sqrt(variance)), round(3 * math.sqrt(variance))}:
+        exact = skellam.cdf(size, variance / 2, variance / 2) - skellam.cdf(-size - 1, variance / 2, variance / 2)
+        assert float(ends.high[size]) / 2**63 == pytest.approx(exact, abs=1e-12)
+    whole = [(int(high) << 64) + int(low) for high, low in zip(ends.high, ends.low, strict=True)]
+    assert whole == sorted(whole)
+    assert (2**127 - whole[-2]) * 2.0**-127 < 2.0**-100
+
+
+@pytest.mark.parametrize("variance", [2.0, 400.0])
+def test_the_noise_has_its_law_and_shares_add_up_to_it(variance) -> None:
+    """200,000 numbers, each the sum of two shares; false alarm rates about 1e-6 each."""
+    half = variance_of(variance / 2)
+    noise = skellam_noise(half, Draws.seeded(1), 200_000) + skellam_noise(half, Draws.seeded(2), 200_000)
+    reach = round(2.5 * math.sqrt(variance))
+    inner = np.arange(-reach, reach + 1)
+    chances = np.append(skellam.pmf(inner, variance / 2, variance / 2), 0)
+    chances[-1] = 1 - chances.sum()
+    counts = np.append([(noise == k).sum() for k in inner], (np.abs(noise) > reach).sum())
+    assert chisquare(counts, 200_000 * chances).pvalue > 1e-6
+    assert abs(noise.var() - variance) < 5 * variance * math.sqrt((2 + 1 / variance) / 200_000)
+
+
+def test_a_word_at_a_threshold_is_decided_by_more_bits() -> None:
+    ends = _ends(variance_of(3.0))
+    words = (ends.high[:4] << np.uint64(1)) | np.array([0, 1, 0, 1], np.uint64)
+    block, ties = np.empty(4, np.int64), np.empty(4, np.int64)
+    assert find_ends(words, ends.high, ends.begin, block, ties) == 4
+    assert block.tolist() == [0, 1, 2, 3]
+    beside = np.array(
+        [(ends.high[2] + np.uint64(1)) << np.uint64(1), ((ends.high[2] - np.uint64(1)) << np.uint64(1)) + np.uint64(1)]
+    )
+    assert find_ends(beside, ends.high, ends.begin, block[:2], ties) == 0
+    assert block[:2].tolist() == [3, -2]
+
+
+# What is stated
+
+
+def test_scales_and_losses_are_the_published_ones() -> None:
+    """d = 5,001, 250 clients, 16 bits: epsilon at 1e-5 of one round and of 25 for noise of 1, 2, 4, 8 clips."""
+    published = {1: (4.75, 35.1), 2: (2.17, 14.2), 4: (1.01, 6.16), 8: (0.478, 2.78)}
+    for multiplier, (one, many) in published.items():
+        grid = grid_with(multiplier, Wires(counted=250, most=250, bits=16, rounds=25), 1.0, 5001)
+        assert epsilon_at(1e-5, grid.curve) == pytest.approx(one, rel=0.01)
+        assert epsilon_at(1e-5, grid.curve, 25) == pytest.approx(many, rel=0.01)
+    grid = grid_with(4, Wires(counted=250, most=250, bits=16, rounds=25), 1.0, 5001)
+    assert grid.scale == pytest.approx(1535, abs=1)
+    assert math.sqrt(grid.squares) / grid.scale < 1.001
+    assert grid_with(4, Wires(counted=250, most=250, bits=18, rounds=25), 1.0, 506_451).scale == pytest.approx(8161, abs=1)
+
+
+@pytest.mark.parametrize("variance", [10.0, 100.0, 400.0])
+@pytest.mark.parametrize("shift", [1, 2, 3])
+def test_exact_divergences_in_one_dimension_lie_below_the_curve(variance, shift) -> None:
+    reach = math.ceil(25 * math.sqrt(variance))
+    logs = skellam.logpmf(np.arange(-reach, reach + 1), variance / 2, variance / 2)
+    here, there = logs[shift:], logs[:-shift]
+    kept = np.isfinite(here) & np.isfinite(there)
+    curve = curve_of(shift**2, variance, 1)
+    for place in range(0, 60, 7):
+        order = ORDERS[place]
+        exponents = order * here[kept] + (1 - order) * there[kept]
+        exact = (np.log(np.exp(exponents - exponents.max()).sum()) + exponents.max()) / (order - 1)
+        assert exact <= curve[place] * (1 + 1e-6)
+
+
+def test_the_whole_run_comes_out_at_the_stated_epsilon_with_little_more_noise_than_a_gaussian() -> None:
+    (claim,) = made_for(rounds=40).claims(5001, 100)
+    run = ledger.totals(charge(Account(), (claim,), 40, uses=40), CASE.delta)[-1]
+    assert (run.unit, run.basis) == ("run", "Rényi composition of numerical curves")
+    assert CASE.epsilon * 0.995 <= run.epsilon <= CASE.epsilon * (1 + 1e-9)
+    assert claim.trust == ("that the server sees the sum of a round alone, with the noise of at least 100 clients in it",)
+    for epsilon in (1.0, 2.0):
+        grid = grid_for(Loss(epsilon=epsilon, delta=1e-5), Wires(counted=5000, most=5000, bits=18, rounds=40), 1.0, 16_384)
+        gaussian = multiplier_for(epsilon, 1e-5) * math.sqrt(40)
+        assert gaussian < grid.stddev * math.sqrt(5000) < 1.1 * gaussian
+
+
+def test_fewer_reporters_are_paid_for_with_noise() -> None:
+    all_of_them, half = (made_for(plan.Skellam(**{**CASE.__dict__, "reporters": share})) for share in (1.0, 0.5))
+    assert (all_of_them.fewest, half.fewest) == (100, 50)
+    assert half.known_noise(5001) / all_of_them.known_noise(5001) == pytest.approx(math.sqrt(2), rel=0.01)
+
+
+def test_what_cannot_be_is_refused() -> None:
+    with pytest.raises(ChainError, match="finite l2 bound"):
+        codec.chain(clip_largest(1.0), last=shared_noise(CASE, codec.Extent(rounds=1, cohort=10)))
+    with pytest.raises(ChainError, match=r"raise codec\.bits"):
+        made_for(plan.Skellam(epsilon=2.0, delta=1e-3, clip=1.0, bits=8), cohort=100_000).claims(1000, 1)
+    with pytest.raises(WireError, match="bytes"):
+        ModularSum(3, 18).add_packed(np.zeros(8, np.uint8), 1)
+
+
+# What is sent
+
+
+@pytest.mark.parametrize("clip", [1.0, 1e-3])
+def test_no_rounded_update_is_longer_than_agreed_and_none_is_moved_on_average(clip) -> None:
+    """200 roundings of one update, 5 sigma; then updates at and just beyond the clip, down to steps coarser than their values."""
+    grid = grid_for(Loss(epsilon=2.0, delta=1e-3), Wires(counted=100, most=100, bits=12, rounds=1), clip, 300)
+    unit = np.sin(np.arange(300)).astype(np.float32)
+    unit *= np.float32(clip * (1 + 1e-7) / np.linalg.norm(unit))
+    rows = np.stack([grid.whole(rotated(unit), Draws.seeded(0).at(n)) for n in range(200)])
+    assert max(sum(int(step) ** 2 for step in row) for row in rows) <= grid.squares
+    off = rows.mean(axis=0) - rotated(unit).astype(np.float64) * grid.scale
+    assert np.abs(off).max() < 5 * 0.5 / math.sqrt(200)
+    assert grid.squares == longest(grid.scale * clip, 300)
+
+
+def test_sums_wrap_around_and_are_read_nearest_to_zero() -> None:
+    total = ModularSum(2, 12)
+    for _ in range(3):
+        total.add(np.array([0xFF, 0x0F, 0x00], np.uint8), 1, Draws.seeded(0))  # 4095 is -1, then 0
+    assert total.value().tolist() == [-3, 0]
+    assert ModularSum.of(np.array([4093, 1 << 20]), 3, 12).value().tolist() == [-3, 0]
+
+
+# Measured losses
+
+CLIENTS, EPSILON, DELTA = 10, 3.0, 1e-3
+
+
+def releases(grid: Grid, value: float, times: int) -> np.ndarray:
+    """Return sums of one parameter: one client at a value, everybody's noise; drawn for many rounds at once."""
+    steps = np.rint(value * grid.scale * grid.clip)
+    own = Draws.from_system()
+    return steps.astype(np.int64) + sum(skellam_noise(grid.parts, own.at(n), times) for n in range(CLIENTS))
+
+
+def measured(grid: Grid, times: int) -> float:
+    """Return the lower bound on epsilon at the delta, from the event at which Gaussian noise of that size loses the most."""
+    noise = math.sqrt(CLIENTS * grid.parts / PARTS)
+    away = grid.scale * grid.clip / noise
+    edge = (min(EPSILON + 1, epsilon_of_gaussian(DELTA, 1 / away)) / away + away / 2) * noise
+    return lower_bound(*((releases(grid, value, times) > edge).astype(np.int64) for value in (0.0, 1.0)), delta=DELTA)
+
+
+def grid_of_one() -> Grid:
+    return grid_for(Loss(epsilon=EPSILON, delta=DELTA), Wires(counted=CLIENTS, most=CLIENTS, bits=16, rounds=1), 1.0, 1)
+
+
+def test_measured_epsilon_is_below_the_stated_one_and_not_far_from_it() -> None:
+    """300,000 sums on each side, ten clients; a sound codec is called unsound with a chance below 1e-6."""
+    assert 0.6 * EPSILON <= measured(grid_of_one(), 300_000) <= EPSILON
+
+
+def test_twins_with_the_noise_of_a_quarter_of_the_clients_or_without_a_clip_are_caught() -> None:
+    sound = grid_of_one()
+    for broken in ({"parts": sound.parts // 4}, {"clip": 2 * sound.clip}):
+        assert measured(Grid(**{**sound.__dict__, **broken}), 100_000) > EPSILON + 0.3
