@@ -7,7 +7,7 @@ import importlib
 
 from bench.show import show
 
-FIGURES = ("round", "parts", "overhead", "kernels", "growth", "start", "share", "step", "tally", "votes")
+FIGURES = ("round", "parts", "overhead", "kernels", "growth", "start", "share", "step", "tally", "votes", "secure_sum")
 PEERS = ("torch", "pfl", "flower", "opendp", "sklearn", "numpy")
 
 

@@ -27,8 +27,8 @@ from tacit.seat import Seat
 class EmptyStep(OneByOne):
     """A worker with a net and an update of its own, as every worker has."""
 
-    def __init__(self) -> None:
-        self.net, self.update = np.empty(PARAMETERS, np.float32), np.empty(PARAMETERS, np.float32)
+    def __init__(self, size: int) -> None:
+        self.net, self.update = np.empty(size, np.float32), np.empty(size, np.float32)
 
     def train(self, model: Vector, seat: Seat, draws: Draws, round_no: int = 0) -> WholeUpdate:
         """Return no change, the way a trained change is returned."""
@@ -40,16 +40,18 @@ class EmptyStep(OneByOne):
 class Idle:
     """A learner whose workers do nothing."""
 
-    size = PARAMETERS
     parallel: Literal["threads", "processes"] = "threads"
+
+    def __init__(self, size: int = PARAMETERS) -> None:
+        self.size = size
 
     def initial(self, draws: Draws) -> Vector:
         """Return a model."""
-        return draws.generator().standard_normal(PARAMETERS).astype(np.float32)
+        return draws.generator().standard_normal(self.size).astype(np.float32)
 
     def worker(self) -> EmptyStep:
         """Return a worker."""
-        return EmptyStep()
+        return EmptyStep(self.size)
 
     def predict(self, model: Vector, inputs: Inputs) -> NDArray[np.float32]:
         """Return nothing of use: no figure asks."""

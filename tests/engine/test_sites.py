@@ -75,7 +75,7 @@ def over_sites(job: plan.Plan, pipes: list[Any], folder: Path, alone: bool = Fal
     terms = {
         "run": agreement.run, "identity": agreement.identity, "dim": agreement.dim, "public": agreement.public.key,
         "largest_weight": agreement.largest_weight, "sum_at_site": sum_at_site, "fitted": whole.fitted.to_dict(),
-        "columns": asdict(table.columns), "cohort": job.server.cohort_size or len(kept), "clients": len(kept),
+        "columns": asdict(table.columns), "clients": len(kept),
     }  # fmt: skip
     owners = [[name] for name in range(3)] if alone else np.array_split(np.arange(len(kept)), 3)
     for number, (pipe, names) in enumerate(zip(pipes, owners, strict=True)):

@@ -1,0 +1,85 @@
+"""Tacit: rounds of 1,000 clients with 20,000 parameters, added up by the server or under a secure sum.
+
+`work` is what clients do before they answer: nothing, or the local training of examples/imdb.toml on 25 reviews.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+
+from bench.clock import measure
+from bench.lines import serve
+from bench.rows import CLASSES, DRAWS, even_clients
+from bench.sides.ours_overhead import Idle
+from tacit import codec, local, plan, server
+from tacit.engine.agreement import Agreement
+from tacit.engine.exchanges import SecureTrain, Train, exchanges_of
+from tacit.engine.round import State
+from tacit.engine.simulate import Simulation, simulation
+from tacit.engine.simulated_helpers import sharing_of_updates, simulated_helpers
+from tacit.engine.site import Site
+from tacit.rows import Rows, Sparse
+
+CLIENTS, REVIEWS, WORDS, INPUTS = 1000, 25, 125, 5000
+PARAMETERS = 20_000
+
+
+def learner(work: str) -> local.Learner:
+    """Return what the clients do."""
+    if work == "nothing":
+        return Idle(PARAMETERS)
+    random = DRAWS.at("reviews").generator()
+    count = CLIENTS * REVIEWS
+    columns = np.sort(random.integers(0, INPUTS, (count, WORDS), np.int32), axis=1).ravel()
+    inputs = Sparse(starts=np.arange(count + 1) * WORDS, columns=columns, values=None, width=INPUTS)
+    rows = Rows(inputs=inputs, labels=random.integers(0, 2, count, np.int32), classes=CLASSES)
+    settings = plan.Local(optimizer="adam", lr=0.001, epochs=3, batches=5)
+    return local.build(plan.MLP(hidden=(4,)), settings, rows, even_clients(count, CLIENTS))
+
+
+def rounds(job: plan.Plan, made: local.Learner, carrier: Simulation, train: Train) -> Callable[[], None]:
+    """Return what runs one more round: all its exchanges."""
+    exchanges = exchanges_of(job, train)
+    optimizer = server.initial_state(plan.Server(), made.size)
+    now = [State(round_no=0, cohort=np.arange(CLIENTS), model=made.initial(DRAWS), optimizer=optimizer)]
+
+    def one() -> None:
+        state = replace(now[0], round_no=now[0].round_no + 1)
+        for exchange in exchanges:
+            state = exchange.close(state, carrier.carry(exchange, exchange.ask(state), lambda done: None).total).state
+        now[0] = state
+
+    return one
+
+
+def main(work: str, helpers: str, workers: str) -> None:
+    """Serve the harness."""
+    secure = plan.SecureSum(helpers=int(helpers)) if int(helpers) else None
+    job = plan.Plan(codec=plan.DPSum(epsilon=8.0, delta=1e-5, clip=1.0), secure_sum=secure, server=plan.Server(rounds=1000))
+    made = learner(work)
+    extent = codec.Extent.of(job.server, CLIENTS, helpers=job.helpers)
+    agreement = Agreement(
+        run="bench", identity="bench", dim=made.size, codec=codec.build(job.codec, extent), public=DRAWS.sealed("public"),
+        server=job.server,
+    )  # fmt: skip
+    site = Site(agreement, range(CLIENTS), DRAWS, np.ones(CLIENTS, np.int64), made)
+    train = Train(agreement, DRAWS)
+    if secure:
+        train = SecureTrain(agreement, DRAWS, sharing_of_updates(secure, agreement, DRAWS))
+    exchanges = exchanges_of(job, train)
+    with TemporaryDirectory() as folder:
+        parties = simulated_helpers(job, site, exchanges, DRAWS, Path(folder))
+        with simulation(site, exchanges, int(workers), parties) as carrier:
+            one = rounds(job, made, carrier, train)
+            one()  # compiles, and makes the sites' keys
+            serve(lambda request: measure(one).as_dict())
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
