@@ -153,7 +153,7 @@ def test_a_helper_refuses_what_is_no_question(reviews, tmp_path, monkeypatch) ->
     folder = engine.start(small_plan(reviews, codec=DP_SUM, secure_sum={}, server__rounds=2), tmp_path)
     refused = [entry.reason for entry in record.of_kind(entries(folder), record.Refused)]
     assert len(refused) == 2
-    assert "helper 1 refused: needs 152 bytes for each client" in refused[0]
+    assert "helper 1 refused: needs 184 bytes for each client" in refused[0]
     assert "helper 1 refused: needs at least 10 clients, got 0" in refused[1]
 
 

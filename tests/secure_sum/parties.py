@@ -8,7 +8,7 @@ import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from tacit.draws import Draws
-from tacit.secure_sum import Helper, HelperKey, Terms, hidden, make_envelope, sealer, zeros
+from tacit.secure_sum import Helper, HelperKey, Terms, hidden, of_round, sealed_keys, sealer, zeros
 
 ROOT = Draws.seeded(11)
 
@@ -56,10 +56,14 @@ def answered(
     terms: Terms, round_no: int, client: int, numbers: np.ndarray, site: Ed25519PrivateKey | None = None
 ) -> tuple[np.ndarray, bytes]:
     """Return a client's share and envelope."""
-    seeds = [ROOT.sealed("seed", round_no, client, n).key for n in range(len(terms.helpers))]
-    seals = [sealer(public) for public in terms.helpers]
-    envelope = make_envelope(terms.context(round_no, client), seeds, seals, site or site_key(client))
-    return hidden(numbers, seeds), envelope
+    keys = keys_of(client, len(terms.helpers))
+    sealed = sealed_keys(terms.context(client), keys, [sealer(public) for public in terms.helpers], site or site_key(client))
+    now = [of_round(key, round_no) for key in keys]
+    return hidden(numbers, [one.seed for one in now]), sealed + b"".join(one.token for one in now)
+
+
+def keys_of(client: int, helpers: int = 1) -> list[bytes]:
+    return [ROOT.sealed("key", client, n).key for n in range(helpers)]
 
 
 def numbers_of(client: int, terms: Terms) -> np.ndarray:

@@ -7,8 +7,8 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from tacit.errors import RunError, WireError
-from tacit.secure_sum import Helper, make_envelope, sealer
-from tests.secure_sum.parties import ROOT, answered, helper, leader_with, numbers_of, other, site_key, terms_for
+from tacit.secure_sum import Helper, of_round, sealed_keys, sealer
+from tests.secure_sum.parties import ROOT, answered, helper, keys_of, leader_with, numbers_of, other, site_key, terms_for
 
 TERMS = terms_for()
 TWO = terms_for(helpers=2)
@@ -38,8 +38,9 @@ def test_second_set_after_a_restart(tmp_path) -> None:
 def test_same_set_with_other_seeds() -> None:
     leader, asked = leader_with(TERMS), helper(TERMS)
     leader.asks(asked)
-    seed = ROOT.sealed("another seed").key
-    leader.envelopes[2] = make_envelope(TERMS.context(1, 2), [seed], [sealer(TERMS.helpers[0])], site_key(2))
+    key = ROOT.sealed("another key").key
+    sealed = sealed_keys(TERMS.context(2), [key], [sealer(TERMS.helpers[0])], site_key(2))
+    leader.envelopes[2] = sealed + of_round(key, 1).token
     refused("got another", leader, asked)
 
 
@@ -64,7 +65,7 @@ def test_replay_of_an_older_round() -> None:
 def test_envelope_of_another_round() -> None:
     leader = leader_with(TERMS, round_no=2)
     leader.envelopes[3] = leader_with(TERMS, round_no=1).envelopes[3]
-    refused("client 3: needs the signature of the client's site on this run, round and client", leader, helper(TERMS))
+    refused("client 3: needs the token that only this client has for round 2, got another", leader, helper(TERMS))
 
 
 def test_round_after_the_last() -> None:
@@ -79,7 +80,7 @@ def test_foreign_key() -> None:
 
 def test_unsigned() -> None:
     leader = leader_with(TERMS)
-    leader.envelopes[1] = leader.envelopes[1][:-64] + bytes(64)
+    leader.envelopes[1] = leader.envelopes[1][:-96] + bytes(64) + leader.envelopes[1][-32:]
     refused("client 1: needs the signature of the client's site", leader, helper(TERMS))
 
 
@@ -110,33 +111,41 @@ def test_another_run_plan_exchange_or_size(changes) -> None:
     refused("client 4: needs the signature", leader, helper(TERMS))
 
 
-def test_seed_sealed_to_another_helper() -> None:
+def test_key_sealed_to_another_helper() -> None:
     leader = leader_with(TWO)
-    seeds = [ROOT.sealed("seed", 1, 2, n).key for n in range(2)]
     swapped = [sealer(public) for public in reversed(TWO.helpers)]
-    leader.envelopes[2] = make_envelope(TWO.context(1, 2), seeds, swapped, site_key(2))
+    leader.envelopes[2] = sealed_keys(TWO.context(2), keys_of(2, 2), swapped, site_key(2)) + leader.envelopes[2][-64:]
     for number in (1, 2):
-        refused("client 2: needs a seed sealed to this helper for this run, round and client", leader, helper(TWO, number))
+        refused("client 2: needs a key sealed to this helper for this run, sum and client", leader, helper(TWO, number))
 
 
-def test_seed_sealed_for_another_round_but_signed_for_this_one() -> None:
+def test_key_sealed_for_another_run_but_signed_for_this_one() -> None:
     leader = leader_with(TERMS)
-    sealed = leader_with(TERMS, round_no=2).envelopes[0][:-64]
-    leader.envelopes[0] = sealed + site_key(0).sign(TERMS.context(1, 0) + sealed)
-    refused("client 0: needs a seed sealed to this helper", leader, helper(TERMS))
+    sealed = leader_with(other(TERMS, run="run-2")).envelopes[0][:-96]
+    leader.envelopes[0] = sealed + site_key(0).sign(TERMS.context(0) + sealed) + leader.envelopes[0][-32:]
+    refused("client 0: needs a key sealed to this helper", leader, helper(TERMS))
 
 
-def test_seed_of_the_wrong_length() -> None:
+def test_key_of_the_wrong_length() -> None:
     leader = leader_with(TERMS)
-    sealed = sealer(TERMS.helpers[0])(bytes(31), TERMS.context(1, 0)) + b"\0"
-    leader.envelopes[0] = sealed + site_key(0).sign(TERMS.context(1, 0) + sealed)
-    refused("client 0: needs a seed", leader, helper(TERMS))
+    sealed = sealer(TERMS.helpers[0])(bytes(31), TERMS.context(0)) + b"\0"
+    leader.envelopes[0] = sealed + site_key(0).sign(TERMS.context(0) + sealed) + leader.envelopes[0][-32:]
+    refused("client 0: needs a key", leader, helper(TERMS))
+
+
+def test_client_that_did_not_answer() -> None:
+    """Its keys are known from an earlier round; without its token for this one the leader cannot put it into the set."""
+    asked = helper(TERMS)
+    leader_with(TERMS, round_no=1).asks(asked)
+    leader = leader_with(TERMS, range(4), round_no=2)
+    leader.envelopes[4] = leader_with(TERMS, round_no=1).envelopes[4]
+    refused("client 4: needs the token that only this client has for round 2", leader, asked)
 
 
 def test_truncated_envelopes() -> None:
     leader = leader_with(TERMS)
     leader.envelopes = {name: envelope[:-1] for name, envelope in leader.envelopes.items()}
-    refused("needs one envelope of 144 bytes for each client", leader, helper(TERMS))
+    refused("needs one envelope of 176 bytes for each client", leader, helper(TERMS))
 
 
 def test_damaged_store_is_not_taken_for_an_empty_one(tmp_path) -> None:

@@ -17,6 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -58,6 +59,7 @@ def noisy_sum(loss: Loss, extent: Extent) -> Last:
     helpers = extent.helpers
 
     def make(bound: Bound) -> Codec:
+        @lru_cache(maxsize=4)  # asked for with every message
         def scale(dim: int) -> Scale:
             fine = _scale(loss, extent, bound.l2, dim)
             coarse = fine.coarser(_COARSER)

@@ -1,14 +1,14 @@
 """A sum of which nobody sees a part: clients split their numbers between the server and its helpers, who add up what they hold.
 
 The server, as leader, has each client's numbers less random ones; helpers have the seeds of those. Each alone is noise. What is
-cryptography here comes from `cryptography`: AES-256 in counter mode for the random numbers, HPKE (RFC 9180) to seal seeds to
-helpers, Ed25519 for the signatures of sites.
+cryptography here comes from `cryptography`: AES-256 in counter mode for the random numbers, HPKE (RFC 9180) to seal keys to
+helpers, Ed25519 for the signatures of sites. What follows from a key in a round is its HMAC-SHA256.
 """
 
-from tacit.secure_sum.envelope import make_envelope
+from tacit.secure_sum.envelope import OfRound, of_round, sealed_keys
 from tacit.secure_sum.helper import Helper, Noise
 from tacit.secure_sum.seal import HelperKey, sealer
 from tacit.secure_sum.shares import hidden, lifted, zeros
 from tacit.secure_sum.terms import Terms
 
-__all__ = ["Helper", "HelperKey", "Noise", "Terms", "hidden", "lifted", "make_envelope", "sealer", "zeros"]
+__all__ = ["Helper", "HelperKey", "Noise", "OfRound", "Terms", "hidden", "lifted", "of_round", "sealed_keys", "sealer", "zeros"]

@@ -1,32 +1,59 @@
-"""What a client sends to helpers through the leader: its seed for each of them, sealed, and its site's signature on all of it."""
+"""What a client sends to helpers through the leader: keys for the run, sealed and signed, and a token for the round.
+
+A client shares a key with each helper. It is sealed once per run, under the site's signature. A round's seed and token follow
+from it by HMAC-SHA256, so that no round needs public-key cryptography: the seed stays with client and helper, the token
+passes through the leader and shows the helper that the client is in this round.
+"""
 
 from __future__ import annotations
 
+import hmac
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 from tacit.errors import WireError
-from tacit.secure_sum.seal import HelperKey, Seal, sealed_size
-from tacit.secure_sum.terms import SEED, SIGNATURE, Terms
+from tacit.secure_sum.seal import HelperKey, Seal
+from tacit.secure_sum.terms import KEY, SIGNATURE, Terms
 
 
-def make_envelope(context: bytes, seeds: Sequence[bytes], seals: Sequence[Seal], site: Ed25519PrivateKey) -> bytes:
-    """Return a client's seeds, each sealed to its helper, signed with the key of the client's site."""
-    sealed = b"".join(seal(seed, context) for seal, seed in zip(seals, seeds, strict=True))
+class OfRound(NamedTuple):
+    """What follows from a key for one round."""
+
+    seed: bytes
+    token: bytes
+
+
+def of_round(key: bytes, round_no: int) -> OfRound:
+    """Return the seed and the token of a round; from one nobody learns the other, or those of another round."""
+    when = round_no.to_bytes(8, "little")
+    return OfRound(hmac.digest(key, b"seed " + when, "sha256"), hmac.digest(key, b"token " + when, "sha256"))
+
+
+def sealed_keys(context: bytes, keys: Sequence[bytes], seals: Sequence[Seal], site: Ed25519PrivateKey) -> bytes:
+    """Return a client's keys, each sealed to its helper, signed with the key of the client's site."""
+    sealed = b"".join(seal(key, context) for seal, key in zip(seals, keys, strict=True))
     return sealed + site.sign(context + sealed)
 
 
-def open_envelope(terms: Terms, number: int, key: HelperKey, site: bytes, context: bytes, envelope: bytes) -> bytes:
-    """Return the seed for helper `number` (from 1); raise WireError if site, context or helper are not those it was made with."""
-    sealed, signature = envelope[:-SIGNATURE], envelope[-SIGNATURE:]
+def split_envelope(terms: Terms, number: int, envelope: bytes) -> tuple[bytes, bytes]:
+    """Return an envelope's sealed keys, and its token for helper `number` (from 1)."""
+    cut = len(envelope) - KEY * len(terms.helpers)
+    return envelope[:cut], envelope[cut + KEY * (number - 1) : cut + KEY * number]
+
+
+def opened_key(terms: Terms, number: int, own: HelperKey, site: bytes, client: int, sealed: bytes) -> bytes:
+    """Return the key a client shares with helper `number`; raise WireError if site, run, client or helper are others."""
+    context, sizes = terms.context(client), terms.sealed_sizes
+    keys, signature = sealed[:-SIGNATURE], sealed[-SIGNATURE:]
     try:
-        Ed25519PublicKey.from_public_bytes(site).verify(signature, context + sealed)
+        Ed25519PublicKey.from_public_bytes(site).verify(signature, context + keys)
     except (InvalidSignature, ValueError):
-        raise WireError("needs the signature of the client's site on this run, round and client, got another or none") from None
-    start = sum(SEED + sealed_size(public) for public in terms.helpers[: number - 1])
-    seed = key.opened(sealed[start : start + SEED + sealed_size(terms.helpers[number - 1])], context)
-    if len(seed) != SEED:
-        raise WireError(f"needs a seed of {SEED} bytes, got {len(seed)}")
-    return seed
+        raise WireError("needs the signature of the client's site on this run, sum and client, got another or none") from None
+    start = sum(sizes[: number - 1])
+    key = own.opened(keys[start : start + sizes[number - 1]], context)
+    if len(key) != KEY:
+        raise WireError(f"needs a key of {KEY} bytes, got {len(key)}")
+    return key

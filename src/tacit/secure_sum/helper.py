@@ -1,13 +1,15 @@
 """A helper: another party than the leader, such as one of the member sites. It adds up masks, and the noise that hides the sum.
 
 It believes nothing the leader says. It answers once per round, for one named set of at least so many clients whose sites it
-knows, with the seeds these sites signed for this very round; and it adds the whole noise, whoever dropped out. Asked the same
-again it sends the same bytes. Asked for another set it refuses, for the difference of two sums is one client's numbers.
+knows, with keys these sites signed for this very run and tokens only these clients have for this very round; and it adds the whole
+noise, whoever dropped out. Asked the same again it sends the same bytes. Asked for another set it refuses, for the difference
+of two sums is one client's numbers.
 """
 
 from __future__ import annotations
 
 import hashlib
+import hmac
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -17,7 +19,7 @@ from numpy.typing import NDArray
 
 from tacit.draws import Draws
 from tacit.errors import WireError
-from tacit.secure_sum.envelope import open_envelope
+from tacit.secure_sum.envelope import of_round, opened_key, split_envelope
 from tacit.secure_sum.seal import HelperKey
 from tacit.secure_sum.shares import Words, add_modulo, mask, zeros
 from tacit.secure_sum.stored import Answer, Stored
@@ -41,6 +43,7 @@ class Helper:
         self.terms, self.number = terms, number
         self._key, self._sites, self._own, self._noise = key, sites, own, noise
         self._stored = Stored(path)
+        self._keys: dict[int, tuple[bytes, bytes]] = {}  # of clients, as they sealed them last, so that each is opened once
 
     def answer(self, round_no: int, names: Sequence[int], envelopes: NDArray[np.uint8]) -> Words:
         """Return the helper's part of the sum over the named clients; raise WireError, with nothing answered, if it must not."""
@@ -74,10 +77,16 @@ class Helper:
         site = self._sites(name)
         if site is None:
             raise self._refused(f"needs clients whose sites it knows, got client {name}")
-        try:
-            return open_envelope(self.terms, self.number, self._key, site, self.terms.context(round_no, name), envelope)
-        except WireError as error:
-            raise self._refused(f"client {name}: {error}") from None
+        sealed, token = split_envelope(self.terms, self.number, envelope)
+        if name not in self._keys or self._keys[name][0] != sealed:
+            try:
+                self._keys[name] = sealed, opened_key(self.terms, self.number, self._key, site, name, sealed)
+            except WireError as error:
+                raise self._refused(f"client {name}: {error}") from None
+        now = of_round(self._keys[name][1], round_no)
+        if not hmac.compare_digest(now.token, token):
+            raise self._refused(f"client {name}: needs the token that only this client has for round {round_no:,}, got another")
+        return now.seed
 
     def _added(self, round_no: int, seeds: Sequence[bytes]) -> Words:
         terms = self.terms
@@ -91,8 +100,7 @@ class Helper:
 
     def _digest(self, round_no: int, names: Sequence[int], seeds: Sequence[bytes]) -> str:
         """Return what tells questions apart: the set and its seeds, however these were sealed."""
-        digest = hashlib.sha256(self.terms.context(round_no, 0))
-        digest.update(np.array(names, "<i8").tobytes())
+        digest = hashlib.sha256(np.array([round_no, *names], "<i8").tobytes())
         digest.update(b"".join(seeds))
         return digest.hexdigest()
 

@@ -1,4 +1,4 @@
-"""Seeds sealed to helpers: HPKE in base mode, with X25519 or with the hybrid of ML-KEM-768 and X25519.
+"""Keys sealed to helpers: HPKE in base mode, with X25519 or with the hybrid of ML-KEM-768 and X25519.
 
 The hybrid stays sealed as long as one of the two is not broken, for whoever records messages now and has a quantum computer later.
 """
@@ -17,7 +17,7 @@ from tacit.draws import Draws
 from tacit.errors import WireError
 
 Seal = Callable[[bytes, bytes], bytes]
-"""Seals (a seed, its context) to one helper."""
+"""Seals (a key, its context) to one helper."""
 
 _X25519, _LATTICE, _TAG = 32, 1184, 16
 _CLASSIC = hpke.Suite(hpke.KEM.X25519, hpke.KDF.HKDF_SHA256, hpke.AEAD.AES_256_GCM)
@@ -52,7 +52,7 @@ class HelperKey:
                 return _CLASSIC.decrypt(sealed, self.curve, info=context)
             return _HYBRID.decrypt(sealed, hpke.MLKEM768X25519PrivateKey(self.lattice, self.curve), info=context)
         except (InvalidTag, ValueError):
-            raise WireError("needs a seed sealed to this helper for this run, round and client, got something else") from None
+            raise WireError("needs a key sealed to this helper for this run, sum and client, got something else") from None
 
 
 def sealer(public: bytes) -> Seal:
@@ -60,11 +60,11 @@ def sealer(public: bytes) -> Seal:
     try:
         if len(public) == _X25519:
             curve = X25519PublicKey.from_public_bytes(public)
-            return lambda seed, context: _CLASSIC.encrypt(seed, curve, info=context)
+            return lambda key, context: _CLASSIC.encrypt(key, curve, info=context)
         if len(public) == _LATTICE + _X25519:
             lattice = MLKEM768PublicKey.from_public_bytes(public[:_LATTICE])
             both = hpke.MLKEM768X25519PublicKey(lattice, X25519PublicKey.from_public_bytes(public[_LATTICE:]))
-            return lambda seed, context: _HYBRID.encrypt(seed, both, info=context)
+            return lambda key, context: _HYBRID.encrypt(key, both, info=context)
     except ValueError:
         pass
     raise WireError(f"helper's key refused: needs {_X25519} or {_LATTICE + _X25519:,} bytes of a public key, got {len(public):,}")

@@ -7,6 +7,7 @@ sum, exact to the bit. A seed is used for one vector and never again.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -28,15 +29,21 @@ def mask(seed: bytes, size: int, bits: int) -> Words:
     """Return the numbers a seed stands for: its AES-256 keystream."""
     words = np.empty(size, _kind(bits))
     cipher = Cipher(algorithms.AES256(seed), modes.CTR(_COUNTER_START)).encryptor()
-    cipher.update_into(bytes(words.nbytes), words.data.cast("B"))
+    cipher.update_into(_nothing(words.nbytes), words.data.cast("B"))
     return words
 
 
-def hidden(numbers: Words, seeds: Sequence[bytes]) -> Words:
-    """Return the leader's share of numbers: less the mask of each helper's seed."""
-    share, bits = numbers.copy(), 8 * numbers.itemsize
+@lru_cache(maxsize=4)
+def _nothing(size: int) -> bytes:
+    """Return zeros, whose encryption is the keystream itself."""
+    return bytes(size)
+
+
+def hidden(numbers: Words, seeds: Sequence[bytes], out: Words | None = None) -> Words:
+    """Return the leader's share of numbers: less the mask of each helper's seed; `out` may be where to write it."""
+    share, bits = numbers, 8 * numbers.itemsize
     for seed in seeds:
-        np.subtract(share, mask(seed, len(share), bits), out=share)
+        share = out = np.subtract(share, mask(seed, len(share), bits), out=out)
     return share
 
 

@@ -8,8 +8,8 @@ import msgspec
 
 from tacit.secure_sum.seal import sealed_size
 
-SEED = 32
-"""Bytes of a seed: a key of AES-256."""
+KEY = 32
+"""Bytes of what a client shares with a helper for a run, of a round's seed (a key of AES-256), and of a round's token."""
 SIGNATURE = 64
 """Bytes of an Ed25519 signature."""
 
@@ -30,19 +30,22 @@ class Terms:
     least_clients: int
     rounds: int
 
-    def context(self, round_no: int, client: int) -> bytes:
-        """Return what a seed is bound to, by its seal and its signature: used for anything else, it does not open.
+    def context(self, client: int) -> bytes:
+        """Return what a client's keys are bound to, by seal and signature: anywhere else they do not open.
 
         The plan's fingerprint covers everything both sides agreed on.
         """
-        return msgspec.msgpack.encode(
-            ("tacit secure sum", self.run, self.plan, self.exchange, round_no, client, self.size, self.bits)
-        )
+        return msgspec.msgpack.encode(("tacit secure sum", self.run, self.plan, self.exchange, client, self.size, self.bits))
+
+    @property
+    def sealed_sizes(self) -> tuple[int, ...]:
+        """Return the bytes of a key sealed to each helper."""
+        return tuple(KEY + sealed_size(public) for public in self.helpers)
 
     @property
     def envelope_size(self) -> int:
-        """Return the bytes of one client's envelope: a sealed seed for each helper, and the signature."""
-        return sum(SEED + sealed_size(key) for key in self.helpers) + SIGNATURE
+        """Return the bytes of one client's envelope: a sealed key for each helper, the signature, and a token for each helper."""
+        return sum(self.sealed_sizes) + SIGNATURE + KEY * len(self.helpers)
 
     @property
     def share_size(self) -> int:

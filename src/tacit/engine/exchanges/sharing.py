@@ -1,4 +1,4 @@
-"""A client's numbers as the server gets them under a secure sum: a share that says nothing alone, and sealed seeds for helpers."""
+"""A client's numbers as the server gets them under a secure sum: a share that says nothing alone, and an envelope for helpers."""
 
 from __future__ import annotations
 
@@ -30,12 +30,13 @@ class Shares:
 class Sharing:
     """How messages of one exchange, for `dim` parameters, are split as the whole numbers they are.
 
-    `identity` is in the addresses of seeds, so that no two runs share one.
+    `identity` is in the addresses of keys, so that no two runs share one. Keys are sealed when a client first answers.
     """
 
     def __init__(self, terms: secure_sum.Terms, identity: str, whole: Wholes, dim: int) -> None:
         self.terms, self.identity, self.whole, self.dim = terms, identity, whole, dim
         self._seals = [secure_sum.sealer(public) for public in terms.helpers]
+        self._sealed: dict[int, tuple[list[bytes], bytes]] = {}
 
     @property
     def payload_size(self) -> int:
@@ -49,18 +50,35 @@ class Sharing:
         return None if draw is None else lambda own: draw(self.dim, own)
 
     def share(self, client: Client, message: Payload, round_no: int) -> Payload:
-        """Return the server's share of a client's message; the same each time, since seeds have an address."""
-        return secure_sum.hidden(self.whole.of(message, self.dim), self._seeds(client, round_no)).view(np.uint8)
+        """Return the server's share of a client's message; the same each time, since keys have an address."""
+        now = self._of_round(self._keys(client), round_no)
+        return secure_sum.hidden(self.whole.of(message, self.dim), [one.seed for one in now]).view(np.uint8)
 
     def payload(self, client: Client, message: Payload, round_no: int) -> Payload:
         """Return what a client sends to the server instead of its message: a share, and an envelope for the helpers."""
-        context, key = self.terms.context(round_no, client.seat.name), client.site.signing_key(client.seat)
-        envelope = secure_sum.make_envelope(context, self._seeds(client, round_no), self._seals, key)
-        return np.concatenate([self.share(client, message, round_no), np.frombuffer(envelope, np.uint8)])
+        keys, sealed = self._sealed_keys(client)
+        now = self._of_round(keys, round_no)
+        numbers, cut = self.whole.of(message, self.dim), self.terms.share_size
+        payload = np.empty(self.payload_size, np.uint8)
+        secure_sum.hidden(numbers, [one.seed for one in now], out=payload[:cut].view(numbers.dtype))
+        payload[cut:] = np.frombuffer(sealed + b"".join(one.token for one in now), np.uint8)
+        return payload
 
-    def _seeds(self, client: Client, round_no: int) -> list[bytes]:
-        own = client.seat.own.noise(self.identity, round_no, f"{self.terms.exchange}: shares")
+    def _of_round(self, keys: list[bytes], round_no: int) -> list[secure_sum.OfRound]:
+        return [secure_sum.of_round(key, round_no) for key in keys]
+
+    def _keys(self, client: Client) -> list[bytes]:
+        """Return the key a client shares with each helper in this run."""
+        own = client.seat.own.noise(self.identity, 0, f"{self.terms.exchange}: shares")
         return [own.sealed(number).key for number in range(1, len(self.terms.helpers) + 1)]
+
+    def _sealed_keys(self, client: Client) -> tuple[list[bytes], bytes]:
+        """Return a client's keys, and what it sends of them."""
+        name = client.seat.name
+        if name not in self._sealed:
+            keys, site = self._keys(client), client.site.signing_key(client.seat)
+            self._sealed[name] = keys, secure_sum.sealed_keys(self.terms.context(name), keys, self._seals, site)
+        return self._sealed[name]
 
     def add(self, total: Shares, sender: int, payload: Payload) -> None:
         """Add a client's share to the server's sum and keep its envelope; the payload has the right size."""
