@@ -6,12 +6,14 @@ import json
 import math
 
 import pytest
+from scipy.stats import binom
 
 from tacit import plan as plans
 from tacit import record
 from tacit.papers import reproduce
 from tacit.papers.figure import figure
 from tacit.papers.lazyinf import PAPER, printed, runs
+from tacit.papers.lazyinf.decisions import rejected_chance
 from tacit.papers.published import PLAN, SCALES, Cell, Table, Trial
 from tacit.papers.runs import _told
 from tests.data.conftest import need
@@ -65,6 +67,18 @@ def test_the_flip_point_lies_where_half_of_the_honest_are_rejected(points, flip)
     assert runs._crossing(points) == pytest.approx(flip)
 
 
+@pytest.mark.parametrize(
+    ("epsilon", "chances"),
+    [(0.5, (0.0065, 0.024, 0.070, 0.164, 0.312)), (1.0, (0.0, 0.0001, 0.0024, 0.031, 0.178))],
+)
+def test_noise_turns_a_decision_round_as_often_as_binomials_say(epsilon, chances) -> None:
+    """Each of 99 testers finds a contributor helpful with a chance of 100 to 60 %: the mean over how many of them do."""
+    for share, chance in zip((1.0, 0.9, 0.8, 0.7, 0.6), chances, strict=True):
+        mean = sum(binom.pmf(count, 99, share) * rejected_chance(count, 99, epsilon) for count in range(100))
+        assert mean == pytest.approx(chance, abs=6e-4)
+    assert rejected_chance(40, 99, epsilon) == pytest.approx(1 - rejected_chance(59, 99, epsilon))
+
+
 def _small(name: str, *words: str) -> tuple[Table, ...]:
     """Return the cells of a table's slice whose row has one of the words in it."""
     (table,) = (one for one in PAPER.tables("smoke") if one.name == name)
@@ -72,7 +86,10 @@ def _small(name: str, *words: str) -> tuple[Table, ...]:
     return (Table(name=name, title="", cells=tuple(cells)),)
 
 
-@pytest.mark.parametrize(("table", "words"), [("detection", ("MNIST, votes at 0.5, record",)), ("collusion", ("votes at 1",))])
+@pytest.mark.parametrize(
+    ("table", "words"),
+    [("detection", ("MNIST, votes at 0.5, record",)), ("collusion", ("votes at 1",)), ("decisions", ("MNIST, votes at 1",))],
+)
 def test_a_table_on_a_slice(table, words, tmp_path) -> None:
     need("mnist")
     outcomes = reproduce(PAPER, _small(table, *words), tmp_path, lambda done, total, run: None)

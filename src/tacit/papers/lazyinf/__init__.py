@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from tacit.papers.lazyinf import runs
-from tacit.papers.lazyinf.detection import budget, collusion, detection, skew
+from tacit.papers.lazyinf.decisions import turned
+from tacit.papers.lazyinf.detection import budget, collusion, decisions, detection, skew
 from tacit.papers.lazyinf.effect import attacks, model, recovered
 from tacit.papers.published import Paper
 
@@ -21,6 +22,6 @@ PAPER = Paper(
         "quick": "100 clients, three seeds for who is found, one seed and ten rounds for the model.",
         "full": "100 clients, ten seeds for who is found, three seeds and 20 rounds for the model.",
     },
-    tables=lambda scale: tuple(make(scale) for make in (detection, budget, collusion, model, recovered, skew, attacks)),
-    runners={"lazyinf_collusion": runs.collusion},
+    tables=lambda scale: tuple(make(scale) for make in (detection, decisions, budget, collusion, model, recovered, skew, attacks)),
+    runners={"lazyinf_collusion": runs.collusion, "lazyinf_decisions": turned},
 )

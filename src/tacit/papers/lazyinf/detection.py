@@ -51,6 +51,32 @@ def _found(
     ]
 
 
+def decisions(scale: Scale) -> Table:
+    """Return how often randomised votes turn a decision round, beside what binomials say of the votes as they are."""
+    cells, wide = list[Cell](), scale == "smoke"
+    for source, title in _SOURCES.items():
+        for epsilon in printed.FLIPPED:
+            settings = {"plan": plan(scale, source, filter=votes(most_rejected=1.0)), "epsilon": epsilon}
+            trial = Trial(kind="lazyinf_decisions", settings=settings, seeds=SIZES[scale].seeds)
+            row = f"{title}, votes at {epsilon:g}"
+            for column, metric in (
+                ("testers who agree", "agreement"),
+                ("turned, predicted", "predicted"),
+                ("turned, seen", "seen"),
+            ):
+                cells.append(Cell(row=row, column=column, paper=None, trial=trial, metric=metric))
+            # The mean over n seeds of a standardised number is off by 1 / sqrt(n); three of these are allowed.
+            apart = 9.0 if wide else round(3 / len(SIZES[scale].seeds) ** 0.5, 2)
+            cells.append(
+                Cell(row=row, column="standard errors apart, mean", paper=None, trial=trial, metric="apart", low=-apart, high=apart)
+            )
+    note = (
+        "Each plan is run twice, with votes as they are and randomised. From how many of the 99 testers found a contributor "
+        "helpful follows, by two binomials, the chance that noise turns its decision round; the runs say how often it did."
+    )
+    return Table(name="decisions", title="Decisions that noise on votes turns round", cells=tuple(cells), note=note)
+
+
 def budget(scale: Scale) -> Table:
     """Return what five testers per contributor find over rounds, at a bounded total per tester and round."""
     size, cells = SIZES[scale], list[Cell]()

@@ -1,0 +1,64 @@
+"""How often noise alone turns a decision round: what follows from how many testers agree, and what runs show.
+
+A plan is run twice on the same rows: with votes as they are, which gives what testers found, and with votes that are randomised.
+Each contributor's chance to be decided otherwise follows from the first; the second says how many were.
+"""
+
+from __future__ import annotations
+
+import math
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.stats import binom
+
+from tacit import engine, record
+from tacit import plan as plans
+from tacit.engine.run_folder import RECORD
+from tacit.papers.published import Figures
+
+Tree = dict[str, Any]
+
+
+def rejected_chance(helped: int, votes: int, epsilon: float) -> float:
+    """Return the chance that a contributor is rejected at zero whom `helped` of so many testers found helpful.
+
+    The reported votes for it are the kept ones of these and the turned ones of the others: a sum of two binomials.
+    """
+    kept = 1 / (1 + math.exp(-epsilon))
+    says_yes = np.convolve(
+        binom.pmf(np.arange(helped + 1), helped, kept), binom.pmf(np.arange(votes - helped + 1), votes - helped, 1 - kept)
+    )
+    return float(says_yes[: (votes + 1) // 2].sum())
+
+
+def turned(plan: Tree, epsilon: float, seed: int) -> Figures:
+    """Return the share of contributors whose decision noise turns round: as predicted, as seen, and standard errors between."""
+    clear, noised = (
+        _voted({**plan, "seed": seed, "filter": {**plan["filter"], **more}}) for more in ({}, {"vote_epsilon": epsilon})
+    )
+    votes = len(clear.clients) - 1
+    helped = [round((score + 1) / 2 * votes) for score in clear.scores]
+    chances = np.array([_turned_chance(count, votes, epsilon) for count in helped])
+    seen = np.isin(clear.clients, clear.rejected) != np.isin(noised.clients, noised.rejected)
+    spread = math.sqrt(float((chances * (1 - chances)).sum())) or 1.0
+    agreed = float(np.mean(np.maximum(helped, votes - np.array(helped)) / votes))
+    return {
+        "last": {
+            "predicted": float(chances.mean()), "seen": float(seen.mean()), "agreement": agreed,
+            "apart": float((seen.sum() - chances.sum()) / spread),
+        }
+    }  # fmt: skip
+
+
+def _turned_chance(helped: int, votes: int, epsilon: float) -> float:
+    chance = rejected_chance(helped, votes, epsilon)
+    return 1 - chance if 2 * helped < votes else chance
+
+
+def _voted(tree: Tree) -> record.Voted:
+    with tempfile.TemporaryDirectory() as root:
+        entries = list(record.read(engine.start(plans.parse(tree), Path(root), None) / RECORD))
+    return record.of_kind(entries, record.Voted, record.RUN)[0]
