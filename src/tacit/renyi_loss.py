@@ -17,7 +17,7 @@ def epsilon_at(delta: float, values: Sequence[float], uses: int = 1) -> float:
     """Return the smallest epsilon that divergences at `ORDERS`, each so many times, prove at `delta`, rounded up.
 
     >>> round(epsilon_at(1e-5, [order / (2 * 4**2) for order in ORDERS]), 2)
-    1.0
+    1.01
     """
     chance, best = math.log(delta), math.inf
     for order, value in zip(ORDERS, values, strict=True):

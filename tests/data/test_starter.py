@@ -22,7 +22,8 @@ def test_a_file_and_its_rows_get_the_same_settings(tmp_path: Path) -> None:
     assert (ours.data.source, theirs.data.source) == (str(file), "given")
     assert ours.data.columns == theirs.data.columns == tacit.Columns(text=("review",), numeric=("age",), label="opinion")
     assert ours.codec == theirs.codec
-    assert ours.data.clients == 8
+    assert ours.data.clients == 160
+    assert (ours.codec.name, ours.codec.epsilon, ours.codec.delta) == ("dp_sum", 8.0, 1e-5)
 
 
 def test_the_label_can_be_named() -> None:
@@ -35,7 +36,9 @@ def test_the_starter_plan_runs(tmp_path: Path) -> None:
     from dataclasses import replace
 
     plan = tacit.starter_plan(ROWS)
-    small = replace(plan, baselines=(), server=replace(plan.server, rounds=1), features=replace(plan.features, buckets=50))
+    (tmp_path / "words.txt").write_text("good\nbad\nfilm\n")
+    words = replace(plan.features, list=str(tmp_path / "words.txt"))
+    small = replace(plan, baselines=(), server=replace(plan.server, rounds=1, evaluate_every=1), features=words)
     assert tacit.run(small, rows=ROWS, folder=tmp_path).metrics.height == 1
 
 

@@ -15,8 +15,8 @@ def test_quoted_keeps_every_character() -> None:
     assert tomllib.loads(f"x = {quoted(text)}")["x"] == text
 
 
-def test_clients_hold_twenty_rows_at_least() -> None:
-    assert [clients_for(rows) for rows in (10, 100, 1000, 10**6)] == [2, 4, 40, 100]
+def test_each_row_is_a_client_up_to_some_thousands() -> None:
+    assert [clients_for(rows) for rows in (10, 100, 1000, 10**6)] == [8, 80, 800, 5000]
 
 
 def test_the_example_is_a_plan_that_can_run() -> None:
@@ -25,7 +25,7 @@ def test_the_example_is_a_plan_that_can_run() -> None:
 
 @pytest.mark.parametrize("name", ["a\nb.csv", "\x1b[31mred.csv", "\x7f.csv", "ü 💬.csv"])
 def test_odd_file_names_leave_a_plan_that_can_be_read(name: str) -> None:
-    text = starter_text({"x": "numeric", "y": "label", "n": "left out"}, name, 100, "run", name)
+    text = starter_text({"x": "numeric", "y": "label", "n": "left out"}, name, 100, 0, "run", name)
     plan = plans.parse(tomllib.loads(text))
     assert plan.data.source == name
     assert plan.data.columns.numeric == ("x",)

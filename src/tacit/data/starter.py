@@ -37,4 +37,5 @@ def starter(table: object, label: str | None = None, *, file: str = "plan.toml")
         raise DataError(f"{table}: is of an unknown kind; a plan can be made from .csv, .tsv, .jsonl, .parquet and .arrow files")
     guesses = guess_roles(frame, label)
     roles = {guess.column: guess.role for guess in guesses}
-    return Starter(guesses=guesses, text=starter_text(roles, source, frame.height, name, file))
+    owners = next((frame[column].n_unique() for column, role in roles.items() if role == "client"), 0)
+    return Starter(guesses=guesses, text=starter_text(roles, source, frame.height, owners, name, file))

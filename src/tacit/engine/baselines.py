@@ -31,9 +31,12 @@ def pooled(clients: Clients) -> Clients:
 
 
 def central_settings(local: Local, clients: Clients) -> Local:
-    """Return local settings for the pooled rows: one pass per round, in batches of the size a client would have used."""
+    """Return local settings for the pooled rows: one pass per round, in batches of the size a client would have used, or larger.
+
+    Clients of very few rows would make very many steps of them: a batch has as many rows as it has by default, at least.
+    """
     rows = max(1, len(clients.order) // max(1, len(clients)))
-    batch = max(1, rows // local.batches) if local.batches else local.batch or DEFAULT_BATCH
+    batch = max(DEFAULT_BATCH, rows // local.batches) if local.batches else local.batch or DEFAULT_BATCH
     return replace(local, batches=None, batch=batch, steps=None, epochs=1)
 
 

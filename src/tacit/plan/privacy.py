@@ -75,9 +75,11 @@ def expanded(tree: Tree, where: str = "plan") -> Tree:
 
 
 def _nobody_counted(asked: Tree, tree: Tree) -> bool:
-    data = tree.get("data")
-    by_rows = isinstance(data, dict) and data.get("partition") == "client"
-    return by_rows and "clients" not in asked and asked.get("preset", "private") in ("private", "no_trust")
+    return (
+        _own(tree, "data").get("partition") == "client"
+        and "clients" not in asked
+        and asked.get("preset", "private") in ("private", "no_trust")
+    )
 
 
 def _joined(tree: Tree, filled: Tree) -> Tree:
@@ -116,25 +118,35 @@ def _private(asked: Tree, tree: Tree) -> Tree:
     if clients is None or epsilon is None or delta is None:
         return {}  # what is wrong with the plan is said where it is checked
     found = rule(epsilon, clients)
+    features: Tree = {"buckets": found.words, "row_length": 1.0, "constant": 0.1}
+    if _own(tree, "features").get("text", "listed") == "listed":
+        features |= {"text": "listed", "list": "en", "rarity": found.rarity}
     return {
-        "features": {
-            "text": "listed", "list": "en", "buckets": found.words, "rarity": found.rarity, "row_length": 1.0, "constant": 0.1,
-        },
+        "features": features,
         "model": {"name": "logistic", "bias": False, "start": "zero"},
         "local": {"optimizer": "sgd", "lr": 1.0, "epochs": 1, "batches": 1, "normalise": True},
         "codec": {"name": "dp_sum", "epsilon": epsilon, "delta": delta, "clip": 1.0},
         "server": {
             "rounds": found.rounds, "optimizer": "momentum", "momentum": found.momentum, "lr": found.rate, "soften": 0.3,
-            "evaluate_every": 10,
+            "evaluate_every": min(10, _rounds(tree, found.rounds)),
         },
     }  # fmt: skip
 
 
+def _own(tree: Tree, name: str) -> Tree:
+    """Return a table of the plan as it was written; an empty one if there is none."""
+    found = tree.get(name, {})
+    return found if isinstance(found, dict) else {}
+
+
+def _rounds(tree: Tree, default: int) -> int:
+    """Return how many rounds the plan itself asks for, else the default."""
+    number = _own(tree, "server").get("rounds", default)
+    return number if isinstance(number, int) and number > 0 else default
+
+
 def _clients(asked: Tree, tree: Tree) -> int | None:
-    data = tree.get("data", {})
-    if not isinstance(data, dict):
-        return None
-    number = asked.get("clients", data.get("clients", 100))
+    number = asked.get("clients", _own(tree, "data").get("clients", 100))
     return number if isinstance(number, int) and number > 0 else None
 
 
@@ -143,8 +155,20 @@ def _number(asked: Tree, key: str, default: float) -> float | None:
     return float(value) if isinstance(value, int | float) and value > 0 else None
 
 
+def _no_trust(asked: Tree, tree: Tree) -> Tree:
+    """Return few rounds of a model of few words, in which each client randomises its own update."""
+    epsilon, rounds = _number(asked, "epsilon", 8.0), 5
+    if epsilon is None or not (filled := _private(asked, tree)):
+        return {}
+    server = {**filled["server"], "rounds": rounds, "evaluate_every": 1, "lr": 20.0}
+    del server["soften"]
+    codec = {"name": "projunit", "epsilon": epsilon / _rounds(tree, rounds), "clip": 1.0}
+    return {**filled, "features": {**filled["features"], "buckets": 5000}, "codec": codec, "server": server}
+
+
 _PRESETS: dict[str, Callable[[Tree, Tree], Tree]] = {
     "private": _private,
+    "no_trust": _no_trust,
     "none": lambda asked, tree: {"codec": {"name": "plain"}},
     "paper:rr-ldp": lambda asked, tree: {
         "features": {"text": "binary", "buckets": 5000},

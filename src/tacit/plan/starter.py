@@ -8,17 +8,21 @@ from collections.abc import Mapping
 EXAMPLE = """\
 # A plan: one job, one table per room. `tacit check plan.toml` says whether it can run; `tacit run plan.toml` runs it.
 # A setting that is left out has its default; an unknown one is refused. Change one for a single run with
-#   tacit run plan.toml -o codec.epsilon=1
+#   tacit run plan.toml -o privacy.epsilon=2
 
 name = "newsgroups"                   # the run's folder is runs/newsgroups-1, -2, …
 seed = 0                              # same seed, same model, to the bit
 baselines = ["central", "fedavg"]     # trained beside it to compare with; they protect nothing. Also: "local_only"
 
+[privacy]                             # what each person is promised; all settings that are not below follow from it
+preset = "private"                    # or "no_trust", "none", or a published system: "paper:rr-ldp", …; see docs/privacy.md
+epsilon = 8.0                         # per run: all rounds together cost each person at most this,
+delta = 1e-5                          # but for so small a chance
+
 [data]
 source = "newsgroups20"               # a name from `tacit data list`, or a file: .csv .tsv .jsonl .parquet .arrow
-clients = 100                         # how many hold the rows
-partition = "dirichlet"               # who holds what: iid, dirichlet (by label), client (a column), quantile, interval (of `by`)
-alpha = 1.0                           # dirichlet: the smaller, the more one-sided each client's labels
+clients = 5657                        # how many people hold the rows: here two posts each
+partition = "iid"                     # who holds what: iid, dirichlet (by label), client (a column), quantile, interval (of `by`)
 test = 0.2                            # share of rows held out to measure on, if the set has no test rows of its own
 
 # [data.columns]                      # a file needs to be told what its columns are for; `tacit init --from my.csv` guesses
@@ -26,36 +30,16 @@ test = 0.2                            # share of rows held out to measure on, if
 # label = "topic"
 # numeric = ["age"]
 # categorical = ["country"]
-# client = "user_id"                  # with partition = "client"
+# client = "user_id"                  # with partition = "client" and privacy.clients
 
-[features]
-text = "binary"                       # which hashed words occur; or "sequence" for embedding and lstm
-buckets = 20000                       # how many numbers words are hashed to
-
-[model]
-name = "logistic"                     # or "mlp", "embedding", "lstm", or your own nn.Module as "package.module:Class"
-# hidden = [100, 50, 25]              # widths of the layers of an mlp
-
-[local]                               # what a client does with its rows in one round
-method = "fedavg"                     # or "fedprox"
-optimizer = "adam"                    # or "sgd", "adamw"
-lr = 0.01
-epochs = 3
-batches = 5                           # per epoch, whatever a client holds; or batch = 32 rows each
-
-[codec]                               # what happens to an update before it leaves the client
-name = "rr"                           # one random bit per parameter: clip, quantise, randomised response; "plain" protects nothing
-epsilon = 1.0                         # per bit, not per update: `tacit privacy RUN` says what it adds up to
-clip = 0.05                           # largest change of one parameter in one round
-
-[server]
-rounds = 60
-cohort = "all"                        # or "count", "poisson" with cohort_size
-weights = "equal"                     # or "rows", "capped"; a client's number of rows is information too
-optimizer = "sgd"                     # with lr = 1.0: plain averaging; or "momentum", "adam", "yogi"
-
-[ledger]
-delta = 1e-5                          # for the (epsilon, delta) form of the total per run
+# What the preset fills in can be said here instead; what is said here stays. `tacit check` shows the rest.
+# [features]
+# text = "listed"                     # which words of a public list occur; or "binary": hashed words
+# list = "en"                         # the language, or a file with one word per line, the most frequent first
+# [codec]
+# name = "dp_sum"                     # noise on the sum; or "onebit", "skellam": noise by the clients, for a [secure_sum]
+# [server]
+# rounds = 40
 
 [engine]
 workers = 2                           # changes how fast, never what comes out
@@ -69,6 +53,11 @@ name = {name}
 seed = 0
 baselines = ["central", "fedavg"]     # trained beside it to compare with; they protect nothing
 
+[privacy]                             # what each client is promised; all settings that are not below follow from it
+preset = "private"                    # noise on sums over all clients: it needs thousands of them; see docs/privacy.md
+epsilon = 8.0                         # per run: all rounds together cost each client at most this,
+delta = 1e-5                          # but for so small a chance
+{counted}
 [data]
 source = {source_text}
 {holders}
@@ -76,27 +65,7 @@ test = 0.2                            # share of rows held out to measure on
 
 [data.columns]
 {columns}
-
-[features]
-{features}
-
-[model]
-name = "logistic"                     # or "mlp" with hidden = [32], or your own nn.Module as "package.module:Class"
-
-[local]                               # what a client does with its rows in one round
-optimizer = "adam"
-lr = {lr}
-epochs = 5
-batch = 16
-
-[codec]                               # what happens to an update before it leaves the client
-name = "rr"                           # one random bit per parameter; "plain" protects nothing
-epsilon = 1.0                         # per bit, not per update: `tacit privacy RUN` says what it adds up to
-clip = {clip:<31}# largest change of one parameter in one round
-
-[server]
-rounds = {rounds}
-"""
+{features}"""
 
 _ROLES = {
     "label": "what to predict",
@@ -114,25 +83,30 @@ def quoted(text: str) -> str:
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
-def starter_text(roles: Mapping[str, str], source: str, rows: int, name: str, file: str) -> str:
-    """Return the plan for a table whose columns have these roles; `file` is where the plan will be kept."""
-    texts = "text" in roles.values()
-    text = 'text = "binary"                       # which hashed words occur\nbuckets = 5000'
-    table = 'numeric = "minmax"                    # from 0 to 1; or "raw"\ncategorical = "onehot"                # or "codes"'
+def starter_text(roles: Mapping[str, str], source: str, rows: int, owners: int, name: str, file: str) -> str:
+    """Return the plan for a table whose columns have these roles and which has so many owners; `file` is where it will be kept."""
     others = {"numeric", "categorical"} & set(roles.values())
+    table = (
+        '\n[features]\nnumeric = "minmax"                    # from 0 to 1; or "raw"\n'
+        'categorical = "onehot"                # or "codes"\n'
+    )
     return _OWN.format(
         source=_one_line(source),
         source_text=quoted(source),
         file=_one_line(file),
         name=quoted(name),
+        counted=_counted(roles, owners),
         holders=_holders(roles, rows),
         columns="\n".join(_columns(roles)),
-        # Hashed text has many parameters that each move little; a table has few that must move far.
-        lr=0.02 if texts else 0.05,
-        clip=0.05 if texts else 0.2,
-        rounds=20 if texts else 30,
-        features="\n".join(part for part, wanted in ((text, texts), (table, others)) if wanted),
+        features=table if others else "",
     )
+
+
+def _counted(roles: Mapping[str, str], owners: int) -> str:
+    """Return how many clients there are, where only the rows say so."""
+    if "client" not in roles.values():
+        return ""
+    return f"clients = {owners:<28}# how many owners there are; should be known without looking at the rows\n"
 
 
 def _one_line(text: str) -> str:
@@ -151,8 +125,8 @@ def _holders(roles: Mapping[str, str], rows: int) -> str:
 
 
 def clients_for(rows: int) -> int:
-    """Return how many clients a table of so many rows is dealt to: 20 training rows each at least, 100 clients at most."""
-    return max(2, min(100, int(0.8 * rows) // 20))
+    """Return how many clients a table of so many rows is dealt to: one for each training row, 5,000 at most."""
+    return max(2, min(5000, int(0.8 * rows)))
 
 
 def _columns(roles: Mapping[str, str]) -> list[str]:
