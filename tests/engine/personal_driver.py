@@ -1,5 +1,10 @@
-"""Run or resume a plan and die by kill -9, workers too, in the middle of a round. Usage: PLAN ROOT ROUND (0: live on)."""
+"""Run a plan and die by kill -9, workers too, in the middle of each round that is named; then live on to the end.
 
+Usage: PLAN ROOT ROUND…; prints how each life ended. Lives are forked from this process, which has imported everything and
+started no thread.
+"""
+
+import json
 import os
 import signal
 import sys
@@ -7,10 +12,11 @@ from pathlib import Path
 
 from tacit import engine, plan
 from tacit.engine import Silence
+from tacit.local.private.learner import make_ready
 
 
 class DiesIn(Silence):
-    def __init__(self, round_no: int) -> None:
+    def __init__(self, round_no: int | None) -> None:
         self.round_no = round_no
 
     def clients(self, arm: str, round_no: int, done: int, total: int) -> None:
@@ -18,7 +24,22 @@ class DiesIn(Silence):
             os.killpg(os.getpgrp(), signal.SIGKILL)
 
 
+def live(job: plan.Plan, root: Path, dies_in: int | None) -> int:
+    """Return how a life ended: the number of the signal, below zero, or an exit code."""
+    child = os.fork()
+    if child:
+        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    try:
+        os.setsid()  # so that its own worker processes die with it
+        begun, watch = sorted(root.glob("*-1")), DiesIn(dies_in)
+        engine.resume(begun[0], watch) if begun else engine.start(job, root, watch)
+        os._exit(0)
+    except BaseException as error:
+        sys.stderr.write(f"{error!r}\n")
+        os._exit(1)
+
+
 if __name__ == "__main__":
-    path, root, watch = Path(sys.argv[1]), Path(sys.argv[2]), DiesIn(int(sys.argv[3]))
-    begun = sorted(root.glob("*-1"))
-    engine.resume(begun[0], watch) if begun else engine.start(plan.load(path), root, watch)
+    make_ready()  # once, here, instead of in every life
+    job, root = plan.load(Path(sys.argv[1])), Path(sys.argv[2])
+    print(json.dumps([live(job, root, dies_in) for dies_in in (*map(int, sys.argv[3:]), None)]))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import importlib
 import itertools
+from functools import cache
 from typing import Any, Literal
 
 import numpy as np
@@ -26,6 +27,16 @@ from tacit.seat import Seat
 _PREDICT_ROWS = 512
 
 
+@cache
+def make_ready() -> None:
+    """Load once what the first local step needs, before workers are forked; else each of them would load it for itself.
+
+    PyTorch's optimisers load its compiler at their first step, two seconds of a worker's time; a compiled schedule loads numba.
+    """
+    importlib.import_module("torch._dynamo")
+    row_order(1, int(batch_ends(pace_of(plan.Local()), 1)[-1]), np.uint64(0))
+
+
 class TorchLearner:
     """An nn.Module over the rows of a site's clients. Its parameters, in their own order, are the flat vector."""
 
@@ -33,6 +44,7 @@ class TorchLearner:
     personal = False
 
     def __init__(self, model: plan.Model, local: plan.Local, rows: Rows, clients: Clients, module: object | None) -> None:
+        make_ready()
         self.local, self.clients, self.inputs = local, clients, rows.inputs
         self.outputs = 1 if len(rows.classes) <= 2 else len(rows.classes)
         self.labels = torch.from_numpy(rows.labels.astype(np.int64))

@@ -21,7 +21,7 @@ from tacit import plan
 from tacit.draws import Draws
 from tacit.errors import PlanError
 from tacit.local.contract import Figures, Home, OneByOne, Tests, Update, WholeUpdate
-from tacit.local.modules.learner import batch_of, checked, maker, seed_of
+from tacit.local.modules.learner import batch_of, checked, make_ready, maker, seed_of
 from tacit.local.private import worded
 from tacit.local.private.steps import Parts, Training, local_half
 from tacit.local.private.store import Arrays, PrivateStore
@@ -50,6 +50,7 @@ class PartialLearner:
     def __init__(
         self, model: plan.Model, local: plan.Local, rows: Rows, clients: Clients, module: object | None, home: Home
     ) -> None:
+        make_ready()
         self.local, self.rows, self.clients, self.home = local, rows, clients, home
         self.outputs = 1 if len(rows.classes) <= 2 else len(rows.classes)
         self.wordings = _wordings(model, home)
