@@ -81,7 +81,7 @@ def _votes(plan: Plan, settings: Filter) -> str:
     from tacit.ledger.parts import planned_parts
 
     cohort = plan.server.cohort_size or plan.data.clients
-    return planned_parts(filter_claims(settings, cohort), plan.server.rounds, plan.delta, settings.aggregate)
+    return planned_parts(filter_claims(settings, cohort, plan.helpers), plan.server.rounds, plan.delta, settings.aggregate)
 
 
 def _promise(plan: Plan) -> str:

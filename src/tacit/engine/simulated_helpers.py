@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
-from tacit.codec import Wholes
+from tacit.codec import Codec
 from tacit.draws import Draws
 from tacit.engine.agreement import Agreement
 from tacit.engine.exchanges import HelperSums, Train
@@ -16,8 +16,10 @@ from tacit.plan import Plan, SecureSum
 from tacit.secure_sum import Helper, HelperKey, Terms
 
 
-def sharing_for(settings: SecureSum, agreement: Agreement, draws: Draws, exchange: str, whole: Wholes, dim: int) -> Sharing:
+def sharing_for(settings: SecureSum, agreement: Agreement, draws: Draws, exchange: str, codec: Codec, dim: int) -> Sharing:
     """Return how the numbers of an exchange are split between the server and helpers with keys below a root."""
+    whole = codec.whole
+    assert whole is not None, "a plan with a codec that does not add up is refused"
     terms = Terms(
         run=agreement.run,
         plan=agreement.identity,
@@ -33,9 +35,7 @@ def sharing_for(settings: SecureSum, agreement: Agreement, draws: Draws, exchang
 
 def sharing_of_updates(settings: SecureSum, agreement: Agreement, draws: Draws) -> Sharing:
     """Return how updates are split."""
-    whole = agreement.codec.whole
-    assert whole is not None, "a plan with a codec that does not add up is refused"
-    return sharing_for(settings, agreement, draws, Train.name, whole, agreement.dim)
+    return sharing_for(settings, agreement, draws, Train.name, agreement.codec, agreement.dim)
 
 
 def simulated_helpers(

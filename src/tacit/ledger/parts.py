@@ -45,11 +45,14 @@ def _votes(account: Account, delta: float) -> str:
     stated = totals(account, delta)
     if stated[0].epsilon is None:
         return "Votes: sent as they are, so no epsilon exists for testers."
-    each = next(total for total in stated if total.unit == "vote")
     in_round = next(total for total in stated if total.unit == "update")
-    count = max(claim.event.count for claim in claims if isinstance(claim.event, Repeated))
+    counts = [claim.event.count for claim in claims if isinstance(claim.event, Repeated)]
     rounds = sum(one.times for one in account.payments)
     run = "" if rounds == 1 else f", and {epsilon(stated[-1].epsilon, f'run of {rounds:,} rounds', stated[-1].delta)}"
+    if not counts:  # of a secure sum: one noise for all of them
+        together = epsilon(in_round.epsilon, "tester and round", in_round.delta)
+        return f"Votes: {together}, for all votes together{run}, if you {claims[0].relation}."
+    each, count = next(total for total in stated if total.unit == "vote"), max(counts)
     return (
         f"Votes: epsilon {bound(each.epsilon or 0.0)} each, {count:,} per round = {bound(in_round.epsilon or 0.0)} per tester and "
         f"round{run}, if you {claims[0].relation}."

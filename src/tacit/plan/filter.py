@@ -30,13 +30,16 @@ class Filter:
     epsilon: _Epsilon | None = None
     """`client`, `record`: the loss of one round's last layer, per update or per row of it."""
     delta: Annotated[float, Gt(0), Lt(1)] = 1e-5
-    """`client`, `record`: the chance that the loss is larger."""
+    """`client`, `record`, `votes_epsilon`: the chance that the loss is larger."""
     clip: Positive | None = None
     """`client`: the largest length of the change of the last layer; `record`: of one row's gradient."""
     vote: Literal["set_sign", "majority_of_point_signs"] = "set_sign"
     """A tester votes by the sign of the summed change of its loss, or by the majority of its rows' signs."""
     vote_epsilon: _Epsilon | tuple[_Epsilon, ...] | None = None
     """The loss one vote may cost, **per vote**; a list lets each tester choose one of them. Without it votes are not noised."""
+    votes_epsilon: _Epsilon | None = None
+    """Under a `[secure_sum]`, instead of `vote_epsilon`: the loss all votes of a tester in a round may cost together, at `delta`.
+    The server sees sums of votes, to which helpers add noise."""
     testers: Count | None = None
     """So many testers vote on each contributor, and each tester votes so often, by public randomness; if unset, all others."""
     rule: Literal["zero", "self_tuned"] = "zero"
@@ -73,6 +76,10 @@ def problems(plan: Plan) -> list[str]:
             found.append(f"filter.{key}: needs {needs}, since filter.protect = {chosen.protect!r}; got {getattr(chosen, key)}")
     if chosen.protect == "record" and chosen.batch_rows is None:
         found.append("filter.batch_rows: needs a public number of rows, since filter.protect = 'record'; got nothing")
+    if chosen.votes_epsilon is not None and plan.secure_sum is None:
+        found.append("filter.votes_epsilon: needs a [secure_sum], whose helpers add the noise; add one, or use filter.vote_epsilon")
+    if chosen.votes_epsilon is not None and chosen.vote_epsilon is not None:
+        found.append("filter.vote_epsilon: needs no value, since filter.votes_epsilon covers all votes of a round; got one")
     if chosen.testers is not None and chosen.testers >= plan.data.clients and plan.data.partition != "client":
         found.append(f"filter.testers: needs fewer than data.clients = {plan.data.clients}, got {chosen.testers}")
     return found

@@ -35,8 +35,14 @@ def problems(plan: Plan) -> list[str]:
         return found
     if plan.regime != "federated":
         return [f"secure_sum: has no meaning with regime = {plan.regime!r}, in which nobody sends an update; remove the table"]
+    found += _few_clients(plan, chosen.least_clients)
     if plan.filter is not None and plan.filter.aggregate == "heads":
-        found.append("secure_sum: has no meaning with filter.aggregate = 'heads', where no update is sent; use 'updates'")
+        if plan.filter.votes_epsilon is None:
+            found.append(
+                "secure_sum: has no meaning with filter.aggregate = 'heads', where no update is sent; use 'updates', or have "
+                "votes added up (filter.votes_epsilon)"
+            )
+        return found
     if not getattr(plan.codec, "adds_up", False):
         fit = [name for name, table in tables_in(Codec).items() if getattr(table, "adds_up", False)]
         found.append(
@@ -52,10 +58,13 @@ def problems(plan: Plan) -> list[str]:
         found.append(f"server.weights: needs 'equal' under a [secure_sum], whose clients count once; got {plan.server.weights!r}")
     if plan.server.sum_at == "site":
         found.append("server.sum_at: needs 'server' under a [secure_sum], in which each client splits its own update; got 'site'")
-    cohort = plan.server.cohort_size or (plan.data.clients if plan.data.partition != "client" else None)
-    if cohort is not None and cohort < chosen.least_clients:
-        found.append(
-            f"secure_sum.least_clients: needs at most the {cohort:,} clients of a round, got {chosen.least_clients:,}; "
-            "ask more clients, or lower it"
-        )
     return found
+
+
+def _few_clients(plan: Plan, least: int) -> list[str]:
+    cohort = plan.server.cohort_size or (plan.data.clients if plan.data.partition != "client" else None)
+    if cohort is None or cohort >= least:
+        return []
+    return [
+        f"secure_sum.least_clients: needs at most the {cohort:,} clients of a round, got {least:,}; ask more clients, or lower it"
+    ]

@@ -23,17 +23,21 @@ _GAP = 3.0
 
 @dataclass(frozen=True, kw_only=True)
 class Ballots:
-    """What was said about each contributor: sums over its testers of f times the vote, of f² and of f⁴, and their number."""
+    """What was said about each contributor: sums over its testers of f times the vote, of f² and of f⁴, and their number.
+
+    `noise` is the variance of what was added to the sum of votes, where a secure sum did.
+    """
 
     votes: Numbers
     squares: Numbers
     fourths: Numbers
     count: Numbers
+    noise: Numbers | float = 0.0
 
     @staticmethod
     def none(contributors: int) -> Ballots:
         """Return no votes about so many contributors."""
-        return Ballots(**{name: np.zeros(contributors) for name in ("votes", "squares", "fourths", "count")})
+        return Ballots(**{name: np.zeros(contributors) for name in ("votes", "squares", "fourths", "count", "noise")})
 
     def plus(self, other: Ballots, memory: float = 1.0) -> Ballots:
         """Return these votes, weighed by `memory`, with others."""
@@ -42,6 +46,7 @@ class Ballots:
             squares=memory * self.squares + other.squares,
             fourths=memory * self.fourths + other.fourths,
             count=memory * self.count + other.count,
+            noise=memory**2 * self.noise + other.noise,
         )
 
     def scores(self) -> Numbers:
@@ -50,7 +55,7 @@ class Ballots:
 
     def errors(self) -> Numbers:
         """Return the standard error of each score; infinite without votes."""
-        spread = self.squares - self.fourths * np.clip(self.scores(), -1, 1) ** 2
+        spread = self.squares - self.fourths * np.clip(self.scores(), -1, 1) ** 2 + self.noise
         out = np.full_like(self.votes, np.inf)
         return np.divide(np.sqrt(np.maximum(spread, 0)), self.squares, out=out, where=self.squares > 0)
 

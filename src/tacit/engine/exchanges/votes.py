@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from tacit import plan, record, server, wire
 from tacit.aggregate import Intake
 from tacit.claim import Claim
-from tacit.codec import vote
+from tacit.codec import Payload, vote
 from tacit.engine.exchanges.heads import COMMITMENTS, HEADS, SENDERS, Heads
 from tacit.engine.exchanges.question import Question, gains, helps, laid_out
 from tacit.engine.round import Names, Outcome, Request, State
@@ -68,13 +68,19 @@ class Votes:
         places = np.searchsorted(senders, on)
         helped = helps(gains(question, places, rows, labels), self.settings.vote)
         asked = [question.digests[place] for place in places.tolist()]
-        epsilon, cheated = self._epsilon(seat.name), site.behaviour.votes(seat, helped, on, request.round_no)
-        if cheated is None:
-            payload = vote.encode(helped, asked, epsilon, seat.own.private("votes"))
-        else:
-            payload = vote.not_randomised(cheated, epsilon)
+        payload = self._payload(client, on, helped, asked, request.round_no)
         header = wire.Header(terms.run, request.round_no, seat.name, self.name, terms.dim, site.weight(seat), payload.nbytes)
         return wire.frame(header, payload)
+
+    def _payload(
+        self, client: Client, on: NDArray[np.int64], helped: NDArray[np.bool_], asked: list[bytes], round_no: int
+    ) -> Payload:
+        """Return a tester's votes as it sends them: randomised, unless it cheats."""
+        seat = client.seat
+        epsilon, cheated = self._epsilon(seat.name), client.site.behaviour.votes(seat, helped, on, round_no)
+        if cheated is None:
+            return vote.encode(helped, asked, epsilon, seat.own.private("votes"))
+        return vote.not_randomised(cheated, epsilon)
 
     def _question(self, request: Request) -> Question:
         """Return what a request asks; the same bytes are read once, however many clients a site has."""
@@ -172,13 +178,13 @@ def _largest(epsilon: float | tuple[float, ...] | None) -> float | None:
 
 
 def _packed(ballots: Ballots) -> NDArray[np.float64]:
-    return np.stack([ballots.votes, ballots.squares, ballots.fourths, ballots.count])
+    return np.stack([ballots.votes, ballots.squares, ballots.fourths, ballots.count, ballots.noise])
 
 
 def _unpacked(array: NDArray[np.float64] | None, clients: int) -> Ballots:
     if array is None:
         return Ballots.none(clients)
-    return Ballots(votes=array[0], squares=array[1], fourths=array[2], count=array[3])
+    return Ballots(votes=array[0], squares=array[1], fourths=array[2], count=array[3], noise=array[4] if len(array) > 4 else 0.0)
 
 
 def _taken(ballots: Ballots, names: Names) -> Ballots:
