@@ -1,4 +1,4 @@
-"""Rows the center has in the clear, taken from the train rows before anybody else gets one."""
+"""Rows the center has in the clear: those of another source, or some train rows, taken before anybody else gets one."""
 
 from __future__ import annotations
 
@@ -7,20 +7,25 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 
+from tacit.data.fetch import Progress
+from tacit.data.load import load
+from tacit.data.read import is_file_source
 from tacit.data.table import Table
 from tacit.draws import Draws
 from tacit.errors import DataError
-from tacit.plan import Public
+from tacit.plan import Columns, Data, Public
 
 _LEAST = 2
 """One row to train on, and one to choose the best pass by."""
 
 
-def set_aside(table: Table, public: Public, draws: Draws) -> tuple[Table, pl.DataFrame]:
-    """Return the table without the rows the center has, and these rows.
+def set_aside(table: Table, public: Public, draws: Draws, progress: Progress | None = None) -> tuple[Table, pl.DataFrame]:
+    """Return the table without the rows the center has, and these rows; rows of another source leave the table as it is.
 
     Guarantees: each train row is in one of the two, in its old order.
     """
+    if public.source:
+        return table, _some(_of_another(table, public.source, draws, progress), public.share, draws)
     rows = table.train.height
     count = round(public.share * rows)
     if count < _LEAST or count >= rows:
@@ -32,3 +37,28 @@ def set_aside(table: Table, public: Public, draws: Draws) -> tuple[Table, pl.Dat
     chosen[draws.generator().permutation(rows)[:count]] = True
     mask = pl.Series(chosen)
     return replace(table, train=table.train.filter(~mask)), table.train.filter(mask)
+
+
+def _of_another(table: Table, source: str, draws: Draws, progress: Progress | None) -> pl.DataFrame:
+    """Return the train rows of another source, with the table's columns and classes."""
+    columns, label = table.columns, table.columns.label or ""
+    needed = [*columns.text, *columns.numeric, *columns.categorical, *([columns.image] if columns.image else []), label]
+    asked = replace(columns, client=None, split=None, quasi=()) if is_file_source(source) else Columns()
+    rows = load(Data(source=source, columns=asked), draws, progress=progress).train
+    missing = [name for name in needed if name not in rows.columns]
+    if missing:
+        raise DataError(
+            f"public.source = {source!r} needs the columns of the clients' rows, got none called {', '.join(missing)}; rename them"
+        )
+    classes = table.train[label].cast(pl.String).unique().sort().to_list()
+    others = [name for name in rows[label].cast(pl.String).unique().sort().to_list() if name not in classes]
+    if others:
+        raise DataError(
+            f"public.source = {source!r} needs labels among {', '.join(classes[:20])}, got {', '.join(others[:20])}; rename them"
+        )
+    return rows.select(pl.col(name).cast(pl.String).cast(table.train.schema[name]) if name == label else name for name in needed)
+
+
+def _some(rows: pl.DataFrame, share: float, draws: Draws) -> pl.DataFrame:
+    count = max(_LEAST, round(share * rows.height))
+    return rows[np.sort(draws.generator().permutation(rows.height)[:count])]

@@ -110,7 +110,9 @@ def _loaded(
 ) -> tuple[data.Table, pl.DataFrame | None]:
     """Return the table whose rows clients share among them, and the rows the center has, if the plan gives it any."""
     table = data.load(plan.data, draws.at("data"), input_rows, progress=progress)
-    return data.set_aside(table, plan.public, draws.at("center", "rows")) if plan.public else (table, None)
+    if plan.public is None:
+        return table, None
+    return data.set_aside(table, plan.public, draws.at("center", "rows"), progress)
 
 
 def _divided(plan: Plan, draws: Draws, table: data.Table) -> tuple[Clients, Clients, Clients]:

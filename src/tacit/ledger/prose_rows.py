@@ -74,6 +74,5 @@ def warm_start(facts: WarmStarted) -> str:
 
 def planned_public(public: Public) -> str:
     """Return whose rows a plan takes to be public, before any data is read."""
-    return (
-        f"{100 * public.share:g} % of the train rows are at the center and protected by nothing; the first model is trained on them"
-    )
+    whose = f"the rows of {public.source}" if public.source else "the train rows"
+    return f"{100 * public.share:g} % of {whose} are at the center and protected by nothing; the first model is trained on them"

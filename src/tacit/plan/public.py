@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from annotated_types import Ge, Gt, Lt
+from annotated_types import Ge, Gt, Le
 from pydantic.dataclasses import dataclass
 
 from tacit.plan.codec import readable
-from tacit.plan.kinds import STRICT, Count, Positive
+from tacit.plan.kinds import STRICT, Count, Name, Positive
 
 if TYPE_CHECKING:
     from tacit.plan.plan import Plan
@@ -19,8 +19,12 @@ class Public:
     """Rows that are at the center in the clear: it trains the first model on them. Without this table the first model is
     random."""
 
-    share: Annotated[float, Gt(0), Lt(1)] = 0.01
-    """Share of the train rows that the center has and no client, drawn before rows are given to clients."""
+    source: Name | None = None
+    """Another set, by name or as a file, whose rows are public: it has the same columns, and no other classes. Without it, some
+    of the train rows are taken to be public."""
+    share: Annotated[float, Gt(0), Le(1)] = 0.01
+    """Share of the train rows that the center has and no client, drawn before rows are given to clients; or of the rows of
+    `source`."""
     epochs: Count = 3
     """Passes over them; the model after the best of them is kept, as a tenth of these rows that is held out says."""
     lr: Positive = 1e-3
@@ -49,6 +53,8 @@ def problems(plan: Plan) -> list[str]:
         found.append(
             "public: needs features the center can make too; got features.quantise.trained_on = 'tokens', which takes a secret"
         )
+    if public.source is None and public.share == 1:
+        found.append("public.share: needs a value below 1 without public.source, or no client would have a row; got 1")
     if public.weight_decay > 0 and public.optimizer != "adamw":
         found.append(f"public.weight_decay: has no meaning with public.optimizer = {public.optimizer!r}; use 'adamw' or remove it")
     return found
