@@ -45,6 +45,27 @@ def test_bits_give_the_same_model_as_without_it(reviews, tmp_path, secure, one_i
     assert not record.of_kind(entries(shared), record.Refused)
 
 
+@pytest.mark.parametrize("name", ["onebit", "skellam"])
+def test_codecs_whose_clients_make_the_noise_give_the_same_model_as_without_it(reviews, tmp_path, name, one_identity) -> None:
+    settings = {"codec": {**DP_SUM, "name": name, "epsilon": 4.0}, "server__rounds": 2}
+    plain = engine.start(small_plan(reviews, **settings), tmp_path)
+    shared = engine.start(small_plan(reviews, secure_sum={"helpers": 2}, **settings), tmp_path)
+    assert finished(shared).model_sha256 == finished(plain).model_sha256
+    assert not record.of_kind(entries(shared), record.Refused)
+    told = record.of_kind(entries(shared), record.Released)[-1].promise
+    assert "its helpers do not work together with it" in told.trust[0]
+
+
+def test_helpers_add_up_no_fewer_clients_than_the_codec_counts_on(reviews, tmp_path) -> None:
+    codec = {**DP_SUM, "name": "onebit", "epsilon": 4.0, "reporters": 0.8}
+    server = {"rounds": 4, "cohort": "poisson", "cohort_size": 12}
+    folder = engine.start(small_plan(reviews, codec=codec, secure_sum={"least_clients": 2}, server=server), tmp_path)
+    lost = record.of_kind(entries(folder), record.Refused)
+    sizes = {entry.round_no: entry.cohort for entry in record.of_kind(entries(folder), record.Round, "run")}
+    assert [entry.round_no for entry in lost] == [number for number, size in sizes.items() if size < 9]
+    assert all("needs at least 9 clients" in entry.reason for entry in lost)
+
+
 def test_helpers_add_the_noise_of_dp_sum(reviews, tmp_path) -> None:
     folder = engine.start(small_plan(reviews, codec=DP_SUM, secure_sum={"helpers": 2}, server__rounds=3), tmp_path)
     told = record.of_kind(entries(folder), record.Released)[-1].promise

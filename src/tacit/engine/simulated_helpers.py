@@ -27,7 +27,7 @@ def sharing_for(settings: SecureSum, agreement: Agreement, draws: Draws, exchang
         size=whole.size(dim),
         bits=whole.bits(dim),
         helpers=tuple(key.public() for key in _keys(settings, draws)),
-        least_clients=settings.least_clients,
+        least_clients=max(settings.least_clients, codec.fewest),  # helpers add up no fewer clients than the codec needs
         rounds=agreement.server.rounds,
     )
     return Sharing(terms, agreement.identity, whole, dim)

@@ -15,6 +15,7 @@ from itertools import accumulate
 
 from tacit.claim import Approximate, Claim, Disclosed, Event, Free, Gaussian, Open, Pure, RenyiCurve, Repeated, Sampled, Unproven
 from tacit.errors import BudgetError
+from tacit.renyi_loss import at_best_order
 
 Curve = tuple[float, ...]
 """A Rényi divergence at each of the orders below."""
@@ -116,18 +117,11 @@ def single_uses(event: Event, times: int, delta: float) -> list[tuple[Event, int
 
 
 def renyi_epsilon(paid: Sequence[tuple[Event, int]], delta: float) -> float:
-    """Return the smallest epsilon that a sum of Rényi divergences proves at `delta`, rounded up.
-
-    Source: Canonne, Kamath and Steinke 2020, proposition 12, with t = order - 1:
-    epsilon = D + ln(t/(1+t)) - (ln delta + ln(1+t)) / t.
-    """
+    """Return the smallest epsilon that a sum of Rényi divergences proves at `delta`, rounded up."""
     orders = _orders_for(tuple(event for event, _ in paid))
     curves = [(renyi(event, orders), times) for event, times in paid]
-    chance, best = math.log(delta), math.inf
-    for place, t in enumerate(orders):
-        loss = math.fsum(times * curve[place] for curve, times in curves)
-        best = min(best, loss + math.log(t) - math.log1p(t) - (chance + math.log1p(t)) / t)
-    return max(0.0, best * (1 + 2**-40))
+    losses = (math.fsum(times * curve[place] for curve, times in curves) for place in range(len(orders)))
+    return at_best_order(delta, zip(orders, losses, strict=True))
 
 
 def _orders_for(events: tuple[Event, ...]) -> Curve:
