@@ -50,7 +50,7 @@ def test_a_smaller_chance_never_asks_for_more_noise() -> None:
 
 def test_only_poisson_cohorts_gain() -> None:
     poisson, count, everybody = (
-        codec.Extent.of(plan.Server(rounds=9, cohort=cohort, cohort_size=size), 100)
+        codec.Extent.of(plan.Plan(server=plan.Server(rounds=9, cohort=cohort, cohort_size=size)), 100)
         for cohort, size in (("poisson", 20), ("count", 20), ("all", None))
     )
     assert (poisson.rate, count.rate, everybody.rate) == (0.2, 1.0, 1.0)

@@ -100,7 +100,7 @@ class OneSite:
         return [name for name in self.names if self.site.weight(self.site.seat(name))]
 
     def _extent(self) -> codec.Extent:
-        return codec.Extent.of(self.plan.server, self.terms["clients"], helpers=self.plan.helpers)
+        return codec.Extent.of(self.plan, self.terms["clients"])
 
     def _encoded(self, frame: pl.DataFrame) -> tuple[Rows, local.Home | None]:
         if self.plan.features.text != "words":

@@ -27,9 +27,10 @@ def reviews(tmp_path_factory) -> Path:
 
 def some(dim: int = 300, count: int = 200, epsilon: float = 8.0, rate: float = 1.0) -> Canaries:
     settings = plan.DPSum(epsilon=epsilon, delta=1e-5, clip=0.7)
-    made = codec.build(settings, codec.Extent(rounds=8, cohort=5, rate=rate))
+    extent = codec.Extent(rounds=8, cohort=5, rate=rate)
+    made = codec.build(settings, extent)
     terms = Agreement(run="a", identity="x", dim=dim, codec=made, public=Draws.seeded(1), server=plan.Server())
-    return Canaries(count=count, terms=terms, draws=Draws.seeded(3), rate=rate)
+    return Canaries(count=count, terms=terms, draws=Draws.seeded(3), extent=extent)
 
 
 @pytest.mark.parametrize(("rate", "round_no"), [(1.0, 1), (1.0, 2), (0.3, 3)])

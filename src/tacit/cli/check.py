@@ -92,6 +92,6 @@ def _promise(plan: Plan) -> str:
         return prose.KEPT if plan.regime == "local_only" else prose_rows.planned_pool(plan.features)
     if plan.filter and plan.filter.aggregate == "heads":
         return prose.ONLY_HEADS
-    extent = codec.Extent.of(plan.server, plan.data.clients, helpers=plan.helpers)
+    extent = codec.Extent.of(plan, plan.data.clients)
     made = codec.build(plan.codec, extent)
     return prose.planned(lambda size: made.claims(size, extent.cohort), extent.rounds, plan.delta)

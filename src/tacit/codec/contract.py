@@ -37,7 +37,8 @@ class Extent:
 
     `helpers` is how many of them make a secure sum; 0 where the server adds up by itself. `clients` is the most that can answer
     a round, where cohorts differ in size. `rate` is the chance with which a client is asked in a round, by itself and unknown to
-    all but the server; 1 where that is not so.
+    all but the server; 1 where that is not so. `participations` is in how many rounds a client answers at most, and `separation`
+    how many rounds lie at least from one to the next: its own ledger sees to both.
     """
 
     rounds: int
@@ -46,13 +47,30 @@ class Extent:
     helpers: int = 0
     clients: int = 0
     rate: float = 1.0
+    participations: int | None = None
+    separation: int = 1
 
     @classmethod
-    def of(cls, server: plan.Server, clients: int, layers: tuple[int, ...] = (), helpers: int = 0) -> Self:
-        """Return the extent of a run with so many clients, and so many helpers in its sums."""
+    def of(cls, job: plan.Plan, clients: int, layers: tuple[int, ...] = ()) -> Self:
+        """Return the extent of a plan's run with so many clients."""
+        server, ledger = job.server, job.ledger
         cohort = server.cohort_size or clients
         rate = min(1.0, cohort / clients) if server.cohort == "poisson" else 1.0
-        return cls(rounds=server.rounds, cohort=cohort, layers=layers, helpers=helpers, clients=clients, rate=rate)
+        return cls(
+            rounds=server.rounds,
+            cohort=cohort,
+            layers=layers,
+            helpers=job.helpers,
+            clients=clients,
+            rate=rate,
+            participations=ledger.participations,
+            separation=ledger.separation,
+        )
+
+    @property
+    def answers(self) -> int:
+        """Return how often a client answers at most."""
+        return min(self.rounds, self.participations or self.rounds)
 
     @property
     def most(self) -> int:
@@ -140,8 +158,9 @@ class Codec:
     `at_ends` says of a decoded sum what share of its values lay in outermost channels, for a codec with a range.
     `whole` is there where messages add up as whole numbers, so that a secure sum can add them.
     `known_noise(dim)` is the standard deviation of all public noise in a coordinate of the sum, whoever adds it: a released model
-    may take it into account. `fewest` is the fewest clients whose sum says little enough about each: with fewer answers the model
-    stays as it is.
+    may take it into account. `decode_over_rounds(total, round_no, own)` is there where noise of different rounds goes together, and
+    takes the place of `decode`; the draws of each round lie below `own`. `fewest` is the fewest clients whose sum says little
+    enough about each: with fewer answers the model stays as it is.
     """
 
     name: str
@@ -163,6 +182,7 @@ class Codec:
     at_ends: Callable[[Any], float] | None = None
     whole: Wholes | None = None
     known_noise: Callable[[int], float] | None = None
+    decode_over_rounds: Callable[[Any, int, Draws], Vector] | None = None
     fewest: int = 1
 
 

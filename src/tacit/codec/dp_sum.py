@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from tacit import plan
 from tacit.claim import Claim, Gaussian, Sampled
+from tacit.codec.banded import FINE_BITS, BandedNoise, coefficients, column, left_in_sum
 from tacit.codec.chain import Last, chain
 from tacit.codec.clip import clip_l2
 from tacit.codec.contract import Bound, Codec, Encoded, Extent, Memory, Payload, Wholes, encoded
@@ -32,6 +33,7 @@ from tacit.codec.gaussian_noise import LARGEST, STEPS
 from tacit.codec.sums import WholeSum
 from tacit.codec.whole_run import Loss, Scale, scale_of
 from tacit.draws import Draws
+from tacit.errors import ChainError
 from tacit.rows import Vector
 
 _COARSER = 6
@@ -43,25 +45,29 @@ _FINE = 1 << 8
 def make(settings: plan.DPSum, extent: Extent) -> Codec:
     """Return the codec whose sum gets as much noise as keeps a plan's epsilon and delta over all its rounds."""
     loss, stage = Loss(epsilon=settings.epsilon, delta=settings.delta), clip_l2(settings.clip)
-    codec = chain(stage, last=noisy_sum(loss, extent))
+    banded = settings.noise == "banded"
+    codec = chain(stage, last=noisy_sum(loss, extent, banded=banded))
     if extent.helpers:
         return codec
 
     def empty(dim: int) -> WholeSum:
-        scale = _scale(loss, extent, settings.clip, dim)
+        scale = _scale(loss, extent, settings.clip, dim, _bands(extent, banded))
         return WholeSum(dim, scale.radius, length=scale.radius, steps=lambda update: scale.whole(stage.apply(update)))
 
     return replace(codec, empty=empty, takes_updates=True)
 
 
-def noisy_sum(loss: Loss, extent: Extent) -> Last:
-    """Return the end of a chain: a sum that gets Gaussian noise; the length of updates must be bounded."""
-    helpers = extent.helpers
+def noisy_sum(loss: Loss, extent: Extent, *, banded: bool = False) -> Last:
+    """Return the end of a chain: a sum that gets Gaussian noise; the length of updates must be bounded.
+
+    With `banded` the noise of different rounds goes together, as far as clients' answers are apart.
+    """
+    helpers, bands = extent.helpers, _bands(extent, banded)
 
     def make(bound: Bound) -> Codec:
         @lru_cache(maxsize=4)  # asked for with every message
         def scale(dim: int) -> Scale:
-            fine = _scale(loss, extent, bound.l2, dim)
+            fine = _scale(loss, extent, bound.l2, dim, bands)
             coarse = fine.coarser(_COARSER)
             return coarse if helpers and _fits_32_bits(coarse, extent) else fine
 
@@ -74,6 +80,12 @@ def noisy_sum(loss: Loss, extent: Extent) -> Last:
             middle = noisy + 0.5 * max(1, helpers)
             return np.asarray(middle * (scale(len(noisy)).step / extent.cohort), np.float32)
 
+        together = BandedNoise(bands)
+
+        def decode_over_rounds(total: WholeSum, round_no: int, own: Draws) -> Vector:
+            noisy = total.value() + together.at(own, round_no, len(total.value()))
+            return np.asarray((noisy + 0.5) * (scale(len(noisy)).step / extent.cohort), np.float32)
+
         return Codec(
             name="dp_sum",
             payload_size=lambda dim: 4 * dim,
@@ -82,10 +94,11 @@ def noisy_sum(loss: Loss, extent: Extent) -> Last:
             decode=decode,
             clipped=lambda update: update,
             variance=lambda update: np.zeros(len(update)),
-            claims=lambda dim, cohort: (_claim(scale(dim), helpers, _rate(extent)),),
+            claims=lambda dim, cohort: (_claim(scale(dim), extent, bands),),
             sum_noise=lambda dim: scale(dim).stddev * math.sqrt(max(1, helpers)),
-            known_noise=lambda dim: scale(dim).stddev * math.sqrt(max(1, helpers)),
+            known_noise=lambda dim: scale(dim).stddev * math.sqrt(max(1, helpers)) * left_in_sum(bands, extent.rounds),
             whole=_whole(scale) if helpers else None,
+            decode_over_rounds=decode_over_rounds if bands else None,
         )
 
     return Last(name="Gaussian noise on the sum", make=make, needs=("l2",))
@@ -96,9 +109,19 @@ def _rate(extent: Extent) -> float:
     return 1.0 if extent.helpers else extent.rate
 
 
-def _scale(loss: Loss, extent: Extent, clip: float, dim: int) -> Scale:
-    rounds = extent.rounds
-    return scale_of(loss, clip, 1, releases=rounds, numbers=rounds * dim, rate=_rate(extent))
+def _bands(extent: Extent, banded: bool) -> tuple[int, ...]:
+    """Return by how much rounds take back the noise of those before; nothing where all noise is independent."""
+    return coefficients(extent.rounds, min(extent.separation, extent.rounds)) if banded else ()
+
+
+def _scale(loss: Loss, extent: Extent, clip: float, dim: int, bands: tuple[int, ...]) -> Scale:
+    releases = extent.rounds if extent.rate < 1 else extent.answers
+    found = scale_of(loss, clip, column(bands), releases=releases, numbers=extent.rounds * dim, rate=_rate(extent))
+    if not bands:
+        return found
+    if found.radius >> FINE_BITS < 1:
+        raise ChainError(f"codec.noise = 'banded' needs a noise multiplier below {STEPS >> FINE_BITS:,}; raise codec.epsilon")
+    return found.coarser(FINE_BITS)
 
 
 def _fits_32_bits(scale: Scale, extent: Extent) -> bool:
@@ -126,22 +149,28 @@ def _whole(scale: Callable[[int], Scale]) -> Wholes:
     )
 
 
-def _claim(scale: Scale, helpers: int, rate: float) -> Claim:
+def _claim(scale: Scale, extent: Extent, bands: tuple[int, ...]) -> Claim:
+    helpers, rate = extent.helpers, _rate(extent)
     who, trust, source = "the server adds", _SERVER, "Balle and Wang 2018, analytic calibration for all rounds together"
-    noise = Gaussian(scale.steps / scale.radius)
+    noise = Gaussian(scale.steps / scale.radius / column(bands))
+    kept = [f"the client's own ledger, by which it answers {extent.answers:,} times at most"] if extent.participations else []
+    if bands:
+        kept = [f"{kept[0]} and at least {extent.separation} rounds apart"]
+        source = f"{source}; Choquette-Choo et al. 2023, banded noise for answers that are rounds apart"
     if rate < 1:
         trust = f"{_SERVER}, and lets nobody know who was asked in a round"
         source = "Koskela, Jälkö and Honkela 2020, distribution of the loss of all rounds on Poisson samples (dp-accounting)"
     if helpers:
         who = "a helper adds" if helpers == 1 else f"each of {helpers} helpers adds"
         trust = _HELPER if helpers == 1 else _HELPERS
+    together = ", part of which the rounds after it take back" if bands else ""
     return Claim(
-        mechanism=f"numbers cut to a length of {scale.clip:g}, to whose sum {who} Gaussian noise of {scale.stddev:.3g}",
+        mechanism=f"numbers cut to a length of {scale.clip:g}, to whose sum {who} Gaussian noise of {scale.stddev:.3g}{together}",
         event=noise if rate == 1 else Sampled(noise, rate),
         unit="update",
         relation="add or remove one client",
         view="everyone",
-        trust=(trust,),
+        trust=(trust, *kept),
         source=f"{source}; noise in whole steps on an exact sum",
     )
 

@@ -83,7 +83,7 @@ def scale_for(loss: Loss, extent: Extent, clip: float, times: int, dim: int) -> 
     return scale_of(loss, clip, times, releases=extent.rounds, numbers=extent.rounds * dim)
 
 
-def scale_of(loss: Loss, clip: float, times: int, *, releases: int, numbers: int, rate: float = 1.0) -> Scale:
+def scale_of(loss: Loss, clip: float, times: float, *, releases: int, numbers: int, rate: float = 1.0) -> Scale:
     """Return the scale at which noise of one standard deviation keeps a loss, if a change of data moves a sum by `times` clips.
 
     `releases` of them together have that loss, each on clients taken with the chance `rate`; `numbers` are all that get noise in

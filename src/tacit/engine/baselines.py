@@ -22,7 +22,10 @@ def _baseline(plan: Plan, name: Baseline) -> Plan:
     regime: Regime = "federated" if name == "fedavg" else name
     server = replace(plan.server, rule="mean", mix=False, assumed_bad=None, bound=None)
     local = replace(plan.local, method="fedavg", proximal=0.0, normalise=plan.local.normalise and regime == "federated")
-    return replace(plan, regime=regime, local=local, codec=Plain(), secure_sum=None, filter=None, server=server, audit=Audit())
+    ledger = replace(plan.ledger, epsilon=None)  # a baseline promises nothing; who takes part in a round stays the same
+    return replace(
+        plan, regime=regime, local=local, codec=Plain(), secure_sum=None, filter=None, server=server, ledger=ledger, audit=Audit()
+    )
 
 
 def pooled(clients: Clients) -> Clients:

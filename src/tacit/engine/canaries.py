@@ -15,9 +15,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.signal import lfilter
 
 from tacit import record
-from tacit.codec import Sum
+from tacit.codec import Extent, Sum
+from tacit.codec.banded import FINE_BITS
 from tacit.draws import Draws
 from tacit.engine.agreement import Agreement
 from tacit.ledger import one_run
@@ -33,12 +35,17 @@ _TOGETHER = 64
 
 @dataclass(frozen=True, kw_only=True)
 class Canaries:
-    """So many canaries of a run, with its terms and randomness of their own. `rate` is the chance of being asked in a round."""
+    """So many canaries of a run, with its terms and randomness of their own. `extent` says how often a client takes part.
+
+    Where answers are rounds apart, a canary begins in one of the first rounds and answers as soon as it may. `bands` are those of
+    noise that goes together over rounds.
+    """
 
     count: int
     terms: Agreement
     draws: Draws
-    rate: float = 1.0
+    extent: Extent
+    bands: tuple[int, ...] = ()
 
     @property
     def inside(self) -> NDArray[np.bool_]:
@@ -51,15 +58,22 @@ class Canaries:
         A codec that draws nothing gives each coordinate of a canary the same whole number, up to its sign, so their sum is that
         number times a sum of signs.
         """
-        asked = np.flatnonzero(self.inside & self._asked(round_no))
-        if not len(asked):
-            return
-        ones = np.zeros(self.terms.dim, np.int64)
-        for _, bits in self._bits(asked):
-            ones += bits.sum(axis=0, dtype=np.int64)
-        whole = self._encoded(np.full(self.terms.dim, self._size, np.float32))
-        sums = _SIGNS[(round_no - 1) % 4] * whole * (2 * ones - len(asked))
-        total.add_packed(sums.astype("<i8").view(np.uint8), len(asked))
+        signs = self.signs(round_no) * self.inside * self._asked(round_no)
+        sums = np.zeros(self.terms.dim, np.int64)
+        for sign in (1, -1):
+            some = np.flatnonzero(signs == sign)
+            for _, bits in self._bits(some):
+                sums += 2 * sign * bits.sum(axis=0, dtype=np.int64)
+            sums -= sign * len(some)
+        sums *= self._encoded(np.full(self.terms.dim, self._size, np.float32))
+        total.add_packed(sums.astype("<i8").view(np.uint8), int(np.count_nonzero(signs)))
+
+    def signs(self, round_no: int) -> NDArray[np.int64]:
+        """Return with which sign each canary takes part in a round; 0 where it is not its turn."""
+        apart = self.extent.separation
+        since = round_no - 1 - (self.draws.at("begin").words(self.count) % np.uint64(apart)).astype(np.int64)
+        turn, place = since // apart, since % apart == 0
+        return np.where(place & (turn >= 0) & (turn < self.extent.answers), np.array(_SIGNS)[turn % 4], 0)
 
     def seen(self, before: dict[str, NDArray[Any]], mean: Vector) -> dict[str, NDArray[Any]]:
         """Return what an exchange leaves for the next, with how far a released mean lies along each canary's direction."""
@@ -77,14 +91,17 @@ class Canaries:
 
     def audited(self, seen: NDArray[np.float64], claimed: float, delta: float) -> record.Audited:
         """Return the record's entry: what all rounds' means show about a claimed epsilon (per run)."""
-        signs = np.array([_SIGNS[place % 4] for place in range(len(seen))], np.float64)
-        found = one_run.audited(signs @ seen, self.inside, claimed, delta)
+        # Noise that goes together over rounds is taken apart: C'C seen, along each canary's own rounds.
+        apart = lfilter(np.append(1.0, np.array(self.bands) / 2**FINE_BITS), [1.0], seen, axis=0)
+        back = lfilter(np.append(1.0, np.array(self.bands) / 2**FINE_BITS), [1.0], apart[::-1], axis=0)[::-1]
+        signs = np.stack([self.signs(place + 1) for place in range(len(seen))])
+        found = one_run.audited((signs * back).sum(axis=0), self.inside, claimed, delta)
         return record.Audited(name=NAME, findings={"sentences": found.sentences, **asdict(found)})
 
     def _asked(self, round_no: int) -> NDArray[np.bool_]:
-        if self.rate == 1:
+        if self.extent.rate == 1:
             return np.ones(self.count, bool)
-        return self.draws.at("cohort", round_no).words(self.count) < np.uint64(int(self.rate * 2**64))
+        return self.draws.at("cohort", round_no).words(self.count) < np.uint64(int(self.extent.rate * 2**64))
 
     @property
     def _size(self) -> np.float32:

@@ -22,7 +22,7 @@ from tacit.engine import checkpoint
 from tacit.engine.checkpoint import Checkpoint, Progress
 from tacit.engine.fingerprint import Fingerprints
 from tacit.engine.observer import Observer
-from tacit.engine.round import Carrier, Exchange, Gathered, State
+from tacit.engine.round import Carrier, Exchange, Gathered, Names, State
 from tacit.errors import RunError
 from tacit.plan import Plan
 from tacit.rows import Vector
@@ -117,8 +117,7 @@ def run_rounds(arm: Arm, desk: Desk, carrier: Carrier, now: Checkpoint) -> Check
 def run_round(arm: Arm, desk: Desk, carrier: Carrier, now: Checkpoint) -> Checkpoint:
     """Run one round and leave a checkpoint behind."""
     began, round_no = time.perf_counter(), now.progress.round_no + 1
-    asked = server.choose(arm.plan.server, carrier.clients, arm.draws.at("cohort", round_no))
-    cohort = carrier.willing(asked)
+    cohort = _cohort(arm, carrier, now, round_no)
     updates, last_round = now.updates.copy(), now.last_round.copy()
     updates[cohort] += 1
     last_round[cohort] = round_no
@@ -143,6 +142,16 @@ def run_round(arm: Arm, desk: Desk, carrier: Carrier, now: Checkpoint) -> Checkp
             last_round=last_round,
         )
     )
+
+
+def _cohort(arm: Arm, carrier: Carrier, now: Checkpoint, round_no: int) -> Names:
+    """Return who is asked in a round and has something to say; where clients answer rarely, those who waited longest."""
+    answered, draws = None, arm.draws.at("cohort", round_no)
+    if arm.plan.ledger.rations:
+        able = carrier.willing(np.arange(carrier.clients))
+        answered = np.full(carrier.clients, arm.plan.server.rounds + 1)
+        answered[able] = now.last_round[able]
+    return carrier.willing(server.choose(arm.plan.server, carrier.clients, draws, answered))
 
 
 def _exchanged(arm: Arm, desk: Desk, carrier: Carrier, state: State, before: Spending, busiest: int) -> tuple[State, Spending]:

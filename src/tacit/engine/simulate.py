@@ -52,11 +52,15 @@ class Simulation:
         """Return the sum over the asked clients; `tick` hears how many are done."""
         if isinstance(exchange, HelperSums):
             return helped(exchange, request, self.helpers[exchange.name], self.clients)
+        refused = self.site.refusals(request, exchange.claims(max(1, len(request.to))))
+        if refused:
+            request = request.part(np.array([name for name in request.to.tolist() if name not in refused], np.int64))
         if isinstance(exchange, Train | Heads):
             self._collude(exchange, request)
         all_parts = deque(parts_of(request.to))
         waiting: deque[Future[Gathered]] = deque()
-        found = Gathered(total=exchange.empty(), clients=0, bytes_up=0)
+        said = tuple(Refusal(sender=name, reason=why) for name, why in refused.items())
+        found = Gathered(total=exchange.empty(), clients=0, bytes_up=0, refused=said)
         while all_parts or waiting:
             while all_parts and len(waiting) < 2 * self.workers:
                 part = all_parts.popleft()

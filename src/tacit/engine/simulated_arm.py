@@ -10,6 +10,7 @@ import numpy as np
 
 from tacit import codec, local, record, server
 from tacit.claim import Claim
+from tacit.codec.banded import coefficients
 from tacit.draws import Draws
 from tacit.engine import loop, run_folder
 from tacit.engine.agreement import Agreement
@@ -36,6 +37,7 @@ from tacit.engine.site import OwnRows, Site
 from tacit.engine.warm_start import first_model
 from tacit.engine.wording import checkpoint_of
 from tacit.errors import PlanError
+from tacit.ledger.purse import Purse
 from tacit.plan import DPSum, Plan
 from tacit.record import RUN
 from tacit.rows import Clients, Rows, Vector
@@ -162,7 +164,7 @@ class SimulatedArm:
         data, draws = self.setting.data, self.setting.draws
         clients = pooled(data.clients) if self.regime == "central" else self.disclosure.clients if self.disclosure else data.clients
         weights, settings = local.weights_for(self.plan.server, clients.sizes()), self.plan.server
-        extent = codec.Extent.of(settings, len(clients), self.learner.layers, self.plan.helpers)
+        extent = codec.Extent.of(self.plan, len(clients), self.learner.layers)
         agreement = Agreement(
             run=self.setting.desk.folder.name,
             identity=self.setting.desk.fingerprints.identity,
@@ -175,6 +177,9 @@ class SimulatedArm:
         )
         agreement.check(len(clients))
         site = Site(agreement, range(len(clients)), draws, clients.sizes(), self.learner, self._folder("codec"))
+        if self.regime == "federated":
+            kept = self._folder("ledger").with_suffix(".ledger.safetensors")
+            site.purse = Purse(self.plan.ledger, len(clients), self.plan.delta, kept)
         corruption = data.corruption if self.regime == "federated" else None
         if corruption:
             before = corruption.before is not None
@@ -195,11 +200,15 @@ class SimulatedArm:
 
     def _canaries(self) -> Canaries | None:
         """Return the canaries that take part, if the plan wants some."""
-        count, terms, server = self.plan.audit.canaries, self.site.agreement, self.plan.server
+        count, terms = self.plan.audit.canaries, self.site.agreement
         if count is None:
             return None
-        rate = codec.Extent.of(server, len(self.site.names)).rate
-        return Canaries(count=count, terms=terms, draws=self.setting.draws.at("canaries", terms.identity), rate=rate)
+        extent = codec.Extent.of(self.plan, len(self.site.names))
+        together = isinstance(self.plan.codec, DPSum) and self.plan.codec.noise == "banded"
+        bands = coefficients(extent.rounds, min(extent.separation, extent.rounds)) if together else ()
+        return Canaries(
+            count=count, terms=terms, draws=self.setting.draws.at("canaries", terms.identity), extent=extent, bands=bands
+        )  # fmt: skip
 
     def audited(self, now: Checkpoint) -> list[record.Audited]:
         """Return what the arm's canaries show about the loss its plan states, if there were any."""

@@ -16,12 +16,14 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from numpy.typing import NDArray
 
 from tacit import local, server, wire
+from tacit.claim import Claim
 from tacit.codec import Codec, Memory
 from tacit.draws import Draws
 from tacit.engine.agreement import Agreement
 from tacit.engine.behaviour import Honest
 from tacit.engine.promised import Promised
 from tacit.engine.round import Request
+from tacit.ledger.purse import Purse
 from tacit.local.private.store import PrivateStore
 from tacit.rows import Clients, Rows, Vector
 from tacit.seat import Own, Seat
@@ -53,6 +55,7 @@ class Site:
     ) -> None:  # fmt: skip
         self.agreement, self.names, self.root, self.learner = agreement, names, root, learner
         self.weights = local.weights_for(agreement.server, rows)
+        self.purse: Purse | None = None  # its clients' own ledgers, which may refuse
         self.charge: Charge = lambda seat, exchange, round_no: None
         self.behaviour, self.promised = Honest(), Promised()
         self._blocks = None if isinstance(names, range) and names.start == 0 else {name: n for n, name in enumerate(names)}
@@ -106,8 +109,18 @@ class Site:
         if memory and self._kept:
             self._kept.write(seat.name, round_no, memory)
 
+    def refusals(self, request: Request, claims: tuple[Claim, ...]) -> dict[int, str]:
+        """Return which of the asked clients do not answer, by their own ledgers, and why; the others have paid."""
+        if self.purse is None:
+            return {}
+        blocks = request.to if self._blocks is None else np.array([self._blocks[name] for name in request.to.tolist()], np.int64)
+        refused = self.purse.refusals(blocks, claims, request.round_no)
+        return {self.names[block]: why for block, why in refused.items()}
+
     def forget(self) -> None:
         """Remove what an earlier start remembered."""
+        if self.purse is not None:
+            self.purse.forget()
         if self._kept:
             self._kept.clear()
 

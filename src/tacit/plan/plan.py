@@ -8,7 +8,22 @@ from annotated_types import Ge, Len
 from pydantic import BeforeValidator
 from pydantic.dataclasses import dataclass
 
-from tacit.plan import audit, codec, columns, corrupt, data, features, local, model, private, public, secure_sum, server, share
+from tacit.plan import (
+    audit,
+    codec,
+    columns,
+    corrupt,
+    data,
+    features,
+    ledger,
+    local,
+    model,
+    private,
+    public,
+    secure_sum,
+    server,
+    share,
+)
 from tacit.plan import filter as filtering
 from tacit.plan.audit import Audit
 from tacit.plan.codec import RR, Codec
@@ -88,7 +103,23 @@ class Plan:
 
 def problems(plan: Plan) -> list[str]:
     """Return a sentence for each combination of settings that has no meaning."""
-    tables = (columns, data, share, features, model, local, private, codec, secure_sum, public, filtering, corrupt, server, audit)
+    tables = (
+        columns,
+        data,
+        share,
+        features,
+        model,
+        local,
+        private,
+        codec,
+        secure_sum,
+        public,
+        filtering,
+        corrupt,
+        server,
+        ledger,
+        audit,
+    )
     twice = [name for name in dict.fromkeys(plan.baselines) if plan.baselines.count(name) > 1]
     return [
         *(problem for table in tables for problem in table.problems(plan)),

@@ -9,8 +9,13 @@ from tacit import plan
 from tacit.draws import Draws
 
 
-def choose(settings: plan.Server, clients: int, draws: Draws) -> NDArray[np.int64]:
+def choose(
+    settings: plan.Server, clients: int, draws: Draws, answered: NDArray[np.int64] | None = None
+) -> NDArray[np.int64]:  # fmt: skip
     """Return the round's cohort, in ascending order.
+
+    Where clients answer rarely, `answered` says in which round each did last: those who have waited longest are asked first, so
+    that all are asked as often and as far apart as can be.
 
     Guarantees: in a Poisson cohort each client is taken with the chance size / clients to within 2^-64, from words that nobody
     without the server's key can guess: privacy may rest on it.
@@ -22,6 +27,8 @@ def choose(settings: plan.Server, clients: int, draws: Draws) -> NDArray[np.int6
         return np.arange(clients)
     assert settings.cohort_size is not None
     size = min(settings.cohort_size, clients)
+    if settings.cohort == "count" and answered is not None:
+        return np.sort(np.lexsort((draws.words(clients), answered))[:size])
     if settings.cohort == "count":
         return np.sort(draws.generator().choice(clients, size, replace=False))
     if size == clients:

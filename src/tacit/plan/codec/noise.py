@@ -42,6 +42,9 @@ class DPSum:
     """The chance with which it may cost more; totals per run are stated at it, whatever `ledger.delta` is."""
     clip: Length
     """Largest length (l2) of an update; longer ones are scaled. Public, never computed from data."""
+    noise: Literal["independent", "banded"] = "independent"
+    """Noise of each round by itself; or `banded`: part of it is taken back in the rounds after, for less in the last model, where
+    clients answer rarely and rounds apart ([noise-over-rounds.md](noise-over-rounds.md))."""
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
