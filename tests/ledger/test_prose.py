@@ -111,3 +111,10 @@ def test_a_plan_with_noise_of_another_kind_is_called_differential_privacy_with_t
 def test_every_use_that_is_not_a_whole_update_is_named_as_adding_up() -> None:
     account = charge(Account(), (claim(Repeated(Pure(1.0), 3), "vote"),), 1)
     assert any("votes are protected one by one" in sentence for sentence in prose.unprotected(account, (), {}))
+
+
+def test_what_a_plan_says_of_a_run_is_composed_where_it_does_not_grow_with_parameters() -> None:
+    """Noise by shares is stated for the whole run, not as so many times one update."""
+    made = codec.build(plan.Skellam(epsilon=2.0, delta=1e-5, clip=1.0), codec.Extent(rounds=40, cohort=1000))
+    text = prose.planned(lambda size: made.claims(size, 1000), 40, 1e-5)
+    assert "epsilon 2 per run of 40 rounds, delta 1e-05 (Rényi composition of numerical curves)" in text

@@ -19,6 +19,7 @@ from tacit.ledger.account import (
     GAUSSIAN,
     HIDDEN,
     NO_NUMBER,
+    NUMERICAL,
     UNLIKE,
     Account,
     Payment,
@@ -235,13 +236,13 @@ def planned(claims_at: Callable[[int], tuple[Claim, ...]], rounds: int, delta: f
         figures.append(f"which adds up to epsilon {bound(singles[0].epsilon or 0.0)} × parameters per update")
     else:
         figures.append(f"epsilon {bound(update.epsilon)} {per('update', update.delta)}, for up to {_MANY:,} parameters")
-    figures.append(_planned_run(stated[-1], rounds))
+    figures.append(_planned_run(stated[-1], rounds, grows))
     return f"{verdict(stated)} At most {', '.join(figures)}, if you {claims[0].relation}; {trust}"
 
 
-def _planned_run(run: Total, rounds: int) -> str:
-    """Return what all rounds of a plan cost; exact where noise composes exactly."""
-    if run.basis in (GAUSSIAN, EXACT, COMPOSED):
+def _planned_run(run: Total, rounds: int, grows: bool) -> str:
+    """Return what all rounds of a plan cost; composed where it does not grow with the number of parameters, which is not known."""
+    if run.basis in (GAUSSIAN, EXACT, COMPOSED) or (not grows and run.basis == NUMERICAL):
         whole = "run of 1 round" if rounds == 1 else f"run of {rounds:,} rounds"
         return f"and epsilon {bound(run.epsilon or 0.0)} {per(whole, run.delta)} ({run.basis})"
     return f"at most {rounds:,} × that per run (losses add up)"
