@@ -1,6 +1,8 @@
 """Tacit: rounds of 1,000 clients with 20,000 parameters, added up by the server or under a secure sum.
 
-`work` is what clients do before they answer: nothing, or the local training of examples/imdb.toml on 25 reviews.
+`work` is what clients do before they answer: nothing, or the local training of examples/imdb.toml on 25 reviews. `way` is how
+answers are added up: by so many helpers, by the server ("server"), or by the server without the simulator's shortcut, from
+messages that are made and read one by one ("messages").
 """
 
 from __future__ import annotations
@@ -58,15 +60,17 @@ def rounds(job: plan.Plan, made: local.Learner, carrier: Simulation, train: Trai
     return one
 
 
-def main(work: str, helpers: str, workers: str) -> None:
+def main(work: str, way: str, workers: str) -> None:
     """Serve the harness."""
-    secure = plan.SecureSum(helpers=int(helpers)) if int(helpers) else None
+    secure = plan.SecureSum(helpers=int(way)) if way.isdigit() else None
     job = plan.Plan(codec=plan.DPSum(epsilon=8.0, delta=1e-5, clip=1.0), secure_sum=secure, server=plan.Server(rounds=1000))
     made = learner(work)
     extent = codec.Extent.of(job.server, CLIENTS, helpers=job.helpers)
+    coded = codec.build(job.codec, extent)
+    if way == "messages":
+        coded = replace(coded, takes_updates=False)
     agreement = Agreement(
-        run="bench", identity="bench", dim=made.size, codec=codec.build(job.codec, extent), public=DRAWS.sealed("public"),
-        server=job.server,
+        run="bench", identity="bench", dim=made.size, codec=coded, public=DRAWS.sealed("public"), server=job.server
     )  # fmt: skip
     site = Site(agreement, range(CLIENTS), DRAWS, np.ones(CLIENTS, np.int64), made)
     train = Train(agreement, DRAWS)

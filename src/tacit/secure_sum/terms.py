@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import msgspec
 
@@ -37,12 +38,12 @@ class Terms:
         """
         return msgspec.msgpack.encode(("tacit secure sum", self.run, self.plan, self.exchange, client, self.size, self.bits))
 
-    @property
+    @cached_property
     def sealed_sizes(self) -> tuple[int, ...]:
         """Return the bytes of a key sealed to each helper."""
         return tuple(KEY + sealed_size(public) for public in self.helpers)
 
-    @property
+    @cached_property
     def envelope_size(self) -> int:
         """Return the bytes of one client's envelope: a sealed key for each helper, the signature, and a token for each helper."""
         return sum(self.sealed_sizes) + SIGNATURE + KEY * len(self.helpers)
