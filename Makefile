@@ -26,7 +26,7 @@ $(READY): pyproject.toml constraints.txt
 	@$(INSTALL) '.[torch,text,image,hf,negotiate,dev]'
 	@touch $(CORE) $@
 
-run: $(CORE) ## train 20 Newsgroups on 100 simulated phones, privately, and write a report
+run: $(CORE) ## train 20 Newsgroups on 5,657 simulated phones, privately, and write a report
 	$(BIN)/tacit run examples/newsgroups.toml
 
 test: lint ## check style, types and import rules, then run the tests
