@@ -21,6 +21,8 @@ def arms_of(plan: Plan) -> dict[str, Plan]:
 def _baseline(plan: Plan, name: Baseline) -> Plan:
     regime: Regime = "federated" if name == "fedavg" else name
     server = replace(plan.server, rule="mean", mix=False, assumed_bad=None, bound=None)
+    if regime != "federated":  # one model, trained step by step: nothing is averaged that a server could stretch
+        server = replace(server, optimizer="sgd", lr=1.0, soften=0.0)
     local = replace(plan.local, method="fedavg", proximal=0.0, normalise=plan.local.normalise and regime == "federated")
     ledger = replace(plan.ledger, epsilon=None)  # a baseline promises nothing; who takes part in a round stays the same
     return replace(
