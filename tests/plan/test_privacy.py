@@ -23,6 +23,17 @@ def test_what_the_plan_says_itself_stays():
 def test_another_model_or_codec_takes_the_keys_it_has():
     job = plan.parse({**PRIVATE, "codec": {"name": "gaussian"}, "model": {"name": "mlp", "hidden": [4]}})
     assert (job.codec.name, job.codec.epsilon, job.codec.clip, job.model.name) == ("gaussian", 1.0, 1.0, "mlp")
+    assert (job.features, job.local.normalise) == (plan.Features(), False)
+
+
+def test_words_that_stay_with_clients_go_with_the_preset():
+    table = {"features": {"text": "words"}, "model": {"name": "bilstm", "hidden": [8]}, "private": {"words": "all"}}
+    assert plan.parse({**PRIVATE, **table}).codec.epsilon == 1.0
+
+
+def test_without_trust_each_round_has_its_share():
+    job = plan.parse({"privacy": {"preset": "no_trust", "epsilon": 8.0}, "data": {"source": "imdb", "clients": 5000}})
+    assert (job.codec.name, job.codec.epsilon, job.server.rounds) == ("projunit", 1.6, 5)
 
 
 def test_a_filled_in_plan_written_out_is_the_same_plan():

@@ -117,6 +117,9 @@ def _private(asked: Tree, tree: Tree) -> Tree:
     epsilon, delta = _number(asked, "epsilon", 8.0), _number(asked, "delta", 1e-5)
     if clients is None or epsilon is None or delta is None:
         return {}  # what is wrong with the plan is said where it is checked
+    codec: Tree = {"name": "dp_sum", "epsilon": epsilon, "delta": delta, "clip": 1.0}
+    if _own(tree, "model").get("name", "logistic") != "logistic":
+        return {"codec": codec}  # the rule was found for logistic regression; other models bring settings of their own
     found = rule(epsilon, clients)
     features: Tree = {"buckets": found.words, "row_length": 1.0, "constant": 0.1}
     if _own(tree, "features").get("text", "listed") == "listed":
@@ -125,7 +128,7 @@ def _private(asked: Tree, tree: Tree) -> Tree:
         "features": features,
         "model": {"name": "logistic", "bias": False, "start": "zero"},
         "local": {"optimizer": "sgd", "lr": 1.0, "epochs": 1, "batches": 1, "normalise": True},
-        "codec": {"name": "dp_sum", "epsilon": epsilon, "delta": delta, "clip": 1.0},
+        "codec": codec,
         "server": {
             "rounds": found.rounds, "optimizer": "momentum", "momentum": found.momentum, "lr": found.rate, "soften": 0.3,
             "evaluate_every": min(10, _rounds(tree, found.rounds)),
@@ -160,9 +163,10 @@ def _no_trust(asked: Tree, tree: Tree) -> Tree:
     epsilon, rounds = _number(asked, "epsilon", 8.0), 5
     if epsilon is None or not (filled := _private(asked, tree)):
         return {}
-    server = {**filled["server"], "rounds": rounds, "evaluate_every": 1, "lr": 20.0}
-    del server["soften"]
     codec = {"name": "projunit", "epsilon": epsilon / _rounds(tree, rounds), "clip": 1.0}
+    if "server" not in filled:
+        return {"codec": codec, "server": {"rounds": rounds}}
+    server = {**filled["server"], "rounds": rounds, "evaluate_every": 1, "lr": 20.0, "soften": 0.0}
     return {**filled, "features": {**filled["features"], "buckets": 5000}, "codec": codec, "server": server}
 
 
