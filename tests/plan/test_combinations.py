@@ -1,0 +1,74 @@
+"""Which systems go together in one plan: what is allowed parses, what has no meaning is refused with the sentence."""
+
+import pytest
+
+from tacit import plan
+from tacit.errors import PlanError
+
+RUN = {"epsilon": 8.0, "delta": 1e-5, "clip": 1.0}
+VOCABULARY = {
+    "features": {"text": "words"}, "model": {"name": "bilstm", "hidden": [8]}, "private": {"words": "all", "start": "random"},
+}  # fmt: skip
+VOTES = {"data": {"source": "adult", "local_test": 0.3}, "filter": {"vote_epsilon": 0.5}}
+SUMMED_VOTES = {"data": {"source": "adult", "local_test": 0.3}, "filter": {"votes_epsilon": 2.0}}
+SHARED_ROWS = {
+    "data": {"source": "adult", "columns": {"quasi": ["age"]}, "share": {"k": 10}}, "server": {"weights": "rows"},
+}  # fmt: skip
+SECURE = {"secure_sum": {"helpers": 2}}
+BITS = {"codec": {"name": "rr", "epsilon": 1.0, "clip": 1e-3}}
+NOISE_ON_SUM, ONE_BIT, SKELLAM = ({"codec": {"name": name, **RUN}} for name in ("dp_sum", "onebit", "skellam"))
+TOKENS = {"codec": {"name": "hashcomb", "x_min": -0.1, "x_max": 0.1}}
+TOKENS_ON_LEVELS = {"codec": {"name": "rqm", "clip": 0.1, "margin": 0.1, "tokens": True}}
+PLAIN = {"codec": {"name": "plain"}}
+PRESET = {"privacy": {"preset": "private"}, "data": {"source": "imdb", "clients": 5000}}
+
+
+def joined(*parts):
+    tree = {}
+    for part in parts:
+        for name, table in part.items():
+            tree[name] = {**tree.get(name, {}), **table}
+    return tree
+
+
+ALLOWED = {
+    "private words, bits": (VOCABULARY, BITS),
+    "private words, noise on the sum": (VOCABULARY, NOISE_ON_SUM),
+    "private words, one bit, secure sum": (VOCABULARY, ONE_BIT, SECURE),
+    "private words, tokens": (VOCABULARY, TOKENS),
+    "private words, preset": (PRESET, VOCABULARY),
+    "votes on last layers, bits": (VOTES, BITS),
+    "votes before a secure sum": (VOTES, NOISE_ON_SUM, SECURE),
+    "votes before a secure sum of bits": (VOTES, ONE_BIT, SECURE),
+    "votes under a secure sum": (SUMMED_VOTES, SKELLAM, SECURE),
+    "votes, preset": (PRESET, VOTES),
+    "shared rows, bits": (SHARED_ROWS, BITS),
+    "tokens on random levels": (TOKENS_ON_LEVELS,),
+    "preset, one bit, secure sum": (PRESET, ONE_BIT, SECURE),
+    "preset, skellam, secure sum": (PRESET, SKELLAM, SECURE),
+}
+
+REFUSED = {
+    "tokens do not add up": ((TOKENS, SECURE), "needs messages that add up as whole numbers"),
+    "tokens on levels do not add up": ((TOKENS_ON_LEVELS, SECURE), "needs messages that add up as whole numbers"),
+    "plain floats do not add up": ((PLAIN, SECURE), "needs messages that add up as whole numbers"),
+    "nobody reads single updates": ((NOISE_ON_SUM, SECURE, {"server": {"rule": "median"}}), "nobody reads a single update"),
+    "the server must read tokens to train": ((SHARED_ROWS, TOKENS), "needs a codec the server can read"),
+    "testers must read the model": ((VOTES, TOKENS), "needs a codec the server can read"),
+    "summed votes need helpers": ((SUMMED_VOTES, NOISE_ON_SUM), "needs a [secure_sum]"),
+    "noise covers clients of weight 1": ((SHARED_ROWS, NOISE_ON_SUM), "needs 'equal'"),
+    "votes with words that stay": ((VOTES, VOCABULARY, PLAIN), "needs one model for all clients"),
+    "votes with shared rows": ((VOTES, SHARED_ROWS, PLAIN), "no disclosed rows"),
+}
+
+
+@pytest.mark.parametrize("parts", ALLOWED.values(), ids=ALLOWED)
+def test_what_goes_together(parts):
+    plan.parse(joined(*parts))
+
+
+@pytest.mark.parametrize(("parts", "sentence"), REFUSED.values(), ids=REFUSED)
+def test_what_does_not(parts, sentence):
+    with pytest.raises(PlanError) as refusal:
+        plan.parse(joined(*parts))
+    assert sentence in str(refusal.value)
