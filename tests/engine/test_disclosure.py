@@ -14,6 +14,7 @@ from tacit.engine import disclosure
 from tacit.engine.exchanges.disclose_rows import Discloser, DiscloseRows
 from tacit.engine.run_folder import RECORD
 from tacit.errors import WireError
+from tacit.plan import dump
 from tests.engine.test_job import StopsAt, finished
 from tests.seats import seat
 
@@ -88,6 +89,24 @@ def test_one_row_alike_is_training_at_the_server_alone(people, tmp_path) -> None
     assert {entry.bytes_up for entry in entries(folder, record.Round)} == {0}
     assert [entry for entry in entries(folder, record.Released) if entry.round_no > 0] == []
     assert finished(folder).metrics["accuracy"] > 0.8
+
+
+def test_votes_are_on_what_clients_make_of_the_rows_they_keep(people, tmp_path, monkeypatch) -> None:
+    seen, sizes = engine.site.Site.seen_by_head, dict[int, int]()
+
+    def counted(site, model, seat, tests=False):
+        rows, labels = seen(site, model, seat, tests)
+        if not tests:
+            sizes[seat.name] = len(labels)
+        return rows, labels
+
+    monkeypatch.setattr(engine.site.Site, "seen_by_head", counted)
+    table = {**dump(job(people))["data"], "local_test": 0.3}
+    folder = engine.start(job(people, data=table, filter={"lr": 0.1}, server__rounds=1), tmp_path)
+    (shared,) = entries(folder, record.DisclosedRows)
+    assert shared.rows > 0
+    assert sum(sizes.values()) == shared.of_rows - shared.rows
+    assert len(entries(folder, record.Voted)[0].clients) == len(sizes)
 
 
 def test_baselines_do_not_share(people, tmp_path) -> None:

@@ -43,6 +43,7 @@ ALLOWED = {
     "votes under a secure sum": (SUMMED_VOTES, SKELLAM, SECURE),
     "votes, preset": (PRESET, VOTES),
     "shared rows, bits": (SHARED_ROWS, BITS),
+    "votes, shared rows": (VOTES, SHARED_ROWS, PLAIN),
     "tokens on random levels": (TOKENS_ON_LEVELS,),
     "preset, one bit, secure sum": (PRESET, ONE_BIT, SECURE),
     "preset, skellam, secure sum": (PRESET, SKELLAM, SECURE),
@@ -58,7 +59,6 @@ REFUSED = {
     "summed votes need helpers": ((SUMMED_VOTES, NOISE_ON_SUM), "needs a [secure_sum]"),
     "noise covers clients of weight 1": ((SHARED_ROWS, NOISE_ON_SUM), "needs 'equal'"),
     "votes with words that stay": ((VOTES, VOCABULARY, PLAIN), "needs one model for all clients"),
-    "votes with shared rows": ((VOTES, SHARED_ROWS, PLAIN), "no disclosed rows"),
 }
 
 

@@ -184,7 +184,8 @@ class SimulatedArm:
         if corruption:
             before = corruption.before is not None
             site.behaviour = Misbehaving(corruption.settings, corruption.clients, draws.at("attack"), rows_before=before)
-        site.own_rows = OwnRows(*with_rows_before(data.train, clients, corruption), data.own, data.own_clients)
+        rows = self.disclosure.train if self.disclosure and self.regime == "federated" else data.train
+        site.own_rows = OwnRows(*with_rows_before(rows, clients, corruption), data.own, data.own_clients)
         negotiated = held(self.plan)
         if negotiated:
             site.use_secret(negotiated.secret, negotiated.codec)

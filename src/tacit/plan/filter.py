@@ -59,10 +59,8 @@ def problems(plan: Plan) -> list[str]:
         return found
     if plan.regime != "federated":
         found.append(f"filter: needs regime = 'federated', got {plan.regime!r}; remove the table")
-    if plan.personal or plan.data.share is not None:
-        found.append(
-            "filter: needs one model for all clients and no disclosed rows; remove [private] and [data.share], or [filter]"
-        )
+    if plan.personal:
+        found.append("filter: needs one model for all clients; remove [private], or [filter]")
     if not plan.data.local_test:
         found.append("data.local_test: needs a share of each client's rows to test others on, since there is a [filter]; try 0.33")
     if plan.codec.name == "hashcomb":
