@@ -10,6 +10,7 @@ import pytest
 from tacit import engine, plan, record, report, server, wire
 from tacit.aggregate import Intake
 from tacit.claim import Approximate, Disclosed, Open, Repeated
+from tacit.draws import Draws
 from tacit.engine import disclosure
 from tacit.engine.exchanges.disclose_rows import Discloser, DiscloseRows
 from tacit.engine.run_folder import RECORD
@@ -107,6 +108,16 @@ def test_votes_are_on_what_clients_make_of_the_rows_they_keep(people, tmp_path, 
     assert shared.rows > 0
     assert sum(sizes.values()) == shared.of_rows - shared.rows
     assert len(entries(folder, record.Voted)[0].clients) == len(sizes)
+
+
+def test_clients_that_count_alike_weigh_the_rows_the_plan_says(people, tmp_path) -> None:
+    noisy = {"name": "dp_sum", "epsilon": 8.0, "delta": 1e-5, "clip": 1.0}
+    share, plans = {"rows_per_client": 100}, [job(people)]
+    plans += [job(people, share=share, codec=codec, server__weights="equal") for codec in ({"name": "plain"}, noisy)]
+    weights = [engine.simulated_data.prepare(one, Draws.seeded(one.seed)).disclosure.clients_weight for one in plans]
+    kept = weights[0]
+    assert weights[1:] == [4 * 100, 4 * 100] != [kept, kept]
+    assert finished(engine.start(plans[2], tmp_path)).rounds == 5
 
 
 def test_baselines_do_not_share(people, tmp_path) -> None:

@@ -14,6 +14,8 @@ SUMMED_VOTES = {"data": {"source": "adult", "local_test": 0.3}, "filter": {"vote
 SHARED_ROWS = {
     "data": {"source": "adult", "columns": {"quasi": ["age"]}, "share": {"k": 10}}, "server": {"weights": "rows"},
 }  # fmt: skip
+SHARED_ROWS_ALIKE = {"data": {"source": "adult", "columns": {"quasi": ["age"]}, "share": {"k": 10, "rows_per_client": 3}}}
+ALIKE = {"server": {"weights": "equal"}}
 SECURE = {"secure_sum": {"helpers": 2}}
 BITS = {"codec": {"name": "rr", "epsilon": 1.0, "clip": 1e-3}}
 NOISE_ON_SUM, ONE_BIT, SKELLAM = ({"codec": {"name": name, **RUN}} for name in ("dp_sum", "onebit", "skellam"))
@@ -43,6 +45,8 @@ ALLOWED = {
     "votes under a secure sum": (SUMMED_VOTES, SKELLAM, SECURE),
     "votes, preset": (PRESET, VOTES),
     "shared rows, bits": (SHARED_ROWS, BITS),
+    "shared rows, noise on the sum": (SHARED_ROWS_ALIKE, NOISE_ON_SUM),
+    "shared rows, one bit, secure sum": (SHARED_ROWS_ALIKE, ONE_BIT, SECURE),
     "votes, shared rows": (VOTES, SHARED_ROWS, PLAIN),
     "tokens on random levels": (TOKENS_ON_LEVELS,),
     "preset, one bit, secure sum": (PRESET, ONE_BIT, SECURE),
@@ -58,6 +62,7 @@ REFUSED = {
     "testers must read the model": ((VOTES, TOKENS), "needs a codec the server can read"),
     "summed votes need helpers": ((SUMMED_VOTES, NOISE_ON_SUM), "needs a [secure_sum]"),
     "noise covers clients of weight 1": ((SHARED_ROWS, NOISE_ON_SUM), "needs 'equal'"),
+    "the server counts by rows": ((SHARED_ROWS, ALIKE), "needs how many rows a client is taken to keep"),
     "votes with words that stay": ((VOTES, VOCABULARY, PLAIN), "needs one model for all clients"),
 }
 

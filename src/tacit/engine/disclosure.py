@@ -30,7 +30,8 @@ class Disclosure:
     """Who holds what after rows were disclosed: every client the rows it kept, and the server those it was sent.
 
     `train` are the kept rows, client after client, then the server's; `clients` holds the kept rows of each client, and
-    `holders` the same with the server as one more holder at the end. `clients_weight` is what all clients said they count.
+    `holders` the same with the server as one more holder at the end. `clients_weight` is what all clients said they count,
+    in rows.
     """
 
     train: Rows
@@ -79,7 +80,7 @@ def disclosed(
         clients=Clients(order=np.arange(len(kept.order)), starts=kept.starts),
         holders=Clients(order=np.arange(frame.height), starts=np.append(kept.starts, frame.height)),
         rows=rows,
-        clients_weight=gathered.total.weight,
+        clients_weight=gathered.total.weight * (plan.data.share.rows_per_client or 1),
         facts=ahead.facts,
     )
 

@@ -36,6 +36,9 @@ class Sharing:
     """`stable`: what the decision may cost, per run and under adding or removing one row."""
     delta: Annotated[float, Gt(1e-12), Lt(1)] | None = None
     """`stable`: its delta."""
+    rows_per_client: Count | None = None
+    """With `server.weights = "equal"`: how many rows a client is taken to keep, so that the server can count by its own rows
+    beside clients that all count alike. Public, never computed from data."""
     generalise: dict[Name, Name] = field(default_factory=dict)
     """Coarser values before sharing, by column: `ranges 10`, `top 60`, `prefix 3`, `csv FILE LEVEL`, `suppress`."""
 
@@ -119,8 +122,13 @@ def _surroundings(plan: Plan, share: Sharing) -> list[str]:
         found.append(
             "data.share: has no meaning where words or parameters stay with each client; the server could not train on rows"
         )
-    if plan.server.weights == "equal":
-        found.append("server.weights: needs 'rows' or 'capped', since data.share counts the server by its rows too; got 'equal'")
+    equal = plan.server.weights == "equal"
+    if equal != (share.rows_per_client is not None):
+        needs = "how many rows a client is taken to keep" if equal else "no value"
+        found.append(
+            f"data.share.rows_per_client: needs {needs}, since server.weights = {plan.server.weights!r} and the server counts by "
+            f"its rows; got {share.rows_per_client}"
+        )
     if share.release == "whole_row" and plan.data.columns.image:
         found.append("data.share.release: needs 'columns', since no two images are alike as a whole; got 'whole_row'")
     return found
