@@ -57,7 +57,7 @@ def seen(tmp_path_factory) -> Iterator[Seen]:
     learner = local.build(job.model, job.local, whole.train, whole.clients)
     terms = {
         "run": "secret-1-1", "identity": fingerprints_of(job, whole).identity, "dim": learner.size, "public": os.urandom(32),
-        "largest_weight": 1, "sum_at_site": False, "cohort": len(kept), "fitted": whole.fitted.to_dict(),
+        "largest_weight": 1, "sum_at_site": False, "clients": len(kept), "fitted": whole.fitted.to_dict(),
         "columns": asdict(table.columns),
     }  # fmt: skip
     context = multiprocessing.get_context("spawn")
