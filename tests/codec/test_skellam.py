@@ -176,7 +176,10 @@ def grid_of_one() -> Grid:
 
 
 def test_measured_epsilon_is_below_the_stated_one_and_not_far_from_it() -> None:
-    """3,000,000 sums on each side, ten clients: about 2.4 of 3 are found, give or take 0.02. A sound codec is called unsound with a chance below 1e-6."""
+    """3,000,000 sums on each side, ten clients: about 2.4 of 3 are found, give or take 0.02.
+
+    A sound codec is called unsound with a chance below 1e-6.
+    """
     assert 0.6 * EPSILON <= measured(grid_of_one(), 3_000_000) <= EPSILON
 
 
