@@ -52,10 +52,12 @@ def write(paper: Paper, shown: list[Shown], docs: Path) -> None:
 def render(paper: Paper, shown: list[Shown]) -> str:
     """Return the tables as Markdown: each cell shows ours, the paper's in brackets, and a mark where ours is outside."""
     outcomes = [outcome for one in shown for outcome in one.outcomes]
-    inside, run = sum(outcome.ok is True for outcome in outcomes), sum(outcome.ours is not None for outcome in outcomes)
+    counted = [outcome for outcome in outcomes if outcome.cell.counts and outcome.ours is not None]
+    inside = sum(outcome.ok is True for outcome in counted)
     lines = [
-        f"{inside} of {run} cells lie within their tolerance. Each cell is ours (paper's); ✗ marks a cell outside, "
-        f"– one that was not run. {_seeds(outcomes)} Each table names the scale it was run at:",
+        f"{inside} of {len(counted)} cells with a printed number, and bounds ours could miss, lie within them. Each cell is ours "
+        f"(paper's); ✗ marks a cell outside its bounds, – one that was not run. {_seeds(outcomes)} "
+        "Each table names the scale it was run at:",
         "",
         *(f"- {scale}: {paper.scales[scale]}" for scale in dict.fromkeys(one.scale for one in shown)),
         "",

@@ -77,6 +77,12 @@ class Cell:
     low: float = 0.0
     high: float = 1.0
 
+    @property
+    def counts(self) -> bool:
+        """Return whether the cell says something about the paper: there is a printed number, and ours could lie outside."""
+        least = 0.0 if self.minus is None else -1.0
+        return self.paper is not None and (self.low > least or self.high < 1)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Table:
