@@ -57,14 +57,14 @@ class Scale:
         Guarantees: the squares of a row add up to at most radius², in whole numbers. Rounding may make a row longer; then it
         is scaled and cut towards zero.
         """
-        rows = np.atleast_2d(update)
-        steps, squares = np.empty(rows.shape, np.int64), np.empty((len(rows), 1), np.int64)
-        for row in range(len(rows)):
-            squares[row] = round_to_steps(rows[row], 1 / self.step, steps[row])
-        if (squares > self.radius**2).any():
-            factor = self.radius / (np.floor(np.sqrt(squares)) + 1) * (1 - 2**-40)
-            steps = np.where(squares <= self.radius**2, steps, np.trunc(steps * factor).astype(np.int64))
-        return steps.reshape(update.shape)
+        if update.ndim == 2:
+            return np.stack([self.whole(row) for row in update]) if len(update) else np.empty(update.shape, np.int64)
+        steps = np.empty(len(update), np.int64)
+        squares = int(round_to_steps(update, 1 / self.step, steps))
+        if squares > self.radius**2:
+            # The root may be rounded, by 2^-53 of itself; that is what the last factor is for, and no row gets longer by it.
+            shorten(steps, self.radius / (math.floor(math.sqrt(squares)) + 1) * (1 - 2**-40))
+        return steps
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,3 +128,10 @@ def round_to_steps(update: NDArray[np.floating], per_unit: float, steps: NDArray
         steps[i] = np.int64(np.rint(update[i] * per_unit))
         squares += steps[i] * steps[i]
     return squares
+
+
+@numba.njit(nogil=True, cache=True)
+def shorten(steps: NDArray[np.int64], factor: float) -> None:
+    """Scale whole numbers and cut them towards zero, in place."""
+    for i in range(steps.size):
+        steps[i] = np.int64(np.trunc(steps[i] * factor))
