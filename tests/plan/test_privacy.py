@@ -63,3 +63,15 @@ def test_a_bad_epsilon_is_told_as_such(epsilon):
 @pytest.mark.parametrize("preset", ["paper:rr-ldp", "paper:fedvocab", "paper:partfed", "paper:hashcomb", "paper:lazyinf", "none"])
 def test_every_preset_makes_a_plan(preset):
     plan.parse({"privacy": {"preset": preset}, "data": {"source": "adult", "columns": {"quasi": ["age"]}}})
+
+
+@pytest.mark.parametrize("codec", [{"name": "plain"}, {"name": "rr"}, {"name": "dp_sum", "epsilon": 50.0}, {"delta": 0.01}])
+def test_a_codec_that_does_not_keep_the_promise_is_refused(codec):
+    with pytest.raises(PlanError, match=r"needs one that keeps privacy\.epsilon = 1 per run"):
+        plan.parse({**PRIVATE, "codec": codec})
+
+
+def test_more_per_update_than_the_run_may_cost_is_refused():
+    tree = {"privacy": {"preset": "no_trust", "epsilon": 8.0}, "codec": {"epsilon": 4.0}}
+    with pytest.raises(PlanError, match=r"at most privacy\.epsilon = 8 per run"):
+        plan.parse(tree)

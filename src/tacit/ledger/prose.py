@@ -289,6 +289,8 @@ def unprotected(account: Account, before: Sequence[Released], plan: dict[str, An
         found.append(_channels(plan["features"]["quantise"]))
     if text == "hashed words":
         found.append("Words: the hash that turns text into numbers is public and can be undone with a dictionary.")
+    if text == "listed words":
+        found.append("Words: inputs are words of a public list, so whoever reads a single update reads which of them a client has.")
     found.append("What the finished model says about the population its clients come from.")
     found.append(
         "Anything in a simulation: here all rows lie on one machine, the noise can be repeated from the seed, and per-client "

@@ -18,6 +18,7 @@ from tacit.plan import (
     ledger,
     local,
     model,
+    privacy,
     private,
     public,
     secure_sum,
@@ -104,6 +105,7 @@ class Plan:
 def problems(plan: Plan) -> list[str]:
     """Return a sentence for each combination of settings that has no meaning."""
     tables = (
+        privacy,
         columns,
         data,
         share,

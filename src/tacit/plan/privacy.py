@@ -6,15 +6,19 @@ words are worth their noise, and the further the model may go. Whoever writes a 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass as plain_dataclass
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from annotated_types import Ge, Gt, Le, Lt
 from pydantic.dataclasses import dataclass
 
 from tacit.errors import PlanError
 from tacit.plan.kinds import STRICT, Count, Per
+
+if TYPE_CHECKING:
+    from tacit.plan.plan import Plan
 
 Preset = Literal[
     "private", "no_trust", "none", "paper:rr-ldp", "paper:fedvocab", "paper:partfed", "paper:hashcomb", "paper:lazyinf"
@@ -74,6 +78,25 @@ def expanded(tree: Tree, where: str = "plan") -> Tree:
     return _joined(tree, filled(asked, tree))
 
 
+def problems(plan: Plan) -> list[str]:
+    """Return a sentence if what keeps the promise is not what was promised."""
+    asked, codec = plan.privacy, plan.codec
+    if asked is None or asked.preset not in ("private", "no_trust") or plan.regime != "federated":
+        return []
+    unit, kept = getattr(codec, "unit", ""), float(getattr(codec, "epsilon", math.inf))
+    if asked.preset == "private" and (unit, kept, getattr(codec, "delta", None)) != ("run", asked.epsilon, asked.delta):
+        return [
+            f"codec: needs one that keeps privacy.epsilon = {asked.epsilon:g} per run at privacy.delta = {asked.delta:g}, such as "
+            f"'dp_sum', 'onebit', 'skellam' or 'gaussian'; got {codec.name!r} with other values; use preset = 'none'"
+        ]
+    if asked.preset == "no_trust" and (unit != "update" or kept * plan.server.rounds > asked.epsilon * (1 + 1e-9)):
+        return [
+            f"codec: needs one whose epsilon per update times server.rounds is at most privacy.epsilon = {asked.epsilon:g} per run, "
+            f"such as 'projunit' or 'rr_sampled'; got {codec.name!r}; lower codec.epsilon, or remove [privacy]"
+        ]
+    return []
+
+
 def _nobody_counted(asked: Tree, tree: Tree) -> bool:
     return (
         _own(tree, "data").get("partition") == "client"
@@ -87,10 +110,8 @@ def _joined(tree: Tree, filled: Tree) -> Tree:
     made = dict(tree)
     for name, table in filled.items():
         own = made.get(name, {})
-        if isinstance(table, dict) and isinstance(own, dict):
+        if isinstance(own, dict):  # else the plan is refused where it is checked
             made[name] = {**_fitting(name, own, table), **own}
-        else:
-            made.setdefault(name, table)
     return made
 
 
