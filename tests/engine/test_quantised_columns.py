@@ -11,6 +11,7 @@ from tacit.draws import Draws
 from tacit.engine.run_folder import RECORD
 from tacit.engine.simulated_data import prepare
 from tacit.errors import TacitError
+from tacit.ledger.unprotected import unprotected
 from tests.engine.test_hashcomb import digest
 from tests.engine.test_resume import stopped
 
@@ -55,7 +56,7 @@ def test_central_training_says_who_was_handed_what(people, tmp_path) -> None:
         entries = list(record.read(engine.start(asked, tmp_path) / RECORD))
         told[name] = next(one.promise for one in record.of_kind(entries, record.Released) if one.exchange == "train")
         account = ledger.charge(ledger.Account(), (told[name],), 1, uses=1)
-        left = " ".join(ledger.prose.unprotected(account, [], plan.dump(asked)))
+        left = " ".join(unprotected(account, [], plan.dump(asked)))
         assert ("equal tokens in a column" in left) == (name == "tokens")
         assert ("which channel each of them lies in" in left) == (name == "midpoints")
     assert told["none"].mechanism == "all rows in one place"

@@ -7,6 +7,7 @@ import pytest
 from tacit import codec, ledger, plan
 from tacit.claim import Approximate, Free, Gaussian, Open, Pure, Repeated
 from tacit.ledger import Account, charge, prose
+from tacit.ledger.unprotected import unprotected
 from tests.ledger.claims import ADD, claim
 
 
@@ -110,7 +111,7 @@ def test_a_plan_with_noise_of_another_kind_is_called_differential_privacy_with_t
 
 def test_every_use_that_is_not_a_whole_update_is_named_as_adding_up() -> None:
     account = charge(Account(), (claim(Repeated(Pure(1.0), 3), "vote"),), 1)
-    assert any("votes are protected one by one" in sentence for sentence in prose.unprotected(account, (), {}))
+    assert any("votes are protected one by one" in sentence for sentence in unprotected(account, (), {}))
 
 
 def test_what_a_plan_says_of_a_run_is_composed_where_it_does_not_grow_with_parameters() -> None:

@@ -1,4 +1,6 @@
-"""Everything that is said about privacy, in words: the statement for data owners, phrases for tables, and what is not covered.
+"""Everything that is said about privacy, in words: the statement for data owners, phrases for tables.
+
+What is not covered stands in `unprotected`.
 
 `tacit check`, the report, its cards, `tacit privacy`, `--json` and notebooks all ask here, so that they agree.
 A bound is never stated smaller than it is, and never without what it is per.
@@ -11,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from decimal import ROUND_CEILING, Decimal
 from typing import Any
 
-from tacit.claim import Approximate, Claim, Disclosed, Event, Repeated, Sampled, Total
+from tacit.claim import Claim, Disclosed, Repeated, Sampled, Total
 from tacit.ledger import losses
 from tacit.ledger.account import (
     COMPOSED,
@@ -163,7 +165,7 @@ def composition(total: Total, account: Account) -> str:
     if total.unit == "update":
         if any(one.claims[0].unit in ANSWERS for one in account.payments):
             return f"the costliest answer alone, {total.basis}"
-        counts = {_uses(claim) for claim in every_claim(account)}
+        counts = {uses_of(claim) for claim in every_claim(account)}
         uses = counts.pop() if len(counts) == 1 else ""
         return f"all {uses} of it together" if uses else f"one update alone, {total.basis}"
     return f"one {total.unit} alone"
@@ -179,7 +181,8 @@ def _chance(payment: Payment) -> str:
     return f"with a chance of {max(rates):.3g}"
 
 
-def _uses(claim: Claim) -> str:
+def uses_of(claim: Claim) -> str:
+    """Return of how many uses an answer is made, in words; nothing if of one."""
     event = claim.event
     return f"{event.count:,} {claim.unit}s" if isinstance(event, Repeated) and event.count > 1 else ""
 
@@ -259,99 +262,6 @@ def setting(codec: dict[str, Any]) -> str:
     name = str(codec.get("name", ""))
     stated = epsilon(codec["epsilon"], epsilon_unit(name), float(codec.get("delta") or 0.0)) if codec.get("epsilon") else ""
     return f"{name}, {stated}" if stated else name
-
-
-# What is not protected
-
-
-def unprotected(account: Account, before: Sequence[Released], plan: dict[str, Any], text: str = "") -> list[str]:
-    """Return a sentence for each thing the promise does not cover.
-
-    `plan` is the plan as a tree; `text` says what words of text were turned into (record.Prepared.text).
-    """
-    claims = every_claim(account)
-    found = []
-    found += _readable(claims)
-    for unit in dict.fromkeys(claim.unit for claim in claims if _uses(claim) and not losses.uncounted(claim.event)):
-        whole = "All votes of a round beyond their sum" if unit == "vote" else "A whole update beyond the figure per update"
-        found.append(f"{whole}: {unit}s are protected one by one, and their losses add up.")
-    found.append(_taking_part(claims))
-    if plan.get("server", {}).get("weights", "equal") != "equal":
-        found.append("How many rows a client has: its messages carry that number, up to the cap if there is one.")
-    found += [_left_before(one) for one in before if one.promise.view != "server" or _is(one, Disclosed)]
-    cleartext = [one.promise.mechanism for one in before if one.promise.view == "server" and not _is(one, Disclosed)]
-    if cleartext:
-        found.append(f"What was read in the clear once, to make features of rows: {'; '.join(grouped(cleartext))}.")
-    if plan.get("public"):
-        found.append("The public rows: the center has them in the clear, and the first model is trained on them.")
-    found.append(_measured(plan))
-    if plan.get("features", {}).get("quantise"):
-        found.append(_channels(plan["features"]["quantise"]))
-    if text == "hashed words":
-        found.append("Words: the hash that turns text into numbers is public and can be undone with a dictionary.")
-    if text == "listed words":
-        found.append("Words: inputs are words of a public list, so whoever reads a single update reads which of them a client has.")
-    found.append("What the finished model says about the population its clients come from.")
-    found.append(
-        "Anything in a simulation: here all rows lie on one machine, the noise can be repeated from the seed, and per-client "
-        "figures are known to that machine alone."
-    )
-    return found
-
-
-def _taking_part(claims: Sequence[Claim]) -> str:
-    """Return what messages show however their content is protected."""
-    if on_a_sample(claims):
-        return (
-            "Clients from whoever learns who was asked in which round, or how many were, as one who watches the network can: the "
-            "figures count on that chance."
-        )
-    return "That a client took part, in which rounds, when, and how long its messages were."
-
-
-def _channels(settings: dict[str, Any]) -> str:
-    """Return what whoever is given rows with quantised columns can read in them."""
-    if settings["trained_on"] == "midpoints":
-        return "Quantised numbers beyond their channel's width: whoever sees a row sees which channel each of them lies in."
-    return (
-        "Quantised numbers from guessing: whoever sees rows sees which of them have equal tokens in a column and how often each "
-        "token occurs, and can guess channels from how values are spread or go together. All clients can read every token."
-    )
-
-
-def _readable(claims: Sequence[Claim]) -> list[str]:
-    """Return who reads updates that carry no noise."""
-    views = {claim.view for claim in claims if losses.uncounted(claim.event)}
-    if views == {"peers"}:
-        return ["What an update says about the rows behind it, from the other clients: they hold the secret and read the sum."]
-    return ["What an update says about the rows behind it: updates are sent in the clear."] if views else []
-
-
-def _is(one: Released, kind: type[Event]) -> bool:
-    return isinstance(losses.innermost(one.promise.event), kind)
-
-
-def _left_before(one: Released) -> str:
-    """Return what disclosing rows, and counting them together first, told whom."""
-    claim = one.promise
-    if _is(one, Disclosed):
-        return f"The rows handed to the server: {claim.mechanism}."
-    if isinstance(claim.event, Approximate):
-        figure = epsilon(claim.event.epsilon, claim.unit, claim.event.delta)
-        return f"In the noisy decision which rows are disclosed, more than {figure}, if you {claim.relation}."
-    return f"What counting together told the other clients: {claim.mechanism}."
-
-
-def _measured(plan: dict[str, Any]) -> str:
-    """Return what measuring gives away: figures on held-out rows carry no noise, and may steer the training."""
-    server, data = plan.get("server", {}), plan.get("data", {})
-    personal = bool(plan.get("private", {}).get("parameters")) or plan.get("model", {}).get("name") in ("bilstm", "encoder")
-    whose = "clients' own held-out rows" if personal or data.get("divide_test") else "the held-out test rows"
-    every = int(server.get("evaluate_every", 1))
-    when = "after every round" if every == 1 else f"after every {every} rounds"
-    steer = " They decide when training stops, so the number of rounds depends on those rows too." if server.get("patience") else ""
-    own = " The last figure of each client is on rows it held out itself." if data.get("local_test") else ""
-    return f"The rows on which the model is tried: its figures on {whose} are exact, without noise, {when}.{steer}{own}"
 
 
 def _trust(claims: Sequence[Claim]) -> list[str]:

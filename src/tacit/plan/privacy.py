@@ -91,7 +91,7 @@ def problems(plan: Plan) -> list[str]:
         ]
     if asked.preset == "no_trust" and (unit != "update" or kept * plan.server.rounds > asked.epsilon * (1 + 1e-9)):
         return [
-            f"codec: needs one whose epsilon per update times server.rounds is at most privacy.epsilon = {asked.epsilon:g} per run, "
+            f"codec: needs an epsilon per update that times server.rounds is at most privacy.epsilon = {asked.epsilon:g} per run, "
             f"such as 'projunit' or 'rr_sampled'; got {codec.name!r}; lower codec.epsilon, or remove [privacy]"
         ]
     return []

@@ -14,6 +14,7 @@ from tacit.claim import Claim, Total
 from tacit.errors import BudgetError
 from tacit.ledger import prose, prose_rows
 from tacit.ledger.parts import parts
+from tacit.ledger.unprotected import unprotected
 from tacit.record import RUN, DisclosedRows, Entry, Prepared, Released, Started, WarmStarted, of_kind
 
 if TYPE_CHECKING:
@@ -90,7 +91,7 @@ def privacy(entries: list[Entry]) -> Privacy:
         views=_each(claims, lambda claim: claim.view),
         trust=list(dict.fromkeys(word for claim in claims for word in claim.trust)),
         sources=_each(claims, lambda claim: claim.source),
-        unprotected=prose.unprotected(account, before, _plan(entries), prepared[0].text if prepared else ""),
+        unprotected=unprotected(account, before, _plan(entries), prepared[0].text if prepared else ""),
     )
 
 
