@@ -61,8 +61,19 @@ def test_a_bad_epsilon_is_told_as_such(epsilon):
 
 
 @pytest.mark.parametrize("preset", ["paper:rr-ldp", "paper:fedvocab", "paper:partfed", "paper:hashcomb", "paper:lazyinf", "none"])
-def test_every_preset_makes_a_plan(preset):
-    plan.parse({"privacy": {"preset": preset}, "data": {"source": "adult", "columns": {"quasi": ["age"]}}})
+def test_presets_without_a_promise_per_run_show_no_number(preset):
+    job = plan.parse({"privacy": {"preset": preset}, "data": {"source": "adult", "columns": {"quasi": ["age"]}}})
+    assert plan.dump(job)["privacy"] == {"preset": preset}
+
+
+def test_a_promise_left_open_is_8_per_run_and_written_out():
+    assert plan.dump(plan.parse({"privacy": {}}))["privacy"] == {"preset": "private", "epsilon": 8.0, "delta": 1e-5}
+    assert plan.dump(plan.parse({"privacy": {"preset": "no_trust"}}))["privacy"] == {"preset": "no_trust", "epsilon": 8.0}
+
+
+def test_a_promise_made_in_python_says_its_number():
+    with pytest.raises(PlanError, match=r"privacy\.epsilon: needs a value \(per run\)"):
+        plan.check(plan.Plan(privacy=plan.Privacy(preset="private")))
 
 
 @pytest.mark.parametrize("codec", [{"name": "plain"}, {"name": "rr"}, {"name": "dp_sum", "epsilon": 50.0}, {"delta": 0.01}])

@@ -24,6 +24,8 @@ Preset = Literal[
     "private", "no_trust", "none", "paper:rr-ldp", "paper:fedvocab", "paper:partfed", "paper:hashcomb", "paper:lazyinf"
 ]  # fmt: skip
 Tree = dict[str, Any]
+_PROMISING = ("private", "no_trust")
+"""Presets that keep an epsilon of the whole run; the others say on their pages what they promise."""
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
@@ -33,10 +35,11 @@ class Privacy:
     preset: Preset = "private"
     """`private`: differential privacy of each client for the whole run, with noise on sums. `no_trust`: the same, with noise each
     client adds by itself. `paper:…`: the settings of a published system. `none`: updates in the clear."""
-    epsilon: Annotated[float, Ge(1e-3), Le(50), Per("run")] = 8.0
-    """`private`, `no_trust`: the loss all rounds together may cost a client, **per run**."""
-    delta: Annotated[float, Gt(0), Lt(0.5)] = 1e-5
-    """`private`: the chance with which it may cost more."""
+    epsilon: Annotated[float | None, Ge(1e-3), Le(50), Per("run")] = None
+    """`private`, `no_trust`: the loss all rounds together may cost a client, **per run**; 8 where a plan says nothing. The other
+    presets promise no such number and take none."""
+    delta: Annotated[float | None, Gt(0), Lt(0.5)] = None
+    """`private`: the chance with which it may cost more; 1e-5 where a plan says nothing. `no_trust` needs no such chance."""
     clients: Count | None = None
     """How many clients there will be, if `data.partition = "client"` leaves that to the rows. It should be known without them."""
 
@@ -81,8 +84,20 @@ def expanded(tree: Tree, where: str = "plan") -> Tree:
 def problems(plan: Plan) -> list[str]:
     """Return a sentence if what keeps the promise is not what was promised."""
     asked, codec = plan.privacy, plan.codec
-    if asked is None or asked.preset not in ("private", "no_trust") or plan.regime != "federated":
+    if asked is None:
         return []
+    if asked.preset not in _PROMISING:
+        return [
+            f"privacy.{key}: needs preset = 'private' or 'no_trust', since {asked.preset!r} promises no {key} of a whole run; got "
+            f"{value:g}; remove it"
+            for key, value in (("epsilon", asked.epsilon), ("delta", asked.delta))
+            if value is not None
+        ]
+    if plan.regime != "federated":
+        return []
+    if asked.epsilon is None or (asked.delta is None and asked.preset == "private"):  # tables made in Python: nothing is filled in
+        key = "epsilon" if asked.epsilon is None else "delta"
+        return [f"privacy.{key}: needs a value (per run) with preset = {asked.preset!r}; got nothing"]
     unit, kept = getattr(codec, "unit", ""), float(getattr(codec, "epsilon", math.inf))
     if asked.preset == "private" and (unit, kept, getattr(codec, "delta", None)) != ("run", asked.epsilon, asked.delta):
         return [
@@ -99,9 +114,7 @@ def problems(plan: Plan) -> list[str]:
 
 def _nobody_counted(asked: Tree, tree: Tree) -> bool:
     return (
-        _own(tree, "data").get("partition") == "client"
-        and "clients" not in asked
-        and asked.get("preset", "private") in ("private", "no_trust")
+        _own(tree, "data").get("partition") == "client" and "clients" not in asked and asked.get("preset", "private") in _PROMISING
     )
 
 
@@ -138,14 +151,19 @@ def _private(asked: Tree, tree: Tree) -> Tree:
     epsilon, delta = _number(asked, "epsilon", 8.0), _number(asked, "delta", 1e-5)
     if clients is None or epsilon is None or delta is None:
         return {}  # what is wrong with the plan is said where it is checked
-    codec: Tree = {"name": "dp_sum", "epsilon": epsilon, "delta": delta, "clip": 1.0}
+    promise: Tree = {"epsilon": epsilon, "delta": delta}
+    codec: Tree = {"name": "dp_sum", **promise, "clip": 1.0}
     if _own(tree, "model").get("name", "logistic") != "logistic":
-        return {"codec": codec}  # the rule was found for logistic regression; other models bring settings of their own
+        return {
+            "privacy": promise,
+            "codec": codec,
+        }  # the rule was found for logistic regression; other models bring settings of their own
     found = rule(epsilon, clients)
     features: Tree = {"buckets": found.words, "row_length": 1.0, "constant": 0.1}
     if _own(tree, "features").get("text", "listed") == "listed":
         features |= {"text": "listed", "list": "en", "rarity": found.rarity}
     return {
+        "privacy": promise,
         "features": features,
         "model": {"name": "logistic", "bias": False, "start": "zero"},
         "local": {"optimizer": "sgd", "lr": 1.0, "epochs": 1, "batches": 1, "normalise": True},
@@ -185,10 +203,12 @@ def _no_trust(asked: Tree, tree: Tree) -> Tree:
     if epsilon is None or not (filled := _private(asked, tree)):
         return {}
     codec = {"name": "projunit", "epsilon": epsilon / _rounds(tree, rounds), "clip": 1.0}
+    promise = {"epsilon": epsilon}
     if "server" not in filled:
-        return {"codec": codec, "server": {"rounds": rounds}}
+        return {"privacy": promise, "codec": codec, "server": {"rounds": rounds}}
     server = {**filled["server"], "rounds": rounds, "evaluate_every": 1, "lr": 20.0, "soften": 0.0}
-    return {**filled, "features": {**filled["features"], "buckets": 5000}, "codec": codec, "server": server}
+    features = {**filled["features"], "buckets": 5000}
+    return {**filled, "privacy": promise, "features": features, "codec": codec, "server": server}
 
 
 _PRESETS: dict[str, Callable[[Tree, Tree], Tree]] = {

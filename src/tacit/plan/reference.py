@@ -104,7 +104,7 @@ def _takes(kind: Any, limits: Sequence[Any] = ()) -> str:
     """Return in words what a key accepts."""
     origin, parts = get_origin(kind), [part for part in get_args(kind) if part is not NoneType]
     if origin in (Union, UnionType):
-        return _takes(parts[0])
+        return _takes(parts[0], limits)
     if origin is dict:
         return "table of column = rule" if get_origin(parts[1]) is Annotated else "table of column = [least, greatest]"
     if origin is Literal:
