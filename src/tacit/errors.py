@@ -33,6 +33,12 @@ class WireError(TacitError):
     exit_code = 5
 
 
+class PeerError(TacitError):
+    """The other side cannot be reached, is not who it should be, or does not let us in."""
+
+    exit_code = 5
+
+
 class PolicyError(TacitError):
     """A data owner's policy does not allow it; nothing left."""
 

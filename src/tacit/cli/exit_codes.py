@@ -20,7 +20,15 @@ CODES = (
 )
 
 
-EXTRAS = {"torch": "torch", "gensim": "text", "transformers": "text", "PIL": "image", "datasets": "hf", "mpyc": "negotiate"}
+EXTRAS = {
+    "torch": "torch",
+    "gensim": "text",
+    "transformers": "text",
+    "PIL": "image",
+    "datasets": "hf",
+    "mpyc": "negotiate",
+    "flwr": "flower",
+}
 """Packages only some jobs need, and the extra of Tacit that brings each."""
 
 
