@@ -57,6 +57,12 @@ class RunError(TacitError):
     exit_code = 6
 
 
+class LedgerError(TacitError):
+    """A data owner's ledger is damaged, older than it was, or cannot be written; nothing leaves."""
+
+    exit_code = 6
+
+
 def did_you_mean(word: str, known: list[str]) -> str:
     """Return a ' Did you mean …?' ending for the closest known word, or nothing."""
     from difflib import get_close_matches

@@ -36,6 +36,18 @@ name = "plain"
 weights = "rows"
 """
 
+LENIENT = """
+[allow]
+models = ["*"]
+codecs = ["*"]
+columns = ["*"]
+tells = ["clients", "classes", "rows", "ranges"]
+[limits]
+no_epsilon = true
+least_cohort = 1
+"""
+"""A policy that lets PEOPLE be; what it says of rows is for a test to add."""
+
 
 @dataclass(frozen=True)
 class Said:

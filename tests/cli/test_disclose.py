@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from tacit import engine
-from tests.cli.made_up import PEOPLE, tacit, write_people
+from tests.cli.made_up import LENIENT, PEOPLE, tacit, write_people
 
 Capture = pytest.CaptureFixture[str]
 
@@ -70,7 +70,7 @@ def test_names_in_the_data_are_text_on_the_page(capsys: Capture, here: Path) -> 
     ],
 )
 def test_a_policy_that_is_broken_ends_with_three_and_writes_no_rows(capsys: Capture, here: Path, policy: str, refused: str) -> None:
-    Path("mine.toml").write_text(f"[share]\n{policy}\n")
+    Path("mine.toml").write_text(f"{LENIENT}[share]\n{policy}\n")
     said = tacit(capsys, "disclose", "plan.toml", "--policy", "mine.toml")
     assert said.code == 3
     assert refused in said.err
@@ -79,10 +79,10 @@ def test_a_policy_that_is_broken_ends_with_three_and_writes_no_rows(capsys: Capt
 
 
 def test_a_policy_that_is_kept(capsys: Capture) -> None:
-    Path("mine.toml").write_text('[share]\nmin_k = 3\nmax_share = 0.7\nforbidden_columns = ["who"]\n')
+    Path("mine.toml").write_text(LENIENT + '[share]\nmin_k = 3\nmax_share = 0.7\nforbidden_columns = ["who"]\n')
     assert tacit(capsys, "disclose", "plan.toml", "--policy", "mine.toml").code == 0
     suppressed = ("-o", 'data.share.generalise.pay="suppress"')
-    Path("mine.toml").write_text('[share]\nforbidden_columns = ["pay"]\n')
+    Path("mine.toml").write_text(LENIENT + '[share]\nforbidden_columns = ["pay"]\n')
     assert tacit(capsys, "disclose", "plan.toml", "--policy", "mine.toml", *suppressed).code == 0
 
 
@@ -99,6 +99,14 @@ def test_a_plan_that_shares_nothing_has_nothing_to_show(capsys: Capture) -> None
     said = tacit(capsys, "disclose", "plan.toml")
     assert said.code == 2
     assert "has no [data.share] table" in said.err
+
+
+def test_what_the_plan_is_made_of_is_judged_too(capsys: Capture, here: Path) -> None:
+    Path("mine.toml").write_text("[share]\nmin_k = 3\n")
+    said = tacit(capsys, "disclose", "plan.toml", "--policy", "mine.toml")
+    assert said.code == 3
+    assert "allow.models = []: the plan trains 'logistic'" in said.err
+    assert not (here / "disclosure.parquet").exists()
 
 
 def test_a_missing_policy_file(capsys: Capture) -> None:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
 from tacit import engine
-from tests.cli.made_up import PEOPLE, tacit, write_people
+from tests.cli.made_up import LENIENT, PEOPLE, tacit, write_people
 
 Capture = pytest.CaptureFixture[str]
-STRICT = "[share]\nmin_k = 4\n"
+STRICT = f"{LENIENT}[share]\nmin_k = 4\n"
 
 
 @pytest.fixture(autouse=True)
@@ -28,12 +29,12 @@ def test_a_run_beyond_the_policy_is_refused_and_leaves_nothing(capsys: Capture, 
     said = tacit(capsys, "run", "plan.toml", "--policy", "mine.toml", "--quiet")
     assert said.code == 3
     assert "refused: the plan goes beyond mine.toml" in said.err
-    assert "the smallest class that would leave has" in said.err
+    assert "share.min_k = 4: the plan asks for k = 2" in said.err
     assert not (here / "runs").exists()
 
 
 def test_a_run_within_the_policy_goes_on(capsys: Capture, here: Path) -> None:
-    Path("mine.toml").write_text("[share]\nmin_k = 2\nmax_share = 1.0\n")
+    Path("mine.toml").write_text(f"{LENIENT}[share]\nmin_k = 2\nmax_share = 1.0\n")
     said = tacit(capsys, "run", "plan.toml", "--policy", "mine.toml", "--quiet", "-o", "server.rounds=1")
     assert said.code == 0, said.err
     assert (here / "runs" / "people-1").exists()
@@ -46,11 +47,101 @@ def test_resume_keeps_the_policy_too(capsys: Capture, here: Path, monkeypatch: p
     assert tacit(capsys, "resume", "people-1", "--policy", "mine.toml").code == 3
 
 
-def test_a_plan_that_discloses_nothing_keeps_every_policy(capsys: Capture) -> None:
-    Path("plan.toml").write_text(Path("plan.toml").read_text().replace("[data.share]\nk = 2\n", ""))
-    Path("mine.toml").write_text(STRICT)
-    said = tacit(capsys, "run", "plan.toml", "--policy", "mine.toml", "--quiet", "-o", "server.rounds=1")
+def test_rows_that_would_leave_are_looked_at_themselves(capsys: Capture) -> None:
+    Path("mine.toml").write_text(f"{LENIENT}[share]\nmax_share = 0.1\n")
+    said = tacit(capsys, "run", "plan.toml", "--policy", "mine.toml", "--quiet")
+    assert said.code == 3
+    assert "share.max_share = 0.1" in said.err
+
+
+def test_a_plan_that_discloses_nothing_needs_no_share_table(capsys: Capture) -> None:
+    with_rows, without = Path("plan.toml").read_text(), Path("plan.toml").read_text().replace("[data.share]\nk = 2\n", "")
+    Path("mine.toml").write_text(LENIENT)
+    words = ("run", "plan.toml", "--policy", "mine.toml", "--quiet", "-o", "server.rounds=1")
+    for text, code in ((with_rows, 3), (without, 0)):
+        Path("plan.toml").write_text(text)
+        said = tacit(capsys, *words)
+        assert said.code == code, said.err
+
+
+def test_a_run_keeps_the_limits_before_data_is_read(capsys: Capture, here: Path) -> None:
+    (here / "people.csv").unlink()
+    Path("mine.toml").write_text(f"{LENIENT}rounds_per_run = 3\n[share]\n")
+    said = tacit(capsys, "run", "plan.toml", "--policy", "mine.toml", "--quiet", "-o", "server.rounds=4")
+    assert said.code == 3
+    assert "limits.rounds_per_run = 3: the plan has 4 rounds" in said.err
+
+
+def test_a_policy_to_start_from_is_careful(capsys: Capture) -> None:
+    assert tacit(capsys, "policy", "init").code == 0
+    assert tacit(capsys, "policy", "init").code == 2, "it is there already"
+    said = tacit(capsys, "policy", "check", "policy.toml", "plan.toml")
+    assert said.code == 3
+    assert "share: the policy has no [share] table" in said.err
+    assert "allow.columns = []: the plan reads the column 'age'" in said.err
+    assert "limits.no_epsilon = false" in said.err
+
+
+PRIVATE = """
+[privacy]
+epsilon = 2.0
+[data]
+source = "people.csv"
+clients = 5000
+[data.columns]
+numeric = ["age"]
+label = "y"
+"""
+
+
+@pytest.mark.parametrize("text", [PEOPLE, PRIVATE, "", '[codec]\nname = "rr"\nepsilon = 1.0\nclip = 0.1\n'])
+def test_a_policy_for_a_plan_allows_it_and_no_other(capsys: Capture, here: Path, text: str) -> None:
+    (here / "people.csv").unlink()  # no data is read
+    Path("plan.toml").write_text(text)
+    assert tacit(capsys, "policy", "init", "mine.toml", "--for", "plan.toml").code == 0
+    said = tacit(capsys, "policy", "check", "mine.toml", "plan.toml", "--json")
     assert said.code == 0, said.err
+    asks = json.loads(said.out)["asks"]
+    assert asks["plan_hash"] in Path("mine.toml").read_text()
+    other = tacit(capsys, "policy", "check", "mine.toml", "plan.toml", "-o", "server.lr=0.5")
+    assert other.code == 3
+    assert "is not among the 1 that may run here" in other.err
+
+
+def test_a_price_that_grows_with_the_model(capsys: Capture) -> None:
+    Path("plan.toml").write_text('[codec]\nname = "rr_sampled"\nepsilon = 1.0\nclip = 0.1\n[server]\nrounds = 2\n')
+    tacit(capsys, "policy", "init", "mine.toml", "--for", "plan.toml")
+    asks = json.loads(tacit(capsys, "policy", "check", "mine.toml", "plan.toml", "--json", "--parameters", "1000").out)["asks"]
+    assert 1 < asks["epsilon_per_run"] <= 2
+    assert asks["message_bytes"]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('[allow]\nmodels = ["logistics"]', "Did you mean 'logistic'?"),
+        ('[allow]\ncodecs = ["dpsum", "nothing"]', "Did you mean 'dp_sum'?"),
+        ('[allow]\ntells = ["range"]', "Did you mean 'ranges'?"),
+        ("[limits]\nepsilon_per_runs = 2", "Did you mean 'epsilon_per_run'?"),
+        ("[limit]\nepsilon_per_run = 2", "Did you mean 'limits'?"),
+        ("[limits]\nepsilon_per_run = 0", "limits.epsilon_per_run"),
+        ("[limits]\ndelta = 1", "limits.delta"),
+        ("allow = 3", "allow: needs to be a table"),
+        ('[plans]\nhashes = ["abc"]', "64 hexadecimal digits"),
+    ],
+)
+def test_what_is_not_understood_in_a_policy_is_named(capsys: Capture, text: str, said: str) -> None:
+    Path("mine.toml").write_text(f"{text}\n")
+    found = tacit(capsys, "policy", "check", "mine.toml", "plan.toml")
+    assert found.code == 2
+    assert said in found.err
+
+
+def test_all_problems_of_a_policy_are_named_at_once(capsys: Capture) -> None:
+    Path("mine.toml").write_text("[limits]\nepsilon_per_run = -1\nrounds = 3\n[share]\nmin_k = 0\n")
+    found = tacit(capsys, "policy", "check", "mine.toml", "plan.toml").err
+    for key in ("limits.epsilon_per_run", "limits.rounds", "share.min_k"):
+        assert key in found
 
 
 @pytest.mark.parametrize("words", [("run", "plan.toml"), ("resume", "people-1")])

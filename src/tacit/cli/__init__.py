@@ -9,7 +9,23 @@ from typing import Annotated
 
 import typer
 
-from tacit.cli import advise, audit, check, data, disclose, init, negotiate, reproduce, run, runs, schema, sweep, tables
+from tacit.cli import (
+    advise,
+    audit,
+    check,
+    data,
+    disclose,
+    init,
+    ledger,
+    negotiate,
+    policy,
+    reproduce,
+    run,
+    runs,
+    schema,
+    sweep,
+    tables,
+)
 from tacit.cli.exit_codes import CODES, exit_code_of, without_debug
 
 app = typer.Typer(
@@ -22,6 +38,8 @@ app = typer.Typer(
 )
 app.add_typer(data.commands, name="data", epilog="Example: tacit data get newsgroups20")
 app.add_typer(audit.commands, name="audit", epilog="Example: tacit audit reconstruct examples/fedvocab.toml --page audit.html")
+app.add_typer(policy.commands, name="policy", epilog="Example: tacit policy check policy.toml plan.toml")
+app.add_typer(ledger.commands, name="ledger", epilog="Example: tacit ledger show ledger.db")
 
 for command in (
     run.run,

@@ -39,13 +39,15 @@ def disclose(
       tacit disclose plan.toml --dry-run --policy mine.toml
       tacit disclose plan.toml -o data.share.k=200 --json
     """
+    from tacit.engine.asked import asked_of
     from tacit.engine.simulated_data import preview
-    from tacit.ledger.policy import load_policy, violations
+    from tacit.ledger.owner import load_policy, refusals, violations
     from tacit.plan import load
 
+    loaded = load(plan, overrides)
     limits = load_policy(policy) if policy else None
-    ahead = preview(load(plan, overrides))
-    broken = violations(limits, ahead.facts) if limits else []
+    ahead = preview(loaded)
+    broken = [*refusals(limits, asked_of(loaded)), *violations(limits, ahead.facts)] if limits else []
     files = _write(ahead, page, with_rows=not dry_run and not broken, broken=broken)
     if as_json:
         tables.print_json(

@@ -1,31 +1,115 @@
-"""A data owner's policy, kept by every command that would let rows leave."""
+"""tacit policy: what a data owner allows, kept by every command that would use the owner's rows."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Any
 
-from tacit.errors import PolicyError
+import typer
+
+from tacit.cli import tables
+from tacit.cli.options import AsJson, Overrides, PlanFile
+from tacit.errors import PlanError, PolicyError
 
 if TYPE_CHECKING:
+    from tacit.ledger.owner import Asked
     from tacit.plan import Plan
+
+commands = typer.Typer(no_args_is_help=True, help="What a data owner allows: write a policy, and try a plan against it.")
+
+Target = Annotated[Path, typer.Argument(metavar="FILE", help="Where to write the policy.")]
+For = Annotated[
+    Path | None,
+    typer.Option("--for", metavar="PLAN", help="Allow this plan and no other, at the price it names.", show_default=False),
+]
+Force = Annotated[bool, typer.Option("--force", help="Overwrite a file that is there.")]
+Given = Annotated[Path, typer.Argument(metavar="POLICY", help="The policy, a TOML file.", show_default=False)]
+Parameters = Annotated[
+    int | None,
+    typer.Option("--parameters", metavar="N", min=1, help="How many parameters the model has, where the plan leaves that open."),
+]
+
+
+@commands.command()
+def init(file: Target = Path("policy.toml"), plan: For = None, force: Force = False) -> None:
+    """Write a policy with comments, to be changed by the owner of the data.
+
+    It is a careful one: until columns are named in it, it refuses every plan.
+    With --for it allows one plan, and nothing else.
+
+    \b
+    Examples:
+      tacit policy init
+      tacit policy init mine.toml --for plan.toml
+    """
+    from tacit.ledger.owner.starter import policy_text
+
+    if file.exists() and not force:
+        raise PlanError(f"{file}: is there already; choose another name or overwrite it with --force")
+    asked = None
+    if plan is not None:
+        from tacit.engine.asked import asked_of
+        from tacit.plan import load
+
+        asked = asked_of(load(plan))
+    try:
+        file.write_text(policy_text(str(file), asked), encoding="utf-8")
+    except OSError as error:
+        raise PlanError(f"{file}: cannot be written ({error.strerror}); choose another place") from None
+    tables.line(f"wrote {file}; next: tacit policy check {file} PLAN")
+
+
+@commands.command()
+def check(
+    policy: Given, plan: PlanFile, overrides: Overrides = None, parameters: Parameters = None, as_json: AsJson = False
+) -> None:
+    """Say what a policy would refuse in a plan, and exit with 3 if there is anything; no data is read.
+
+    The plan's hash is printed too, for `hashes` under [plans]. A site looks
+    again when it knows the model's size, and at every message.
+
+    \b
+    Examples:
+      tacit policy check policy.toml plan.toml
+      tacit policy check policy.toml plan.toml -o codec.epsilon=0.5 --json
+      tacit policy check policy.toml plan.toml --parameters 506451
+    """
+    from dataclasses import asdict
+
+    from tacit.engine.asked import asked_of
+    from tacit.ledger.owner import load_policy, refusals
+    from tacit.plan import load
+
+    limits = load_policy(policy)
+    asked = asked_of(load(plan, overrides), parameters=parameters)
+    broken = refusals(limits, asked)
+    if as_json:
+        tables.print_json({"policy": str(policy), "plan": str(plan), "asks": asdict(asked), "refusals": broken})
+    else:
+        for what, text in _asks(asked).items():
+            tables.say(f"  {what + ':':11}{text}")
+    if broken:
+        raise refusal(policy, broken)
+    if not as_json:
+        tables.line(f"{policy}: allows {plan}")
 
 
 def check_policy(plan: Plan, policy: Path | None) -> None:
-    """Raise PolicyError if a run of the plan would let rows leave that the policy keeps; nothing has left by then.
+    """Raise PolicyError if a run of the plan goes beyond the policy; nothing has left by then.
 
-    A plan that discloses no rows keeps every policy, and its data is not read.
+    What the plan says is looked at before any data; only if rows would leave are they looked at too.
     """
     if policy is None:
         return
-    from tacit.ledger.policy import load_policy, violations
+    from tacit.engine.asked import asked_of
+    from tacit.ledger.owner import load_policy, refusals, violations
 
     limits = load_policy(policy)
-    if plan.data.share is None:
-        return
-    from tacit.engine.simulated_data import preview
+    broken = refusals(limits, asked_of(plan))
+    if not broken and plan.data.share is not None:
+        from tacit.engine.simulated_data import preview
 
-    broken = violations(limits, preview(plan).facts)
+        broken = violations(limits, preview(plan).facts)
     if broken:
         raise refusal(policy, broken)
 
@@ -33,3 +117,22 @@ def check_policy(plan: Plan, policy: Path | None) -> None:
 def refusal(policy: Path | None, broken: list[str]) -> PolicyError:
     """Return the refusal that names every way in which a plan goes beyond a policy."""
     return PolicyError("\n".join([f"refused: the plan goes beyond {policy}", *(f"  {sentence}" for sentence in broken)]))
+
+
+def _asks(asked: Asked) -> dict[str, str]:
+    """Return what a plan asks, in words."""
+    per_run = "no epsilon per client that is known before data" if asked.epsilon_per_run is None else _loss(asked)
+    facts: dict[str, Any] = {
+        "plan": asked.plan_hash,
+        "trains": f"{asked.model}, sent by {asked.codec}",
+        "reads": "whatever columns it finds" if asked.columns is None else ", ".join(asked.columns),
+        "tells": ", ".join(asked.tells),
+        "rounds": f"{asked.rounds:,}",
+        "costs": per_run,
+        "rows leave": f"k = {asked.k:,}" if asked.k is not None else "",
+    }
+    return {what: text for what, text in facts.items() if text}
+
+
+def _loss(asked: Asked) -> str:
+    return f"at most epsilon {asked.epsilon_per_run:g} per client and run (delta = {asked.delta:g})"

@@ -45,6 +45,14 @@ def load(data: Data, draws: Draws, input_rows: object | None = None, *, progress
     return Table(train=train, test=test, columns=columns, source=said, released=released)
 
 
+def columns_of(data: Data) -> Columns:
+    """Return what each column is for, as far as that is known without a row: by the plan, and by what a named set knows."""
+    source = data.source
+    if source == GIVEN or source.startswith("hf:") or is_file_source(source):
+        return data.columns
+    return resolved(entry_named(source).columns, data.columns)
+
+
 def _rows(data: Data, input_rows: object | None, progress: Progress | None) -> tuple[pl.DataFrame, Columns, str]:
     source = data.source
     if input_rows is not None or source == GIVEN:
@@ -56,7 +64,7 @@ def _rows(data: Data, input_rows: object | None, progress: Progress | None) -> t
     if is_file_source(source):
         frame, note = read_file(source)
         return frame, data.columns, f"File {source}{note}"
-    columns = resolved(entry_named(source).columns, data.columns)
+    columns = columns_of(data)
     frame, sentence = read(source, progress)
     return frame, columns, sentence
 

@@ -1,0 +1,112 @@
+"""tacit ledger: what a site's clients have paid, whether its ledger is whole, and all of its entries."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tacit.cli import tables
+from tacit.cli.options import AsJson
+from tacit.errors import LedgerError
+
+if TYPE_CHECKING:
+    from tacit.ledger.owner import Book, Entry, Spent
+
+commands = typer.Typer(no_args_is_help=True, help="The ledger of a site: what its clients have paid, and whether it is whole.")
+
+File = Annotated[Path, typer.Argument(metavar="FILE", help="The ledger of a site.", show_default=False)]
+Most = Annotated[int, typer.Option("--most", metavar="N", min=1, help="Show the N clients that have paid most.")]
+
+
+@commands.command()
+def show(file: File, most: Most = 10, as_json: AsJson = False) -> None:
+    """Show what clients have paid, those that paid most first.
+
+    Clients are known by pseudonyms that only their site can make.
+    Exit code 6 if the last entry is damaged; `verify` looks at all of them.
+
+    \b
+    Examples:
+      tacit ledger show ledger.db
+      tacit ledger show ledger.db --most 50
+      tacit ledger show ledger.db --json
+    """
+    from tacit.ledger.owner.money import shown
+
+    book = opened(file)
+    paid = sorted(book.totals(), key=lambda one: (-one.life.micro, one.person))
+    facts = _facts(book)
+    if as_json:
+        tables.print_json({"ledger": str(file), **facts, "clients": [_object(one) for one in paid]})
+        return
+    tables.say(
+        f"{file}: {facts['entries']:,} entries, {len(paid):,} clients, {facts['exchanges']:,} exchanges paid for, "
+        f"{facts['unanswered']:,} of them without an answer, which stay paid."
+    )
+    rows = [
+        (one.person.hex(), str(len(one.runs)), shown(max(run.micro for run in one.runs.values())), shown(one.life.micro),
+         f"{one.life.delta:.2g}", "yes" if one.life.bare else "no")
+        for one in paid[:most]
+    ]  # fmt: skip
+    tables.table(("client", "runs", "epsilon, dearest run", "epsilon, all runs", "delta, all runs", "also without epsilon"), rows)
+    if len(paid) > most:
+        tables.say(f"{len(paid) - most:,} more clients have paid no more than the last one; --most N shows them.")
+
+
+@commands.command()
+def verify(file: File, as_json: AsJson = False) -> None:
+    """Check every entry and reckon every tally again; exit code 6 names the first entry that is damaged.
+
+    \b
+    Examples:
+      tacit ledger verify ledger.db
+      tacit ledger verify ledger.db --json
+    """
+    book = opened(file)
+    book.verify()
+    counter, head = book.receipt()
+    if as_json:
+        tables.print_json({"ledger": str(file), "ok": True, "entries": counter, "head": head.hex()})
+    else:
+        tables.line(f"{file}: ok, {counter:,} entries, the last is {head.hex()}")
+
+
+@commands.command()
+def export(file: File) -> None:
+    """Print every entry, one JSON object per line, each checked against the one before.
+
+    \b
+    Examples:
+      tacit ledger export ledger.db > entries.jsonl
+    """
+    for entry in opened(file).entries():
+        tables.line(json.dumps(_exported(entry)))
+
+
+def opened(file: Path) -> Book:
+    """Return a ledger that is there."""
+    from tacit.ledger.owner import Book, Limits
+
+    if not file.is_file():
+        raise LedgerError(f"{file}: is no file; give the ledger of a site")
+    return Book(file, limits=Limits(), delta=1e-5)  # nothing is charged here, so neither matters
+
+
+def _facts(book: Book) -> dict[str, Any]:
+    kinds = [entry.kind for entry in book.entries()]
+    counter, head = book.receipt()
+    paid = kinds.count("reserved")
+    return {"entries": counter, "head": head.hex(), "exchanges": paid, "unanswered": paid - kinds.count("stored")}
+
+
+def _object(one: Spent) -> dict[str, Any]:
+    runs = {name: {"micro_epsilon": run.micro, "delta": run.delta, "bare": run.bare} for name, run in one.runs.items()}
+    life = one.life
+    return {"client": one.person.hex(), "micro_epsilon": life.micro, "delta": life.delta, "bare": life.bare, "runs": runs}
+
+
+def _exported(entry: Entry) -> dict[str, Any]:
+    return {**entry.body, "hash": entry.hash.hex()}

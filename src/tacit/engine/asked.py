@@ -1,0 +1,56 @@
+"""What a plan asks of a data owner: its own facts, its hash, and what its codec and its votes would cost a client."""
+
+from __future__ import annotations
+
+from tacit import codec, data
+from tacit.claim import Claim
+from tacit.engine.exchanges import filter_claims
+from tacit.engine.fingerprint import plan_fingerprint
+from tacit.ledger.owner import Asked, facts_of
+from tacit.plan import Columns, Plan
+
+_SIZES = (100_000, 200_000)
+"""Numbers of parameters that are tried where a plan leaves its own to the data."""
+_HEADER_BYTES = 1_000
+
+
+def asked_of(plan: Plan, *, parameters: int | None = None, clients: int | None = None, columns: Columns | None = None) -> Asked:
+    """Return what a plan asks; no data is read.
+
+    Without `parameters`, the number of a model's parameters, an epsilon that grows with it is not known, and neither is the size
+    of a message. `columns` are the roles of columns at the site, without which those count that plan and named set say.
+    """
+    roles, digest = columns or data.columns_of(plan.data), plan_fingerprint(plan)
+    if plan.regime != "federated":
+        return facts_of(plan, digest, (), columns=roles)
+    if parameters is not None:
+        sent = _codec(plan, clients).payload_size(parameters) + _HEADER_BYTES
+        return facts_of(plan, digest, claims_of(plan, parameters, clients), columns=roles, message_bytes=sent)
+    few, many = (facts_of(plan, digest, claims_of(plan, size, clients), columns=roles) for size in _SIZES)
+    if _grown(few, many):
+        return facts_of(plan, digest, None, columns=roles)
+    return many
+
+
+def claims_of(plan: Plan, parameters: int, clients: int | None = None) -> list[tuple[Claim, ...]]:
+    """Return what a client pays in a round, one tuple per exchange."""
+    everybody = _clients(plan, clients)
+    cohort = plan.server.cohort_size or everybody
+    votes: list[tuple[Claim, ...]] = [(claim,) for claim in filter_claims(plan.filter, cohort, plan.helpers)] if plan.filter else []
+    if plan.filter and plan.filter.aggregate == "heads":
+        return votes
+    return [*votes, _codec(plan, clients).claims(parameters, cohort)]
+
+
+def _codec(plan: Plan, clients: int | None) -> codec.Codec:
+    return codec.build(plan.codec, codec.Extent.of(plan, _clients(plan, clients)))
+
+
+def _clients(plan: Plan, clients: int | None) -> int:
+    return clients or (plan.privacy.clients if plan.privacy else None) or plan.data.clients
+
+
+def _grown(few: Asked, many: Asked) -> bool:
+    """Return whether twice the parameters cost noticeably more."""
+    before, after = few.epsilon_per_update, many.epsilon_per_update
+    return before is not None and after is not None and after > 1.01 * before

@@ -1,0 +1,22 @@
+"""A data owner's control over a site: what its policy allows, and a ledger that is charged before anything leaves."""
+
+from tacit.ledger.owner.asked import Asked, refusals, violations
+from tacit.ledger.owner.book import Book, Spent
+from tacit.ledger.owner.chain import Entry, Receipt
+from tacit.ledger.owner.facts import facts_of
+from tacit.ledger.owner.policy import Limits, Policy, load_policy, parse_policy
+
+__all__ = [
+    "Asked",
+    "Book",
+    "Entry",
+    "Limits",
+    "Policy",
+    "Receipt",
+    "Spent",
+    "facts_of",
+    "load_policy",
+    "parse_policy",
+    "refusals",
+    "violations",
+]

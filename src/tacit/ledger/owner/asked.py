@@ -1,0 +1,139 @@
+"""What a plan asks of a data owner, as plain facts, and every way in which that goes beyond a policy. No data is needed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from tacit.ledger.owner.money import ceiling, micro, said, shown
+from tacit.ledger.owner.policy import ANY, Policy
+from tacit.record import DisclosedRows
+
+NO_POLICY = "there is no policy, so nothing is allowed; `tacit policy init` writes one"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """What is asked, as far as it is known when it is asked; what has no default must be known.
+
+    `columns` is None where a plan leaves them to the data. `epsilon_per_update` and `epsilon_per_run` are per client at `delta`;
+    None means that there is no such number, or none that is known. `k` is that of rows that would leave, None if none would.
+    """
+
+    plan_hash: str
+    model: str
+    codec: str
+    columns: tuple[str, ...] | None
+    epsilon_per_update: float | None
+    epsilon_per_run: float | None
+    delta: float
+    rounds: int
+    cohort: int | None = None
+    message_bytes: int | None = None
+    k: int | None = None
+    user_code: bool = False
+    files: tuple[str, ...] = ()
+    tells: tuple[str, ...] = ()
+    baselines: tuple[str, ...] = ()
+    votes: bool = False
+    trusts_server: bool = False
+    simulation_noise: bool = False
+
+
+def refusals(policy: Policy | None, asked: Asked) -> list[str]:
+    """Return a sentence for each way in which what is asked goes beyond a policy; none if all of it is allowed."""
+    if policy is None:
+        return [NO_POLICY]
+    looks = (_plans, _parts, _switches, _limits, _rows)
+    return [sentence for look in looks for sentence in look(policy, asked)]
+
+
+def _plans(policy: Policy, asked: Asked) -> list[str]:
+    hashes = policy.plans.hashes
+    if hashes is None or asked.plan_hash in hashes:
+        return []
+    return [f"plans.hashes: the plan {asked.plan_hash or 'without a hash'} is not among the {len(hashes)} that may run here"]
+
+
+def _parts(policy: Policy, asked: Asked) -> list[str]:
+    """Return what a plan is made of that is in no list."""
+    allow = policy.allow
+    wanted: dict[str, tuple[Iterable[str], tuple[str, ...], str]] = {
+        "models": ((asked.model,), allow.models, "the plan trains {}"),
+        "codecs": ((asked.codec,), allow.codecs, "the plan sends updates by {}"),
+        "columns": (asked.columns or (), allow.columns, "the plan reads the column {}"),
+        "files": (asked.files, allow.files, "the plan reads {} on this machine"),
+        "tells": (asked.tells, allow.tells, "the plan wants {} told in the clear"),
+        "baselines": (asked.baselines, allow.baselines, "the plan runs {}, which protects nothing"),
+    }
+    found = [
+        f"allow.{key} = {list(allowed)}: {words.format(repr(name))}"
+        for key, (names, allowed, words) in wanted.items()
+        for name in names
+        if name not in allowed and ANY not in allowed
+    ]
+    if asked.columns is None and ANY not in allow.columns:
+        found.append(f"allow.columns = {list(allow.columns)}: the plan names no columns and would read what it finds")
+    return found
+
+
+def _switches(policy: Policy, asked: Asked) -> list[str]:
+    wanted = {
+        "user_code": (asked.user_code, f"the plan names a Python class, {asked.model!r}, whose code would run here"),
+        "votes": (asked.votes, "clients would vote on each other"),
+        "trust_server": (asked.trusts_server, "the plan's promise rests on the server, and there is no [secure_sum]"),
+        "simulation_noise": (asked.simulation_noise, "noise would come from a seed that others know"),
+    }
+    return [f"allow.{key} = false: {words}" for key, (wants, words) in wanted.items() if wants and not getattr(policy.allow, key)]
+
+
+def _limits(policy: Policy, asked: Asked) -> list[str]:
+    limits, found = policy.limits, list[str]()
+    if asked.epsilon_per_run is None and not limits.no_epsilon:
+        found.append("limits.no_epsilon = false: the plan states no epsilon per client and run, or none that is known before data")
+    for key, epsilon, words in (
+        ("epsilon_per_update", asked.epsilon_per_update, "the plan asks for {} per client and update"),
+        ("epsilon_per_run", asked.epsilon_per_run, "the plan asks for {} per client and run"),
+        ("epsilon_for_life", asked.epsilon_per_run, "the plan alone asks for {} per client"),
+    ):
+        if epsilon is not None and micro(epsilon) > ceiling(limits, key):
+            found.append(f"{said(limits, key)}: {words.format(shown(micro(epsilon)))}")
+    if asked.epsilon_per_run and asked.delta > limits.delta:
+        found.append(f"limits.delta = {limits.delta:g} per run: the plan asks for {asked.delta:g}")
+    if asked.rounds > limits.rounds_per_run:
+        found.append(f"limits.rounds_per_run = {limits.rounds_per_run:,}: the plan has {asked.rounds:,} rounds")
+    if asked.cohort is not None and asked.cohort < limits.least_cohort:
+        found.append(f"limits.least_cohort = {limits.least_cohort:,}: the plan asks {asked.cohort:,} clients in a round")
+    if asked.message_bytes is not None and asked.message_bytes > limits.largest_message_bytes:
+        found.append(f"limits.largest_message_bytes = {limits.largest_message_bytes:,}: a message has {asked.message_bytes:,}")
+    return found
+
+
+def _rows(policy: Policy, asked: Asked) -> list[str]:
+    if asked.k is None:
+        return []
+    if policy.share is None:
+        return ["share: the policy has no [share] table, so no row may leave; the plan would hand over rows ([data.share])"]
+    if policy.share.min_k is not None and asked.k < policy.share.min_k:
+        return [f"share.min_k = {policy.share.min_k:,}: the plan asks for k = {asked.k:,}"]
+    return []
+
+
+def violations(policy: Policy, shared: DisclosedRows) -> list[str]:
+    """Return a sentence for each way in which rows that would leave go beyond the policy.
+
+    Classes are judged by the rows that would really leave, not by the k a plan asks for: noise and counts that include
+    rows of others can let smaller classes through.
+    """
+    limits, found = policy.share, list[str]()
+    if limits is None:
+        return ["share: the policy has no [share] table, so no row may leave"] if shared.rows else []
+    if limits.min_k is not None and shared.rows and shared.smallest_class < limits.min_k:
+        found.append(f"share.min_k = {limits.min_k:,}: the smallest class that would leave has {shared.smallest_class:,} rows")
+    share = shared.rows / shared.of_rows if shared.of_rows else 0.0
+    if limits.max_share is not None and share > limits.max_share:
+        found.append(f"share.max_share = {limits.max_share:g}: {share:.4f} of the rows would leave")
+    if shared.rows:
+        present = [name for name in limits.forbidden_columns if name in shared.columns]
+        found += [f"share.forbidden_columns: {name!r} would leave; suppress it in data.share.generalise" for name in present]
+    return found

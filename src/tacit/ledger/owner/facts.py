@@ -1,0 +1,101 @@
+"""From a plan and the claims of its exchanges to what it asks of a data owner."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+
+from tacit.ledger.account import on_a_sample
+from tacit.ledger.owner.asked import Asked
+from tacit.ledger.owner.money import MILLION, Claims, cost
+from tacit.plan import Columns, DPSum, Encoder, OneBit, OwnModule, Plan, Skellam
+
+_KNOWN_NETWORKS = ("pixels", "efficientnet_lite0")
+_KNOWN_CHECKPOINTS = ("minilm",)
+_LANGUAGES = ("en", "de", "es", "fr", "it", "nl", "pl", "pt", "sv")
+
+
+def facts_of(
+    plan: Plan, plan_hash: str, claims: Sequence[Claims] | None, *, columns: Columns | None = None, message_bytes: int | None = None
+) -> Asked:
+    """Return what a plan asks, from itself and from what a client pays in a round, one tuple of claims per exchange.
+
+    `columns` are the roles the data really has; without them the plan's own count. None as claims: what a client pays is not known,
+    as where it grows with a model whose size is left to the data. What a plan cannot know, such as noise from a seed or measures
+    that are told, whoever carries it out adds with `dataclasses.replace`.
+    """
+    roles = columns or plan.data.columns
+    return Asked(
+        plan_hash=plan_hash,
+        model=plan.model.name,
+        codec=plan.codec.name,
+        columns=_read(plan, roles),
+        epsilon_per_update=None if claims is None else max((_priced(plan, (one,), 1) for one in claims), key=_size, default=0.0),
+        epsilon_per_run=None if claims is None else _priced(plan, claims, _answers(plan)),
+        delta=plan.delta,
+        rounds=plan.server.rounds,
+        cohort=plan.server.cohort_size or (None if plan.data.partition == "client" else plan.data.clients),
+        message_bytes=message_bytes,
+        k=plan.data.share.k if plan.data.share else None,
+        user_code=isinstance(plan.model, OwnModule),
+        files=tuple(_files(plan)),
+        tells=tuple(_told(plan, roles)),
+        baselines=tuple(dict.fromkeys(_unprotected(plan))),
+        votes=plan.filter is not None,
+        trusts_server=isinstance(plan.codec, DPSum | OneBit | Skellam) and plan.secure_sum is None,
+    )
+
+
+def _read(plan: Plan, roles: Columns) -> tuple[str, ...] | None:
+    """Return every column that has a role, once; None if the plan leaves that to the data."""
+    names = [name for role in asdict(roles).values() for name in (role if isinstance(role, tuple) else (role,)) if name]
+    return tuple(dict.fromkeys((*names, *([plan.data.by] if plan.data.by else [])))) if names else None
+
+
+def _answers(plan: Plan) -> int:
+    return min(plan.server.rounds, plan.ledger.participations or plan.server.rounds)
+
+
+def _priced(plan: Plan, claims: Sequence[Claims], answers: int) -> float | None:
+    """Return the epsilon of so many answers to each exchange, at the plan's delta; None if there is none."""
+    each = tuple((one, plan.server.rounds if on_a_sample(one) and answers > 1 else answers) for one in claims if one)
+    found = cost(each, plan.delta)
+    return None if found.bare else found.micro / MILLION
+
+
+def _size(epsilon: float | None) -> float:
+    return float("inf") if epsilon is None else epsilon
+
+
+def _files(plan: Plan) -> Iterator[str]:
+    """Yield the files and folders a plan names besides its data."""
+    features = plan.features
+    if features.list and features.list not in _LANGUAGES:
+        yield features.list
+    if features.image not in _KNOWN_NETWORKS:
+        yield features.image
+    if isinstance(plan.model, Encoder) and plan.model.checkpoint not in _KNOWN_CHECKPOINTS:
+        yield plan.model.checkpoint
+    for rule in plan.data.share.generalise.values() if plan.data.share else ():
+        way, _, rest = rule.strip().partition(" ")
+        if way == "csv":
+            yield rest.rpartition(" ")[0].strip()
+
+
+def _told(plan: Plan, roles: Columns) -> Iterator[str]:
+    """Yield what a plan needs to know of clients in the clear."""
+    yield from ("clients", "classes")
+    if plan.server.weights != "equal":
+        yield "rows"
+    if plan.features.numeric == "minmax" and set(roles.numeric) - set(plan.features.ranges):
+        yield "ranges"
+    if roles.categorical:
+        yield "categories"
+    if plan.features.text in ("words", "pieces") and plan.private.words != "all":
+        yield "words"
+
+
+def _unprotected(plan: Plan) -> Iterator[str]:
+    if plan.regime == "central":
+        yield "central"
+    yield from (name for name in plan.baselines if name != "local_only")

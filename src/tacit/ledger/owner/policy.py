@@ -1,0 +1,172 @@
+"""policy.toml: what a data owner allows. What it does not say is not allowed."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from dataclasses import field
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from annotated_types import Ge, Gt, Le, Len, Lt
+from pydantic import StringConstraints, TypeAdapter, ValidationError
+from pydantic.dataclasses import dataclass
+
+from tacit.errors import PlanError, did_you_mean
+from tacit.plan.codec import Codec
+from tacit.plan.kinds import OWN, STRICT, Count, Name, Positive, fields_of, tables_in
+from tacit.plan.model import Model
+from tacit.plan.toml import tree_of
+
+ANY = "*"
+"""In a list of [allow]: everything of that kind."""
+
+Tell = Literal["clients", "rows", "classes", "ranges", "medians", "categories", "words", "measures"]
+"""What may be told in the clear: how many clients a site has, how many rows each has, the names of the classes, smallest and
+largest values of columns, their medians, the categories in them, the words of texts, and how well a model does on own test rows."""
+
+Hash = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class Plans:
+    """Which plans may run here."""
+
+    hashes: tuple[Hash, ...] | None = None
+    """Only plans with these hashes, which `tacit policy check` prints. The rules of the other tables hold for them too."""
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class Allow:
+    """What a plan may be made of. A list that is left out allows nothing, `["*"]` allows all."""
+
+    models: tuple[Name, ...] = ()
+    """Names of models as in a plan; with `user_code` also classes, as `package.module:Class`."""
+    codecs: tuple[Name, ...] = ()
+    """Names of codecs as in a plan."""
+    columns: tuple[Name, ...] = ()
+    """Columns a plan may read, whatever their role."""
+    files: tuple[Name, ...] = ()
+    """Files and folders a plan may name besides the data, such as a list of words or a checkpoint."""
+    tells: tuple[Tell, ...] = ()
+    """What may be told in the clear before or beside training."""
+    baselines: tuple[Literal["central", "fedavg"], ...] = ()
+    """What may run beside a plan, or in its place, without protection. Only simulations have baselines."""
+    user_code: bool = False
+    """A plan may name a Python class, whose code then runs here."""
+    votes: bool = False
+    """Clients may vote on others (`[filter]`)."""
+    trust_server: bool = False
+    """A promise may rest on the server: that it adds noise to sums, or looks at sums alone. Not needed under a `[secure_sum]`,
+    which rests on its helpers."""
+    simulation_noise: bool = False
+    """Noise may come from a known seed, to compare with a simulation. Whoever knows the seed can take it off."""
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class Limits:
+    """The most a client may be asked for; a client is a person, a device, a patient: whoever the rows are about."""
+
+    epsilon_per_update: Positive | None = None
+    """The most one answer may cost a client. Left out, only the limits per run and for life count."""
+    epsilon_per_run: Positive | None = None
+    """The most all answers of a run may cost a client together, at `delta`. Left out: nothing."""
+    epsilon_for_life: Positive | None = None
+    """The most all runs may cost a client together: what they cost adds up, and so do their deltas. Left out: nothing."""
+    delta: Annotated[float, Gt(0), Lt(0.5)] = 1e-5
+    """The chance with which a run may cost a client more, per run."""
+    no_epsilon: bool = False
+    """Answers may leave for which no epsilon per client exists, such as those of `plain`."""
+    rounds_per_run: Count = 100
+    """Rounds of one run."""
+    rounds_per_day: Count = 200
+    """Rounds of all runs in one day (UTC)."""
+    least_cohort: Count = 10
+    """The fewest clients of a round. The server says how many there are, and may lie; so nothing may rest on it."""
+    largest_message_bytes: Count = 256_000_000
+    """Bytes of one message, in either direction."""
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class SharePolicy:
+    """The most rows a data owner lets go. Without this table no row leaves; what is not said in it is not limited."""
+
+    min_k: Annotated[int, Ge(1)] | None = None
+    """The smallest class of rows that look alike."""
+    max_share: Annotated[float, Ge(0), Le(1)] | None = None
+    """The largest share of the rows."""
+    forbidden_columns: Annotated[tuple[str, ...], Len(0, 10_000)] = ()
+    """Columns that do not leave."""
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class Policy:
+    """One TOML file of a data owner."""
+
+    plans: Plans = field(default_factory=Plans)
+    allow: Allow = field(default_factory=Allow)
+    limits: Limits = field(default_factory=Limits)
+    share: SharePolicy | None = None
+
+
+def load_policy(path: Path) -> Policy:
+    """Read a policy file; raise a PlanError that names every problem, for a policy half understood protects nobody."""
+    try:
+        return parse_policy(path.read_text(encoding="utf-8"), str(path))
+    except OSError as error:
+        raise PlanError(
+            f"{path}: cannot be read ({error.strerror}); without a policy nothing is allowed; `tacit policy init` writes one"
+        ) from None
+    except UnicodeDecodeError as error:
+        raise PlanError(f"{path}: is not UTF-8 text (byte {error.start}); save it as UTF-8") from None
+
+
+def parse_policy(text: str, where: str = "policy") -> Policy:
+    """Return the policy in a TOML text; raise a PlanError that names every problem."""
+    try:
+        policy: Policy = TypeAdapter(Policy).validate_json(json.dumps(tree_of(text), default=str))
+    except ValidationError as error:
+        raise _refusal(where, [_said(problem) for problem in error.errors()]) from None
+    except (tomllib.TOMLDecodeError, ValueError) as error:
+        raise PlanError(f"{where}: is not valid TOML: {error}") from None
+    found = [*_unknown("models", policy.allow.models, Model), *_unknown("codecs", policy.allow.codecs, Codec)]
+    if found:
+        raise _refusal(where, found)
+    return policy
+
+
+def _refusal(where: str, found: list[str]) -> PlanError:
+    return PlanError("\n".join([f"{where}: is no policy that can be kept", *(f"  {problem}" for problem in found)]))
+
+
+def _unknown(key: str, names: tuple[str, ...], kinds: Any) -> list[str]:
+    """Return a sentence for each name that no plan could have, so that a slip of the pen is told at once."""
+    known = [name for name in tables_in(kinds) if name != OWN]
+    own = f", a class as {OWN}" if OWN in tables_in(kinds) else ""
+    return [
+        f"allow.{key}: needs some of {', '.join(known)}{own}, or '{ANY}'; got {name!r}.{did_you_mean(name, known)}"
+        for name in names
+        if name not in (*known, ANY) and not (own and ":" in name)
+    ]
+
+
+def _said(problem: Any) -> str:
+    place = [str(part) for part in problem["loc"]]
+    key, word = ".".join(place), place[-1]
+    if problem["type"] in ("unexpected_keyword_argument", "extra_forbidden"):
+        known = _keys(place[:-1])
+        return f"{key}: unknown key; known are {', '.join(known)}.{did_you_mean(word, known)}"
+    if problem["type"] in ("dataclass_type", "dataclass_exact_type"):
+        return f"{key}: needs to be a table, got {problem['input']!r}; write [{key}] and its keys below it"
+    if problem["type"] == "literal_error":
+        known = [name.strip("'") for name in str(problem["ctx"]["expected"]).replace(" or ", ", ").split(", ")]
+        return f"{key}: needs one of {', '.join(known)}; got {problem['input']!r}.{did_you_mean(str(problem['input']), known)}"
+    if problem["type"] == "string_pattern_mismatch":
+        return f"{key}: needs 64 hexadecimal digits, as `tacit policy check` prints them; got {problem['input']!r}"
+    return f"{key}: {problem['msg'][0].lower()}{problem['msg'][1:]}; got {problem['input']!r}"
+
+
+def _keys(place: list[str]) -> list[str]:
+    """Return the keys of a table of the policy."""
+    tables = tables_in(fields_of(Policy)[place[0]].annotation) if place else {"": Policy}
+    return list(fields_of(tables[""]))
