@@ -3,84 +3,89 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import fields
 
 from tacit.ledger.owner.asked import Asked
+from tacit.ledger.owner.policy import Allow, Limits, Policy, SharePolicy
 from tacit.plan.starter import quoted
 
-_TEXT = """\
+_HEAD = """\
 # What may happen to the rows on this machine. What this file does not say is not allowed; without it nothing is.
-# `tacit policy check {file} plan.toml` says what it would refuse. Every key is explained in docs/policy.md.
-{hashes}
-[allow]
-models = [{models}]
-codecs = [{codecs}]
-columns = [{columns}]{fill_in}
-tells = [{tells}]        # told in the clear; also: "rows" (how many), "ranges", "medians", "categories", "words", "measures"
-files = [{files}]        # files a plan may name besides the data
-baselines = [{baselines}]    # "central", "fedavg": without protection, for simulations
-user_code = {user_code}      # a plan may name a Python class, whose code then runs here
-votes = {votes}
-trust_server = {trust_server}   # a promise may rest on the server adding noise; not needed under a [secure_sum]
-simulation_noise = false
-
-[limits]                # epsilon is per client: a person, a device, a patient
-{update}epsilon_per_run = {run}
-epsilon_for_life = {life}
-delta = {delta}            # per run; deltas of runs add up
-no_epsilon = {no_epsilon}      # answers may leave for which no epsilon exists, such as those of "plain"
-rounds_per_run = {rounds}
-rounds_per_day = {day}
-least_cohort = {cohort}       # the server says how many clients a round has, and may lie: nothing rests on this
-largest_message_bytes = {message}
-{share}"""
-
+# `tacit policy check {file} plan.toml` says what it would refuse in a plan, and prints the plan's hash.
+"""
 _NO_SHARE = """
-# [share]               # without this table no row leaves
-# min_k = 50            # rows that leave look like at least so many
-# max_share = 0.5
+# [share]                       # without this table no row leaves
+# min_k = 50                    # rows that leave look like at least so many
+# max_share = 0.5               # of all rows
 # forbidden_columns = ["name"]
 """
-
-CODECS = ("projunit", "rr_sampled", "gaussian", "dp_sum", "onebit", "skellam")
+_NOTES = {
+    "columns": "columns a plan may read, whatever for",
+    "files": "files a plan may name besides the data",
+    "tells": 'told in the clear; also "rows" (how many), "ranges", "medians", "categories", "words", "measures"',
+    "baselines": '"central", "fedavg": without protection, for simulations',
+    "user_code": "a plan may name a Python class, whose code then runs here",
+    "votes": "clients may vote on each other",
+    "trust_server": "a promise may rest on the server; not needed under a [secure_sum]",
+    "simulation_noise": "noise may come from a seed that others know",
+    "epsilon_per_update": "per client: a person, a device, a patient",
+    "epsilon_per_run": "per client, all rounds of a run together",
+    "epsilon_for_life": "per client, all runs together",
+    "delta": "per run; deltas of runs add up",
+    "no_epsilon": 'answers may leave for which no epsilon exists, such as those of "plain"',
+    "least_cohort": "clients in a round; the server says how many, and may lie: nothing rests on this",
+}
+_STATED = ("projunit", "rr_sampled", "gaussian", "dp_sum", "onebit", "skellam")
 """Codecs that state an epsilon per update or run."""
+_CAREFUL = Policy(
+    allow=Allow(models=("logistic", "mlp"), codecs=_STATED, tells=("clients", "classes")),
+    limits=Limits(
+        epsilon_per_update=1.0, epsilon_per_run=2.0, epsilon_for_life=10.0, rounds_per_run=50, rounds_per_day=50, least_cohort=100,
+        largest_message_bytes=50_000_000,
+    ),
+)  # fmt: skip
 
 
 def policy_text(file: str, asked: Asked | None = None) -> str:
     """Return a careful policy; with what a plan asks, one that allows this plan and no other."""
-    return _general(file) if asked is None else _for(file, asked)
+    policy = _CAREFUL if asked is None else policy_for(asked)
+    hashes = () if asked is None else ("", "[plans]", f"hashes = [{quoted(asked.plan_hash)}]")
+    share = _NO_SHARE if policy.share is None else f"\n[share]\n{_line('min_k', policy.share.min_k)}\n"
+    lines = [*hashes, "", "[allow]", *_lines(policy.allow), "", "[limits]", *_lines(policy.limits)]
+    return _HEAD.format(file=" ".join(file.split())) + "\n".join(lines) + "\n" + share
 
 
-def _general(file: str) -> str:
-    return _TEXT.format(
-        file=file, hashes="", models=_list(["logistic", "mlp"]), codecs=_list(CODECS), columns="",
-        fill_in="            # columns a plan may read; until you name some, every plan is refused",
-        tells=_list(["clients", "classes"]), files="", baselines="", user_code="false", votes="false", trust_server="false",
-        update="epsilon_per_update = 1.0\n", run="2.0", life="10.0", delta="1e-5", no_epsilon="false", rounds=50, day=50,
-        cohort=100, message=50_000_000, share=_NO_SHARE,
+def policy_for(asked: Asked) -> Policy:
+    """Return the policy that allows what is asked, at its price, and little else."""
+    epsilon = asked.epsilon_per_run or None
+    return Policy(
+        allow=Allow(
+            models=(asked.model,), codecs=(asked.codec,), columns=asked.columns or ("*",), files=asked.files,
+            tells=asked.tells, baselines=asked.baselines, user_code=asked.user_code, votes=asked.votes,  # type: ignore[arg-type]
+            trust_server=asked.trusts_server, simulation_noise=asked.simulation_noise,
+        ),
+        limits=Limits(
+            epsilon_per_run=epsilon, epsilon_for_life=epsilon, delta=asked.delta, no_epsilon=asked.epsilon_per_run is None,
+            rounds_per_run=asked.rounds, rounds_per_day=asked.rounds, least_cohort=min(asked.cohort or 100, 100),
+            largest_message_bytes=50_000_000,
+        ),
+        share=SharePolicy(min_k=asked.k) if asked.k else None,
     )  # fmt: skip
 
 
-def _for(file: str, asked: Asked) -> str:
-    epsilon = asked.epsilon_per_run
-    hashes = f"\n[plans]\nhashes = [{_list([asked.plan_hash])}]\n"
-    return _TEXT.format(
-        file=file, hashes=hashes, models=_list([asked.model]), codecs=_list([asked.codec]),
-        columns=_list(asked.columns or ["*"]), fill_in="" if asked.columns else "           # the plan names none: all columns",
-        tells=_list(asked.tells), files=_list(asked.files), baselines=_list(asked.baselines), user_code=_word(asked.user_code),
-        votes=_word(asked.votes), trust_server=_word(asked.trusts_server), update="",
-        run=_number(epsilon), life=_number(epsilon), delta=f"{asked.delta:g}", no_epsilon=_word(epsilon is None),
-        rounds=asked.rounds, day=asked.rounds, cohort=min(asked.cohort or 100, 100), message=50_000_000,
-        share=f"\n[share]                 # the plan hands over rows\nmin_k = {asked.k}\n" if asked.k else _NO_SHARE,
-    )  # fmt: skip
+def _lines(table: Allow | Limits) -> Iterable[str]:
+    values = {field.name: getattr(table, field.name) for field in fields(table)}
+    return [_line(key, value) for key, value in values.items() if value is not None]
 
 
-def _list(names: Iterable[str]) -> str:
-    return ", ".join(quoted(name) for name in names)
+def _line(key: str, value: object) -> str:
+    setting = f"{key} = {_toml(value)}"
+    return f"{setting:<31} # {_NOTES[key]}" if key in _NOTES else setting
 
 
-def _word(value: bool) -> str:
-    return "true" if value else "false"
-
-
-def _number(epsilon: float | None) -> str:
-    return repr(epsilon) if epsilon else "1.0"
+def _toml(value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, tuple):
+        return f"[{', '.join(quoted(str(one)) for one in value)}]"
+    return f"{value:_}" if isinstance(value, int) else repr(value)
