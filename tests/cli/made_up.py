@@ -41,7 +41,7 @@ LENIENT = """
 models = ["*"]
 codecs = ["*"]
 columns = ["*"]
-tells = ["clients", "classes", "rows", "ranges"]
+tells = ["clients", "classes", "rows", "ranges", "measures"]
 [limits]
 no_epsilon = true
 least_cohort = 1

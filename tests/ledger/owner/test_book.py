@@ -185,6 +185,40 @@ def test_rounds_of_a_day_do_not_come_back_with_the_clock(tmp_path: Path) -> None
     book.verify()
 
 
+def test_a_round_beyond_those_of_a_run_is_refused(tmp_path: Path) -> None:
+    book = book_with(tmp_path, Limits(epsilon_per_run=100, epsilon_for_life=100, rounds_per_run=5))
+    assert book.reserve("r", 6, "train", [ANN], ONE) == {ANN: "limits.rounds_per_run = 5: this is round 6"}
+    with pytest.raises(ValueError, match="needs a round"):
+        book.reserve("r", 2**40, "train", [ANN], ONE)
+
+
+def test_what_costs_nothing_is_stored_too_and_is_no_round(tmp_path: Path) -> None:
+    book = book_with(tmp_path, Limits(rounds_per_run=1, rounds_per_day=1))
+    for round_no in range(4):
+        assert book.reserve("r", round_no, "measure", [ANN, BOB], ()) == {}
+        book.store("r", round_no, "measure", ASK, b"figures")
+    assert life(book) == {ANN: 0, BOB: 0}
+    book.verify()
+
+
+def test_the_owner_decides_on_delta(tmp_path: Path) -> None:
+    noise, limits = (claim(Gaussian(2.0), relation=ADD),), Limits(epsilon_per_run=100, epsilon_for_life=100, delta=1e-6)
+    greedy = Book(tmp_path / "greedy.db", limits=limits, delta=0.4)
+    greedy.reserve("r", 1, "train", [ANN], noise)
+    assert life(greedy)[ANN] == cost(((noise, 1),), 1e-6).micro
+    assert (
+        "limits.delta = 1e-06 per run: with this answer it is"
+        in greedy.reserve("r", 2, "train", [BOB], (claim(Approximate(0.1, 0.4)),))[BOB]
+    )
+
+
+def test_every_commit_waits_for_the_disk(tmp_path: Path) -> None:
+    """A kill does not show whether it does: what a process wrote outlives the process, but not a power cut."""
+    with book_with(tmp_path)._disk.reading() as db:
+        assert db.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+        assert db.execute("PRAGMA synchronous").fetchone() == (2,)
+
+
 def test_an_older_copy_and_another_ledger_are_recognised(tmp_path: Path) -> None:
     book = book_with(tmp_path)
     book.reserve("r", 1, "train", [ANN], ONE)

@@ -72,6 +72,7 @@ def test_a_whole_ledger_passes(file: Path) -> None:
         ("UPDATE claims SET content = 'text'", "a value is not of the kind that was written"),
         ("UPDATE entries SET content = 'text' WHERE number = 4", "at entry 4: its hash"),
         ("DELETE FROM claims", "at entry 2: the claims it charges for"),
+        ("UPDATE exchanges SET paid = 0", "at entry 2: its exchange is not as it was"),
         ("UPDATE days SET rounds = 0", "tables hold what no entry says"),
         ("INSERT INTO forgotten VALUES ('r')", "tables hold what no entry says"),
         ("INSERT INTO tallies VALUES (x'aa', 'r', '{}', 0, 0, 0)", "tables hold what no entry says"),

@@ -30,7 +30,7 @@ hashes = ["HASH"]
 models = ["logistic"]
 codecs = ["gaussian"]
 columns = ["note", "age", "readmitted"]
-tells = ["clients", "classes"]
+tells = ["clients", "classes", "measures"]
 [limits]
 epsilon_per_update = 2
 epsilon_per_run = 2
@@ -62,7 +62,7 @@ def test_the_honest_plan_is_allowed() -> None:
     asked = asked_of(plan_of(), parameters=10_000)
     assert refusals(policy_for(asked), asked) == []
     assert asked.epsilon_per_run == pytest.approx(2.0, abs=1e-4)
-    assert asked.tells == ("clients", "classes")
+    assert asked.tells == ("clients", "classes", "measures")
 
 
 def test_without_a_policy_nothing_is_allowed() -> None:
@@ -100,7 +100,7 @@ MALICIOUS: dict[str, tuple[dict[str, Any], str]] = {
     "other model": ({"model": {"name": "mlp", "hidden": [100]}}, "allow.models = ['logistic']: the plan trains 'mlp'"),
     "other codec": ({"codec": {"name": "plain"}}, "allow.codecs = ['gaussian']: the plan sends updates by 'plain'"),
     "no epsilon": ({"codec": {"name": "plain"}}, "limits.no_epsilon = false"),
-    "wants ranges": ({"features": {"ranges": {}}}, "allow.tells = ['clients', 'classes']: the plan wants 'ranges' told"),
+    "wants ranges": ({"features": {"ranges": {}}}, "'measures']: the plan wants 'ranges' told in the clear"),
     "vocabulary probe": (
         {"features": {"text": "words", "ranges": {}}, "model": {"name": "bilstm", "hidden": [50]}},
         "the plan wants 'words' told in the clear",

@@ -69,7 +69,7 @@ def _parts(policy: Policy, asked: Asked) -> list[str]:
     found = [
         f"allow.{key} = {list(allowed)}: {words.format(repr(name))}"
         for key, (names, allowed, words) in wanted.items()
-        for name in names
+        for name in dict.fromkeys(names)
         if name not in allowed and ANY not in allowed
     ]
     if asked.columns is None and ANY not in allow.columns:
@@ -98,7 +98,7 @@ def _limits(policy: Policy, asked: Asked) -> list[str]:
     ):
         if epsilon is not None and micro(epsilon) > ceiling(limits, key):
             found.append(f"{said(limits, key)}: {words.format(shown(micro(epsilon)))}")
-    if asked.epsilon_per_run and asked.delta > limits.delta:
+    if asked.delta > limits.delta * (1 + 1e-9):
         found.append(f"limits.delta = {limits.delta:g} per run: the plan asks for {asked.delta:g}")
     if asked.rounds > limits.rounds_per_run:
         found.append(f"limits.rounds_per_run = {limits.rounds_per_run:,}: the plan has {asked.rounds:,} rounds")

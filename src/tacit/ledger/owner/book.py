@@ -17,7 +17,7 @@ from typing import Any
 
 from tacit.errors import BudgetError, LedgerError, PolicyError
 from tacit.ledger.owner.chain import Entry, Receipt
-from tacit.ledger.owner.charging import Place, Prices, again, charge, day_is_full, day_of, each_once, judged
+from tacit.ledger.owner.charging import Place, Prices, again, charge, day_of, each_once, judged, too_many_rounds
 from tacit.ledger.owner.disk import Disk, blob
 from tacit.ledger.owner.money import Claims, Cost
 from tacit.ledger.owner.policy import Limits
@@ -43,11 +43,14 @@ def utc_day() -> str:
 
 
 class Book:
-    """The ledger of one site. `delta` is that of totals per run. Several processes may have the same one open."""
+    """The ledger of one site. Several processes may have the same one open.
+
+    `delta` is that of totals per run; where the owner allows less, it is what the owner allows.
+    """
 
     def __init__(self, file: Path, *, limits: Limits, delta: float, today: Callable[[], str] = utc_day) -> None:
         self.limits, self._today = limits, today
-        self._prices = Prices(delta)
+        self._prices = Prices(min(delta, limits.delta))
         self._disk = Disk(file)
 
     def close(self) -> None:
@@ -59,17 +62,17 @@ class Book:
 
         Guarantees: asked again for the same run, round and exchange it charges nothing and returns the same; who was not asked the
         first time is refused. Where nobody can pay nothing is written. Raises PolicyError if the same is asked with other claims.
-        Edge cases: claims about a sample are paid for every round so far, by whoever might have been asked.
+        Edge cases: claims about a sample are paid for every round so far. An exchange without claims costs nothing and is no round.
         """
-        place, asked = Place(run, round_no, exchange), each_once(persons)
+        place, asked = Place(run, round_no, exchange), each_once(persons, round_no)
         with self._disk.writing() as db:
             before = self._row(db, place)
             if before is not None:
                 return again(self._disk.entry(int(before[0])).body, place, asked, self._prices.learn(claims))
             day = day_of(db, self._today())
-            if day_is_full(db, self.limits, place, day):
-                full = f"limits.rounds_per_day = {self.limits.rounds_per_day}: so many rounds were answered on {day}"
-                return dict.fromkeys(asked, full)
+            why = too_many_rounds(db, self.limits, place, day) if claims else ""
+            if why:
+                return dict.fromkeys(asked, why)
             try:
                 found = judged(db, self._prices, self.limits, place, asked, claims)
             except BudgetError as error:

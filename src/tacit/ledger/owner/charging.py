@@ -90,18 +90,21 @@ def people(text: str) -> list[bytes]:
     return [whole[start : start + PSEUDONYM] for start in range(0, len(whole), PSEUDONYM)]
 
 
-def each_once(persons: Sequence[bytes]) -> list[bytes]:
-    """Return pseudonyms without repetition; raise ValueError if one is none."""
+def each_once(persons: Sequence[bytes], round_no: int) -> list[bytes]:
+    """Return pseudonyms without repetition; raise ValueError if one is none, or the round is none."""
+    if not 0 <= round_no < 2**31:
+        raise ValueError(f"Book.reserve needs a round from 0 on, got {round_no}")
     wrong = next((one for one in persons if len(one) != PSEUDONYM), None)
     if wrong is not None:
         raise ValueError(f"Book.reserve needs pseudonyms of {PSEUDONYM} bytes, got one of {len(wrong)}; hash the client's name")
     return list(dict.fromkeys(persons))
 
 
-def paid_after(before: dict[str, int], name: str, round_no: int, *, sampled: bool) -> dict[str, int]:
-    """Return what a client will have paid in a run: once more, or on a sample for every round so far."""
+def paid_after(before: dict[str, int], name: str, claims: Claims, round_no: int) -> dict[str, int]:
+    """Return what a client will have paid in a run: once more, or on a sample for every round so far; the same without claims."""
     times = before.get(name, 0)
-    return {**before, name: max(times, round_no, 1) if sampled else times + 1}
+    once_more = max(times, round_no, 1) if on_a_sample(claims) else times + 1
+    return {**before, name: once_more} if claims else before
 
 
 def judged(
@@ -109,14 +112,14 @@ def judged(
 ) -> Judged:  # fmt: skip
     """Return who of these clients can pay; raise BudgetError for a claim nobody has proved."""
     name = prices.learn(claims)
-    alone, sampled = prices.cost(db, {name: 1}), on_a_sample(claims)
+    alone = prices.cost(db, paid_after({}, name, claims, 1))
     after, costs = dict[str, str](), dict[str, Cost]()  # many clients have paid alike
     found = Judged(groups={}, refused={})
     for person in persons:
         rows = db.execute("SELECT run, paid, micro FROM tallies WHERE person = ?", (person,)).fetchall()
         before = next((paid for run, paid, _ in rows if run == place.run), "{}")
         if before not in after:
-            paid = paid_after(counts(before), name, place.round_no, sampled=sampled)
+            paid = paid_after(counts(before), name, claims, place.round_no)
             after[before] = canonical(paid).decode()
             costs[after[before]] = prices.cost(db, paid)
         now = after[before]
@@ -147,8 +150,8 @@ def charge(disk: Disk, db: sqlite3.Connection, prices: Prices, place: Place, day
         "INSERT OR REPLACE INTO tallies VALUES (?, ?, ?, ?, ?, ?)",
         [(one, place.run, now, own.micro, own.delta, own.bare) for now, (own, who) in found.groups.items() for one in who],
     )
-    db.execute("INSERT INTO exchanges VALUES (?, ?, ?, ?, NULL, NULL)", (*place, number))
-    if not began:
+    db.execute("INSERT INTO exchanges VALUES (?, ?, ?, ?, NULL, NULL, ?)", (*place, number, bool(claims)))
+    if claims and not began:
         db.execute("INSERT INTO days VALUES (?, 1) ON CONFLICT (day) DO UPDATE SET rounds = rounds + 1", (day,))
 
 
@@ -163,9 +166,9 @@ def again(before: dict[str, Any], place: Place, persons: list[bytes], name: str)
 
 
 def round_began(db: sqlite3.Connection, place: Place) -> bool:
-    """Return whether an exchange of this round was paid for."""
-    found = db.execute("SELECT 1 FROM exchanges WHERE run = ? AND round_no = ?", (place.run, place.round_no)).fetchone()
-    return found is not None
+    """Return whether an exchange of this round was paid for; one that costs nothing makes no round."""
+    query = "SELECT 1 FROM exchanges WHERE run = ? AND round_no = ? AND paid"
+    return db.execute(query, (place.run, place.round_no)).fetchone() is not None
 
 
 def day_of(db: sqlite3.Connection, today: str) -> str:
@@ -174,7 +177,11 @@ def day_of(db: sqlite3.Connection, today: str) -> str:
     return max(today, latest or "")
 
 
-def day_is_full(db: sqlite3.Connection, limits: Limits, place: Place, day: str) -> bool:
-    """Return whether no further round may begin on a day."""
+def too_many_rounds(db: sqlite3.Connection, limits: Limits, place: Place, day: str) -> str:
+    """Return why no further round may begin, in this run or on a day; nothing if it may."""
+    if place.round_no > limits.rounds_per_run:
+        return f"limits.rounds_per_run = {limits.rounds_per_run:,}: this is round {place.round_no:,}"
     counted = db.execute("SELECT rounds FROM days WHERE day = ?", (day,)).fetchone()
-    return bool(counted and counted[0] >= limits.rounds_per_day and not round_began(db, place))
+    if counted and counted[0] >= limits.rounds_per_day and not round_began(db, place):
+        return f"limits.rounds_per_day = {limits.rounds_per_day:,}: so many rounds were answered on {day}"
+    return ""

@@ -25,7 +25,7 @@ _TABLES = (
     "CREATE TABLE tallies (person BLOB, run TEXT, paid TEXT NOT NULL, micro INTEGER NOT NULL, delta REAL NOT NULL, "
     "bare INTEGER NOT NULL, PRIMARY KEY (person, run)) WITHOUT ROWID",
     "CREATE TABLE exchanges (run TEXT, round_no INTEGER, exchange TEXT, reserved INTEGER NOT NULL, stored INTEGER, request BLOB, "
-    "PRIMARY KEY (run, round_no, exchange)) WITHOUT ROWID",
+    "paid INTEGER NOT NULL, PRIMARY KEY (run, round_no, exchange)) WITHOUT ROWID",
     "CREATE TABLE answers (entry INTEGER PRIMARY KEY, content BLOB NOT NULL)",
     "CREATE TABLE days (day TEXT PRIMARY KEY, rounds INTEGER NOT NULL) WITHOUT ROWID",
     "CREATE TABLE forgotten (run TEXT PRIMARY KEY) WITHOUT ROWID",

@@ -84,7 +84,7 @@ def _files(plan: Plan) -> Iterator[str]:
 
 def _told(plan: Plan, roles: Columns) -> Iterator[str]:
     """Yield what a plan needs to know of clients in the clear."""
-    yield from ("clients", "classes")
+    yield from ("clients", "classes", "measures")
     if plan.server.weights != "equal":
         yield "rows"
     if plan.features.numeric == "minmax" and set(roles.numeric) - set(plan.features.ranges):

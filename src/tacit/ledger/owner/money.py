@@ -54,7 +54,7 @@ def cost(paid: Paid, delta: float) -> Cost:
 
     Raises BudgetError for a claim nobody has proved.
     Edge cases: claims that are about rows, and claims under which everything is told, have no epsilon per client. Under two
-    changes of data no common one exists either; both are then added up all the same, so that a budget runs out.
+    changes of data no common one exists either; both are then added up all the same, each at its delta, so that a budget runs out.
     """
     answered = [(claims, times) for claims, times in paid if times]
     counted = [(_numbered(claims), times) for claims, times in answered]
@@ -62,7 +62,7 @@ def cost(paid: Paid, delta: float) -> Cost:
     parts = [_under(relation, counted, delta) for relation in relations]
     untold = any(len(kept) < len(claims) for (kept, _), (claims, _) in zip(counted, answered, strict=True))
     bare = untold or len(parts) > 1 or any(part.bare for part in parts)
-    return Cost(sum(part.micro for part in parts), sum(part.delta for part in parts), bare)
+    return Cost(sum(part.micro for part in parts), max((part.delta for part in parts), default=0.0), bare)
 
 
 def _numbered(claims: Claims) -> Claims:
@@ -94,6 +94,8 @@ def within(limits: Limits, answer: Cost, run: Cost, life: int) -> str:
     for key, (amount, words) in asked.items():
         if amount > ceiling(limits, key):
             return f"{said(limits, key)}: {words.format(shown(amount))}"
+    if run.delta > limits.delta * (1 + 1e-9):
+        return f"limits.delta = {limits.delta:g} per run: with this answer it is {run.delta:.3g}"
     return ""
 
 

@@ -8,11 +8,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tacit.errors import BudgetError
-from tacit.ledger.account import on_a_sample
 from tacit.ledger.owner.chain import canonical
 from tacit.ledger.owner.charging import Place, Prices, counts, paid_after, people, read
 from tacit.ledger.owner.disk import Disk, blob
 
+_NOTHING = hashlib.sha256(b"[]").hexdigest()
+"""The hash of no claims."""
 Tally = tuple[str, int, float, int]
 """What a client paid in a run, as it is kept: for what, millionths of epsilon, at which delta, and whether part of it has none."""
 
@@ -23,7 +24,7 @@ class Replayed:
 
     prices: dict[float, Prices] = field(default_factory=dict)
     tallies: dict[tuple[bytes, str], tuple[int, Tally]] = field(default_factory=dict)
-    exchanges: dict[Place, tuple[int, int | None, bytes | None]] = field(default_factory=dict)
+    exchanges: dict[Place, tuple[int, int | None, bytes | None, int]] = field(default_factory=dict)
     rounds: dict[tuple[str, int], str] = field(default_factory=dict)
     answers: dict[int, tuple[str, str]] = field(default_factory=dict)
     forgotten: dict[str, int] = field(default_factory=dict)
@@ -58,12 +59,15 @@ def _replay(db: sqlite3.Connection, then: Replayed, number: int, body: dict[str,
     if kind == "reserved":
         if place in then.exchanges:
             return "it charges for what was paid for"
-        then.exchanges[place] = (number, None, None)
-        then.rounds.setdefault((place.run, place.round_no), body["day"])
+        paid = body["claims"] != _NOTHING
+        then.exchanges[place] = (number, None, None, int(paid))
+        if paid:
+            then.rounds.setdefault((place.run, place.round_no), body["day"])
         return _reckoned(db, then, number, place, body)
     if place not in then.exchanges or then.exchanges[place][1] is not None:
         return "it stores an answer that was not reserved, or a second one"
-    then.exchanges[place] = (then.exchanges[place][0], number, bytes.fromhex(body["request"]))
+    reserved, _, _, paid = then.exchanges[place]
+    then.exchanges[place] = (reserved, number, bytes.fromhex(body["request"]), paid)
     then.answers[number] = (body["answer"], place.run)
     return ""
 
@@ -74,7 +78,7 @@ def _reckoned(db: sqlite3.Connection, then: Replayed, number: int, place: Place,
     row = db.execute("SELECT content FROM claims WHERE hash = ?", (name,)).fetchone()
     if row is None or hashlib.sha256(blob(row[0])).hexdigest() != name:
         return "the claims it charges for are not as they were written"
-    sampled = on_a_sample(prices.known.get(name) or read(blob(row[0])))
+    claims = prices.known[name] if name in prices.known else read(blob(row[0]))
     for group in body["paid"]:
         paid = canonical(group["paid"]).decode()
         own = prices.cost(db, group["paid"])
@@ -85,7 +89,7 @@ def _reckoned(db: sqlite3.Connection, then: Replayed, number: int, place: Place,
         for person in people(group["persons"]):
             before = then.tallies.get((person, place.run), (0, ("{}", 0, 0.0, 0)))[1][0]
             if before not in befores:
-                befores[before] = canonical(paid_after(counts(before), name, place.round_no, sampled=sampled)).decode() == paid
+                befores[before] = canonical(paid_after(counts(before), name, claims, place.round_no)).decode() == paid
             if not befores[before]:
                 return "what it says a client has paid does not follow from the entries before"
             then.tallies[person, place.run] = (number, tally)
