@@ -22,7 +22,8 @@ pytest.importorskip("flwr", reason="needs tacit[flower]")
 from tacit.errors import PeerError
 from tacit.flower import post as post_room
 from tacit.flower import tls
-from tacit.flower.link import LinkSettings, Place, started
+from tacit.flower.link import LinkSettings, started
+from tacit.flower.place import Place
 from tacit.flower.post import Post
 from tacit.flower.registry import register, sites, unregister
 from tests.flower.sites import LARGEST, answers, node, running, server_folder, until

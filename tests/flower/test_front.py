@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import socket
+import threading
 from base64 import b64encode
 from typing import Any
 
@@ -10,10 +12,11 @@ import pytest
 
 pytest.importorskip("flwr", reason="needs tacit[flower]")
 
+import uvicorn
 from flwr.supercore.date import now
 from flwr.supercore.primitives.asymmetric import generate_key_pairs, public_key_to_bytes, sign_message
 
-from tacit.flower import front
+from tacit.flower import front, heads
 from tacit.flower.front import Front
 
 PRIVATE, PUBLIC = generate_key_pairs()
@@ -114,3 +117,22 @@ def test_slow_bodies_are_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     status, read, _ = asked("/v1/fleet/push-object", signed(), [b"a"] * 99, pause=0.01)
     assert status == 408
     assert read < 20
+
+
+def test_a_connection_that_never_asks_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(heads, "HEAD_SECONDS", 0.2)
+    guard = Front(lambda *_: asyncio.sleep(0), secret=SECRET, known=lambda key: False, body_limit=1)
+    server = uvicorn.Server(uvicorn.Config(guard, http=heads.HastyProtocol, ws="none", lifespan="off", log_config=None))
+    listening = socket.create_server(("127.0.0.1", 0))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
+    thread.start()
+    try:
+        with socket.create_connection(listening.getsockname(), timeout=20) as slow:
+            slow.sendall(b"POST /v1/fleet/push-object HTTP/1.1\r\nhost: x\r\nx-slow: ")
+            assert slow.recv(100) == b""
+        with socket.create_connection(listening.getsockname(), timeout=20) as quick:
+            quick.sendall(b"GET /health HTTP/1.1\r\nhost: x\r\n\r\n")
+            assert quick.recv(100).startswith(b"HTTP/1.1 200")
+    finally:
+        server.should_exit = True
+        thread.join()

@@ -36,7 +36,6 @@ KIND = "query"
 _NAME = "letter"
 _STYPE = "tacit.bytes"
 _LARGEST_HEAD = 65_536
-_CHAIN = ("RecordDict", "ArrayRecord", "Array")
 
 
 @dataclass(frozen=True)
@@ -77,65 +76,56 @@ def answer_metadata(question: WireMessage) -> Metadata:
 
 
 class Arrival:
-    """A letter on its way in. `pull` returns an object's content, or None while it is not there yet."""
+    """A letter on its way in. `pull` returns an object's content, or None while it is not there yet.
+
+    Of a message only the array and its chunks are pulled; what lies above them says no more than the tree.
+    """
 
     def __init__(self, tree: ObjectTree, pull: Callable[[str], bytes | None], largest: int) -> None:
         self._pull = pull
         self._largest = largest
-        self._heads = _chain_of(tree)
-        self._chunks = [chunk.object_id for chunk in self._heads[-1].children]
+        self._array = _array_of(tree)
+        self._chunks = [chunk.object_id for chunk in self._array.children]
         if len(self._chunks) > -(-largest // CHUNK):
             raise WireError(f"a letter of {len(self._chunks)} chunks is larger than the {largest} bytes allowed; nothing was read")
-        self._read_heads = 0
-        self._order: list[str] = []
-        self._length = 0
+        self._plan: tuple[list[str], int] | None = None
         self._have: dict[str, bytes] = {}
 
     def take(self) -> bytes | None:
         """Return the letter, or None while a part of it is still to come; read what is there."""
-        while self._read_heads < len(_CHAIN):
-            content = self._pulled(self._heads[self._read_heads].object_id, _LARGEST_HEAD)
-            if content is None:
+        if self._plan is None:
+            head = self._pulled(self._array.object_id, _LARGEST_HEAD)
+            if head is None:
                 return None
-            self._check_head(content, self._read_heads)
-            self._read_heads += 1
+            self._plan = _checked_array(*_body(head, "Array", self._chunks), self._largest)
         for chunk in self._chunks:
             if chunk not in self._have:
                 content = self._pulled(chunk, CHUNK + _LARGEST_HEAD)
                 if content is None:
                     return None
                 self._have[chunk] = _body(content, "ArrayChunk", [])[0]
-        if sum(len(self._have[chunk]) for chunk in self._order) != self._length:
-            raise WireError(f"a letter that says it has {self._length} bytes has another length")
-        return b"".join(self._have[chunk] for chunk in self._order)
+        order, length = self._plan
+        if sum(len(self._have[chunk]) for chunk in order) != length:
+            raise WireError(f"a letter that says it has {length} bytes has another length")
+        return b"".join(self._have[chunk] for chunk in order)
 
     def _pulled(self, name: str, largest: int) -> bytes | None:
         content = self._pull(name)
-        if content is None:
-            return None
-        if len(content) > largest or hashlib.sha256(content).hexdigest() != name:
+        if content is not None and (len(content) > largest or hashlib.sha256(content).hexdigest() != name):
             raise WireError("a part of a letter is too large or is not the one that was announced")
         return content
 
-    def _check_head(self, content: bytes, place: int) -> None:
-        body, below = _body(content, _CHAIN[place], [child.object_id for child in self._heads[place].children])
-        if _CHAIN[place] == "Array":
-            self._order, self._length = _checked_array(body, below, self._largest)
 
-
-def _chain_of(tree: ObjectTree) -> list[ObjectTree]:
-    """Return record dict, record and array below a message; refuse any other shape."""
-    chain: list[ObjectTree] = []
-    above = tree
-    for _ in _CHAIN:
-        if len(above.children) != 1:
-            raise WireError(f"a letter needs exactly one array in one record, got {len(above.children)} objects")
-        above = above.children[0]
-        chain.append(above)
-    names = [chunk.object_id for chunk in above.children]
-    if len(set(names)) != len(names) or any(chunk.children for chunk in above.children):
+def _array_of(tree: ObjectTree) -> ObjectTree:
+    """Return the array in the record of a message; refuse any other shape."""
+    for _ in ("record dict", "record", "array"):
+        if len(tree.children) != 1:
+            raise WireError(f"a letter needs exactly one array in one record, got {len(tree.children)} objects")
+        tree = tree.children[0]
+    names = [chunk.object_id for chunk in tree.children]
+    if len(set(names)) != len(names) or any(chunk.children for chunk in tree.children):
         raise WireError("a letter needs chunks that are different and hold no other objects")
-    return chain
+    return tree
 
 
 def _body(content: bytes, kind: str, children: list[str]) -> tuple[bytes, list[str]]:

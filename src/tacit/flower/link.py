@@ -1,10 +1,9 @@
-"""The SuperLink in a process of its own: where it listens, what lies in its folder, and how it is started and found."""
+"""The SuperLink in a process of its own: how it is served, and how it is started and checked from another."""
 
 from __future__ import annotations
 
 import argparse
 import contextlib
-import json
 import os
 import secrets
 import signal
@@ -25,59 +24,28 @@ from typing import Any
 from tacit.errors import PeerError
 from tacit.files import replace_file
 from tacit.flower.address import joined, refuse_plain
+from tacit.flower.place import LINK, SECRET, SUPEREXEC_SECRET, Place, place, tell_place
 from tacit.flower.quiet import LOG, keep_quiet
 from tacit.flower.sockets import listening_places
 from tacit.flower.tls import AUTHORITY, SERVER_CERTIFICATE, SERVER_KEY, private_folder, read_private
 
+__all__ = ["BODY_LIMIT", "LinkSettings", "Place", "place", "serve", "started"]
+
 BODY_LIMIT = 8 * 2**20
 """Bytes of one request; letters travel in chunks of 5 MiB, so this limits no letter."""
-SECRET = "server.secret"
-"""What the server's own commands show to be let in."""
-SUPEREXEC_SECRET = "superexec.secret"
-LINK = "link.json"
-"""Where the running SuperLink of a folder listens."""
-
 _START_SECONDS = 60.0
 _STOP_SECONDS = 10.0
 
 
 @dataclass(frozen=True)
 class LinkSettings:
-    """How a SuperLink is served. Port 0 lets the system choose one; `place` tells which."""
+    """How a SuperLink is served. Port 0 lets the system choose one; the folder tells which."""
 
     folder: Path
     host: str
     port: int
     tls: bool
     body_limit: int = BODY_LIMIT
-
-
-@dataclass(frozen=True)
-class Place:
-    """Where a SuperLink listens."""
-
-    host: str
-    port: int
-    tls: bool
-    pid: int
-
-    @property
-    def address(self) -> str:
-        """Return the address for programs on the same machine."""
-        return joined({"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.host, self.host), self.port)
-
-
-def place(folder: Path) -> Place:
-    """Return where the SuperLink of a folder listens, or listened last."""
-    try:
-        return Place(**json.loads((folder / LINK).read_text()))
-    except (OSError, ValueError, TypeError):
-        raise PeerError(f"{folder}: no server was started in this folder; start it with `tacit server`") from None
-
-
-def root_certificate(folder: Path) -> Path | None:
-    """Return the certificate that the server of a folder is known by, or None where it speaks without TLS."""
-    return folder / AUTHORITY if place(folder).tls else None
 
 
 def serve(settings: LinkSettings) -> None:
@@ -96,17 +64,19 @@ def serve(settings: LinkSettings) -> None:
     import uvicorn
 
     from tacit.flower.front import Front
+    from tacit.flower.heads import HastyProtocol
     from tacit.flower.superlink import superlink
 
     keep_quiet(folder)
     app, known = superlink(folder, host, port, superexec_secret)
     front = Front(app, secret=secret.hex(), known=known, body_limit=settings.body_limit)
     quiet: dict[str, Any] = {"log_config": None, "access_log": False, "server_header": False, "proxy_headers": False}
-    server = uvicorn.Server(
-        uvicorn.Config(front, http="httptools", ws="none", timeout_graceful_shutdown=2, backlog=128, **quiet, **certificates)
+    served = uvicorn.Config(
+        front, http=HastyProtocol, ws="none", timeout_keep_alive=30, timeout_graceful_shutdown=2, **quiet, **certificates
     )
-    replace_file(folder / LINK, json.dumps({"host": host, "port": port, "tls": settings.tls, "pid": os.getpid()}).encode())
-    server.run(sockets=[listening])
+    tell_place(folder, Place(host, port, settings.tls, os.getpid()))
+    with _signals_end_here():
+        uvicorn.Server(served).run(sockets=[listening])
 
 
 @contextmanager
@@ -211,6 +181,20 @@ def _ended(process: subprocess.Popen[bytes]) -> None:
         process.wait()
     if process.stderr:
         process.stderr.close()
+
+
+@contextmanager
+def _signals_end_here() -> Iterator[None]:
+    """Let a stop that was asked for end the server and nothing more; its library would raise the signal once again."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    earlier = {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, before in earlier.items():
+            signal.signal(number, before)
 
 
 def _end_with_parent() -> None:

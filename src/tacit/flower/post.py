@@ -41,7 +41,7 @@ from flwr.supercore.runtime import RuntimeHttpClient
 from tacit.errors import PeerError, WireError, did_you_mean
 from tacit.flower.client import SECRET_HEADER, Headers, connected, explained, is_passing, version_headers
 from tacit.flower.letters import Arrival, parcel, question_metadata
-from tacit.flower.link import SECRET, SUPEREXEC_SECRET, root_certificate
+from tacit.flower.place import SECRET, SUPEREXEC_SECRET, root_certificate
 from tacit.flower.quiet import keep_quiet
 from tacit.flower.registry import sites
 from tacit.flower.tls import read_private

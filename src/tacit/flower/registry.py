@@ -20,7 +20,7 @@ from flwr.supercore.primitives.asymmetric import public_key_to_bytes
 from tacit.errors import PeerError, did_you_mean
 from tacit.files import replace_file
 from tacit.flower.client import SECRET_HEADER, Headers, connected, explained
-from tacit.flower.link import SECRET, place, root_certificate
+from tacit.flower.place import SECRET, place, root_certificate
 from tacit.flower.quiet import keep_quiet
 from tacit.flower.tls import read_private
 
