@@ -16,10 +16,11 @@ from tacit.draws import Draws
 from tacit.engine.agreement import Agreement
 from tacit.engine.exchanges import SecureTrain, Train
 from tacit.engine.exchanges.disclose_rows import Discloser, DiscloseRows
+from tacit.engine.exchanges.sharing import sharing_for
 from tacit.engine.exchanges.site_sums import site_sum
 from tacit.engine.negotiated import held
 from tacit.engine.round import Request, gather
-from tacit.engine.simulated_helpers import sharing_of_updates
+from tacit.engine.simulated_helpers import helper_keys
 from tacit.engine.site import Client, Site
 from tacit.rows import Clients, Lexicon, Rows
 from tacit.seat import Own, Seat
@@ -95,7 +96,14 @@ class OneSite:
         self.site.charge = lambda seat, exchange, round_no: self.charged.append((seat.name, exchange, round_no))
         self.exchange, self.worker = Train(agreement, self.root), learner.worker()
         if self.plan.secure_sum:
-            sharing = sharing_of_updates(self.plan.secure_sum, agreement, self.root)
+            sharing = sharing_for(
+                self.plan.secure_sum,
+                agreement,
+                helper_keys(self.plan.secure_sum, self.root),
+                Train.name,
+                agreement.codec,
+                agreement.dim,
+            )
             self.exchange = SecureTrain(agreement, self.root, sharing)
         return [name for name in self.names if self.site.weight(self.site.seat(name))]
 

@@ -20,6 +20,7 @@ from tacit.draws import Draws
 from tacit.engine import loop
 from tacit.engine.exchanges import SecureTrain, Train, exchanges_of
 from tacit.engine.exchanges.disclose_rows import DiscloseRows
+from tacit.engine.exchanges.sharing import sharing_for
 from tacit.engine.exchanges.train import Member, nobody
 from tacit.engine.fingerprint import fingerprints_of
 from tacit.engine.loop import Arm, Desk
@@ -27,7 +28,7 @@ from tacit.engine.round import gather
 from tacit.engine.run_folder import RECORD
 from tacit.engine.simulated_arm import Setting, SimulatedArm
 from tacit.engine.simulated_data import _divided, _loaded, prepare
-from tacit.engine.simulated_helpers import sharing_of_updates, simulated_helpers
+from tacit.engine.simulated_helpers import helper_keys, simulated_helpers
 from tacit.rows import Clients, Vector
 from tacit.seat import Own, Seat
 from tests.engine import site_process
@@ -92,7 +93,12 @@ def over_sites(job: plan.Plan, pipes: list[Any], folder: Path, alone: bool = Fal
     with_rows = {name for names in _each(pipes, "begin", {}) for name in names}
     train = Train(agreement, draws, member)
     if job.secure_sum:
-        train = SecureTrain(agreement, draws, sharing_of_updates(job.secure_sum, agreement, draws), member)
+        train = SecureTrain(
+            agreement,
+            draws,
+            sharing_for(job.secure_sum, agreement, helper_keys(job.secure_sum, draws), Train.name, agreement.codec, agreement.dim),
+            member,
+        )
     exchanges = exchanges_of(job, train)
     helpers = simulated_helpers(job, arm.site, exchanges, draws, folder / "helpers")
     carrier = FakeCarrier(pipes, agreement, len(kept), with_rows, helpers)

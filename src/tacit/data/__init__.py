@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tacit.data.divide import divide, divide_test, hold_out, label_shares
+from tacit.data.divide import divide, divide_test, hold_out, label_shares, owners
 from tacit.data.fetch import Progress, fetch
 from tacit.data.guess_roles import Guess, guess_roles
 from tacit.data.load import columns_of, load
@@ -30,6 +30,7 @@ __all__ = [
     "hold_out",
     "label_shares",
     "load",
+    "owners",
     "set_aside",
     "starter",
     "vectors",

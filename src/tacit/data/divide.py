@@ -58,8 +58,10 @@ def divide_test(table: Table, data: Data, draws: Draws, clients: Clients) -> Cli
     return _grouped(_interval_of(as_float(table.test[data.by or ""]), starts), count)
 
 
-def hold_out(clients: Clients, share: float, draws: Draws) -> tuple[Clients, Clients]:
+def hold_out(clients: Clients, share: float, draws: Draws, first: int = 0) -> tuple[Clients, Clients]:
     """Return each client's rows in two parts: those it trains on, and a random share it tests on.
+
+    `first` is the public name of the first client, if these are some of a run's.
 
     Edge cases: a client keeps at least one row to train on, and with two rows or more gets at least one to test on.
     """
@@ -67,10 +69,15 @@ def hold_out(clients: Clients, share: float, draws: Draws) -> tuple[Clients, Cli
     for client, size in enumerate(clients.sizes()):
         rows = clients.order[clients.starts[client] : clients.starts[client + 1]]
         count = min(int(size) - 1, max(1, round(share * int(size)))) if share > 0 and size > 1 else 0
-        order = draws.at("hold-out", client).generator().permutation(int(size))
+        order = draws.at("hold-out", first + client).generator().permutation(int(size))
         kept.append(rows[np.sort(order[count:])])
         held.append(rows[np.sort(order[:count])])
     return _joined(kept), _joined(held)
+
+
+def owners(table: Table) -> list[str]:
+    """Return who owns the rows, in the order of the clients that `divide` makes of them."""
+    return _owners(table)[1].cast(pl.String).to_list()
 
 
 def label_shares(table: Table, clients: Clients) -> NDArray[np.float64]:

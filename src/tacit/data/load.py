@@ -21,13 +21,16 @@ from tacit.plan import GIVEN, Columns, Data
 _OTHER_TESTS = ("dev", "valid", "validation", "val", "eval")
 
 
-def load(data: Data, draws: Draws, input_rows: object | None = None, *, progress: Progress | None = None) -> Table:
+def load(
+    data: Data, draws: Draws, input_rows: object | None = None, *, progress: Progress | None = None, least_classes: int = 2
+) -> Table:
     """Return the rows of `data.source`, split into train and test, cleaned, and cut to `data.limit`.
 
     Edge cases: rows without a label are dropped, missing text becomes "", a missing number the train median, a missing
     category "(missing)"; test rows of a class without train rows are left out. Each of these is counted in `source`.
     With a split column, rows marked test are the test set (dev rows only if nothing is marked test); without one, a
     share `data.test` is held out at random. With `data.validation` a share of the train rows takes the test rows' place.
+    One site among several may have rows of fewer classes: `least_classes` says of how many.
     """
     frame, columns, sentence = _rows(data, input_rows, progress)
     check_roles(frame, columns, data)
@@ -38,7 +41,7 @@ def load(data: Data, draws: Draws, input_rows: object | None = None, *, progress
         how = f"{how}; test rows were put aside, and a share {data.validation:g} of the train rows is measured on instead"
     train, test, repairs, released = clean(train, test, columns, data.partition == "client")
     train, test, cut = _limited(train, test, data, draws)
-    _check_classes(train, columns, data)
+    _check_classes(train, columns, data, least_classes)
     train, test, strangers = known_classes(train, test, columns.label or "")
     counts = f"{train.height:,} train and {test.height:,} test rows"
     said = f"{sentence}: {'; '.join([counts, how, *repairs, *cut, *strangers])}."
@@ -128,12 +131,12 @@ def _some(frame: pl.DataFrame, limit: int, draws: Draws) -> pl.DataFrame:
     return frame[np.sort(draws.generator().permutation(frame.height)[:limit])]
 
 
-def _check_classes(train: pl.DataFrame, columns: Columns, data: Data) -> None:
+def _check_classes(train: pl.DataFrame, columns: Columns, data: Data, least: int) -> None:
     if train.height == 0:
         raise DataError(
             f"data.source = {data.source!r} needs train rows, got none after splitting; check data.test and the split column"
         )
-    if columns.label is not None and train[columns.label].n_unique() < 2:
+    if columns.label is not None and train[columns.label].n_unique() < least:
         remedy = "raise data.limit" if data.limit else "name a column with at least two classes"
         raise DataError(
             f"data.columns.label = {columns.label!r} needs at least two classes among the train rows, got one; {remedy}"

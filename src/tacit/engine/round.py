@@ -70,9 +70,9 @@ class Request:
 
 @dataclass(frozen=True, kw_only=True)
 class Refusal:
-    """An answer that was not added, and why."""
+    """An answer that was not added, and why; `sender` is a client, or a site by its name."""
 
-    sender: int
+    sender: int | str
     reason: str
 
 

@@ -23,7 +23,7 @@ from tacit.engine.corruption import with_rows_before
 from tacit.engine.dealt_anew import DealtAnew
 from tacit.engine.evaluate import OneModel, OwnModels, tests_of
 from tacit.engine.exchanges import SecureTrain, Train, exchanges_of
-from tacit.engine.exchanges.sharing import Sharing
+from tacit.engine.exchanges.sharing import Sharing, sharing_for
 from tacit.engine.exchanges.train import Judge, Member, nobody
 from tacit.engine.facts import pooled_rows
 from tacit.engine.local_only import measure_local_only
@@ -32,7 +32,7 @@ from tacit.engine.negotiated import held
 from tacit.engine.round import State
 from tacit.engine.simulate import simulation
 from tacit.engine.simulated_data import SimulatedData
-from tacit.engine.simulated_helpers import sharing_for, sharing_of_updates, simulated_helpers
+from tacit.engine.simulated_helpers import helper_keys, simulated_helpers
 from tacit.engine.site import OwnRows, Site
 from tacit.engine.warm_start import first_model
 from tacit.engine.wording import checkpoint_of
@@ -195,8 +195,8 @@ class SimulatedArm:
         if self.regime == "central":
             return Pooled(self.setting, self.plan, self.site)
         if self.plan.secure_sum is not None and self.site.agreement.codec.whole is not None:
-            sharing = sharing_of_updates(self.plan.secure_sum, self.site.agreement, self.setting.draws)
-            return SecureTrain(self.site.agreement, self.setting.draws, sharing, self._member())
+            terms = self.site.agreement
+            return SecureTrain(terms, self.setting.draws, self._sharing(Train.name, terms.codec, terms.dim), self._member())
         return Train(self.site.agreement, self.setting.draws, self._member(), self._judge(), self._canaries())
 
     def _canaries(self) -> Canaries | None:
@@ -221,7 +221,8 @@ class SimulatedArm:
     def _sharing(self, exchange: str, made: codec.Codec, dim: int) -> Sharing:
         """Return how answers of an exchange are split, in a plan with a secure sum."""
         assert self.plan.secure_sum is not None
-        return sharing_for(self.plan.secure_sum, self.site.agreement, self.setting.draws, exchange, made, dim)
+        keys = helper_keys(self.plan.secure_sum, self.setting.draws)
+        return sharing_for(self.plan.secure_sum, self.site.agreement, keys, exchange, made, dim)
 
     def _judge(self) -> Judge | None:
         """Return the center with its public rows, if the plan's rule needs them."""

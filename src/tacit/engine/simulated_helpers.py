@@ -5,37 +5,17 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
-from tacit.codec import Codec
 from tacit.draws import Draws
-from tacit.engine.agreement import Agreement
-from tacit.engine.exchanges import HelperSums, Train
-from tacit.engine.exchanges.sharing import Sharing
+from tacit.engine.exchanges import HelperSums
 from tacit.engine.round import Exchange
 from tacit.engine.site import Site
 from tacit.plan import Plan, SecureSum
-from tacit.secure_sum import Helper, HelperKey, Terms
+from tacit.secure_sum import Helper, HelperKey
 
 
-def sharing_for(settings: SecureSum, agreement: Agreement, draws: Draws, exchange: str, codec: Codec, dim: int) -> Sharing:
-    """Return how the numbers of an exchange are split between the server and helpers with keys below a root."""
-    whole = codec.whole
-    assert whole is not None, "a plan with a codec that does not add up is refused"
-    terms = Terms(
-        run=agreement.run,
-        plan=agreement.identity,
-        exchange=exchange,
-        size=whole.size(dim),
-        bits=whole.bits(dim),
-        helpers=tuple(key.public() for key in _keys(settings, draws)),
-        least_clients=max(settings.least_clients, codec.fewest),  # helpers add up no fewer clients than the codec needs
-        rounds=agreement.server.rounds,
-    )
-    return Sharing(terms, agreement.identity, whole, dim)
-
-
-def sharing_of_updates(settings: SecureSum, agreement: Agreement, draws: Draws) -> Sharing:
-    """Return how updates are split."""
-    return sharing_for(settings, agreement, draws, Train.name, agreement.codec, agreement.dim)
+def helper_keys(settings: SecureSum, draws: Draws) -> tuple[bytes, ...]:
+    """Return the public keys of the simulated helpers."""
+    return tuple(key.public() for key in _keys(settings, draws))
 
 
 def simulated_helpers(

@@ -61,6 +61,7 @@ class Site:
         self._blocks = None if isinstance(names, range) and names.start == 0 else {name: n for n, name in enumerate(names)}
         self._kept = PrivateStore(folder) if folder else None
         self._model: tuple[int, Vector] | None = None
+        self.key: Ed25519PrivateKey | None = None  # the site's own, where its clients share one
         self._keys: dict[int, Ed25519PrivateKey] = {}
         self.own_rows: OwnRows | None = None
         self.at_ends: float | None = None  # of the last round decoded here, what share of values lay in outermost channels
@@ -87,6 +88,8 @@ class Site:
 
     def signing_key(self, seat: Seat) -> Ed25519PrivateKey:
         """Return the key with which a client's site signs what helpers get; in a simulation each client has a site of its own."""
+        if self.key is not None:
+            return self.key
         if seat.name not in self._keys:
             self._keys[seat.name] = Ed25519PrivateKey.from_private_bytes(seat.own.private("site").sealed("signing").key)
         return self._keys[seat.name]

@@ -6,16 +6,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-import numpy as np
 import polars as pl
 
 from tacit.errors import DataError, PlanError
-from tacit.features.cells import codes, in_order, names, numbers
+from tacit.features.cells import codes, in_order, names
 from tacit.features.image import Reader, pixel_count
 from tacit.features.image import numbers as image_numbers
 from tacit.features.listed import common_words
 from tacit.features.projection import Projection, fit_class_projection, fit_projection
 from tacit.features.quantise import quantised, secret_check
+from tacit.features.seen import Seen, range_of
 from tacit.plan import Columns, Features
 
 
@@ -82,26 +82,53 @@ def fit(
 ) -> Fitted:  # fmt: skip
     """Return what the training rows say about ranges, categories and classes, and name what that releases.
 
-    Only what the settings need is read: numeric = "raw" and agreed ranges read no range, text reads nothing. `secret` is
-    what clients share, for columns that are quantised under it; `reader` is the frozen network that `settings.image` names;
-    `public` are the rows `settings.project` is fitted on, `ordered` the words of the public list, most frequent first.
+    `secret` is what clients share, for columns that are quantised under it; `reader` is the frozen network that
+    `settings.image` names; `public` are the rows `settings.project` is fitted on, `ordered` the words of the public list, most
+    frequent first.
+    """
+    return fit_seen(look_at(frame, columns, settings), columns, settings, secret, reader, public, ordered)
+
+
+def look_at(frame: pl.DataFrame, columns: Columns, settings: Features) -> Seen:
+    """Return what features must know of some rows; only what the settings need is read.
+
+    numeric = "raw" and agreed ranges read no range, text reads nothing.
     """
     check_roles(columns, settings)
-    check_reader(columns, settings, reader)
-    pixels = pixel_count(frame, columns.image) if columns.image else None
-    projection = _projection(columns, settings, pixels or 0, reader, public)
     scaled = columns.numeric if settings.numeric == "minmax" else ()
-    ranges = {name: settings.ranges.get(name) or _range(frame, name) for name in scaled}
-    read = [name for name in scaled if name not in settings.ranges]
-    categories = {name: in_order(names(frame, name, "categorical")) for name in columns.categorical}
+    if columns.label is None:
+        raise PlanError("features(label=None) needs the column to predict, got nothing; set data.columns.label")
+    return Seen(
+        classes=in_order(names(frame, columns.label, "label")),
+        ranges={name: range_of(frame, name) for name in scaled if name not in settings.ranges},
+        categories={name: in_order(names(frame, name, "categorical")) for name in columns.categorical},
+        pixels=pixel_count(frame, columns.image) if columns.image else None,
+    )
+
+
+def fit_seen(
+    seen: Seen, columns: Columns, settings: Features, secret: bytes = b"", reader: Reader | None = None,
+    public: pl.DataFrame | None = None, ordered: tuple[str, ...] = (),
+) -> Fitted:  # fmt: skip
+    """Return what `fit` returns, from what was seen of the rows at one place or at several."""
+    check_roles(columns, settings)
+    check_reader(columns, settings, reader)
+    if len(seen.classes) < 2:
+        raise DataError(
+            f"features(label={columns.label!r}) needs at least two classes in the training rows, got {len(seen.classes)}; "
+            "take more rows or another label"
+        )
+    projection = _projection(columns, settings, seen.pixels or 0, reader, public)
+    scaled = columns.numeric if settings.numeric == "minmax" else ()
+    released = (f"smallest and largest value of {name}" for name in seen.ranges)
     return Fitted(
-        classes=_classes(frame, columns),
-        ranges=ranges,
-        categories=categories,
-        pixels=pixels,
-        released=(*(f"smallest and largest value of {name}" for name in read), *(f"categories of {name}" for name in categories)),
+        classes=seen.classes,
+        ranges={name: settings.ranges.get(name) or seen.ranges[name] for name in scaled},
+        categories=seen.categories,
+        pixels=seen.pixels,
+        released=(*released, *(f"categories of {name}" for name in seen.categories)),
         secret_check=secret_check(settings, secret),
-        image_width=projection.width if projection else reader.width if reader else pixels,
+        image_width=projection.width if projection else reader.width if reader else seen.pixels,
         projection=projection,
         words=_words(columns, settings, ordered),
     )
@@ -178,22 +205,3 @@ def text_form(columns: Columns, settings: Features) -> Literal["", "hashed words
     if settings.text == "listed":
         return "listed words"
     return "word table" if settings.text in ("words", "pieces") else "hashed words"
-
-
-def _range(frame: pl.DataFrame, name: str) -> tuple[float, float]:
-    """Return the ends of the column; a column without any number counts as all zero."""
-    values = numbers(frame, name)
-    present = values[~np.isnan(values)]
-    return (float(present.min()), float(present.max())) if len(present) else (0.0, 0.0)
-
-
-def _classes(frame: pl.DataFrame, columns: Columns) -> tuple[str, ...]:
-    if columns.label is None:
-        raise PlanError("features(label=None) needs the column to predict, got nothing; set data.columns.label")
-    classes = in_order(names(frame, columns.label, "label"))
-    if len(classes) < 2:
-        raise DataError(
-            f"features(label={columns.label!r}) needs at least two classes in the training rows, got {len(classes)}; "
-            "take more rows or another label"
-        )
-    return classes

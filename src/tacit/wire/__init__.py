@@ -1,4 +1,4 @@
-"""The only thing that crosses: one typed, versioned, bounded message, as bytes."""
+"""The only thing that crosses: one typed, versioned, bounded message, as bytes; between sites in a letter (`wire.letter`)."""
 
 from tacit.wire.message import Frame, Header, Message, expect, frame, head_of, parse, sender_of, size, split
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from tacit import secure_sum
-from tacit.codec import Payload, Wholes
+from tacit.codec import Codec, Payload, Wholes
+from tacit.engine.agreement import Agreement
 from tacit.engine.site import Client
+from tacit.plan import SecureSum
 
 
 class Shares:
@@ -85,3 +87,22 @@ class Sharing:
         cut = self.terms.share_size
         np.add(total.sum, payload[:cut].view(total.sum.dtype), out=total.sum)
         total.envelopes[sender] = payload[cut:].tobytes()
+
+
+def sharing_for(
+    settings: SecureSum, agreement: Agreement, helpers: tuple[bytes, ...], exchange: str, codec: Codec, dim: int
+) -> Sharing:  # fmt: skip
+    """Return how the numbers of an exchange are split between the server and the helpers with these public keys."""
+    whole = codec.whole
+    assert whole is not None, "a plan with a codec that does not add up is refused"
+    terms = secure_sum.Terms(
+        run=agreement.run,
+        plan=agreement.identity,
+        exchange=exchange,
+        size=whole.size(dim),
+        bits=whole.bits(dim),
+        helpers=helpers,
+        least_clients=max(settings.least_clients, codec.fewest),  # helpers add up no fewer clients than the codec needs
+        rounds=agreement.server.rounds,
+    )
+    return Sharing(terms, agreement.identity, whole, dim)
