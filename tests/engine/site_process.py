@@ -96,14 +96,8 @@ class OneSite:
         self.site.charge = lambda seat, exchange, round_no: self.charged.append((seat.name, exchange, round_no))
         self.exchange, self.worker = Train(agreement, self.root), learner.worker()
         if self.plan.secure_sum:
-            sharing = sharing_for(
-                self.plan.secure_sum,
-                agreement,
-                helper_keys(self.plan.secure_sum, self.root),
-                Train.name,
-                agreement.codec,
-                agreement.dim,
-            )
+            keys = helper_keys(self.plan.secure_sum, self.root)
+            sharing = sharing_for(self.plan.secure_sum, agreement, keys, Train.name, agreement.codec, agreement.dim)
             self.exchange = SecureTrain(agreement, self.root, sharing)
         return [name for name in self.names if self.site.weight(self.site.seat(name))]
 

@@ -9,7 +9,8 @@ from tacit.data.load import columns_of, load
 from tacit.data.named.entry import Entry
 from tacit.data.named.vectors import vectors
 from tacit.data.named.word_lists import word_list
-from tacit.data.public import set_aside
+from tacit.data.public import public_rows, set_aside
+from tacit.data.roles import resolved
 from tacit.data.starter import Starter, starter
 from tacit.data.store import catalogue, get, where
 from tacit.data.table import Table
@@ -31,6 +32,8 @@ __all__ = [
     "label_shares",
     "load",
     "owners",
+    "public_rows",
+    "resolved",
     "set_aside",
     "starter",
     "vectors",

@@ -25,7 +25,9 @@ def set_aside(table: Table, public: Public, draws: Draws, progress: Progress | N
     Guarantees: each train row is in one of the two, in its old order.
     """
     if public.source:
-        return table, _some(_of_another(table, public.source, draws, progress), public.share, draws)
+        label = table.columns.label or ""
+        classes = table.train[label].cast(pl.String).unique().sort().to_list()
+        return table, public_rows(public, table.columns, classes, table.train.schema[label], draws, progress)
     rows = table.train.height
     count = round(public.share * rows)
     if count < _LEAST or count >= rows:
@@ -39,9 +41,11 @@ def set_aside(table: Table, public: Public, draws: Draws, progress: Progress | N
     return replace(table, train=table.train.filter(~mask)), table.train.filter(mask)
 
 
-def _of_another(table: Table, source: str, draws: Draws, progress: Progress | None) -> pl.DataFrame:
-    """Return the train rows of another source, with the table's columns and classes."""
-    columns, label = table.columns, table.columns.label or ""
+def public_rows(
+    public: Public, columns: Columns, classes: list[str], kind: pl.DataType, draws: Draws, progress: Progress | None = None
+) -> pl.DataFrame:
+    """Return some train rows of another source, with the clients' columns and classes; `kind` is that of their label column."""
+    source, label = public.source or "", columns.label or ""
     needed = [*columns.text, *columns.numeric, *columns.categorical, *([columns.image] if columns.image else []), label]
     asked = replace(columns, client=None, split=None, quasi=()) if is_file_source(source) else Columns()
     rows = load(Data(source=source, columns=asked), draws, progress=progress).train
@@ -50,13 +54,13 @@ def _of_another(table: Table, source: str, draws: Draws, progress: Progress | No
         raise DataError(
             f"public.source = {source!r} needs the columns of the clients' rows, got none called {', '.join(missing)}; rename them"
         )
-    classes = table.train[label].cast(pl.String).unique().sort().to_list()
     others = [name for name in rows[label].cast(pl.String).unique().sort().to_list() if name not in classes]
     if others:
         raise DataError(
             f"public.source = {source!r} needs labels among {', '.join(classes[:20])}, got {', '.join(others[:20])}; rename them"
         )
-    return rows.select(pl.col(name).cast(pl.String).cast(table.train.schema[name]) if name == label else name for name in needed)
+    rows = rows.select(pl.col(name).cast(pl.String).cast(kind) if name == label else name for name in needed)
+    return _some(rows, public.share, draws)
 
 
 def _some(rows: pl.DataFrame, share: float, draws: Draws) -> pl.DataFrame:

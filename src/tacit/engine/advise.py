@@ -67,7 +67,7 @@ def advise(plan: Plan, target: float = 1.0, input_rows: object | None = None) ->
     data = prepare(plan, draws, input_rows)
     learner = local.build(plan.model, plan.local, data.train, data.clients)
     cohort = min(plan.server.cohort_size or len(data.clients), len(data.clients))
-    first, _ = first_model(plan, data, draws, learner, None)
+    first, _ = first_model(plan, data.public, data.test, draws, learner, None)
     updates = _updates(learner, first, min(_CLIENTS, cohort), draws)
     keep = math.tanh(plan.codec.epsilon / 2)
     signal = _rms(updates.mean(axis=0))

@@ -17,6 +17,8 @@ from tacit.record import Mark
 from tacit.rows import Vector
 
 NAME = "checkpoint.safetensors"
+ALL_DONE = "(all done)"
+"""The arm a checkpoint points at when none is left."""
 _LONGEST_HEADER = 1 << 24
 
 

@@ -101,10 +101,11 @@ def preview_of(plan: Plan, table: data.Table, clients: Clients, draws: Draws) ->
         for name in everyone.tolist()
     ]
     findings = disclosing.examine(offer)
-    return Preview(offer=offer, messages=messages, findings=findings, facts=_facts(plan, findings, messages))
+    return Preview(offer=offer, messages=messages, findings=findings, facts=facts_of_offer(plan, findings, messages))
 
 
-def _facts(plan: Plan, found: disclosing.Findings, messages: list[Frame]) -> DisclosedRows:
+def facts_of_offer(plan: Plan, found: disclosing.Findings, messages: list[Frame]) -> DisclosedRows:
+    """Return what rows that would leave show, as the record says it."""
     share = plan.data.share
     assert share is not None
     assert share.k is not None

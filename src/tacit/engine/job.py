@@ -66,7 +66,7 @@ class Job:
     def run(self) -> Path:
         """Run what is left of every arm."""
         last = self._recover()
-        if last and last.progress.arm == _ALL_DONE:
+        if last and last.progress.arm == checkpoint.ALL_DONE:
             return self.place
         with children.stoppable():
             data = prepare(self.plan, self.draws, self.input_rows, self.observer.fetched, self.observer.pictures)
@@ -87,7 +87,7 @@ class Job:
             setting.desk.note(record.Resumed(arm=last.progress.arm, round_no=last.progress.round_no))
         for name in names[names.index(last.progress.arm) :] if last else names:
             begun = last if last and last.progress.arm == name and last.progress.begun else None
-            following = names[names.index(name) + 1] if name != names[-1] else _ALL_DONE
+            following = names[names.index(name) + 1] if name != names[-1] else checkpoint.ALL_DONE
             self._run_arm(setting, name, begun, following)
 
     def _run_arm(self, setting: Setting, name: str, begun: Checkpoint | None, following: str) -> None:
@@ -130,7 +130,7 @@ class Job:
                 f"{self.place / run_folder.PLAN}: was changed since the run began, and what it promised would no longer be true; "
                 "put the old settings back, or start the new plan with `tacit run`"
             )
-        if last.progress.arm == _ALL_DONE:
+        if last.progress.arm == checkpoint.ALL_DONE:
             record.verify(path, last.mark)
         elif last.progress.arm in self.arms:
             record.cut(path, last.mark)
@@ -145,7 +145,3 @@ def _check_data(place: Path, before: Fingerprints, now: Fingerprints) -> None:
             f"{place}: its data changed since the run began (rows, labels, columns or who holds them); "
             "put the old data back, or start the plan anew with `tacit run`"
         )
-
-
-_ALL_DONE = "(all done)"
-"""Where a checkpoint points when no arm is left."""

@@ -173,6 +173,11 @@ def _exchanged(arm: Arm, desk: Desk, carrier: Carrier, state: State, before: Spe
 def finish(arm: Arm, desk: Desk, now: Checkpoint, model: Vector, following: str) -> Checkpoint:
     """Close the arm with its last model in the record, and point the checkpoint at the arm that follows."""
     found = arm.evaluator.at_the_end(model, now.progress.round_no, now.evaluated)
+    return finish_measured(arm, desk, now, hashlib.sha256(model.tobytes()).hexdigest(), found, following)
+
+
+def finish_measured(arm: Arm, desk: Desk, now: Checkpoint, model_sha256: str, found: Evaluation, following: str) -> Checkpoint:
+    """Close the arm with what its last model's measuring found."""
     desk.note(*found.entries)
     progress, messages = now.progress, max(1, now.progress.messages)
     desk.note(
@@ -180,7 +185,7 @@ def finish(arm: Arm, desk: Desk, now: Checkpoint, model: Vector, following: str)
             arm=arm.name,
             rounds=progress.round_no,
             metrics={**progress.metrics, **found.metrics},
-            model_sha256=hashlib.sha256(model.tobytes()).hexdigest(),
+            model_sha256=model_sha256,
             bytes_up=progress.bytes_up // messages,
             bytes_down=progress.bytes_down // messages,
             seconds=progress.seconds,

@@ -29,6 +29,7 @@ from tacit.engine.facts import pooled_rows
 from tacit.engine.local_only import measure_local_only
 from tacit.engine.loop import Arm, Desk, Evaluator
 from tacit.engine.negotiated import held
+from tacit.engine.release import released
 from tacit.engine.round import State
 from tacit.engine.simulate import simulation
 from tacit.engine.simulated_data import SimulatedData
@@ -119,11 +120,7 @@ class SimulatedArm:
         return self.site.model(self.exchanges[0].ask(state))
 
     def _release(self, model: Vector, state: server.ServerState, rounds: int) -> Vector:
-        """Return the model with its known noise taken into account, if the plan says so and there is any."""
-        terms, cohort = self.site.agreement, self.plan.server.cohort_size or len(self.site.names)
-        if not terms.server.soften or terms.codec.known_noise is None:
-            return model
-        return server.softened(terms.server, model, state[server.FIRST], terms.codec.known_noise(terms.dim) / cohort, rounds)
+        return released(self.site.agreement, self.plan.server.cohort_size or len(self.site.names), model, state, rounds)
 
     def _learner(self) -> local.Learner:
         data, plan, settings = self.setting.data, self.plan, self.plan.local
@@ -250,7 +247,7 @@ class SimulatedArm:
         if self.site.agreement.codec.decoded_by == "clients":
             return None
         setting = self.setting
-        model, started = first_model(self.plan, setting.data, setting.draws, self.learner, setting.module)
+        model, started = first_model(self.plan, setting.data.public, setting.data.test, setting.draws, self.learner, setting.module)
         if started and self.name == RUN:
             setting.desk.note(started)
         return model

@@ -105,6 +105,13 @@ def preview(plan: Plan, input_rows: object | None = None, progress: data.Progres
     return preview_of(plan, table, kept, draws.at("share"))
 
 
+def divided(plan: Plan) -> tuple[data.Table, Clients]:
+    """Return the rows of a simulated run as they are read, and who holds which of the train rows."""
+    draws = Draws.seeded(plan.seed)
+    table, _ = _loaded(plan, draws, None, None)
+    return table, _divided(plan, draws, table)[0]
+
+
 def _loaded(
     plan: Plan, draws: Draws, input_rows: object | None, progress: data.Progress | None
 ) -> tuple[data.Table, pl.DataFrame | None]:

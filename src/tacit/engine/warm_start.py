@@ -7,7 +7,6 @@ from numpy.typing import NDArray
 
 from tacit import local, record, server
 from tacit.draws import Draws
-from tacit.engine.simulated_data import SimulatedData
 from tacit.errors import PlanError, RunError
 from tacit.plan import Local, Plan, Public
 from tacit.rows import Clients, Rows, Vector
@@ -18,15 +17,15 @@ _HELD_OUT = 0.1
 
 
 def first_model(
-    plan: Plan, data: SimulatedData, draws: Draws, learner: local.Learner, module: object | None
+    plan: Plan, public: Rows | None, test: Rows | None, draws: Draws, learner: local.Learner, module: object | None = None
 ) -> tuple[Vector, record.WarmStarted | None]:
     """Return a run's first model, and what the record should say of it if the center trained it."""
     first = learner.initial(draws.at("initial"))
-    if plan.public is None or data.public is None:
+    if plan.public is None or public is None:
         return first, None
     if plan.public.last_layer == "zero":
         first = _without_head(first, learner)
-    train, held = _divided(data.public, draws.at("center", "held-out"))
+    train, held = _divided(public, draws.at("center", "held-out"))
     everything = Clients(order=np.arange(len(train)), starts=np.array([0, len(train)]))
     center = local.build(plan.model, _settings(plan.public), train, everything, module)
     worker, seat = center.worker(), Seat(-1, 0, Own(draws.at("center"), "first model"))
@@ -37,9 +36,9 @@ def first_model(
         _check_finite(model, logits, epoch)
         losses.append(server.loss(logits, held.labels))
         best = model if losses[-1] == min(losses) else best
-    metrics = server.measure(center.predict(best, data.test.inputs), data.test.labels)
+    metrics = server.measure(center.predict(best, test.inputs), test.labels) if test is not None else {}
     return best, record.WarmStarted(
-        rows=len(data.public), held_out=len(held), epoch=1 + int(np.argmin(losses)), losses=losses, metrics=metrics
+        rows=len(public), held_out=len(held), epoch=1 + int(np.argmin(losses)), losses=losses, metrics=metrics
     )
 
 

@@ -1,0 +1,47 @@
+"""What server and sites build alike from a plan and the terms of its run: the agreement, and the exchanges of a round."""
+
+from __future__ import annotations
+
+from tacit import codec, local
+from tacit.codec import Codec
+from tacit.draws import Draws
+from tacit.engine.agreement import Agreement
+from tacit.engine.deployed.bodies import Terms
+from tacit.engine.exchanges import SecureTrain, Train, exchanges_of
+from tacit.engine.exchanges.sharing import Sharing, sharing_for
+from tacit.engine.exchanges.train import Member, nobody
+from tacit.engine.round import Exchange
+from tacit.plan import Plan
+from tacit.record import RUN
+
+
+def agreement_of(plan: Plan, terms: Terms, learner: local.Learner) -> Agreement:
+    """Return a run's public terms."""
+    agreement = Agreement(
+        run=terms.run,
+        identity=terms.identity,
+        dim=learner.size,
+        codec=codec.build(plan.codec, codec.Extent.of(plan, terms.clients, learner.layers)),
+        public=Draws(terms.public),
+        server=plan.server,
+        largest_weight=terms.largest_weight,
+        sum_at_site=plan.server.sum_at == "site",
+    )
+    agreement.check(terms.clients)
+    return agreement
+
+
+def round_of(
+    plan: Plan, terms: Terms, agreement: Agreement, head: local.HeadPlace | None, draws: Draws, member: Member = nobody
+) -> tuple[Exchange, ...]:
+    """Return the exchanges of one round; `draws` are those of whoever builds them."""
+
+    def sharing(exchange: str, made: Codec, dim: int) -> Sharing:
+        assert plan.secure_sum is not None
+        return sharing_for(plan.secure_sum, agreement, tuple(terms.helpers), exchange, made, dim)
+
+    if plan.secure_sum is not None and agreement.codec.whole is not None:
+        train: Train = SecureTrain(agreement, draws, sharing(Train.name, agreement.codec, agreement.dim), member)
+    else:
+        train = Train(agreement, draws, member)
+    return exchanges_of(plan, train, RUN, head, terms.clients, sharing)

@@ -1,0 +1,174 @@
+"""What stands in letters, as strict types: an offer and what a site says to it, the terms of the run, questions and answers."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, TypeVar
+
+import msgspec
+import numpy as np
+
+from tacit.engine.round import Names, Request
+from tacit.errors import WireError
+from tacit.features import Seen
+from tacit.wire import Frame
+
+Whole = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
+Word = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
+Body = TypeVar("Body", bound=msgspec.Struct)
+
+
+class _Strict(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    pass
+
+
+class Offer(_Strict, frozen=True, kw_only=True):
+    """A run is offered: its whole plan, and whether noise would come from the plan's seed, as in a simulation."""
+
+    plan: Annotated[str, msgspec.Meta(max_length=1 << 20)]
+    simulated_noise: bool = False
+
+
+class SeenRows(_Strict, frozen=True, kw_only=True):
+    """What features must know of a site's rows, in the clear."""
+
+    classes: list[str]
+    ranges: dict[str, tuple[float, float]]
+    categories: dict[str, list[str]]
+    pixels: int | None = None
+
+    @staticmethod
+    def of(seen: Seen) -> SeenRows:
+        """Return the same, ready to be sent."""
+        return SeenRows(
+            classes=list(seen.classes),
+            ranges=dict(seen.ranges),
+            categories={name: list(known) for name, known in seen.categories.items()},
+            pixels=seen.pixels,
+        )
+
+    def seen(self) -> Seen:
+        """Return the same as features take it."""
+        categories = {name: tuple(known) for name, known in self.categories.items()}
+        return Seen(classes=tuple(self.classes), ranges=self.ranges, categories=categories, pixels=self.pixels)
+
+
+class Opened(_Strict, frozen=True, kw_only=True):
+    """A site takes part: how many clients it has, how many rows these train on and hold out, the most one of them counts, what
+    features must know, and the keys with which it signs for helpers and is one."""
+
+    clients: Whole
+    rows: Whole
+    test_rows: Whole
+    largest_weight: Whole
+    seen: SeenRows
+    signs_with: bytes
+    helper_key: bytes
+
+
+class Member(_Strict, frozen=True, kw_only=True):
+    """One site of a run, which clients are its own (`clients` names from `first` on), and how many rows they have."""
+
+    site: Word
+    first: Whole
+    clients: Whole
+    rows: Whole
+    test_rows: Whole
+
+
+class Terms(_Strict, frozen=True, kw_only=True):
+    """What everybody knows before round one. `run` is the run's public name, `public` the key of the randomness everyone may
+    know; `helpers` are public keys, and `helps` says which site is which helper, in order."""
+
+    run: Word
+    identity: Word
+    public: bytes
+    largest_weight: Whole
+    seen: SeenRows
+    members: list[Member]
+    helpers: list[bytes] = []
+    helps: list[Word] = []
+
+    @property
+    def clients(self) -> int:
+        """Return how many clients there are."""
+        return sum(member.clients for member in self.members)
+
+    def of(self, site: str) -> Member:
+        """Return a site's own line."""
+        for member in self.members:
+            if member.site == site:
+                return member
+        raise WireError(f"terms refused: need a line for site {site!r}, got none")
+
+    def site_of(self, client: int) -> str | None:
+        """Return where a client sits."""
+        found = (member.site for member in self.members if member.first <= client < member.first + member.clients)
+        return next(found, None)
+
+
+class Begun(_Strict, frozen=True, kw_only=True):
+    """A site is ready: the size of the model it built, and which of its clients have rows to train on."""
+
+    dim: Whole
+    with_rows: bytes
+
+
+class Question(_Strict, frozen=True, kw_only=True):
+    """One exchange's request to the clients of a site; `everyone` is how many clients are asked at all sites."""
+
+    to: bytes
+    everyone: Whole
+    head: bytes
+    payload: bytes
+
+    @staticmethod
+    def of(request: Request, to: Names, everyone: int) -> Question:
+        """Return what a site is asked."""
+        head, payload = request.frame
+        return Question(to=to.astype("<i8").tobytes(), everyone=everyone, head=bytes(head), payload=bytes(payload))
+
+    def request(self, exchange: str, round_no: int) -> Request:
+        """Return the request as an exchange takes it."""
+        if len(self.to) % 8:
+            raise WireError("question refused: needs names of 8 bytes each, got others")
+        return Request(exchange=exchange, round_no=round_no, to=np.frombuffer(self.to, "<i8").copy(), frame=self.frame())
+
+    def frame(self) -> Frame:
+        """Return the message that is asked."""
+        return self.head, memoryview(bytearray(self.payload))
+
+
+class Answers(_Strict, frozen=True, kw_only=True):
+    """What a site's clients answer: messages one by one, or one for all; and who does not, by a word for the reason."""
+
+    frames: list[tuple[bytes, bytes]]
+    refused: list[tuple[int, str]] = []
+
+
+class Measured(_Strict, frozen=True, kw_only=True):
+    """How a model does on the rows a site holds out: sums over these rows; and the hash of the model as clients there read it."""
+
+    rows: Whole
+    right: Whole
+    loss: float
+    model: bytes
+
+
+def pack(body: msgspec.Struct) -> bytes:
+    """Return a body as bytes."""
+    return msgspec.msgpack.encode(body)
+
+
+def unpack(data: memoryview | bytes, kind: type[Body]) -> Body:
+    """Return a body of the expected kind; raise WireError on anything else."""
+    try:
+        return msgspec.msgpack.decode(data, type=kind)
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise WireError(f"letter refused: needs {kind.__name__}, got something else ({error})") from None
+
+
+def names_in(data: bytes) -> Any:
+    """Return names that were sent as bytes."""
+    if len(data) % 8:
+        raise WireError("names refused: need 8 bytes each, got others")
+    return np.frombuffer(data, "<i8").astype(np.int64)

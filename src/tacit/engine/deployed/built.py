@@ -1,0 +1,192 @@
+"""A site's half of a run once terms are known: its clients over their rows, its exchanges, and, if it is one, its helper."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from tacit import local, server
+from tacit.aggregate import Intake
+from tacit.data import disclose
+from tacit.draws import Draws
+from tacit.engine.deployed.agreed import agreement_of, round_of
+from tacit.engine.deployed.bodies import Answers, Measured, Question, Terms
+from tacit.engine.deployed.site_rows import Encoded, SiteRows, encode_rows
+from tacit.engine.disclosure import facts_of_offer
+from tacit.engine.exchanges import HelperSums
+from tacit.engine.exchanges.disclose_rows import Discloser, DiscloseRows
+from tacit.engine.exchanges.site_sums import site_sum
+from tacit.engine.negotiated import held
+from tacit.engine.round import Exchange, Request, gather
+from tacit.engine.site import Client, OwnRows, Site
+from tacit.engine.wording import checkpoint_of
+from tacit.errors import PlanError, WireError
+from tacit.ledger.purse import Purse
+from tacit.plan import Plan
+from tacit.record import DisclosedRows
+from tacit.rows import Rows, Vector
+from tacit.secure_sum import Helper, HelperKey
+from tacit.wire import Frame
+
+Piece = tuple[bytes, bytes]
+Peers = Callable[[str], bytes | None]
+"""The public key of another site, by its name, as this site's owner learned it; None for a stranger."""
+
+
+@dataclass
+class Built:
+    """Everything a site needs to answer."""
+
+    plan: Plan
+    terms: Terms
+    rows: SiteRows
+    encoded: Encoded
+    learner: local.Learner
+    site: Site
+    exchanges: dict[str, Exchange]
+    helpers: dict[str, Helper]
+    names: set[int]
+    worker: local.Worker = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.worker = self.learner.worker()
+
+    def owner_of(self, name: int) -> str:
+        """Return who a client is, to its own site."""
+        return self.rows.owners[self.site.seat(name).block]
+
+    def answers(self, exchange: Exchange, request: Request, refused: dict[int, str]) -> Answers:
+        """Return what the asked clients answer, one by one, or added up where the plan says that the site does so."""
+        refused = {**refused, **dict.fromkeys(self.site.refusals(request, exchange.claims(max(1, len(request.to)))), "ledger")}
+        here = [name for name in request.to.tolist() if name not in refused]
+        if not here and self.site.agreement.codec.decoded_by == "clients":
+            self.site.model(request)  # whoever reads the sums must read every one of them
+        made = [(name, exchange.answer(Client(self.site, self.site.seat(name), self.worker), request)) for name in here]
+        frames = [(name, frame) for name, frame in made if frame is not None]
+        if self.site.agreement.sum_at_site and exchange.name == "train" and frames:
+            frames = [(0, self._summed(exchange, request, frames))]
+        return Answers(frames=[_sent(frame) for _, frame in frames], refused=sorted(refused.items()))
+
+    def _summed(self, exchange: Exchange, request: Request, frames: list[tuple[int, Frame]]) -> Frame:
+        terms, names = self.site.agreement, [name for name, _ in frames]
+        found = gather(exchange, Intake(names, request.round_no, terms.largest_weight), [frame for _, frame in frames])
+        if found.refused:
+            raise WireError(found.refused[0].reason)
+        return site_sum(terms, self.site.names[0], request.round_no, names, found.total)
+
+    def helped(self, exchange: HelperSums, request: Request) -> Piece:
+        """Return this site's part of a secure sum."""
+        helper = self.helpers.get(exchange.name)
+        if helper is None:
+            raise WireError("question refused: this site is no helper of the run")
+        return _sent(exchange.answer(helper, request))
+
+    def measured(self, question: Question, round_no: int) -> Measured:
+        """Return how the model a round begins with does on what the site holds out."""
+        model = self.site.model(question.request("measure", round_no))
+        rows, right, loss = self._measured_own(model, round_no) if self.learner.personal else self._measured(model, self._tests())
+        return Measured(rows=rows, right=right, loss=loss, model=hashlib.sha256(model.tobytes()).digest())
+
+    def _tests(self) -> Rows:
+        return self.encoded.test if len(self.encoded.test) else self.encoded.held
+
+    def _measured(self, model: Vector, rows: Rows) -> tuple[int, int, float]:
+        if not len(rows):
+            return 0, 0, 0.0
+        logits = self.learner.predict(model, rows.inputs)
+        guess = (logits[:, 0] > 0).astype(np.int64) if logits.shape[1] == 1 else logits.argmax(axis=1)
+        loss = server.loss(logits, rows.labels)
+        return len(rows), int((guess == rows.labels).sum()), loss * len(rows)
+
+    def _measured_own(self, model: Vector, round_no: int) -> tuple[int, int, float]:
+        """Return the same where each client has a model of its own: over the rows each of them holds out."""
+        encoded, count, right = self.encoded, 0, 0
+        tests = local.Tests(common=encoded.held, own=encoded.held, own_clients=encoded.held_clients, measure=server.measure)
+        for name in self.site.names:
+            seat = self.site.seat(name)
+            rows = len(tests.of(seat))
+            if rows:
+                figures = self.worker.assembled(model, seat, round_no, tests)  # type: ignore[attr-defined]
+                count, right = count + rows, right + round(figures["local_accuracy"] * rows)
+        return count, right, 0.0
+
+    def disclosed(self) -> DisclosedRows:
+        """Return what the rows that may leave would show."""
+        assert self.encoded.offer is not None
+        return facts_of_offer(self.plan, disclose.examine(self.encoded.offer), [])
+
+    def rows_that_leave(self) -> list[Piece]:
+        """Return a message per client with the rows it may disclose."""
+        offer = self.encoded.offer
+        if offer is None:
+            raise WireError("question refused: the plan shares no rows")
+        exchange, weights = DiscloseRows(self.plan.name, offer.rows.schema), self.site.weights
+        seats = [self.site.seat(name) for name in self.site.names]
+        holders = [Discloser(seat, offer.released_by(seat.block), int(weights[seat.block])) for seat in seats]
+        return [_sent(exchange.answer(holder, None)) for holder in holders]  # type: ignore[arg-type]
+
+
+def build(
+    plan: Plan, rows: SiteRows, terms: Terms, name: str, root: Draws, folder: Path, peers: Peers
+) -> Built:  # fmt: skip
+    """Return a site's half of a run."""
+    own = terms.of(name)
+    encoded = encode_rows(plan, rows, terms.seen.seen(), root, own.first)
+    learner = local.build(plan.model, plan.local, encoded.train, encoded.train_clients, None, _home(plan, encoded, root, folder))
+    agreement = agreement_of(plan, terms, learner)
+    names = list(range(own.first, own.first + own.clients))
+    sizes = encoded.train_clients.sizes()
+    site = Site(agreement, names, root, sizes, learner, folder / "codec")
+    site.own_rows = OwnRows(encoded.train, encoded.train_clients, encoded.held, encoded.held_clients)
+    site.purse = Purse(plan.ledger, len(sizes), plan.delta, folder / "purse.safetensors")
+    agreed = held(plan)
+    if agreed:
+        site.use_secret(agreed.secret, agreed.codec)
+    exchanges = {one.name: one for one in round_of(plan, terms, agreement, learner.head, root)}
+    helpers = _helpers(plan, terms, name, exchanges, root, folder, peers)
+    return Built(plan, terms, rows, encoded, learner, site, exchanges, helpers, set(names))
+
+
+def _home(plan: Plan, encoded: Encoded, root: Draws, folder: Path) -> local.Home | None:
+    if not plan.personal:
+        return None
+    return local.Home(
+        private=plan.private,
+        folder=folder / "private",
+        beginning=root.at("initial"),
+        lexicon=encoded.lexicon,
+        buckets=plan.features.buckets,
+        checkpoint=checkpoint_of(plan),
+    )
+
+
+def _helpers(
+    plan: Plan, terms: Terms, name: str, exchanges: dict[str, Exchange], root: Draws, folder: Path, peers: Peers
+) -> dict[str, Helper]:
+    """Return this site as the helper the terms make of it, once for each secure sum; nothing if it is none."""
+    if name not in terms.helps or plan.secure_sum is None:
+        return {}
+    number = terms.helps.index(name) + 1
+    strangers = [member.site for member in terms.members if peers(member.site) is None]
+    if strangers:
+        raise PlanError(f"secure_sum: needs the key of every site at a helper, got none of {', '.join(strangers)}; add it to peers")
+
+    def known(client: int) -> bytes | None:
+        site = terms.site_of(client)
+        return None if site is None else peers(site)
+
+    key = HelperKey.drawn(root.at("helper"), plan.secure_sum.post_quantum)
+    made = {}
+    for sums in (one for one in exchanges.values() if isinstance(one, HelperSums)):
+        path = folder / "helper" / f"{sums.shared.name}.safetensors"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        made[sums.name] = Helper(sums.terms, number, key, known, root.at("helper", number), sums.shared.sharing.noise, path)
+    return made
+
+
+def _sent(frame: Frame) -> Piece:
+    return bytes(frame[0]), bytes(frame[1])

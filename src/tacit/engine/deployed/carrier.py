@@ -1,0 +1,158 @@
+"""The carrier between real sites: questions go out by letter, clients' answers come back and are added in the order of names."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tacit import wire
+from tacit.aggregate import Intake, parts_of
+from tacit.engine.agreement import Agreement
+from tacit.engine.deployed import bodies
+from tacit.engine.deployed.bodies import Answers, Measured, Question, Terms
+from tacit.engine.deployed.mail import Mail, Replies
+from tacit.engine.exchanges import HelperSums
+from tacit.engine.exchanges.site_sums import kind_of, receive_site_sum
+from tacit.engine.round import Exchange, Gathered, Names, Refusal, Request, Tick, gather
+from tacit.errors import RunError, WireError
+from tacit.wire import Frame
+from tacit.wire.letter import Letter
+
+
+class SitesCarrier:
+    """Takes exchanges to the sites of a run."""
+
+    def __init__(self, mail: Mail, terms: Terms, agreement: Agreement, with_rows: Names) -> None:
+        self.mail, self.terms, self.agreement = mail, terms, agreement
+        self.clients = terms.clients
+        self._with_rows = np.zeros(self.clients, np.bool_)
+        self._with_rows[with_rows] = True
+
+    def willing(self, cohort: Names) -> Names:
+        """Return those who have rows to train on."""
+        return cohort[self._with_rows[cohort]]
+
+    def carry(self, exchange: Exchange, request: Request, tick: Tick) -> Gathered:
+        """Return the sum of what the asked clients answered; raise RunError if too few sites did."""
+        if isinstance(exchange, HelperSums):
+            return self._helped(exchange, request)
+        questions = self._questions(request)
+        sizes = {site: len(question.to) // 8 for site, question in questions.items()}
+        done = 0
+
+        def heard(site: str) -> None:
+            nonlocal done
+            done += sizes[site]
+            tick(done)
+
+        sent = {site: bodies.pack(question) for site, question in questions.items()}
+        replies = self.mail.ask("ask", request.round_no, exchange.name, sent, heard)
+        self._check_quorum(exchange.name, request.round_no, replies, len(sent))
+        return self._added(exchange, request, replies)
+
+    def read(self, request: Request) -> None:
+        """Return nothing: what only clients can read is not the server's to know."""
+        return None
+
+    def measured(self, request: Request, round_no: int) -> dict[str, Measured]:
+        """Return how the model a round begins with does on what each site holds out."""
+        question = bodies.pack(Question.of(request, np.empty(0, np.int64), 0))
+        replies = self.mail.ask("measure", round_no, "measure", {member.site: question for member in self.terms.members})
+        return {site: bodies.unpack(letter.body, Measured) for site, letter in replies.letters.items()}
+
+    def _questions(self, request: Request) -> dict[str, Question]:
+        """Return what each site is asked; where clients read the model themselves, every site hears of every round."""
+        everyone, found = len(request.to), {}
+        for member in self.terms.members:
+            own = request.to[(request.to >= member.first) & (request.to < member.first + member.clients)]
+            if len(own) or self.agreement.codec.decoded_by == "clients":
+                found[member.site] = Question.of(request, own, everyone)
+        return found
+
+    def _check_quorum(self, exchange: str, round_no: int, replies: Replies, asked: int) -> None:
+        least = min(self.mail.manner.least_sites, asked)
+        if len(replies.letters) >= least:
+            return
+        told = "; ".join(f"{site}: {why}" for site, why in sorted(replies.missing.items()))
+        raise RunError(
+            f"round {round_no}, {exchange}: needs {least} sites, got {len(replies.letters)} ({told}); nothing is lost: "
+            "`tacit deploy --resume RUN` goes on when they are back"
+        )
+
+    def _added(self, exchange: Exchange, request: Request, replies: Replies) -> Gathered:
+        refused = [Refusal(sender=f"site {site}", reason=why) for site, why in sorted(replies.missing.items())]
+        frames: dict[int, Frame] = {}
+        sums: list[tuple[str, Frame]] = []
+        for site, letter in sorted(replies.letters.items()):
+            refused += self._taken(site, letter, exchange, frames, sums)
+        intake = Intake(
+            request.to.tolist(),
+            request.round_no,
+            self.agreement.largest_weight,
+            commitments=request.commitments,
+            everyone=request.to,
+        )
+        found = Gathered(total=exchange.empty(), clients=0, bytes_up=0, refused=tuple(refused))
+        for site, frame in sums:
+            found = self._with_sum(found, intake, site, frame)
+        for part in parts_of(request.to):
+            found = found.merged(gather(exchange, intake, [frames[name] for name in part.tolist() if name in frames]))
+        return found
+
+    def _taken(
+        self, site: str, letter: Letter, exchange: Exchange, frames: dict[int, Frame], sums: list[tuple[str, Frame]]
+    ) -> list[Refusal]:
+        """Sort a site's messages by their senders, which must be its own clients; return what is refused."""
+        member, refused = self.terms.of(site), list[Refusal]()
+        try:
+            answers = bodies.unpack(letter.body, Answers)
+        except WireError as error:
+            return [Refusal(sender=f"site {site}", reason=str(error))]
+        reasons = {"budget": "its owner's ledger has no budget left for it", "ledger": "its own ledger does not let it answer"}
+        refused += [Refusal(sender=name, reason=reasons.get(why, "it does not answer")) for name, why in answers.refused]
+        for head, body in answers.frames:
+            frame = head, memoryview(body)
+            try:
+                header = wire.parse(*frame).header
+                if self.agreement.sum_at_site and header.codec == kind_of(self.agreement):
+                    sums.append((site, frame))
+                    continue
+                if not member.first <= header.sender < member.first + member.clients or header.sender in frames:
+                    raise WireError(f"answer from sender {header.sender} refused: needs a client of site {site!r}, once")
+                frames[header.sender] = frame
+            except WireError as error:
+                refused.append(Refusal(sender=f"site {site}", reason=str(error)))
+        return refused
+
+    def _with_sum(self, found: Gathered, intake: Intake, site: str, frame: Frame) -> Gathered:
+        """Return what was gathered with a site's own sum added, if all its clients sit there."""
+        member, total, size = self.terms.of(site), found.total, wire.size(frame)
+        own = Intake(
+            [name for name in intake.everyone.tolist() if member.first <= name < member.first + member.clients],
+            intake.round_no,
+            intake.largest_weight,
+        )
+        try:
+            count = receive_site_sum(self.agreement, own, total, frame)
+        except WireError as error:
+            more = Refusal(sender=f"site {site}", reason=str(error))
+            return Gathered(total=total, clients=found.clients, bytes_up=found.bytes_up, refused=(*found.refused, more))
+        return Gathered(total=total, clients=found.clients + count, bytes_up=found.bytes_up + size, refused=found.refused)
+
+    def _helped(self, exchange: HelperSums, request: Request) -> Gathered:
+        """Return the parts of the helpers, which are sites of the run."""
+        numbers = {self.terms.helps[number - 1]: number for number in request.to.tolist()}
+        body = bodies.pack(Question.of(request, np.empty(0, np.int64), 0))
+        replies = self.mail.ask("help", request.round_no, exchange.name, dict.fromkeys(numbers, body))
+        intake, total, bytes_up = Intake(request.to.tolist(), request.round_no, self.clients), exchange.empty(), 0
+        total.refused += [Refusal(sender=numbers[site], reason=why) for site, why in sorted(replies.missing.items())]
+        for site, letter in sorted(replies.letters.items()):
+            try:
+                for head, payload in bodies.unpack(letter.body, Answers).frames:
+                    frame: Any = (head, memoryview(payload))
+                    bytes_up += wire.size(frame)
+                    exchange.receive(intake, total, frame)
+            except WireError as error:
+                total.refused.append(Refusal(sender=numbers[site], reason=str(error)))
+        return Gathered(total=total, clients=0, bytes_up=bytes_up)

@@ -1,0 +1,298 @@
+"""A whole run between sites: offered, begun, round after round from the last checkpoint on, and ended."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePublicKey
+
+from tacit import features, record
+from tacit import plan as plans
+from tacit.aggregate import Intake
+from tacit.draws import Draws
+from tacit.engine import checkpoint, loop, run_folder
+from tacit.engine.checkpoint import Checkpoint
+from tacit.engine.deployed import bodies
+from tacit.engine.deployed.bodies import Answers, Begun, Member, Offer, Opened, SeenRows, Terms
+from tacit.engine.deployed.mail import Mail, Manner, Post, Replies
+from tacit.engine.deployed.offered import offered
+from tacit.engine.deployed.server_side import Given, ServerSide, figures, schema_of_rows
+from tacit.engine.disclosure import FILE as DISCLOSED
+from tacit.engine.exchanges.disclose_rows import DiscloseRows
+from tacit.engine.facts import released_in_the_clear, started
+from tacit.engine.fingerprint import Fingerprints, plan_fingerprint
+from tacit.engine.loop import Desk, Evaluation
+from tacit.engine.observer import Observer, Silence
+from tacit.engine.round import Names, gather
+from tacit.errors import RunError, TacitError
+from tacit.files import replace_file
+from tacit.plan import Plan
+from tacit.record import RUN
+
+DEPLOYMENT, TERMS, ROOT = "deployment.json", "terms.bin", "root.key"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sites:
+    """How sites are reached, and the public keys they sign with."""
+
+    post: Post
+    keys: Mapping[str, EllipticCurvePublicKey]
+    manner: Manner
+
+
+@dataclass(frozen=True, kw_only=True)
+class Deployment:
+    """What is fixed when a run is started: the name it has in ledgers, a test file of the server, helpers of a secure sum by name
+    (else the first sites), and for comparisons with a simulation that noise comes from the plan's seed, under its identity."""
+
+    run: str
+    test: str | None = None
+    helpers: tuple[str, ...] = ()
+    simulated_noise: bool = False
+    identity: str | None = None
+
+
+def deploy(
+    plan: Plan, sites: Sites, root: Path = Path("runs"), observer: Observer | None = None, **settings: object
+) -> Path:  # fmt: skip
+    """Run a plan between sites to its end in a new folder and return the folder; `settings` are those of `Deployment`."""
+    plans.check(plan)
+    plan = offered(plan, bool(settings.get("simulated_noise")))
+    place = run_folder.create(plan, root)
+    deployment = Deployment(run=f"{place.name}-{os.urandom(4).hex()}", **settings)  # type: ignore[arg-type]
+    replace_file(place / DEPLOYMENT, json.dumps(asdict(deployment)).encode())
+    try:
+        return resume(place, sites, observer)
+    except TacitError:
+        if not (place / checkpoint.NAME).exists():  # nothing was trained: the folder would only be in the way
+            run_folder.remove(place)
+        raise
+
+
+def is_deployed(place: Path) -> bool:
+    """Return whether a run's folder is that of a run between sites."""
+    return (place / DEPLOYMENT).exists()
+
+
+def resume(place: Path, sites: Sites, observer: Observer | None = None) -> Path:
+    """Take a run up where its last checkpoint left it and run it to its end; a finished run is left as it is."""
+    run_folder.refuse_links(place)
+    if not is_deployed(place):
+        raise RunError(f"{place}: is no run between sites (no {DEPLOYMENT}); `tacit resume` goes on with a simulation")
+    tree = json.loads((place / DEPLOYMENT).read_bytes())
+    deployment = Deployment(**{**tree, "helpers": tuple(tree["helpers"])})
+    observer = observer or Silence()
+    with run_folder.lock(place):
+        run_folder.remove_unfinished(place)
+        observer.opened(place)
+        return DeployedJob(place, run_folder.plan_of(place), sites, deployment, observer).run()
+
+
+class DeployedJob:
+    """One run between sites, in one folder of the server."""
+
+    def __init__(self, place: Path, plan: Plan, sites: Sites, deployment: Deployment, observer: Observer) -> None:
+        self.place, self.plan, self.deployment, self.observer = place, plan, deployment, observer
+        self.text = plans.to_toml(plan)
+        self.mail = Mail(sites.post, sites.manner, deployment.run, hashlib.sha256(self.text.encode()).digest(), sites.keys)
+        self.draws = Draws.seeded(plan.seed) if deployment.simulated_noise else self._root()
+
+    def run(self) -> Path:
+        """Run what is left."""
+        last = self._recover()
+        if last and last.progress.arm == checkpoint.ALL_DONE:
+            return self.place
+        told = dict[str, str]()
+        if not (self.place / TERMS).exists():
+            told = self._begin()
+        body = (self.place / TERMS).read_bytes()
+        terms = bodies.unpack(body, Terms)
+        writer = record.Writer(self.place / run_folder.RECORD, last.mark if last else None)
+        prints = Fingerprints(
+            plan=plan_fingerprint(self.plan), data=hashlib.sha256(body).hexdigest(), identity=terms.identity
+        )  # fmt: skip
+        desk = Desk(folder=self.place, writer=writer, observer=self.observer, fingerprints=prints)
+        self.mail.on_rejected = lambda site, why: desk.note(_refused(f"site {site}", why))
+        try:
+            self._run(desk, terms, last, told)
+        finally:
+            writer.close()
+        return self.place
+
+    def _run(self, desk: Desk, terms: Terms, last: Checkpoint | None, told: dict[str, str]) -> None:
+        with_rows = self._ready(terms)
+        side = ServerSide(self.plan, terms, self.mail, with_rows, self._given(terms))
+        if last is None:
+            self._open(desk, side, told)
+            now = loop.begun(side.arm, desk, terms.clients)
+            if side.warm_started:
+                desk.note(side.warm_started)
+        else:
+            desk.note(record.Resumed(arm=RUN, round_no=last.progress.round_no))
+            now = last
+        now = loop.run_rounds(side.arm, desk, side.carrier, now)
+        self._finish(desk, side, now)
+        self.mail.ask("end", 0, "end", {member.site: b"" for member in terms.members})
+
+    def _begin(self) -> dict[str, str]:
+        """Offer the run to every site and agree on its terms with those that take part; return what the others said."""
+        offer = bodies.pack(Offer(plan=self.text, simulated_noise=self.deployment.simulated_noise))
+        replies = self.mail.ask("open", 0, "open", dict.fromkeys(self.mail.keys, offer))
+        opened = {site: bodies.unpack(letter.body, Opened) for site, letter in sorted(replies.letters.items())}
+        self._check_enough("takes part", opened, replies)
+        terms = self._terms(opened)
+        body = bodies.pack(terms)
+        begun = self.mail.ask("begin", 0, "begin", dict.fromkeys(opened, body))
+        self._check_enough("begins", begun.letters, begun)
+        if begun.missing:
+            told = "; ".join(f"{site}: {why}" for site, why in begun.missing.items())
+            raise RunError(f"{self.plan.name}: a site that takes part cannot begin ({told}); start the plan anew")
+        replace_file(self.place / TERMS, body)
+        return replies.missing
+
+    def _terms(self, opened: dict[str, Opened]) -> Terms:
+        members, first = [], 0
+        for site, one in opened.items():
+            members.append(Member(site=site, first=first, clients=one.clients, rows=one.rows, test_rows=one.test_rows))
+            first += one.clients
+        seen = features.together([one.seen.seen() for one in opened.values()])
+        helps = self._helpers(list(opened))
+        run = self.place.name
+        identity = self.deployment.identity or hashlib.sha256(f"{self.deployment.run} {self.text}".encode()).hexdigest()
+        return Terms(
+            run=run,
+            identity=identity,
+            public=self.draws.sealed("public").key,
+            largest_weight=max(one.largest_weight for one in opened.values()),
+            seen=SeenRows.of(seen),
+            members=members,
+            helpers=[opened[site].helper_key for site in helps],
+            helps=helps,
+        )
+
+    def _helpers(self, sites: list[str]) -> list[str]:
+        if self.plan.secure_sum is None:
+            return []
+        wanted = self.deployment.helpers or tuple(sites[: self.plan.secure_sum.helpers])
+        if len(wanted) != self.plan.secure_sum.helpers or any(site not in sites for site in wanted):
+            count, got = self.plan.secure_sum.helpers, ", ".join(wanted) or "none"
+            raise RunError(f"secure_sum.helpers = {count}: needs so many of the sites as helpers, got {got}")
+        return list(wanted)
+
+    def _ready(self, terms: Terms) -> Names:
+        """Return which clients have rows to train on, as their sites say once they are ready."""
+        body = bodies.pack(terms)
+        replies = self.mail.ask("begin", 0, "begin", {member.site: body for member in terms.members})
+        self._check_enough("is ready", replies.letters, replies)
+        found = [bodies.names_in(bodies.unpack(letter.body, Begun).with_rows) for _, letter in sorted(replies.letters.items())]
+        return np.concatenate([np.empty(0, np.int64), *found])
+
+    def _check_enough(self, what: str, got: Mapping[str, object], replies: Replies) -> None:
+        least = max(1, self.mail.manner.least_sites)
+        if len(got) < least:
+            told = "; ".join(f"{site}: {why}" for site, why in sorted(replies.missing.items())) or "no site is registered"
+            raise RunError(f"{self.plan.name}: needs {least} sites, and {len(got)} {what} ({told})")
+
+    def _given(self, terms: Terms) -> Given:
+        rows, weight = self._disclosed(terms) if self.plan.data.share else (None, 0)
+        return Given(folder=self.place, draws=self.draws, test=self.deployment.test, disclosed=rows, clients_weight=weight)
+
+    def _disclosed(self, terms: Terms) -> tuple[pl.DataFrame, int]:
+        """Return the rows that sites decided to hand over, and what all clients count for with those they keep."""
+        replies = self.mail.ask("rows", 0, DiscloseRows.name, {member.site: b"" for member in terms.members})
+        self._check_enough("hands over what it may", replies.letters, replies)
+        assert self.plan.data.share is not None
+        fitted = features.fit_seen(terms.seen.seen(), self.plan.data.columns, self.plan.features)
+        exchange = DiscloseRows(self.plan.name, schema_of_rows(self.plan.data.columns, fitted))
+        pieces = [piece for _, letter in sorted(replies.letters.items()) for piece in bodies.unpack(letter.body, Answers).frames]
+        intake = Intake(range(terms.clients), 0, terms.largest_weight, least_weight=0)
+        found = gather(exchange, intake, [(head, memoryview(body)) for head, body in pieces]).total
+        empty = pl.DataFrame(schema=exchange.schema)
+        rows = pl.concat([empty, *found.arrived], how="diagonal_relaxed")
+        rows.write_parquet(self.place / DISCLOSED)
+        return rows, found.weight * (self.plan.data.share.rows_per_client or 1)
+
+    def _open(self, desk: Desk, side: ServerSide, told: dict[str, str]) -> None:
+        """Write down what the run starts from, who takes part, and what was told before round one."""
+        terms = side.terms
+        desk.note(started(self.plan, side.learner, desk.fingerprints))
+        tested = len(side.test) if side.test is not None else sum(member.test_rows for member in terms.members)
+        source = "; ".join(f"site {member.site} with {member.clients:,} clients" for member in terms.members)
+        desk.note(
+            record.Prepared(
+                source=f"Rows of {len(terms.members)} sites, which stay there: {source}.",
+                clients=terms.clients,
+                rows_train=sum(member.rows for member in terms.members),
+                rows_test=tested,
+                rows_per_client=[],
+                parameters=side.learner.size,
+                inputs=side.rows.inputs.width,
+                classes=list(side.fitted.classes),
+                text=features.text_form(side.columns, self.plan.features),
+            )
+        )
+        clear = ["how many clients and rows each site has", *side.fitted.released]
+        if side.test is None:
+            clear.append("how many of the rows a site holds out the model gets right, and its loss on them")
+        desk.note(*(released_in_the_clear(sentence, terms.clients) for sentence in clear))
+        desk.note(*(_refused(f"site {site}", why) for site, why in sorted(told.items())))
+        desk.writer.sync()
+
+    def _finish(self, desk: Desk, side: ServerSide, now: Checkpoint) -> None:
+        if now.model is not None:
+            model = side.release(now.model, now.state, now.progress.round_no)
+            run_folder.write_model(self.place, side.learner, model, self._model_facts(side))
+            loop.finish(side.arm, desk, now, model, checkpoint.ALL_DONE)
+            return
+        # Only clients can read the model. Their sites say how good it is, and the hash of what they read.
+        request = side.asked_after(now.progress.round_no, None, now.arrays)
+        found = side.carrier.measured(request, now.progress.round_no + 1)
+        hashes = {one.model for one in found.values()}
+        if len(hashes) != 1:
+            raise RunError(f"{self.plan.name}: sites read {len(hashes)} different models from the last sum; nothing was kept")
+        loop.finish_measured(side.arm, desk, now, hashes.pop().hex(), Evaluation(metrics=figures(found)), checkpoint.ALL_DONE)
+
+    def _model_facts(self, side: ServerSide) -> dict[str, object]:
+        described = plans.dump(self.plan)
+        return {
+            "model": described["model"],
+            "features": described["features"],
+            "inputs": side.rows.inputs.width,
+            "classes": list(side.fitted.classes),
+            "columns": asdict(side.columns),
+            "fitted": side.fitted.to_dict(),
+        }
+
+    def _recover(self) -> Checkpoint | None:
+        path = self.place / run_folder.RECORD
+        if not (self.place / checkpoint.NAME).exists():
+            path.unlink(missing_ok=True)
+            return None
+        last = checkpoint.read(self.place)
+        if last.fingerprints.plan != plan_fingerprint(self.plan):
+            raise RunError(f"{self.place / run_folder.PLAN}: was changed since the run began; put the old settings back")
+        if last.progress.arm == checkpoint.ALL_DONE:
+            record.verify(path, last.mark)
+        else:
+            record.cut(path, last.mark)
+        return last
+
+    def _root(self) -> Draws:
+        """Return the root of the server's own randomness, kept so that a run that was killed goes on as it would have."""
+        path = self.place / ROOT
+        if not path.exists():
+            replace_file(path, os.urandom(32))
+            path.chmod(0o600)
+        return Draws(path.read_bytes())
+
+
+def _refused(sender: str, why: str) -> record.Refused:
+    return record.Refused(arm=RUN, round_no=0, exchange="letters", sender=sender, reason=why)

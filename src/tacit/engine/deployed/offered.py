@@ -1,0 +1,52 @@
+"""A plan as it is offered to sites: what only a simulation can do is left out or refused, and columns are written out."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tacit import data
+from tacit.data.store import entry_named
+from tacit.errors import PlanError
+from tacit.plan import GIVEN, Audit, HashComb, Plan
+
+
+def offered(plan: Plan, simulated_noise: bool = False) -> Plan:
+    """Return the plan that sites are offered. Each site reads rows of its own, so `data.source` names none.
+
+    With `simulated_noise` all sites have the plan's seed in common, and with it every secret.
+
+    Raises PlanError that names everything a network of sites cannot do.
+    """
+    columns = plan.data.columns
+    if columns.label is None and not plan.data.source.endswith((".csv", ".parquet")) and plan.data.source != GIVEN:
+        columns = data.resolved(entry_named(plan.data.source).columns, columns)
+    found = _problems(plan)
+    if isinstance(plan.codec, HashComb) and plan.codec.agreed is None and not simulated_noise:
+        found.append("codec.agreed: needs a secret that sites negotiated (`tacit negotiate`); got nothing")
+    if columns.label is None:
+        found.append("data.columns.label: needs the column to predict, since sites read files of their own; got nothing")
+    if found:
+        raise PlanError("\n".join([f"plan {plan.name!r} cannot run between sites", *(f"  {problem}" for problem in found)]))
+    settings = replace(plan.data, source=GIVEN, columns=columns, partition="iid", clients=plan.data.clients, by=None, limit=None)
+    return replace(plan, data=settings, baselines=(), engine=replace(plan.engine, workers=1))
+
+
+def _problems(plan: Plan) -> list[str]:
+    """Return a sentence for each setting that has a meaning in a simulation only."""
+    share, obstacles = plan.data.share, dict[str, bool]()
+    obstacles["corrupt: makes clients misbehave in a simulation; remove the table"] = plan.corrupt is not None
+    obstacles["audit.canaries: are made-up clients of a simulation; remove the key"] = plan.audit != Audit()
+    obstacles["data.deal = 'every_round': no real client's rows change hands; use 'once'"] = plan.data.deal != "once"
+    obstacles[f"regime = {plan.regime!r}: sites train together; use 'federated'"] = plan.regime != "federated"
+    obstacles["public: takes the center's rows from the clients'; name public.source"] = (
+        plan.public is not None and plan.public.source is None
+    )
+    obstacles["features.project: needs public rows at every site; leave it out"] = plan.features.project is not None
+    obstacles["private.words: needs 'all', since the words of a shared table would have to be told first"] = (
+        plan.features.text in ("words", "pieces") and plan.private.words != "all"
+    )
+    obstacles["data.share.counts: needs 'local', for nobody sees the rows of others"] = (
+        share is not None and share.counts != "local"
+    )
+    obstacles["server.rule: looks at single updates with rows of the center; use another rule"] = plan.server.judges
+    return [sentence for sentence, there in obstacles.items() if there]

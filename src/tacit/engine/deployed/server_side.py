@@ -1,0 +1,192 @@
+"""The server's half of a run between sites: a model over no rows, the exchanges, and how models are measured."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from tacit import data, features, local, record, server
+from tacit.data.disclose import written_out
+from tacit.data.disclose.release import released_columns
+from tacit.draws import Draws
+from tacit.engine.deployed.agreed import agreement_of, round_of
+from tacit.engine.deployed.bodies import Measured, Terms
+from tacit.engine.deployed.carrier import SitesCarrier
+from tacit.engine.deployed.mail import Mail
+from tacit.engine.evaluate import is_evaluated
+from tacit.engine.evaluate_clients import History
+from tacit.engine.exchanges.train import Member, nobody
+from tacit.engine.loop import Arm, Evaluation
+from tacit.engine.pictures import reader_of
+from tacit.engine.release import released
+from tacit.engine.round import Names, Request, State
+from tacit.engine.warm_start import first_model
+from tacit.engine.wording import checkpoint_of, worded
+from tacit.errors import PlanError
+from tacit.plan import Columns, Plan
+from tacit.record import RUN
+from tacit.rows import Clients, Lexicon, Rows, Vector
+from tacit.seat import Own, Seat
+
+
+@dataclass(frozen=True, kw_only=True)
+class Given:
+    """What the server has of its own: a folder for the parts of the model it builds, randomness, rows to measure on (a file),
+    and rows that sites disclosed, with what all clients count for beside them."""
+
+    folder: Path
+    draws: Draws
+    test: str | None = None
+    disclosed: pl.DataFrame | None = None
+    clients_weight: int = 0
+
+
+class ServerSide:
+    """Everything the server builds from a plan and the terms of its run."""
+
+    def __init__(self, plan: Plan, terms: Terms, mail: Mail, with_rows: Names, given: Given) -> None:
+        self.plan, self.terms, self.given = plan, terms, given
+        self.columns = plan.data.columns
+        self.lexicon: Lexicon | None = None
+        self.reader = reader_of(self.columns, plan.features)
+        ordered = data.word_list(plan.features.list) if plan.features.list and self.columns.text else ()
+        self.fitted = features.fit_seen(terms.seen.seen(), self.columns, plan.features, b"", self.reader, None, ordered)
+        self.rows = self._encoded(empty_frame(self.columns, self.fitted))
+        nobody_here = Clients(order=np.zeros(0, np.int64), starts=np.zeros(1, np.int64))
+        self.learner = local.build(plan.model, plan.local, self.rows, nobody_here, None, self._home())
+        if plan.filter is not None and self.learner.head is None:
+            raise PlanError(f"filter: needs a model whose last layer is linear with a bias, got model.name = {plan.model.name!r}")
+        self.agreement = agreement_of(plan, terms, self.learner)
+        self.exchanges = round_of(plan, terms, self.agreement, self.learner.head, given.draws, self._member())
+        self.carrier = SitesCarrier(mail, terms, self.agreement, with_rows)
+        self.test = self._test_rows()
+        self.warm_started: record.WarmStarted | None = None
+        self.arm = Arm(
+            name=RUN,
+            plan=plan,
+            exchanges=self.exchanges,
+            first=self._first_model,
+            evaluator=AtSites(self),
+            draws=given.draws,
+            release=self.release,
+        )
+
+    def release(self, model: Vector, state: server.ServerState, rounds: int) -> Vector:
+        """Return the model as it is measured and kept."""
+        return released(self.agreement, self.plan.server.cohort_size or self.terms.clients, model, state, rounds)
+
+    def asked_after(self, round_no: int, model: Vector | None, arrays: dict[str, NDArray[Any]]) -> Request:
+        """Return the question that carries the model after a round, or the sum only clients can read it from."""
+        state = State(round_no=round_no + 1, cohort=np.empty(0, np.int64), model=model, optimizer={}, arrays=arrays)
+        return self.exchanges[0].ask(state)
+
+    def _encoded(self, frame: pl.DataFrame) -> Rows:
+        if self.plan.features.text in ("words", "pieces"):
+            table = data.Table(train=frame, test=frame.clear(), columns=self.columns, source="")
+            rows, _, self.lexicon = worded(
+                replace(self.plan, private=replace(self.plan.private, start="random")), table, self.fitted, None
+            )
+            return rows
+        self.lexicon = None
+        return features.encode(frame, self.columns, self.plan.features, self.fitted, b"", self.reader)
+
+    def _home(self) -> local.Home | None:
+        if not self.plan.personal:
+            return None
+        return local.Home(
+            private=self.plan.private,
+            folder=self.given.folder / "no clients",
+            beginning=self.given.draws.at("initial"),
+            lexicon=self.lexicon,
+            buckets=self.plan.features.buckets,
+            checkpoint=checkpoint_of(self.plan),
+        )
+
+    def _first_model(self) -> Vector | None:
+        if self.agreement.codec.decoded_by == "clients":
+            return None
+        model, self.warm_started = first_model(self.plan, self._public(), self.test, self.given.draws, self.learner)
+        return model
+
+    def _public(self) -> Rows | None:
+        if self.plan.public is None:
+            return None
+        classes = list(self.fitted.classes)
+        draws = self.given.draws.at("center", "rows")
+        return self._encoded(data.public_rows(self.plan.public, self.columns, classes, pl.Enum(classes), draws))
+
+    def _test_rows(self) -> Rows | None:
+        """Return the server's own rows to measure on, as numbers."""
+        if self.given.test is None or self.learner.personal:
+            return None
+        settings = replace(self.plan.data, source=self.given.test, test=0.0, columns=replace(self.columns, split=None, client=None))
+        frame = data.load(settings, self.given.draws.at("data"), least_classes=1).train
+        label, classes = self.columns.label or "", list(self.fitted.classes)
+        known = frame.filter(pl.col(label).cast(pl.String).is_in(classes))
+        return self._encoded(known.with_columns(pl.col(label).cast(pl.String).cast(pl.Enum(classes))))
+
+    def _member(self) -> Member:
+        """Return what the server learns from rows it was sent."""
+        rows = self.given.disclosed
+        if rows is None or not rows.height:
+            return nobody
+        own = self._encoded(rows)
+        held = Clients(order=np.arange(len(own)), starts=np.array([0, len(own)]))
+        worker = local.build(self.plan.model, self.plan.local, own, held).worker()
+        seat, weight = Seat(-1, 0, Own(self.given.draws, "server")), self.given.clients_weight
+
+        def member(model: Vector, round_no: int) -> server.Own:
+            return server.Own(update=worker.train(model, seat, seat.own.train(round_no)).row, rows=len(own), clients_weight=weight)
+
+        return member
+
+
+class AtSites:
+    """Measures models on the server's own rows if it has any, and else on what the sites hold out."""
+
+    def __init__(self, side: ServerSide) -> None:
+        self.side = side
+
+    def after_round(self, model: Vector, state: State, history: History) -> Evaluation:
+        """Return the figures of a round's model, if this round is measured."""
+        if not is_evaluated(self.side.plan, state.round_no):
+            return Evaluation()
+        if self.side.test is not None:
+            return Evaluation(
+                metrics=server.measure(self.side.learner.predict(model, self.side.test.inputs), self.side.test.labels)
+            )
+        found = self.side.carrier.measured(self.side.asked_after(state.round_no, model, state.arrays), state.round_no + 1)
+        return Evaluation(metrics=figures(found))
+
+    def at_the_end(self, model: Vector, rounds: int, history: History) -> Evaluation:
+        """Return nothing more: the last round was measured."""
+        return Evaluation()
+
+
+def figures(found: dict[str, Measured]) -> dict[str, float]:
+    """Return accuracy and loss over all rows that sites hold out; nothing if they hold out none."""
+    rows = sum(one.rows for one in found.values())
+    if not rows:
+        return {}
+    return {"accuracy": sum(one.right for one in found.values()) / rows, "loss": sum(one.loss for one in found.values()) / rows}
+
+
+def empty_frame(columns: Columns, fitted: features.Fitted) -> pl.DataFrame:
+    """Return a table of no rows with the columns of the plan, in the kinds that a loaded table has."""
+    kinds: dict[str, pl.DataType] = {name: pl.String() for name in (*columns.text, *columns.quasi, *columns.categorical)}
+    kinds |= {name: pl.Float64() for name in columns.numeric}
+    if columns.image:
+        kinds[columns.image] = pl.Array(pl.UInt8, fitted.pixels or 0)
+    kinds[columns.label or ""] = pl.Enum(list(fitted.classes))
+    return pl.DataFrame(schema=kinds)
+
+
+def schema_of_rows(columns: Columns, fitted: features.Fitted) -> pl.Schema:
+    """Return the columns and kinds of rows that sites disclose."""
+    frame = written_out(empty_frame(columns, fitted))
+    return frame.select([*released_columns(columns), columns.label or ""]).schema

@@ -1,0 +1,47 @@
+"""What features must know of the rows of one place, in the clear; what several places saw can be put together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from tacit.errors import DataError
+from tacit.features.cells import in_order, numbers
+
+
+@dataclass(frozen=True, kw_only=True)
+class Seen:
+    """The classes, the ends of numeric columns without an agreed range, the categories, and the size of a picture."""
+
+    classes: tuple[str, ...]
+    ranges: Mapping[str, tuple[float, float]]
+    categories: Mapping[str, tuple[str, ...]]
+    pixels: int | None = None
+
+
+def together(parts: Sequence[Seen]) -> Seen:
+    """Return what all rows say, from what the rows of each place say."""
+    sizes = {part.pixels for part in parts}
+    if len(sizes) > 1:
+        raise DataError(f"features(image) needs pictures of one size at all sites, got {len(sizes)} sizes; scale them first")
+    ranges = {name: [part.ranges[name] for part in parts] for name in parts[0].ranges}
+    return Seen(
+        classes=_union([part.classes for part in parts]),
+        ranges={name: (min(low for low, _ in ends), max(high for _, high in ends)) for name, ends in ranges.items()},
+        categories={name: _union([part.categories[name] for part in parts]) for name in parts[0].categories},
+        pixels=parts[0].pixels,
+    )
+
+
+def _union(parts: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
+    return in_order(pl.Series([name for part in parts for name in part], dtype=pl.String))
+
+
+def range_of(frame: pl.DataFrame, name: str) -> tuple[float, float]:
+    """Return the ends of the column; a column without any number counts as all zero."""
+    values = numbers(frame, name)
+    present = values[~np.isnan(values)]
+    return (float(present.min()), float(present.max())) if len(present) else (0.0, 0.0)
