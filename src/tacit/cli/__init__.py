@@ -14,15 +14,19 @@ from tacit.cli import (
     audit,
     check,
     data,
+    deploy,
     disclose,
     init,
     ledger,
     negotiate,
     policy,
+    rehearse,
     reproduce,
     run,
     runs,
     schema,
+    server,
+    site,
     sweep,
     tables,
 )
@@ -39,6 +43,8 @@ app = typer.Typer(
 app.add_typer(data.commands, name="data", epilog="Example: tacit data get newsgroups20")
 app.add_typer(audit.commands, name="audit", epilog="Example: tacit audit reconstruct examples/fedvocab.toml --page audit.html")
 app.add_typer(policy.commands, name="policy", epilog="Example: tacit policy check policy.toml plan.toml")
+app.add_typer(server.commands, name="server", epilog="Example: tacit server --host 0.0.0.0 --port 8443")
+app.add_typer(site.commands, name="site", epilog="Example: tacit site join hospital-a")
 app.add_typer(ledger.commands, name="ledger", epilog="Example: tacit ledger show ledger.db")
 
 for command in (
@@ -56,6 +62,9 @@ for command in (
     disclose.disclose,
     reproduce.reproduce,
     negotiate.negotiate,
+    deploy.deploy,
+    rehearse.rehearse,
+    server.certs,
 ):
     app.command()(command)
 

@@ -40,9 +40,7 @@ def run(
 
     loaded = load(plan, overrides)
     check_policy(loaded, policy)
-    _carry_out(
-        lambda observer: engine.start(loaded, root=runs, observer=observer), as_json=as_json, quiet=quiet, page=not no_report
-    )
+    carry_out(lambda observer: engine.start(loaded, root=runs, observer=observer), as_json=as_json, quiet=quiet, page=not no_report)
 
 
 def resume(
@@ -71,10 +69,11 @@ def resume(
     folder = folder_of(run, runs)
     if policy:
         check_policy(plan_of(folder), policy)
-    _carry_out(lambda observer: engine.resume(folder, observer), as_json=as_json, quiet=quiet, page=not no_report)
+    carry_out(lambda observer: engine.resume(folder, observer), as_json=as_json, quiet=quiet, page=not no_report)
 
 
-def _carry_out(work: Callable[[ProgressObserver], Path], *, as_json: bool, quiet: bool, page: bool) -> None:
+def carry_out(work: Callable[[ProgressObserver], Path], *, as_json: bool, quiet: bool, page: bool) -> None:
+    """Do some work with progress on stderr, then write the report and print what came of it."""
     observer = progress_observer(quiet=quiet)
     try:
         with observer:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tacit import codec, data
 from tacit.claim import Claim
+from tacit.engine.deployed.offered import as_sites_read_it
 from tacit.engine.exchanges import filter_claims
 from tacit.engine.fingerprint import plan_fingerprint
 from tacit.ledger.owner import Asked, facts_of
@@ -20,7 +21,7 @@ def asked_of(plan: Plan, *, parameters: int | None = None, clients: int | None =
     Without `parameters`, the number of a model's parameters, an epsilon that grows with it is not known, and neither is the size
     of a message. `columns` are the roles of columns at the site, without which those count that plan and named set say.
     """
-    roles, digest = columns or data.columns_of(plan.data), plan_fingerprint(plan)
+    roles, digest = columns or data.columns_of(plan.data), plan_fingerprint(as_sites_read_it(plan))
     if plan.regime != "federated":
         return facts_of(plan, digest, (), columns=roles)
     if parameters is not None:

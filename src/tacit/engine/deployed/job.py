@@ -64,17 +64,33 @@ def deploy(
     plan: Plan, sites: Sites, root: Path = Path("runs"), observer: Observer | None = None, **settings: object
 ) -> Path:  # fmt: skip
     """Run a plan between sites to its end in a new folder and return the folder; `settings` are those of `Deployment`."""
+    place = prepare(plan, root, **settings)
+    try:
+        return resume(place, sites, observer)
+    except TacitError:
+        forget_unbegun(place)
+        raise
+
+
+def prepare(plan: Plan, root: Path, **settings: object) -> Path:
+    """Return a new folder for a run between sites; `resume` begins it."""
     plans.check(plan)
     plan = offered(plan, bool(settings.get("simulated_noise")))
     place = run_folder.create(plan, root)
     deployment = Deployment(run=f"{place.name}-{os.urandom(4).hex()}", **settings)  # type: ignore[arg-type]
     replace_file(place / DEPLOYMENT, json.dumps(asdict(deployment)).encode())
-    try:
-        return resume(place, sites, observer)
-    except TacitError:
-        if not (place / checkpoint.NAME).exists():  # nothing was trained: the folder would only be in the way
-            run_folder.remove(place)
-        raise
+    return place
+
+
+def has_begun(place: Path) -> bool:
+    """Return whether something of a run is kept that would be lost with its folder."""
+    return (place / checkpoint.NAME).exists()
+
+
+def forget_unbegun(place: Path) -> None:
+    """Remove the folder of a run in which nothing was trained: it would only be in the way."""
+    if not has_begun(place):
+        run_folder.remove(place)
 
 
 def is_deployed(place: Path) -> bool:

@@ -38,7 +38,7 @@ class Manner:
     least_sites: int = 1
     deadline: float = 600.0
     ask_again: float = 20.0
-    look: float = 0.05
+    look: float = 0.2
 
 
 @dataclass(frozen=True, kw_only=True)

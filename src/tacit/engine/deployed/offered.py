@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tacit import data
-from tacit.data.store import entry_named
 from tacit.errors import PlanError
-from tacit.plan import GIVEN, Audit, HashComb, Plan
+from tacit.plan import GIVEN, Audit, Engine, HashComb, Plan
 
 
 def offered(plan: Plan, simulated_noise: bool = False) -> Plan:
@@ -17,18 +16,26 @@ def offered(plan: Plan, simulated_noise: bool = False) -> Plan:
 
     Raises PlanError that names everything a network of sites cannot do.
     """
-    columns = plan.data.columns
-    if columns.label is None and not plan.data.source.endswith((".csv", ".parquet")) and plan.data.source != GIVEN:
-        columns = data.resolved(entry_named(plan.data.source).columns, columns)
+    plan = as_sites_read_it(plan)
     found = _problems(plan)
     if isinstance(plan.codec, HashComb) and plan.codec.agreed is None and not simulated_noise:
         found.append("codec.agreed: needs a secret that sites negotiated (`tacit negotiate`); got nothing")
-    if columns.label is None:
+    if plan.data.columns.label is None:
         found.append("data.columns.label: needs the column to predict, since sites read files of their own; got nothing")
     if found:
         raise PlanError("\n".join([f"plan {plan.name!r} cannot run between sites", *(f"  {problem}" for problem in found)]))
-    settings = replace(plan.data, source=GIVEN, columns=columns, partition="iid", clients=plan.data.clients, by=None, limit=None)
-    return replace(plan, data=settings, baselines=(), engine=replace(plan.engine, workers=1))
+    return plan
+
+
+def as_sites_read_it(plan: Plan) -> Plan:
+    """Return the plan without what has no meaning at a site: where a simulation finds rows, how it divides them, its baselines.
+
+    A plan's hash in an owner's policy is that of this plan, whichever of its forms the owner was shown.
+    """
+    settings = replace(
+        plan.data, source=GIVEN, columns=data.columns_of(plan.data), partition="iid", by=None, limit=None, validation=0.0
+    )
+    return replace(plan, data=settings, baselines=(), engine=Engine())
 
 
 def _problems(plan: Plan) -> list[str]:

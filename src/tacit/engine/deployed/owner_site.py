@@ -129,7 +129,7 @@ class OwnerSite:
         """Look at an offer, and only if the policy allows it at the rows."""
         offer = bodies.unpack(letter.body, Offer)
         plan = _plan_in(offer, letter.subject.plan)
-        refuse_unless_allowed(self._policy(), plan, letter.subject.plan, offer.simulated_noise)
+        refuse_unless_allowed(self._policy(), plan, offer.simulated_noise)
         folder = self.owner.folder / "runs" / _file_name(letter.subject.run)
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         taking = self._runs.get(letter.subject.run) or self._taken(plan, offer, folder)
@@ -165,7 +165,7 @@ class OwnerSite:
                 raise RunError(f"run {subject.run}: was never opened here")
             offer = bodies.unpack((folder / _OPEN).read_bytes(), Offer)
             plan = _plan_in(offer, subject.plan)
-            refuse_unless_allowed(self._policy(), plan, subject.plan, offer.simulated_noise)
+            refuse_unless_allowed(self._policy(), plan, offer.simulated_noise)
             self._runs[subject.run] = self._taken(plan, offer, folder)
         return self._runs[subject.run]
 
@@ -173,7 +173,7 @@ class OwnerSite:
         terms, before = bodies.unpack(letter.body, Terms), taking.folder / _BEGIN
         if before.exists() and before.read_bytes() != bytes(letter.body):
             raise WireError("terms refused: need those the run began with, got others")
-        taking.built = self._build(taking, terms, letter.subject)
+        taking.built = self._build(taking, terms)
         replace_file(taking.folder / _BEGIN, bytes(letter.body))
         built = taking.built
         with_rows = [name for name in built.site.names if built.site.weight(built.site.seat(name))]
@@ -183,17 +183,17 @@ class OwnerSite:
         if taking.built is None:
             if not (taking.folder / _BEGIN).exists():
                 raise RunError(f"run {subject.run}: has not begun here")
-            taking.built = self._build(taking, bodies.unpack((taking.folder / _BEGIN).read_bytes(), Terms), subject)
+            taking.built = self._build(taking, bodies.unpack((taking.folder / _BEGIN).read_bytes(), Terms))
         return taking.built
 
-    def _build(self, taking: Taking, terms: Terms, subject: Subject) -> Built:
+    def _build(self, taking: Taking, terms: Terms) -> Built:
         plan, owner = taking.plan, self.owner
         own = terms.of(owner.name)
         if own.clients != len(taking.rows.owners):
             raise WireError(f"terms refused: need {len(taking.rows.owners):,} clients of this site, got {own.clients:,}")
         built = build(plan, taking.rows, terms, owner.name, _root_of(taking), taking.folder, owner.peers)
         built.site.key = owner.signs_with
-        refuse_unless_allowed(self._policy(), plan, subject.plan, taking.simulated_noise, built)
+        refuse_unless_allowed(self._policy(), plan, taking.simulated_noise, built)
         return built
 
     def _made(self, taking: Taking, letter: Letter, book: Book) -> bytes:

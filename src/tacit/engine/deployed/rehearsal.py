@@ -18,7 +18,7 @@ from tacit.plan import Plan
 
 @dataclass(frozen=True, kw_only=True)
 class Rehearsal:
-    """The plan for the sites, a file of rows for each of them, the test rows for the server, and what the simulation is known by."""
+    """The plan for the sites, a file of rows for each, the test rows for the server, and the identity of the simulation."""
 
     plan: Plan
     files: list[Path]

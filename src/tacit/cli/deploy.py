@@ -1,0 +1,135 @@
+"""tacit deploy: run a plan between the sites of a server, with the live view, record and report of `tacit run`."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tacit.cli import tables
+from tacit.cli.options import RUNS, AsJson, NoReport, Overrides, Quiet, Runs
+from tacit.cli.run import carry_out
+from tacit.cli.server import FOLDER, Folder
+
+if TYPE_CHECKING:
+    from tacit.engine.deployed.job import Sites
+    from tacit.engine.deployed.mail import Manner
+    from tacit.engine.observer import Observer
+
+_LARGEST = 256 * 2**20
+_SECONDS_AWAY = 600.0
+"""How long a server that went away is waited for."""
+
+
+def deploy(
+    plan: Annotated[str | None, typer.Argument(metavar="PLAN", help="The plan, a TOML file.", show_default=False)] = None,
+    overrides: Overrides = None,
+    folder: Folder = FOLDER,
+    resume: Annotated[str | None, typer.Option("--resume", metavar="RUN", help="Go on with a stopped or killed run.")] = None,
+    least_sites: Annotated[int, typer.Option("--least-sites", min=1, help="Stop if fewer sites answer.")] = 2,
+    deadline: Annotated[float, typer.Option("--deadline", min=1, help="Seconds to wait for the answers of an exchange.")] = 600.0,
+    ask_again: Annotated[float, typer.Option("--ask-again", min=1, help="Seconds until a silent site is asked again.")] = 20.0,
+    test: Annotated[Path | None, typer.Option("--test", metavar="FILE", help="Rows of the server to measure models on.")] = None,
+    helper: Annotated[list[str] | None, typer.Option("--helper", help="A site that helps with a [secure_sum].")] = None,
+    simulated_noise: Annotated[
+        bool, typer.Option("--simulated-noise", help="Noise from the plan's seed, to compare with a simulation; not private.")
+    ] = False,
+    runs: Runs = RUNS,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+    no_report: NoReport = False,
+) -> None:
+    """Run a plan between the sites that joined the server.
+
+    It runs beside the server (`tacit server`), and ends with the same
+    table, record and report as `tacit run`. Without --test models are
+    measured on rows the sites hold out. Sites that refuse are named; the
+    run goes on with the others.
+
+    \b
+    Examples:
+      tacit deploy plan.toml --least-sites 3
+      tacit deploy plan.toml --test test.csv --deadline 120
+      tacit deploy --resume newsgroups-3
+    """
+    from tacit.engine.deployed import job
+    from tacit.engine.deployed.mail import Manner
+    from tacit.errors import PlanError
+    from tacit.plan import load
+
+    if (plan is None) == (resume is None):
+        raise PlanError("deploy needs a plan, or a run with --resume, got both or neither; name one of them")
+    manner = Manner(least_sites=least_sites, deadline=deadline, ask_again=ask_again)
+    settings = {
+        "test": str(test.resolve()) if test else None, "helpers": tuple(helper or ()), "simulated_noise": simulated_noise,
+    }  # fmt: skip
+    if resume is not None:
+        from tacit.cli.folders import folder_of
+
+        place = folder_of(resume, runs)
+        name = place.name
+    else:
+        loaded = load(Path(plan or ""), overrides)
+        name = loaded.name
+
+    def work(observer: Observer) -> Path:
+        with_sites = Connection(folder, name, manner)
+        if resume is not None:
+            return with_sites.until_done(place, observer)
+        begun = job.prepare(loaded, runs, **settings)
+        return with_sites.until_done(begun, observer)
+
+    carry_out(work, as_json=as_json, quiet=quiet, page=not no_report)
+
+
+class Connection:
+    """A line to the sites of a server; opened anew when the server went away and came back."""
+
+    def __init__(self, folder: Path, name: str, manner: Manner) -> None:
+        self.folder, self.name, self.manner = folder, name, manner
+
+    def until_done(self, place: Path, observer: Observer) -> Path:
+        """Run what is left of a run; a server that is away is waited for, and the run taken up from its last round."""
+        from tacit.engine.deployed import job
+        from tacit.errors import PeerError
+
+        end = time.monotonic() + _SECONDS_AWAY
+        while True:
+            try:
+                sites = self.sites()
+                done = False
+                try:
+                    found = job.resume(place, sites, observer)
+                    done = True
+                    return found
+                finally:
+                    sites.post.close(done)
+            except PeerError as error:
+                if time.monotonic() > end or not job.has_begun(place):
+                    raise
+                tables.line(f"{error}; trying again", stderr=True)
+                time.sleep(2.0)
+
+    def sites(self) -> Sites:
+        """Return the sites of the server, and a line to them."""
+        from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePublicKey
+        from cryptography.hazmat.primitives.serialization import load_ssh_public_key
+
+        from tacit.engine.deployed.job import Sites
+        from tacit.errors import PeerError
+        from tacit.flower.link import place
+        from tacit.flower.post import Post
+        from tacit.flower.registry import sites
+
+        known = sites(self.folder)
+        if not known:
+            raise PeerError(f"{self.folder}: no site was let in yet; `tacit server admit NAME KEY.pub` does that")
+        keys = {}
+        for name, facts in known.items():
+            key = load_ssh_public_key(facts["public_key"].encode())
+            assert isinstance(key, EllipticCurvePublicKey)
+            keys[name] = key
+        post = Post(folder=self.folder, address=place(self.folder).address, name=self.name, largest=_LARGEST)
+        return Sites(post=post, keys=keys, manner=self.manner)

@@ -1,0 +1,146 @@
+"""tacit site: a data owner's machine. It joins a server, obeys its owner's policy, and keeps its own ledger."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import threading
+import time
+from contextlib import closing
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tacit.cli import tables
+from tacit.cli.options import AsJson
+
+commands = typer.Typer(no_args_is_help=True, rich_markup_mode="rich")
+
+Folder = Annotated[Path, typer.Argument(metavar="DIR", help="The site's folder.")]
+_LARGEST = 256 * 2**20
+_PID = "joined.pid"
+
+
+@commands.command()
+def init(
+    folder: Folder,
+    data: Annotated[str, typer.Option("--data", help="Your rows: a file, or the name of a data set. They stay there.")],
+    server: Annotated[str, typer.Option("--server", metavar="HOST:PORT", help="The server to join.")],
+    name: Annotated[str | None, typer.Option("--name", help="What your site is called; without it, the folder's name.")] = None,
+    authority: Annotated[
+        Path | None, typer.Option("--ca", metavar="FILE", help="The server's ca.crt; without it no TLS, on this machine only.")
+    ] = None,
+    policy: Annotated[Path | None, typer.Option("--policy", metavar="FILE", help="Your policy; without it, a careful one.")] = None,
+) -> None:
+    """Make a site: its folder, its keys, and a policy to edit.
+
+    Nothing is sent. Give the .pub file to whoever runs the server, read
+    policy.toml, and join with `tacit site join`.
+
+    \b
+    Examples:
+      tacit site init hospital-a --data patients.csv --server tacit.example.org:8443 --ca ca.crt
+    """
+    from tacit.engine.deployed.site_folder import KEY, POLICY, SiteSettings, create_site
+    from tacit.errors import DataError
+    from tacit.ledger.owner.starter import policy_text
+
+    source = Path(data)
+    if not source.exists() and source.suffix:
+        raise DataError(f"site init(data={data!r}) needs a file that exists, or the name of a data set; check the path")
+    settings = SiteSettings(
+        name=name or folder.name,
+        data=str(source.resolve()) if source.exists() else data,
+        server=server,
+        authority="ca.crt" if authority else None,
+    )
+    create_site(folder, settings)
+    if authority:
+        shutil.copyfile(authority, folder / "ca.crt")
+    text = policy.read_text(encoding="utf-8") if policy else policy_text(POLICY, None)
+    (folder / POLICY).write_text(text, encoding="utf-8")
+    tables.line(f"{folder}: a site called {settings.name}")
+    tables.line(f"  1. give {folder / (KEY + '.pub')} to whoever runs the server: tacit server admit {settings.name} {KEY}.pub")
+    tables.line(f"  2. read and edit {folder / POLICY}: it says what may leave, and how much privacy may be spent")
+    tables.line(f"  3. tacit site join {folder}")
+
+
+@commands.command()
+def join(folder: Folder) -> None:
+    """Join the server and answer what the policy allows, until stopped.
+
+    What is refused is told here in full, and to the server in one word.
+
+    \b
+    Examples:
+      tacit site join hospital-a
+    """
+    from tacit.engine.deployed.owner_site import OwnerSite
+    from tacit.engine.deployed.site_folder import KEY, owner_of, site_settings
+    from tacit.flower.node import Node
+
+    settings, stop = site_settings(folder), threading.Event()
+    site = OwnerSite(owner_of(folder, lambda sentence: tables.line(f"{settings.name}: {sentence}", stderr=True)))
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stop.set())
+    node = Node(
+        address=settings.server,
+        root_certificate=folder / settings.authority if settings.authority else None,
+        key=folder / KEY,
+        folder=folder,
+        largest=_LARGEST,
+    )
+    (folder / _PID).write_text(str(os.getpid()))
+    try:
+        node.run(site.handle, stop, lambda state: tables.line(f"{settings.name}: {state}", stderr=True))
+    finally:
+        (folder / _PID).unlink(missing_ok=True)
+
+
+@commands.command()
+def leave(folder: Folder) -> None:
+    """Stop the process that joined; what was paid stays in the ledger."""
+    from tacit.errors import RunError
+
+    path = folder / _PID
+    try:
+        number = int(path.read_text())
+        os.kill(number, signal.SIGTERM)
+    except (OSError, ValueError):
+        raise RunError(f"{folder}: no process of this site is running") from None
+    for _ in range(100):
+        if not path.exists():
+            tables.line(f"{folder}: left")
+            return
+        time.sleep(0.1)
+    raise RunError(f"{folder}: process {number} still runs; it may be at work, try again")
+
+
+@commands.command()
+def status(folder: Folder, as_json: AsJson = False) -> None:
+    """Say who the site is, whether it has joined, what its policy allows, and what was spent."""
+    from tacit.engine.deployed.site_folder import LEDGER, policy_of, signing_key, site_settings
+    from tacit.ledger.owner import Book
+
+    settings, policy = site_settings(folder), policy_of(folder)
+    facts: dict[str, object] = {
+        "name": settings.name,
+        "data": settings.data,
+        "server": settings.server,
+        "joined": (folder / _PID).exists(),
+        "policy": None if policy is None else {"models": list(policy.allow.models), "codecs": list(policy.allow.codecs)},
+        "epsilon_per_run": None if policy is None else policy.limits.epsilon_per_run,
+        "epsilon_for_life": None if policy is None else policy.limits.epsilon_for_life,
+        "signing_key": signing_key(folder).public_key().public_bytes_raw().hex(),
+    }
+    if policy is not None and (folder / LEDGER).exists():
+        with closing(Book(folder / LEDGER, limits=policy.limits, delta=policy.limits.delta)) as book:
+            spent = [one.life.micro / 1e6 for one in book.totals()]
+        facts |= {"clients_charged": len(spent), "largest_epsilon_spent_for_life": max(spent, default=0.0)}
+    if as_json:
+        tables.print_json(facts)
+        return
+    for key, value in facts.items():
+        tables.line(f"{key.replace('_', ' ')}: {'none: nothing is allowed' if key == 'policy' and value is None else value}")

@@ -1,0 +1,143 @@
+"""The folder of a site: who it is, where its rows are, which server it joins, and its keys, policy and ledger."""
+
+from __future__ import annotations
+
+import json
+import os
+import tomllib
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from pydantic import StringConstraints, TypeAdapter, ValidationError
+from pydantic.dataclasses import dataclass
+
+from tacit.engine.deployed.owner_site import Owner
+from tacit.errors import PeerError, PlanError, RunError
+from tacit.files import replace_file
+from tacit.flower.tls import make_node_key, private_folder, read_private
+from tacit.ledger.owner import Book, Policy, load_policy
+from tacit.plan import Plan
+from tacit.plan.kinds import STRICT
+
+SETTINGS, KEY, SIGNS, SECRET, POLICY, LEDGER = "site.toml", "node.key", "signing.key", "secret", "policy.toml", "ledger.sqlite"
+_HEX = r"^[0-9a-f]{64}$"
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class SiteSettings:
+    """`site.toml`. Paths are relative to the folder it lies in."""
+
+    name: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
+    data: str
+    server: str
+    authority: str | None = None
+    agreed: str | None = None
+    peers: dict[str, Annotated[str, StringConstraints(pattern=_HEX)]] | None = None
+
+
+def create_site(folder: Path, settings: SiteSettings) -> bytes:
+    """Make a site's folder with keys of its own; return its public key for the server, as one line."""
+    if (folder / SETTINGS).exists():
+        raise RunError(f"{folder}: holds a site already ({SETTINGS}); choose another folder")
+    private_folder(folder)
+    public = make_node_key(folder / KEY)
+    signs = Ed25519PrivateKey.generate()
+    replace_file(folder / SIGNS, signs.private_bytes_raw())
+    replace_file(folder / SECRET, os.urandom(32))
+    replace_file(folder / SETTINGS, _written(settings).encode())
+    return public
+
+
+def introduce(folders: Sequence[Path]) -> None:
+    """Write the signing keys of some sites into the settings of each, as their owners would."""
+    settings = {folder: site_settings(folder) for folder in folders}
+    keys = {settings[folder].name: signing_key(folder).public_key().public_bytes_raw().hex() for folder in folders}
+    for folder, own in settings.items():
+        peers = {name: key for name, key in keys.items() if name != own.name}
+        replace_file(folder / SETTINGS, _written(replace(own, peers=peers)).encode())
+
+
+def site_settings(folder: Path) -> SiteSettings:
+    """Return what a site's folder says; raise PlanError that names every problem."""
+    path = folder / SETTINGS
+    try:
+        tree = tomllib.loads(path.read_text(encoding="utf-8"))
+        return TypeAdapter(SiteSettings).validate_json(json.dumps(tree))
+    except OSError as error:
+        raise RunError(f"{path}: cannot be read ({error.strerror}); `tacit site init` makes a site's folder") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise PlanError(f"{path}: is not valid TOML: {error}") from None
+    except ValidationError as error:
+        told = "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors())
+        raise PlanError(f"{path}: {told}") from None
+
+
+def owner_of(folder: Path, tell: Callable[[str], None] = lambda sentence: None) -> Owner:
+    """Return the owner whose site lies in a folder."""
+    settings = site_settings(folder)
+    peers = settings.peers or {}
+    own = signing_key(folder).public_key().public_bytes_raw()
+
+    def known(site: str) -> bytes | None:
+        if site == settings.name:
+            return own
+        return bytes.fromhex(peers[site]) if site in peers else None
+
+    return Owner(
+        name=settings.name,
+        source=source_of(folder, settings),
+        folder=folder,
+        key=node_key(folder),
+        signs_with=signing_key(folder),
+        secret=read_private(folder / SECRET),
+        policy=lambda: policy_of(folder),
+        book=lambda policy, plan: book_of(folder, policy, plan),
+        agreed=str(folder / settings.agreed) if settings.agreed else None,
+        peers=known,
+        tell=tell,
+    )
+
+
+def source_of(folder: Path, settings: SiteSettings) -> str:
+    """Return where a site's rows are: a file, seen from the site's folder, or the name of a data set."""
+    path = folder / settings.data
+    return str(path) if path.exists() else settings.data
+
+
+def policy_of(folder: Path) -> Policy | None:
+    """Return a site's policy as it is now; None if there is none, which allows nothing."""
+    return load_policy(folder / POLICY) if (folder / POLICY).exists() else None
+
+
+def book_of(folder: Path, policy: Policy, plan: Plan) -> Book:
+    """Return a site's ledger."""
+    return Book(folder / LEDGER, limits=policy.limits, delta=plan.delta)
+
+
+def node_key(folder: Path) -> EllipticCurvePrivateKey:
+    """Return the key a site joins with and signs replies with."""
+    key = serialization.load_pem_private_key(read_private(folder / KEY), password=None)
+    if not isinstance(key, EllipticCurvePrivateKey):
+        raise PeerError(f"{folder / KEY}: needs a key on a curve, got another; make a new site with `tacit site init`")
+    return key
+
+
+def signing_key(folder: Path) -> Ed25519PrivateKey:
+    """Return the key with which a site signs what helpers of a secure sum get."""
+    return Ed25519PrivateKey.from_private_bytes(read_private(folder / SIGNS))
+
+
+def _written(settings: SiteSettings) -> str:
+    lines = [f"{key} = {json.dumps(value)}" for key, value in vars(settings).items() if isinstance(value, str)]
+    lines += [
+        "",
+        "# Signing keys of other sites, for plans whose [secure_sum] this site helps with (`tacit site status`).",
+    ]
+    lines.append("[peers]")
+    lines += [f"{json.dumps(site)} = {json.dumps(key)}" for site, key in (settings.peers or {}).items()]
+    return "\n".join(lines) + "\n"
