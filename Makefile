@@ -7,10 +7,10 @@ CORE := $(VENV)/.core
 READY := $(VENV)/.ready
 INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable
 
-.PHONY: help setup run test lint bench clean
+.PHONY: help setup run demo-sites test lint bench clean
 
 help: ## print what can be made
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 13
 
 setup: $(READY) ## create .venv and install Tacit with everything its tests use
 
@@ -28,6 +28,10 @@ $(READY): pyproject.toml constraints.txt
 
 run: $(CORE) ## train 20 Newsgroups on 5,657 simulated phones, privately, and write a report
 	$(BIN)/tacit run examples/newsgroups.toml
+
+demo-sites: setup ## train between three sites with TLS, policies and ledgers on this machine, and compare with the simulation
+	$(BIN)/tacit rehearse examples/sites.toml
+	$(BIN)/tacit rehearse examples/sites.toml --compare
 
 test: lint ## check style, types and import rules, then run the tests
 	$(BIN)/pytest -n 2
