@@ -66,7 +66,7 @@ class Disk:
             what = "the disk is full or fails" if full else "is damaged, or no ledger"
             if isinstance(error, sqlite3.OperationalError) and "locked" in str(error):
                 what = f"was in use by others for {_PATIENCE_SECONDS:.0f} seconds"
-            raise LedgerError(f"{self.file}: {what} ({error}); no answer is sent and nothing is charged") from None
+            raise LedgerError(f"{self.file}: {what} ({error}); no answer is sent") from None
 
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
