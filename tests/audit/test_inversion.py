@@ -6,15 +6,15 @@ import torch
 
 from tacit.audit.dictionaries import Dictionary, inside, nearest
 from tacit.audit.inversion import Seen, first_layer, invert, labels_of, span_of, true_gradient
-from tacit.local.private.worded import BothWays, Worded, WordTable
+from tacit.local.private.worded import BothWays, Shape, Worded
 
 
 @pytest.fixture
 def net() -> Worded:
     torch.manual_seed(0)
-    words = WordTable(0, 12)
-    words.private.data = torch.randn(60, 12)
-    return Worded(words, BothWays(12, 10), 20, 3, 0.0)
+    made = Worded(Shape(shared_rows=0, width=12, beside=0, outputs=3), BothWays(12, 10), 20, 0.0)
+    made.words.private.data = torch.randn(60, 12)
+    return made
 
 
 def test_the_span_names_every_word_of_a_text(net) -> None:

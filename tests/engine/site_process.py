@@ -108,7 +108,8 @@ class OneSite:
         if self.plan.features.text != "words":
             return features.encode(frame, self.columns, self.plan.features, self.fitted), None
         split = features.plain_words(self.plan.features.stop_words)
-        (rows,), words = features.encode_words((frame,), self.columns, self.plan.features, self.fitted, split)
+        reading = features.Reading(columns=self.columns, settings=self.plan.features, fitted=self.fitted, split=split)
+        (rows,), words = features.encode_words((frame,), reading)
         beginning = self.root.at("initial")
         lexicon = Lexicon(words=words)
         return rows, local.Home(

@@ -95,8 +95,8 @@ def test_one_row_alike_is_training_at_the_server_alone(people, tmp_path) -> None
 def test_votes_are_on_what_clients_make_of_the_rows_they_keep(people, tmp_path, monkeypatch) -> None:
     seen, sizes = engine.site.Site.seen_by_head, dict[int, int]()
 
-    def counted(site, model, seat, tests=False):
-        rows, labels = seen(site, model, seat, tests)
+    def counted(site, model, seat, round_no, tests=False):
+        rows, labels = seen(site, model, seat, round_no, tests)
         if not tests:
             sizes[seat.name] = len(labels)
         return rows, labels

@@ -41,8 +41,8 @@ def harmful(monkeypatch, clients: set[int]) -> None:
     """Let some clients train on labels turned round."""
     seen = engine.site.Site.seen_by_head
 
-    def turned(site, model, seat, tests=False):
-        rows, labels = seen(site, model, seat, tests)
+    def turned(site, model, seat, round_no, tests=False):
+        rows, labels = seen(site, model, seat, round_no, tests)
         return (rows, 1 - labels) if seat.name in clients and not tests else (rows, labels)
 
     monkeypatch.setattr(engine.site.Site, "seen_by_head", turned)

@@ -7,8 +7,10 @@ from tacit import local, plan
 from tacit.draws import Draws
 from tacit.local.head import HeadPlace, Steps, beside, gradient_sum, losses, slopes, trained, with_ones
 from tacit.rows import Clients, Dense, Rows
+from tacit.seat import Own, Seat
 
 RANDOM = np.random.default_rng(3)
+NOBODY = Seat(0, 0, Own(Draws.seeded(0), 0))
 
 
 def rows_of(classes: int, count: int = 40) -> Rows:
@@ -32,7 +34,7 @@ def test_what_it_sees_and_where_it_lies(classes, hidden, torch) -> None:
         module = nn.Sequential(*layers[:-1])
     learner = local.build(model, plan.Local(), rows, Clients(order=np.arange(40), starts=np.array([0, 40])), module)
     flat = learner.initial(Draws.seeded(1))
-    logits = with_ones(learner.below(flat, rows.inputs)) @ learner.head.matrix(flat)
+    logits = with_ones(learner.below(flat, rows.inputs, NOBODY, 1)) @ learner.head.matrix(flat)
     np.testing.assert_allclose(logits, learner.predict(flat, rows.inputs), atol=1e-5)
     change = RANDOM.normal(0, 1, (learner.head.inputs + 1, learner.head.outputs)).astype(np.float32)
     np.testing.assert_array_equal(learner.head.matrix(learner.head.update(change, learner.size)), change)

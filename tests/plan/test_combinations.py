@@ -14,11 +14,19 @@ SUMMED_VOTES = {"data": {"source": "adult", "local_test": 0.3}, "filter": {"vote
 SHARED_ROWS = {
     "data": {"source": "adult", "columns": {"quasi": ["age"]}, "share": {"k": 10}}, "server": {"weights": "rows"},
 }  # fmt: skip
-SHARED_ROWS_ALIKE = {"data": {"source": "adult", "columns": {"quasi": ["age"]}, "share": {"k": 10, "rows_per_client": 3}}}
+SHARED_ROWS_ALIKE = {
+    "data": {
+        "source": "adult", "columns": {"quasi": ["age"]},
+        "share": {"k": 10, "rows_per_client": 3, "generalise": {"capital-gain": "suppress"}},
+    },
+}  # fmt: skip
+CHANNELS = {"features": {"quantise": {"levels": 4, "trained_on": "tokens", "columns": ["capital-gain"]}}}
+LIES = {"corrupt": {"kind": "sign_flip"}}
 ALIKE = {"server": {"weights": "equal"}}
 SECURE = {"secure_sum": {"helpers": 2}}
 BITS = {"codec": {"name": "rr", "epsilon": 1.0, "clip": 1e-3}}
-NOISE_ON_SUM, ONE_BIT, SKELLAM = ({"codec": {"name": name, **RUN}} for name in ("dp_sum", "onebit", "skellam"))
+NOISE_ON_SUM = {"codec": {"name": "dp_sum", **RUN}}
+ONE_BIT, SKELLAM = ({"codec": {"name": name, "reporters": 0.5, **RUN}} for name in ("onebit", "skellam"))
 TOKENS = {"codec": {"name": "hashcomb", "x_min": -0.1, "x_max": 0.1}}
 TOKENS_ON_LEVELS = {"codec": {"name": "rqm", "clip": 0.1, "margin": 0.1, "tokens": True}}
 PLAIN = {"codec": {"name": "plain"}}
@@ -48,6 +56,16 @@ ALLOWED = {
     "shared rows, noise on the sum": (SHARED_ROWS_ALIKE, NOISE_ON_SUM),
     "shared rows, one bit, secure sum": (SHARED_ROWS_ALIKE, ONE_BIT, SECURE),
     "votes, shared rows": (VOTES, SHARED_ROWS, PLAIN),
+    "votes with words that stay": (VOTES, VOCABULARY, PLAIN),
+    "votes under a secure sum with words that stay": (SUMMED_VOTES, VOCABULARY, ONE_BIT, SECURE),
+    "shared rows beside words that stay": (SHARED_ROWS_ALIKE, VOCABULARY, PLAIN),
+    "columns as tokens, private words": (CHANNELS, VOCABULARY, PLAIN),
+    "columns as tokens, one bit, secure sum": (CHANNELS, ONE_BIT, SECURE),
+    "columns as tokens, votes": (CHANNELS, VOTES, PLAIN),
+    "columns as tokens that shared rows leave out": (CHANNELS, SHARED_ROWS_ALIKE, PLAIN),
+    "clients that lie, votes, shared rows": (LIES, VOTES, SHARED_ROWS_ALIKE, PLAIN),
+    "all five": (VOCABULARY, CHANNELS, SUMMED_VOTES, SHARED_ROWS_ALIKE, ONE_BIT, SECURE),
+    "all five, among clients that lie": (VOCABULARY, CHANNELS, SUMMED_VOTES, SHARED_ROWS_ALIKE, ONE_BIT, SECURE, LIES),
     "tokens on random levels": (TOKENS_ON_LEVELS,),
     "preset, one bit, secure sum": (PRESET, ONE_BIT, SECURE),
     "preset, skellam, secure sum": (PRESET, SKELLAM, SECURE),
@@ -63,7 +81,16 @@ REFUSED = {
     "summed votes need helpers": ((SUMMED_VOTES, NOISE_ON_SUM), "needs a [secure_sum]"),
     "noise covers clients of weight 1": ((SHARED_ROWS, NOISE_ON_SUM), "needs 'equal'"),
     "the server counts by rows": ((SHARED_ROWS, ALIKE), "needs how many rows a client is taken to keep"),
-    "votes with words that stay": ((VOTES, VOCABULARY, PLAIN), "needs one model for all clients"),
+    "noise of clients that votes may reject": (
+        (VOTES, ONE_BIT, SECURE, {"codec": {"reporters": 1.0}}),
+        "needs at most 0.5, since votes may reject",
+    ),
+    "who only votes on words that stay never trains them": (
+        (VOTES, VOCABULARY, PLAIN, {"filter": {"aggregate": "heads"}}),
+        "that part is never trained",
+    ),
+    "shared rows show what tokens hide": ((SHARED_ROWS, CHANNELS), "needs columns that rows which are handed over leave out"),
+    "shared rows are as they are": ((SHARED_ROWS, {"corrupt": {"kind": "random_labels"}}), "hands over rows as they are"),
 }
 
 

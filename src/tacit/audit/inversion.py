@@ -37,12 +37,12 @@ class Found:
     distance: float
 
 
-def true_gradient(module: Worded, rows: torch.Tensor, labels: torch.Tensor) -> dict[str, torch.Tensor]:
+def true_gradient(module: Worded, rows: torch.Tensor, labels: torch.Tensor, *beside: torch.Tensor) -> dict[str, torch.Tensor]:
     """Return the gradient of the training loss for every parameter, without dropout."""
     module.eval()
     module.zero_grad()
     with torch.backends.mkldnn.flags(enabled=False):
-        loss_of(module(rows), labels).backward()  # type: ignore[no-untyped-call]
+        loss_of(module(rows, *beside), labels).backward()  # type: ignore[no-untyped-call]
     return {name: one.grad.detach().clone() for name, one in module.named_parameters() if one.grad is not None}
 
 

@@ -17,6 +17,7 @@ from tacit.draws import Draws
 from tacit.engine.simulated_data import SimulatedData
 from tacit.engine.wording import checkpoint_of
 from tacit.errors import PlanError
+from tacit.local.modules.learner import batch_of
 from tacit.local.private.learner import PartialLearner, PartialWorker, tokens_of
 from tacit.local.private.steps import Training, local_half
 from tacit.local.private.vocabulary import Vocabulary
@@ -48,6 +49,10 @@ class Victim:
         labels = torch.from_numpy(self.learner.rows.labels[rows].astype(np.int64))
         return numbered[:, : max(1, int((numbered != 0).sum(1).max()))], labels
 
+    def beside(self, rows: NDArray[np.int64]) -> tuple[torch.Tensor, ...]:
+        """Return what stands beside the words of texts, if anything does."""
+        return batch_of(self.learner.rows.inputs, rows)[1:]
+
     def texts(self, rows: NDArray[np.int64]) -> list[list[str]]:
         """Return the words of texts as they stand in the rows."""
         lexicon = self.learner.home.lexicon
@@ -73,19 +78,17 @@ class Victim:
 
     def gradient(self, rows: NDArray[np.int64]) -> Seen:
         """Return the gradient of the training loss on a batch: what one plain step of SGD would send."""
-        module = self.module()
-        return Seen(
-            {name: one for name, one in true_gradient(module, *self.batch(rows)).items() if name in self.learner.split.shared}
-        )
+        found = true_gradient(self.module(), *self.batch(rows), *self.beside(rows))
+        return Seen({name: one for name, one in found.items() if name in self.learner.split.shared})
 
     def update(self, rows: NDArray[np.int64], settings: plan.Local, sends: codec.Codec, draws: Draws) -> Seen:
         """Return what the server decodes from the client's real local training on the batch alone, as a direction."""
         module = self.module()
-        inputs, labels = self.batch(rows)
+        (words, labels), beside = self.batch(rows), self.beside(rows)
         module.train()
         torch.manual_seed(0)
         parts, private = self.worker.parts, self.learner.home.private
-        training = Training(module, settings, private, lambda some: ((inputs[some],), labels[some]))
+        training = Training(module, settings, private, lambda some: ((words[some], *(one[some] for one in beside)), labels[some]))
         local_half(training, parts, len(rows), draws.at("train"))
         change = (self.worker.flat.detach() - torch.from_numpy(self.model)).numpy()
         decoded = through(sends, change, draws)

@@ -56,9 +56,9 @@ class DealtAnew:
         """Return logits."""
         return self._first.predict(model, inputs)
 
-    def below(self, model: Vector, inputs: Inputs) -> NDArray[np.float32]:
+    def below(self, model: Vector, inputs: Inputs, seat: Seat, round_no: int) -> NDArray[np.float32]:
         """Return what the last layer sees of some rows, whoever holds them."""
-        return cast(local.Headed, self._first).below(model, inputs)
+        return cast(local.Headed, self._first).below(model, inputs, seat, round_no)
 
     def tensors(self, model: Vector) -> dict[str, NDArray[Any]]:
         """Return the model as named arrays."""

@@ -80,7 +80,7 @@ class OwnModels:
 
     def after_round(self, model: Vector, state: State, history: History) -> Evaluation:
         """Return how the new shared part does with the own parts of this round's cohort."""
-        if not is_evaluated(self.plan, state.round_no):
+        if not is_evaluated(self.plan, state.round_no) or not len(state.cohort):
             return Evaluation()
         figures = self._figures(model, state.cohort, state.round_no + 1)
         entry = entry_of(self.arm, state.round_no, state.cohort, figures)

@@ -79,7 +79,10 @@ class SimulatedArm:
         self.site = self._site()
         head = self.learner.head
         if plan.filter is not None and head is None:
-            raise PlanError(f"filter: needs a model whose last layer is linear with a bias, got model.name = {plan.model.name!r}")
+            raise PlanError(
+                "filter: needs a model whose last layer is linear with a bias and the same for all clients, "
+                f"got model.name = {plan.model.name!r}"
+            )
         self.exchanges = exchanges_of(self.plan, self._train(), name, head, len(self.site.names), self._sharing)
         self.arm = Arm(
             name=name,
@@ -236,7 +239,7 @@ class SimulatedArm:
         worker, seat = learner.worker(), Seat(-1, len(disclosure.clients), Own(self.setting.draws, "server"))
 
         def own(model: Vector, round_no: int) -> server.Own:
-            update = worker.train(model, seat, seat.own.train(round_no)).row
+            update = worker.train(model, seat, seat.own.train(round_no), round_no).row
             return server.Own(update=update, rows=disclosure.rows.height, clients_weight=disclosure.clients_weight)
 
         return own

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -68,8 +69,9 @@ def prepare(
     def encode(frame: pl.DataFrame) -> Rows:
         return features.encode(frame, table.columns, plan.features, fitted, secret, reader)
 
+    further: Callable[[pl.DataFrame], Rows] = encode
     if plan.features.text in ("words", "pieces"):
-        rows, test, lexicon = worded(plan, table, fitted, progress)
+        rows, test, lexicon, further = worded(plan, table, fitted, secret, progress)
     else:
         rows, test, lexicon = encode(table.train), encode(table.test), None
     train = rows.take(kept.order)
@@ -88,7 +90,7 @@ def prepare(
         own=holdings.own,
         own_clients=holdings.own_clients,
         corruption=corruption,
-        disclosure=disclosed(plan, table, kept, encode, draws.at("share")),
+        disclosure=disclosed(plan, table, kept, further, draws.at("share")),
         released=(*table.released, *fitted.released, *_listed_words(plan, lexicon)),
         fitted=fitted,
         columns=table.columns,

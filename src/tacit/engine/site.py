@@ -139,13 +139,18 @@ class Site:
             self._model = (request.round_no, self._stepped(message, request.round_no))
         return self._model[1]
 
-    def seen_by_head(self, model: Vector, seat: Seat, tests: bool = False) -> tuple[local.Matrix, NDArray[np.int32]]:
-        """Return what the model's last layer sees of a client's rows, and their labels: rows it trains on, or holds out."""
+    def seen_by_head(
+        self, model: Vector, seat: Seat, round_no: int, tests: bool = False
+    ) -> tuple[local.Matrix, NDArray[np.int32]]:  # fmt: skip
+        """Return what the model's last layer sees of a client's rows, and their labels: rows it trains on, or holds out.
+
+        Where a part of the model stays with the client, the layers below are its own, as they stand when the round begins.
+        """
         own, learner = self.own_rows, cast(local.Headed, self.learner)
         assert own is not None
         rows, clients = (own.tests, own.test_clients) if tests else (own.train, own.train_clients)
         some = rows.take(np.arange(clients.starts[seat.block], clients.starts[seat.block + 1]))
-        return local.with_ones(learner.below(model, some.inputs)), some.labels
+        return local.with_ones(learner.below(model, some.inputs, seat, round_no)), some.labels
 
     def _stepped(self, message: wire.Message, round_no: int) -> Vector:
         """Return the model after the server's step, taken here: round 1 begins with the first model all sites agree on."""

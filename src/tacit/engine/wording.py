@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from tacit import data, features
@@ -16,12 +19,23 @@ from tacit.plan import Encoder, Plan
 from tacit.rows import Lexicon, Rows
 
 
-def worded(plan: Plan, table: data.Table, fitted: features.Fitted, progress: data.Progress | None) -> tuple[Rows, Rows, Lexicon]:
-    """Return train and test rows as word numbers, and what the numbers stand for."""
+class Worded(NamedTuple):
+    """Train and test rows as word numbers, what the numbers stand for, and what makes further rows of the same words."""
+
+    train: Rows
+    test: Rows
+    lexicon: Lexicon
+    encode: Callable[[pl.DataFrame], Rows]
+
+
+def worded(plan: Plan, table: data.Table, fitted: features.Fitted, secret: bytes, progress: data.Progress | None) -> Worded:
+    """Return a table's rows as word numbers; `secret` is the clients', for columns beside the words that become tokens."""
     checkpoint = checkpoint_of(plan, progress)
     split = features.word_pieces(checkpoint) if checkpoint else features.plain_words(plan.features.stop_words)
-    halves, words = features.encode_words((table.train, table.test), table.columns, plan.features, fitted, split)
-    return halves[0], halves[1], Lexicon(words=words, vectors=_public(plan, words, checkpoint, progress))
+    reading = features.Reading(columns=table.columns, settings=plan.features, fitted=fitted, split=split, secret=secret)
+    (train, test), words = features.encode_words((table.train, table.test), reading)
+    lexicon = Lexicon(words=words, vectors=_public(plan, words, checkpoint, progress))
+    return Worded(train, test, lexicon, lambda frame: features.encode_further(frame, reading, words))
 
 
 def checkpoint_of(plan: Plan, progress: data.Progress | None = None) -> Path | None:

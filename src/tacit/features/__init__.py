@@ -7,7 +7,7 @@ What a frozen network makes of images is in `features.frozen`, which needs PyTor
 from tacit.features.encoding import encode, width
 from tacit.features.fitting import Fitted, fit, fit_seen, look_at, text_form
 from tacit.features.image import Reader
-from tacit.features.lexicon import encode_words, plain_words, word_pieces
+from tacit.features.lexicon import Reading, encode_further, encode_words, plain_words, word_pieces
 from tacit.features.projection import Projection, fit_class_projection, fit_projection
 from tacit.features.seen import Seen, together
 from tacit.features.spelling import bucket, words
@@ -16,9 +16,11 @@ __all__ = [
     "Fitted",
     "Projection",
     "Reader",
+    "Reading",
     "Seen",
     "bucket",
     "encode",
+    "encode_further",
     "encode_words",
     "fit",
     "fit_class_projection",

@@ -5,17 +5,20 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 
 from tacit.errors import PlanError
+from tacit.features import tabular
 from tacit.features.encoding import labels_of
 from tacit.features.fitting import Fitted
+from tacit.features.quantise import check_secret
 from tacit.features.text import joined_texts
 from tacit.plan import Columns, Features
-from tacit.rows import Dense, Rows
+from tacit.rows import Dense, Mixed, Rows
 
 Splitter = Callable[[list[str], int], list[list[str]]]
 """Texts and a length in, for each text at most that many units out."""
@@ -49,28 +52,57 @@ def word_pieces(checkpoint: Path) -> Splitter:
     return split
 
 
-def encode_words(
-    halves: tuple[pl.DataFrame, ...], columns: Columns, settings: Features, fitted: Fitted, split: Splitter
-) -> tuple[tuple[Rows, ...], tuple[str, ...]]:
-    """Return each table's rows as word numbers, and the words: most frequent first, the padding one past the last."""
-    if not columns.text or columns.numeric or columns.categorical or columns.image:
-        raise PlanError(f"features(text={settings.text!r}) needs text columns and no others; change data.columns")
-    texts = [split(joined_texts(frame, columns).to_list(), settings.length) for frame in halves]
+@dataclass(frozen=True, kw_only=True)
+class Reading:
+    """How rows become word numbers: the columns and settings, what was fitted, what splits texts, the clients' secret."""
+
+    columns: Columns
+    settings: Features
+    fitted: Fitted
+    split: Splitter
+    secret: bytes = b""
+
+    def units(self, frame: pl.DataFrame) -> list[list[str]]:
+        """Return the words of each row."""
+        return self.split(joined_texts(frame, self.columns).to_list(), self.settings.length)
+
+
+def encode_words(frames: tuple[pl.DataFrame, ...], reading: Reading) -> tuple[tuple[Rows, ...], tuple[str, ...]]:
+    """Return each table's rows as word numbers, and the words: most frequent first, the padding one past the last.
+
+    Other columns than text stand beside the words, encoded as they always are.
+    """
+    if not reading.columns.text or reading.columns.image:
+        raise PlanError(f"features(text={reading.settings.text!r}) needs text columns and no image; change data.columns")
+    texts = [reading.units(frame) for frame in frames]
     counts = Counter(unit for rows in texts for row in rows for unit in row)
     words = tuple(sorted(counts, key=lambda word: (-counts[word], word)))
+    return tuple(_rows(frame, reading, units, words) for frame, units in zip(frames, texts, strict=True)), words
+
+
+def encode_further(frame: pl.DataFrame, reading: Reading, words: tuple[str, ...]) -> Rows:
+    """Return a further table's rows as numbers of the same words; a word that is not among them is left out."""
+    return _rows(frame, reading, reading.units(frame), words)
+
+
+def _rows(frame: pl.DataFrame, reading: Reading, units: list[list[str]], words: tuple[str, ...]) -> Rows:
+    columns, settings, fitted = reading.columns, reading.settings, reading.fitted
     number = {word: place for place, word in enumerate(words)}
-    return tuple(
-        Rows(inputs=_matrix(rows, number), labels=labels_of(frame, columns, fitted), classes=fitted.classes)
-        for rows, frame in zip(texts, halves, strict=True)
-    ), words
+    tokens = _matrix([[number[unit] for unit in row if unit in number] for row in units], len(words))
+    inputs: Dense | Mixed = tokens
+    if columns.numeric or columns.categorical:
+        check_secret(settings, reading.secret, fitted.secret_check)
+        entries = tabular.slots(frame, columns, settings, fitted, reading.secret)
+        inputs = Mixed(tokens=tokens, beside=tabular.matrix(entries))
+    return Rows(inputs=inputs, labels=labels_of(frame, columns, fitted), classes=fitted.classes)
 
 
-def _matrix(rows: list[list[str]], number: dict[str, int]) -> Dense:
+def _matrix(rows: list[list[int]], words: int) -> Dense:
     longest = max((len(row) for row in rows), default=1)
-    matrix = np.full((len(rows), max(1, longest)), len(number), np.int32)
+    matrix = np.full((len(rows), max(1, longest)), words, np.int32)
     for place, row in enumerate(rows):
-        matrix[place, : len(row)] = [number[unit] for unit in row]
-    return Dense(matrix=matrix, width=len(number) + 1, tokens=True)
+        matrix[place, : len(row)] = row
+    return Dense(matrix=matrix, width=words + 1, tokens=True)
 
 
 def _stop_words() -> frozenset[str]:

@@ -93,8 +93,8 @@ class Learner(Protocol):
 class Headed(Learner, Protocol):
     """A learner that has a head."""
 
-    def below(self, model: Vector, inputs: Inputs) -> NDArray[np.float32]:
-        """Return what the last layer sees of some rows."""
+    def below(self, model: Vector, inputs: Inputs, seat: Seat, round_no: int) -> NDArray[np.float32]:
+        """Return what the last layer sees of some rows when a round begins, read by a client through what it keeps to itself."""
 
 
 @dataclass(frozen=True, kw_only=True)

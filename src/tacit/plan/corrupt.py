@@ -152,8 +152,11 @@ def problems(plan: Plan) -> list[str]:
     if corrupt is None:
         return found
     rows = isinstance(corrupt, CorruptRows)
-    if plan.data.share is not None:
-        found.append("corrupt: has no meaning beside data.share, which hands over rows as they are; remove one of the two")
+    if plan.data.share is not None and rows:
+        found.append(
+            f"corrupt.kind: {corrupt.kind!r} has no meaning beside data.share, which hands over rows as they are; use a kind that "
+            "changes what is sent, such as 'sign_flip'"
+        )
     if rows and plan.data.deal == "every_round":
         found.append(f"corrupt.kind: {corrupt.kind!r} needs clients that keep their rows; got data.deal = 'every_round'")
     if plan.regime != "federated" and not rows:

@@ -9,6 +9,7 @@ from annotated_types import Ge, Le
 from pydantic.dataclasses import dataclass
 
 from tacit.plan.kinds import STRICT, Count, Name, Positive
+from tacit.plan.share import SUPPRESS
 
 if TYPE_CHECKING:
     from tacit.plan.plan import Plan
@@ -132,12 +133,14 @@ def _quantise(plan: Plan, settings: Quantise) -> list[str]:
     found, coins = [], settings.selection != "finest"
     if plan.features.numeric == "raw":
         found.append("features.quantise: needs features.numeric = 'minmax', since channels divide a range; got 'raw'")
-    if plan.features.text in ("words", "pieces"):
-        found.append(f"features.quantise: has no meaning with features.text = {plan.features.text!r}, which reads no numbers")
     if plan.data.share is not None:
-        found.append(
-            "features.quantise: has no meaning beside data.share, which hands over rows as they are; remove one of the two"
-        )
+        coarser = plan.data.share.generalise
+        shown = [name for name in settings.columns if coarser.get(name) != SUPPRESS] or ([] if settings.columns else ["all"])
+        if shown:
+            found.append(
+                "features.quantise.columns: needs columns that rows which are handed over leave out, since they leave as they are "
+                f"(data.share.generalise: {SUPPRESS!r}); got {', '.join(shown)}"
+            )
     if coins != (settings.mean_level is not None):
         found.append(
             f"features.quantise.mean_level: needs a selection by coins, and that needs it; "

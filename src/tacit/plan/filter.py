@@ -59,8 +59,11 @@ def problems(plan: Plan) -> list[str]:
         return found
     if plan.regime != "federated":
         found.append(f"filter: needs regime = 'federated', got {plan.regime!r}; remove the table")
-    if plan.personal:
-        found.append("filter: needs one model for all clients; remove [private], or [filter]")
+    if plan.personal and chosen.aggregate == "heads":
+        found.append(
+            "filter.aggregate: needs 'updates' where a part of the model stays with each client, since with 'heads' that part is "
+            "never trained; got 'heads'"
+        )
     if not plan.data.local_test:
         found.append("data.local_test: needs a share of each client's rows to test others on, since there is a [filter]; try 0.33")
     if plan.codec.name == "hashcomb":

@@ -118,10 +118,6 @@ def _surroundings(plan: Plan, share: Sharing) -> list[str]:
     found = []
     if plan.regime != "federated":
         found.append(f"data.share: has no meaning with regime = {plan.regime!r}, which averages nothing; remove one of the two")
-    if plan.features.text in ("words", "pieces") or plan.private.words != "none" or plan.private.parameters:
-        found.append(
-            "data.share: has no meaning where words or parameters stay with each client; the server could not train on rows"
-        )
     equal = plan.server.weights == "equal"
     if equal != (share.rows_per_client is not None):
         needs = "how many rows a client is taken to keep" if equal else "no value"

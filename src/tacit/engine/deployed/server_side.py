@@ -60,7 +60,10 @@ class ServerSide:
         nobody_here = Clients(order=np.zeros(0, np.int64), starts=np.zeros(1, np.int64))
         self.learner = local.build(plan.model, plan.local, self.rows, nobody_here, None, self._home())
         if plan.filter is not None and self.learner.head is None:
-            raise PlanError(f"filter: needs a model whose last layer is linear with a bias, got model.name = {plan.model.name!r}")
+            raise PlanError(
+                "filter: needs a model whose last layer is linear with a bias and the same for all clients, "
+                f"got model.name = {plan.model.name!r}"
+            )
         self.agreement = agreement_of(plan, terms, self.learner)
         self.exchanges = round_of(plan, terms, self.agreement, self.learner.head, given.draws, self._member())
         self.carrier = SitesCarrier(mail, terms, self.agreement, with_rows)
@@ -88,10 +91,10 @@ class ServerSide:
     def _encoded(self, frame: pl.DataFrame) -> Rows:
         if self.plan.features.text in ("words", "pieces"):
             table = data.Table(train=frame, test=frame.clear(), columns=self.columns, source="")
-            rows, _, self.lexicon = worded(
-                replace(self.plan, private=replace(self.plan.private, start="random")), table, self.fitted, None
-            )
-            return rows
+            random = replace(self.plan, private=replace(self.plan.private, start="random"))
+            read = worded(random, table, self.fitted, b"", None)
+            self.lexicon = read.lexicon
+            return read.train
         self.lexicon = None
         return features.encode(frame, self.columns, self.plan.features, self.fitted, b"", self.reader)
 

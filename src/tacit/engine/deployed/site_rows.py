@@ -82,7 +82,7 @@ def encode_rows(plan: Plan, rows: SiteRows, seen: features.Seen, root: Draws, fi
     if offer is not None:
         clients, frame = offer.kept(), disclose.written_out(frame)
     if plan.features.text in ("words", "pieces"):
-        train, test, lexicon = worded(plan, replace(known, train=frame), fitted, None)
+        train, test, lexicon, _ = worded(plan, replace(known, train=frame), fitted, secret, None)
     else:
         train = features.encode(frame, table.columns, plan.features, fitted, secret, reader)
         test = features.encode(known.test, table.columns, plan.features, fitted, secret, reader)

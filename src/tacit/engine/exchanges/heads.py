@@ -73,7 +73,7 @@ class Heads:
     def honest(self, client: Client, model: Vector, round_no: int) -> local.Matrix:
         """Return how the head changes by training on the client's rows, clipped and with noise as the plan says."""
         settings, site, seat = self.settings, client.site, client.seat
-        rows, labels = site.seen_by_head(model, site.behaviour.trains(seat, round_no))
+        rows, labels = site.seen_by_head(model, site.behaviour.trains(seat, round_no), round_no)
         first = self.place.matrix(model)
         steps = Steps(epochs=settings.epochs, lr=settings.lr, divide_by=settings.batch_rows)
         scale, own = self.scale, seat.own.noise(self.agreement.identity, round_no, self.name)

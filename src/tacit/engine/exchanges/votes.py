@@ -59,7 +59,7 @@ class Votes:
         """Try the heads of the assigned contributors on the client's own test rows and return its votes."""
         terms, site, seat = self.agreement, client.site, client.seat
         question = self._question(request)
-        rows, labels = site.seen_by_head(question.model, seat, tests=True)
+        rows, labels = site.seen_by_head(question.model, seat, request.round_no, tests=True)
         if not len(rows):
             return None
         site.charge(seat, self.name, request.round_no)

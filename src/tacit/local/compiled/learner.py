@@ -105,8 +105,8 @@ class CompiledLearner:
             list(pool.map(some, range(0, len(inputs), _PREDICT_ROWS)))
         return logits
 
-    def below(self, model: Vector, inputs: Inputs) -> NDArray[np.float32]:
-        """Return what the last layer sees of some rows: their features, or the outputs of the layer before it."""
+    def below(self, model: Vector, inputs: Inputs, seat: Seat, round_no: int) -> NDArray[np.float32]:
+        """Return what the last layer sees of some rows, whoever reads them: their features, or the outputs of the layer before."""
         widths = self.shape.widths[:-1]
         if len(widths) == 1:
             return _full(inputs)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import importlib
 import itertools
+from collections.abc import Iterator
 from functools import cache
 from typing import Any, Literal
 
@@ -54,25 +55,13 @@ class TorchLearner:
         self.size = sum(parameter.numel() for parameter in self.module.parameters())
         own = [sum(part.numel() for part in one.parameters(recurse=False)) for one in self.module.modules()]
         self.layers = tuple(size for size in own if size)
-        self.head = self._head()
+        self.head = head_of(self.module, self.size, self.outputs)
 
-    def _head(self) -> HeadPlace | None:
-        """Return where the last layer lies, if it is a linear one whose parameters come last; else None."""
-        last = [module for module in self.module.modules() if list(module.parameters(recurse=False))][-1]
-        if not isinstance(last, nn.Linear) or last.bias is None or last.out_features != self.outputs:
-            return None
-        return HeadPlace(self.size - (last.in_features + 1) * self.outputs, last.in_features, self.outputs, by_output=True)
-
-    def below(self, model: Vector, inputs: Inputs) -> NDArray[np.float32]:
-        """Return what the last layer sees of some rows, in evaluation mode."""
-        module, seen = copy.deepcopy(self.module).eval(), list[torch.Tensor]()
+    def below(self, model: Vector, inputs: Inputs, seat: Seat, round_no: int) -> NDArray[np.float32]:
+        """Return what the last layer sees of some rows, whoever reads them."""
+        module = copy.deepcopy(self.module)
         nn.utils.vector_to_parameters(torch.from_numpy(model.copy()), module.parameters())
-        last = [one for one in module.modules() if list(one.parameters(recurse=False))][-1]
-        last.register_forward_pre_hook(lambda _, given: seen.append(given[0]))
-        with torch.no_grad():
-            for first in range(0, len(inputs), _PREDICT_ROWS):
-                module(*batch_of(inputs, np.arange(first, min(first + _PREDICT_ROWS, len(inputs)))))
-        return torch.cat(seen).reshape(len(inputs), -1).numpy().astype(np.float32)
+        return seen_by_last(module, batches_of(inputs))
 
     def initial(self, draws: Draws) -> Vector:
         """Return the module's own initial weights, made under a seed from this address."""
@@ -96,10 +85,7 @@ class TorchLearner:
         module = copy.deepcopy(self.module).eval()
         nn.utils.vector_to_parameters(torch.from_numpy(model.copy()), module.parameters())
         with torch.no_grad():
-            parts = [
-                module(*batch_of(inputs, np.arange(first, min(first + _PREDICT_ROWS, len(inputs))))).reshape(-1, self.outputs)
-                for first in range(0, len(inputs), _PREDICT_ROWS)
-            ]
+            parts = [module(*batch).reshape(-1, self.outputs) for batch in batches_of(inputs)]
         return torch.cat(parts).numpy().astype(np.float32)
 
     def tensors(self, model: Vector) -> dict[str, NDArray[Any]]:
@@ -167,6 +153,39 @@ def batch_of(inputs: Inputs, rows: NDArray[np.int64]) -> tuple[torch.Tensor, ...
     where = np.repeat(np.arange(len(rows)), np.diff(picked.starts))
     full[where, picked.columns] = 1.0 if picked.values is None else picked.values
     return (torch.from_numpy(full),)
+
+
+def batches_of(inputs: Inputs, rows: int = _PREDICT_ROWS) -> Iterator[tuple[torch.Tensor, ...]]:
+    """Yield all rows in order, some at a time."""
+    for first in range(0, len(inputs), rows):
+        yield batch_of(inputs, np.arange(first, min(first + rows, len(inputs))))
+
+
+def head_of(module: nn.Module, size: int, outputs: int) -> HeadPlace | None:
+    """Return where the last layer lies in a flat vector of `size` that ends with it; None if it is not linear with a bias."""
+    last = _last(module)
+    if not isinstance(last, nn.Linear) or last.bias is None or last.out_features != outputs:
+        return None
+    return HeadPlace(size - (last.in_features + 1) * outputs, last.in_features, outputs, by_output=True)
+
+
+def seen_by_last(module: nn.Module, batches: Iterator[tuple[torch.Tensor, ...]]) -> NDArray[np.float32]:
+    """Return what the last layer is given for all rows of some batches, in evaluation mode."""
+    seen, last = list[torch.Tensor](), _last(module)
+    module.eval()
+    hook = last.register_forward_pre_hook(lambda _, given: seen.append(given[0].reshape(-1, given[0].shape[-1])))
+    with torch.no_grad():
+        for batch in batches:
+            module(*batch)
+    hook.remove()
+    module.train()
+    if not seen:
+        return np.zeros((0, int(getattr(last, "in_features", 0))), np.float32)
+    return torch.cat(seen).numpy().astype(np.float32)
+
+
+def _last(module: nn.Module) -> nn.Module:
+    return [one for one in module.modules() if list(one.parameters(recurse=False))][-1]
 
 
 def loss_of(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:

@@ -21,12 +21,13 @@ from tacit import plan
 from tacit.draws import Draws
 from tacit.errors import PlanError
 from tacit.local.contract import Figures, Home, OneByOne, Tests, Update, WholeUpdate
-from tacit.local.modules.learner import batch_of, checked, make_ready, maker, seed_of
+from tacit.local.head import HeadPlace
+from tacit.local.modules.learner import batch_of, batches_of, checked, head_of, make_ready, maker, seed_of, seen_by_last
 from tacit.local.private import worded
 from tacit.local.private.steps import Parts, Training, local_half
 from tacit.local.private.store import Arrays, PrivateStore
 from tacit.local.private.vocabulary import Vocabulary, Wordings
-from tacit.rows import Clients, Dense, Inputs, Rows, Vector
+from tacit.rows import Clients, Dense, Inputs, Mixed, Rows, Vector
 from tacit.seat import Own, Seat
 
 _PREDICT_ROWS = 256
@@ -45,7 +46,6 @@ class PartialLearner:
 
     parallel: Literal["threads", "processes"] = "processes"
     personal = True
-    head = None  # the last layer may be one of those that stay
 
     def __init__(
         self, model: plan.Model, local: plan.Local, rows: Rows, clients: Clients, module: object | None, home: Home
@@ -57,15 +57,30 @@ class PartialLearner:
         self._make: Callable[[], nn.Module]
         if self.wordings is not None and isinstance(model, plan.Worded):
             shared_rows, width = self.wordings.shared_rows, self.wordings.width
-            self._make = lambda: worded.build(model, shared_rows, width, self.outputs, home.checkpoint)
+            beside = rows.inputs.beside.width if isinstance(rows.inputs, Mixed) else 0
+            self._make = lambda: worded.build(model, worded.Shape(shared_rows, width, beside, self.outputs), home.checkpoint)
         else:
             self._make = maker(model, rows.inputs, self.outputs, module)
         self.module: nn.Module = checked(self._make(), model.name)
         self.split = split_names(self.module, home.private)
         self.size = sum(dict(self.module.named_parameters())[name].numel() for name in self.split.shared)
         self.layers: tuple[int, ...] = (self.size,)
+        self.head = self._head()
         self.store = PrivateStore(home.folder, keeps_arrays=home.private.store == "disk")
         self._firsts: dict[Draws, Arrays] = {}
+        self._reader: PartialWorker | None = None
+
+    def _head(self) -> HeadPlace | None:
+        """Return where the last layer lies in the shared part, if it is linear and does not stay with the clients."""
+        names = [name for name, _ in self.module.named_parameters()]
+        return head_of(self.module, self.size, self.outputs) if tuple(names[-2:]) == self.split.shared[-2:] else None
+
+    def below(self, model: Vector, inputs: Inputs, seat: Seat, round_no: int) -> NDArray[np.float32]:
+        """Return what the last layer sees of some rows, read with the client's own part as it stood before `round_no`."""
+        self._reader = self._reader or self.worker()
+        words = self.vocabulary(seat, inputs)
+        self._reader.assemble(model, self.private_of(seat, words, round_no))
+        return seen_by_last(self._reader.module, (_numbered(some, words) for some in batches_of(inputs, _PREDICT_ROWS)))
 
     def initial(self, draws: Draws) -> Vector:
         """Return the first shared parameters."""
@@ -101,13 +116,13 @@ class PartialLearner:
         worker.assemble(model, self.first_private(newcomer, words))
         return worker.logits(inputs, words)
 
-    def vocabulary(self, seat: Seat, tests: Tests | None = None) -> Vocabulary | None:
-        """Return a client's numbering of its words; with tests, also of the words it meets there."""
+    def vocabulary(self, seat: Seat, *read: Inputs) -> Vocabulary | None:
+        """Return a client's numbering of its words, and of those it meets in further rows it only reads."""
         if self.wordings is None:
             return None
         begin, end = self.clients.starts[seat.block], self.clients.starts[seat.block + 1]
-        met = [tokens_of(rows.inputs).ravel() for rows in (tests.common, tests.of(seat))] if tests else None
-        return self.wordings.vocabulary(seat, tokens_of(self.rows.inputs)[begin:end], np.concatenate(met) if met else None)
+        met = np.concatenate([tokens_of(rows).ravel() for rows in read]) if read else None
+        return self.wordings.vocabulary(seat, tokens_of(self.rows.inputs)[begin:end], met)
 
     def first_private(self, seat: Seat, words: Vocabulary | None) -> Arrays:
         """Return the private parameters a client begins with."""
@@ -176,7 +191,7 @@ class PartialWorker(OneByOne):
 
     def assembled(self, model: Vector, seat: Seat, round_no: int, tests: Tests) -> Figures:
         """Return how the shared part does with the client's own part, as it stood before `round_no`."""
-        words = self.learner.vocabulary(seat, tests)
+        words = self.learner.vocabulary(seat, tests.common.inputs, tests.of(seat).inputs)
         private = self.learner.private_of(seat, words, round_no)
         self.assemble(model, private)
         return self._figures(seat, words, tests)
@@ -186,7 +201,7 @@ class PartialWorker(OneByOne):
         words = self.learner.vocabulary(seat)
         self.assemble(model, self.learner.private_of(seat, words, round_no))
         self._local_half(seat, words, draws)
-        wider = self.learner.vocabulary(seat, tests)
+        wider = self.learner.vocabulary(seat, tests.common.inputs, tests.of(seat).inputs)
         first = self.learner.first_private(seat, wider)
         for name in self.learner.split.private:
             kept = self.named[name].detach().numpy()
@@ -199,8 +214,7 @@ class PartialWorker(OneByOne):
         self.module.eval()
         parts = []
         with torch.no_grad():
-            for first in range(0, len(inputs), _PREDICT_ROWS):
-                some = batch_of(inputs, np.arange(first, min(first + _PREDICT_ROWS, len(inputs))))
+            for some in batches_of(inputs, _PREDICT_ROWS):
                 parts.append(self.module(*_numbered(some, words)).reshape(-1, self.learner.outputs))
         self.module.train()
         return torch.cat(parts).numpy().astype(np.float32) if parts else np.zeros((0, self.learner.outputs), np.float32)
@@ -242,19 +256,20 @@ def split_names(module: nn.Module, private: plan.Private) -> Split:
 
 
 def tokens_of(inputs: Inputs) -> NDArray[np.int32]:
-    """Return the token numbers of rows."""
-    assert isinstance(inputs, Dense)
-    assert inputs.tokens
-    return inputs.matrix
+    """Return the token numbers of rows, without what stands beside them."""
+    words = inputs.tokens if isinstance(inputs, Mixed) else inputs
+    assert isinstance(words, Dense)
+    assert words.tokens
+    return words.matrix
 
 
 def _numbered(batch: tuple[torch.Tensor, ...], words: Vocabulary | None) -> tuple[torch.Tensor, ...]:
-    """Return a batch in the client's own word numbers, cut to its longest row."""
+    """Return a batch in the client's own word numbers, cut to its longest row; what stands beside the words stays."""
     if words is None:
         return batch
     rows = torch.from_numpy(words.rows)[batch[0]]
     longest = int((rows != 0).sum(1).max()) if rows.numel() else 1
-    return (rows[:, : max(1, longest)],)
+    return rows[:, : max(1, longest)], *batch[1:]
 
 
 def _wordings(model: plan.Model, home: Home) -> Wordings | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import nn
@@ -26,22 +26,34 @@ class WordTable(nn.Module):
         return nn.functional.embedding(rows, torch.cat([self.shared, self.private]))
 
 
-class Worded(nn.Module):
-    """A word table, a reader of vector sequences, and a linear layer on what it read."""
+class Shape(NamedTuple):
+    """The shared rows of a word table and the width of its vectors, how many inputs stand beside the words, and the outputs."""
 
-    def __init__(self, words: WordTable, reader: nn.Module, read: int, outputs: int, dropout: float) -> None:
+    shared_rows: int
+    width: int
+    beside: int
+    outputs: int
+
+
+class Worded(nn.Module):
+    """A word table, a reader of vector sequences, and a linear layer on what it read and what stands beside the words."""
+
+    def __init__(self, shape: Shape, reader: nn.Module, read: int, dropout: float) -> None:
         super().__init__()
-        self.words, self.reader = words, reader
-        self.drop, self.last = nn.Dropout(dropout), nn.Linear(read, outputs)
+        self.words, self.reader, self.beside = WordTable(shape.shared_rows, shape.width), reader, shape.beside
+        self.drop, self.last = nn.Dropout(dropout), nn.Linear(read + shape.beside, shape.outputs)
         self.private_parameters: tuple[str, ...] = ("words.private", *getattr(reader, "beside_the_words", ()))
 
-    def forward(self, rows: torch.Tensor) -> torch.Tensor:
+    def forward(self, rows: torch.Tensor, beside: torch.Tensor | None = None) -> torch.Tensor:
         """Return logits."""
-        return self.from_vectors(self.words(rows), rows != PADDING)
+        return self.from_vectors(self.words(rows), rows != PADDING, beside)
 
-    def from_vectors(self, vectors: torch.Tensor, present: torch.Tensor) -> torch.Tensor:
-        """Return logits of word vectors; `present` is false where a row has ended."""
-        logits: torch.Tensor = self.last(self.drop(self.reader(vectors, present)))
+    def from_vectors(self, vectors: torch.Tensor, present: torch.Tensor, beside: torch.Tensor | None = None) -> torch.Tensor:
+        """Return logits of word vectors; `present` is false where a row has ended. What stands beside is 0 if not given."""
+        read = self.reader(vectors, present)
+        if self.beside:
+            read = torch.cat([read, beside if beside is not None else read.new_zeros(len(read), self.beside)], dim=1)
+        logits: torch.Tensor = self.last(self.drop(read))
         return logits
 
 
@@ -81,14 +93,13 @@ class Encoder(nn.Module):
         return mean
 
 
-def build(model: plan.Worded, shared_rows: int, width: int, outputs: int, checkpoint: Path | None) -> Worded:
-    """Return the network of that name over a table of `width` numbers per word."""
-    words = WordTable(shared_rows, width)
+def build(model: plan.Worded, shape: Shape, checkpoint: Path | None) -> Worded:
+    """Return the network of that name."""
     if isinstance(model, plan.BiLSTM):
-        return Worded(words, BothWays(width, model.hidden[0]), 2 * model.hidden[0], outputs, model.dropout)
+        return Worded(shape, BothWays(shape.width, model.hidden[0]), 2 * model.hidden[0], model.dropout)
     if checkpoint is None:
         raise PlanError("model.name = 'encoder' needs a checkpoint folder, got none; run it from a plan with model.checkpoint")
-    return Worded(words, Encoder(checkpoint), width, outputs, model.dropout)
+    return Worded(shape, Encoder(checkpoint), shape.width, model.dropout)
 
 
 def _loaded(checkpoint: Path) -> Any:

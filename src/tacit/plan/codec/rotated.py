@@ -77,4 +77,9 @@ def problems(codec: object, plan: Plan) -> list[str]:
         )
     if plan.server.sum_at == "site":
         found.append(f"server.sum_at: needs 'server' with {said}, whose noise is for one sum over all clients; got 'site'")
+    if plan.filter is not None and codec.reporters > 1 - plan.filter.most_rejected + 1e-9:
+        found.append(
+            f"codec.reporters: needs at most {1 - plan.filter.most_rejected:g}, since votes may reject a share "
+            f"filter.most_rejected = {plan.filter.most_rejected:g} of the clients whose noise counts; got {codec.reporters:g}"
+        )
     return found
