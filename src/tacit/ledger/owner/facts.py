@@ -8,7 +8,7 @@ from dataclasses import asdict
 from tacit.ledger.account import on_a_sample
 from tacit.ledger.owner.asked import Asked
 from tacit.ledger.owner.money import MILLION, Claims, cost
-from tacit.plan import Columns, DPSum, Encoder, OneBit, OwnModule, Plan, Skellam
+from tacit.plan import Columns, DPSum, Encoder, HashComb, OneBit, OwnModule, Plan, Skellam
 
 _KNOWN_NETWORKS = ("pixels", "efficientnet_lite0")
 _KNOWN_CHECKPOINTS = ("minilm",)
@@ -76,6 +76,8 @@ def _files(plan: Plan) -> Iterator[str]:
         yield features.image
     if isinstance(plan.model, Encoder) and plan.model.checkpoint not in _KNOWN_CHECKPOINTS:
         yield plan.model.checkpoint
+    if isinstance(plan.codec, HashComb) and plan.codec.agreed:
+        yield plan.codec.agreed
     for rule in plan.data.share.generalise.values() if plan.data.share else ():
         way, _, rest = rule.strip().partition(" ")
         if way == "csv":

@@ -14,7 +14,7 @@ from pydantic.dataclasses import dataclass
 
 from tacit.errors import PlanError, did_you_mean
 from tacit.plan.codec import Codec
-from tacit.plan.kinds import OWN, STRICT, Count, Name, Positive, fields_of, tables_in
+from tacit.plan.kinds import OWN, STRICT, Count, Name, fields_of, tables_in
 from tacit.plan.model import Model
 from tacit.plan.toml import tree_of
 
@@ -25,6 +25,8 @@ Tell = Literal["clients", "rows", "classes", "ranges", "medians", "categories", 
 """What may be told in the clear: how many clients a site has, how many rows each has, the names of the classes, smallest and
 largest values of columns, their medians, the categories in them, the words of texts, and how well a model does on own test rows."""
 
+Loss = Annotated[float, Gt(0), Le(1e12)]
+"""An epsilon whose millionths fit into a ledger."""
 Hash = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 
 
@@ -67,11 +69,11 @@ class Allow:
 class Limits:
     """The most a client may be asked for; a client is a person, a device, a patient: whoever the rows are about."""
 
-    epsilon_per_update: Positive | None = None
+    epsilon_per_update: Loss | None = None
     """The most one answer may cost a client. Left out, only the limits per run and for life count."""
-    epsilon_per_run: Positive | None = None
+    epsilon_per_run: Loss | None = None
     """The most all answers of a run may cost a client together, at `delta`. Left out: nothing."""
-    epsilon_for_life: Positive | None = None
+    epsilon_for_life: Loss | None = None
     """The most all runs may cost a client together: what they cost adds up, and so do their deltas. Left out: nothing."""
     delta: Annotated[float, Gt(0), Lt(0.5)] = 1e-5
     """The chance with which a run may cost a client more, per run."""
