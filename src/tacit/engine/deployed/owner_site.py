@@ -116,6 +116,7 @@ class OwnerSite:
             if stored is not None:
                 return stored
             body = self._made(taking, letter, book)
+            self._check_size(body)
             book.store(subject.run, subject.round_no, subject.exchange, letter.digest, body)
             return body
 
@@ -226,6 +227,15 @@ class OwnerSite:
         refused = dict.fromkeys(self._reserve(taking, book, subject, names or built.site.names, claims), "budget")
         willing = request.part(np.array([name for name in names if name not in refused], np.int64))
         return bodies.pack(built.answers(exchange, willing, refused))
+
+    def _check_size(self, body: bytes) -> None:
+        """Refuse an answer that is larger than the owner lets go."""
+        most = self._policy().limits.largest_message_bytes
+        if len(body) > most:
+            raise PolicyError(
+                f"limits.largest_message_bytes = {most:,}: the answers have {len(body):,} bytes; with server.sum_at = 'site' a "
+                "site adds its clients' answers up first"
+            )
 
     def _reserve(self, taking: Taking, book: Book, subject: Subject, names: Sequence[int], claims: Claims) -> dict[int, str]:
         """Return who of the clients cannot pay, and why, after all others have; raise BudgetError if nobody can."""

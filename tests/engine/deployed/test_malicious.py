@@ -1,0 +1,213 @@
+"""What a malicious site or server sends is refused, named and counted; the model is the one without it."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pytest
+from cryptography.hazmat.primitives.asymmetric import ec
+
+from tacit import record, wire
+from tacit.engine.deployed import bodies
+from tacit.engine.deployed.bodies import Answers, Offer, Question
+from tacit.engine.deployed.job import deploy
+from tacit.engine.deployed.owner_site import OwnerSite
+from tacit.engine.deployed.rehearsal import Rehearsal, rehearsal
+from tacit.engine.run_folder import RECORD
+from tacit.wire import letter as letters
+from tests.engine.deployed.local_post import model_of, owner, sites_of
+from tests.engine.small import small_plan, write_csv
+
+Change = Callable[[letters.Letter, "Attack"], bytes]
+
+
+class Attack:
+    """Site b has turned: from what it would honestly reply in a round it makes something else."""
+
+    def __init__(self, key: ec.EllipticCurvePrivateKey) -> None:
+        self.key, self.before, self.earlier = key, b"", b""
+
+    def signed(self, letter: letters.Letter, body: bytes | None = None, **changes: object) -> bytes:
+        subject = msgspec.structs.replace(letter.subject, **changes)
+        return letters.write(subject, bytes(letter.body) if body is None else body, self.key)
+
+    def frames(self, letter: letters.Letter, change: Callable[[wire.Header, bytes], tuple[wire.Header, bytes]]) -> bytes:
+        """Return the reply with every client's message changed."""
+        made = []
+        for head, payload in bodies.unpack(letter.body, Answers).frames:
+            header, body = change(wire.parse(head, memoryview(payload)).header, payload)
+            made.append((wire.head_of(header), body))
+        return self.signed(letter, bodies.pack(Answers(frames=made)))
+
+
+def _header(**changes: object) -> Change:
+    return lambda letter, attack: attack.frames(letter, lambda header, body: (msgspec.structs.replace(header, **changes), body))
+
+
+def _payload(value: float | bytes) -> Change:
+    def change(header: wire.Header, body: bytes) -> tuple[wire.Header, bytes]:
+        spoilt = np.full(len(body) // 4, value, np.float32).tobytes() if isinstance(value, float) else body + value
+        return msgspec.structs.replace(header, payload_size=len(spoilt)), spoilt
+
+    return lambda letter, attack: attack.frames(letter, change)
+
+
+def _others(letter: letters.Letter, attack: Attack) -> bytes:
+    """Answers under the names of another site's clients."""
+    return attack.frames(letter, lambda header, body: (msgspec.structs.replace(header, sender=header.sender - 7), body))
+
+
+def _forged(letter: letters.Letter, attack: Attack) -> bytes:
+    return letters.write(letter.subject, letter.body, ec.generate_private_key(ec.SECP384R1()))
+
+
+def _twice(letter: letters.Letter, attack: Attack) -> bytes:
+    frames = bodies.unpack(letter.body, Answers).frames
+    return attack.signed(letter, bodies.pack(Answers(frames=[*frames, *frames])))
+
+
+ATTACKS: dict[str, Change] = {
+    "not a letter": lambda letter, attack: b"hello",
+    "empty": lambda letter, attack: b"",
+    "cut short": lambda letter, attack: attack.signed(letter)[:-5],
+    "a byte changed": lambda letter, attack: attack.signed(letter)[:-1] + b"\x00",
+    "signed by another key": _forged,
+    "not signed": lambda letter, attack: letters.write(letter.subject, letter.body),
+    "in another site's name": lambda letter, attack: attack.signed(letter, site="a"),
+    "of another run": lambda letter, attack: attack.signed(letter, run="another"),
+    "of another round": lambda letter, attack: attack.signed(letter, round_no=letter.subject.round_no + 1),
+    "of another exchange": lambda letter, attack: attack.signed(letter, exchange="votes"),
+    "of another plan": lambda letter, attack: attack.signed(letter, plan=bytes(32)),
+    "another nonce": lambda letter, attack: attack.signed(letter, nonce=bytes(16)),
+    "a replay": lambda letter, attack: attack.earlier or b"",
+    "no answers inside": lambda letter, attack: attack.signed(letter, b"\xc1nonsense"),
+    "messages of another run": _header(run="another"),
+    "messages of another round": _header(round_no=9),
+    "messages of another codec": _header(codec="rr"),
+    "another dimension": _header(dim=3),
+    "weight zero": _header(weight=0),
+    "a huge weight": _header(weight=10**12),
+    "clients of another site": _others,
+    "not a number": _payload(float("nan")),
+    "infinite": _payload(float("inf")),
+    "too long": _payload(b"1234"),
+    "each message twice": _twice,
+}
+
+
+@pytest.fixture(scope="module")
+def ready(tmp_path_factory) -> Rehearsal:
+    place = tmp_path_factory.mktemp("rows")
+    server = {"rounds": 2, "weights": "rows"}
+    return rehearsal(small_plan(write_csv(place / "reviews.csv"), codec={"name": "plain"}, server=server), place, 3)
+
+
+def run(ready: Rehearsal, folder: Path, change: Change | None) -> Path:
+    """Return a run in which site b stays silent, or in its place sends what an attack makes of its replies."""
+    owners = [owner(name, rows, folder / name) for name, rows in zip("abc", ready.files, strict=True)]
+    sites, attack = sites_of(owners, least_sites=2, deadline=0.1), Attack(owners[1].key)
+
+    def spoil(site: str, reply: bytes) -> bytes | None:
+        letter = letters.read(reply)
+        if site != "b" or letter.subject.kind != "ask":
+            return reply
+        sent = change(letter, attack) if change else None
+        attack.earlier = reply
+        return sent
+
+    sites.post.spoil = spoil  # type: ignore[attr-defined]
+    return deploy(ready.plan, sites, folder / "runs", simulated_noise=True, identity="same")
+
+
+@pytest.fixture(scope="module")
+def without(ready, tmp_path_factory) -> str:
+    return model_of(run(ready, tmp_path_factory.mktemp("without"), None))
+
+
+@pytest.mark.parametrize("kind", ATTACKS)
+def test_attacks_of_a_site(ready, without, tmp_path, kind) -> None:
+    place = run(ready, tmp_path, ATTACKS[kind])
+    refused = record.of_kind(list(record.read(place / RECORD)), record.Refused)
+    if kind == "each message twice":  # the first of each counts, as if it were alone
+        assert model_of(place) != without
+        assert all("once" in one.reason for one in refused)
+        return
+    assert model_of(place) == without
+    assert refused
+    assert all(one.reason for one in refused)
+
+
+def test_a_server_without_checks_would_have_been_fooled(ready, without, tmp_path, monkeypatch) -> None:
+    """The twin: were weights not looked at, the attack would change the model."""
+    from tacit.aggregate import Intake
+
+    monkeypatch.setattr(Intake, "check", lambda *_: None)
+    assert model_of(run(ready, tmp_path, _header(weight=10**6))) != without
+
+
+def asked(site: OwnerSite, kind: str, body: bytes, **changes: object) -> letters.Letter:
+    given = {
+        "kind": kind, "run": "r-1", "plan": bytes(32), "site": "a", "round_no": 0, "exchange": kind, "nonce": bytes(16), **changes,
+    }  # fmt: skip
+    return letters.read(site.handle(letters.write(letters.Subject(**given), body)))
+
+
+def test_a_malicious_server(ready, tmp_path) -> None:
+    """Questions that are not about an agreed run, round or client are not answered, and rows are not read for them."""
+    told: list[str] = []
+    site = OwnerSite(owner("a", tmp_path / "no such file.csv", tmp_path / "a", tell=told.append))
+    from tacit import plan as plans
+
+    text = plans.to_toml(ready.plan)
+    assert asked(site, "open", bodies.pack(Offer(plan=text))).subject.status == "question"  # the hash is of another plan
+    assert asked(site, "open", b"nonsense").subject.status == "question"
+    assert asked(site, "ask", b"", exchange="train", round_no=1).subject.status == "unknown run"
+    assert asked(site, "ask", b"", run="../../etc", exchange="train").subject.status == "question"
+    assert site.handle(b"nonsense") == b""
+    assert site.handle(letters.write(letters.Subject(kind="open", run="r", plan=bytes(32), site="b", round_no=0, exchange="open",
+                                                     nonce=bytes(16)), b"")) == b""  # fmt: skip
+    assert not (tmp_path / "a" / "ledger.sqlite").exists()
+    assert len(told) == 6
+
+
+def test_a_question_is_answered_once(ready, tmp_path) -> None:
+    """Asked again it sends the same; asked something else in the same round, for strangers, or beyond the plan, it refuses."""
+    owners = [owner(name, rows, tmp_path / name) for name, rows in zip("abc", ready.files, strict=True)]
+    sites, kept = sites_of(owners), {}
+
+    def listen(site: str, reply: bytes) -> bytes:
+        return reply
+
+    sites.post.spoil = listen  # type: ignore[attr-defined]
+    first = sites.post.sites["a"]  # type: ignore[attr-defined]
+    original = first.handle
+
+    def keep(data: bytes) -> bytes:
+        letter = letters.read(data)
+        if letter.subject.kind == "ask":
+            kept["letter"], kept["reply"] = letter, original(data)
+            again = letters.read(original(data))
+            assert bytes(again.body) == bytes(letters.read(kept["reply"]).body)
+            question = bodies.unpack(letter.body, Question)
+            other = msgspec.structs.replace(question, payload=question.payload[:-4] + b"\0\0\0\1")
+            changes = {
+                "policy": (other, {}),
+                "question": (question, {"round_no": 99}),
+                "question ": (question, {"exchange": "votes"}),
+                "question  ": (msgspec.structs.replace(question, to=np.array([15], "<i8").tobytes()), {"round_no": 2}),
+            }
+            for status, (body, subject) in changes.items():
+                changed = msgspec.structs.replace(letter.subject, **subject)
+                if letter.subject.round_no == 1:
+                    assert letters.read(original(letters.write(changed, bodies.pack(body)))).subject.status == status.strip()
+            return kept["reply"]
+        return original(data)
+
+    first.handle = keep
+    job = dataclasses.replace(ready.plan, server=dataclasses.replace(ready.plan.server, rounds=1))
+    deploy(job, sites, tmp_path / "runs")
+    assert kept
