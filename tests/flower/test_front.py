@@ -13,6 +13,9 @@ import pytest
 pytest.importorskip("flwr", reason="needs tacit[flower]")
 
 import uvicorn
+from flwr.proto.fleet_pb2 import PushMessagesRequest
+from flwr.proto.message_pb2 import Message, Metadata
+from flwr.proto.node_pb2 import Node
 from flwr.supercore.date import now
 from flwr.supercore.primitives.asymmetric import generate_key_pairs, public_key_to_bytes, sign_message
 
@@ -109,6 +112,16 @@ def test_bodies_have_a_limit() -> None:
     assert asked(large, signed() | {"content-encoding": "gzip"}, [b""]) == (413, 0, b"")
     assert asked(large, signed(), [bytes(400_000)] * 9) == (413, 3, b"")
     assert asked("/v1/fleet/pull-messages", signed(), [bytes(40_000)] * 9) == (413, 2, b"")
+
+
+def test_no_site_answers_for_another() -> None:
+    def answer(node: int, source: int) -> list[bytes]:
+        request = PushMessagesRequest(node=Node(node_id=node), messages_list=[Message(metadata=Metadata(src_node_id=source))])
+        return [request.SerializeToString()]
+
+    assert asked("/v1/fleet/push-messages", signed(), answer(7, 7))[0] == 200
+    assert asked("/v1/fleet/push-messages", signed(), answer(7, 8)) == (403, 1, b"")
+    assert asked("/v1/fleet/push-messages", signed(), [b"no message"]) == (400, 1, b"")
 
 
 def test_slow_bodies_are_given_up(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,11 +12,11 @@ pytest.importorskip("flwr", reason="needs tacit[flower]")
 from flwr.proto.message_pb2 import ObjectTree
 
 from tacit.errors import WireError
-from tacit.flower.letters import CHUNK, Arrival, Parcel, parcel, question_metadata
+from tacit.flower.letters import CHUNK, Arrival, Parcel, check_question, parcel, question_metadata
 
 
 def packed(letter: bytes) -> tuple[Parcel, dict[str, bytes]]:
-    ready = parcel(question_metadata(run=1, source=1, to=2, seconds=60), letter)
+    ready = parcel(question_metadata(run=1, node=2), letter)
     return ready, {name: each.deflate() for name, each in ready.objects.items()}
 
 
@@ -82,6 +82,18 @@ def test_other_arrays_are_refused(head: dict[str, object]) -> None:
     array.object_id = hashlib.sha256(content).hexdigest()
     with pytest.raises(WireError):
         Arrival(ready.tree, (contents | {array.object_id: content}).get, 10_000_000).take()
+
+
+@pytest.mark.parametrize(
+    "change", [{"message_type": "train"}, {"src_node_id": 3}, {"dst_node_id": 3}, {"message_id": ""}, {"ttl": -1.0}, {"ttl": 1e9}]
+)
+def test_other_messages_are_refused(change: dict[str, object]) -> None:
+    head = packed(b"abc")[0].head
+    check_question(head, 2)
+    for key, value in change.items():
+        setattr(head.metadata, key, value)
+    with pytest.raises(WireError, match="no letter to this site"):
+        check_question(head, 2)
 
 
 def test_a_part_that_is_not_the_announced_one_is_refused() -> None:

@@ -15,9 +15,11 @@ from datetime import datetime
 from typing import Any
 
 from flwr.common.constant import SYSTEM_TIME_TOLERANCE, TIMESTAMP_HEADER, TIMESTAMP_TOLERANCE
+from flwr.proto.fleet_pb2 import PushMessagesRequest
 from flwr.supercore.constant import FLEET_HTTP_PUBLIC_KEY_HEADER, FLEET_HTTP_SIGNATURE_HEADER
 from flwr.supercore.date import now
 from flwr.supercore.primitives.asymmetric import bytes_to_public_key, verify_signature
+from google.protobuf.message import DecodeError
 
 from tacit.flower.client import SECRET_HEADER
 
@@ -69,6 +71,8 @@ class Front:
         try:
             limit = await self._limit(scope)
             body = await _body(_headers(scope), receive, limit)
+            if body and scope["path"] == f"{_SITES}push-messages":
+                _check_sender(body)
         except _Refused as refusal:
             await _answer(send, refusal.status)
             return
@@ -143,6 +147,16 @@ async def _body(headers: dict[str, str], receive: Receive, limit: int) -> bytes 
             raise _Refused(413)
         if not event.get("more_body", False):
             return b"".join(parts)
+
+
+def _check_sender(body: bytes) -> None:
+    """Refuse answers in the name of another site: Flower checks who asks, but not whom an answer says it is from."""
+    try:
+        request = PushMessagesRequest.FromString(body)
+    except DecodeError:
+        raise _Refused(400) from None
+    if any(message.metadata.src_node_id != request.node.node_id for message in request.messages_list):
+        raise _Refused(403)
 
 
 def _replayed(body: bytes, receive: Receive) -> Receive:

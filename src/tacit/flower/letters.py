@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from flwr.app import Array, ArrayRecord, Metadata, RecordDict
 from flwr.app.error import Error
 from flwr.app.message import make_message, remove_content_from_message
-from flwr.common.constant import FLWR_PRIVATE_MAX_ARRAY_CHUNK_SIZE, ErrorCode
+from flwr.common.constant import FLWR_PRIVATE_MAX_ARRAY_CHUNK_SIZE, SUPERLINK_NODE_ID, ErrorCode
 from flwr.common.serde import message_to_proto
 from flwr.proto.message_pb2 import Message as WireMessage
 from flwr.proto.message_pb2 import ObjectTree
@@ -33,6 +33,10 @@ CHUNK = FLWR_PRIVATE_MAX_ARRAY_CHUNK_SIZE
 KIND = "query"
 """The type of every message; what a letter asks for stands inside it."""
 
+KEEP_SECONDS = 24 * 3600.0
+"""For how long Flower keeps a letter that nobody fetches or answers."""
+
+_DIGITS = 64
 _NAME = "letter"
 _STYPE = "tacit.bytes"
 _LARGEST_HEAD = 65_536
@@ -60,19 +64,24 @@ def parcel(metadata: Metadata, letter: bytes | None) -> Parcel:
         return Parcel(message_to_proto(remove_content_from_message(message)), get_object_tree(message), objects)
 
 
-def question_metadata(*, run: int, source: int, to: int, seconds: float) -> Metadata:
-    """Return the head of a question to one node, which is forgotten after so many seconds."""
-    return Metadata(run, "", source, to, "", "", now().timestamp(), seconds, KIND)
+def question_metadata(run: int, node: int) -> Metadata:
+    """Return the head of a question to one node."""
+    return Metadata(run, "", SUPERLINK_NODE_ID, node, "", "", now().timestamp(), KEEP_SECONDS, KIND)
 
 
-def answer_metadata(question: WireMessage) -> Metadata:
-    """Return the head of the answer to a question."""
+def check_question(question: WireMessage, node: int) -> None:
+    """Refuse a message whose head is not that of a letter to this node, so that an answer to it can always be written."""
     asked = question.metadata
-    created = now().timestamp()
+    ours = asked.message_type == KIND and asked.src_node_id == SUPERLINK_NODE_ID and asked.dst_node_id == node
+    if not ours or len(asked.message_id) != _DIGITS or not 0 < asked.ttl <= KEEP_SECONDS:
+        raise WireError("a message is no letter to this site")
+
+
+def answer_metadata(question: WireMessage, created: float) -> Metadata:
+    """Return the head of the answer to a question, written at a time; the same time and answer make the same message."""
+    asked = question.metadata
     left = asked.created_at + asked.ttl - created
-    return Metadata(
-        asked.run_id, "", asked.dst_node_id, asked.src_node_id, asked.message_id, asked.group_id, created, left, asked.message_type
-    )
+    return Metadata(asked.run_id, "", asked.dst_node_id, SUPERLINK_NODE_ID, asked.message_id, "", created, left, KIND)
 
 
 class Arrival:

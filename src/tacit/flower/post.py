@@ -48,7 +48,6 @@ from tacit.flower.tls import read_private
 
 _PATIENCE = 5.0
 _PAUSE = 0.2
-_KEEP_SECONDS = 24 * 3600.0
 _ME = WireNode(node_id=SUPERLINK_NODE_ID)
 _Request = TypeVar("_Request")
 _Answer = TypeVar("_Answer")
@@ -87,8 +86,7 @@ class Post:
             raise PeerError(f"site {site!r} is not registered.{did_you_mean(site, list(self._nodes))}")
         if len(letter) > self._largest:
             raise WireError(f"letter to {site} has {len(letter)} bytes, and {self._largest} are allowed")
-        head = question_metadata(run=self._run, source=SUPERLINK_NODE_ID, to=self._nodes[site], seconds=_KEEP_SECONDS)
-        ready = parcel(head, letter)
+        ready = parcel(question_metadata(self._run, self._nodes[site]), letter)
         request = PushAppMessagesRequest(messages_list=[ready.head], message_object_trees=[ready.tree])
         pushed = self._call(self._client.PushMessages, request)
         if not pushed.message_ids or not pushed.message_ids[0]:
