@@ -9,6 +9,7 @@ from tacit.report import summary
 from tacit.report.figures import Summary
 from tacit.report.sweep import Sweep, Tried, headings, of_sweep, rows
 from tacit.report.sweep_charts import charts
+from tacit.report.sweep_needed import needed
 from tacit.report.sweep_page import render
 from tests.report import made_up
 
@@ -117,3 +118,41 @@ def test_json_has_every_point_with_its_units() -> None:
     assert first["epsilon"]["bit"] == {"epsilon": 0.5, "delta": 0.0}
     assert first["baselines"]["fedavg"]["mean"] == 0.9
     assert first["trust"] == ["nobody, since each client randomises before anything leaves"]
+
+
+def needing(tried: dict[tuple[str, str], float], over: str = "codec.epsilon") -> list[tuple[float, list[tuple[float, float]]]]:
+    """Return what is read off runs of some accuracies, by epsilon per bit and number of clients."""
+    points = [
+        Tried(settings={over: epsilon, "data.clients": clients}, runs=[run(accuracy, float(epsilon))])
+        for (epsilon, clients), accuracy in tried.items()
+    ]
+    found = needed(Sweep(name="mine", keys=[over, "data.clients"], seeds=1, tried=points), "bit")
+    return [(round(one.level, 2), [(x, round(y, 6)) for x, y in one.points]) for one in found]
+
+
+def test_clients_needed_lie_between_those_tried_and_there_is_no_point_beyond_them() -> None:
+    tried = {(e, c): a for e in ("1", "2") for c, a in (("1000", 0.615), ("10", 0.595))} | {("4", "10"): 0.7, ("4", "1000"): 0.8}
+    assert needing(tried) == [
+        (0.6, [(1.0, round(10**1.5, 6)), (2.0, round(10**1.5, 6))]),
+        (0.61, [(1.0, round(10**2.5, 6)), (2.0, round(10**2.5, 6))]),
+    ]
+
+
+def test_where_more_clients_are_no_better_the_first_crossing_counts_and_other_settings_stand_in_the_way() -> None:
+    tried = {(e, c): a for e in ("1", "2") for c, a in (("10", 0.5), ("20", 0.6), ("40", 0.55), ("80", 0.62))}
+    clients = {level: points[0][1] for level, points in needing(tried)}
+    assert clients[0.51] == pytest.approx(10 * 2**0.1)
+    assert 40 < clients[0.62] <= 80
+    assert all(count <= 20 for level, count in clients.items() if level < 0.6)
+    assert needing(tried, over="server.lr") == []
+
+
+def test_the_page_draws_clients_needed_where_both_were_varied() -> None:
+    tried = [
+        Tried(settings={"codec.epsilon": e, "data.clients": c}, runs=[run(0.5 + 0.1 * float(e) + int(c) / 1000, float(e))])
+        for e in ("0.5", "1", "2") for c in ("10", "50", "200")
+    ]  # fmt: skip
+    drawn = {one.name: one for one in charts(Sweep(name="mine", keys=["codec.epsilon", "data.clients"], seeds=1, tried=tried))}
+    assert drawn["needed"].keys == "accuracy"
+    assert all("%" in line.name for line in drawn["needed"].lines)
+    assert "needed" not in {one.name for one in charts(made(1))}

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from tacit.report import phrasing
 from tacit.report.charts import Figure, byte_scale, figure_of
 from tacit.report.sweep import UNITS, Mean, Sweep, Tried, mean_text, privacy_text
+from tacit.report.sweep_needed import KEY, Needed, needed
 
 _COLOURS = ("run", "fedavg", "down", "local", "other", "central")
 _SYMBOLS = ("circle", "square", "diamond", "triangle-up", "x")
@@ -17,6 +18,8 @@ _FAR_APART = 8
 """From which ratio of its ends on an axis goes by powers."""
 
 _MOST_TICKS = 8
+_SAME = 1e-3
+"""Values that differ by less get one tick: an epsilon is kept to the last digits, and not the same ones in each run."""
 
 
 class Line(NamedTuple):
@@ -54,6 +57,7 @@ def charts(sweep: Sweep) -> list[Chart]:
     wanted = [
         _chart(sweep, "privacy", f"{metric} and privacy", f"{bars}Further left is more private.", by_epsilon, first),
         _chart(sweep, "bytes", f"{metric} and bytes", sent, by_bytes, first),
+        _needed_chart(sweep, metric),
     ]
     for number, key in enumerate(sweep.varied):
         if not _is_epsilon(key):
@@ -68,6 +72,44 @@ def _chart(sweep: Sweep, name: str, title: str, note: str, figures: dict[str, Fi
     lines = [Line(trace["name"], trace["meta"], trace["line"].get("dash", "solid")) for trace in traces if trace["showlegend"]]
     keys = ", ".join(key for key in sweep.varied if key != own)
     return Chart(name, title, note, kept, keys, lines if len(lines) > 1 else [])
+
+
+def _needed_chart(sweep: Sweep, metric: str) -> Chart:
+    """Return how many clients a level takes, by epsilon: a line per level."""
+    figures: dict[str, Figure] = {}
+    for unit in UNITS:
+        found = needed(sweep, unit)
+        lines = [_needed_line(sweep, number, one) for number, one in enumerate(found)]
+        scale = _scale(sorted({x for one in found for x, _ in one.points}))
+        clients = sorted({float(one.settings[KEY]) for one in sweep.tried}) if lines else []
+        above: Figure = {"title": {"text": "clients needed"}, **_scale(clients)}
+        figures[f"epsilon per {unit}"] = figure_of(
+            lines, {**scale, **_epsilon_axis(sweep, unit)}, above, hovermode="closest", showlegend=False
+        )
+    note = (
+        "Read off between the numbers of clients that were tried, the metric taken to go straight in their logarithm. A line ends "
+        "where fewer than the fewest tried would do, or the most do not."
+    )
+    made = _chart(
+        sweep, "needed", f"Clients needed for a given {metric if metric.isupper() else metric.lower()}", note, figures, None
+    )
+    return made._replace(keys=phrasing.METRICS[sweep.leading])
+
+
+def _needed_line(sweep: Sweep, number: int, one: Needed) -> Figure:
+    name = phrasing.metric(sweep.leading, one.level)
+    return {
+        "type": "scatter",
+        "mode": "lines+markers",
+        "name": name,
+        "showlegend": True,
+        "meta": _COLOURS[number % len(_COLOURS)],
+        "line": {"width": 2.5},
+        "marker": {"size": 8},
+        "x": [epsilon for epsilon, _ in one.points],
+        "y": [clients for _, clients in one.points],
+        "hovertemplate": f"{name} at epsilon %{{x:.3g}}: about %{{y:,.2r}} clients<extra></extra>",
+    }
 
 
 def _is_epsilon(key: str) -> bool:
@@ -178,11 +220,12 @@ def _epsilon_axis(sweep: Sweep, unit: str) -> Figure:
 def _byte_axis(sweep: Sweep) -> Figure:
     sent = [one.bytes_up for one in sweep.tried if one.bytes_up]
     scale = byte_scale(min(sent), max(sent)) if sent else {}
-    return {"title": {"text": "bytes a client sends in a round"}, "tickvals": None, "ticktext": None, **scale}
+    return {"title": {"text": "bytes a client sends in a round"}, "type": "linear", "tickvals": None, "ticktext": None, **scale}
 
 
 def _scale(values: list[float]) -> Figure:
-    """Return an axis with a tick at each value if they are few, by powers where they lie far apart."""
+    """Return an axis with a tick at each value if they are few, by powers where they lie far apart; rising, equal ones once."""
+    values = [value for n, value in enumerate(values) if not n or value > values[n - 1] * (1 + _SAME)]
     said = [f"{value:,.4g}" if value < 1000 else f"{value:,.0f}" for value in values]
     ticks = {"tickvals": values, "ticktext": said} if 1 < len(values) <= _MOST_TICKS else {}
     powers = bool(values) and values[0] > 0 and values[-1] >= _FAR_APART * values[0]
