@@ -65,7 +65,7 @@ def main(work: str, way: str, workers: str) -> None:
     secure = plan.SecureSum(helpers=int(way)) if way.isdigit() else None
     job = plan.Plan(codec=plan.DPSum(epsilon=8.0, delta=1e-5, clip=1.0), secure_sum=secure, server=plan.Server(rounds=1000))
     made = learner(work)
-    extent = codec.Extent.of(job.server, CLIENTS, helpers=job.helpers)
+    extent = codec.Extent.of(job, CLIENTS)
     coded = codec.build(job.codec, extent)
     if way == "messages":
         coded = replace(coded, takes_updates=False)

@@ -73,11 +73,10 @@ class Draws:
 
     def _derive(self, size: int, purpose: bytes = b"tacit-draws") -> bytes:
         words = [f"{type(part).__name__[0]}{part}" for part in self.path]
-        if any("/" in word for word in words):
+        text = "/".join(words)
+        if text.count("/") >= max(1, len(words)):
             # A word that holds the separator would make two addresses one: such paths are written with lengths instead.
             text, purpose = "".join(f"{len(word)}:{word}" for word in words), purpose + b"/"
-        else:
-            text = "/".join(words)
         return hashlib.blake2b(text.encode(), digest_size=size, key=self.key, person=purpose).digest()
 
 

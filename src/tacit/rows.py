@@ -14,15 +14,24 @@ Vector = NDArray[np.float32]
 
 
 class Lines(NamedTuple):
-    """An update that is zero but in some lines of its first layer and from `end` on: its values there, in rising order.
+    """Updates that are zero but in some lines of their first layer and from `end` on: their values there, in rising order.
 
-    Line n of `width` values begins at n · width; the names of lines rise.
+    Update n has values[starts[n]:starts[n + 1]], in its lines and then from `end` on. Its lines are
+    named[name_starts[n]:name_starts[n + 1]], rising; line m of `width` values begins at m · width.
     """
 
     values: Vector
+    starts: NDArray[np.int64]
     named: NDArray[np.int32]
+    name_starts: NDArray[np.int64]
     width: int
     end: int
+
+    @classmethod
+    def of(cls, row: Vector) -> Lines:
+        """Return one update of which nothing is known to be zero."""
+        none = np.zeros(2, np.int64)
+        return cls(row, np.array([0, len(row)]), np.empty(0, np.int32), none, 1, 0)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -45,8 +45,8 @@ def test_the_same_update_as_in_torch(classes, width, hidden, local) -> None:
     order = [array.ravel() for array in compiled.layout.tensors(np.arange(compiled.size, dtype=np.float32)).values()]
     place = np.concatenate(order).astype(np.int64)
     seats, draws = [seat(client) for client in range(3)], [Draws.seeded(5)] * 3
-    theirs = [update.row.copy() for update in reference.worker().train_each(start[place], seats, draws, 1)]
-    ours = [update.row[place] for update in compiled.worker().train_each(start, seats, draws, 1)]
+    theirs = [one.updates[0].row.copy() for one in reference.worker().train_together(start[place], seats, draws, 1)]
+    ours = [one.updates[0].row[place] for one in compiled.worker().train_together(start, seats, draws, 1)]
     np.testing.assert_allclose(ours, theirs, atol=1e-5)
 
 

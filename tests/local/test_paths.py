@@ -87,14 +87,16 @@ def test_rows_no_one_names_are_left_out_exactly() -> None:
         expected = whole_learner.worker().train(start, seat(client), Draws.seeded(2)).row
         np.testing.assert_array_equal(update.row, expected)
         np.testing.assert_allclose(dense_learner.worker().train(start, seat(client), Draws.seeded(2)).row, expected, atol=1e-6)
-        lines = update.lines
+        (group,) = sparse_learner.worker().train_together(start, [seat(client)], [Draws.seeded(2)], 1)
+        lines = group.lines
         assert lines is not None
         laid_out = np.zeros_like(expected)
-        of_lines, rest = np.split(lines.values, [len(lines.named) * lines.width])
-        laid_out[: lines.end].reshape(-1, lines.width)[lines.named] = of_lines.reshape(-1, lines.width)
+        of_lines, rest = np.split(lines.values[: lines.starts[1]], [lines.name_starts[1] * lines.width])
+        named = lines.named[: lines.name_starts[1]]
+        laid_out[: lines.end].reshape(-1, lines.width)[named] = of_lines.reshape(-1, lines.width)
         laid_out[lines.end :] = rest
         np.testing.assert_array_equal(laid_out, expected)
-        assert (np.diff(lines.named) > 0).all()
+        assert (np.diff(named) > 0).all()
 
 
 @pytest.mark.parametrize("kept", [0, 50, 1 << 20], ids=["numbered anew", "some kept", "all kept"])
@@ -104,9 +106,8 @@ def test_clients_trained_together_get_the_updates_they_get_alone(kept, monkeypat
     learner = CompiledLearner(plan.MLP(hidden=(6,)), plan.Local(epochs=2, batch=4), rows, MANY)
     start, draws, everyone = learner.initial(Draws.seeded(0)), Draws.seeded(7), [4, 0, 2, 3, 1]
     seats = [seat(number) for number in everyone]
-    together = [
-        update.row.copy() for update in learner.worker().train_each(start, seats, [draws.at(one.name, "train") for one in seats], 1)
-    ]
+    groups = learner.worker().train_together(start, seats, [draws.at(one.name, "train") for one in seats], 1)
+    together = [update.row.copy() for group in groups for update in group.updates]
     for one, update in zip(seats, together, strict=True):
         alone = learner.worker().train(start, one, draws.at(one.name, "train")).row
         np.testing.assert_array_equal(update, alone)

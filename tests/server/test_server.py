@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from sklearn.metrics import log_loss
+from sklearn.metrics import log_loss, roc_auc_score
 
 from tacit import local, plan, server
 from tacit.draws import Draws
@@ -69,6 +69,14 @@ def test_figures_for_many_classes_agree_with_scikit_learn() -> None:
     logits, labels = random.normal(size=(50, 4)).astype(np.float32), random.integers(0, 4, 50).astype(np.int32)
     shares = np.exp(logits) / np.exp(logits).sum(1, keepdims=True)
     assert server.measure(logits, labels)["loss"] == pytest.approx(log_loss(labels, shares, labels=range(4)), rel=1e-5)
+
+
+def test_the_auc_of_many_classes_is_the_mean_of_each_against_the_rest_with_ties_and_a_class_that_is_missing() -> None:
+    draw = np.random.default_rng(2)
+    logits, labels = draw.integers(-3, 4, (200, 4)).astype(np.float32), draw.integers(0, 3, 200).astype(np.int32)
+    shares = logits.astype(np.float64) - np.logaddexp.reduce(logits.astype(np.float64), axis=1, keepdims=True)
+    alone = [roc_auc_score(labels == label, shares[:, label]) for label in range(3)]
+    assert server.measure(logits, labels)["auc"] == pytest.approx(np.mean(alone), abs=1e-12)
 
 
 def test_a_test_set_of_one_class_has_a_defined_auc() -> None:

@@ -19,6 +19,14 @@ def test_framing_of_a_one_bit_update_costs_at_most_200_bytes() -> None:
     assert 63_307 < len(whole()) <= 63_507
 
 
+def test_lengths_of_heads_are_known_without_making_them() -> None:
+    numbers = np.array([0, 1, 127, 128, 255, 256, 65_535, 65_536, (1 << 32) - 1, 1 << 32, 1 << 62])
+    header = wire.Header("run", 3, 70_000, "plain", 9, 200, 36)
+    senders, weights = np.repeat(numbers, len(numbers)), np.tile(numbers, len(numbers))
+    made = [wire.Header("run", 3, a, "plain", 9, b, 36) for a, b in zip(senders.tolist(), weights.tolist(), strict=True)]
+    assert wire.head_sizes(header, senders, weights).tolist() == [len(wire.head_of(one)) for one in made]
+
+
 def test_a_message_comes_back_as_it_was() -> None:
     payload = np.arange(256, dtype=np.uint8)
     header = wire.Header("r", 1, 2, "plain", 64, 7, 256)

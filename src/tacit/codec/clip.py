@@ -6,11 +6,11 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 
-import numba
 import numpy as np
 
 from tacit.codec.chain import Stage
 from tacit.codec.contract import Bound
+from tacit.lengths import squares
 from tacit.rows import Vector
 
 
@@ -60,12 +60,3 @@ def _into_ball(update: Vector, ball: float, order: int) -> Vector:
     if factor < np.finfo(np.float32).tiny:  # as a float32 it would have lost digits, and the bound with them
         return np.asarray(update.astype(np.float64) * factor, np.float32)
     return np.asarray(update * np.float32(factor), np.float32)
-
-
-@numba.njit(nogil=True, cache=True)
-def squares(row: Vector) -> float:
-    """Return the sum of squares, added up one by one: zeros between the others change nothing, not even its last bit."""
-    total = 0.0
-    for i in range(row.size):
-        total += np.float64(row[i]) * np.float64(row[i])
-    return total

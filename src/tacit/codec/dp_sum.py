@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -31,6 +31,7 @@ from tacit.codec.clip import clip_l2
 from tacit.codec.contract import Bound, Codec, Encoded, Extent, Memory, Payload, Wholes, encoded
 from tacit.codec.gaussian_noise import LARGEST, STEPS
 from tacit.codec.sums import WholeSum
+from tacit.codec.whole_lines import add_updates
 from tacit.codec.whole_run import Loss, Scale, scale_of
 from tacit.draws import Draws
 from tacit.errors import ChainError
@@ -44,15 +45,16 @@ _FINE = 1 << 8
 
 def make(settings: plan.DPSum, extent: Extent) -> Codec:
     """Return the codec whose sum gets as much noise as keeps a plan's epsilon and delta over all its rounds."""
-    loss, stage = Loss(epsilon=settings.epsilon, delta=settings.delta), clip_l2(settings.clip)
+    loss = Loss(epsilon=settings.epsilon, delta=settings.delta)
     banded = settings.noise == "banded"
-    codec = chain(stage, last=noisy_sum(loss, extent, banded=banded))
+    codec = chain(clip_l2(settings.clip), last=noisy_sum(loss, extent, banded=banded))
     if extent.helpers:
         return codec
 
     def empty(dim: int) -> WholeSum:
         scale = _scale(loss, extent, settings.clip, dim, _bands(extent, banded))
-        return WholeSum(dim, scale.radius, length=scale.radius, steps=lambda update: scale.whole(stage.apply(update)))
+        adding = partial(add_updates, scale=scale)
+        return WholeSum(dim, scale.radius, length=scale.radius, adding=adding)
 
     return replace(codec, empty=empty, takes_updates=True)
 

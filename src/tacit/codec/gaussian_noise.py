@@ -36,20 +36,21 @@ _PI = Decimal("3.141592653589793238462643383279502884197169399375105820974944592
 _CELLS = 64  # in one standard deviation
 _OFFSET_BITS = 20  # STEPS / _CELLS = 2^20
 _BLOCK = 1 << 13  # numbers drawn at a time
+_GUIDE_BITS = 11
 
 Words = NDArray[np.uint64]
 
 
 def whole_noise(own: Draws, count: int) -> NDArray[np.int64]:
     """Return `count` independent numbers: the floor of Gaussian noise with a standard deviation of `STEPS`."""
-    ends, stream, noise = _ends(), own.stream(), np.empty(count, np.int64)
+    ends, guide, stream, noise = _ends(), _guide(), own.stream(), np.empty(count, np.int64)
     most = min(count, _BLOCK)
     words, waiting = np.empty(4 * most, np.uint64), np.empty(most, np.int64)
     for start in range(0, count, _BLOCK):
         block = noise[start : start + _BLOCK]
         size = len(block)
         stream.fill(words[: 4 * size])
-        draw_cells(words[: 2 * size], ends, block)
+        draw_cells(words[: 2 * size], ends, guide, block)
         left = draw_within(words[2 * size : 4 * size], np.arange(size), block, waiting)
         while left:
             stream.fill(words[: 2 * left])
@@ -81,12 +82,20 @@ def _ends() -> Words:
     return np.array([[end >> 64, end & ((1 << 64) - 1)] for end in found[1:]], np.uint64)
 
 
+@lru_cache(maxsize=1)
+def _guide() -> NDArray[np.int64]:
+    """Return the first cell that words can lie in, by their first `_GUIDE_BITS` bits; what comes next is the last one."""
+    begins = np.arange((1 << _GUIDE_BITS) + 1, dtype=np.uint64) << np.uint64(63 - _GUIDE_BITS)
+    return np.searchsorted(_ends()[:, 0], begins).astype(np.int64)
+
+
 @numba.njit(nogil=True, cache=True)
-def draw_cells(words: Words, ends: Words, block: NDArray[np.int64]) -> None:
+def draw_cells(words: Words, ends: Words, guide: NDArray[np.int64], block: NDArray[np.int64]) -> None:
     """Write the first step of a random cell into each number of `block`, as 2 · step + sign; two words are used for each."""
     for i in range(block.size):
         high, low = words[2 * i] >> np.uint64(1), words[2 * i + 1]
-        first, last = 0, ends.shape[0] - 1
+        place = np.int64(high >> np.uint64(63 - _GUIDE_BITS))
+        first, last = guide[place], guide[place + 1]
         while first < last:
             middle = (first + last) >> 1
             if ends[middle, 0] < high or (ends[middle, 0] == high and ends[middle, 1] <= low):

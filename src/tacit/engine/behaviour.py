@@ -32,6 +32,10 @@ class Honest:
         """Return the update, or the head, that a client sends in an exchange, from the one it found by training."""
         return update
 
+    def all_honest(self, names: Names, round_no: int) -> bool:
+        """Return whether each of these clients sends what it found by training."""
+        return True
+
     def votes(self, seat: Seat, helped: NDArray[np.bool_], on: Names, round_no: int) -> NDArray[np.bool_] | None:
         """Return the votes of a tester that cheats, on these contributors, sent without noise; None from one that does not."""
         return None
@@ -78,6 +82,10 @@ class Misbehaving(Honest):
         if isinstance(settings, Colluding):
             return WholeUpdate(self.common[exchange])
         return update
+
+    def all_honest(self, names: Names, round_no: int) -> bool:
+        """Return whether none of these clients does harm in a round."""
+        return round_no < self.settings.from_round or not self.corrupted[names].any()
 
     def votes(self, seat: Seat, helped: NDArray[np.bool_], on: Names, round_no: int) -> NDArray[np.bool_] | None:
         """Return the votes of a tester that cheats: the opposite of what it found, or for its own kind and against all others."""

@@ -76,9 +76,9 @@ class DealtWorker:
         """Return the client's update on the rows it holds in this round."""
         return self._in_round(round_no).train(model, seat, draws, round_no)
 
-    def train_each(self, model: Vector, seats: Sequence[Seat], draws: Sequence[Draws], round_no: int) -> Iterator[local.Update]:
+    def train_together(self, model: Vector, seats: Sequence[Seat], draws: Sequence[Draws], round_no: int) -> Iterator[local.Group]:
         """Yield the updates of some clients in order."""
-        return self._in_round(round_no).train_each(model, seats, draws, round_no)
+        return self._in_round(round_no).train_together(model, seats, draws, round_no)
 
     def _in_round(self, round_no: int) -> local.Worker:
         if self._now is None or self._now[0] != round_no:

@@ -23,7 +23,7 @@ from tacit.engine.exchanges import Heads, HelperSums, Train
 from tacit.engine.round import Exchange, Gathered, Names, Refusal, Request, Tick
 from tacit.engine.site import Client, Site
 from tacit.errors import WireError
-from tacit.local import Learner, Update, Worker
+from tacit.local import Group, Learner, Update, Worker
 from tacit.local.compiled.blas import one_thread
 from tacit.rows import Vector
 from tacit.seat import Seat
@@ -120,36 +120,50 @@ def answers_of_part(exchange: Exchange, site: Site, worker: Worker, request: Req
 
 
 def trained_part(train: Train, site: Site, worker: Worker, request: Request) -> Gathered:
-    """Return what `answers_of_part` returns for training, to the bit, but train many clients in one call.
-
-    Where updates are added up as they are, no message is made: its length is known, and nothing else of it is
-    used. A sum that is not finite then says that some update was not, and the part is answered again one by one.
-    """
+    """Return what `answers_of_part` returns for training, to the bit, but train many clients in one call."""
     codec, model, round_no = train.agreement.codec, site.model(request), request.round_no
-    as_they_are = codec.takes_updates and not train.agreement.server.one_by_one
+    if codec.takes_updates and not train.agreement.server.one_by_one:
+        return summed_part(train, site, worker, request)
     seats = [site.seat(name) for name in request.to.tolist()]
     updates = updates_of(site, worker, model, seats, round_no)
-    intake = request.intake(site.agreement.largest_weight)
-    total: Any = train.empty()
-    bytes_up, size, refused = 0, codec.payload_size(train.agreement.dim), []
+    intake, total = request.intake(site.agreement.largest_weight), train.empty()
+    bytes_up, refused = 0, []
     for seat, found in zip(seats, updates, strict=True):
         update = site.behaviour.sends(seat, found, round_no, train.name)
-        client = Client(site, seat, worker)
-        if as_they_are:
-            site.charge(seat, train.name, round_no)
-            bytes_up += len(wire.head_of(train.header(client, round_no, size))) + size
-            lines, weight = update.lines, site.weight(seat)
-            total.add_row(update.row, weight) if lines is None else total.add_lines(lines, weight)
-            continue
-        frame = train.encoded(client, model, update.row, round_no)
+        frame = train.encoded(Client(site, seat, worker), model, update.row, round_no)
         bytes_up += wire.size(frame)
         try:
             train.receive(intake, total, frame)
         except WireError as error:
             refused.append(Refusal(sender=seat.name, reason=str(error)))
-    if as_they_are and not total.is_finite():
-        return answers_of_part(train, site, worker, request)
     return Gathered(total=total, clients=len(seats) - len(refused), bytes_up=bytes_up, refused=tuple(refused))
+
+
+def summed_part(train: Train, site: Site, worker: Worker, request: Request) -> Gathered:
+    """Return what `answers_of_part` returns for training, to the bit, where updates are added up as they are.
+
+    No message is made: its length is known, and nothing else of it is used. A sum that is not finite says that some update was
+    not, and the part is answered again one by one.
+    """
+    names, round_no, terms = request.to, request.round_no, train.agreement
+    seats, weights = [site.seat(name) for name in names.tolist()], site.weights_of(names)
+    total: Any = train.empty()
+    done = 0
+    for group in trained_groups(site, worker, site.model(request), seats, round_no):
+        some = slice(done, done + len(group.updates))
+        for seat in seats[some]:
+            site.charge(seat, train.name, round_no)
+        if group.lines is not None and site.behaviour.all_honest(names[some], round_no):
+            total.add_lines(group.lines, weights[some])
+        else:
+            for seat, found in zip(seats[some], group.updates, strict=True):
+                total.add_row(site.behaviour.sends(seat, found, round_no, train.name).row, site.weight(seat))
+        done = some.stop
+    if not total.is_finite():
+        return answers_of_part(train, site, worker, request)
+    size = terms.codec.payload_size(terms.dim)
+    heads = wire.head_sizes(train.header(Client(site, seats[0], worker), round_no, size), names, weights)
+    return Gathered(total=total, clients=done, bytes_up=int(heads.sum()) + done * size)
 
 
 def promised_by_part(train: Train, site: Site, worker: Worker, request: Request) -> None:
@@ -163,8 +177,13 @@ def promised_by_part(train: Train, site: Site, worker: Worker, request: Request)
 
 def updates_of(site: Site, worker: Worker, model: Vector, seats: list[Seat], round_no: int) -> Iterator[Update]:
     """Yield what some clients' training changed, each on the rows it trains on in this round."""
+    return (update for group in trained_groups(site, worker, model, seats, round_no) for update in group.updates)
+
+
+def trained_groups(site: Site, worker: Worker, model: Vector, seats: list[Seat], round_no: int) -> Iterator[Group]:
+    """Yield the same, some clients at a time."""
     trained = [site.behaviour.trains(seat, round_no) for seat in seats]
-    return worker.train_each(model, trained, [seat.own.train(round_no) for seat in seats], round_no)
+    return worker.train_together(model, trained, [seat.own.train(round_no) for seat in seats], round_no)
 
 
 def answered(exchange: Exchange, site: Site, worker: Worker, request: Request) -> Gathered:

@@ -96,8 +96,12 @@ class Site:
 
     def all_have_rows(self, names: NDArray[np.int64]) -> bool:
         """Return whether each of these clients has something to train on."""
+        return bool((self.weights_of(names) > 0).all())
+
+    def weights_of(self, names: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return how much each of these clients counts."""
         blocks = names if self._blocks is None else [self._blocks[name] for name in names.tolist()]
-        return bool((self.weights[blocks] > 0).all())
+        return self.weights[blocks]
 
     def weight(self, seat: Seat) -> int:
         """Return how much a client counts, as it computes from its own rows."""

@@ -8,14 +8,14 @@ the flat vector everybody else sees.
 from __future__ import annotations
 
 from tacit import plan
-from tacit.local.contract import Figures, Headed, Home, Learner, PersonalWorker, Tests, Update, Worker
+from tacit.local.contract import Figures, Group, Headed, Home, Learner, PersonalWorker, Tests, Update, Worker
 from tacit.local.head import HeadPlace, Labels, Matrix, Steps, beside, losses, trained, with_ones
 from tacit.local.weights import weights_for
 from tacit.rows import Clients, Mixed, Rows
 
 __all__ = [
-    "Figures", "HeadPlace", "Headed", "Home", "Labels", "Learner", "Matrix", "PersonalWorker", "Steps", "Tests", "Update", "Worker",
-    "beside", "build", "losses", "trained", "weights_for", "with_ones",
+    "Figures", "Group", "HeadPlace", "Headed", "Home", "Labels", "Learner", "Matrix", "PersonalWorker", "Steps", "Tests", "Update",
+    "Worker", "beside", "build", "losses", "trained", "weights_for", "with_ones",
 ]  # fmt: skip
 
 

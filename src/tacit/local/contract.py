@@ -26,15 +26,20 @@ class Update(Protocol):
     def row(self) -> Vector:
         """Return the change as one flat row, in a buffer the worker uses again."""
 
-    @property
-    def lines(self) -> Lines | None:
-        """Return the same without what is exactly zero, in a buffer the worker uses again; None if nothing is known to be."""
-
 
 class WholeUpdate(NamedTuple):
     """An update that is there as a row from the start."""
 
     row: Vector
+
+
+class Group(NamedTuple):
+    """The updates of some clients that were trained together, until the worker trains its next.
+
+    `lines` are all of them without what is exactly zero; None where nothing is known to be.
+    """
+
+    updates: Sequence[Update]
     lines: Lines | None = None
 
 
@@ -44,8 +49,8 @@ class Worker(Protocol):
     def train(self, model: Vector, seat: Seat, draws: Draws, round_no: int = 1) -> Update:
         """Return the client's update after its local steps from `model`; what stays is kept as of that round."""
 
-    def train_each(self, model: Vector, seats: Sequence[Seat], draws: Sequence[Draws], round_no: int) -> Iterator[Update]:
-        """Yield the updates of some clients in order: what `train` returns for each, to the bit."""
+    def train_together(self, model: Vector, seats: Sequence[Seat], draws: Sequence[Draws], round_no: int) -> Iterator[Group]:
+        """Yield the updates of some clients in order, some at a time: what `train` returns for each, to the bit."""
 
 
 class OneByOne:
@@ -53,10 +58,10 @@ class OneByOne:
 
     train: Callable[..., Update]
 
-    def train_each(self, model: Vector, seats: Sequence[Seat], draws: Sequence[Draws], round_no: int) -> Iterator[Update]:
+    def train_together(self, model: Vector, seats: Sequence[Seat], draws: Sequence[Draws], round_no: int) -> Iterator[Group]:
         """Yield the updates of some clients in order."""
         for seat, own in zip(seats, draws, strict=True):
-            yield self.train(model, seat, own, round_no)
+            yield Group([self.train(model, seat, own, round_no)])
 
 
 class Learner(Protocol):

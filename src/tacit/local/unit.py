@@ -6,9 +6,11 @@ from collections.abc import Iterator, Sequence
 
 import numba
 import numpy as np
+from numpy.typing import NDArray
 
 from tacit.draws import Draws
-from tacit.local.contract import Update, WholeUpdate, Worker
+from tacit.lengths import squares_of_each
+from tacit.local.contract import Group, Update, WholeUpdate, Worker
 from tacit.rows import Vector
 from tacit.seat import Seat
 
@@ -23,26 +25,25 @@ class UnitWorker:
         """Return the client's update after its local steps from `model`, scaled."""
         return _scaled(self._worker.train(model, seat, draws, round_no))
 
-    def train_each(self, model: Vector, seats: Sequence[Seat], draws: Sequence[Draws], round_no: int) -> Iterator[Update]:
+    def train_together(self, model: Vector, seats: Sequence[Seat], draws: Sequence[Draws], round_no: int) -> Iterator[Group]:
         """Yield the updates of some clients in order."""
-        for update in self._worker.train_each(model, seats, draws, round_no):
-            yield _scaled(update)
+        for group in self._worker.train_together(model, seats, draws, round_no):
+            yield Group([_scaled(update) for update in group.updates])
 
 
 def _scaled(update: Update) -> Update:
     row = update.row
-    to_unit(row)
+    to_unit(row, np.array([0, len(row)]))
     return WholeUpdate(row)
 
 
 @numba.njit(nogil=True, cache=True)
-def to_unit(row: Vector) -> None:
-    """Scale a row to a length of one, in place; one that is zero or not finite is left alone."""
-    squares = 0.0
-    for i in range(row.size):
-        squares += np.float64(row[i]) * np.float64(row[i])
-    if not 0.0 < squares < np.inf:
-        return
-    factor = 1 / np.sqrt(squares)
-    for i in range(row.size):
-        row[i] = np.float32(row[i] * factor)
+def to_unit(values: Vector, starts: NDArray[np.int64]) -> None:
+    """Scale rows to a length of one, in place, row n being values[starts[n]:starts[n + 1]]; one that is zero or not finite is
+    left alone."""
+    squares = squares_of_each(values, starts)
+    for n in range(squares.size):
+        if 0.0 < squares[n] < np.inf:
+            factor = 1 / np.sqrt(squares[n])
+            for i in range(starts[n], starts[n + 1]):
+                values[i] = np.float32(values[i] * factor)

@@ -57,6 +57,17 @@ def head_of(header: Header) -> bytes:
     return _LEAD.pack(_MAGIC, len(head)) + head
 
 
+def head_sizes(header: Header, senders: NDArray[np.int64], weights: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return how long the head of each message is that differs from one with this header in sender and weight only."""
+    own = len(head_of(header)) - int(_lengths(np.array([header.sender, header.weight])).sum())
+    return own + _lengths(senders) + _lengths(weights)
+
+
+def _lengths(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return how many bytes whole numbers take in MessagePack."""
+    return np.array([1, 2, 3, 5, 9])[np.searchsorted([1 << 7, 1 << 8, 1 << 16, 1 << 32], numbers, side="right")]
+
+
 def size(message: Frame) -> int:
     """Return the length of a message in bytes."""
     return len(message[0]) + message[1].nbytes

@@ -28,10 +28,10 @@ class FloatSum:
             raise WireError("update refused: needs finite values, got NaN or infinite ones")
         self.add_row(row, weight)
 
-    def add_lines(self, lines: Lines, weight: int) -> None:
-        """Add an update `weight` times, unchecked."""
-        add_lines(self.value(), lines.values, lines.named, lines.width, lines.end, float(weight))
-        self.weight += weight
+    def add_lines(self, lines: Lines, weights: NDArray[np.int64]) -> None:
+        """Add updates as often as they weigh, unchecked."""
+        add_lines(self.value(), lines, weights.astype(np.float64))
+        self.weight += int(weights.sum())
 
     def add_row(self, row: NDArray[np.float32], weight: int) -> None:
         """Add an update `weight` times, unchecked."""
@@ -93,13 +93,16 @@ def add_whole(total: NDArray[np.float64], row: NDArray[np.float32], weight: floa
 
 
 @numba.njit(nogil=True, cache=True)
-def add_lines(total: NDArray[Any], values: NDArray[Any], named: NDArray[np.int32], width: int, end: int, weight: float) -> None:
-    """Add weight * values to total, in the named lines and from `end` on."""
-    at = 0
-    for line in named:
-        for i in range(line * width, line * width + width):
-            total[i] += weight * values[at]
-            at += 1
-    for i in range(end, total.size):
-        total[i] += weight * values[at]
-        at += 1
+def add_lines(total: NDArray[np.float64], lines: Lines, weights: NDArray[np.float64]) -> None:
+    """Add updates to total, in order, each times its weight."""
+    width, end = lines.width, lines.end
+    for n in range(weights.size):
+        weight, values = weights[n], lines.values[lines.starts[n] : lines.starts[n + 1]]
+        named = lines.named[lines.name_starts[n] : lines.name_starts[n + 1]]
+        for m in range(named.size):
+            target, source = total[named[m] * width : (named[m] + 1) * width], values[m * width : (m + 1) * width]
+            for k in range(width):
+                target[k] += weight * source[k]
+        rest = values[named.size * width :]
+        for i in range(total.size - end):
+            total[end + i] += weight * rest[i]

@@ -7,22 +7,21 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.codec.sums.floats import add_lines
 from tacit.draws import Draws
 from tacit.errors import WireError
 from tacit.rows import Lines
 
-Steps = Callable[[NDArray[np.float32]], NDArray[np.int64]]
-"""How an update becomes whole numbers; zeros between the others must change nothing."""
+Adding = Callable[[NDArray[np.int64], Lines, NDArray[np.int64]], None]
+"""Adds updates, as whole numbers, to the sum of all before them, each as often as it weighs."""
 
 
 class WholeSum:
     """A running weighted sum of payloads of 32-bit whole numbers, each within ±largest; `length` bounds their root of squares."""
 
-    def __init__(self, dim: int, largest: int, length: int | None = None, steps: Steps | None = None) -> None:
+    def __init__(self, dim: int, largest: int, length: int | None = None, adding: Adding | None = None) -> None:
         self.total = np.zeros(dim, np.int64)
         self.weight = 0
-        self._largest, self._length, self._steps = largest, length, steps
+        self._largest, self._length, self._adding = largest, length, adding
 
     @classmethod
     def of(cls, numbers: NDArray[np.int64], weight: int) -> WholeSum:
@@ -41,17 +40,15 @@ class WholeSum:
         self._counted(weight)
         self.total += weight * row
 
-    def add_lines(self, lines: Lines, weight: int) -> None:
-        """Add an update `weight` times, unencoded."""
-        assert self._steps is not None
-        self._counted(weight)
-        add_lines(self.total, self._steps(lines.values), lines.named, lines.width, lines.end, weight)
+    def add_lines(self, lines: Lines, weights: NDArray[np.int64]) -> None:
+        """Add updates as often as they weigh, unencoded."""
+        assert self._adding is not None
+        self._counted(int(weights.sum()))
+        self._adding(self.total, lines, weights)
 
     def add_row(self, row: NDArray[np.float32], weight: int) -> None:
         """Add an update `weight` times, unencoded."""
-        assert self._steps is not None
-        self._counted(weight)
-        self.total += weight * self._steps(row)
+        self.add_lines(Lines.of(row), np.array([weight]))
 
     def is_finite(self) -> bool:
         """Return True: an update that is not finite counts as no change."""

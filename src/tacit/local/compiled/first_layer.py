@@ -116,15 +116,21 @@ def gather(model: Array, named: Array, width: int, first: int, net: Array) -> No
 
 
 @compiled
-def difference(model: Array, named: Array, width: int, first: int, net: Array, values: Array) -> None:
-    """Write what training changed into `values`: the named lines, then everything after the first layer."""
-    for i in range(named.size):
-        here, there = i * width, named[i] * width
-        for k in range(width):
-            values[here + k] = net[here + k] - model[there + k]
-    shift = named.size * width - first
-    for i in range(first, model.size):
-        values[i + shift] = net[i + shift] - model[i]
+def leave_changes(model: Array, names: Array, name_starts: Array, width: int, first: int, nets: Array, starts: Array) -> None:
+    """Leave in each client's net only what training changed: the lines it names, or all, then everything after the first layer."""
+    for n in range(starts.size - 1):
+        net, named = nets[starts[n] : starts[n + 1]], names[name_starts[n] : name_starts[n + 1]]
+        if net.size == model.size:
+            for i in range(net.size):
+                net[i] -= model[i]
+            continue
+        for i in range(named.size):
+            here, there = i * width, named[i] * width
+            for k in range(width):
+                net[here + k] -= model[there + k]
+        shift = named.size * width - first
+        for i in range(first, model.size):
+            net[i + shift] -= model[i]
 
 
 @compiled

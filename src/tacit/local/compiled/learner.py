@@ -17,6 +17,7 @@ from tacit.local.compiled.keep import keep_kernels
 from tacit.local.compiled.layout import Layout
 from tacit.local.compiled.memo import MEMO, key_of
 from tacit.local.compiled.optimizer import State, rule_of
+from tacit.local.contract import Group, Update
 from tacit.local.head import HeadPlace
 from tacit.local.schedule import full_steps, pace_of
 from tacit.local.unit import to_unit
@@ -128,16 +129,16 @@ class CompiledWorker:
         self.learner = learner
         self.width = learner.layout.widths[1]
         self.update = np.zeros(learner.size, np.float32)
-        self.values, self.last = np.empty(0, np.float32), np.empty(0, np.int32)
+        self.last = np.empty(0, np.int32)
         self.numbers = np.zeros(0 if learner.whole else learner.layout.widths[0], np.int32)
         self.nets, self.moments = np.empty(0, np.float32), np.zeros((4, 0), np.float32)
         self.names, self.own = np.empty(0, np.int32), np.empty(0, np.int32)
 
-    def train(self, model: Vector, seat: Seat, draws: Draws, round_no: int = 1) -> OwnUpdate:
+    def train(self, model: Vector, seat: Seat, draws: Draws, round_no: int = 1) -> Update:
         """Return the client's update after its local steps from `model`."""
-        return next(self.train_each(model, [seat], [draws], round_no))
+        return next(self.train_together(model, [seat], [draws], round_no)).updates[0]
 
-    def train_each(self, model: Vector, seats: Sequence[Seat], draws: Sequence[Draws], round_no: int) -> Iterator[OwnUpdate]:
+    def train_together(self, model: Vector, seats: Sequence[Seat], draws: Sequence[Draws], round_no: int) -> Iterator[Group]:
         """Yield the clients' updates in order; as many clients as fit the buffers are trained in one compiled call."""
         clients = np.array([seat.block for seat in seats], np.int64)
         sizes, alone = self._net_sizes(clients), self.learner.full_steps[clients] > 0
@@ -145,9 +146,9 @@ class CompiledWorker:
         ends = np.diff(groups).astype(bool) | alone[1:] | alone[:-1]
         for group in np.split(np.arange(len(clients)), np.flatnonzero(ends) + 1):
             if alone[group[0]]:
-                yield self._descended(model, int(clients[group[0]]))
+                yield Group([self._descended(model, int(clients[group[0]]))])
             else:
-                yield from self._group(model, clients[group], sizes[group], [draws[i] for i in group])
+                yield self._group(model, clients[group], sizes[group], [draws[i] for i in group])
 
     def _descended(self, model: Vector, client: int) -> OwnUpdate:
         """Return the update of a client whose steps all see all its rows."""
@@ -165,19 +166,27 @@ class CompiledWorker:
             state.anchor[:] = model
             full_batch.descend(state, learner.shape.widths, full_batch.blocks_of(inputs, labels), learner.rule, steps)
             MEMO.put(key, net)
-        return OwnUpdate(self, model, net, np.empty(0, np.int32))
+        np.subtract(net, model, out=self.update)
+        if learner.unit:
+            to_unit(self.update, np.array([0, learner.size]))
+        return OwnUpdate(self, self.update, np.empty(0, np.int32))
 
-    def _group(
-        self, model: Vector, clients: NDArray[np.int64], sizes: NDArray[np.int64], draws: list[Draws]
-    ) -> Iterator[OwnUpdate]:
-        learner = self.learner
+    def _group(self, model: Vector, clients: NDArray[np.int64], sizes: NDArray[np.int64], draws: list[Draws]) -> Group:
+        learner, width, first = self.learner, self.width, self.learner.layout.first
         seeds = np.array([one.at("shuffle").seed() for one in draws], np.uint64)
         scratch = self._scratch(clients, sizes)
         shared = kernels.Task(learner.shape, learner.held, learner.index, learner.pace, learner.rule, learner.whole)
         kernels.train_clients(model, shared, clients, seeds, scratch)
-        ends, name_ends = scratch.net_starts.tolist(), scratch.name_starts.tolist()
-        for i in range(len(clients)):
-            yield OwnUpdate(self, model, scratch.nets[ends[i] : ends[i + 1]], scratch.names[name_ends[i] : name_ends[i + 1]])
+        nets, names, starts, name_starts = scratch.nets, scratch.names, scratch.net_starts, scratch.name_starts
+        first_layer.leave_changes(model, names, name_starts, width, first, nets, starts)
+        if learner.unit:
+            to_unit(nets, starts)
+        ends, name_ends = starts.tolist(), name_starts.tolist()
+        updates = [
+            OwnUpdate(self, nets[ends[i] : ends[i + 1]], names[name_ends[i] : name_ends[i + 1]]) for i in range(len(clients))
+        ]
+        some_whole = (np.diff(starts) == learner.size).any()
+        return Group(updates, None if some_whole else Lines(nets, starts, names, name_starts, width, first))
 
     def _net_sizes(self, clients: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return how long each client's net can be at most."""
@@ -202,24 +211,11 @@ class CompiledWorker:
         starts = np.zeros((2, len(clients) + 1), np.int64)
         return kernels.Scratch(self.nets, starts[0], self.names, starts[1], self.moments, self.numbers, self.own)
 
-    def changed(self, model: Vector, net: Vector, named: NDArray[np.int32]) -> Vector:
-        """Return what training changed, in the layout of the client's net, scaled to a length of one if the plan says so."""
-        learner = self.learner
-        if len(self.values) < len(net):
-            self.values = np.empty(len(net), np.float32)
-        values = self.values[: len(net)]
-        if len(net) == len(model):
-            np.subtract(net, model, out=values)
-        else:
-            first_layer.difference(model, named, self.width, learner.layout.first, net, values)
-        if learner.unit:
-            to_unit(values)
-        return values
-
     def spread(self, values: Vector, named: NDArray[np.int32]) -> Vector:
         """Return an update's values laid out over the whole model."""
         if len(values) == len(self.update):
-            self.update[:] = values
+            if values is not self.update:
+                self.update[:] = values
             self.last = np.arange(self.learner.layout.widths[0], dtype=np.int32)
             return self.update
         first_layer.clear_lines(self.update, self.last, self.width)
@@ -229,24 +225,15 @@ class CompiledWorker:
 
 
 class OwnUpdate:
-    """A client's own lines after training; laid out over the whole model only when asked, for encoding."""
+    """What changed in a client's own lines; laid out over the whole model only when asked, for encoding."""
 
-    def __init__(self, worker: CompiledWorker, model: Vector, net: Vector, named: NDArray[np.int32]) -> None:
-        self._worker, self._model, self._net, self._named = worker, model, net, named
+    def __init__(self, worker: CompiledWorker, values: Vector, named: NDArray[np.int32]) -> None:
+        self._worker, self._values, self._named = worker, values, named
 
     @property
     def row(self) -> Vector:
         """Return the change as one flat row, in the worker's buffer."""
-        return self._worker.spread(self._worker.changed(self._model, self._net, self._named), self._named)
-
-    @property
-    def lines(self) -> Lines | None:
-        """Return the client's own lines and everything after the first layer."""
-        if len(self._net) == len(self._model):
-            return None
-        worker = self._worker
-        values = worker.changed(self._model, self._net, self._named)
-        return Lines(values, self._named, worker.width, worker.learner.layout.first)
+        return self._worker.spread(self._values, self._named)
 
 
 def _full(inputs: Inputs) -> NDArray[np.float32]:
