@@ -41,3 +41,12 @@ def test_the_search_finds_the_vectors(net) -> None:
     assert found.distance < 1e-2
     assert set(nearest(found.vectors, table)) == {"5", "17", "33"}
     assert np.isfinite(found.vectors).all()
+
+
+def test_inputs_beside_the_words_count_as_nothing_for_who_does_not_know_them() -> None:
+    torch.manual_seed(1)
+    net = Worded(Shape(shared_rows=9, width=4, beside=2, outputs=1), BothWays(4, 3), 6, 0.0)
+    rows = torch.tensor([[2, 3, 4]])
+    vectors, present = net.words(rows), rows != 0
+    assert torch.equal(net.from_vectors(vectors, present), net(rows, torch.zeros(1, 2)))
+    assert not torch.equal(net.from_vectors(vectors, present), net(rows, torch.ones(1, 2)))

@@ -25,6 +25,7 @@ def test_plans_pass_check(path: Path, capsys: pytest.CaptureFixture[str]) -> Non
     promise = next(line for line in said.splitlines() if "privacy:" in line)
     none = {
         "dp_sum": "epsilon 8 per run",
+        "onebit": "epsilon 8 per run",
         "plain": "none: sent in the clear",
         "hashcomb": "none: not differentially private, other clients can decode",
     }

@@ -60,3 +60,10 @@ def test_private_tables(reviews, tmp_path) -> None:
     job = worded_plan(reviews, server={"rounds": 3, "cohort": "count", "cohort_size": 4})
     simulated, deployed = rehearsed(job, tmp_path)
     assert deployed == simulated
+
+
+def test_votes_where_words_stay(reviews, tmp_path) -> None:
+    pytest.importorskip("torch")
+    data = {**VOTING, "source": str(reviews)}
+    simulated, deployed = rehearsed(worded_plan(reviews, data=data, filter=FILTER, server={"rounds": 2}), tmp_path)
+    assert deployed == simulated
