@@ -166,7 +166,7 @@ def _exchanged(arm: Arm, desk: Desk, carrier: Carrier, state: State, before: Spe
         desk.note(*outcome.notes)
         state = outcome.state
         up += gathered.bytes_up
-        down += wire.size(request.frame) * len(request.to)
+        down += wire.size(request.frame) * len(request.to) if gathered.bytes_down is None else gathered.bytes_down
     return state, Spending(account=account, crossed=(up, down) if arm.crosses else (0, 0))
 
 

@@ -78,18 +78,22 @@ class Refusal:
 
 @dataclass(frozen=True, kw_only=True)
 class Gathered:
-    """What came back: the sum of the answers, how many clients answered, their bytes, and what was refused."""
+    """What came back: the sum of the answers, how many clients answered, their bytes, and what was refused.
+
+    `bytes_down` is there where the question did not go to each client by itself, as between sites.
+    """
 
     total: Any
     clients: int
     bytes_up: int
     refused: tuple[Refusal, ...] = ()
+    bytes_down: int | None = None
 
     def merged(self, other: Gathered) -> Gathered:
         """Return both together; the other's sum is used up."""
         self.total.merge(other.total)
         clients, bytes_up = self.clients + other.clients, self.bytes_up + other.bytes_up
-        return Gathered(total=self.total, clients=clients, bytes_up=bytes_up, refused=(*self.refused, *other.refused))
+        return replace(self, clients=clients, bytes_up=bytes_up, refused=(*self.refused, *other.refused))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -49,7 +50,7 @@ class SitesCarrier:
         sent = {site: bodies.pack(question) for site, question in questions.items()}
         replies = self.mail.ask("ask", request.round_no, exchange.name, sent, heard)
         self._check_quorum(exchange.name, request.round_no, replies, len(sent))
-        return self._added(exchange, request, replies)
+        return replace(self._added(exchange, request, replies), bytes_down=sum(map(len, sent.values())))
 
     def read(self, request: Request) -> None:
         """Return nothing: what only clients can read is not the server's to know."""
@@ -137,8 +138,8 @@ class SitesCarrier:
             count = receive_site_sum(self.agreement, own, total, frame)
         except WireError as error:
             more = Refusal(sender=f"site {site}", reason=str(error))
-            return Gathered(total=total, clients=found.clients, bytes_up=found.bytes_up, refused=(*found.refused, more))
-        return Gathered(total=total, clients=found.clients + count, bytes_up=found.bytes_up + size, refused=found.refused)
+            return replace(found, refused=(*found.refused, more))
+        return replace(found, clients=found.clients + count, bytes_up=found.bytes_up + size)
 
     def _helped(self, exchange: HelperSums, request: Request) -> Gathered:
         """Return the parts of the helpers, which are sites of the run."""
