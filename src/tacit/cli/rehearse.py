@@ -64,7 +64,7 @@ def rehearse(
     def work(observer: Observer) -> Path:
         ready = rehearsal(loaded, place / "rows", sites)
         with started(place, ready) as server:
-            return _deployed(server, ready, runs, observer, False)
+            return deployed(server, ready, runs, observer, False)
 
     try:
         if compare:
@@ -135,7 +135,8 @@ def _joined(folder: Path) -> Iterator[None]:
                 process.wait()
 
 
-def _deployed(server: Path, ready: Rehearsal, runs: Path, observer: Observer, same_noise: bool) -> Path:
+def deployed(server: Path, ready: Rehearsal, runs: Path, observer: Observer, same_noise: bool) -> Path:
+    """Return the folder of a run of the rehearsed plan between the sites of a server."""
     from tacit.cli.deploy import Connection
     from tacit.engine.deployed import job
     from tacit.engine.deployed.mail import Manner
@@ -162,8 +163,8 @@ def compared(plan: Plan, place: Path, server_of: Servers, sites: int) -> tuple[s
     simulated = engine.start(plan, place / "simulated")
     ready = rehearsal(plan, place / "rows", sites)
     with server_of(ready) as server:
-        deployed = _deployed(server, ready, place / "deployed", engine.Silence(), True)
-    return Run(simulated).model_sha256, Run(deployed).model_sha256
+        between = deployed(server, ready, place / "deployed", engine.Silence(), True)
+    return Run(simulated).model_sha256, Run(between).model_sha256
 
 
 _POLICY = """# A rehearsal on one machine: everything the plan may ask is allowed. A real owner writes another.

@@ -1,0 +1,44 @@
+"""A server with TLS and three site processes on this machine, end to end, and nothing left behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tacit import plan as plans
+from tests.engine.small import small_plan, write_csv
+
+pytest.importorskip("flwr", reason="flwr is not installed")
+
+
+def running(folder: Path) -> list[str]:
+    """Return the commands of processes that name a folder."""
+    found = []
+    for one in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            command = one.read_bytes().replace(b"\0", b" ").decode(errors="replace")
+        except OSError:
+            continue
+        if str(folder) in command and str(os.getpid()) != one.parent.name:
+            found.append(command)
+    return found
+
+
+def test_the_same_model_as_the_simulator_and_no_process_left(tmp_path) -> None:
+    job = small_plan(write_csv(tmp_path / "reviews.csv"), server__rounds=2)
+    (tmp_path / "plan.toml").write_text(plans.to_toml(job), encoding="utf-8")
+    place = tmp_path / "rehearsal"
+    words = ["rehearse", str(tmp_path / "plan.toml"), "--compare", "--json", "--folder", str(place)]
+    done = subprocess.run([sys.executable, "-m", "tacit", *words], capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["same"]
+    assert found["sites"] == found["simulated"]
+    assert running(place) == []
+    assert {path.name for path in place.iterdir()} >= {"server", "a", "b", "c"}
+    assert all((place / name / secret).stat().st_mode & 0o077 == 0 for name in "abc" for secret in ("node.key", "secret"))

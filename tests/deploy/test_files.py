@@ -1,0 +1,67 @@
+"""The files for running Tacit as a service: they parse, and name commands, folders and extras that exist."""
+
+from __future__ import annotations
+
+import configparser
+import shutil
+import subprocess
+import tomllib
+from pathlib import Path
+
+import pytest
+from typer.main import get_command
+
+from tacit.cli import app
+
+FOLDER = Path(__file__).parents[2] / "deploy"
+UNITS = sorted(FOLDER.glob("*.service"))
+
+
+def has_command(words: list[str]) -> bool:
+    """Return whether `tacit` has the command these words begin with, and every option among them."""
+    command, options = get_command(app), {word for word in words if word.startswith("--")}
+    for word in words:
+        found = getattr(command, "commands", {}).get(word)
+        if found is None:
+            break
+        command = found
+    known = {option for parameter in command.params for option in parameter.opts}
+    return command.name != "tacit" and options <= known
+
+
+@pytest.mark.parametrize("path", UNITS, ids=lambda path: path.name)
+def test_units(path) -> None:
+    unit = configparser.ConfigParser(strict=True, interpolation=None)
+    unit.optionxform = str  # type: ignore[assignment]
+    unit.read(path)
+    service = unit["Service"]
+    assert service["Restart"] == "always"
+    assert service["UMask"] == "0077"
+    assert has_command(service["ExecStart"].split()[1:])
+
+
+@pytest.mark.parametrize("path", UNITS, ids=lambda path: path.name)
+def test_systemd_takes_them(path, tmp_path) -> None:
+    if shutil.which("systemd-analyze") is None:
+        pytest.skip("systemd-analyze is not installed")
+    copy = tmp_path / path.name.replace("@", "@x")
+    copy.write_text(path.read_text().replace("/opt/tacit/bin/tacit", "/bin/true"))
+    said = subprocess.run(["systemd-analyze", "verify", str(copy)], capture_output=True, text=True, check=False)
+    assert said.returncode == 0, said.stderr
+
+
+def test_the_image_installs_what_exists() -> None:
+    lines = (FOLDER / "Dockerfile").read_text().splitlines()
+    extras = tomllib.loads((FOLDER.parent / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    assert any("'.[flower]'" in line for line in lines)
+    assert "flower" in extras
+    copied = [word for line in lines if line.startswith("COPY") for word in line.split()[1:-1]]
+    assert all((FOLDER.parent / word).exists() for word in copied)
+    assert "USER tacit" in lines
+
+
+def test_the_compose_file() -> None:
+    yaml = pytest.importorskip("yaml", reason="PyYAML is not installed")
+    services = yaml.safe_load((FOLDER / "compose.yaml").read_text())["services"]
+    assert set(services) == {"server", "site-a", "site-b", "site-c"}
+    assert all(has_command(list(map(str, service["command"]))) for service in services.values())
