@@ -91,23 +91,24 @@ class Connection:
         self.folder, self.name, self.manner = folder, name, manner
 
     def until_done(self, place: Path, observer: Observer) -> Path:
-        """Run what is left of a run; a server that is away is waited for, and the run taken up from its last round."""
+        """Run what is left of a run; a server that went away is waited for, and the run taken up from its last round."""
         from tacit.engine.deployed import job
         from tacit.errors import PeerError
 
-        end = time.monotonic() + _SECONDS_AWAY
+        end, was_there = time.monotonic() + _SECONDS_AWAY, job.has_begun(place)
         while True:
             try:
                 sites = self.sites()
-                done = False
+                done, was_there = False, True
                 try:
                     found = job.resume(place, sites, observer)
                     done = True
                     return found
                 finally:
                     sites.post.close(done)
+                    end = time.monotonic() + _SECONDS_AWAY
             except PeerError as error:
-                if time.monotonic() > end or not job.has_begun(place):
+                if time.monotonic() > end or not was_there:
                     raise
                 tables.line(f"{error}; trying again", stderr=True)
                 time.sleep(2.0)

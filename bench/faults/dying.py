@@ -1,0 +1,104 @@
+"""`python -m bench.faults.dying FOLDER ARGUMENTS…`: a command of Tacit that dies where it is told to, as by kill -9.
+
+FOLDER/die holds the name of a point; the process kills itself when it comes to it next. Whatever reaches the server is written to
+FOLDER/arrived.jsonl, before anything else happens to it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import bench  # noqa: F401  (what is run is the checkout)
+from tacit.errors import WireError
+from tacit.wire.letter import read
+
+DIE, ARRIVED = "die", "arrived.jsonl"
+SITE_POINTS = ("before opened", "after opened", "before begun", "after begun", "before reserved", "after reserved",
+               "before stored", "after stored", "before sent", "after sent")  # fmt: skip
+DEPLOY_POINTS = ("before asked", "after asked", "after mailed", "after collected", "before checkpoint", "after checkpoint")
+
+
+def main() -> None:
+    """Run a command with its points in place."""
+    folder, words = Path(sys.argv[1]), sys.argv[2:]
+    if words[0] == "site":
+        _site(folder)
+    else:
+        _deploy(folder)
+    from tacit.cli import execute
+
+    sys.exit(execute(words))
+
+
+def _site(folder: Path) -> None:
+    from tacit.engine.deployed.owner_site import OwnerSite
+    from tacit.flower.node import Node
+    from tacit.ledger.owner import Book
+
+    _mortal(folder, OwnerSite, "_opened", "opened")
+    _mortal(folder, OwnerSite, "_begun", "begun")
+    _mortal(folder, Book, "reserve", "reserved")
+    _mortal(folder, Book, "store", "stored")
+    _mortal(folder, Node, "_push", "sent")
+
+
+def _deploy(folder: Path) -> None:
+    from tacit.engine import checkpoint
+    from tacit.engine.deployed.mail import Mail
+    from tacit.flower.post import Post
+
+    collect = Post.collect
+
+    def collected(post: Post) -> list[tuple[str, bytes | None]]:
+        found = collect(post)
+        for _, data in found:
+            _write_down(folder / ARRIVED, data)
+        return found
+
+    Post.collect = collected  # type: ignore[method-assign]
+    _mortal(folder, Mail, "ask", "asked")
+    _mortal(folder, Post, "send", "mailed")
+    _mortal(folder, Post, "collect", "collected")
+    _mortal(folder, checkpoint, "write", "checkpoint")
+
+
+def _write_down(path: Path, data: bytes | None) -> None:
+    try:
+        letter = read(data or b"")
+    except WireError:
+        return
+    one = letter.subject
+    facts = {"site": one.site, "run": one.run, "kind": one.kind, "round_no": one.round_no, "exchange": one.exchange,
+             "status": one.status, "answer": letter.digest.hex()}  # fmt: skip
+    with path.open("a") as file:
+        file.write(json.dumps(facts) + "\n")
+
+
+def _mortal(folder: Path, owner: Any, name: str, point: str) -> None:
+    """Let the process die before or after a function, if it is told to."""
+    whole: Callable[..., Any] = getattr(owner, name)
+
+    def wrapped(*given: Any, **named: Any) -> Any:
+        _die(folder, f"before {point}")
+        found = whole(*given, **named)
+        _die(folder, f"after {point}")
+        return found
+
+    setattr(owner, name, wrapped)
+
+
+def _die(folder: Path, point: str) -> None:
+    told = folder / DIE
+    if told.exists() and told.read_text() == point:
+        told.unlink()
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,117 @@
+"""Runs under faults: who is killed where, started again, and what came of it."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from bench.faults import field as fields
+from bench.faults.dying import DEPLOY_POINTS, SITE_POINTS
+from bench.faults.field import Field, Mortal
+from bench.faults.ledgers import Totals, Verdict, judged, totals
+from tacit.api import Run
+from tacit.engine.deployed.job import DEPLOYMENT
+
+KINDS = ("site", "deploy", "server")
+_KILLS_PER_RUN = 4
+_RUN_SECONDS = 600.0
+_POINT_SECONDS = 20.0
+
+
+@dataclass
+class Made:
+    """One run: how it ended, its model, where somebody was killed in it, and what ledgers say."""
+
+    kind: str
+    code: int | None
+    model: str
+    verdict: Verdict
+    run: str
+    seconds: float
+    kills: list[str] = field(default_factory=list)
+
+
+@dataclass
+class Trials:
+    """Runs on one field, all with the same plan and noise. The first, without faults, says what ledgers must say."""
+
+    field: Field
+    random: np.random.Generator
+    tell: Callable[[str], None]
+    expected: dict[str, Totals] = field(default_factory=dict)
+
+    def undisturbed(self) -> Made:
+        """Make the run that others are compared with."""
+        made = self._run("none", 0)
+        self.expected = {name: totals(one.folder, made.run) for name, one in self.field.sites.items()}
+        return made
+
+    def under(self, kind: str, kills: int) -> list[Made]:
+        """Make as many runs as it takes to kill a kind of process so often."""
+        made: list[Made] = []
+        while (left := kills - sum(len(one.kills) for one in made)) > 0:
+            made.append(self._run(kind, min(left, _KILLS_PER_RUN)))
+            if made[-1].code != 0 or len(made) > 3 * kills:
+                break
+        return made
+
+    def _run(self, kind: str, kills: int) -> Made:
+        place, deploy = self.field.begin_run()
+        run, began = _name(place), time.monotonic()
+        made = Made(kind, None, "", Verdict(0, 0, 0, 0, 0, 0), run, 0.0)
+        deploy.start()
+        try:
+            while deploy.code is None and not fields.arrived(deploy).exists() and time.monotonic() - began < _RUN_SECONDS:
+                time.sleep(0.05)
+            while len(made.kills) < kills and self._going(deploy, began):
+                time.sleep(float(self.random.uniform(0.0, 2.5)))
+                where = self._fault(kind, deploy, began)
+                if where:
+                    made.kills.append(where)
+                    self.tell(f"  {run}: {where}")
+            while self._going(deploy, began):
+                time.sleep(0.1)
+            made.code = deploy.code
+        finally:
+            deploy.kill()
+        made.seconds = time.monotonic() - began
+        made.model = Run(place).model_sha256 if made.code == 0 else ""
+        made.verdict = judged([one.folder for one in self.field.sites.values()], run, fields.arrived(deploy), self.expected)
+        self.tell(f"{run}: {len(made.kills)} kills ({kind}), exit code {made.code}, {made.seconds:.0f} s, {made.verdict}")
+        return made
+
+    def _going(self, deploy: Mortal, began: float) -> bool:
+        return deploy.code is None and time.monotonic() - began < _RUN_SECONDS
+
+    def _fault(self, kind: str, deploy: Mortal, began: float) -> str:
+        """Kill a process of a kind, by its own hand at a random point or from outside now, and start it again; say where."""
+        if deploy.code is not None:
+            return ""
+        name = str(self.random.choice(sorted(self.field.sites)))
+        one = {"site": self.field.sites[name], "deploy": deploy, "server": self.field.link}[kind]
+        points = {"site": SITE_POINTS, "deploy": DEPLOY_POINTS, "server": ()}[kind]
+        who = f"site {name}" if kind == "site" else kind
+        if points and self.random.random() < 0.7:
+            where = str(self.random.choice(points))
+            one.tell(where)
+            if not one.died_there(_POINT_SECONDS, lambda: kind == "deploy" or self._going(deploy, began)):
+                return ""
+        else:
+            where = "at some moment"
+            one.kill()
+            if kind == "deploy" and one.code == 0:
+                return ""
+        time.sleep(float(self.random.uniform(0.0, 1.0)))
+        one.start()
+        if kind == "server":
+            fields.until(self.field.link_is_up, "the server is up again")
+        return f"{who} killed {where}"
+
+
+def _name(place: Path) -> str:
+    return str(json.loads((place / DEPLOYMENT).read_bytes())["run"])
