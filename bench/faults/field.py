@@ -23,7 +23,7 @@ from tacit.engine.deployed.rehearsal import Rehearsal, rehearsal
 from tacit.errors import PeerError
 from tacit.plan import Plan
 
-ASK_AGAIN = 2
+ASK_AGAIN = 10
 _START_SECONDS = 120.0
 
 

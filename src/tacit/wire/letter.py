@@ -31,7 +31,11 @@ Status = Literal["", "ok", "policy", "budget", "data", "question", "unknown run"
 
 
 class Subject(msgspec.Struct, frozen=True, forbid_unknown_fields=True, array_like=True, kw_only=True):
-    """What a letter is about. `rule` names the line of a policy by which a site refused, never a value."""
+    """What a letter is about. `rule` names the line of a policy by which a site refused, never a value.
+
+    `entries` and `head` say how far the site's ledger had come: a site says so in its replies, and a question says it back, so that
+    a site finds out if an older copy of its ledger was put in its place.
+    """
 
     kind: Kind
     run: Word
@@ -42,6 +46,8 @@ class Subject(msgspec.Struct, frozen=True, forbid_unknown_fields=True, array_lik
     nonce: Annotated[bytes, msgspec.Meta(min_length=16, max_length=16)]
     status: Status = ""
     rule: Annotated[str, msgspec.Meta(max_length=200)] = ""
+    entries: Whole = 0
+    head: Digest = bytes(32)
 
 
 class _Header(msgspec.Struct, frozen=True, forbid_unknown_fields=True, array_like=True):

@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
+import shutil
 from pathlib import Path
 
+import msgspec
 import pytest
 
+from tacit import plan as plans
 from tacit import record
+from tacit.engine.deployed import bodies
+from tacit.engine.deployed.bodies import Offer
 from tacit.engine.deployed.job import deploy, resume
+from tacit.engine.deployed.offered import as_sites_read_it
+from tacit.engine.deployed.owner_site import OwnerSite
+from tacit.engine.deployed.receipts import Receipts
 from tacit.engine.deployed.rehearsal import Rehearsal, rehearsal
 from tacit.engine.run_folder import RECORD
-from tacit.errors import RunError
-from tacit.ledger.owner import Book
+from tacit.errors import RunError, WireError
+from tacit.ledger.owner import Book, Limits
 from tacit.ledger.owner.policy import parse_policy
+from tacit.wire import letter as letters
 from tests.engine.deployed.local_post import GENEROUS, model_of, owner, sites_of
 from tests.engine.small import small_plan, write_csv
 
@@ -88,6 +99,78 @@ def test_a_site_that_fails_says_only_that_it_failed(ready, tmp_path, monkeypatch
     place = deploy(ready.plan, sites, tmp_path / "runs")
     assert {one.reason for one in refused(place)} == {"it failed; its own log says why"}
     assert any("ZeroDivisionError" in sentence for sentence in told)
+
+
+def test_an_older_ledger_is_not_answered_from(ready, tmp_path) -> None:
+    """An owner's ledger is put back from a copy, in the middle of a run: the site itself refuses, and names what is wrong."""
+    told: list[str] = []
+    sites = sites_of(owners(ready, tmp_path, told), least_sites=2)
+    ledger, copy, at = tmp_path / "b" / "ledger.sqlite", tmp_path / "copy", list[str]()
+
+    def put_back(site: str, reply: bytes) -> bytes:
+        if site == "b" and letters.read(reply).subject.exchange == "train":
+            at.append(site)
+            if len(at) == 1:
+                shutil.copyfile(ledger, copy)  # every connection is closed, so the file is whole
+            if len(at) == 2:
+                shutil.copyfile(copy, ledger)
+        return reply
+
+    sites.post.spoil = put_back  # type: ignore[attr-defined]
+    place = deploy(ready.plan, sites, tmp_path / "runs", test=str(ready.test))
+    assert any("the ledger is older than its last receipt: it has 3 entries, the receipt says 5" in sentence for sentence in told)
+    assert {(one.sender, one.round_no, one.reason) for one in refused(place)} == {("site b", 3, "it failed; its own log says why")}
+    assert json.loads((place / "receipts.json").read_bytes())["b"][0] == 5
+
+
+def test_a_server_takes_no_answer_from_an_older_ledger(tmp_path) -> None:
+    """The same, seen from the other side: a site that does not look."""
+    known = Receipts(tmp_path)
+    reply = letters.Subject(
+        kind="ask", run="r", plan=bytes(32), site="b", round_no=1, exchange="train", nonce=bytes(16), status="ok"
+    )
+    known.take("b", msgspec.structs.replace(reply, entries=5, head=b"5" * 32))
+    known.keep()
+    for entries, head in ((4, b"4" * 32), (5, b"6" * 32)):
+        with pytest.raises(WireError, match="its ledger is older than its last receipt, or another: needs at least 5 entries"):
+            Receipts(tmp_path).take("b", msgspec.structs.replace(reply, entries=entries, head=head))
+
+
+def test_a_restarted_site_forgets_answers_too_when_a_run_ends(ready, tmp_path) -> None:
+    everybody = owners(ready, tmp_path, told := [])
+    sites = sites_of(everybody)
+    restarted = OwnerSite(everybody[1])
+    sites.post.spoil = lambda site, reply: (
+        (  # type: ignore[attr-defined]
+            sites.post.sites.update(b=restarted) if letters.read(reply).subject.round_no == 3 else None  # type: ignore[attr-defined]
+        )
+        or reply
+    )
+    deploy(ready.plan, sites, tmp_path / "runs")
+    kinds = [one.kind for one in Book(tmp_path / "b" / "ledger.sqlite", limits=Limits(), delta=1e-3).entries()]
+    assert kinds.count("forgotten") == 1
+    assert sum("has ended" in sentence for sentence in told) == 3
+
+
+SIMULATED_ONLY = {
+    "corrupt": {"corrupt": {"clients": 0.2, "kind": "sign_flip"}},
+    "data.deal = 'every_round'": {"data__deal": "every_round", "codec": {"name": "plain"}},
+}
+
+
+@pytest.mark.parametrize("what", SIMULATED_ONLY)
+def test_a_site_refuses_what_only_a_simulation_can_do(ready, tmp_path, what) -> None:
+    """A server that offers it all the same is told that the question is not taken; no row is read."""
+    told: list[str] = []
+    job = as_sites_read_it(small_plan(tmp_path / "reviews.csv", **SIMULATED_ONLY[what]))
+    site = OwnerSite(owner("a", tmp_path / "no such file.csv", tmp_path / "a", tell=told.append))
+    text = plans.to_toml(job)
+    subject = letters.Subject(
+        kind="open", run="r-1", plan=hashlib.sha256(text.encode()).digest(), site="a", round_no=0, exchange="open", nonce=bytes(16)
+    )
+    reply = letters.read(site.handle(letters.write(subject, bodies.pack(Offer(plan=text)))))
+    assert reply.subject.status == "question"
+    assert any("cannot run between sites" in sentence and what in sentence for sentence in told)
 
 
 def test_stopped_for_want_of_sites_it_goes_on_later(ready, tmp_path) -> None:

@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -23,6 +23,7 @@ from tacit.engine.deployed import bodies
 from tacit.engine.deployed.bodies import Answers, Begun, Member, Offer, Opened, SeenRows, Terms
 from tacit.engine.deployed.mail import Mail, Manner, Post, Replies
 from tacit.engine.deployed.offered import offered
+from tacit.engine.deployed.receipts import Receipts
 from tacit.engine.deployed.server_side import Given, ServerSide, figures, schema_of_rows
 from tacit.engine.disclosure import FILE as DISCLOSED
 from tacit.engine.exchanges.disclose_rows import DiscloseRows
@@ -37,6 +38,7 @@ from tacit.plan import Plan
 from tacit.record import RUN
 
 DEPLOYMENT, TERMS, ROOT = "deployment.json", "terms.bin", "root.key"
+_SECONDS_TO_END = 30.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,13 +120,15 @@ class DeployedJob:
     def __init__(self, place: Path, plan: Plan, sites: Sites, deployment: Deployment, observer: Observer) -> None:
         self.place, self.plan, self.deployment, self.observer = place, plan, deployment, observer
         self.text = plans.to_toml(plan)
-        self.mail = Mail(sites.post, sites.manner, deployment.run, hashlib.sha256(self.text.encode()).digest(), sites.keys)
+        hashed = hashlib.sha256(self.text.encode()).digest()
+        self.mail = Mail(sites.post, sites.manner, deployment.run, hashed, sites.keys, Receipts(place))
         self.draws = Draws.seeded(plan.seed) if deployment.simulated_noise else self._root()
 
     def run(self) -> Path:
         """Run what is left."""
         last = self._recover()
         if last and last.progress.arm == checkpoint.ALL_DONE:
+            self._end(bodies.unpack((self.place / TERMS).read_bytes(), Terms))
             return self.place
         told = dict[str, str]()
         if not (self.place / TERMS).exists():
@@ -156,6 +160,11 @@ class DeployedJob:
             now = last
         now = loop.run_rounds(side.arm, desk, side.carrier, now)
         self._finish(desk, side, now)
+        self._end(terms)
+
+    def _end(self, terms: Terms) -> None:
+        """Tell sites that the run has ended; whoever is away hears of it no more, and only keeps answers it no longer needs."""
+        self.mail.manner = replace(self.mail.manner, deadline=min(_SECONDS_TO_END, self.mail.manner.deadline))
         self.mail.ask("end", 0, "end", {member.site: b"" for member in terms.members})
 
     def _begin(self) -> dict[str, str]:

@@ -11,6 +11,7 @@ from typing import Protocol
 
 from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePublicKey
 
+from tacit.engine.deployed.receipts import Receipts
 from tacit.errors import WireError
 from tacit.wire.letter import Kind, Letter, Subject, expect, read, write
 
@@ -50,10 +51,13 @@ class Replies:
 
 
 class Mail:
-    """The letters of one run. `keys` are the public keys of the sites; a reply signed with another is not read."""
+    """The letters of one run. `keys` are the public keys of the sites; a reply signed with another is not read. `receipts` say
+    how far the ledgers of sites have come."""
 
-    def __init__(self, post: Post, manner: Manner, run: str, plan: bytes, keys: Mapping[str, EllipticCurvePublicKey]) -> None:
-        self.post, self.manner, self.run, self.plan, self.keys = post, manner, run, plan, keys
+    def __init__(
+        self, post: Post, manner: Manner, run: str, plan: bytes, keys: Mapping[str, EllipticCurvePublicKey], receipts: Receipts
+    ) -> None:
+        self.post, self.manner, self.run, self.plan, self.keys, self.receipts = post, manner, run, plan, keys, receipts
         self.rejected: Counter[str] = Counter()
         self.on_rejected: Callable[[str, str], None] = lambda site, why: None
 
@@ -90,6 +94,7 @@ class Mail:
                 time.sleep(self.manner.look)
         for site in waiting:
             found.missing[site] = f"no valid reply within {self.manner.deadline:g} seconds"
+        self.receipts.keep()
         return found
 
     def _to_send(self, waiting: set[str], last_sent: dict[str, float]) -> list[str]:
@@ -102,8 +107,10 @@ class Mail:
         return [site for site in due if online.get(site)]
 
     def _subject(self, kind: Kind, site: str, round_no: int, exchange: str) -> Subject:
+        entries, head = self.receipts.of(site)
         return Subject(
-            kind=kind, run=self.run, plan=self.plan, site=site, round_no=round_no, exchange=exchange, nonce=os.urandom(16)
+            kind=kind, run=self.run, plan=self.plan, site=site, round_no=round_no, exchange=exchange, nonce=os.urandom(16),
+            entries=entries, head=head,
         )  # fmt: skip
 
     def _checked(self, site: str, asked: Subject, data: bytes) -> Letter | None:
@@ -115,6 +122,7 @@ class Mail:
             reply.check_signature(self.keys[site])
             if not reply.subject.status:
                 raise WireError(f"letter of site {site!r} refused: needs a status, got none")
+            self.receipts.take(site, reply.subject)
             return reply
         except WireError as error:
             self.rejected[site] += 1

@@ -17,6 +17,12 @@ def offered(plan: Plan, simulated_noise: bool = False) -> Plan:
     Raises PlanError that names everything a network of sites cannot do.
     """
     plan = as_sites_read_it(plan)
+    refuse_unless_offered(plan, simulated_noise)
+    return plan
+
+
+def refuse_unless_offered(plan: Plan, simulated_noise: bool) -> None:
+    """Raise PlanError that names everything in a plan which a network of sites cannot do. Sites believe no server, and look too."""
     found = _problems(plan)
     if isinstance(plan.codec, HashComb) and plan.codec.agreed is None and not simulated_noise:
         found.append("codec.agreed: needs a secret that sites negotiated (`tacit negotiate`); got nothing")
@@ -24,7 +30,6 @@ def offered(plan: Plan, simulated_noise: bool = False) -> Plan:
         found.append("data.columns.label: needs the column to predict, since sites read files of their own; got nothing")
     if found:
         raise PlanError("\n".join([f"plan {plan.name!r} cannot run between sites", *(f"  {problem}" for problem in found)]))
-    return plan
 
 
 def as_sites_read_it(plan: Plan) -> Plan:

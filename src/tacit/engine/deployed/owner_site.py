@@ -26,19 +26,21 @@ from tacit.draws import Draws
 from tacit.engine.deployed import bodies
 from tacit.engine.deployed.bodies import Answers, Begun, Offer, Opened, Question, SeenRows, Terms
 from tacit.engine.deployed.built import Built, build
+from tacit.engine.deployed.offered import refuse_unless_offered
 from tacit.engine.deployed.permission import check_rows, refuse_unless_allowed
 from tacit.engine.deployed.site_rows import SiteRows, read_rows
 from tacit.engine.exchanges import HelperSums
 from tacit.errors import BudgetError, DataError, PlanError, PolicyError, RunError, TacitError, WireError
 from tacit.features import look_at
 from tacit.files import replace_file
-from tacit.ledger.owner import Book, Policy
+from tacit.ledger.owner import Book, Policy, Receipt
 from tacit.plan import HashComb, Plan
 from tacit.secure_sum import HelperKey
 from tacit.wire.letter import Letter, Status, Subject, read, write
 
 Claims = tuple[Claim, ...]
 _OPEN, _BEGIN, _ROOT = "offer", "terms", "root"
+_NO_RECEIPT = Receipt(0, bytes(32))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,36 +91,36 @@ class OwnerSite:
         except WireError as error:
             self.owner.tell(f"a letter was refused: {error}")
             return b""
-        body, rule = b"", ""
+        body, rule, receipt = b"", "", _NO_RECEIPT
         status: Status = "ok"
         try:
-            body = self._answered(letter)
+            body, receipt = self._answered(letter)
         except TacitError as error:
             status, rule = _status_of(error), _rule_of(error)
             self.owner.tell(f"{letter.subject.kind} of run {letter.subject.run} refused: {error}")
         except Exception as error:  # what nobody foresaw may quote a cell of the data: the server hears that it failed
             status = "failed"
             self.owner.tell(f"{letter.subject.kind} of run {letter.subject.run} failed: {type(error).__name__}: {error}")
-        return write(_reply(letter.subject, status, rule), body, self.owner.key)
+        return write(_reply(letter.subject, status, rule, receipt), body, self.owner.key)
 
-    def _answered(self, letter: Letter) -> bytes:
-        """Return the body of the reply: as it is stored, or made now and stored before it leaves."""
+    def _answered(self, letter: Letter) -> tuple[bytes, Receipt]:
+        """Return the body of the reply, as it is stored, or made now and stored before it leaves; and how far the ledger came."""
         subject = letter.subject
         if subject.kind == "end":
-            return self._ended(subject.run)
+            return self._ended(subject), _NO_RECEIPT
         if subject.kind == "open":
-            return self._opened(letter)
+            return self._opened(letter), _NO_RECEIPT
         taking = self._taking(subject)
         if subject.kind == "begin":
-            return self._begun(taking, letter)
+            return self._begun(taking, letter), _NO_RECEIPT
         with closing(self.owner.book(self._policy(), taking.plan)) as book:
-            stored = book.answer(subject.run, subject.round_no, subject.exchange, letter.digest)
-            if stored is not None:
-                return stored
-            body = self._made(taking, letter, book)
-            self._check_size(body)
-            book.store(subject.run, subject.round_no, subject.exchange, letter.digest, body)
-            return body
+            book.check_receipt(subject.entries, subject.head)
+            body = book.answer(subject.run, subject.round_no, subject.exchange, letter.digest)
+            if body is None:
+                body = self._made(taking, letter, book)
+                self._check_size(body)
+                book.store(subject.run, subject.round_no, subject.exchange, letter.digest, body)
+            return body, book.receipt()
 
     def _policy(self) -> Policy:
         policy = self.owner.policy()
@@ -252,13 +254,16 @@ class OwnerSite:
         """Return the pseudonym under which the ledger knows a client; nobody without the site's secret can make it."""
         return hmac.digest(self.owner.secret, owner.encode(), "sha256")[:16]
 
-    def _ended(self, run: str) -> bytes:
-        """Let go of a run; its charges stay."""
-        taking = self._runs.pop(run, None)
-        if taking is not None:
-            with closing(self.owner.book(self._policy(), taking.plan)) as book:
-                book.forget(run)
-            self.owner.tell(f"run {run} has ended")
+    def _ended(self, subject: Subject) -> bytes:
+        """Let go of a run, also of one from before a restart; its charges stay."""
+        folder = self.owner.folder / "runs" / _file_name(subject.run)
+        if (folder / _OPEN).exists():
+            plan = _plan_in(bodies.unpack((folder / _OPEN).read_bytes(), Offer), subject.plan)
+            with closing(self.owner.book(self._policy(), plan)) as book:
+                book.forget(subject.run)
+            (folder / _OPEN).unlink()
+            self.owner.tell(f"run {subject.run} has ended")
+        self._runs.pop(subject.run, None)
         return b""
 
 
@@ -270,6 +275,7 @@ def _plan_in(offer: Offer, digest: bytes) -> Plan:
         plans.check(plan)
     except tomllib.TOMLDecodeError as error:
         raise PlanError(f"offer refused: its plan is no valid TOML ({error})") from None
+    refuse_unless_offered(plan, offer.simulated_noise)
     return plan
 
 
@@ -289,10 +295,10 @@ def _rule_of(error: TacitError) -> str:
     return ", ".join(dict.fromkeys(head for head in heads if "." in head or head == "policy"))[:200]
 
 
-def _reply(subject: Subject, status: Status, rule: str) -> Subject:
+def _reply(subject: Subject, status: Status, rule: str, receipt: Receipt) -> Subject:
     return Subject(
         kind=subject.kind, run=subject.run, plan=subject.plan, site=subject.site, round_no=subject.round_no,
-        exchange=subject.exchange, nonce=subject.nonce, status=status, rule=rule,
+        exchange=subject.exchange, nonce=subject.nonce, status=status, rule=rule, entries=receipt.counter, head=receipt.head,
     )  # fmt: skip
 
 
