@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tacit.api import Run, resume, run, starter_plan
+    from tacit.engine import Observer, Silence
+    from tacit.errors import DataError, PlanError, RunError, TacitError
     from tacit.plan import (
         ALIE,
         IPM,
@@ -67,19 +69,35 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ALIE", "IPM", "LSTM", "MLP", "QSGD", "RQM", "RR", "Audit", "Backdoor", "BiLSTM", "Codec", "Columns", "Corrupt", "DPSum",
-    "Data", "Embedding", "Encoder", "Engine", "FeatureNoise", "Features", "Filter", "FlippedLabels", "FreeRider", "Gaussian",
-    "HashComb", "Ledger", "Local", "Logistic", "Mimic", "Model", "OneBit", "OwnModule", "PaperGaussian", "Plain", "Plan", "Privacy",
-    "Private", "ProjUnit", "Public", "Quantise", "RRSampled", "RandomLabels", "RandomUpdate", "Run", "SecureSum", "Server",
-    "Sharing", "Sign", "SignFlip", "Skellam", "ViT", "resume", "run", "starter_plan",
+    "Data", "DataError", "Embedding", "Encoder", "Engine", "FeatureNoise", "Features", "Filter", "FlippedLabels", "FreeRider",
+    "Gaussian", "HashComb", "Ledger", "Local", "Logistic", "Mimic", "Model", "Observer", "OneBit", "OwnModule", "PaperGaussian",
+    "Plain", "Plan", "PlanError", "Privacy", "Private", "ProjUnit", "Public", "Quantise", "RRSampled", "RandomLabels",
+    "RandomUpdate", "Run", "RunError", "SecureSum", "Server", "Sharing", "Sign", "SignFlip", "Silence", "Skellam", "TacitError",
+    "ViT", "resume", "run", "starter_plan",
 ]  # fmt: skip
 
-_FROM_API = ("Run", "resume", "run", "starter_plan")
+_ELSEWHERE = {
+    "tacit.api": ("Run", "resume", "run", "starter_plan"),
+    "tacit.engine": ("Observer", "Silence"),
+    "tacit.errors": ("DataError", "PlanError", "RunError", "TacitError"),
+}
+_HOME = {name: module for module, names in _ELSEWHERE.items() for name in names}
+"""Where a name comes from; every other one is a table of the plan."""
 
 
 def __getattr__(name: str) -> Any:
     """Import on first use, so that `tacit --help` does not wait for numerical libraries."""
-    if name not in __all__:
-        raise AttributeError(f"module 'tacit' has no attribute {name!r}")
     from importlib import import_module
 
-    return getattr(import_module("tacit.api" if name in _FROM_API else "tacit.plan"), name)
+    if name == "plan":
+        return import_module("tacit.plan")
+    if name not in __all__:
+        raise AttributeError(f"module 'tacit' has no attribute {name!r}")
+    found = getattr(import_module(_HOME.get(name, "tacit.plan")), name)
+    globals()[name] = found  # from now on without a detour
+    return found
+
+
+def __dir__() -> list[str]:
+    """Return what there is to complete, loaded or not."""
+    return sorted({*__all__, "plan"})

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -14,8 +16,13 @@ from safetensors.numpy import load_file
 from tacit import data, engine, record, report
 from tacit import plan as plans
 from tacit.engine import run_folder
+from tacit.engine.named_runs import folder_of
 from tacit.plan import Plan
+from tacit.progress import for_python
 from tacit.record import RUN, Entry, Finished, Round
+
+RUNS = "runs"
+"""Where runs are kept, one folder each, if nothing else is said."""
 
 
 def starter_plan(table: object, *, label: str | None = None) -> Plan:
@@ -28,33 +35,49 @@ def starter_plan(table: object, *, label: str | None = None) -> Plan:
 
 
 def run(
-    plan: Plan, *, rows: object | None = None, module: object | None = None, folder: str | Path = "runs",
+    plan: Plan | str | Path, *, rows: object | None = None, module: object | None = None, folder: str | Path = RUNS,
     observer: engine.Observer | None = None,
 ) -> Run:  # fmt: skip
-    """Run a plan to its end and return the run.
+    """Run a plan, or the plan in a TOML file, to its end and return the run.
 
     `rows` hands over the data in Python (a polars or pandas frame, an Arrow table, a Hugging Face data set, or any
     iterable of dicts) when `plan.data.source` is "given"; `module` hands over an nn.Module in place of `plan.model`.
+    Without an observer, progress is shown on a terminal and in a notebook; `observer=tacit.Silence()` shows none.
     """
-    place = engine.start(plan, Path(folder), observer, rows, module)
+    made = plan if isinstance(plan, Plan) else Plan.load(plan)
+    with _watched(observer) as watching:
+        place = engine.start(made, Path(folder), watching, rows, module)
     report.write(place)
     return Run(place)
 
 
 def resume(
-    place: str | Path, *, rows: object | None = None, module: object | None = None, observer: engine.Observer | None = None
-) -> Run:
-    """Take up a run that was stopped, finish it, and return it."""
-    done = engine.resume(Path(place), observer, rows, module)
+    run: str | Path, *, rows: object | None = None, module: object | None = None, folder: str | Path = RUNS,
+    observer: engine.Observer | None = None,
+) -> Run:  # fmt: skip
+    """Take up a run that was stopped, finish it, and return it; it is given by its name below `folder`, or by its path."""
+    place = folder_of(run, Path(folder))
+    with _watched(observer) as watching:
+        done = engine.resume(place, watching, rows, module)
     report.write(done)
     return Run(done)
 
 
-class Run:
-    """A finished run, read from its folder."""
+@contextmanager
+def _watched(observer: engine.Observer | None) -> Iterator[engine.Observer]:
+    """Yield the observer, or what shows progress where somebody sits in front of it."""
+    if observer is not None:
+        yield observer
+        return
+    with for_python() as watching:
+        yield watching
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+
+class Run:
+    """A finished run, read from its folder, which is given by its path or by its name below `folder`."""
+
+    def __init__(self, run: str | Path, *, folder: str | Path = RUNS) -> None:
+        self.folder = folder_of(run, Path(folder))
 
     @cached_property
     def entries(self) -> list[Entry]:

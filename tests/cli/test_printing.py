@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 
 from tacit import cli
-from tacit.cli import tables
+from tacit.printable import printable
 from tests.cli.made_up import PLAN, pretend_engine, tacit
 from tests.report import made_up
 
@@ -73,8 +73,8 @@ def test_what_a_record_says_reaches_the_terminal_written_out(capsys: Capture, mo
 
 def test_printable_keeps_letters_of_all_scripts_and_line_ends() -> None:
     kept = "naïve 💬👩‍⚕️ Größe\tשלום\nسلام 中文"
-    assert tables.printable(kept) == kept
-    assert tables.printable("a\x9bb\u202ec\ud800") == "a\\x9bb\\u202ec\\ud800"
+    assert printable(kept) == kept
+    assert printable("a\x9bb\u202ec\ud800") == "a\\x9bb\\u202ec\\ud800"
 
 
 def test_commands_print_only_through_one_file() -> None:

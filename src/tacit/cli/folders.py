@@ -1,46 +1,16 @@
-"""Which folder a run's name means, and what lies in it."""
+"""What lies in a run's folder, as commands show it."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tacit.errors import RunError, did_you_mean
+from tacit.engine.named_runs import all_runs, changed, folder_of
 
 if TYPE_CHECKING:
     from tacit.report import Summary
 
-
-def all_runs(runs: Path) -> list[Path]:
-    """Return the folders below `runs` that hold a run, oldest first."""
-    found = [folder for folder in runs.iterdir() if _holds_run(folder)] if runs.is_dir() else []
-    return sorted(found, key=lambda folder: (changed(folder), folder.name))
-
-
-def changed(folder: Path) -> float:
-    """Return when a run last wrote down something, in seconds since 1970."""
-    from tacit.engine.run_folder import PLAN, RECORD
-
-    return max((path.stat().st_mtime for path in (folder / RECORD, folder / PLAN) if path.exists()), default=0.0)
-
-
-def _holds_run(folder: Path) -> bool:
-    from tacit.engine.run_folder import PLAN, RECORD
-
-    # A run killed in its first moments has a plan but no record yet; it can still be resumed.
-    return not folder.name.startswith(".") and ((folder / RECORD).is_file() or (folder / PLAN).is_file())
-
-
-def folder_of(run: str, runs: Path) -> Path:
-    """Return the folder of a run given by path or by name; raise RunError with the closest names there are."""
-    for folder in (Path(run), runs / run):
-        if _holds_run(folder):
-            return folder
-    known = [folder.name for folder in all_runs(runs)]
-    if not known:
-        raise RunError(f"run {run!r}: there is no run in {runs}; `tacit run PLAN` makes one, --runs DIR looks elsewhere")
-    listed = ", ".join(known[-12:]) + (f" and {len(known) - 12} older" if len(known) > 12 else "")
-    raise RunError(f"run {run!r}: not found in {runs}, which holds {listed}.{did_you_mean(run, known)}")
+__all__ = ["all_runs", "changed", "figures", "folder_of"]
 
 
 def figures(folder: Path) -> Summary:

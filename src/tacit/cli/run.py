@@ -8,7 +8,8 @@ from pathlib import Path
 from tacit.cli import tables
 from tacit.cli.exit_codes import Stopped
 from tacit.cli.options import RUNS, AsJson, NoReport, Overrides, PlanFile, PolicyFile, Quiet, RunName, Runs
-from tacit.cli.progress import ProgressObserver, progress_observer
+from tacit.cli.progress import progress_observer
+from tacit.progress import ProgressObserver
 
 
 def run(

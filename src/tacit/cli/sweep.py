@@ -15,6 +15,7 @@ from tacit.cli import tables
 from tacit.cli.exit_codes import Missed, Stopped
 from tacit.cli.options import RUNS, AsJson, Overrides, PlanFile, PolicyFile, Quiet, Runs
 from tacit.errors import PlanError
+from tacit.printable import printable
 from tacit.report import phrasing
 
 if TYPE_CHECKING:
@@ -185,7 +186,7 @@ class _Bar:
     def begun(self, number: int) -> None:
         """Show a run's own bar."""
         if self.live:
-            self.tasks[number] = self.live.add_task(f"  {tables.printable(self.titles[number])}", total=self.rounds[number])
+            self.tasks[number] = self.live.add_task(f"  {printable(self.titles[number])}", total=self.rounds[number])
 
     def round(self, number: int, round_no: int, rounds: int) -> None:
         """Move a run's own bar."""

@@ -6,11 +6,12 @@ Every command prints through this file, so that no name in the data can send con
 from __future__ import annotations
 
 import json
-import re
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from tacit.printable import printable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -21,19 +22,6 @@ if TYPE_CHECKING:
 _WIDE = 134
 _WORD = 10
 """Columns a terminal needs for a table with air in it, and the least a column of words is folded to."""
-
-
-_UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
-"""Control characters but tab and line feed, marks that reverse the direction of text, and halves of characters."""
-
-
-def printable(text: str) -> str:
-    """Return a text with every character that could command the terminal written out, such as \\x1b for escape.
-
-    >>> printable("a\\x1b[31mb")
-    'a\\\\x1b[31mb'
-    """
-    return _UNSAFE.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
 def console() -> Console:

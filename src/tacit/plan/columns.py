@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from pydantic.dataclasses import dataclass
 
-from tacit.plan.kinds import STRICT, Name
+from tacit.plan.kinds import STRICT, Many, Name
 
 if TYPE_CHECKING:
     from tacit.plan.plan import Plan
@@ -16,19 +16,19 @@ if TYPE_CHECKING:
 class Columns:
     """What each column of the table is for. Named data sets know their own."""
 
-    text: tuple[Name, ...] = ()
+    text: Many[Name] = ()
     """Columns read as text; several are joined with a space."""
     label: Name | None = None
     """The column to predict, with at least two classes."""
-    numeric: tuple[Name, ...] = ()
+    numeric: Many[Name] = ()
     """Columns of numbers."""
-    categorical: tuple[Name, ...] = ()
+    categorical: Many[Name] = ()
     """Columns of names or codes."""
     image: Name | None = None
     """A column of byte arrays, all of one shape."""
     client: Name | None = None
     """Who owns the row; needed with `partition = "client"`."""
-    quasi: tuple[Name, ...] = ()
+    quasi: Many[Name] = ()
     """Columns that together can point at a person, for methods that share rows. May have another role too."""
     split: Name | None = None
     """Marks rows `train` or `test`."""

@@ -8,7 +8,7 @@ from annotated_types import Ge, Gt, Le
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from tacit.plan.kinds import STRICT, Count, Positive
+from tacit.plan.kinds import STRICT, Count, Many, Positive
 
 if TYPE_CHECKING:
     from tacit.plan.plan import Plan
@@ -81,7 +81,7 @@ class Backdoor(_Rows):
     """Share of a corrupted client's rows that get the patch and the label."""
     target: Annotated[int, Ge(0)] = 0
     """The label they get, as the number of a class; the first is 0."""
-    columns: tuple[Annotated[int, Ge(0)], ...] = ()
+    columns: Many[Annotated[int, Ge(0)]] = ()
     """Which inputs the patch sets, counted from 0; without it, the last nine."""
     value: float = 1.0
     """What it sets them to."""

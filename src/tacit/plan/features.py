@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from annotated_types import Ge, Le
 from pydantic.dataclasses import dataclass
 
-from tacit.plan.kinds import STRICT, Count, Name, Positive
+from tacit.plan.kinds import STRICT, Count, ListedEach, Many, Name, Positive
 from tacit.plan.share import SUPPRESS
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ class Quantise:
 
     levels: Annotated[int, Ge(1), Le(16)] = 8
     """The finest level; level l has 2^l channels."""
-    columns: tuple[Name, ...] = ()
+    columns: Many[Name] = ()
     """Which numeric columns; without it, all of them."""
     trained_on: Literal["midpoints", "tokens"] = "midpoints"
     """What a model sees of a channel: its middle, for trainers who may know it; or a token under the clients' secret, for
@@ -56,7 +56,7 @@ class Features:
     """Drop common English words first."""
     numeric: Literal["minmax", "raw"] = "minmax"
     """Scale each column to 0…1 by its range, or leave it."""
-    ranges: dict[Name, tuple[float, float]] = field(default_factory=dict)
+    ranges: Annotated[dict[Name, tuple[float, float]], ListedEach] = field(default_factory=dict)
     """`minmax`: agreed least and greatest values of columns, which must not come from rows. The range of any other column
     is read from the training rows in the clear."""
     categorical: Literal["codes", "onehot"] = "onehot"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from annotated_types import Ge, Gt, Le, Lt
 from pydantic.dataclasses import dataclass
 
-from tacit.plan.kinds import STRICT, Count, Positive
+from tacit.plan.kinds import STRICT, Count, Many, Positive
 
 if TYPE_CHECKING:
     from tacit.plan.plan import Plan
@@ -35,7 +35,7 @@ class Filter:
     """`client`: the largest length of the change of the last layer; `record`: of one row's gradient."""
     vote: Literal["set_sign", "majority_of_point_signs"] = "set_sign"
     """A tester votes by the sign of the summed change of its loss, or by the majority of its rows' signs."""
-    vote_epsilon: _Epsilon | tuple[_Epsilon, ...] | None = None
+    vote_epsilon: _Epsilon | Many[_Epsilon] | None = None
     """The loss one vote may cost, **per vote**; a list lets each tester choose one of them. Without it votes are not noised."""
     votes_epsilon: _Epsilon | None = None
     """Under a `[secure_sum]`, instead of `vote_epsilon`: the loss all votes of a tester in a round may cost together, at `delta`.

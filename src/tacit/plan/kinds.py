@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 from types import NoneType
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any, TypeVar, get_args
 
 from annotated_types import Ge, Gt, Le, Len, Lt
-from pydantic import ConfigDict, GetCoreSchemaHandler
+from pydantic import BeforeValidator, ConfigDict, GetCoreSchemaHandler
 from pydantic.fields import FieldInfo
 from pydantic_core import CoreSchema, core_schema
 
@@ -18,6 +18,26 @@ Positive = Annotated[float, Gt(0)]
 Count = Annotated[int, Ge(1), Le(1_000_000_000)]
 Share = Annotated[float, Ge(0), Lt(1)]
 Name = Annotated[str, Len(1, 200)]
+
+One = TypeVar("One")
+
+
+def _as_tuple(value: object) -> object:
+    """Return a list as a tuple and a word as a tuple of it; anything else is left to be refused by name."""
+    if isinstance(value, list):
+        return tuple(value)
+    return (value,) if isinstance(value, str) else value
+
+
+def _each_as_tuple(value: object) -> object:
+    return {key: _as_tuple(one) for key, one in value.items()} if isinstance(value, dict) else value
+
+
+Listed = BeforeValidator(_as_tuple)
+"""Beside a tuple: takes a list too, as people write them, and one word for a list of one."""
+ListedEach = BeforeValidator(_each_as_tuple)
+"""The same for each value of a table."""
+Many = Annotated[tuple[One, ...], Listed]
 
 OWN = "package.module:Class"
 """Stands for every name that is not one of Tacit's own but points at a class of the user's."""

@@ -10,7 +10,7 @@ from pydantic import StringConstraints
 from pydantic.dataclasses import dataclass
 
 from tacit.plan.features import Text
-from tacit.plan.kinds import OWN, STRICT, Name, Needs, Share
+from tacit.plan.kinds import OWN, STRICT, Many, Name, Needs, Share
 
 if TYPE_CHECKING:
     from tacit.plan.plan import Plan
@@ -19,7 +19,7 @@ _MOST_WEIGHTS = 1_000_000_000
 """Between hidden layers: 4 GB as float32, for each of several copies in training."""
 
 Width = Annotated[int, Ge(1), Le(100_000)]
-Widths = Annotated[tuple[Width, ...], Len(0, 100)]
+Widths = Annotated[Many[Width], Len(0, 100)]
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
@@ -41,7 +41,7 @@ class MLP:
 
     reads: ClassVar[tuple[Text, ...]] = ("binary", "listed")
     name: Literal["mlp"] = "mlp"
-    hidden: Annotated[tuple[Width, ...], Len(1, 100), Needs("the widths of the hidden layers, for example [100, 50, 25]")]
+    hidden: Annotated[Many[Width], Len(1, 100), Needs("the widths of the hidden layers, for example [100, 50, 25]")]
     """Widths of the hidden layers."""
 
 
@@ -75,7 +75,7 @@ class BiLSTM:
 
     reads: ClassVar[tuple[Text, ...]] = ("words",)
     name: Literal["bilstm"] = "bilstm"
-    hidden: Annotated[tuple[Width, ...], Len(1, 1), Needs("one width (per direction), for example [300]")]
+    hidden: Annotated[Many[Width], Len(1, 1), Needs("one width (per direction), for example [300]")]
     """The one width, per direction."""
     embedding: Width = 100
     """Width of a word's vector."""

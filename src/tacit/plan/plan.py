@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Literal
 
 from annotated_types import Ge, Len
@@ -33,7 +34,7 @@ from tacit.plan.data import Data
 from tacit.plan.engine import Engine
 from tacit.plan.features import Features
 from tacit.plan.filter import Filter
-from tacit.plan.kinds import STRICT, ByName
+from tacit.plan.kinds import STRICT, ByName, Many
 from tacit.plan.ledger import Ledger
 from tacit.plan.local import Local
 from tacit.plan.model import Logistic, Model, Worded
@@ -61,7 +62,7 @@ class Plan:
     regime: Regime = "federated"
     """Clients train one model together; or one model is trained on all rows in one place; or each client trains a model
     of its own and sends nothing."""
-    baselines: tuple[Baseline, ...] = ()
+    baselines: Many[Baseline] = ()
     """Trained beside the run to compare with, on the same rows. They protect nothing."""
     privacy: Privacy | None = None
     """What is promised, in one line: fills in the settings a plan leaves open. Without this table nothing is filled in."""
@@ -85,6 +86,13 @@ class Plan:
     ledger: Ledger = Ledger()
     audit: Audit = Audit()
     engine: Engine = Engine()
+
+    @staticmethod
+    def load(path: str | Path, *overrides: str) -> Plan:
+        """Return the plan in a TOML file, checked, with `table.key=value` overrides as `tacit run -o` takes them."""
+        from tacit.plan.load import load
+
+        return load(Path(path), list(overrides))
 
     @property
     def personal(self) -> bool:

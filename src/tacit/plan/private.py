@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic.dataclasses import dataclass
 
-from tacit.plan.kinds import STRICT, Name, Positive
+from tacit.plan.kinds import STRICT, Many, Name, Positive
 from tacit.plan.model import Worded
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ class Private:
 
     words: Literal["none", "digits", "all"] = "none"
     """Whose word vectors stay with the client: nobody's, those of words with a digit, or all."""
-    parameters: tuple[Name, ...] = ()
+    parameters: Many[Name] = ()
     """Patterns of parameter names that stay too, such as `["lstm.*"]`; works with any `nn.Module`."""
     adapt: Literal["none", "pass", "reconstruct"] = "none"
     """Before a round's training: nothing; one pass over the rows that trains only what stays; or that pass on half of the

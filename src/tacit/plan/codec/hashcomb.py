@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from annotated_types import Ge, Le
 from pydantic.dataclasses import dataclass
 
-from tacit.plan.kinds import STRICT, Positive
+from tacit.plan.kinds import STRICT, Many, Positive
 
 if TYPE_CHECKING:
     from tacit.plan.plan import Plan
@@ -20,9 +20,9 @@ class HashComb:
     name: Literal["hashcomb"] = "hashcomb"
     of: Literal["updates", "weights"] = "updates"
     """What is sent: the changes of one round, or the weights after it, as published."""
-    x_min: float | tuple[float, ...] | None = None
+    x_min: float | Many[float] | None = None
     """Least value of one parameter that is sent; a list has one for each layer of the model."""
-    x_max: float | tuple[float, ...] | None = None
+    x_max: float | Many[float] | None = None
     """Greatest value of one parameter that is sent; a list has one for each layer."""
     agreed: str | None = None
     """The file in which `tacit negotiate --run NAME` left range and secret, NAME being the plan's `name`; instead of `x_min`

@@ -1,0 +1,203 @@
+"""What people see while a run goes: a live panel on a terminal, bars in a notebook, or nothing."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import time
+from html import escape
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from tacit.errors import TacitError
+from tacit.printable import printable
+from tacit.record import Entry
+from tacit.report import phrasing
+from tacit.report.progress import ArmProgress, RunProgress
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+SECONDS_BETWEEN_DRAWINGS = 0.25
+
+
+class ProgressObserver:
+    """Shows nothing, but knows the run's folder and how far it is."""
+
+    def __init__(self) -> None:
+        self.folder: Path | None = None
+        self.progress = RunProgress()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        return None
+
+    def opened(self, folder: Path) -> None:
+        """Note where the run is kept, and how far it had come before."""
+        from tacit.engine.run_folder import entries
+
+        self.folder = folder
+
+        # A record that cannot be read is the engine's to refuse, in its own words.
+        with contextlib.suppress(TacitError):
+            for entry in entries(folder):
+                self.progress.add_entry(entry)
+
+    def entry(self, entry: Entry) -> None:
+        """Take in one entry of the record."""
+        self.progress.add_entry(entry)
+
+    def clients(self, arm: str, round_no: int, done: int, total: int) -> None:
+        """Take in how many clients of a round have trained."""
+        self.progress.add_clients(arm, round_no, done, total)
+
+    def fetched(self, what: str, done: int, total: int | None) -> None:
+        """Take in how much of a data set has arrived."""
+
+    def pictures(self, done: int, total: int) -> None:
+        """Take in how many pictures a frozen network has read."""
+
+    def title(self, arm: ArmProgress) -> str:
+        """Return what an arm is called: the run's own is its folder's name."""
+        return self.folder.name if arm.name == "run" and self.folder else arm.title
+
+
+class LiveProgress(ProgressObserver):
+    """Draws a panel with a bar for each arm, redrawn a few times a second."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        from rich.console import Console
+        from rich.live import Live
+        from rich.spinner import Spinner
+
+        self._waiting = Spinner("dots", "preparing the data")
+        self._panel = Live(get_renderable=self._drawn, console=Console(stderr=True), refresh_per_second=8, transient=False)
+
+    def __enter__(self) -> Self:
+        self._panel.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.progress.prepared = True
+        self._panel.stop()
+
+    def fetched(self, what: str, done: int, total: int | None) -> None:
+        """Show how much of a data set has arrived."""
+        self._waiting.update(text=arrived(what, done, total))
+
+    def pictures(self, done: int, total: int) -> None:
+        """Show how many pictures a frozen network has read."""
+        self._waiting.update(text=read(done, total))
+
+    def _drawn(self) -> RenderableType:
+        from rich.console import Group
+        from rich.text import Text
+
+        if not self.progress.arms:
+            return self._waiting if not self.progress.prepared else Text("")
+        return Group(*(part for arm in list(self.progress.arms.values()) for part in self._arm(arm)))
+
+    def _arm(self, arm: ArmProgress) -> list[RenderableType]:
+        from rich.progress_bar import ProgressBar
+        from rich.table import Table
+        from rich.text import Text
+
+        row = Table.grid(padding=(0, 2), expand=True)
+        for width, ratio in ((24, None), (None, 1), (14, None), (16, None)):
+            row.add_column(width=width, ratio=ratio, no_wrap=True, overflow="ellipsis")
+        bar = ProgressBar(total=1.0, completed=arm.fraction)
+        title, rounds = Text(printable(self.title(arm)), style="bold"), Text(f"round {arm.round_no}/{arm.rounds}")
+        row.add_row(title, bar, rounds, Text(ahead(arm)))
+        facts = Text("  " + " · ".join(arm.facts(self.progress.leading)), style="dim", no_wrap=True, overflow="ellipsis")
+        return [row, facts]
+
+
+class NotebookProgress(ProgressObserver):
+    """Draws the same as a piece of HTML in the output of a notebook's cell, and draws it anew in its place."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._waiting, self._last, self._place = "preparing the data", 0.0, _shown("preparing the data")
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._draw(at_once=True)
+
+    def entry(self, entry: Entry) -> None:
+        """Show one entry of the record."""
+        super().entry(entry)
+        self._draw()
+
+    def clients(self, arm: str, round_no: int, done: int, total: int) -> None:
+        """Show how many clients of a round have trained."""
+        super().clients(arm, round_no, done, total)
+        self._draw()
+
+    def fetched(self, what: str, done: int, total: int | None) -> None:
+        """Show how much of a data set has arrived."""
+        self._waiting = arrived(what, done, total)
+        self._draw()
+
+    def pictures(self, done: int, total: int) -> None:
+        """Show how many pictures a frozen network has read."""
+        self._waiting = read(done, total)
+        self._draw()
+
+    def _draw(self, *, at_once: bool = False) -> None:
+        now = time.monotonic()
+        if at_once or now - self._last >= SECONDS_BETWEEN_DRAWINGS:
+            self._last = now
+            self._place.update(_html("".join(map(self._arm, self.progress.arms.values())) or escape(self._waiting)))
+
+    def _arm(self, arm: ArmProgress) -> str:
+        facts = " · ".join(arm.facts(self.progress.leading))
+        return (
+            f'<div><strong>{escape(self.title(arm))}</strong> <progress value="{arm.fraction:.3f}" max="1"></progress> '
+            f"round {arm.round_no}/{arm.rounds} {escape(ahead(arm))}<br><small>{escape(facts)}</small></div>"
+        )
+
+
+def for_python() -> ProgressObserver:
+    """Return what suits whoever calls from Python: bars in a notebook, a panel on a terminal, nothing elsewhere."""
+    if _in_notebook():
+        return NotebookProgress()
+    return LiveProgress() if sys.stderr.isatty() else ProgressObserver()
+
+
+def ahead(arm: ArmProgress) -> str:
+    """Return how long an arm still takes, if that can be told."""
+    left = arm.seconds_left
+    return "done" if arm.finished else f"ETA {phrasing.duration(left)}" if left is not None else ""
+
+
+def arrived(what: str, done: int, total: int | None) -> str:
+    """Return how much of a data set has arrived, in words."""
+    return f"fetching {what}: {phrasing.size(done)}" + (f" of {phrasing.size(total)}" if total else "")
+
+
+def read(done: int, total: int) -> str:
+    """Return how many pictures were read, in words."""
+    return f"reading pictures: {done:,} of {total:,}"
+
+
+def _in_notebook() -> bool:
+    """Return whether a notebook's kernel runs this; IPython on a terminal is a terminal."""
+    found = sys.modules.get("IPython")
+    shell = found.get_ipython() if found is not None else None
+    return shell is not None and hasattr(shell, "kernel")
+
+
+def _shown(text: str) -> Any:
+    """Return a handle of a piece of a cell's output that can be drawn anew."""
+    from IPython.display import display
+
+    return display(_html(escape(text)), display_id=True)
+
+
+def _html(text: str) -> Any:
+    from IPython.display import HTML
+
+    return HTML(text)
