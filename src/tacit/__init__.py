@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tacit.api import Run, resume, run, starter_plan
+    from tacit.api import Run, load, resume, run, starter_plan
     from tacit.engine import Observer, Silence
     from tacit.errors import DataError, PlanError, RunError, TacitError
     from tacit.plan import (
@@ -73,11 +73,11 @@ __all__ = [
     "Gaussian", "HashComb", "Ledger", "Local", "Logistic", "Mimic", "Model", "Observer", "OneBit", "OwnModule", "PaperGaussian",
     "Plain", "Plan", "PlanError", "Privacy", "Private", "ProjUnit", "Public", "Quantise", "RRSampled", "RandomLabels",
     "RandomUpdate", "Run", "RunError", "SecureSum", "Server", "Sharing", "Sign", "SignFlip", "Silence", "Skellam", "TacitError",
-    "ViT", "resume", "run", "starter_plan",
+    "ViT", "load", "resume", "run", "starter_plan",
 ]  # fmt: skip
 
 _ELSEWHERE = {
-    "tacit.api": ("Run", "resume", "run", "starter_plan"),
+    "tacit.api": ("Run", "load", "resume", "run", "starter_plan"),
     "tacit.engine": ("Observer", "Silence"),
     "tacit.errors": ("DataError", "PlanError", "RunError", "TacitError"),
 }

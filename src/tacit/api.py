@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 from safetensors.numpy import load_file
@@ -16,10 +17,13 @@ from safetensors.numpy import load_file
 from tacit import data, engine, record, report
 from tacit import plan as plans
 from tacit.engine import run_folder
-from tacit.engine.named_runs import folder_of
+from tacit.engine.named_runs import folder_of, model_folder
 from tacit.plan import Plan
 from tacit.progress import for_python
 from tacit.record import RUN, Entry, Finished, Round
+
+if TYPE_CHECKING:
+    from tacit.engine.predict import StoredModel
 
 RUNS = "runs"
 """Where runs are kept, one folder each, if nothing else is said."""
@@ -61,6 +65,17 @@ def resume(
         done = engine.resume(place, watching, rows, module)
     report.write(done)
     return Run(done)
+
+
+def load(run: str | Path | Run, *, module: object | None = None, folder: str | Path = RUNS) -> StoredModel:
+    """Return the model of a finished run, ready to predict; the run is given by its name below `folder`, its path, or itself.
+
+    A folder that `tacit export --to safetensors` wrote will do too. `module` is the nn.Module the run was given, if it was.
+    """
+    from tacit.engine import predict  # what trains and predicts is heavy to load
+
+    place = run.folder if isinstance(run, Run) else model_folder(run, Path(folder))
+    return predict.load(place, module)
 
 
 @contextmanager
@@ -109,6 +124,18 @@ class Run:
     def model(self) -> dict[str, NDArray[Any]]:
         """Return the final model as named arrays, shaped as PyTorch's state_dict."""
         return load_file(self.folder / run_folder.MODEL)
+
+    @cached_property
+    def _stored(self) -> StoredModel:
+        return load(self)
+
+    def predict(self, rows: object) -> NDArray[np.str_]:
+        """Return the most probable class of each row; rows as `run` takes them, or the path of a file, without a label."""
+        return self._stored.predict(rows)
+
+    def predict_proba(self, rows: object) -> NDArray[np.float64]:
+        """Return one line per row with the probability of each class, in the order of `load(run).classes`."""
+        return self._stored.predict_proba(rows)
 
     @property
     def model_sha256(self) -> str:

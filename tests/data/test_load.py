@@ -92,7 +92,7 @@ def test_holes_are_filled_dropped_and_counted(draws: Draws) -> None:
     assert table.train["town"].to_list() == ["(missing)", "Rom", "(missing)", "Bern", "Bern"]
     assert "2 rows without a label were dropped" in table.source
     assert "2 cells of 'age' without a number were filled with the train median 3" in table.source
-    assert table.released == ("median of age",)
+    assert table.habits.released == ("median of age",)
 
 
 def test_median_is_of_the_train_rows_only(draws: Draws) -> None:

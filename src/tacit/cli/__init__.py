@@ -20,6 +20,7 @@ from tacit.cli import (
     ledger,
     negotiate,
     policy,
+    predict,
     rehearse,
     reproduce,
     run,
@@ -58,6 +59,7 @@ for command in (
     runs.show,
     runs.compare,
     runs.privacy,
+    predict.predict,
     advise.advise,
     disclose.disclose,
     reproduce.reproduce,
@@ -94,6 +96,7 @@ def tacit(
       tacit init --from my.csv        write a plan for a table of your own
       tacit check plan.toml           say whether it can run, without reading data
       tacit run plan.toml             train, and write a report
+      tacit predict my-1 new.csv      what the model says of new rows
       tacit privacy newsgroups-1      what the people in the data were promised
     """
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tacit.engine.named_runs import all_runs, changed, folder_of
+from tacit.engine.named_runs import all_runs, changed, folder_of, model_folder
 
 if TYPE_CHECKING:
     from tacit.report import Summary
 
-__all__ = ["all_runs", "changed", "figures", "folder_of"]
+__all__ = ["all_runs", "changed", "figures", "folder_of", "model_folder"]
 
 
 def figures(folder: Path) -> Summary:

@@ -80,6 +80,11 @@ def line(text: str, *, stderr: bool = False) -> None:
     print(printable(text), file=sys.stderr if stderr else sys.stdout)
 
 
+def csv(text: str) -> None:
+    """Print a CSV table on stdout: as it is in a pipe or a file, harmless on a terminal."""
+    sys.stdout.write(printable(text) if sys.stdout.isatty() else text)
+
+
 def print_json(value: object) -> None:
     """Print one JSON object on stdout."""
     print(json.dumps(value, indent=2, allow_nan=False))

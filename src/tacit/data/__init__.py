@@ -9,18 +9,21 @@ from tacit.data.load import columns_of, load
 from tacit.data.named.entry import Entry
 from tacit.data.named.vectors import vectors
 from tacit.data.named.word_lists import word_list
+from tacit.data.new_rows import as_trained, inputs_of, new_rows
 from tacit.data.public import public_rows, set_aside
 from tacit.data.roles import resolved
 from tacit.data.starter import Starter, starter
 from tacit.data.store import catalogue, get, where
-from tacit.data.table import Table
+from tacit.data.table import Habits, Table
 
 __all__ = [
     "Entry",
     "Guess",
+    "Habits",
     "Progress",
     "Starter",
     "Table",
+    "as_trained",
     "catalogue",
     "columns_of",
     "divide",
@@ -29,8 +32,10 @@ __all__ = [
     "get",
     "guess_roles",
     "hold_out",
+    "inputs_of",
     "label_shares",
     "load",
+    "new_rows",
     "owners",
     "public_rows",
     "resolved",

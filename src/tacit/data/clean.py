@@ -9,6 +9,7 @@ import polars as pl
 
 from tacit.data.images import as_bytes
 from tacit.data.roles import free_name
+from tacit.data.table import Habits
 from tacit.errors import DataError
 from tacit.plan import Columns
 
@@ -17,8 +18,8 @@ MISSING = "(missing)"
 
 def clean(
     train: pl.DataFrame, test: pl.DataFrame, columns: Columns, needs_client: bool
-) -> tuple[pl.DataFrame, pl.DataFrame, list[str], tuple[str, ...]]:
-    """Return both halves without holes, a sentence part for each kind of repair, and what was read in the clear for it."""
+) -> tuple[pl.DataFrame, pl.DataFrame, list[str], Habits]:
+    """Return both halves without holes, a sentence part for each kind of repair, and how numbers were read."""
     assert columns.label is not None, "roles are checked before cleaning"
     half = free_name("train", train.columns)
     both = pl.concat([train.with_columns(pl.lit(True).alias(half)), test.with_columns(pl.lit(False).alias(half))])
@@ -27,19 +28,21 @@ def clean(
         both, more = _without_null(both, columns.client, "without an owner")
         repairs += more
     for name in columns.text:
-        both = both.with_columns(_as_text(both[name]).fill_null(""))
+        both = both.with_columns(as_text(both[name]).fill_null(""))
     for name in columns.categorical:
-        both = both.with_columns(_as_enum(_as_text(both[name]), MISSING))
+        both = both.with_columns(_as_enum(as_text(both[name]), MISSING))
     for name in set(columns.quasi) - {*columns.categorical, *columns.numeric, *columns.text, columns.label}:
-        both = both.with_columns(_as_text(both[name]).fill_null(MISSING))
-    medians: tuple[str, ...] = ()
+        both = both.with_columns(as_text(both[name]).fill_null(MISSING))
+    medians, commas = dict[str, float](), dict[str, str]()
     for name in columns.numeric:
-        series, more, filled = _as_number(both[name], both[half])
+        series, more, median, comma = _as_number(both[name], both[half])
         both, repairs = both.with_columns(series), repairs + more
-        medians += (f"median of {name}",) if filled else ()
+        medians |= {} if median is None else {name: median}
+        commas |= {name: comma} if comma else {}
     if columns.image:
         both = both.with_columns(as_bytes(both[columns.image]))
-    return both.filter(half).drop(half), both.filter(~pl.col(half)).drop(half), repairs, medians
+    habits = Habits(medians=medians, commas=commas)
+    return both.filter(half).drop(half), both.filter(~pl.col(half)).drop(half), repairs, habits
 
 
 def known_classes(train: pl.DataFrame, test: pl.DataFrame, label: str) -> tuple[pl.DataFrame, pl.DataFrame, list[str]]:
@@ -56,7 +59,7 @@ def _labelled(frame: pl.DataFrame, label: str) -> tuple[pl.DataFrame, list[str]]
     series = frame[label]
     if series.dtype.is_float():
         series = _whole(series)
-    text = _as_text(series)
+    text = as_text(series)
     if text.null_count() == len(text):
         raise DataError(f"data.columns.label = {label!r} needs labels, got an empty column; name another column")
     frame, repairs = _without_null(frame.with_columns(text), label, "without a label")
@@ -82,7 +85,7 @@ def _without_null(frame: pl.DataFrame, name: str, what: str) -> tuple[pl.DataFra
     return kept, [f"{lost:,} rows {what} were dropped"] if lost else []
 
 
-def _as_text(series: pl.Series) -> pl.Series:
+def as_text(series: pl.Series) -> pl.Series:
     """Return the column as text; cells with nothing but white space are null."""
     if series.dtype.is_nested():
         raise DataError(f"column {series.name!r} needs one value in each cell, got {series.dtype}; give a column of plain values")
@@ -106,14 +109,15 @@ def natural_order(words: list[str]) -> list[str]:
     return [word for _, word in sorted(zip(values, words, strict=True))] if all(map(math.isfinite, values)) else sorted(words)
 
 
-def _as_number(series: pl.Series, is_train: pl.Series) -> tuple[pl.Series, list[str], bool]:
-    """Return the column as finite numbers, and whether what is missing or no number became the median of the train rows."""
-    numbers, notes = _parsed(series)
+def _as_number(series: pl.Series, is_train: pl.Series) -> tuple[pl.Series, list[str], float | None, str]:
+    """Return the column as finite numbers, the train median if it stands for what is no number, and what commas mean."""
+    numbers, comma = parsed(series)
+    notes = [f"commas in {series.name!r} were read as {comma} marks"] if comma else []
     if numbers.dtype.is_float():
         numbers = numbers.set(~numbers.is_finite(), None)
     holes = numbers.null_count()
     if holes == 0:
-        return numbers, notes, False
+        return numbers, notes, None, comma
     median = numbers.filter(is_train).median()
     if not isinstance(median, int | float) or holes * 2 > len(numbers):
         raise DataError(
@@ -122,33 +126,38 @@ def _as_number(series: pl.Series, is_train: pl.Series) -> tuple[pl.Series, list[
         )
     filled = numbers.cast(pl.Float64).fill_null(float(median))
     note = f"{holes:,} cells of {series.name!r} without a number were filled with the train median {median:g}"
-    return filled, [*notes, note], True
+    return filled, [*notes, note], float(median), comma
 
 
-def _parsed(series: pl.Series) -> tuple[pl.Series, list[str]]:
+def parsed(series: pl.Series, comma: str = "") -> tuple[pl.Series, str]:
+    """Return a column as numbers, null where there is none, and what its commas were read as, if it has some.
+
+    `comma` is how they were read before, if they were.
+    """
     if series.dtype == pl.Boolean:
-        return series.cast(pl.UInt8), []
+        return series.cast(pl.UInt8), ""
     if series.dtype.is_numeric():
-        return series.cast(pl.Float64) if series.dtype.is_decimal() else series, []
+        return series.cast(pl.Float64) if series.dtype.is_decimal() else series, ""
     if series.dtype.is_temporal():
-        return series.cast(pl.Int64), []
-    text, notes = _with_point(_as_text(series).str.strip_chars())
+        return series.cast(pl.Int64), ""
+    text, comma = _with_point(as_text(series).str.strip_chars(), comma)
     numbers = text.cast(pl.Float64, strict=False)
     known = numbers.drop_nulls()
     whole = bool((known == known.round()).all()) and bool((known.abs() < 2**53).all())
-    return numbers.cast(pl.Int64) if whole and numbers.null_count() == 0 else numbers, notes
+    return numbers.cast(pl.Int64) if whole and numbers.null_count() == 0 else numbers, comma
 
 
-def _with_point(text: pl.Series) -> tuple[pl.Series, list[str]]:
+def _with_point(text: pl.Series, comma: str) -> tuple[pl.Series, str]:
     """Return numbers that are written with commas as numbers with a point, and how the commas were understood."""
     with_comma = text.filter(text.str.contains(r"^[+-]?\d[\d,]*,\d+(\.\d+)?$"))
     if with_comma.is_empty():
-        return text, []
-    if bool(with_comma.str.contains(r"^[+-]?[1-9]\d{0,2}(,\d{3})+(\.\d+)?$").all()):
-        return text.str.replace_all(",", "", literal=True), [f"commas in {text.name!r} were read as thousands marks"]
-    return text.str.replace(r"^([+-]?\d+),(\d+)$", "$1.$2"), [f"commas in {text.name!r} were read as decimal marks"]
+        return text, ""
+    thousands = bool(with_comma.str.contains(r"^[+-]?[1-9]\d{0,2}(,\d{3})+(\.\d+)?$").all())
+    if comma == "thousands" or (not comma and thousands):
+        return text.str.replace_all(",", "", literal=True), "thousands"
+    return text.str.replace(r"^([+-]?\d+),(\d+)$", "$1.$2"), "decimal"
 
 
 def as_float(series: pl.Series) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
     """Return a column's numbers, NaN where there is none."""
-    return _parsed(series)[0].cast(pl.Float64).fill_null(float("nan")).to_numpy()
+    return parsed(series)[0].cast(pl.Float64).fill_null(float("nan")).to_numpy()

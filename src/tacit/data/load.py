@@ -39,13 +39,13 @@ def load(
     if data.validation > 0:
         train, test = _held_out(train, data.validation, draws.at("validation"))
         how = f"{how}; test rows were put aside, and a share {data.validation:g} of the train rows is measured on instead"
-    train, test, repairs, released = clean(train, test, columns, data.partition == "client")
+    train, test, repairs, habits = clean(train, test, columns, data.partition == "client")
     train, test, cut = _limited(train, test, data, draws)
     _check_classes(train, columns, data, least_classes)
     train, test, strangers = known_classes(train, test, columns.label or "")
     counts = f"{train.height:,} train and {test.height:,} test rows"
     said = f"{sentence}: {'; '.join([counts, how, *repairs, *cut, *strangers])}."
-    return Table(train=train, test=test, columns=columns, source=said, released=released)
+    return Table(train=train, test=test, columns=columns, source=said, habits=habits)
 
 
 def columns_of(data: Data) -> Columns:

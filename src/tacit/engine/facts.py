@@ -86,6 +86,7 @@ def model_facts(plan: Plan, data: SimulatedData) -> dict[str, Any]:
         "classes": list(data.train.classes),
         "columns": asdict(data.columns),
         "fitted": data.fitted.to_dict(),
+        "habits": data.habits.to_dict(),
     }
 
 

@@ -38,3 +38,10 @@ def folder_of(run: str | Path, runs: Path) -> Path:
         raise RunError(f"run {run!r}: there is no run in {runs}; `tacit run PLAN` makes one, --runs DIR looks elsewhere")
     listed = ", ".join(known[-12:]) + (f" and {len(known) - 12} older" if len(known) > 12 else "")
     raise RunError(f"run {run!r}: not found in {runs}, which holds {listed}.{did_you_mean(run, known)}")
+
+
+def model_folder(run: str | Path, runs: Path) -> Path:
+    """Return the folder of a run given by path or by name, or of a model that was exported with all it needs."""
+    from tacit.engine.run_folder import MODEL_FACTS
+
+    return Path(run) if (Path(run) / MODEL_FACTS).is_file() else folder_of(run, runs)

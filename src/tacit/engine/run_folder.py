@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import hashlib
 import itertools
 import json
 import os
@@ -80,6 +81,15 @@ def write_model(folder: Path, learner: Learner, model: Vector, facts: dict[str, 
     """Store the final model as safetensors, with a JSON file saying how to rebuild it."""
     replace_file(folder / MODEL, save(learner.tensors(model)))
     replace_file(folder / MODEL_FACTS, json.dumps(facts, indent=2).encode() + b"\n")
+
+
+def check_model(folder: Path, model: Vector) -> None:
+    """Raise RunError if a model is not the one a run's record names; a folder without a record names none."""
+    if not (folder / RECORD).exists():
+        return
+    ends = record.of_kind(list(entries(folder)), record.Finished, record.RUN)
+    if not ends or hashlib.sha256(model.tobytes()).hexdigest() != ends[-1].model_sha256:
+        raise RunError(f"{folder / MODEL}: is not the model the record names; put the right file back, or run again")
 
 
 def entries(folder: Path) -> Iterator[record.Entry]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import polars as pl
@@ -26,8 +26,9 @@ class SimulatedData:
 
     `own` are rows of each client on which the model is tried for that client alone: rows held out at the client, or its
     part of the test rows, if the plan asks for that, else its training rows. `lexicon` says what word numbers mean.
-    `released` names what was read from clients' rows in the clear to make features of them, `fitted` holds it. `public` are
-    rows that the center has and no client. `corruption` says which clients an experiment corrupted; `train` is what they hold.
+    `released` names what was read from clients' rows in the clear to make features of them, `fitted` and `habits` hold it.
+    `public` are rows that the center has and no client. `corruption` says which clients an experiment corrupted; `train` is
+    what they hold.
     """
 
     source: str
@@ -39,6 +40,7 @@ class SimulatedData:
     released: tuple[str, ...]
     fitted: features.Fitted
     columns: Columns
+    habits: data.Habits = field(default_factory=data.Habits)
     disclosure: Disclosure | None = None
     lexicon: Lexicon | None = None
     public: Rows | None = None
@@ -91,9 +93,10 @@ def prepare(
         own_clients=holdings.own_clients,
         corruption=corruption,
         disclosure=disclosed(plan, table, kept, further, draws.at("share")),
-        released=(*table.released, *fitted.released, *_listed_words(plan, lexicon)),
+        released=(*table.habits.released, *fitted.released, *_listed_words(plan, lexicon)),
         fitted=fitted,
         columns=table.columns,
+        habits=table.habits,
         lexicon=lexicon,
         public=None if public is None else encode(public),
     )

@@ -4,7 +4,7 @@ What a frozen network makes of images is in `features.frozen`, which needs PyTor
 (`Fitted`) that says what it releases.
 """
 
-from tacit.features.encoding import encode, width
+from tacit.features.encoding import encode, encode_inputs, width
 from tacit.features.fitting import Fitted, fit, fit_seen, look_at, text_form
 from tacit.features.image import Reader
 from tacit.features.lexicon import Reading, encode_further, encode_words, plain_words, word_pieces
@@ -21,6 +21,7 @@ __all__ = [
     "bucket",
     "encode",
     "encode_further",
+    "encode_inputs",
     "encode_words",
     "fit",
     "fit_class_projection",

@@ -21,6 +21,14 @@ from tacit.rows import Dense, Inputs, Mixed, Rows, Sparse
 def encode(
     frame: pl.DataFrame, columns: Columns, settings: Features, fitted: Fitted, secret: bytes = b"", reader: Reader | None = None
 ) -> Rows:
+    """Return the table's rows as numbers with their labels, in the same order."""
+    inputs = encode_inputs(frame, columns, settings, fitted, secret, reader)
+    return Rows(inputs=inputs, labels=labels_of(frame, columns, fitted), classes=fitted.classes)
+
+
+def encode_inputs(
+    frame: pl.DataFrame, columns: Columns, settings: Features, fitted: Fitted, secret: bytes = b"", reader: Reader | None = None
+) -> Inputs:
     """Return the table's rows as numbers, in the same order; `secret` and `reader` are those that were fitted with, if any.
 
     Guarantees: row i of the result depends on row i of the table, what was fitted and the secret, on nothing else.
@@ -40,7 +48,7 @@ def encode(
         inputs = of_length(inputs, settings.row_length)
     if settings.constant and not isinstance(inputs, Mixed):
         inputs = with_constant(inputs, settings.constant)
-    return Rows(inputs=inputs, labels=labels_of(frame, columns, fitted), classes=fitted.classes)
+    return inputs
 
 
 def width(columns: Columns, settings: Features, fitted: Fitted) -> int:

@@ -39,7 +39,7 @@ from tacit.plan.engine import Engine
 from tacit.plan.features import Features, Quantise
 from tacit.plan.filter import Filter
 from tacit.plan.ledger import Ledger
-from tacit.plan.load import check, check_run, dump, load, parse, to_toml, untouched
+from tacit.plan.load import check, check_run, dump, load, parse, parse_stored, to_toml, untouched
 from tacit.plan.local import Local
 from tacit.plan.model import LSTM, MLP, BiLSTM, Compiled, Embedding, Encoder, Logistic, Model, OwnModule, ViT, Worded
 from tacit.plan.plan import Plan
@@ -109,6 +109,7 @@ __all__ = [
     "dump",
     "load",
     "parse",
+    "parse_stored",
     "to_toml",
     "untouched",
 ]

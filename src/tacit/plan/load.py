@@ -36,6 +36,18 @@ def parse(tree: dict[str, Any], where: str = "plan") -> Plan:
     return plan
 
 
+def parse_stored(facts: dict[str, Any], where: str) -> Plan:
+    """Return a plan with the model, features and columns that stand beside a stored model; no other table means anything.
+
+    What a run needs beyond them, such as rows at the center, is not asked for.
+    """
+    tree = {key: facts.get(key, {}) for key in ("model", "features")}
+    try:
+        return TypeAdapter(Plan).validate_json(json.dumps({**tree, "data": {"columns": facts.get("columns", {})}}))
+    except ValidationError as error:
+        raise _refusal(where, explain(error.errors())) from None
+
+
 def check(plan: Plan, where: str = "plan") -> None:
     """Raise one PlanError naming every combination in the plan that has no meaning."""
     found = problems(plan)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -10,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from safetensors.numpy import load_file
 
-from tacit import codec, local, plan, record, server
+from tacit import codec, local, plan, server
 from tacit.draws import Draws
 from tacit.engine import run_folder
 from tacit.engine.negotiated import held
@@ -22,7 +21,6 @@ from tacit.seat import Own, Seat
 
 Sent = NDArray[np.float32]
 """What clients encode, before it is quantised: one row per client, weights or updates as the run sends them."""
-_PART = 1 << 12
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,13 +108,6 @@ def trained(folder: Path) -> Trained:
 
 def _last_model(folder: Path, learner: local.Learner) -> Vector:
     """Return the stored model as one flat row, in the order in which the learner names its parts."""
-    stored, model = load_file(folder / run_folder.MODEL), np.empty(learner.size, np.float32)
-    # The places of a part are read off a model whose values are their own places; in two digits, for float32 ends at 2^24.
-    places = np.arange(learner.size)
-    high, low = (learner.tensors(digit.astype(np.float32)) for digit in (places // _PART, places % _PART))
-    for name, values in stored.items():
-        model[(high[name].astype(np.int64) * _PART + low[name].astype(np.int64)).ravel()] = values.ravel()
-    wanted = record.of_kind(list(run_folder.entries(folder)), record.Finished, record.RUN)[-1].model_sha256
-    if hashlib.sha256(model.tobytes()).hexdigest() != wanted:
-        raise RunError(f"{folder / run_folder.MODEL}: is not the model the record names; start the plan anew")
+    model = local.flattened(learner, load_file(folder / run_folder.MODEL))
+    run_folder.check_model(folder, model)
     return model

@@ -1,0 +1,104 @@
+"""Rows that come after training, without a label: read as the training rows were, with a note of all that is unlike them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import polars as pl
+
+from tacit.data.clean import MISSING, as_text, parsed
+from tacit.data.images import as_bytes
+from tacit.data.input_rows import from_input_rows
+from tacit.data.read import is_file_source, read_file
+from tacit.data.table import Habits
+from tacit.errors import DataError, did_you_mean
+from tacit.plan import Columns
+
+
+def inputs_of(columns: Columns) -> tuple[str, ...]:
+    """Return the names of the columns a model reads."""
+    return (*columns.text, *columns.numeric, *columns.categorical, *((columns.image,) if columns.image else ()))
+
+
+def new_rows(rows: object, columns: Columns) -> tuple[pl.DataFrame, list[str]]:
+    """Return new rows as a table, and what had to be repaired to read it.
+
+    Takes the path of a file, whatever `run(rows=...)` takes, or a list of texts where a single text column is all that is read.
+    """
+    if isinstance(rows, str | Path):
+        if not is_file_source(str(rows)):
+            raise DataError(f"predict({str(rows)!r}) needs a file of a kind that can be read, such as .csv or .parquet; convert it")
+        frame, note = read_file(str(rows))
+        return frame, [note.strip(" ()")] if note else []
+    only = columns.text[0] if inputs_of(columns) == columns.text[:1] else None
+    if only and isinstance(rows, Iterable) and not isinstance(rows, Mapping | pl.DataFrame):
+        rows = rows if hasattr(rows, "columns") else list(rows)
+        if isinstance(rows, list) and all(isinstance(text, str) for text in rows):
+            return pl.DataFrame({only: pl.Series(rows, dtype=pl.String)}), []
+    return from_input_rows(rows)[0], []
+
+
+def as_trained(
+    frame: pl.DataFrame, columns: Columns, habits: Habits, categories: Mapping[str, tuple[str, ...]]
+) -> tuple[pl.DataFrame, list[str]]:
+    """Return the columns a model reads, cleaned as in training, and a sentence for each way in which they are unlike it.
+
+    Edge cases: a missing text is empty; a cell without a number becomes the train median if training had such cells, else it
+    counts as zero after scaling, as do categories that training did not have. Rows stay as many and in their order.
+    """
+    _check_names(frame, columns)
+    notes: list[str] = []
+    texts = [as_text(frame[name]).fill_null("") for name in columns.text]
+    if texts and (empty := int(pl.DataFrame(texts).select(pl.all_horizontal(pl.all() == "")).to_series().sum())):
+        notes.append(f"{empty:,} of {frame.height:,} rows have no text")
+    found = [*texts]
+    for name in columns.numeric:
+        series, more = _numbers(frame[name], habits)
+        found, notes = [*found, series], notes + more
+    for name in columns.categorical:
+        series, more = _categories(frame[name], categories.get(name, ()))
+        found, notes = [*found, series], notes + more
+    if columns.image:
+        found.append(as_bytes(frame[columns.image]))
+    return pl.DataFrame(found), notes
+
+
+def _check_names(frame: pl.DataFrame, columns: Columns) -> None:
+    lacking = [name for name in inputs_of(columns) if name not in frame.columns]
+    if not lacking:
+        return
+    have = ", ".join(frame.columns[:40]) + (f" and {len(frame.columns) - 40} more" if len(frame.columns) > 40 else "")
+    named = ", ".join(map(repr, lacking[:20])) + (f" and {len(lacking) - 20} more" if len(lacking) > 20 else "")
+    raise DataError(
+        f"predict(rows) needs every column the model reads, got none named {named}; the columns are {have}."
+        f"{did_you_mean(lacking[0], list(frame.columns))}"
+    )
+
+
+def _numbers(series: pl.Series, habits: Habits) -> tuple[pl.Series, list[str]]:
+    name = series.name
+    if series.dtype.is_nested() or series.dtype in (pl.Binary, pl.Object):
+        raise DataError(f"predict(rows) needs numbers in {name!r}, as in training, got {series.dtype}; give a column of numbers")
+    numbers, comma = parsed(series, habits.commas.get(name, ""))
+    notes = [f"commas in {name!r} were read as {comma} marks"] if comma and name not in habits.commas else []
+    numbers = numbers.cast(pl.Float64)
+    numbers = numbers.set(~numbers.is_finite(), None)
+    said = as_text(series).is_not_null() if series.dtype == pl.String else series.is_not_null()
+    odd = int((said & numbers.is_null()).sum())
+    if odd * 2 > len(series):
+        raise DataError(
+            f"predict(rows) needs numbers in {name!r}, as in training, got something else in {odd:,} of {len(series):,} rows; "
+            "check that the column is the one that was trained on"
+        )
+    holes, median = numbers.null_count(), habits.medians.get(name)
+    if holes:
+        became = "count as zero after scaling" if median is None else f"were filled with the train median {median:g}"
+        notes.append(f"{holes:,} cells of {name!r} without a number {became}")
+    return numbers if median is None else numbers.fill_null(median), notes
+
+
+def _categories(series: pl.Series, known: tuple[str, ...]) -> tuple[pl.Series, list[str]]:
+    text = as_text(series).str.strip_chars().fill_null(MISSING)
+    strange = int((~text.is_in(list(known))).sum())
+    return text, [f"{strange:,} cells of {series.name!r} hold a category that training did not have"] if strange else []

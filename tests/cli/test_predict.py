@@ -1,0 +1,72 @@
+"""tacit predict: a CSV out, notes beside it, one sentence where rows do not fit."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import tacit as library
+from tests.cli.made_up import tacit
+from tests.engine.small import small_plan, write_csv
+
+Capture = pytest.CaptureFixture[str]
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("predict")
+    job = small_plan(write_csv(place / "r.csv"), codec={"name": "plain"}, local={"lr": 0.05, "epochs": 2, "batch": 8})
+    library.run(job, folder=place / "runs")
+    return place / "runs"
+
+
+@pytest.fixture(autouse=True)
+def here(runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "runs").symlink_to(runs)
+    (tmp_path / "new.csv").write_text('id,opinion\n007,"good, lovely film"\n8,awful grey\n9,\n', encoding="utf-8")
+    return tmp_path
+
+
+def test_the_columns_of_the_file_and_the_prediction(capsys: Capture) -> None:
+    said = tacit(capsys, "predict", "small-1", "new.csv")
+    assert said.code == 0
+    assert said.out.startswith('id,opinion,prediction\n007,"good, lovely film",up\n8,awful grey,down\n9,,')
+    assert said.err == "note: 1 of 3 rows have no text\n"
+
+
+def test_probabilities_and_json(capsys: Capture, here: Path) -> None:
+    (here / "out.csv").write_text(tacit(capsys, "predict", "runs/small-1", "new.csv", "--proba").out)
+    frame = pl.read_csv(here / "out.csv")
+    assert frame.columns == ["id", "opinion", "prediction", "probability_down", "probability_up"]
+    assert (frame["probability_down"] + frame["probability_up"]).to_list() == pytest.approx([1, 1, 1])
+    found = json.loads(tacit(capsys, "predict", "small-1", "new.csv", "--proba", "--json").out)
+    assert found["predictions"] == frame["prediction"].to_list()
+    assert [line[1] for line in found["probabilities"]] == pytest.approx(frame["probability_up"].to_list())
+    assert found["notes"] == ["1 of 3 rows have no text"]
+
+
+def test_a_column_that_is_called_prediction_stays(capsys: Capture, here: Path) -> None:
+    pl.DataFrame({"prediction": ["mine"], "opinion": ["good"], "bits": [[1, 2]]}).write_parquet(here / "new.parquet")
+    said = tacit(capsys, "predict", "small-1", "new.parquet")
+    assert said.out == "prediction,opinion,prediction_\nmine,good,up\n"
+    assert "column 'bits' is left out" in said.err
+    assert "the model's is 'prediction_'" in said.err
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (("small-1", "runs/../gone.csv"), 2, "needs a file that exists"),
+        (("small-2", "new.csv"), 6, "Did you mean 'small-1'"),
+        (("small-1", "other.csv"), 2, "got none named 'opinion'; the columns are text"),
+    ],
+)
+def test_one_sentence_where_it_cannot_be(capsys: Capture, here: Path, words: tuple[str, str], code: int, said: str) -> None:
+    (here / "other.csv").write_text("text\nhello\n")
+    found = tacit(capsys, "predict", *words)
+    assert (found.code, found.out) == (code, "")
+    assert said in found.err
