@@ -10,8 +10,16 @@ from tests.engine.deployed.local_post import rehearsed
 from tests.engine.small import small_plan, write_csv
 from tests.engine.test_disclosure import job as disclosing_plan
 from tests.engine.test_disclosure import people  # noqa: F401 (a fixture)
-from tests.engine.test_sites import CODECS
 from tests.engine.worded import worded_plan
+
+CODECS = {
+    "plain": {"name": "plain"},
+    "rr": {"name": "rr", "epsilon": 2, "clip": 0.02},
+    "rr_sampled": {"name": "rr_sampled", "epsilon": 60, "clip": 0.02},
+    "rqm": {"name": "rqm", "clip": 0.02, "margin": 0.02, "levels": 6, "coordinates": 50},
+    "gaussian": {"name": "gaussian", "epsilon": 20.0, "delta": 1e-3, "clip": 0.5},
+    "dp_sum": {"name": "dp_sum", "epsilon": 20.0, "delta": 1e-3, "clip": 0.5},
+}
 
 
 @pytest.fixture(scope="module")
@@ -25,6 +33,12 @@ def test_codecs(reviews, tmp_path, codec, sum_at) -> None:
     weights = "equal" if codec == "dp_sum" else "rows"
     server = {"rounds": 3, "weights": weights, "cohort": "count", "cohort_size": 11, "sum_at": sum_at}
     simulated, deployed = rehearsed(small_plan(reviews, codec=CODECS[codec], server=server), tmp_path)
+    assert deployed == simulated
+
+
+@pytest.mark.parametrize("codec", ["plain", "rr", "dp_sum"])
+def test_one_client_per_site(reviews, tmp_path, codec) -> None:
+    simulated, deployed = rehearsed(small_plan(reviews, codec=CODECS[codec], data__clients=3, server__rounds=2), tmp_path)
     assert deployed == simulated
 
 

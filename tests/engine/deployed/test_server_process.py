@@ -6,25 +6,30 @@ import hmac
 import multiprocessing
 import os
 from collections.abc import Iterator
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from tacit import local, plan
 from tacit.codec.hashcomb import round_key
 from tacit.draws import Draws
-from tacit.engine.fingerprint import fingerprints_of
-from tacit.engine.simulated_data import _divided, _loaded, prepare
+from tacit.engine.deployed import bodies
+from tacit.engine.deployed.bodies import Terms as RunTerms
+from tacit.engine.deployed.job import TERMS
+from tacit.engine.deployed.rehearsal import rehearsal
+from tacit.engine.simulated_data import prepare
+from tacit.local.private.store import PrivateStore
 from tacit.negotiate import Terms, save
 from tacit.negotiate.agreed import Negotiated, bind
-from tests.engine import server_process, site_process
+from tests.engine.deployed import processes
+from tests.engine.deployed.local_post import owner
 from tests.engine.memory import found_in_memory
 from tests.engine.small import small_plan, write_csv
 
-SITES = 3
+SITES = "abc"
 LEVELS = 10
 X_MIN, X_MAX = -0.039_912_345, 0.041_054_321
 ROUNDS = 3
@@ -48,72 +53,72 @@ def job_in(folder: Path, agreed: Path) -> plan.Plan:
 @pytest.fixture(scope="module")
 def seen(tmp_path_factory) -> Iterator[Seen]:
     folder = tmp_path_factory.mktemp("separate")
-    agreed = bind(Terms(run="secret-1", parties=SITES, levels=LEVELS, enlargement=2.0), X_MIN, X_MAX, os.urandom(16))
+    agreed = bind(Terms(run="secret-1", parties=len(SITES), levels=LEVELS, enlargement=2.0), X_MIN, X_MAX, os.urandom(16))
     save(agreed, folder / "agreed.json")
-    job, draws = job_in(folder, folder / "agreed.json"), Draws.seeded(0)
-    table, _ = _loaded(job, draws, None, None)
-    _, kept, _ = _divided(job, draws, table)
-    whole = prepare(job, draws)
-    learner = local.build(job.model, job.local, whole.train, whole.clients)
-    terms = {
-        "run": "secret-1-1", "identity": fingerprints_of(job, whole).identity, "dim": learner.size, "public": os.urandom(32),
-        "largest_weight": 1, "sum_at_site": False, "clients": len(kept), "fitted": whole.fitted.to_dict(),
-        "columns": asdict(table.columns),
-    }  # fmt: skip
+    job = job_in(folder, folder / "agreed.json")
+    ready = rehearsal(job, folder / "rows", len(SITES))
     context = multiprocessing.get_context("spawn")
-    processes, to_sites = [], []
-    for number, names in enumerate(np.array_split(np.arange(len(kept)), SITES)):
-        here, there = context.Pipe()
-        processes.append(context.Process(target=site_process.serve, args=(there,), daemon=True))
-        processes[-1].start()
-        rows = np.concatenate([kept.order[kept.starts[name] : kept.starts[name + 1]] for name in names])
-        table.train[rows].write_parquet(folder / f"rows-{number}.parquet")
-        here.send(("open", {
-            "number": number, "rows": str(folder / f"rows-{number}.parquet"), "sizes": kept.sizes()[names].tolist(),
-            "names": [int(name) for name in names], "job": plan.dump(job), "terms": terms, "folder": str(folder / f"site-{number}"),
-        }))  # fmt: skip
-        here.recv()
-        to_sites.append(here)
+    to_sites, running = {}, {}
+    for name, rows in zip(SITES, ready.files, strict=True):
+        to_sites[name], there = context.Pipe()
+        given = (there, name, str(rows), str(folder / name), str(folder / "agreed.json"))
+        running[name] = context.Process(target=processes.join, args=given, daemon=True)
+        running[name].start()
+        there.close()
+    text = plan.to_toml(ready.plan).replace(str(folder / "agreed.json"), "each site's own")
+    keys = {name: _public(owner(name, rows, folder / name)) for name, rows in zip(SITES, ready.files, strict=True)}
     (folder / "server").mkdir()
     mine, its = context.Pipe()
-    public = plan.dump(job)
-    public["codec"]["agreed"] = "each site's own"
-    lines = [context.Pipe() for _ in range(SITES)]
+    lines = {name: context.Pipe() for name in SITES}
     server = context.Process(
-        target=server_process.serve, args=([line for _, line in lines], its, public, terms, str(folder / "server")), daemon=True
+        target=processes.serve,
+        args=({name: line for name, (_, line) in lines.items()}, its, text, keys, str(folder / "server")),
+        daemon=True,
     )
     server.start()
-    messages = carried([line for line, _ in lines], to_sites, mine)
-    head, payload = mine.recv()
-    models = []
-    for site in to_sites:
-        site.send(("read", {"round_no": ROUNDS + 1, "head": head, "payload": payload}))
-        models.append(site.recv())
-    bound = hmac.digest(agreed.secret, f"tacit run {terms['run']} {terms['identity']}".encode(), "sha256")
-    wanted = forbidden(agreed, bound, models[0], learner.initial(Draws(bound).at("initial")).tobytes())
+    messages = carried({name: line for name, (line, _) in lines.items()}, to_sites, mine)
+    place = Path(mine.recv())
+    models = [_model_at(folder / name) for name in SITES]
+    terms = bodies.unpack((place / TERMS).read_bytes(), RunTerms)
+    bound = hmac.digest(agreed.secret, f"tacit run {terms.run} {terms.identity}".encode(), "sha256")
+    whole = prepare(job, Draws.seeded(0))
+    first = local.build(job.model, job.local, whole.train, whole.clients).initial(Draws(bound).at("initial"))
+    wanted = forbidden(agreed, bound, models[0], first.tobytes())
     files = [path.read_bytes() for path in (folder / "server").rglob("*") if path.is_file()]
     yield Seen(
         server_memory=found_in_memory(server.pid, wanted),
-        site_memory=found_in_memory(processes[0].pid, wanted),
+        site_memory=found_in_memory(running["a"].pid, wanted),
         messages={name for name, text in wanted.items() if any(text in message for message in messages)},
         files={name for name, text in wanted.items() if any(text in file for file in files)},
         models=models,
     )
     mine.send(None)
     server.join(10)
-    for line in to_sites:
+    for line in to_sites.values():
         line.close()
 
 
-def carried(from_server: list[Any], to_sites: list[Any], done: Any) -> list[bytes]:
+def _public(one: Any) -> bytes:
+    return one.key.public_key().public_bytes(Encoding.OpenSSH, PublicFormat.OpenSSH)
+
+
+def _model_at(site: Path) -> bytes:
+    """Return the last model as a site's clients read it."""
+    (run,) = (site / "runs").iterdir()
+    kept = PrivateStore(run / "codec").read("site", ROUNDS + 1)
+    assert kept is not None
+    return kept["model"].tobytes()
+
+
+def carried(from_server: dict[str, Any], to_sites: dict[str, Any], done: Any) -> list[bytes]:
     """Pass everything between the server and the sites until the server is done, and return every message as bytes."""
     messages = []
     while not done.poll():
-        for here, there in zip(from_server, to_sites, strict=True):
+        for name, here in from_server.items():
             if here.poll(0.01):
                 asked = here.recv_bytes()
-                there.send_bytes(asked)
-                answered = there.recv_bytes()
+                to_sites[name].send_bytes(asked)
+                answered = to_sites[name].recv_bytes()
                 here.send_bytes(answered)
                 messages += [asked, answered]
     return messages
