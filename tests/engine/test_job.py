@@ -202,3 +202,23 @@ def test_diverged_training_is_named_and_loses_nothing(reviews, tmp_path) -> None
     job = small_plan(reviews, codec={"name": "plain"}, local__optimizer="sgd", local__lr=1e30, server__rounds=5)
     with np.errstate(all="ignore"), pytest.raises(RunError, match="diverged"):
         engine.start(job, tmp_path)
+
+
+def test_the_central_baseline_keeps_the_pass_validation_rows_choose(reviews, tmp_path) -> None:
+    """Rates that overfit at once: a later pass is worse on rows it has not seen, and both figures are in the record."""
+    job = small_plan(reviews, baselines=["central"], server__rounds=10, local__lr=0.3, codec={"name": "plain"})
+    folder = engine.start(job, tmp_path)
+    central = finished(folder, "central").metrics
+    course = {one.round_no: one.metrics for one in record.of_kind(list(record.read(folder / RECORD)), record.Round, "central")}
+    kept = int(central["kept_round"])
+    assert {name: central[name] for name in course[kept]} == pytest.approx(course[kept])
+    assert {name: central[f"last_{name}"] for name in course[10]} == pytest.approx(course[10])
+    counts = record.of_kind(list(record.read(folder / RECORD)), record.ByClass, "run")[0]
+    right, rows = sum(counts.right), sum(counts.rows)
+    assert right / rows == pytest.approx(finished(folder).metrics["accuracy"])
+    assert sum(counts.predicted) == rows
+
+
+def test_a_central_run_of_its_own_has_all_rows(reviews, tmp_path) -> None:
+    folder = engine.start(small_plan(reviews, regime="central", codec={"name": "plain"}, server__rounds=2), tmp_path)
+    assert "kept_round" not in finished(folder).metrics

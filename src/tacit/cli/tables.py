@@ -58,13 +58,16 @@ def table(
 
 
 def results(run: Summary) -> None:
-    """Print a run's arms as rows, and below them what votes decided."""
+    """Print a run's arms as rows, and below them what votes decided and what the result came to."""
     from tacit.report import HEADINGS, cells
+    from tacit.report.verdict import verdict
 
     headings = [heading.replace(" / ", "/") for heading in HEADINGS]
     table(headings, [cells(arm) for arm in run.arms], prose=(0, len(HEADINGS) - 1), strong=0)
     if run.votes:
         say(run.votes.sentence)
+    for finding in verdict(run):
+        say(f"- {finding.sentence}")
 
 
 def say(text: str = "") -> None:

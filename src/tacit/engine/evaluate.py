@@ -39,15 +39,26 @@ class OneModel:
         """Return the figures on the test rows, if this round is measured."""
         if not is_evaluated(self.plan, state.round_no):
             return Evaluation()
+        return Evaluation(metrics=self.figures(model))
+
+    def figures(self, model: Vector) -> dict[str, float]:
+        """Return the figures on the test rows."""
         metrics = server.measure(self.learner.predict(model, self.data.test.inputs), self.data.test.labels)
         clamped = {} if self.site.at_ends is None else {"clamped_at_most": self.site.at_ends}
-        return Evaluation(metrics={**metrics, **self._attack(model), **clamped})
+        return {**metrics, **self._attack(model), **clamped}
 
     def at_the_end(self, model: Vector, rounds: int, history: History) -> Evaluation:
-        """Return the accuracy on each client's own rows."""
+        """Return how each class fares on the test rows, and the accuracy on each client's own rows."""
         if not self.spread:
             return Evaluation()
-        return Evaluation(entries=[record.Spread(arm=self.arm, accuracy=self._accuracy_by_client(model))])
+        test = self.data.test
+        by_class = server.by_class(self._guess(model, test), test.labels, len(test.classes))
+        return Evaluation(
+            entries=[
+                record.ByClass(arm=self.arm, **by_class),
+                record.Spread(arm=self.arm, accuracy=self._accuracy_by_client(model)),
+            ]
+        )
 
     def _accuracy_by_client(self, model: Vector) -> list[float]:
         right = np.concatenate([[0], np.cumsum(self._guess(model, self.data.own) == self.data.own.labels)])

@@ -21,6 +21,7 @@ from tacit.engine.checkpoint import Checkpoint
 from tacit.engine.clean_rows import CleanRows
 from tacit.engine.corruption import with_rows_before
 from tacit.engine.dealt_anew import DealtAnew
+from tacit.engine.early_stop import EarlyStopped, held_out, in_one_hand, kept_model
 from tacit.engine.evaluate import OneModel, OwnModels, tests_of
 from tacit.engine.exchanges import SecureTrain, Train, exchanges_of
 from tacit.engine.exchanges.sharing import Sharing, sharing_for
@@ -75,6 +76,8 @@ class SimulatedArm:
         self.regime = plan.regime
         data, draws = setting.data, setting.draws
         self.disclosure = data.disclosure if name == RUN else None
+        aside = name == "central" and not plan.personal  # the baseline; a plan's own central training has all rows
+        self.halves = held_out(data.train, data.clients, draws.at("central", "validation")) if aside else None
         self.learner = self._learner()
         self.site = self._site()
         head = self.learner.head
@@ -117,6 +120,9 @@ class SimulatedArm:
 
     def last_model(self, now: Checkpoint) -> Vector:
         """Return the arm's model after its last round; where only clients can read it, as the simulated ones do."""
+        kept = kept_model(now.evaluated) if self.halves else None
+        if kept is not None:
+            return kept
         if now.model is not None:
             return self._release(now.model, now.state, now.progress.round_no)
         state = State(round_no=now.progress.round_no + 1, cohort=np.empty(0, np.int64), model=None, optimizer={}, arrays=now.arrays)
@@ -130,6 +136,7 @@ class SimulatedArm:
         rows, holders = data.train, data.clients
         if self.regime == "central":
             holders, settings = pooled(data.clients), central_settings(plan.local, data.clients)
+            rows, holders = (self.halves[0], in_one_hand(self.halves[0])) if self.halves else (rows, holders)
         elif self.disclosure:
             rows, holders = self.disclosure.train, self.disclosure.holders
         elif self.regime == "federated":
@@ -258,9 +265,10 @@ class SimulatedArm:
     def _evaluator(self) -> Evaluator:
         data, draws, desk = self.setting.data, self.setting.draws, self.setting.desk
         if not self.learner.personal:
-            return OneModel(
+            one = OneModel(
                 arm=self.name, plan=self.plan, data=data, learner=self.learner, site=self.site, spread=self.regime != "local_only"
             )
+            return EarlyStopped(inside=one, validation=self.halves[1]) if self.halves else one
         return OwnModels(
             arm=self.name,
             plan=self.plan,

@@ -203,6 +203,16 @@ class Spread:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ByClass:
+    """How the final model does on the test rows of each class: rows of it, rows taken for it, and rightly so."""
+
+    arm: str
+    rows: list[int]
+    predicted: list[int]
+    right: list[int]
+
+
+@dataclass(frozen=True, kw_only=True)
 class ClientsEvaluated:
     """How a round's shared part did with the own parts of some clients; known to the simulator only."""
 
@@ -248,7 +258,7 @@ class Finished:
 
 Entry = (
     Started | Resumed | Prepared | DisclosedRows | Corrupted | WarmStarted | Released | Spent | Round | Voted | Spread
-    | ClientsEvaluated | Refused | Audited | Finished
+    | ByClass | ClientsEvaluated | Refused | Audited | Finished
 )  # fmt: skip
 KINDS: dict[str, type[Any]] = {
     "started": Started,
@@ -262,6 +272,7 @@ KINDS: dict[str, type[Any]] = {
     "round": Round,
     "voted": Voted,
     "spread": Spread,
+    "by_class": ByClass,
     "clients_evaluated": ClientsEvaluated,
     "refused": Refused,
     "audited": Audited,

@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from tacit.report.audits import latest
+from tacit.report.classes import by_class
 from tacit.report.figures import Arm, Summary
+from tacit.report.verdict import verdict
 from tacit.report.votes import Votes
 
 
@@ -21,6 +23,8 @@ def of_run(run: Summary, folder: Path) -> dict[str, Any]:
         "model_sha256": own.model_sha256 if own else "",
         "rounds": own.rounds if own else 0,
         "metrics": dict(own.metrics) if own else {},
+        "verdict": [asdict(one) for one in verdict(run)],
+        "classes": by_class(run),
         "bytes": _bytes(own),
         "privacy": {"statement": run.privacy.statement, "totals": [asdict(one.total) for one in run.privacy.totals]},
         "seconds": own.seconds if own else 0.0,

@@ -9,6 +9,7 @@ from typing import Any
 from tacit.record import (
     RUN,
     Audited,
+    ByClass,
     Corrupted,
     DisclosedRows,
     Entry,
@@ -44,11 +45,22 @@ class Arm:
     privacy: str
     course: list[Round]
     spread: list[float]
+    by_class: ByClass | None = None
 
     @property
     def title(self) -> str:
         """The arm's name as people read it."""
         return phrasing.arm_title(self.name)
+
+    @property
+    def kept_round(self) -> int | None:
+        """The pass whose model validation rows chose, where they chose one."""
+        return int(self.metrics["kept_round"]) if "kept_round" in self.metrics else None
+
+    def best(self, metric: str) -> float | None:
+        """Return a figure of the arm; where validation rows chose a pass, the better of that pass's and the last one's."""
+        found = [self.metrics[name] for name in (metric, f"last_{metric}") if name in self.metrics]
+        return (min(found) if metric == "loss" else max(found)) if found else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,6 +123,8 @@ def cells(arm: Arm) -> tuple[str, ...]:
     """Return one arm's row of the result table, in the order of HEADINGS."""
     rounds = f"{arm.rounds}" if arm.finished else f"{arm.rounds}/{arm.planned}"
     metrics = (phrasing.metric(name, arm.metrics.get(name)) for name in phrasing.METRICS)
+    if arm.kept_round:
+        rounds = f"{arm.kept_round} of {arm.rounds}"
     return (arm.title, rounds, *metrics, phrasing.size(arm.bytes_up), phrasing.size(arm.bytes_down), arm.privacy)
 
 
@@ -169,6 +183,7 @@ def _arm(entries: list[Entry], name: str, plan: dict[str, Any]) -> Arm:
         privacy=headline(entries, name, regime_of(plan)),
         course=course,
         spread=spreads[-1].accuracy if spreads else [],
+        by_class=next(reversed(of_kind(entries, ByClass, name)), None),
     )
 
 

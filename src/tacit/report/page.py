@@ -8,12 +8,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from tacit import record
+from tacit.report import classes
 from tacit.report.audits import grids, latest
 from tacit.report.cards import cards, facts
 from tacit.report.charts import charts
 from tacit.report.figures import HEADINGS, Summary, cells, summary
 from tacit.report.phrasing import experiment
 from tacit.report.template import rendered
+from tacit.report.verdict import verdict
 from tacit.report.votes_page import section
 
 FILE = "report.html"
@@ -43,6 +45,9 @@ def render(run: Summary, plan_text: str, when: str = "") -> str:
         cards=cards(run),
         experiment=experiment(found.corruption, len(found.clients), found.of_clients) if found else "",
         facts=facts(run),
+        verdict=verdict(run),
+        class_headings=classes.HEADINGS,
+        classes=classes.cells(run),
         headings=HEADINGS,
         rows=[(arm, cells(arm)) for arm in run.arms],
         votes=section(run.votes) if run.votes else None,

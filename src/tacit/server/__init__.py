@@ -1,7 +1,7 @@
 """Updates become the next model: cohort choice, robust rules, the server's step, stopping, measuring."""
 
 from tacit.server.cohort import choose
-from tacit.server.measure import loss, measure
+from tacit.server.measure import by_class, loss, measure
 from tacit.server.robust import MEMORY, Clean, Updates, combine
 from tacit.server.robust.matrix import Floats, Matrix
 from tacit.server.shared import Own, with_own
@@ -11,6 +11,6 @@ from tacit.server.stopping import should_stop
 from tacit.server.votes import Ballots, Decision, assigned, decide
 
 __all__ = [
-    "FIRST", "MEMORY", "Ballots", "Clean", "Decision", "Floats", "Matrix", "Own", "ServerState", "Updates", "assigned", "choose",
-    "combine", "decide", "initial_state", "loss", "measure", "should_stop", "softened", "step", "with_own",
+    "FIRST", "MEMORY", "Ballots", "Clean", "Decision", "Floats", "Matrix", "Own", "ServerState", "Updates", "assigned", "by_class",
+    "choose", "combine", "decide", "initial_state", "loss", "measure", "should_stop", "softened", "step", "with_own",
 ]  # fmt: skip

@@ -1,0 +1,45 @@
+"""How the final model does on each class: precision and recall from the record's counts, for terminal, page and JSON."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tacit.record import RUN
+from tacit.report import phrasing
+from tacit.report.figures import Summary
+
+HEADINGS = ("class", "rows", "predicted", "precision", "recall")
+
+
+def by_class(run: Summary) -> list[dict[str, Any]]:
+    """Return each class with its test rows, how often it was predicted, precision and recall (None where nothing is counted)."""
+    ours = run.arm(RUN)
+    counts = ours.by_class if ours else None
+    if counts is None or run.data is None:
+        return []
+    figures = zip(run.data.classes, counts.rows, counts.predicted, counts.right, strict=True)
+    return [
+        {
+            "class": name,
+            "rows": rows,
+            "predicted": predicted,
+            "precision": right / predicted if predicted else None,
+            "recall": right / rows if rows else None,
+        }
+        for name, rows, predicted, right in figures
+    ]
+
+
+def cells(run: Summary) -> list[tuple[str, ...]]:
+    """Return the rows of the table, in the order of HEADINGS, the class with the lowest recall first."""
+    found = sorted(by_class(run), key=lambda one: (one["recall"] is None, one["recall"] or 0.0))
+    return [
+        (
+            str(one["class"]),
+            f"{one['rows']:,}",
+            f"{one['predicted']:,}",
+            phrasing.metric("accuracy", one["precision"]),
+            phrasing.metric("accuracy", one["recall"]),
+        )
+        for one in found
+    ]
