@@ -10,14 +10,15 @@ from tacit.ledger import losses
 from tacit.ledger.account import Account, every_claim, on_a_sample
 from tacit.ledger.lists import grouped
 from tacit.ledger.prose import epsilon, uses_of
-from tacit.record import Released
+from tacit.record import Prepared, Released
 
 
-def unprotected(account: Account, before: Sequence[Released], plan: dict[str, Any], text: str = "") -> list[str]:
+def unprotected(account: Account, before: Sequence[Released], plan: dict[str, Any], data: Prepared | None = None) -> list[str]:
     """Return a sentence for each thing the promise does not cover.
 
-    `plan` is the plan as a tree; `text` says what words of text were turned into (record.Prepared.text).
+    `plan` is the plan as a tree; `data` says what words were turned into, and where rows were.
     """
+    text, sites, seeded = (data.text, data.sites, data.seeded) if data else ("", 0, True)
     claims = every_claim(account)
     found = []
     found += _readable(claims)
@@ -30,7 +31,8 @@ def unprotected(account: Account, before: Sequence[Released], plan: dict[str, An
     found += [_left_before(one) for one in before if one.promise.view != "server" or _is(one, Disclosed)]
     cleartext = [one.promise.mechanism for one in before if one.promise.view == "server" and not _is(one, Disclosed)]
     if cleartext:
-        found.append(f"What was read in the clear once, to make features of rows: {'; '.join(grouped(cleartext))}.")
+        what = "What sites told in the clear" if sites else "What was read in the clear once, to make features of rows"
+        found.append(f"{what}: {'; '.join(grouped(cleartext))}.")
     if plan.get("public"):
         found.append("The public rows: the center has them in the clear, and the first model is trained on them.")
     found.append(_measured(plan))
@@ -41,11 +43,20 @@ def unprotected(account: Account, before: Sequence[Released], plan: dict[str, An
     if text == "listed words":
         found.append("Words: inputs are words of a public list, so whoever reads a single update reads which of them a client has.")
     found.append("What the finished model says about the population its clients come from.")
-    found.append(
-        "Anything in a simulation: here all rows lie on one machine, the noise can be repeated from the seed, and per-client "
-        "figures are known to that machine alone."
-    )
+    found.append(_where(sites, seeded))
     return found
+
+
+def _where(sites: int, seeded: bool) -> str:
+    """Return what the place of the rows and of the noise leaves open."""
+    if not sites:
+        return (
+            "Anything in a simulation: here all rows lie on one machine, the noise can be repeated from the seed, and per-client "
+            "figures are known to that machine alone."
+        )
+    if seeded:
+        return "Anything in a rehearsal: the noise can be repeated from the plan's seed, to compare with a simulation."
+    return "Rows, from whoever controls the machine of their site."
 
 
 def _taking_part(claims: Sequence[Claim]) -> str:

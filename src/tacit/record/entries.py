@@ -43,6 +43,8 @@ class Prepared:
     inputs: int
     classes: list[str]
     text: str = ""  # the form in which text enters the model: "hashed words", "word table", or none
+    sites: int = 0  # how many machines hold the rows; 0 in a simulation
+    seeded: bool = True  # whether noise can be repeated from the plan's seed
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -118,13 +118,14 @@ def _data_facts(run: Summary) -> list[tuple[str, str]]:
     data = run.data
     if data is None:
         return []
-    sizes = data.rows_per_client or [0]
-    held = f"{sizes[0]:,} each" if min(sizes) == max(sizes) else f"{min(sizes):,} to {max(sizes):,} each"
+    sizes, held = data.rows_per_client, ""
+    if sizes:
+        held = f", {sizes[0]:,} each" if min(sizes) == max(sizes) else f", {min(sizes):,} to {max(sizes):,} each"
     named = ", ".join(data.classes[:24]) + (f" and {len(data.classes) - 24} more" if len(data.classes) > 24 else "")
     return [
         ("Source", data.source),
         ("Clients", f"{data.clients:,}"),
-        ("Training rows", f"{data.rows_train:,}, {held}"),
+        ("Training rows", f"{data.rows_train:,}{held}"),
         ("Test rows", f"{data.rows_test:,}"),
         ("Inputs", f"{data.inputs:,}"),
         ("Parameters", f"{data.parameters:,}"),

@@ -91,7 +91,7 @@ def privacy(entries: list[Entry]) -> Privacy:
         views=_each(claims, lambda claim: claim.view),
         trust=list(dict.fromkeys(word for claim in claims for word in claim.trust)),
         sources=_each(claims, lambda claim: claim.source),
-        unprotected=unprotected(account, before, _plan(entries), prepared[0].text if prepared else ""),
+        unprotected=unprotected(account, before, _plan(entries), prepared[0] if prepared else None),
     )
 
 

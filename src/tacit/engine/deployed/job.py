@@ -262,6 +262,8 @@ class DeployedJob:
                 inputs=side.rows.inputs.width,
                 classes=list(side.fitted.classes),
                 text=features.text_form(side.columns, self.plan.features),
+                sites=len(terms.members),
+                seeded=self.deployment.simulated_noise,
             )
         )
         clear = ["how many clients and rows each site has", *side.fitted.released]
