@@ -19,8 +19,9 @@ from tacit.errors import WireError
 from tacit.wire.letter import read
 
 DIE, ARRIVED = "die", "arrived.jsonl"
-SITE_POINTS = ("before opened", "after opened", "before begun", "after begun", "before reserved", "after reserved",
-               "before stored", "after stored", "before sent", "after sent")  # fmt: skip
+FIRST_SITE_POINTS = ("before opened", "after opened", "before begun", "after begun")
+"""Where a site comes before round one only."""
+SITE_POINTS = ("before reserved", "after reserved", "before stored", "after stored", "before sent", "after sent")
 DEPLOY_POINTS = ("before asked", "after asked", "after mailed", "after collected", "before checkpoint", "after checkpoint")
 
 

@@ -11,16 +11,18 @@ from pathlib import Path
 import numpy as np
 
 from bench.faults import field as fields
-from bench.faults.dying import DEPLOY_POINTS, SITE_POINTS
+from bench.faults.dying import DEPLOY_POINTS, FIRST_SITE_POINTS, SITE_POINTS
 from bench.faults.field import Field, Mortal
 from bench.faults.ledgers import Totals, Verdict, judged, totals
 from tacit.api import Run
 from tacit.engine.deployed.job import DEPLOYMENT
 
-KINDS = ("site", "deploy", "server")
+POINTS: dict[str, tuple[str, ...]] = {"none": (), "site": SITE_POINTS, "deploy": DEPLOY_POINTS, "server": ()}
+_FIRST, _BY_ITS_OWN_HAND = 0.5, 0.7
+"""How often a site dies before round one, and how often at a point rather than at some moment."""
 _KILLS_PER_RUN = 4
 _RUN_SECONDS = 600.0
-_POINT_SECONDS = 20.0
+_POINT_SECONDS = 30.0
 
 
 @dataclass
@@ -62,18 +64,18 @@ class Trials:
 
     def _run(self, kind: str, kills: int) -> Made:
         place, deploy = self.field.begin_run()
-        run, began = _name(place), time.monotonic()
+        run, began = run_of(place), time.monotonic()
         made = Made(kind, None, "", Verdict(0, 0, 0, 0, 0, 0), run, 0.0)
+        first = kind == "site" and kills > 0 and self.random.random() < _FIRST
         deploy.start()
         try:
-            while deploy.code is None and not fields.arrived(deploy).exists() and time.monotonic() - began < _RUN_SECONDS:
+            if first:
+                self._note(made, self._fault(kind, deploy, began, FIRST_SITE_POINTS))
+            while self._going(deploy, began) and not fields.arrived(deploy).exists():
                 time.sleep(0.05)
             while len(made.kills) < kills and self._going(deploy, began):
                 time.sleep(float(self.random.uniform(0.0, 2.5)))
-                where = self._fault(kind, deploy, began)
-                if where:
-                    made.kills.append(where)
-                    self.tell(f"  {run}: {where}")
+                self._note(made, self._fault(kind, deploy, began, POINTS[kind]))
             while self._going(deploy, began):
                 time.sleep(0.1)
             made.code = deploy.code
@@ -88,15 +90,19 @@ class Trials:
     def _going(self, deploy: Mortal, began: float) -> bool:
         return deploy.code is None and time.monotonic() - began < _RUN_SECONDS
 
-    def _fault(self, kind: str, deploy: Mortal, began: float) -> str:
+    def _note(self, made: Made, where: str) -> None:
+        if where:
+            made.kills.append(where)
+            self.tell(f"  {made.run}: {where}")
+
+    def _fault(self, kind: str, deploy: Mortal, began: float, points: tuple[str, ...]) -> str:
         """Kill a process of a kind, by its own hand at a random point or from outside now, and start it again; say where."""
         if deploy.code is not None:
             return ""
         name = str(self.random.choice(sorted(self.field.sites)))
         one = {"site": self.field.sites[name], "deploy": deploy, "server": self.field.link}[kind]
-        points = {"site": SITE_POINTS, "deploy": DEPLOY_POINTS, "server": ()}[kind]
         who = f"site {name}" if kind == "site" else kind
-        if points and self.random.random() < 0.7:
+        if points and (points == FIRST_SITE_POINTS or self.random.random() < _BY_ITS_OWN_HAND):
             where = str(self.random.choice(points))
             one.tell(where)
             if not one.died_there(_POINT_SECONDS, lambda: kind == "deploy" or self._going(deploy, began)):
@@ -113,5 +119,6 @@ class Trials:
         return f"{who} killed {where}"
 
 
-def _name(place: Path) -> str:
+def run_of(place: Path) -> str:
+    """Return the name of a run in ledgers."""
     return str(json.loads((place / DEPLOYMENT).read_bytes())["run"])

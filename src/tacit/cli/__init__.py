@@ -16,6 +16,7 @@ from tacit.cli import (
     data,
     deploy,
     disclose,
+    doctor,
     init,
     ledger,
     negotiate,
@@ -67,6 +68,7 @@ for command in (
     deploy.deploy,
     rehearse.rehearse,
     server.certs,
+    doctor.doctor,
 ):
     app.command()(command)
 

@@ -20,7 +20,6 @@ commands = typer.Typer(no_args_is_help=True, rich_markup_mode="rich")
 
 Folder = Annotated[Path, typer.Argument(metavar="DIR", help="The site's folder.")]
 _LARGEST = 256 * 2**20
-_PID = "joined.pid"
 
 
 @commands.command()
@@ -78,7 +77,8 @@ def join(folder: Folder) -> None:
       tacit site join hospital-a
     """
     from tacit.engine.deployed.owner_site import OwnerSite
-    from tacit.engine.deployed.site_folder import KEY, owner_of, site_settings
+    from tacit.engine.deployed.site_folder import JOINED, KEY, joined_process, owner_of, site_settings
+    from tacit.errors import RunError
     from tacit.flower.node import Node
 
     settings, stop = site_settings(folder), threading.Event()
@@ -92,26 +92,27 @@ def join(folder: Folder) -> None:
         folder=folder,
         largest=_LARGEST,
     )
-    (folder / _PID).write_text(str(os.getpid()))
+    if joined_process(folder) is not None:
+        raise RunError(f"{folder}: another process already acts for this site; `tacit site leave {folder}` stops it")
+    (folder / JOINED).write_text(str(os.getpid()))
     try:
         node.run(site.handle, stop, lambda state: tables.line(f"{settings.name}: {state}", stderr=True))
     finally:
-        (folder / _PID).unlink(missing_ok=True)
+        (folder / JOINED).unlink(missing_ok=True)
 
 
 @commands.command()
 def leave(folder: Folder) -> None:
     """Stop the process that joined; what was paid stays in the ledger."""
+    from tacit.engine.deployed.site_folder import joined_process
     from tacit.errors import RunError
 
-    path = folder / _PID
-    try:
-        number = int(path.read_text())
-        os.kill(number, signal.SIGTERM)
-    except (OSError, ValueError):
-        raise RunError(f"{folder}: no process of this site is running") from None
+    number = joined_process(folder)
+    if number is None:
+        raise RunError(f"{folder}: no process of this site is running")
+    os.kill(number, signal.SIGTERM)
     for _ in range(100):
-        if not path.exists():
+        if joined_process(folder) is None:
             tables.line(f"{folder}: left")
             return
         time.sleep(0.1)
@@ -121,7 +122,7 @@ def leave(folder: Folder) -> None:
 @commands.command()
 def status(folder: Folder, as_json: AsJson = False) -> None:
     """Say who the site is, whether it has joined, what its policy allows, and what was spent."""
-    from tacit.engine.deployed.site_folder import LEDGER, policy_of, signing_key, site_settings
+    from tacit.engine.deployed.site_folder import LEDGER, joined_process, policy_of, signing_key, site_settings
     from tacit.ledger.owner import Book
 
     settings, policy = site_settings(folder), policy_of(folder)
@@ -129,7 +130,7 @@ def status(folder: Folder, as_json: AsJson = False) -> None:
         "name": settings.name,
         "data": settings.data,
         "server": settings.server,
-        "joined": (folder / _PID).exists(),
+        "joined": joined_process(folder) is not None,
         "policy": None if policy is None else {"models": list(policy.allow.models), "codecs": list(policy.allow.codecs)},
         "epsilon_per_run": None if policy is None else policy.limits.epsilon_per_run,
         "epsilon_for_life": None if policy is None else policy.limits.epsilon_for_life,

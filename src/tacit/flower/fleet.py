@@ -26,6 +26,7 @@ from flwr.supernode.node_auth_http_interceptor import NodeAuthHttpInterceptor
 from tacit.errors import PeerError
 from tacit.files import replace_file
 from tacit.flower.client import connected, explained, is_passing, version_headers
+from tacit.flower.place import NODE_LOCK
 
 _NODE = "node.json"
 _PAUSE, _LONGEST_PAUSE = 0.2, 1.0
@@ -69,7 +70,7 @@ class Fleet:
     def used(self, stop: threading.Event, on_state: Callable[[str], None]) -> Iterator[None]:
         """Use the connection, in this process alone: a second one for the same site would take letters from the first."""
         self._stop, self._on_state = stop, on_state
-        with (self._folder / "node.lock").open("w") as lock, self.client:
+        with (self._folder / NODE_LOCK).open("w") as lock, self.client:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:

@@ -18,6 +18,9 @@ SUPEREXEC_SECRET = "superexec.secret"
 LINK = "link.json"
 """Where the SuperLink of the folder listens."""
 
+NODE_LOCK = "node.lock"
+"""In a site's folder: held by the one process that acts for the site, and free once that has ended, whatever ended it."""
+
 
 @dataclass(frozen=True)
 class Place:

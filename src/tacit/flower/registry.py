@@ -14,6 +14,7 @@ from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import load_ssh_public_key
 from flwr.proto.control_pb2 import ListNodesRequest, RegisterNodeRequest, UnregisterNodeRequest
+from flwr.supercore.constant import NodeStatus
 from flwr.supercore.control import ControlHttpClient
 from flwr.supercore.primitives.asymmetric import public_key_to_bytes
 
@@ -42,6 +43,18 @@ def sites(folder: Path) -> dict[str, dict[str, str]]:
             f"{folder / SITES}: cannot be read ({type(error).__name__}); restore it, or register the sites again"
         ) from None
     return found
+
+
+def online(folder: Path) -> dict[str, bool]:
+    """Return every registered site, and whether it is online; one that was killed counts as online for a minute."""
+    known = sites(folder)
+    with _control(folder) as control:
+        try:
+            nodes = control.ListNodes(ListNodesRequest()).nodes_info
+        except httpx.HTTPError as error:
+            raise explained(error, place(folder).address) from None
+    there = {str(node.node_id) for node in nodes if node.status == NodeStatus.ONLINE}
+    return {name: facts["node_id"] in there for name, facts in known.items()}
 
 
 def register(folder: Path, name: str, public_key: bytes) -> None:

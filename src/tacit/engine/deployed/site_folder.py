@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import tomllib
@@ -19,12 +20,15 @@ from pydantic.dataclasses import dataclass
 from tacit.engine.deployed.owner_site import Owner
 from tacit.errors import PeerError, PlanError, RunError
 from tacit.files import replace_file
+from tacit.flower.place import NODE_LOCK
 from tacit.flower.tls import make_node_key, private_folder, read_private
 from tacit.ledger.owner import Book, Policy, load_policy
 from tacit.plan import Plan
 from tacit.plan.kinds import STRICT
 
 SETTINGS, KEY, SIGNS, SECRET, POLICY, LEDGER = "site.toml", "node.key", "signing.key", "secret", "policy.toml", "ledger.sqlite"
+JOINED = "joined.pid"
+"""The number of the process that has joined."""
 _HEX = r"^[0-9a-f]{64}$"
 
 
@@ -117,6 +121,18 @@ def policy_of(folder: Path) -> Policy | None:
 def book_of(folder: Path, policy: Policy, plan: Plan) -> Book:
     """Return a site's ledger."""
     return Book(folder / LEDGER, limits=policy.limits, delta=plan.delta)
+
+
+def joined_process(folder: Path) -> int | None:
+    """Return the number of the process that acts for a site now; None if there is none, also after one was killed."""
+    try:
+        with (folder / NODE_LOCK).open() as lock:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        return None
+    except BlockingIOError:
+        return int((folder / JOINED).read_text()) if (folder / JOINED).exists() else None
+    except OSError:
+        return None
 
 
 def node_key(folder: Path) -> EllipticCurvePrivateKey:

@@ -1,0 +1,95 @@
+"""A site's folder: settings, secrets, policy, rows, ledger, and the server it joins."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+from tacit.engine.deployed.site_folder import (
+    KEY,
+    LEDGER,
+    POLICY,
+    SECRET,
+    SIGNS,
+    SiteSettings,
+    joined_process,
+    policy_of,
+    site_settings,
+    source_of,
+)
+from tacit.engine.doctor.finding import Finding, certificate, clock, disk, secrets
+from tacit.engine.doctor.reach import reached
+from tacit.errors import LedgerError, TacitError
+from tacit.ledger.owner import Book, Limits
+
+
+def look_at_site(folder: Path) -> Iterator[Finding]:
+    """Yield what is right and wrong with the site of a folder. Its rows are not read."""
+    try:
+        settings = site_settings(folder)
+    except TacitError as error:
+        yield Finding(what="settings", state="problem", told=str(error), remedy="`tacit site init` makes a site")
+        return
+    yield Finding(what="settings", state="ok", told=f"site {settings.name}, server {settings.server}")
+    yield disk(folder)
+    yield from secrets(folder, (KEY, SIGNS, SECRET))
+    yield _policy(folder)
+    yield _rows(folder, settings)
+    yield from _ledger(folder)
+    authority = folder / settings.authority if settings.authority else None
+    if authority is not None:
+        yield certificate(authority, "ask the server's operator for ca.crt")[1]
+    why, offset = reached(settings.server, authority)
+    remedy = "see that the server runs and that this machine may reach it" if why else ""
+    told = f"cannot be reached: {why}" if why else f"answers{' with TLS, signed by the authority' if authority else ' without TLS'}"
+    yield Finding(what="server", state="problem" if why else "ok", told=told, remedy=remedy)
+    yield clock(offset)
+    number = joined_process(folder)
+    if number is None:
+        yield Finding(what="joined", state="warning", told="no process of this site runs", remedy=f"tacit site join {folder}")
+    else:
+        yield Finding(what="joined", state="ok", told=f"process {number}")
+
+
+def _policy(folder: Path) -> Finding:
+    remedy = f"`tacit policy init {folder / POLICY}` writes a careful one"
+    try:
+        policy = policy_of(folder)
+    except TacitError as error:
+        return Finding(what="policy", state="problem", told=str(error), remedy="mend the file; until then nothing is allowed")
+    if policy is None:
+        return Finding(what="policy", state="problem", told="there is none, so nothing is allowed", remedy=remedy)
+    limits = policy.limits
+    told = f"epsilon per client: {limits.epsilon_per_run:g} per run, {limits.epsilon_for_life:g} for life"
+    return Finding(what="policy", state="ok", told=told)
+
+
+def _rows(folder: Path, settings: SiteSettings) -> Finding:
+    source = Path(source_of(folder, settings))
+    if not source.exists():
+        if source.suffix or source.is_absolute():
+            return Finding(what="rows", state="problem", told=f"{source} is not there", remedy="set `data` in site.toml")
+        return Finding(what="rows", state="ok", told=f"the data set {settings.data!r}")
+    if not os.access(source, os.R_OK):
+        return Finding(what="rows", state="problem", told=f"{source} may not be read", remedy=f"chmod u+r {source}")
+    if source.is_file() and os.name == "posix" and source.stat().st_mode & 0o007:
+        return Finding(what="rows", state="warning", told=f"everybody here may read {source}", remedy=f"chmod o= {source}")
+    return Finding(what="rows", state="ok", told=f"{source} can be read")
+
+
+def _ledger(folder: Path) -> Iterator[Finding]:
+    path = folder / LEDGER
+    if not path.exists():
+        yield Finding(what="ledger", state="ok", told="nothing was paid yet")
+        return
+    yield from secrets(folder, (LEDGER,))
+    try:
+        with closing(Book(path, limits=Limits(), delta=1e-5)) as book:  # nothing is charged here, so neither matters
+            book.verify()
+            told = f"whole, {book.receipt().counter:,} entries"
+    except LedgerError as error:
+        yield Finding(what="ledger", state="problem", told=str(error), remedy="put back a copy that is whole and no older")
+        return
+    yield Finding(what="ledger", state="ok", told=told)

@@ -1,0 +1,112 @@
+"""What the doctor says without a server: every fault is named, with what to do about it."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from tacit.cli import execute
+from tacit.engine.deployed.site_folder import LEDGER, POLICY, SiteSettings, create_site
+from tacit.engine.doctor import finding, look_at_machine, look_at_server, look_at_site
+from tacit.flower import tls
+from tacit.ledger.owner import Book, Limits
+from tacit.ledger.owner.starter import policy_text
+
+NOBODY = "127.0.0.1:9"
+
+
+@pytest.fixture
+def site(tmp_path) -> Path:
+    rows = tmp_path / "rows.csv"
+    rows.write_text("a,b\n")
+    rows.chmod(0o600)
+    folder = tmp_path / "a"
+    create_site(folder, SiteSettings(name="a", data=str(rows), server=NOBODY))
+    (folder / POLICY).write_text(policy_text(POLICY, None))
+    Book(folder / LEDGER, limits=Limits(), delta=1e-5).close()
+    return folder
+
+
+def states(found) -> dict[str, str]:
+    return {one.what: one.state for one in found}
+
+
+def test_a_site_that_is_well_but_alone(site) -> None:
+    found = states(look_at_site(site))
+    assert {what for what, state in found.items() if state == "problem"} == {"server"}
+    assert {what for what, state in found.items() if state == "warning"} <= {"clock", "joined", "disk"}
+
+
+FAULTS = {
+    "node.key": lambda site: (site / "node.key").chmod(0o644),
+    "secret": lambda site: (site / "secret").unlink(),
+    "policy": lambda site: (site / POLICY).unlink(),
+    "rows": lambda site: (site.parent / "rows.csv").unlink(),
+    "ledger": lambda site: (site / LEDGER).write_bytes(b"no ledger at all" * 100),
+    "settings": lambda site: (site / "site.toml").write_text("name = 3"),
+}
+
+
+@pytest.mark.parametrize("what", FAULTS)
+def test_faults_of_a_site(site, what) -> None:
+    FAULTS[what](site)
+    told = [one for one in look_at_site(site) if one.what == what and one.state == "problem"]
+    assert told
+    assert all(one.remedy for one in told)
+
+
+def test_a_server_that_was_not_started(tmp_path) -> None:
+    tls.make_authority(tmp_path)
+    tls.make_server_certificate(tmp_path, ["tacit.example.org"])
+    found = list(look_at_server(tmp_path))
+    assert not [one for one in found if one.state == "problem" and one.what != "disk"]
+    assert any("tacit.example.org" in one.told for one in found if one.what == "chain")
+    (tmp_path / "ca.key").unlink()
+    tls.make_authority(tmp_path)
+    assert states(look_at_server(tmp_path))["chain"] == "problem"
+    (tmp_path / "server.crt").unlink()
+    assert states(look_at_server(tmp_path))["server.crt"] == "problem"
+
+
+def test_a_server_whose_process_is_gone(tmp_path) -> None:
+    tls.make_authority(tmp_path)
+    tls.make_server_certificate(tmp_path, [])
+    (tmp_path / "link.json").write_text(json.dumps({"host": "127.0.0.1", "port": 9, "tls": True, "pid": 2**22 + 1}))
+    found = states(look_at_server(tmp_path))
+    assert (found["port"], found["answers"], found["clock"]) == ("problem", "problem", "warning")
+
+
+def test_certificates_end(tmp_path, monkeypatch) -> None:
+    tls.make_authority(tmp_path)
+
+    now = datetime.now(UTC)
+    for days, state in ((0, "ok"), (5 * 365 - 5, "warning"), (5 * 365 + 1, "problem"), (-1, "problem")):
+        then = SimpleNamespace(now=lambda _, days=days: now + timedelta(days=days))
+        monkeypatch.setattr(finding, "datetime", then)
+        assert finding.certificate(tmp_path / "ca.crt", "make it anew")[1].state == state
+
+
+def test_clocks() -> None:
+    assert [finding.clock(offset).state for offset in (None, 0.4, -3.0, 60.0)] == ["warning", "ok", "warning", "problem"]
+
+
+def test_versions(monkeypatch) -> None:
+    from tacit.engine.doctor import machine
+
+    assert states(look_at_machine())["python"] == "ok"
+    monkeypatch.setattr(machine, "version", lambda package: "1.0.0")
+    monkeypatch.setattr(machine, "requires", lambda package: ["numpy>=2", "flwr==1.41.0; extra == 'flower'"])
+    (one,) = [one for one in look_at_machine() if one.what == "flwr"]
+    assert (one.state, one.told) == ("problem", "needs 1.41.0, got 1.0.0")
+
+
+def test_the_command(site, capsys) -> None:
+    assert execute(["doctor", "--site", str(site), "--json"]) == 1
+    found = json.loads(capsys.readouterr().out)
+    assert {one["of"] for one in found} == {"machine", "site"}
+    assert execute(["doctor", "--site", str(site)]) == 1
+    assert "cannot be reached" in capsys.readouterr().out
