@@ -114,7 +114,7 @@ def _made_sites(place: Path, ready: Rehearsal, address: str, server: Path) -> li
     for name, rows in zip(_NAMES, ready.files, strict=False):
         settings = SiteSettings(name=name, data=str(rows.resolve()), server=address, authority=str((server / AUTHORITY).resolve()))
         made.append((place / name, create_site(place / name, settings)))
-        (place / name / POLICY).write_text(_POLICY, encoding="utf-8")
+        (place / name / POLICY).write_text(POLICY_OF_A_REHEARSAL, encoding="utf-8")
     introduce([folder for folder, _ in made])
     return made
 
@@ -167,7 +167,7 @@ def compared(plan: Plan, place: Path, server_of: Servers, sites: int) -> tuple[s
     return Run(simulated).model_sha256, Run(between).model_sha256
 
 
-_POLICY = """# A rehearsal on one machine: everything the plan may ask is allowed. A real owner writes another.
+POLICY_OF_A_REHEARSAL = """# A rehearsal on one machine: everything the plan may ask is allowed. A real owner writes another.
 [allow]
 models = ["*"]
 codecs = ["*"]

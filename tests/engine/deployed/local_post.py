@@ -11,6 +11,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from tacit import engine, plan, record
+from tacit.cli.rehearse import POLICY_OF_A_REHEARSAL as GENEROUS
 from tacit.engine.deployed.job import Sites, deploy
 from tacit.engine.deployed.mail import Manner
 from tacit.engine.deployed.owner_site import Owner, OwnerSite
@@ -18,27 +19,6 @@ from tacit.engine.deployed.rehearsal import rehearsal
 from tacit.engine.run_folder import RECORD
 from tacit.ledger.owner import Book
 from tacit.ledger.owner.policy import parse_policy
-
-GENEROUS = """
-[allow]
-models = ["*"]
-codecs = ["*"]
-columns = ["*"]
-files = ["*"]
-tells = ["clients", "rows", "classes", "ranges", "medians", "categories", "words", "measures"]
-votes = true
-trust_server = true
-simulation_noise = true
-[limits]
-epsilon_per_run = 1e9
-epsilon_for_life = 1e9
-delta = 0.1
-no_epsilon = true
-least_cohort = 1
-rounds_per_day = 10000
-[share]
-min_k = 1
-"""
 
 
 class LocalPost:
