@@ -57,6 +57,12 @@ class RunError(TacitError):
     exit_code = 6
 
 
+class DiskError(TacitError):
+    """A folder or a disk cannot be written to, or went away."""
+
+    exit_code = 7
+
+
 class LedgerError(TacitError):
     """A data owner's ledger is damaged, older than it was, or cannot be written; nothing leaves."""
 

@@ -87,10 +87,10 @@ def test_commands_print_only_through_one_file() -> None:
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EROFS, errno.EIO, errno.EDQUOT, errno.EACCES, errno.EMFILE, errno.ENXIO])
-def test_a_failing_disk_is_one_sentence_and_code_6(capsys: Capture, monkeypatch: pytest.MonkeyPatch, number: int) -> None:
+def test_a_failing_disk_is_one_sentence_and_code_7(capsys: Capture, monkeypatch: pytest.MonkeyPatch, number: int) -> None:
     pretend_engine(monkeypatch, error=OSError(number, os.strerror(number), "runs/tiny-1/checkpoint.safetensors"))
     said = tacit(capsys, "run", "plan.toml", "--quiet")
-    assert said.code == 6
+    assert said.code == 7
     assert said.err.startswith(f"runs/tiny-1/checkpoint.safetensors: cannot be read or written ({os.strerror(number)}); ")
     assert "internal error" not in said.err
     assert len(said.err.splitlines()) == 1
@@ -99,7 +99,7 @@ def test_a_failing_disk_is_one_sentence_and_code_6(capsys: Capture, monkeypatch:
 def test_an_error_without_number_or_name_is_told_too(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
     pretend_engine(monkeypatch, error=OSError("ended early"))
     said = tacit(capsys, "run", "plan.toml", "--quiet")
-    assert (said.code, "cannot be read or written (OSError)" in said.err) == (6, True)
+    assert (said.code, "cannot be read or written (OSError)" in said.err) == (7, True)
 
 
 class Panic(BaseException):
@@ -110,7 +110,7 @@ class Panic(BaseException):
 def test_an_unforeseen_error_quotes_no_cell(capsys: Capture, monkeypatch: pytest.MonkeyPatch, kind: type[BaseException]) -> None:
     pretend_engine(monkeypatch, error=kind("could not convert 'my diagnosis'"))
     said = tacit(capsys, "run", "plan.toml", "--quiet")
-    assert said.code in (6, 70)
+    assert said.code in (7, 70)
     assert kind.__name__ in said.err
     assert "diagnosis" not in said.err
     assert "diagnosis" in tacit(capsys, "run", "plan.toml", "--quiet", "--debug").err
@@ -124,6 +124,26 @@ def test_a_full_disk_behind_stdout(here: Path) -> None:
         done = subprocess.run(
             [sys.executable, "-c", code, "show", "news-1"], stdout=full, stderr=subprocess.PIPE, text=True, check=False
         )
-    assert done.returncode == 6
+    assert done.returncode == 7
     assert done.stderr.count("\n") == 1
     assert "No space left" in done.stderr
+
+
+def test_a_report_that_cannot_be_written_takes_no_result_away(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    pretend_engine(monkeypatch)
+
+    def full(folder: Path) -> Path:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(folder))
+
+    monkeypatch.setattr("tacit.report.write", full)
+    said = tacit(capsys, "run", "plan.toml", "--quiet")
+    assert said.code == 7
+    assert "this run" in said.out
+    assert "the run is finished, but its report cannot be written (No space left on device)" in said.err
+
+
+def test_runs_cannot_be_kept_where_a_file_is(capsys: Capture, here: Path) -> None:
+    (here / "taken").write_text("")
+    said = tacit(capsys, "run", "plan.toml", "--quiet", "--runs", "taken")
+    assert said.code == 7
+    assert said.err.startswith("taken: no folder for the run can be made there")

@@ -31,6 +31,7 @@ from tacit.cli import (
     site,
     sweep,
     tables,
+    verify,
 )
 from tacit.cli.exit_codes import CODES, exit_code_of, without_debug
 
@@ -60,6 +61,7 @@ for command in (
     runs.show,
     runs.compare,
     runs.privacy,
+    verify.verify,
     predict.predict,
     advise.advise,
     disclose.disclose,

@@ -12,11 +12,12 @@ from collections.abc import Callable, Sequence
 import click
 
 from tacit.cli.tables import line
-from tacit.errors import RunError, TacitError
+from tacit.errors import DiskError, TacitError
 
 CODES = (
     "Exit codes: 0 ok, 1 a check failed, 2 bad plan, data or usage, 3 refused by policy, 4 budget exhausted, "
-    "5 bad message or peer, 6 run missing or not readable, or a disk or file that fails, 70 internal error, 130 stopped."
+    "5 bad message or peer, 6 run missing, damaged or not readable, 7 a disk, folder or file that fails, "
+    "70 internal error, 130 stopped."
 )
 
 
@@ -38,7 +39,7 @@ REMEDIES = {
     errno.EROFS: "choose a place that can be written to",
     errno.EACCES: "check who may read and write it",
     errno.EPERM: "check who may read and write it",
-    errno.ENOENT: "check the path",
+    errno.ENOENT: "it was removed, or the path is wrong",
     errno.EIO: "check the disk",
     errno.EMFILE: "allow more open files (ulimit -n)",
 }
@@ -99,7 +100,7 @@ def _explained(error: BaseException) -> tuple[str, int]:
     if isinstance(error, ModuleNotFoundError) and error.name in EXTRAS:
         return f"this needs the package {error.name}; pip install 'tacit[{EXTRAS[error.name]}]', or in a clone: make setup", 2
     if isinstance(error, OSError):
-        return _failed_file(error), RunError.exit_code
+        return _failed_file(error), DiskError.exit_code
     # An error nobody foresaw may quote a cell of the data, so its own words are kept for those who ask for them.
     return f"internal error: {type(error).__name__} in {_place(error)}; run again with --debug to see all of it", 70
 

@@ -9,6 +9,7 @@ from tacit.cli import tables
 from tacit.cli.exit_codes import Stopped
 from tacit.cli.options import RUNS, AsJson, NoReport, Overrides, PlanFile, PolicyFile, Quiet, RunName, Runs
 from tacit.cli.progress import progress_observer
+from tacit.errors import DiskError
 from tacit.progress import ProgressObserver
 
 
@@ -81,11 +82,7 @@ def carry_out(work: Callable[[ProgressObserver], Path], *, as_json: bool, quiet:
             folder = work(observer)
     except KeyboardInterrupt:
         raise Stopped(_stopped(observer.folder)) from None
-    if page:
-        from tacit import report
-
-        report.write(folder)
-    _result(folder, as_json=as_json)
+    _result(folder, as_json=as_json, page=page)
 
 
 def _stopped(folder: Path | None) -> str:
@@ -101,13 +98,29 @@ def _as_typed(folder: Path) -> str:
     return folder.name if folder.parent == RUNS else str(folder)
 
 
-def _result(folder: Path, *, as_json: bool) -> None:
+def _result(folder: Path, *, as_json: bool, page: bool) -> None:
+    """Print the result, and write the report. A report that cannot be written takes nothing away from the result."""
     from tacit.cli.folders import figures
     from tacit.report.as_json import of_run
 
     run = figures(folder)
+    if not as_json:
+        tables.results(run)
+    failed = _report_failed(folder) if page else None
     if as_json:
         tables.print_json(of_run(run, folder))
-        return
-    tables.results(run)
-    tables.files(folder)
+    else:
+        tables.files(folder)
+    if failed:
+        raise failed
+
+
+def _report_failed(folder: Path) -> DiskError | None:
+    """Write the report; return why it could not be written, if so."""
+    from tacit import report
+
+    try:
+        report.write(folder)
+    except OSError as error:
+        return DiskError(f"{folder}: the run is finished, but its report cannot be written ({error.strerror})")
+    return None

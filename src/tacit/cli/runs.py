@@ -43,14 +43,18 @@ def show(run: RunName, runs: Runs = RUNS, as_json: AsJson = False) -> None:
       tacit show newsgroups-3
       tacit show newsgroups-3 --json
     """
+    from tacit.engine.verify import damage
     from tacit.report.as_json import of_run
 
     folder = folder_of(run, runs)
     found = figures(folder)
+    broken = damage(folder)
     if as_json:
-        tables.print_json(of_run(found, folder))
+        tables.print_json({**of_run(found, folder), "damage": broken})
         return
-    tables.say(f"{found.name}: {found.state}")
+    tables.say(f"{found.name}: {found.state}{', but NOT INTACT' if broken else ''}")
+    for sentence in broken:
+        tables.say(f"! {sentence}")
     tables.results(found)
     tables.files(folder)
 

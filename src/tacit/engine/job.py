@@ -97,7 +97,7 @@ class Job:
         now = simulated.run(begun)
         model = simulated.last_model(now)
         if name == RUN:
-            run_folder.write_model(self.place, simulated.learner, model, model_facts(self.plan, setting.data))
+            setting.desk.note(run_folder.write_model(self.place, simulated.learner, model, model_facts(self.plan, setting.data)))
         setting.desk.note(*simulated.audited(now))
         loop.finish(simulated.arm, setting.desk, now, model, following)
 

@@ -21,7 +21,7 @@ from safetensors.numpy import save
 from tacit import plan as plans
 from tacit import record
 from tacit.engine import checkpoint
-from tacit.errors import RunError
+from tacit.errors import DiskError, RunError
 from tacit.files import UNFINISHED, replace_file, sync_folder
 from tacit.plan import Plan
 from tacit.rows import Vector
@@ -38,16 +38,23 @@ _SECONDS_TO_WAIT = 0.3
 
 def create(plan: Plan, root: Path) -> Path:
     """Return a new folder `<root>/<name>-<n>` that already holds its plan; n counts up from 1. Only its owner may enter."""
-    root.mkdir(parents=True, exist_ok=True)
-    fresh = Path(tempfile.mkdtemp(prefix=".new-", dir=root))
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+        fresh = Path(tempfile.mkdtemp(prefix=".new-", dir=root))
+    except OSError as error:
+        raise _no_place(root, error) from None
     try:
         replace_file(fresh / PLAN, plans.to_toml(plan).encode())
         folder = _numbered(fresh, root, "".join(letter if letter.isalnum() or letter in "-_" else "-" for letter in plan.name))
     except OSError as error:
         remove(fresh)
-        raise RunError(f"{root}: no folder for the run can be made there ({error.strerror}); --runs DIR names another") from None
+        raise _no_place(root, error) from None
     sync_folder(root)
     return folder
+
+
+def _no_place(root: Path, error: OSError) -> DiskError:
+    return DiskError(f"{root}: no folder for the run can be made there ({error.strerror}); --runs DIR names another")
 
 
 def _numbered(fresh: Path, root: Path, stem: str) -> Path:
@@ -77,10 +84,12 @@ def plan_of(folder: Path) -> Plan:
     return plans.load(folder / PLAN)
 
 
-def write_model(folder: Path, learner: Learner, model: Vector, facts: dict[str, Any]) -> None:
-    """Store the final model as safetensors, with a JSON file saying how to rebuild it."""
-    replace_file(folder / MODEL, save(learner.tensors(model)))
-    replace_file(folder / MODEL_FACTS, json.dumps(facts, indent=2).encode() + b"\n")
+def write_model(folder: Path, learner: Learner, model: Vector, facts: dict[str, Any]) -> record.Stored:
+    """Store the final model as safetensors, with a JSON file saying how to rebuild it; return their hashes for the record."""
+    files = {MODEL: save(learner.tensors(model)), MODEL_FACTS: json.dumps(facts, indent=2).encode() + b"\n"}
+    for name, content in files.items():
+        replace_file(folder / name, content)
+    return record.Stored(sha256={name: hashlib.sha256(content).hexdigest() for name, content in files.items()})
 
 
 def check_model(folder: Path, model: Vector) -> None:

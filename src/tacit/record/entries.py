@@ -245,6 +245,13 @@ class Audited:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Stored:
+    """Files that were put into the run's folder, by name, with the SHA-256 of all their bytes."""
+
+    sha256: dict[str, str]
+
+
+@dataclass(frozen=True, kw_only=True)
 class Finished:
     """The end of one arm: the run itself ("run") or a baseline."""
 
@@ -260,7 +267,7 @@ class Finished:
 
 Entry = (
     Started | Resumed | Prepared | DisclosedRows | Corrupted | WarmStarted | Released | Spent | Round | Voted | Spread
-    | ByClass | ClientsEvaluated | Refused | Audited | Finished
+    | ByClass | ClientsEvaluated | Refused | Audited | Stored | Finished
 )  # fmt: skip
 KINDS: dict[str, type[Any]] = {
     "started": Started,
@@ -278,6 +285,7 @@ KINDS: dict[str, type[Any]] = {
     "clients_evaluated": ClientsEvaluated,
     "refused": Refused,
     "audited": Audited,
+    "stored": Stored,
     "finished": Finished,
 }
 """The name every kind of entry has in the file."""

@@ -30,8 +30,11 @@ def write(folder: Path) -> Path:
     run = summary(record.read(source), name=folder.resolve().name)
     written = datetime.fromtimestamp(source.stat().st_mtime, tz=UTC)
     half = folder / f".{FILE}.part"
-    half.write_text(render(run, _plan_text(folder, run), f"{written:%Y-%m-%d %H:%M} UTC"), encoding="utf-8")
-    os.replace(half, folder / FILE)
+    try:
+        half.write_text(render(run, _plan_text(folder, run), f"{written:%Y-%m-%d %H:%M} UTC"), encoding="utf-8")
+        os.replace(half, folder / FILE)
+    finally:
+        half.unlink(missing_ok=True)
     return folder / FILE
 
 

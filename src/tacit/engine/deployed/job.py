@@ -276,7 +276,7 @@ class DeployedJob:
     def _finish(self, desk: Desk, side: ServerSide, now: Checkpoint) -> None:
         if now.model is not None:
             model = side.release(now.model, now.state, now.progress.round_no)
-            run_folder.write_model(self.place, side.learner, model, self._model_facts(side))
+            desk.note(run_folder.write_model(self.place, side.learner, model, self._model_facts(side)))
             loop.finish(side.arm, desk, now, model, checkpoint.ALL_DONE)
             return
         # Only clients can read the model. Their sites say how good it is, and the hash of what they read.
