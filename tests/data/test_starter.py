@@ -49,3 +49,12 @@ def test_each_guess_has_a_reason() -> None:
 def test_a_file_of_another_kind_is_refused() -> None:
     with pytest.raises(DataError, match="unknown kind"):
         starter("notes.txt")
+
+
+def test_text_of_any_script_and_columns_with_outliers_get_settings_that_read_them() -> None:
+    english, russian = (
+        tacit.starter_plan(ROWS),
+        tacit.starter_plan([{**row, "review": f"хороший фильм номер {n}, смотрел"} for n, row in enumerate(ROWS)]),
+    )
+    assert (english.features.words, english.features.text, english.features.numeric) == ("unicode", "listed", "robust")
+    assert (russian.features.words, russian.features.text) == ("unicode", "binary")

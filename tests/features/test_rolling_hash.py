@@ -22,7 +22,7 @@ BUCKETS = st.one_of(st.sampled_from([2, 63, 64, 65, 4096, 4097, 5000, 1_000_000,
 
 
 def presence(texts, base=31, buckets=5000):
-    starts, columns = rolling_hash.presence(*utf8(pl.Series(texts, dtype=pl.String)), base, buckets)
+    starts, columns = rolling_hash.presence(*utf8(pl.Series(texts, dtype=pl.String)), rolling_hash.rule_of(base, buckets))
     assert starts.dtype == np.int64
     assert columns.dtype == np.int32
     return [columns[starts[i] : starts[i + 1]].tolist() for i in range(len(texts))]
@@ -41,7 +41,7 @@ def test_presence_agrees_with_the_reference(texts, base, buckets):
 @settings(max_examples=100, deadline=None)
 @given(st.lists(TEXT, max_size=6), BASES, BUCKETS, st.integers(1, 20))
 def test_sequence_agrees_with_the_reference(texts, base, buckets, length):
-    matrix = rolling_hash.sequence(*utf8(pl.Series(texts, dtype=pl.String)), base, buckets, length)
+    matrix = rolling_hash.sequence(*utf8(pl.Series(texts, dtype=pl.String)), rolling_hash.rule_of(base, buckets), length)
     expected = [([bucket(word, base, buckets) for word in words(text)] + [buckets] * length)[:length] for text in texts]
     assert matrix.dtype == np.int32
     assert matrix.shape == (len(texts), length)
@@ -50,7 +50,7 @@ def test_sequence_agrees_with_the_reference(texts, base, buckets, length):
 
 def test_every_character_of_unicode_agrees_with_the_reference():
     characters = [chr(point) for point in range(sys.maxunicode + 1) if not 0xD800 <= point <= 0xDFFF]
-    starts, columns = rolling_hash.presence(*utf8(pl.Series([f"a{c}b" for c in characters])), 31, 5000)
+    starts, columns = rolling_hash.presence(*utf8(pl.Series([f"a{c}b" for c in characters])), rolling_hash.rule_of(31, 5000))
     # Nearly all are deleted and leave "ab"; no letter between the two gives that bucket.
     deleted = (np.diff(starts) == 1) & (columns[starts[:-1]] == bucket("ab", 31, 5000))
     for place, character in enumerate(characters):
@@ -83,12 +83,12 @@ def test_no_text_and_empty_texts():
     assert presence([]) == []
     assert presence([""]) == [[]]
     assert presence(["", "\0\0", "123", "  "]) == [[], [], [], []]
-    assert rolling_hash.sequence(*utf8(pl.Series([], dtype=pl.String)), 31, 10, 4).shape == (0, 4)
+    assert rolling_hash.sequence(*utf8(pl.Series([], dtype=pl.String)), rolling_hash.rule_of(31, 10), 4).shape == (0, 4)
 
 
 def test_slices_and_chunks_of_a_column_read_their_own_rows():
     column = pl.concat([pl.Series(["cats", "and"]), pl.Series(["dogs", "dog"])], rechunk=False)
-    starts, columns = rolling_hash.presence(*utf8(column.slice(1, 3)), 31, 5000)
+    starts, columns = rolling_hash.presence(*utf8(column.slice(1, 3)), rolling_hash.rule_of(31, 5000))
     assert columns.tolist() == [4279, 3225, 2196]
     assert starts.tolist() == [0, 1, 2, 3]
 

@@ -141,3 +141,21 @@ def test_a_fit_of_another_plan_is_refused():
     fitted = Fitted(classes=("<=50K", ">50K"), ranges={}, categories={})
     with pytest.raises(DataError, match="fit with the same plan"):
         encode(ADULT, COLUMNS, E1, fitted)
+
+
+def test_a_robust_range_is_not_stretched_by_a_few_values():
+    frame = pl.DataFrame({"pressure": [*range(100, 200), 16_000, -5, None], "label": ["a", "b"] * 51 + ["a"]})
+    columns, robust = Columns(numeric=("pressure",), label="label"), Features(numeric="robust")
+    fitted = fit(frame, columns, robust)
+    values = encode(frame, columns, robust, fitted).inputs.matrix[:, 0]
+    assert fitted.ranges == {"pressure": (100.0, 199.0)}
+    assert fitted.released == ("smallest and largest value but for 1% at either end of pressure",)
+    assert values[[0, 99, 100, 101, 102]].tolist() == [-1, 1, 1, -1, 0]
+    agreed = Features(numeric="robust", ranges={"pressure": (0.0, 400.0)})
+    assert fit(frame, columns, agreed).released == ()
+
+
+def test_a_column_that_hardly_varies_keeps_its_whole_range():
+    frame = pl.DataFrame({"gain": [0] * 300 + [5], "label": ["a"] * 300 + ["b"]})
+    columns, robust = Columns(numeric=("gain",), label="label"), Features(numeric="robust")
+    assert fit(frame, columns, robust).ranges == {"gain": (0.0, 5.0)}

@@ -4,9 +4,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
+from tacit import features
 from tacit.errors import DataError
 from tacit.features import bucket, encode, fit, words
 from tacit.plan import Columns, Features
+from tacit.report import phrasing
 
 COLUMNS = Columns(text=("text",), label="label")
 
@@ -71,3 +73,17 @@ def test_a_column_of_numbers_is_no_text():
 def test_categorical_columns_are_text():
     frame = pl.DataFrame({"text": pl.Series(["dog", "cats"], dtype=pl.Categorical), "label": [0, 1]})
     assert row(encode(frame, COLUMNS, Features(), fit(frame, COLUMNS, Features())).inputs, 0) == [2196]
+
+
+def test_texts_without_words_are_counted_and_told():
+    frame = pl.DataFrame({"text": ["кот", "a cat", "…", ""], "age": [1, 2, 3, 4], "label": ["a", "b", "a", "b"]})
+    columns = Columns(text=("text",), numeric=("age",), label="label")
+    for rule, expected in (("letters", 3), ("unicode", 2)):
+        for text in ("binary", "sequence", "listed"):
+            chosen = Features(words=rule, text=text, buckets=50, list="en" if text == "listed" else None)
+            fitted = features.fit(frame, columns, chosen, ordered=("cat", "кот", "of"))
+            rows = features.encode(frame, columns, chosen, fitted)
+            assert features.wordless_rows(rows, columns, chosen, fitted) == expected
+        assert features.wordless_texts(frame, columns, Features(words=rule)) == expected
+    assert phrasing.wordless(5, 100) == ""
+    assert "6 of 100 texts (6%)" in phrasing.wordless(6, 100)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from tacit.cli import tables
 from tacit.errors import PlanError
+
+if TYPE_CHECKING:
+    from tacit.data import Starter
 
 Target = Annotated[Path, typer.Argument(metavar="FILE", help="Where to write the plan.")]
 Table = Annotated[
@@ -53,4 +56,19 @@ def _own(table: Path, label: str | None, file: Path) -> str:
     start = starter(table, label, file=str(file))
     tables.table(("column", "role", "because"), [(one.column, one.role, one.why) for one in start.guesses], prose=range(3))
     tables.say(f"To change a role, edit [data.columns] in {file}.")
+    if said := _wordless(start):
+        tables.say(said)
     return start.text
+
+
+def _wordless(start: Starter) -> str:
+    """Return a warning if many texts of the table have no word."""
+    from tacit.features import wordless_texts
+    from tacit.plan import Columns, Features
+    from tacit.report import phrasing
+
+    texts = tuple(guess.column for guess in start.guesses if guess.role == "text")
+    if not texts:
+        return ""
+    count = wordless_texts(start.rows, Columns(text=texts), Features(words="unicode"))
+    return phrasing.wordless(count, start.rows.height)

@@ -6,6 +6,8 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+import polars as pl
+
 from tacit.data.guess_roles import Guess, guess_roles
 from tacit.data.input_rows import from_input_rows
 from tacit.data.read import is_file_source, read_file
@@ -13,13 +15,17 @@ from tacit.errors import DataError
 from tacit.plan import GIVEN
 from tacit.plan.starter import starter_text
 
+_LOOKED_AT = 2000
+"""Rows from which the script of a table's texts is told."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Starter:
-    """What each column was taken for, with the reason, and the plan as commented TOML."""
+    """What each column was taken for, with the reason, the plan as commented TOML, and the rows it was made from."""
 
     guesses: list[Guess]
     text: str
+    rows: pl.DataFrame
 
 
 def starter(table: object, label: str | None = None, *, file: str = "plan.toml") -> Starter:
@@ -38,4 +44,13 @@ def starter(table: object, label: str | None = None, *, file: str = "plan.toml")
     guesses = guess_roles(frame, label)
     roles = {guess.column: guess.role for guess in guesses}
     owners = next((frame[column].n_unique() for column, role in roles.items() if role == "client"), 0)
-    return Starter(guesses=guesses, text=starter_text(roles, source, frame.height, owners, name, file))
+    latin = _latin(frame, [column for column, role in roles.items() if role == "text"])
+    text = starter_text(roles, source, frame.height, owners, name, file, latin=latin)
+    return Starter(guesses=guesses, text=text, rows=frame)
+
+
+def _latin(frame: pl.DataFrame, texts: list[str]) -> bool:
+    """Return whether most letters of a table's texts are a-z, so that a list of English words may know them."""
+    cells = pl.concat([frame[name].head(_LOOKED_AT).cast(pl.String) for name in texts]) if texts else pl.Series([""])
+    letters, plain = (int(cells.str.count_matches(pattern).sum()) for pattern in (r"\p{L}", "[A-Za-z]"))
+    return plain >= letters / 2

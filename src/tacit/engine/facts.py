@@ -59,6 +59,7 @@ def prepared(plan: Plan, data: SimulatedData, learner: local.Learner) -> record.
         inputs=data.train.inputs.width,
         classes=list(data.train.classes),
         text=features.text_form(data.columns, plan.features),
+        wordless=features.wordless_rows(data.train, data.columns, plan.features, data.fitted),
     )
 
 

@@ -11,6 +11,7 @@ from tacit.features.lexicon import Reading, encode_further, encode_words, plain_
 from tacit.features.projection import Projection, fit_class_projection, fit_projection
 from tacit.features.seen import Seen, together
 from tacit.features.spelling import bucket, words
+from tacit.features.wordless import wordless_rows, wordless_texts
 
 __all__ = [
     "Fitted",
@@ -33,5 +34,7 @@ __all__ = [
     "together",
     "width",
     "word_pieces",
+    "wordless_rows",
+    "wordless_texts",
     "words",
 ]

@@ -18,6 +18,9 @@ from tacit.features.quantise import quantised, secret_check
 from tacit.features.seen import Seen, range_of
 from tacit.plan import Columns, Features
 
+TAIL = 0.01
+"""`robust`: the share of a column's rows at either end that its range leaves out."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Fitted:
@@ -95,12 +98,13 @@ def look_at(frame: pl.DataFrame, columns: Columns, settings: Features) -> Seen:
     numeric = "raw" and agreed ranges read no range, text reads nothing.
     """
     check_roles(columns, settings)
-    scaled = columns.numeric if settings.numeric == "minmax" else ()
+    scaled = columns.numeric if settings.numeric != "raw" else ()
+    tail = TAIL if settings.numeric == "robust" else 0.0
     if columns.label is None:
         raise PlanError("features(label=None) needs the column to predict, got nothing; set data.columns.label")
     return Seen(
         classes=in_order(names(frame, columns.label, "label")),
-        ranges={name: range_of(frame, name) for name in scaled if name not in settings.ranges},
+        ranges={name: range_of(frame, name, tail) for name in scaled if name not in settings.ranges},
         categories={name: in_order(names(frame, name, "categorical")) for name in columns.categorical},
         pixels=pixel_count(frame, columns.image) if columns.image else None,
     )
@@ -119,8 +123,9 @@ def fit_seen(
             "take more rows or another label"
         )
     projection = _projection(columns, settings, seen.pixels or 0, reader, public)
-    scaled = columns.numeric if settings.numeric == "minmax" else ()
-    released = (f"smallest and largest value of {name}" for name in seen.ranges)
+    scaled = columns.numeric if settings.numeric != "raw" else ()
+    but = f" but for {TAIL:.0%} at either end" if settings.numeric == "robust" else ""
+    released = (f"smallest and largest value{but} of {name}" for name in seen.ranges)
     return Fitted(
         classes=seen.classes,
         ranges={name: settings.ranges.get(name) or seen.ranges[name] for name in scaled},
@@ -192,9 +197,11 @@ def _words(columns: Columns, settings: Features, ordered: tuple[str, ...]) -> tu
     """Return the words of the public list that are read; none where no list is."""
     if not columns.text or settings.text != "listed":
         return ()
-    found = common_words(ordered, settings.buckets)
+    unicode = settings.words == "unicode"
+    found = common_words(ordered, settings.buckets, unicode)
     if not found:
-        raise PlanError(f"features.list = {settings.list!r} needs words with letters a-z, got none of them in {len(ordered):,}")
+        letters = "letters" if unicode else "letters a-z"
+        raise PlanError(f"features.list = {settings.list!r} needs words with {letters}, got none of them in {len(ordered):,}")
     return found
 
 

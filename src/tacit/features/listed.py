@@ -1,7 +1,8 @@
 """Words of a public list: which of them occur in each text, and how much each counts.
 
-A word is looked up by a rolling hash of 40 bits, the one of `rolling_hash` with as many buckets. Words of up to eight letters
-have hashes of their own; of longer ones about one in a million shares that of some listed word and counts as it.
+A word is looked up by a hash. With words of the letters a-z it is the rolling hash of 40 bits, the one of `rolling_hash` with
+as many buckets: words of up to eight letters have hashes of their own; of longer ones about one in a million shares that of
+some listed word and counts as it. Words of any script have 63 bits.
 """
 
 from __future__ import annotations
@@ -10,37 +11,41 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tacit.features import spelling
+from tacit.features import scripts, spelling
 from tacit.features.alphabet import Bytes, Offsets, compiled
-from tacit.features.rolling_hash import Rule, drain, mark, reduced, room_for_sums, rule_of, spell
+from tacit.features.rolling_hash import Rule, any_script, drain, mark, reduced, room_for_sums, rule_of, spell
+from tacit.features.scripts_compiled import spell_any
 from tacit.features.text import text_bytes, utf8
 from tacit.plan import Columns, Features
 from tacit.rows import Sparse, Vector
 
 _BASE, _HASHES = 31, (1 << 40) - 87  # a prime, below which sums of letters stay exact
-_NOBODY = np.uint64(1 << 63)
+_NOBODY, _BELOW = np.uint64(1 << 63), np.uint64((1 << 63) - 1)
 _SPREAD = np.uint64(0x9E3779B97F4A7C15)
 
 _WORDS_OF_A_TEXT, _SHARE, _SHIFT = 230.0, 0.1, 2.7
 """A text of so many words; the word of rank r makes up share / (r + shift) of all words, by Zipf's law."""
 
 
-def common_words(ordered: tuple[str, ...], count: int) -> tuple[str, ...]:
-    """Return the first `count` words of a list, spelled as words of texts are, each once and in order."""
+def common_words(ordered: tuple[str, ...], count: int, unicode: bool = False) -> tuple[str, ...]:
+    """Return the first `count` words of a list, spelled as words of texts are, each once and in order.
+
+    Where words are of any script, an entry counts as the words a text would have there: \u6771\u4eac\u90fd as its two pairs.
+    """
     found: dict[str, None] = {}
-    for word in ordered:
-        letters = "".join(spelling.words(word))
-        if letters:
-            found[letters] = None
-            if len(found) == count:
-                break
+    for entry in ordered:
+        for word in scripts.words(entry) if unicode else ("".join(spelling.words(entry)),):
+            if word and len(found) < count:
+                found[word] = None
+        if len(found) == count:
+            break
     return tuple(found)
 
 
 def listed_words(frame: pl.DataFrame, columns: Columns, settings: Features, listed: tuple[str, ...]) -> Sparse:
     """Return one row per text with an entry for each listed word in it: 1, or more the rarer the word is by its rank."""
     data, offsets = text_bytes(frame, columns, settings)
-    starts, places = presence(data, offsets, listed)
+    starts, places = presence(data, offsets, listed, settings.words == "unicode")
     values = None if settings.rarity == 0 else rarity(len(listed), settings.rarity)[places]
     return Sparse(starts=starts, columns=places, values=values, width=len(listed))
 
@@ -51,22 +56,37 @@ def rarity(count: int, power: float) -> Vector:
     return np.asarray(shares**-power, np.float32)
 
 
-def presence(data: Bytes, offsets: Offsets, listed: tuple[str, ...]) -> tuple[Offsets, NDArray[np.int32]]:
+def presence(data: Bytes, offsets: Offsets, listed: tuple[str, ...], unicode: bool = False) -> tuple[Offsets, NDArray[np.int32]]:
     """Return for each text the sorted, distinct places in the list of its words, as row starts and one block of columns."""
-    keys, places = _slots(listed)
+    rule = any_script(_HASHES) if unicode else rule_of(_BASE, _HASHES)
+    keys, places = _slots(listed, rule)
     starts = np.zeros(len(offsets), np.int64)
     columns = np.empty(int(np.minimum((np.diff(offsets) + 1) // 2, len(listed)).sum()), np.int32)
-    _fill(data, offsets, rule_of(_BASE, _HASHES), len(listed), keys, places, starts, columns)
+    _fill(data, offsets, rule, len(listed), keys, places, starts, columns)
     columns.resize(int(starts[-1]), refcheck=False)
     return starts, columns
 
 
-def _slots(listed: tuple[str, ...]) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
+def _slots(listed: tuple[str, ...], rule: Rule) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
     """Return a table that is half empty or more: each word's hash in the first free slot after its own, and its place."""
     size = 1 << (2 * len(listed)).bit_length()
     keys, places = np.full(size, _NOBODY), np.zeros(size, np.int32)
-    _settle(*utf8(pl.Series(listed, dtype=pl.String)), rule_of(_BASE, _HASHES), keys, places)
+    _settle(*utf8(pl.Series(listed, dtype=pl.String)), rule, keys, places)
     return keys, places
+
+
+@compiled
+def _hashes(data: Bytes, begin: int, stop: int, rule: Rule, sums: NDArray[np.uint64]) -> np.uint64:
+    """Write the hash of each word, below 2^63, and return the number of words."""
+    if len(rule.known):
+        count = spell_any(data, begin, stop, rule.known, sums)
+        for word in range(count):
+            sums[word] &= _BELOW
+        return count
+    count, inverse = spell(data, begin, stop, rule, sums), 1.0 / rule.buckets
+    for word in range(count):
+        sums[word] = reduced(sums[word], rule.buckets, inverse)
+    return count
 
 
 @compiled
@@ -77,10 +97,10 @@ def _first_slot(value: np.uint64, size: int) -> np.int64:
 @compiled
 def _settle(data: Bytes, offsets: Offsets, rule: Rule, keys: NDArray[np.uint64], places: NDArray[np.int32]) -> None:
     """Put the hash of each word into the table; of words that share one, the first stays."""
-    sums, inverse = room_for_sums(offsets), 1.0 / rule.buckets
+    sums = room_for_sums(offsets)
     for place in range(len(offsets) - 1):
-        spell(data, offsets[place], offsets[place + 1], rule, sums)
-        value = reduced(sums[0], rule.buckets, inverse)
+        _hashes(data, offsets[place], offsets[place + 1], rule, sums)
+        value = sums[0]
         at = _first_slot(value, len(keys))
         while keys[at] != _NOBODY and keys[at] != value:
             at = (at + 1) & (len(keys) - 1)
@@ -98,11 +118,10 @@ def _fill(
     sums = room_for_sums(offsets)
     bits = np.zeros((count + 63) // 64, np.uint64)
     summary = np.zeros((len(bits) + 63) // 64, np.uint64)
-    inverse = 1.0 / rule.buckets
     used = np.uint64(0)
     for text in range(len(offsets) - 1):
-        for word in range(spell(data, offsets[text], offsets[text + 1], rule, sums)):
-            value = reduced(sums[word], rule.buckets, inverse)
+        for word in range(_hashes(data, offsets[text], offsets[text + 1], rule, sums)):
+            value = sums[word]
             at = _first_slot(value, len(keys))
             while keys[at] != _NOBODY and keys[at] != value:
                 at = (at + 1) & (len(keys) - 1)

@@ -1,9 +1,9 @@
-"""The rolling hash, compiled: the bytes of all texts in, the buckets of each text's words out.
+"""Hashed words, compiled: the bytes of all texts in, the buckets of each text's words out.
 
-The rule is the one of `spelling`. Three things make it fast. The scanner takes no branch that depends on where words
-end, which no processor can predict. Powers of the base are reduced before the sum and the sum once per word. Buckets
-are collected in a bitmap with a second bitmap above it, which removes repeats and sorts at once and needs only one bit
-per bucket.
+The rule is the one of `spelling`, or for words of any script the one of `scripts`. Three things make it fast. The scanner
+takes no branch that depends on where words end, which no processor can predict. Powers of the base are reduced before the
+sum and the sum once per word. Buckets are collected in a bitmap with a second bitmap above it, which removes repeats and
+sorts at once and needs only one bit per bucket.
 
 Indices are unsigned throughout: for signed ones the compiler adds Python's counting from the end to every access.
 """
@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.features.alphabet import BYTE_CLASSES, SPACE, WIDE, Bytes, Offsets, Whole, compiled, wide_class
+from tacit.features.scripts_compiled import Points, bucket_of, points, spell_any
 
 _LONG = 64  # letters whose powers are tabled; a longer word goes the slow way. Equal to WIDE, so one test finds both.
 _U0, _U1, _U5, _U6, _U31, _U63 = (np.uint64(number) for number in (0, 1, 5, 6, 31, 63))
@@ -31,37 +32,47 @@ for _place in range(64):
 
 
 class Rule(NamedTuple):
-    """The hash: its base, how many buckets there are, and the base's powers reduced by that number."""
+    """The hash: its base, how many buckets there are, the base's powers reduced by that number, and the table of characters.
+
+    That table is empty where words are of the letters a-z; base and powers have no meaning where it is not.
+    """
 
     powers: NDArray[np.uint64]
     base: int
     buckets: int
+    known: Points
 
 
-def presence(data: Bytes, offsets: Offsets, base: int, buckets: int) -> tuple[Offsets, NDArray[np.int32]]:
+def presence(data: Bytes, offsets: Offsets, rule: Rule) -> tuple[Offsets, NDArray[np.int32]]:
     """Return for each text the sorted, distinct buckets of its words, as row starts and one block of columns.
 
     Text i is data[offsets[i]:offsets[i + 1]], in UTF-8.
     """
     lengths = np.diff(offsets)
-    room = int(np.minimum((lengths + 1) // 2, buckets).sum())
+    room = int(np.minimum((lengths + 1) // 2, rule.buckets).sum())
     starts = np.zeros(len(offsets), np.int64)
     columns = np.empty(room, np.int32)
-    _fill_presence(data, offsets, rule_of(base, buckets), starts, columns)
+    _fill_presence(data, offsets, rule, starts, columns)
     columns.resize(int(starts[-1]), refcheck=False)  # gives the unused end back without copying; nobody else holds it
     return starts, columns
 
 
-def sequence(data: Bytes, offsets: Offsets, base: int, buckets: int, length: int) -> NDArray[np.int32]:
-    """Return for each text the buckets of its first `length` words in order, filled up with the number `buckets`."""
-    matrix = np.full((len(offsets) - 1, length), buckets, np.int32)
-    _fill_sequence(data, offsets, rule_of(base, buckets), matrix)
+def sequence(data: Bytes, offsets: Offsets, rule: Rule, length: int) -> NDArray[np.int32]:
+    """Return for each text the buckets of its first `length` words in order, filled up with the number of buckets."""
+    matrix = np.full((len(offsets) - 1, length), rule.buckets, np.int32)
+    _fill_sequence(data, offsets, rule, matrix)
     return matrix
 
 
 def rule_of(base: int, buckets: int) -> Rule:
-    """Return the hash of a base and a number of buckets."""
-    return Rule(np.array([pow(base, place, buckets) for place in range(_LONG + 1)], np.uint64), base, buckets)
+    """Return the hash of words of the letters a-z, of a base and a number of buckets."""
+    powers = np.array([pow(base, place, buckets) for place in range(_LONG + 1)], np.uint64)
+    return Rule(powers, base, buckets, np.zeros(0, np.uint32))
+
+
+def any_script(buckets: int) -> Rule:
+    """Return the hash of words of any script, of a number of buckets."""
+    return Rule(np.zeros(0, np.uint64), 0, buckets, points())
 
 
 @compiled
@@ -71,12 +82,9 @@ def _fill_presence(data: Bytes, offsets: Offsets, rule: Rule, starts: Offsets, c
     sums = room_for_sums(offsets)
     bits = np.zeros((buckets + 63) // 64, np.uint64)
     summary = np.zeros((len(bits) + 63) // 64, np.uint64)
-    inverse = 1.0 / buckets
     used = _U0
     for text in range(len(offsets) - 1):
-        count = spell(data, offsets[text], offsets[text + 1], rule, sums)
-        for word in range(count):
-            sums[word] = reduced(sums[word], buckets, inverse)
+        count = _buckets(data, offsets[text], offsets[text + 1], rule, sums)
         # A short text among very many buckets is sorted, since looking through the whole summary would take longer.
         if count * _SHORT < len(summary):
             used = _sort(sums[:count], columns, used)
@@ -90,13 +98,25 @@ def _fill_presence(data: Bytes, offsets: Offsets, rule: Rule, starts: Offsets, c
 @compiled
 def _fill_sequence(data: Bytes, offsets: Offsets, rule: Rule, matrix: NDArray[np.int32]) -> None:
     """Write the buckets of each text's first words into its row."""
-    buckets = rule.buckets
     sums = room_for_sums(offsets)
-    inverse = 1.0 / buckets
     for text in range(len(offsets) - 1):
-        count = spell(data, offsets[text], offsets[text + 1], rule, sums)
+        count = _buckets(data, offsets[text], offsets[text + 1], rule, sums)
         for word in range(min(count, np.uint64(matrix.shape[1]))):
-            matrix[text, word] = reduced(sums[word], buckets, inverse)
+            matrix[text, word] = sums[word]
+
+
+@compiled
+def _buckets(data: Bytes, begin: int, stop: int, rule: Rule, sums: NDArray[np.uint64]) -> np.uint64:
+    """Write the bucket of each word in order, and return the number of words."""
+    if len(rule.known):
+        count = spell_any(data, begin, stop, rule.known, sums)
+        for word in range(count):
+            sums[word] = bucket_of(sums[word], rule.buckets)
+        return count
+    count, inverse = spell(data, begin, stop, rule, sums), 1.0 / rule.buckets
+    for word in range(count):
+        sums[word] = reduced(sums[word], rule.buckets, inverse)
+    return count
 
 
 @compiled

@@ -40,8 +40,14 @@ def _union(parts: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
     return in_order(pl.Series([name for part in parts for name in part], dtype=pl.String))
 
 
-def range_of(frame: pl.DataFrame, name: str) -> tuple[float, float]:
-    """Return the ends of the column; a column without any number counts as all zero."""
+def range_of(frame: pl.DataFrame, name: str, tail: float = 0.0) -> tuple[float, float]:
+    """Return the ends of the column, less a share of its rows at either end; a column without any number counts as all zero.
+
+    Edge cases: where what is left has one value only, the ends of the whole column.
+    """
     values = numbers(frame, name)
     present = values[~np.isnan(values)]
-    return (float(present.min()), float(present.max())) if len(present) else (0.0, 0.0)
+    if not len(present):
+        return 0.0, 0.0
+    low, high = np.quantile(present, (tail, 1 - tail), method="nearest")
+    return (float(low), float(high)) if low < high else (float(present.min()), float(present.max()))

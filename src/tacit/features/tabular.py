@@ -71,11 +71,17 @@ def slots(frame: pl.DataFrame, columns: Columns, settings: Features, fitted: Fit
 
 
 def _scaled(name: str, values: NDArray[np.float64], settings: Features, fitted: Fitted) -> Vector:
-    """Return the numbers as they are, or moved to [0, 1] by the fitted range; what lies outside the range is clamped.
+    """Return the numbers as they are, or moved to [0, 1], or [-1, 1] if robust; what lies outside the fitted range is clamped.
 
     Edge cases: a column with one value only becomes zero.
     """
-    known = np.nan_to_num(values, nan=0.0) if settings.numeric == "raw" else _to_unit(values, *_fitted_for(fitted.ranges, name))
+    if settings.numeric == "raw":
+        known = np.nan_to_num(values, nan=0.0)
+    else:
+        low, high = _fitted_for(fitted.ranges, name)
+        known = _to_unit(values, low, high)
+        if settings.numeric == "robust" and low < high:
+            known = np.where(np.isnan(values), 0.0, 2 * known - 1)
     if settings.numeric == "raw" and np.any(np.abs(known) > np.finfo(np.float32).max):
         raise DataError(
             f"features(numeric={name!r}) needs values a float32 can hold, got a larger one; use features.numeric = 'minmax'"

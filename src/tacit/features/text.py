@@ -14,25 +14,43 @@ from tacit.features.stop_words import without_stop_words
 from tacit.plan import Columns, Features
 from tacit.rows import Dense, Sparse
 
+_LOOSE_MARKS = (0xCC, 0xCD)
+"""First bytes of the accents that follow their letter, U+0300 to U+036F; and of a few Greek letters."""
+
 
 def present_words(frame: pl.DataFrame, columns: Columns, settings: Features) -> Sparse:
     """Return one row per text with a one in the bucket of each of its words."""
     data, offsets = text_bytes(frame, columns, settings)
-    starts, places = rolling_hash.presence(data, offsets, settings.base, settings.buckets)
+    starts, places = rolling_hash.presence(data, offsets, _rule(settings))
     return Sparse(starts=starts, columns=places, values=None, width=settings.buckets)
 
 
 def word_sequence(frame: pl.DataFrame, columns: Columns, settings: Features) -> Dense:
     """Return the buckets of each text's first words in order; the index `buckets` fills up what is missing."""
     data, offsets = text_bytes(frame, columns, settings)
-    matrix = rolling_hash.sequence(data, offsets, settings.base, settings.buckets, settings.length)
+    matrix = rolling_hash.sequence(data, offsets, _rule(settings), settings.length)
     return Dense(matrix=matrix, width=settings.buckets + 1, tokens=True)
+
+
+def _rule(settings: Features) -> rolling_hash.Rule:
+    if settings.words == "unicode":
+        return rolling_hash.any_script(settings.buckets)
+    return rolling_hash.rule_of(settings.base, settings.buckets)
 
 
 def text_bytes(frame: pl.DataFrame, columns: Columns, settings: Features) -> tuple[Bytes, Offsets]:
     """Return the bytes of all texts and where each begins; common words are dropped first, if the plan says so."""
-    data, offsets = utf8(joined_texts(frame, columns))
+    texts = joined_texts(frame, columns)
+    data, offsets = utf8(texts)
+    if settings.words == "unicode" and np.isin(data, _LOOSE_MARKS).any():
+        data, offsets = utf8(_composed(texts))
     return (without_stop_words(data, offsets), offsets) if settings.stop_words else (data, offsets)
+
+
+def _composed(texts: pl.Series) -> pl.Series:
+    """Return texts in which an accent after its letter became one character with it, as most texts write it."""
+    loose = pl.first().str.contains("[\u0300-\u036f]")
+    return texts.to_frame().select(pl.when(loose).then(pl.first().str.normalize("NFC")).otherwise(pl.first())).to_series()
 
 
 def joined_texts(frame: pl.DataFrame, columns: Columns) -> pl.Series:

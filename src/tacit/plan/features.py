@@ -48,16 +48,20 @@ class Features:
     frequent first. Only its order counts."""
     rarity: Annotated[float, Ge(0), Le(1)] = 0.0
     """`listed`: weigh a word by the share of texts that have it, guessed from its rank, to the power of minus this; 0.3 is good."""
+    words: Literal["letters", "unicode"] = "letters"
+    """`binary`, `listed`, `sequence`: what a word is. Runs of the letters a-z, all else deleted, as in the paper; or words of any
+    script, numbers, hashtags and emoji ([data.md](data.md)). `tacit init` writes `unicode`."""
     base: Annotated[int, Ge(2), Le(1_000_003)] = 31
-    """Base of the rolling hash."""
+    """`letters`: base of the rolling hash."""
     length: Annotated[int, Ge(1), Le(100_000)] = 300
     """`sequence`, `words`, `pieces`: how many are read per row; longer texts are cut."""
     stop_words: bool = False
     """Drop common English words first."""
-    numeric: Literal["minmax", "raw"] = "minmax"
-    """Scale each column to 0…1 by its range, or leave it."""
+    numeric: Literal["minmax", "robust", "raw"] = "minmax"
+    """Scale each column to 0…1 by its range; or to -1…1 by the range of all rows but 1 % at either end, so that a few wrong or
+    extreme values do not flatten it; or leave it. `tacit init` writes `robust`."""
     ranges: Annotated[dict[Name, tuple[float, float]], ListedEach] = field(default_factory=dict)
-    """`minmax`: agreed least and greatest values of columns, which must not come from rows. The range of any other column
+    """`minmax`, `robust`: agreed least and greatest values of columns, which must not come from rows. The range of any other column
     is read from the training rows in the clear."""
     categorical: Literal["codes", "onehot"] = "onehot"
     """One input per category, or one number per column. The categories are read in the clear."""
@@ -83,7 +87,7 @@ class Features:
 def problems(plan: Plan) -> list[str]:
     """Return a sentence for each way in which rows cannot become what the model reads."""
     quantise = _quantise(plan, plan.features.quantise) if plan.features.quantise else ()
-    return [*_unread(plan), *_list(plan.features), *_projection(plan), *_ranges(plan.features), *quantise]
+    return [*_unread(plan), *_words(plan.features), *_list(plan.features), *_projection(plan), *_ranges(plan.features), *quantise]
 
 
 def _unread(plan: Plan) -> list[str]:
@@ -92,6 +96,18 @@ def _unread(plan: Plan) -> list[str]:
         return []
     fitting = " or ".join(repr(word) for word in model.reads)
     return [f"features.text: needs {fitting}, since model.name = {model.name!r} reads nothing else; got {text!r}"]
+
+
+def _words(features: Features) -> list[str]:
+    if features.words == "letters":
+        return []
+    if features.text in ("words", "pieces"):
+        return [
+            f"features.words: has no meaning with features.text = {features.text!r}, whose words are the model's own; remove it"
+        ]
+    no_base = "features.base: has no meaning with features.words = 'unicode', which has a hash of its own; remove it"
+    no_stops = "features.stop_words: needs features.words = 'letters', since the list is of English words; remove one of the two"
+    return [*([no_base] if features.base != 31 else ()), *([no_stops] if features.stop_words else ())]
 
 
 def _list(features: Features) -> list[str]:
@@ -131,8 +147,10 @@ def _ranges(features: Features) -> list[str]:
 
 def _quantise(plan: Plan, settings: Quantise) -> list[str]:
     found, coins = [], settings.selection != "finest"
-    if plan.features.numeric == "raw":
-        found.append("features.quantise: needs features.numeric = 'minmax', since channels divide a range; got 'raw'")
+    if plan.features.numeric != "minmax":
+        found.append(
+            f"features.quantise: needs features.numeric = 'minmax', since channels divide a range; got {plan.features.numeric!r}"
+        )
     if plan.data.share is not None:
         coarser = plan.data.share.generalise
         shown = [name for name in settings.columns if coarser.get(name) != SUPPRESS] or ([] if settings.columns else ["all"])

@@ -34,6 +34,7 @@ test = 0.2                            # share of rows held out to measure on, if
 
 # What the preset fills in can be said here instead; what is said here stays. `tacit check` shows the rest.
 # [features]
+# words = "unicode"                   # words of any script, numbers, hashtags and emoji; or "letters": a-z only
 # text = "listed"                     # which words of a public list occur; or "binary": hashed words
 # list = "en"                         # the language, or a file with one word per line, the most frequent first
 # [codec]
@@ -83,13 +84,11 @@ def quoted(text: str) -> str:
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
-def starter_text(roles: Mapping[str, str], source: str, rows: int, owners: int, name: str, file: str) -> str:
-    """Return the plan for a table whose columns have these roles and which has so many owners; `file` is where it will be kept."""
-    others = {"numeric", "categorical"} & set(roles.values())
-    table = (
-        '\n[features]\nnumeric = "minmax"                    # from 0 to 1; or "raw"\n'
-        'categorical = "onehot"                # or "codes"\n'
-    )
+def starter_text(roles: Mapping[str, str], source: str, rows: int, owners: int, name: str, file: str, *, latin: bool = True) -> str:
+    """Return the plan for a table whose columns have these roles and which has so many owners; `file` is where it will be kept.
+
+    `latin` says whether its texts are written in the letters a-z, which the list of English words needs.
+    """
     return _OWN.format(
         source=_one_line(source),
         source_text=quoted(source),
@@ -98,8 +97,21 @@ def starter_text(roles: Mapping[str, str], source: str, rows: int, owners: int, 
         counted=_counted(roles, owners),
         holders=_holders(roles, rows),
         columns="\n".join(_columns(roles)),
-        features=table if others else "",
+        features=_features(set(roles.values()), latin),
     )
+
+
+def _features(roles: set[str], latin: bool) -> str:
+    """Return how text and numbers are read."""
+    lines = []
+    if "text" in roles:
+        lines.append('words = "unicode"                     # any script, numbers, hashtags, emoji; or "letters": a-z only')
+    if "text" in roles and not latin:
+        lines.append('text = "binary"                       # hashed words: the public list has none of this script')
+    if roles & {"numeric", "categorical"}:
+        lines.append('numeric = "robust"                    # 1 % at either end of a column counts for nothing; or "minmax", "raw"')
+        lines.append('categorical = "onehot"                # or "codes"')
+    return "\n".join(["", "[features]", *lines, ""]) if lines else ""
 
 
 def _counted(roles: Mapping[str, str], owners: int) -> str:

@@ -45,6 +45,7 @@ class Prepared:
     text: str = ""  # the form in which text enters the model: "hashed words", "word table", or none
     sites: int = 0  # how many machines hold the rows; 0 in a simulation
     seeded: bool = True  # whether noise can be repeated from the plan's seed
+    wordless: int = 0  # training rows of whose text the model sees no word
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -127,6 +127,7 @@ def _data_facts(run: Summary) -> list[tuple[str, str]]:
         ("Clients", f"{data.clients:,}"),
         ("Training rows", f"{data.rows_train:,}{held}"),
         ("Test rows", f"{data.rows_test:,}"),
+        ("Texts without words", phrasing.wordless(data.wordless, data.rows_train)),
         ("Inputs", f"{data.inputs:,}"),
         ("Parameters", f"{data.parameters:,}"),
         (f"{len(data.classes)} classes", named),

@@ -55,3 +55,13 @@ def duration(seconds: float) -> str:
     if whole < 3600:
         return f"{whole // 60} min {whole % 60:02d} s"
     return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
+
+
+def wordless(texts: int, of: int) -> str:
+    """Return a warning if more than a twentieth of the texts became nothing, else the empty text."""
+    if texts <= of / 20:
+        return ""
+    return (
+        f"{texts:,} of {of:,} texts ({texts / of:.0%}) have no word the model sees; check data.columns.text, features.words "
+        "('unicode' reads any script) and features.list"
+    )

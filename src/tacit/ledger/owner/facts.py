@@ -89,7 +89,7 @@ def _told(plan: Plan, roles: Columns) -> Iterator[str]:
     yield from ("clients", "classes", "measures")
     if plan.server.weights != "equal":
         yield "rows"
-    if plan.features.numeric == "minmax" and set(roles.numeric) - set(plan.features.ranges):
+    if plan.features.numeric != "raw" and set(roles.numeric) - set(plan.features.ranges):
         yield "ranges"
     if roles.categorical:
         yield "categories"
