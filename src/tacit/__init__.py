@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from tacit.api import Run, load, resume, run, starter_plan
     from tacit.engine import Observer, Silence
     from tacit.errors import DataError, PlanError, RunError, TacitError
+    from tacit.estimators import FederatedClassifier, HashedText
     from tacit.plan import (
         ALIE,
         IPM,
@@ -69,16 +70,17 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ALIE", "IPM", "LSTM", "MLP", "QSGD", "RQM", "RR", "Audit", "Backdoor", "BiLSTM", "Codec", "Columns", "Corrupt", "DPSum",
-    "Data", "DataError", "Embedding", "Encoder", "Engine", "FeatureNoise", "Features", "Filter", "FlippedLabels", "FreeRider",
-    "Gaussian", "HashComb", "Ledger", "Local", "Logistic", "Mimic", "Model", "Observer", "OneBit", "OwnModule", "PaperGaussian",
-    "Plain", "Plan", "PlanError", "Privacy", "Private", "ProjUnit", "Public", "Quantise", "RRSampled", "RandomLabels",
-    "RandomUpdate", "Run", "RunError", "SecureSum", "Server", "Sharing", "Sign", "SignFlip", "Silence", "Skellam", "TacitError",
-    "ViT", "load", "resume", "run", "starter_plan",
+    "Data", "DataError", "Embedding", "Encoder", "Engine", "FeatureNoise", "Features", "FederatedClassifier", "Filter",
+    "FlippedLabels", "FreeRider", "Gaussian", "HashComb", "HashedText", "Ledger", "Local", "Logistic", "Mimic", "Model",
+    "Observer", "OneBit", "OwnModule", "PaperGaussian", "Plain", "Plan", "PlanError", "Privacy", "Private", "ProjUnit", "Public",
+    "Quantise", "RRSampled", "RandomLabels", "RandomUpdate", "Run", "RunError", "SecureSum", "Server", "Sharing", "Sign",
+    "SignFlip", "Silence", "Skellam", "TacitError", "ViT", "load", "resume", "run", "starter_plan",
 ]  # fmt: skip
 
 _ELSEWHERE = {
     "tacit.api": ("Run", "load", "resume", "run", "starter_plan"),
     "tacit.engine": ("Observer", "Silence"),
+    "tacit.estimators": ("FederatedClassifier", "HashedText"),
     "tacit.errors": ("DataError", "PlanError", "RunError", "TacitError"),
 }
 _HOME = {name: module for module, names in _ELSEWHERE.items() for name in names}

@@ -37,7 +37,7 @@ class OneModel:
 
     def after_round(self, model: Vector, state: State, history: History) -> Evaluation:
         """Return the figures on the test rows, if this round is measured."""
-        if not is_evaluated(self.plan, state.round_no):
+        if not is_evaluated(self.plan, state.round_no) or not len(self.data.test):
             return Evaluation()
         return Evaluation(metrics=self.figures(model))
 
@@ -49,7 +49,7 @@ class OneModel:
 
     def at_the_end(self, model: Vector, rounds: int, history: History) -> Evaluation:
         """Return how each class fares on the test rows, and the accuracy on each client's own rows."""
-        if not self.spread:
+        if not self.spread or not len(self.data.test):
             return Evaluation()
         test = self.data.test
         by_class = server.by_class(self._guess(model, test), test.labels, len(test.classes))

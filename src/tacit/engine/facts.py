@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 from dataclasses import asdict
+from functools import cache
 from importlib.metadata import version
 from typing import Any
 
@@ -91,7 +92,10 @@ def model_facts(plan: Plan, data: SimulatedData) -> dict[str, Any]:
     }
 
 
+_version = cache(version)
+
+
 def _versions(parallel: str) -> dict[str, str]:
     """Return the versions a run was made with."""
     packages = ["numpy", "numba", "polars", *(["torch"] if parallel == "processes" else [])]
-    return {"python": platform.python_version(), "tacit": version("tacit"), **{name: version(name) for name in packages}}
+    return {"python": platform.python_version(), "tacit": _version("tacit"), **{name: _version(name) for name in packages}}

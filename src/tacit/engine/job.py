@@ -13,13 +13,15 @@ from tacit.engine.checkpoint import Checkpoint
 from tacit.engine.facts import model_facts, prepared, released_in_the_clear, started
 from tacit.engine.fingerprint import Fingerprints, fingerprints_of, plan_fingerprint
 from tacit.engine.loop import Desk
+from tacit.engine.numbers import Numbers
 from tacit.engine.observer import Observer, Silence
 from tacit.engine.simulated_arm import Setting, SimulatedArm
-from tacit.engine.simulated_data import prepare
+from tacit.engine.simulated_data import SimulatedData, prepare
 from tacit.errors import RunError, TacitError
 from tacit.files import replace_file
 from tacit.plan import GIVEN, Plan
 from tacit.record import RUN
+from tacit.rows import Vector
 
 
 def start(
@@ -60,6 +62,7 @@ class Job:
     def __init__(self, place: Path, plan: Plan, observer: Observer, input_rows: object | None, module: object | None) -> None:
         self.place, self.plan, self.observer = place, plan, observer
         self.input_rows, self.module = input_rows, module
+        self.model: Vector | None = None  # the run's last one, once it is there
         self.draws = Draws.seeded(plan.seed)
         self.arms = arms_of(plan)
 
@@ -69,7 +72,7 @@ class Job:
         if last and last.progress.arm == checkpoint.ALL_DONE:
             return self.place
         with children.stoppable():
-            data = prepare(self.plan, self.draws, self.input_rows, self.observer.fetched, self.observer.pictures)
+            data = self._data()
             fingerprints = fingerprints_of(self.plan, data)
             if last:
                 _check_data(self.place, last.fingerprints, fingerprints)
@@ -80,6 +83,11 @@ class Job:
             finally:
                 writer.close()
         return self.place
+
+    def _data(self) -> SimulatedData:
+        if isinstance(self.input_rows, Numbers):
+            return self.input_rows.as_data(self.plan.features)
+        return prepare(self.plan, self.draws, self.input_rows, self.observer.fetched, self.observer.pictures)
 
     def _run_arms(self, setting: Setting, last: Checkpoint | None) -> None:
         names = list(self.arms)
@@ -97,6 +105,7 @@ class Job:
         now = simulated.run(begun)
         model = simulated.last_model(now)
         if name == RUN:
+            self.model = model
             setting.desk.note(run_folder.write_model(self.place, simulated.learner, model, model_facts(self.plan, setting.data)))
         setting.desk.note(*simulated.audited(now))
         loop.finish(simulated.arm, setting.desk, now, model, following)

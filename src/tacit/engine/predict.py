@@ -97,11 +97,16 @@ class StoredModel:
         """Return the probability of each class for encoded rows."""
         if not len(inputs):
             return np.zeros((0, len(self.classes)))
-        logits = self.learner.predict(self.vector, inputs).astype(np.float64)
-        if logits.shape[1] == 1:
-            logits = np.hstack([np.zeros_like(logits), logits])
-        odds = np.exp(logits - logits.max(axis=1, keepdims=True))
-        return np.asarray(odds / odds.sum(axis=1, keepdims=True))
+        return probabilities_of(self.learner.predict(self.vector, inputs))
+
+
+def probabilities_of(logits: NDArray[np.float32]) -> NDArray[np.float64]:
+    """Return the probability of each class from one logit per row for two classes, else one per class."""
+    exact = logits.astype(np.float64)
+    if exact.shape[1] == 1:
+        exact = np.hstack([np.zeros_like(exact), exact])
+    odds = np.exp(exact - exact.max(axis=1, keepdims=True))
+    return np.asarray(odds / odds.sum(axis=1, keepdims=True))
 
 
 def load(folder: Path, module: object | None = None) -> StoredModel:

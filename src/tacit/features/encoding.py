@@ -44,6 +44,11 @@ def encode_inputs(
         inputs: Inputs = _pictures(frame, columns.image, settings, fitted, reader)
     else:
         inputs = _inputs(frame, columns, settings, fitted, secret)
+    return scaled(inputs, settings)
+
+
+def scaled(inputs: Inputs, settings: Features) -> Inputs:
+    """Return rows of numbers at the length and with the constant that the settings ask for; sequences have neither."""
     if settings.row_length is not None and not isinstance(inputs, Mixed):
         inputs = of_length(inputs, settings.row_length)
     if settings.constant and not isinstance(inputs, Mixed):

@@ -1,0 +1,58 @@
+"""Text as hashed words, for pipelines of scikit-learn."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import polars as pl
+from sklearn.base import BaseEstimator, TransformerMixin
+
+from tacit import features
+from tacit.estimators.matrices import as_matrix
+from tacit.plan import Columns, Features
+
+
+class HashedText(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Which hashed words occur in each text, as a sparse matrix of zeros and ones, `buckets` wide.
+
+    Guarantees: stateless. No vocabulary is made and `fit` reads nothing, so it costs no privacy and needs no call; one text's row
+    depends on that text alone. The hash is public: it hides no word.
+
+    >>> HashedText(buckets=5000).transform(["cats and dogs"]).indices.tolist()
+    [283, 3225, 4279]
+    """
+
+    def __init__(self, buckets: int = 5000, *, stop_words: bool = False) -> None:
+        self.buckets = buckets
+        self.stop_words = stop_words
+
+    def fit(self, X: object = None, y: object = None) -> Self:
+        """Return the transformer as it is; the texts are not looked at."""
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """Return the matrix of some texts: a list, a series, an array or one column of a frame; a missing text has no words."""
+        texts = _texts(X)
+        columns, settings = Columns(text=("text",)), Features(buckets=self.buckets, stop_words=self.stop_words)
+        return as_matrix(features.present_words(pl.DataFrame({"text": texts}), columns, settings))
+
+    def __sklearn_tags__(self) -> Any:
+        """Return that it takes texts, not numbers, and need not be fitted."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.string, tags.input_tags.two_d_array, tags.input_tags.one_d_array = True, False, True
+        tags.requires_fit = False
+        return tags
+
+
+def _texts(given: Any) -> pl.Series:
+    """Return texts as a column; raise ValueError if they are something else."""
+    if isinstance(given, str | bytes):
+        raise ValueError("HashedText.transform(X) needs a list of texts, got one text; put it into a list")
+    if getattr(given, "ndim", 1) == 2 and given.shape[1] == 1:
+        given = given.to_numpy() if hasattr(given, "to_numpy") else given
+        given = given[:, 0]
+    cells = list(given)
+    odd = next((cell for cell in cells if not (isinstance(cell, str) or cell is None or cell != cell)), None)
+    if odd is not None:
+        raise ValueError(f"HashedText.transform(X) needs texts, got {type(odd).__name__} among them; name one column of text")
+    return pl.Series("text", [cell if isinstance(cell, str) else "" for cell in cells], dtype=pl.String)

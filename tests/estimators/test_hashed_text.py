@@ -1,0 +1,43 @@
+"""Hashed text as a transformer: no state, no vocabulary, one row per text."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.base import clone
+
+import tacit
+from tacit.features import bucket, words
+
+TEXTS = ["Cats and dogs", "", "dogs, dogs!"]
+
+
+def test_a_row_has_the_buckets_of_its_words() -> None:
+    matrix = tacit.HashedText(1000).transform(TEXTS)
+    for row, text in zip(matrix, TEXTS, strict=True):
+        assert sorted(row.indices) == sorted({bucket(word, 31, 1000) for word in words(text)})
+    assert matrix.shape == (3, 1000)
+    assert set(matrix.data) == {1.0}
+
+
+@pytest.mark.parametrize("kind", [list, tuple, np.array, pd.Series, pl.Series, lambda t: pd.DataFrame({"a": t}), lambda t: iter(t)])
+def test_texts_come_in_many_forms(kind) -> None:
+    assert (tacit.HashedText().transform(kind(TEXTS)) != tacit.HashedText().transform(TEXTS)).nnz == 0
+
+
+def test_nothing_is_learnt() -> None:
+    text = tacit.HashedText(buckets=300, stop_words=True)
+    assert vars(clone(text).fit(TEXTS)) == vars(text)
+    assert text.fit_transform(TEXTS).nnz == text.transform(TEXTS).nnz < tacit.HashedText(300).transform(TEXTS).nnz
+
+
+def test_a_missing_text_has_no_words() -> None:
+    assert tacit.HashedText().transform([None, "dog", float("nan")]).getnnz(axis=1).tolist() == [0, 1, 0]
+
+
+@pytest.mark.parametrize("given", ["one text", [1, 2], [["a", "b"]]])
+def test_what_is_no_list_of_texts_is_refused(given) -> None:
+    with pytest.raises(ValueError, match="texts"):
+        tacit.HashedText().transform(given)
