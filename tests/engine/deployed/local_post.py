@@ -14,7 +14,8 @@ from tacit import engine, plan, record
 from tacit.cli.rehearse import POLICY_OF_A_REHEARSAL as GENEROUS
 from tacit.engine.deployed.job import Sites, deploy
 from tacit.engine.deployed.mail import Manner
-from tacit.engine.deployed.owner_site import Owner, OwnerSite
+from tacit.engine.deployed.owner import Owner
+from tacit.engine.deployed.owner_site import OwnerSite
 from tacit.engine.deployed.rehearsal import rehearsal
 from tacit.engine.run_folder import RECORD
 from tacit.ledger.owner import Book

@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-import numpy as np
 import polars as pl
 from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePublicKey
 
@@ -20,9 +19,10 @@ from tacit.draws import Draws
 from tacit.engine import checkpoint, loop, run_folder
 from tacit.engine.checkpoint import Checkpoint
 from tacit.engine.deployed import bodies
-from tacit.engine.deployed.bodies import Answers, Begun, Member, Offer, Opened, SeenRows, Terms
-from tacit.engine.deployed.mail import Mail, Manner, Post, Replies
+from tacit.engine.deployed.bodies import Answers, Terms
+from tacit.engine.deployed.mail import Mail, Manner, Post
 from tacit.engine.deployed.offered import offered
+from tacit.engine.deployed.opening import Deployment, Opening, check_enough, ready
 from tacit.engine.deployed.receipts import Receipts
 from tacit.engine.deployed.server_side import Given, ServerSide, figures, schema_of_rows
 from tacit.engine.disclosure import FILE as DISCLOSED
@@ -31,7 +31,7 @@ from tacit.engine.facts import released_in_the_clear, started
 from tacit.engine.fingerprint import Fingerprints, plan_fingerprint
 from tacit.engine.loop import Desk, Evaluation
 from tacit.engine.observer import Observer, Silence
-from tacit.engine.round import Names, gather
+from tacit.engine.round import gather
 from tacit.errors import RunError, TacitError
 from tacit.files import replace_file
 from tacit.plan import Plan
@@ -48,18 +48,6 @@ class Sites:
     post: Post
     keys: Mapping[str, EllipticCurvePublicKey]
     manner: Manner
-
-
-@dataclass(frozen=True, kw_only=True)
-class Deployment:
-    """What is fixed when a run is started: the name it has in ledgers, a test file of the server, helpers of a secure sum by name
-    (else the first sites), and for comparisons with a simulation that noise comes from the plan's seed, under its identity."""
-
-    run: str
-    test: str | None = None
-    helpers: tuple[str, ...] = ()
-    simulated_noise: bool = False
-    identity: str | None = None
 
 
 def deploy(
@@ -132,7 +120,8 @@ class DeployedJob:
             return self.place
         told = dict[str, str]()
         if not (self.place / TERMS).exists():
-            told = self._begin()
+            body, told = Opening(self.mail, self.plan, self.text, self.deployment, self.draws).agreed(self.place.name)
+            replace_file(self.place / TERMS, body)
         body = (self.place / TERMS).read_bytes()
         terms = bodies.unpack(body, Terms)
         writer = record.Writer(self.place / run_folder.RECORD, last.mark if last else None)
@@ -148,7 +137,7 @@ class DeployedJob:
         return self.place
 
     def _run(self, desk: Desk, terms: Terms, last: Checkpoint | None, told: dict[str, str]) -> None:
-        with_rows = self._ready(terms)
+        with_rows = ready(self.mail, terms)
         side = ServerSide(self.plan, terms, self.mail, with_rows, self._given(terms))
         if last is None:
             self._open(desk, side, told)
@@ -167,65 +156,6 @@ class DeployedJob:
         self.mail.manner = replace(self.mail.manner, deadline=min(_SECONDS_TO_END, self.mail.manner.deadline))
         self.mail.ask("end", 0, "end", {member.site: b"" for member in terms.members})
 
-    def _begin(self) -> dict[str, str]:
-        """Offer the run to every site and agree on its terms with those that take part; return what the others said."""
-        offer = bodies.pack(Offer(plan=self.text, simulated_noise=self.deployment.simulated_noise))
-        replies = self.mail.ask("open", 0, "open", dict.fromkeys(self.mail.keys, offer))
-        opened = {site: bodies.unpack(letter.body, Opened) for site, letter in sorted(replies.letters.items())}
-        self._check_enough("takes part", opened, replies)
-        terms = self._terms(opened)
-        body = bodies.pack(terms)
-        begun = self.mail.ask("begin", 0, "begin", dict.fromkeys(opened, body))
-        self._check_enough("begins", begun.letters, begun)
-        if begun.missing:
-            told = "; ".join(f"{site}: {why}" for site, why in begun.missing.items())
-            raise RunError(f"{self.plan.name}: a site that takes part cannot begin ({told}); start the plan anew")
-        replace_file(self.place / TERMS, body)
-        return replies.missing
-
-    def _terms(self, opened: dict[str, Opened]) -> Terms:
-        members, first = [], 0
-        for site, one in opened.items():
-            members.append(Member(site=site, first=first, clients=one.clients, rows=one.rows, test_rows=one.test_rows))
-            first += one.clients
-        seen = features.together([one.seen.seen() for one in opened.values()])
-        helps = self._helpers(list(opened))
-        run = self.place.name
-        identity = self.deployment.identity or hashlib.sha256(f"{self.deployment.run} {self.text}".encode()).hexdigest()
-        return Terms(
-            run=run,
-            identity=identity,
-            public=self.draws.sealed("public").key,
-            largest_weight=max(one.largest_weight for one in opened.values()),
-            seen=SeenRows.of(seen),
-            members=members,
-            helpers=[opened[site].helper_key for site in helps],
-            helps=helps,
-        )
-
-    def _helpers(self, sites: list[str]) -> list[str]:
-        if self.plan.secure_sum is None:
-            return []
-        wanted = self.deployment.helpers or tuple(sites[: self.plan.secure_sum.helpers])
-        if len(wanted) != self.plan.secure_sum.helpers or any(site not in sites for site in wanted):
-            count, got = self.plan.secure_sum.helpers, ", ".join(wanted) or "none"
-            raise RunError(f"secure_sum.helpers = {count}: needs so many of the sites as helpers, got {got}")
-        return list(wanted)
-
-    def _ready(self, terms: Terms) -> Names:
-        """Return which clients have rows to train on, as their sites say once they are ready."""
-        body = bodies.pack(terms)
-        replies = self.mail.ask("begin", 0, "begin", {member.site: body for member in terms.members})
-        self._check_enough("is ready", replies.letters, replies)
-        found = [bodies.names_in(bodies.unpack(letter.body, Begun).with_rows) for _, letter in sorted(replies.letters.items())]
-        return np.concatenate([np.empty(0, np.int64), *found])
-
-    def _check_enough(self, what: str, got: Mapping[str, object], replies: Replies) -> None:
-        least = max(1, self.mail.manner.least_sites)
-        if len(got) < least:
-            told = "; ".join(f"{site}: {why}" for site, why in sorted(replies.missing.items())) or "no site is registered"
-            raise RunError(f"{self.plan.name}: needs {least} sites, and {len(got)} {what} ({told})")
-
     def _given(self, terms: Terms) -> Given:
         rows, weight = self._disclosed(terms) if self.plan.data.share else (None, 0)
         return Given(folder=self.place, draws=self.draws, test=self.deployment.test, disclosed=rows, clients_weight=weight)
@@ -233,7 +163,7 @@ class DeployedJob:
     def _disclosed(self, terms: Terms) -> tuple[pl.DataFrame, int]:
         """Return the rows that sites decided to hand over, and what all clients count for with those they keep."""
         replies = self.mail.ask("rows", 0, DiscloseRows.name, {member.site: b"" for member in terms.members})
-        self._check_enough("hands over what it may", replies.letters, replies)
+        check_enough(self.mail, "hands over what it may", replies.letters, replies)
         assert self.plan.data.share is not None
         fitted = features.fit_seen(terms.seen.seen(), self.plan.data.columns, self.plan.features)
         exchange = DiscloseRows(self.plan.name, schema_of_rows(self.plan.data.columns, fitted))

@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from pydantic import StringConstraints, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
 
-from tacit.engine.deployed.owner_site import Owner
+from tacit.engine.deployed.owner import Owner
 from tacit.errors import PeerError, PlanError, RunError
 from tacit.files import replace_file
 from tacit.flower.place import NODE_LOCK

@@ -1,0 +1,101 @@
+"""Before round one: a run is offered to every site, and those that take part agree on its terms."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from tacit import features
+from tacit.draws import Draws
+from tacit.engine.deployed import bodies
+from tacit.engine.deployed.bodies import Begun, Member, Offer, Opened, SeenRows, Terms
+from tacit.engine.deployed.mail import Mail, Replies
+from tacit.engine.round import Names
+from tacit.errors import RunError
+from tacit.plan import Plan
+
+
+@dataclass(frozen=True, kw_only=True)
+class Deployment:
+    """What is fixed when a run is started: the name it has in ledgers, a test file of the server, helpers of a secure sum by name
+    (else the first sites), and for comparisons with a simulation that noise comes from the plan's seed, under its identity."""
+
+    run: str
+    test: str | None = None
+    helpers: tuple[str, ...] = ()
+    simulated_noise: bool = False
+    identity: str | None = None
+
+
+@dataclass(frozen=True)
+class Opening:
+    """A run that is offered: its plan, also as the text that is sent, and the server's own randomness."""
+
+    mail: Mail
+    plan: Plan
+    text: str
+    deployment: Deployment
+    draws: Draws
+
+    def agreed(self, name: str) -> tuple[bytes, dict[str, str]]:
+        """Return the terms that all who take part have agreed on, as bytes, and what the other sites said; `name` is the run's."""
+        offer = bodies.pack(Offer(plan=self.text, simulated_noise=self.deployment.simulated_noise))
+        replies = self.mail.ask("open", 0, "open", dict.fromkeys(self.mail.keys, offer))
+        opened = {site: bodies.unpack(letter.body, Opened) for site, letter in sorted(replies.letters.items())}
+        check_enough(self.mail, "takes part", opened, replies)
+        terms = self._terms(name, opened)
+        body = bodies.pack(terms)
+        begun = self.mail.ask("begin", 0, "begin", dict.fromkeys(opened, body))
+        check_enough(self.mail, "begins", begun.letters, begun)
+        if begun.missing:
+            told = "; ".join(f"{site}: {why}" for site, why in begun.missing.items())
+            raise RunError(f"{self.plan.name}: a site that takes part cannot begin ({told}); start the plan anew")
+        return body, replies.missing
+
+    def _terms(self, name: str, opened: dict[str, Opened]) -> Terms:
+        members, first = [], 0
+        for site, one in opened.items():
+            members.append(Member(site=site, first=first, clients=one.clients, rows=one.rows, test_rows=one.test_rows))
+            first += one.clients
+        seen = features.together([one.seen.seen() for one in opened.values()])
+        helps = self._helpers(list(opened))
+        identity = self.deployment.identity or hashlib.sha256(f"{self.deployment.run} {self.text}".encode()).hexdigest()
+        return Terms(
+            run=name,
+            identity=identity,
+            public=self.draws.sealed("public").key,
+            largest_weight=max(one.largest_weight for one in opened.values()),
+            seen=SeenRows.of(seen),
+            members=members,
+            helpers=[opened[site].helper_key for site in helps],
+            helps=helps,
+        )
+
+    def _helpers(self, sites: list[str]) -> list[str]:
+        if self.plan.secure_sum is None:
+            return []
+        wanted = self.deployment.helpers or tuple(sites[: self.plan.secure_sum.helpers])
+        if len(wanted) != self.plan.secure_sum.helpers or any(site not in sites for site in wanted):
+            count, got = self.plan.secure_sum.helpers, ", ".join(wanted) or "none"
+            raise RunError(f"secure_sum.helpers = {count}: needs so many of the sites as helpers, got {got}")
+        return list(wanted)
+
+
+def ready(mail: Mail, terms: Terms) -> Names:
+    """Return which clients have rows to train on, as their sites say once they are ready."""
+    body = bodies.pack(terms)
+    replies = mail.ask("begin", 0, "begin", {member.site: body for member in terms.members})
+    check_enough(mail, "is ready", replies.letters, replies)
+    found = [bodies.names_in(bodies.unpack(letter.body, Begun).with_rows) for _, letter in sorted(replies.letters.items())]
+    return np.concatenate([np.empty(0, np.int64), *found])
+
+
+def check_enough(mail: Mail, what: str, got: Mapping[str, object], replies: Replies) -> None:
+    """Raise RunError, with what every other site said, if fewer sites than the run needs did something."""
+    least = max(1, mail.manner.least_sites)
+    if len(got) < least:
+        told = "; ".join(f"{site}: {why}" for site, why in sorted(replies.missing.items())) or "no site is registered"
+        raise RunError(f"run {mail.run}: needs {least} sites, and {len(got)} {what} ({told})")

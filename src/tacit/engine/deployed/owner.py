@@ -1,0 +1,47 @@
+"""A data owner: what he brings to a run, and what he never hands over."""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from tacit.errors import PolicyError
+from tacit.ledger.owner import Book, Policy
+from tacit.plan import Plan
+
+
+@dataclass(frozen=True, kw_only=True)
+class Owner:
+    """What an owner brings: a name, rows, a place on the disk, keys, and a policy that is read anew for every letter.
+
+    `signs_with` is the key for helpers, `peers` the keys of other sites as this owner learned them, by their names. `agreed` is the
+    file of what was negotiated (`tacit negotiate`), for plans whose codec needs it.
+    """
+
+    name: str
+    source: str
+    folder: Path
+    key: EllipticCurvePrivateKey
+    signs_with: Ed25519PrivateKey
+    secret: bytes
+    policy: Callable[[], Policy | None]
+    book: Callable[[Policy, Plan], Book]
+    agreed: str | None = None
+    peers: Callable[[str], bytes | None] = lambda site: None
+    tell: Callable[[str], None] = lambda sentence: None
+
+    def allowed(self) -> Policy:
+        """Return the policy as it is now; raise PolicyError if there is none."""
+        policy = self.policy()
+        if policy is None:
+            raise PolicyError("policy: there is none, so nothing is allowed; `tacit policy init` writes one")
+        return policy
+
+    def pseudonym(self, client: str) -> bytes:
+        """Return how the ledger knows a client; nobody without the site's secret can make it."""
+        return hmac.digest(self.secret, client.encode(), "sha256")[:16]

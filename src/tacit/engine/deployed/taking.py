@@ -1,0 +1,162 @@
+"""A run that a site takes part in: what was offered, the site's rows and randomness for it, and its half once terms are known.
+
+All of it is in a folder of the run, so that a site that was restarted takes the run up where it was.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tomllib
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from tacit import local
+from tacit import plan as plans
+from tacit.draws import Draws
+from tacit.engine.deployed import bodies
+from tacit.engine.deployed.bodies import Begun, Offer, Opened, SeenRows, Terms
+from tacit.engine.deployed.built import Built, build
+from tacit.engine.deployed.offered import refuse_unless_offered
+from tacit.engine.deployed.owner import Owner
+from tacit.engine.deployed.permission import refuse_unless_allowed
+from tacit.engine.deployed.site_rows import SiteRows, read_rows
+from tacit.errors import PlanError, RunError, WireError
+from tacit.features import look_at
+from tacit.files import replace_file
+from tacit.plan import HashComb, Plan
+from tacit.secure_sum import HelperKey
+
+_OFFER, _TERMS, _ROOT = "offer", "terms", "root"
+
+
+@dataclass
+class Taking:
+    """One run, as far as the site has come with it."""
+
+    owner: Owner
+    plan: Plan
+    simulated_noise: bool
+    folder: Path
+    rows: SiteRows
+    built: Built | None = None
+
+    def opened(self) -> Opened:
+        """Return what the site says to an offer."""
+        plan, rows, sizes = self.plan, self.rows, self.rows.clients.sizes()
+        held = plan.data.local_test * len(rows.clients.order)
+        return Opened(
+            clients=len(sizes),
+            rows=len(rows.clients.order),
+            test_rows=rows.table.test.height or round(held),
+            largest_weight=max(1, int(local.weights_for(plan.server, sizes).max(initial=1))),
+            seen=SeenRows.of(look_at(rows.table.train, rows.table.columns, plan.features)),
+            signs_with=self.owner.signs_with.public_key().public_bytes_raw(),
+            helper_key=HelperKey.drawn(self.root().at("helper"), _post_quantum(plan)).public(),
+        )
+
+    def begun(self, body: bytes) -> Begun:
+        """Take the terms of the run, once and for all, and return what the site says to them."""
+        terms, before = bodies.unpack(body, Terms), self.folder / _TERMS
+        if before.exists() and before.read_bytes() != body:
+            raise WireError("terms refused: need those the run began with, got others")
+        self.built = self._build(terms)
+        replace_file(before, body)
+        site = self.built.site
+        with_rows = [name for name in site.names if site.weight(site.seat(name))]
+        return Begun(dim=self.built.learner.size, with_rows=np.array(with_rows, "<i8").tobytes())
+
+    def ready(self) -> Built:
+        """Return the site's half of the run; after a restart it is built again."""
+        if self.built is None:
+            if not (self.folder / _TERMS).exists():
+                raise RunError(f"run {self.folder.name}: has not begun here")
+            self.built = self._build(bodies.unpack((self.folder / _TERMS).read_bytes(), Terms))
+        return self.built
+
+    def root(self) -> Draws:
+        """Return the root of the run's randomness here."""
+        return _root(self.plan, self.simulated_noise, self.folder)
+
+    def _build(self, terms: Terms) -> Built:
+        own, here = terms.of(self.owner.name), len(self.rows.owners)
+        if own.clients != here:
+            raise WireError(f"terms refused: need {here:,} clients of this site, got {own.clients:,}")
+        built = build(self.plan, self.rows, terms, self.owner.name, self.root(), self.folder, self.owner.peers)
+        built.site.key = self.owner.signs_with
+        refuse_unless_allowed(self.owner.allowed(), self.plan, self.simulated_noise, built)
+        return built
+
+
+def open_run(owner: Owner, run: str, body: bytes, digest: bytes) -> Taking:
+    """Return a run that is offered, if the policy allows it; only then are rows read. The offer is kept."""
+    offer = bodies.unpack(body, Offer)
+    plan = plan_in(offer, digest)
+    refuse_unless_allowed(owner.allowed(), plan, offer.simulated_noise)
+    folder = folder_of(owner, run)
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    if isinstance(plan.codec, HashComb) and plan.codec.agreed is not None:
+        plan = replace(plan, codec=replace(plan.codec, agreed=owner.agreed or plan.codec.agreed))
+    rows = read_rows(plan, owner.source, _root(plan, offer.simulated_noise, folder))
+    replace_file(folder / _OFFER, body)
+    return Taking(owner, plan, offer.simulated_noise, folder, rows)
+
+
+def taken_up(owner: Owner, run: str, digest: bytes) -> Taking:
+    """Return a run from before a restart, if the policy still allows it."""
+    body = offer_kept(owner, run)
+    if body is None:
+        raise RunError(f"run {run}: was never opened here")
+    return open_run(owner, run, body, digest)
+
+
+def offer_kept(owner: Owner, run: str) -> bytes | None:
+    """Return the offer of a run that has not ended here; None if there is none."""
+    path = folder_of(owner, run) / _OFFER
+    return path.read_bytes() if path.exists() else None
+
+
+def end(owner: Owner, run: str) -> None:
+    """Let go of a run: nothing more is answered for it, and nobody can repeat its noise. Private parts of models stay."""
+    for name in (_OFFER, _ROOT):
+        (folder_of(owner, run) / name).unlink(missing_ok=True)
+
+
+def plan_in(offer: Offer, digest: bytes) -> Plan:
+    """Return the plan of an offer; raise WireError or PlanError if it is another, or one that sites cannot run."""
+    if hashlib.sha256(offer.plan.encode()).digest() != digest:
+        raise WireError("offer refused: needs the plan its hash is of, got another")
+    try:
+        plan = plans.parse(tomllib.loads(offer.plan))
+        plans.check(plan)
+    except tomllib.TOMLDecodeError as error:
+        raise PlanError(f"offer refused: its plan is no valid TOML ({error})") from None
+    refuse_unless_offered(plan, offer.simulated_noise)
+    return plan
+
+
+def folder_of(owner: Owner, run: str) -> Path:
+    """Return where a site keeps what belongs to a run."""
+    if not run.replace("-", "").replace("_", "").isalnum():
+        raise WireError(f"letter refused: needs a run's name of letters, digits and dashes, got {run!r}")
+    return owner.folder / "runs" / run
+
+
+def _root(plan: Plan, simulated_noise: bool, folder: Path) -> Draws:
+    """Return the root of a run's randomness: from the operating system, kept so that a restart changes nothing."""
+    if simulated_noise:
+        return Draws.seeded(plan.seed)
+    path = folder / _ROOT
+    if not path.exists():
+        replace_file(path, os.urandom(32))
+        path.chmod(0o600)
+    key = path.read_bytes()
+    if len(key) != 32:
+        raise RunError(f"{path}: needs 32 bytes, got {len(key)}; it was damaged, and this run cannot go on here")
+    return Draws(key)
+
+
+def _post_quantum(plan: Plan) -> bool:
+    return plan.secure_sum is not None and plan.secure_sum.post_quantum
