@@ -18,11 +18,13 @@ from tacit import data, engine, record, report
 from tacit import plan as plans
 from tacit.engine import run_folder
 from tacit.engine.named_runs import folder_of, model_folder
+from tacit.export.card import Card
 from tacit.plan import Plan
 from tacit.progress import for_python
-from tacit.record import RUN, Entry, Finished, Round
+from tacit.record import RUN, Entry, Finished, Prepared, Round
 
 if TYPE_CHECKING:
+    from tacit.engine.exporting import Exported
     from tacit.engine.predict import StoredModel
 
 RUNS = "runs"
@@ -136,6 +138,30 @@ class Run:
     def predict_proba(self, rows: object) -> NDArray[np.float64]:
         """Return one line per row with the probability of each class, in the order of `load(run).classes`."""
         return self._stored.predict_proba(rows)
+
+    def export(self, to: str, out: str | Path | None = None, *, rows: object | None = None) -> Exported:
+        """Write the model as `safetensors`, `onnx`, `torch`, `sklearn` or `hf`, with its features and its card, into a new folder.
+
+        It is tried before it is handed over, on `rows` or on made-up ones; how far it is from the run's model is in the result.
+        """
+        from tacit.engine.exporting import export_model
+
+        return export_model(self._stored, to, Path(out or f"{self.folder.resolve().name}-{to}"), self._card(), rows)
+
+    def _card(self) -> Card:
+        """Return what a card says of this run: how good it is, and what was promised."""
+        summary, held = report.summary(self.entries), record.of_kind(self.entries, Prepared)
+        own, told = summary.arm(RUN), summary.privacy
+        return Card(
+            name=self.folder.resolve().name,
+            classes=self._stored.classes,
+            columns=self._stored.columns,
+            trained_on=f"{held[0].rows_train:,} rows of {held[0].clients:,} clients" if held else "",
+            figures=dict(own.metrics) if own else {},
+            statement=told.statement,
+            unprotected=tuple(told.unprotected),
+            rests_on=told.rests_on,
+        )
 
     @property
     def model_sha256(self) -> str:

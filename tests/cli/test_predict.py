@@ -70,3 +70,16 @@ def test_one_sentence_where_it_cannot_be(capsys: Capture, here: Path, words: tup
     found = tacit(capsys, "predict", *words)
     assert (found.code, found.out) == (code, "")
     assert said in found.err
+
+
+def test_export_prints_the_difference_and_the_files(capsys: Capture, here: Path) -> None:
+    said = tacit(capsys, "export", "small-1", "--to", "sklearn")
+    assert said.code == 0
+    assert "on 1,000 made-up rows: " in said.out
+    assert "small-1-sklearn/pipeline.py" in said.out
+    found = json.loads(tacit(capsys, "export", "small-1", "--to", "safetensors", "--out", "x", "--rows", "new.csv", "--json").out)
+    assert found == {"folder": "x", "to": "safetensors", "largest_difference": 0.0, "rows": 3}
+    assert tacit(capsys, "predict", "x", "new.csv").out == tacit(capsys, "predict", "small-1", "new.csv").out
+    again = tacit(capsys, "export", "small-1", "--to", "safetensors", "--out", "x")
+    assert again.code == 6
+    assert "needs a new or empty folder" in again.err

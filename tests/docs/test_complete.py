@@ -68,7 +68,8 @@ def test_every_room_is_in_the_architecture() -> None:
 @pytest.mark.parametrize(
     ("package", "rooms"),
     [
-        ("torch", {"local", "audit", "features"}),
+        ("torch", {"local", "audit", "features", "export"}),
+        ("onnx", {"export"}),
         ("dp_accounting", {"ledger", "sampled_loss.py"}),
         ("typer", {"cli"}),
         ("rich", {"cli", "progress.py"}),

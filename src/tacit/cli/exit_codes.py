@@ -29,6 +29,8 @@ EXTRAS = {
     "datasets": "hf",
     "mpyc": "negotiate",
     "flwr": "flower",
+    "onnx": "onnx",
+    "onnxruntime": "onnx",
 }
 """Packages only some jobs need, and the extra of Tacit that brings each."""
 

@@ -23,10 +23,15 @@ def without_stop_words(data: Bytes, offsets: Offsets) -> Bytes:
     return blanked
 
 
-def _stop_codes() -> NDArray[np.uint64]:
+def left_out() -> tuple[str, ...]:
+    """Return the words of the list, by alphabet."""
     from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
-    return np.sort(np.array([_code(word) for word in ENGLISH_STOP_WORDS], np.uint64))
+    return tuple(sorted(ENGLISH_STOP_WORDS))
+
+
+def _stop_codes() -> NDArray[np.uint64]:
+    return np.sort(np.array([_code(word) for word in left_out()], np.uint64))
 
 
 def _code(word: str) -> int:

@@ -1,0 +1,104 @@
+"""A run's model written in another format, and tried on rows beside the run itself before anybody is told it is done."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from tacit import data, export
+from tacit.draws import Draws
+from tacit.engine.form_of import form_of
+from tacit.engine.pipeline import pipeline_of
+from tacit.engine.predict import StoredModel, load
+from tacit.errors import PlanError, RunError
+from tacit.plan import Compiled
+
+_ROWS = 1000
+_LARGEST = 1e-5
+"""The largest difference of a probability that rounding explains."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Exported:
+    """Where an export is, and how far its probabilities are from the run's, at most, on how many rows."""
+
+    folder: Path
+    difference: float
+    rows: int
+
+
+def export_model(model: StoredModel, to: str, out: Path, card: export.Card, rows: object | None = None) -> Exported:
+    """Write a model in a format and try it: on rows of one's own, or on a thousand made-up ones.
+
+    Raises RunError if the format cannot hold the model, or if it says something else than the run; then nothing is left behind.
+    """
+    if to not in export.FORMATS:
+        raise PlanError(f"export(to={to!r}) needs one of {', '.join(export.FORMATS)}; choose one")
+    if model.secret:
+        raise RunError(
+            f"export(to={to!r}) needs features without a secret, got columns that were quantised under the clients' own; an "
+            "export would give it away. `tacit predict` reads such rows where the secret is"
+        )
+    as_run = to in ("safetensors", "sklearn") or (to == "hf" and not isinstance(model.network, Compiled))
+    stored = export.Stored(tensors=model.learner.tensors(model.vector), facts=model.facts)
+    export.write(out, to, stored if as_run else form_of(model, to), card)
+    try:
+        return _tried(model, to, out, as_run, rows)
+    except BaseException:
+        shutil.rmtree(out, ignore_errors=True)  # it was new: `write` refuses a folder that holds something
+        raise
+
+
+def _tried(model: StoredModel, to: str, out: Path, as_run: bool, rows: object | None) -> Exported:
+    table = made_up(model) if rows is None else data.new_rows(rows, model.roles)[0]
+    ours = model.predict_proba(table)
+    if to == "sklearn":
+        theirs = pipeline_of(out).predict_proba(table)
+    elif as_run:
+        theirs = load(out).predict_proba(table)
+    else:
+        cleaned, _ = data.as_trained(table, model.roles, model.habits, model.fitted.categories)
+        theirs = export.probabilities(out, to, cleaned.to_dicts())
+    apart = float(np.abs(ours - theirs).max(initial=0.0))
+    if not apart <= _LARGEST:
+        raise RunError(
+            f"export(to={to!r}) needs to predict like the run, got probabilities that differ by {apart:.2g} on {len(ours):,} rows; "
+            "nothing was written"
+        )
+    return Exported(folder=out, difference=apart, rows=len(ours))
+
+
+def made_up(model: StoredModel, count: int = _ROWS) -> pl.DataFrame:
+    """Return rows that nobody has: random words, numbers in and around the known ranges, categories known and unknown, holes."""
+    random, roles = Draws.seeded(0).at("export", "rows").generator(), model.roles
+    cells: dict[str, Any] = {}
+    for name in roles.text:
+        known = [*_words(random), *model.fitted.words[:2000]]
+        picks = iter(random.integers(0, len(known), 40 * count).tolist())
+        cells[name] = [" ".join(known[next(picks)] for _ in range(length)) for length in random.integers(0, 40, count).tolist()]
+    for name in roles.numeric:
+        low, high = model.fitted.ranges.get(name, (-1.0, 1.0))
+        values = low / 2 + high / 2 + (high / 2 - low / 2) * 1.3 * random.uniform(-1, 1, count)
+        cells[name] = [None if hole else value for hole, value in zip(random.random(count) < 0.05, values.tolist(), strict=True)]
+    for name in roles.categorical:
+        known = [*model.fitted.categories[name], "(of none)"]
+        cells[name] = [None if pick == len(known) else known[pick] for pick in random.integers(0, len(known) + 1, count)]
+    if roles.image:
+        cells[roles.image] = random.integers(0, 256, (count, model.fitted.pixels or 1)).astype(np.uint8)
+    return pl.DataFrame(cells)
+
+
+def _words(random: np.random.Generator, count: int = 1000) -> list[str]:
+    """Return words of all lengths, some with an accent, a digit or an apostrophe, some in other scripts."""
+    scripts = ("abcdefghijklmnopqrstuvwxyzé1'", "абвгдежзиклмнопрстуф", "東京都人日本語")
+    picks = iter(random.integers(0, 2**16, 10 * count).tolist())
+    made = []
+    for number, length in enumerate(random.integers(1, 9, count).tolist()):
+        letters = scripts[0] if number % 8 else scripts[1 + number // 8 % 2]
+        made.append("".join(letters[next(picks) % len(letters)] for _ in range(length)))
+    return made

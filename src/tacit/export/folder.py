@@ -1,0 +1,95 @@
+"""The folder of an export: the model, what turns rows into its numbers, and its card. Nothing in it is pickled."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import NDArray
+from safetensors.numpy import save
+
+from tacit.errors import RunError
+from tacit.export import card as cards
+from tacit.export.card import Card
+from tacit.export.form import Form
+from tacit.files import replace_file
+
+FORMATS = ("safetensors", "onnx", "torch", "sklearn", "hf")
+STANDALONE = Path(__file__).parent / "standalone"
+
+_READS = "\n\nRows are dicts of the columns above. `rows.py` turns them into arrays and needs numpy alone"
+_TACIT = '```python\nimport tacit\nmodel = tacit.load(".")  # this folder\nmodel.predict(rows); model.predict_proba(rows)\n```\n'
+_ONNX = """```python
+import onnxruntime
+from rows import encode
+session = onnxruntime.InferenceSession("model.onnx")
+found = encode([{"column": "value"}])
+wanted = {one.name: found[one.name] for one in session.get_inputs()}
+prediction, probabilities = session.run(["prediction", "probabilities"], wanted)
+```
+
+Scaling, categories, layers and class names are in the graph. Texts are not hashed in it, since ONNX cannot take a string apart into
+letters: `rows.py` does it, by the rule in `spelling.py`."""
+_TORCH = '```python\nfrom module import load\nmodel = load()\nmodel.predict([{"column": "value"}])\n```\n'
+_SKLEARN = """```python
+from pipeline import pipeline  # a Pipeline: Tacit's features, then an estimator with the run's weights
+pipeline.predict(rows); pipeline.predict_proba(rows)
+```
+
+It needs Tacit and scikit-learn. Nothing is pickled: the weights are read from `model.safetensors`."""
+USES = {
+    "safetensors": f"{_TACIT}\n`tacit predict DIR new.csv` does the same. `model.json` says how rows become numbers.",
+    "onnx": _ONNX + _READS + ".",
+    "torch": _TORCH + _READS + "; the weights are a state dict in `model.safetensors`.",
+    "sklearn": _SKLEARN,
+    "hf": _TORCH + _READS + "; the weights are a state dict in `model.safetensors`.",
+}
+_PIPELINE = '''"""The run's model as a scikit-learn Pipeline; needs Tacit."""
+
+from pathlib import Path
+
+from tacit.engine.pipeline import pipeline_of
+
+pipeline = pipeline_of(Path(__file__).parent)
+'''
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stored:
+    """A model as its run stored it: named arrays, and the facts that say how to use them."""
+
+    tensors: dict[str, NDArray[Any]]
+    facts: dict[str, Any]
+
+
+def write(folder: Path, to: str, model: Form | Stored, card: Card) -> Path:
+    """Write a model into a new folder in one of the formats, with its card, and return the folder."""
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise RunError(f"export(out={str(folder)!r}) needs a new or empty folder, got one that holds something; name another")
+    folder.mkdir(parents=True, exist_ok=True)
+    files = _of_run(to, model) if isinstance(model, Stored) else _of_form(to, model)
+    files["README.md"] = cards.page(
+        card, USES["safetensors" if isinstance(model, Stored) and to == "hf" else to], to == "hf"
+    ).encode()
+    for name, content in files.items():
+        replace_file(folder / name, content)
+    return folder
+
+
+def _of_run(to: str, model: Stored) -> dict[str, bytes]:
+    facts = json.dumps(model.facts, indent=2) + "\n"
+    files = {"model.safetensors": save(model.tensors, metadata={"tacit": json.dumps(model.facts)}), "model.json": facts.encode()}
+    return {**files, "pipeline.py": _PIPELINE.encode()} if to == "sklearn" else files
+
+
+def _of_form(to: str, form: Form) -> dict[str, bytes]:
+    files = {"config.json": json.dumps(form.config(), indent=1).encode() + b"\n", "rows.py": (STANDALONE / "rows.py").read_bytes()}
+    if form.text:
+        files["spelling.py"] = form.text.rule.encode()
+    if to == "onnx":
+        from tacit.export.onnx_graph import model_of  # needs the extra
+
+        return {**files, "model.onnx": model_of(form).SerializeToString()}
+    return {**files, "module.py": (STANDALONE / "module.py").read_bytes(), "model.safetensors": save(form.tensors())}
