@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tacit.api import Run, load, resume, run, starter_plan
+    from tacit.api import Run, load, resume, run, starter_plan, train
     from tacit.engine import Observer, Silence
     from tacit.errors import DataError, PlanError, RunError, TacitError
     from tacit.estimators import FederatedClassifier, HashedText
@@ -74,11 +74,11 @@ __all__ = [
     "FlippedLabels", "FreeRider", "Gaussian", "HashComb", "HashedText", "Ledger", "Local", "Logistic", "Mimic", "Model",
     "Observer", "OneBit", "OwnModule", "PaperGaussian", "Plain", "Plan", "PlanError", "Privacy", "Private", "ProjUnit", "Public",
     "Quantise", "RRSampled", "RandomLabels", "RandomUpdate", "Run", "RunError", "SecureSum", "Server", "Sharing", "Sign",
-    "SignFlip", "Silence", "Skellam", "TacitError", "ViT", "load", "resume", "run", "starter_plan",
+    "SignFlip", "Silence", "Skellam", "TacitError", "ViT", "load", "resume", "run", "starter_plan", "train",
 ]  # fmt: skip
 
 _ELSEWHERE = {
-    "tacit.api": ("Run", "load", "resume", "run", "starter_plan"),
+    "tacit.api": ("Run", "load", "resume", "run", "starter_plan", "train"),
     "tacit.engine": ("Observer", "Silence"),
     "tacit.estimators": ("FederatedClassifier", "HashedText"),
     "tacit.errors": ("DataError", "PlanError", "RunError", "TacitError"),

@@ -19,7 +19,8 @@ from tacit import plan as plans
 from tacit.engine import run_folder
 from tacit.engine.named_runs import folder_of, model_folder
 from tacit.export.card import Card
-from tacit.plan import Plan
+from tacit.module_plan import plan_for_module
+from tacit.plan import Features, Plan, Privacy
 from tacit.progress import for_python
 from tacit.record import RUN, Entry, Finished, Prepared, Round
 
@@ -55,6 +56,24 @@ def run(
         place = engine.start(made, Path(folder), watching, rows, module)
     report.write(place)
     return Run(place)
+
+
+def train(
+    module: object, rows: object, *, label: str | None = None, clients: str | int | None = None,
+    privacy: Privacy | str | float = "private", features: Features | None = None, rounds: int | None = None,
+    folder: str | Path = RUNS, observer: engine.Observer | None = None,
+) -> Run:  # fmt: skip
+    """Train an nn.Module on rows that clients hold, and return the finished run.
+
+    `rows` are as `run` takes them, or the path of a file; what each column is for is guessed as `starter_plan` does, and `label`
+    names the column to predict. `clients` names the column that says who owns a row, or says to how many clients rows are dealt
+    at random. `privacy` is a preset, an epsilon per run for each client, or a table; `features` says how rows become what the
+    module reads. `run.plan` has the rest; to change more of it, hand a plan and `module` to `run`.
+    """
+    given = None if isinstance(rows, str | Path) else list(rows) if isinstance(rows, Iterator) else rows
+    table = rows if given is None else given
+    made = plan_for_module(module, table, label=label, clients=clients, privacy=privacy, features=features, rounds=rounds)
+    return run(made, rows=given, module=module, folder=folder, observer=observer)
 
 
 def resume(
@@ -95,6 +114,11 @@ class Run:
 
     def __init__(self, run: str | Path, *, folder: str | Path = RUNS) -> None:
         self.folder = folder_of(run, Path(folder))
+
+    @cached_property
+    def plan(self) -> Plan:
+        """Return the run's plan, with every setting."""
+        return run_folder.plan_of(self.folder)
 
     @cached_property
     def entries(self) -> list[Entry]:

@@ -15,7 +15,7 @@ TEXTS = ["Cats and dogs", "", "dogs, dogs!"]
 
 
 def test_a_row_has_the_buckets_of_its_words() -> None:
-    matrix = tacit.HashedText(1000).transform(TEXTS)
+    matrix = tacit.HashedText(1000, words="letters").transform(TEXTS)
     for row, text in zip(matrix, TEXTS, strict=True):
         assert sorted(row.indices) == sorted({bucket(word, 31, 1000) for word in words(text)})
     assert matrix.shape == (3, 1000)
@@ -28,9 +28,15 @@ def test_texts_come_in_many_forms(kind) -> None:
 
 
 def test_nothing_is_learnt() -> None:
-    text = tacit.HashedText(buckets=300, stop_words=True)
+    text = tacit.HashedText(buckets=300)
     assert vars(clone(text).fit(TEXTS)) == vars(text)
-    assert text.fit_transform(TEXTS).nnz == text.transform(TEXTS).nnz < tacit.HashedText(300).transform(TEXTS).nnz
+    assert (text.fit_transform(TEXTS) != text.transform(TEXTS)).nnz == 0
+
+
+def test_words_of_any_script() -> None:
+    texts = ["кошки и собаки", "猫と犬", "😀 2024"]
+    assert (tacit.HashedText().transform(texts).getnnz(axis=1) > 0).all()
+    assert tacit.HashedText(words="letters").transform(texts).nnz == 0
 
 
 def test_a_missing_text_has_no_words() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import polars as pl
 from sklearn.base import BaseEstimator, TransformerMixin
@@ -15,16 +15,18 @@ from tacit.plan import Columns, Features
 class HashedText(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Which hashed words occur in each text, as a sparse matrix of zeros and ones, `buckets` wide.
 
+    `words` says what a word is: of any script, with numbers, hashtags and emoji ("unicode"), or runs of letters a-z ("letters").
+
     Guarantees: stateless. No vocabulary is made and `fit` reads nothing, so it costs no privacy and needs no call; one text's row
     depends on that text alone. The hash is public: it hides no word.
 
-    >>> HashedText(buckets=5000).transform(["cats and dogs"]).indices.tolist()
+    >>> HashedText(buckets=5000, words="letters").transform(["cats and dogs"]).indices.tolist()
     [283, 3225, 4279]
     """
 
-    def __init__(self, buckets: int = 5000, *, stop_words: bool = False) -> None:
+    def __init__(self, buckets: int = 5000, *, words: Literal["unicode", "letters"] = "unicode") -> None:
         self.buckets = buckets
-        self.stop_words = stop_words
+        self.words = words
 
     def fit(self, X: object = None, y: object = None) -> Self:
         """Return the transformer as it is; the texts are not looked at."""
@@ -33,7 +35,7 @@ class HashedText(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def transform(self, X: Any) -> Any:
         """Return the matrix of some texts: a list, a series, an array or one column of a frame; a missing text has no words."""
         texts = _texts(X)
-        columns, settings = Columns(text=("text",)), Features(buckets=self.buckets, stop_words=self.stop_words)
+        columns, settings = Columns(text=("text",)), Features(buckets=self.buckets, words=self.words)
         return as_matrix(features.present_words(pl.DataFrame({"text": texts}), columns, settings))
 
     def __sklearn_tags__(self) -> Any:

@@ -20,6 +20,7 @@ from tacit.errors import PlanError
 from tacit.local.contract import OneByOne, Update, WholeUpdate, Worker
 from tacit.local.head import HeadPlace
 from tacit.local.modules import networks
+from tacit.local.modules.own import as_logits, checked, imported, tried
 from tacit.local.schedule import batch_ends, pace_of, row_order
 from tacit.local.unit import UnitWorker
 from tacit.rows import Clients, Dense, Inputs, Mixed, Rows, Sparse, Vector
@@ -51,6 +52,9 @@ class TorchLearner:
         self.labels = torch.from_numpy(rows.labels.astype(np.int64))
         self._make = maker(model, rows.inputs, self.outputs, module)
         self.module = checked(self._make(), model.name)
+        if len(rows) and (module is not None or isinstance(model, plan.OwnModule)):
+            few = batch_of(rows.inputs, np.arange(min(2, len(rows))))
+            tried(self.module, model.name if module is None else type(module).__name__, few, self.outputs)
         self.names = [name for name, _ in self.module.named_parameters()]
         self.size = sum(parameter.numel() for parameter in self.module.parameters())
         own = [sum(part.numel() for part in one.parameters(recurse=False)) for one in self.module.modules()]
@@ -85,7 +89,7 @@ class TorchLearner:
         module = copy.deepcopy(self.module).eval()
         nn.utils.vector_to_parameters(torch.from_numpy(model.copy()), module.parameters())
         with torch.no_grad():
-            parts = [module(*batch).reshape(-1, self.outputs) for batch in batches_of(inputs)]
+            parts = [as_logits(module(*batch), self.outputs) for batch in batches_of(inputs)]
         return torch.cat(parts).numpy().astype(np.float32)
 
     def tensors(self, model: Vector) -> dict[str, NDArray[Any]]:
@@ -216,35 +220,8 @@ def maker(model: plan.Model, inputs: Inputs, outputs: int, module: object | None
             raise PlanError(f"run(module={type(module).__name__}) needs a torch.nn.Module; pass an instance of one")
         return lambda: copy.deepcopy(module)
     if isinstance(model, plan.OwnModule):
-        kind = _imported(model.name)
+        kind = imported(model.name)
         return lambda: kind(inputs=inputs.width, outputs=outputs)
     assert not isinstance(model, plan.Worded), "models with a word table are made in local/private"
     beside = inputs.beside.width if isinstance(inputs, Mixed) else 0
     return lambda: networks.build(model, inputs.width, outputs, beside)
-
-
-def _imported(name: str) -> Any:
-    place, _, attribute = name.partition(":")
-    try:
-        kind = getattr(importlib.import_module(place), attribute)
-    except (ImportError, AttributeError) as error:
-        raise PlanError(f"model.name = {name!r} cannot be imported ({error}); run where `import {place}` works") from None
-    if not (isinstance(kind, type) and issubclass(kind, nn.Module)):
-        raise PlanError(f"model.name = {name!r} needs a subclass of torch.nn.Module, got {kind!r}")
-    return kind
-
-
-def checked(module: nn.Module, name: str) -> nn.Module:
-    """Refuse what cannot be averaged honestly: running statistics, and parameters that are not float32."""
-    running = [key for key, buffer in module.named_buffers() if buffer.is_floating_point()]
-    if running:
-        raise PlanError(
-            f"model {name!r} keeps running statistics ({running[0]}), which are neither trained nor averaged and describe "
-            "the client's rows; use GroupNorm or LayerNorm in place of BatchNorm"
-        )
-    odd = [key for key, parameter in module.named_parameters() if parameter.dtype != torch.float32]
-    if odd:
-        raise PlanError(f"model {name!r} needs float32 parameters, got another type in {odd[0]}; call .float() on it")
-    if not list(module.parameters()):
-        raise PlanError(f"model {name!r} has no parameters to train")
-    return module

@@ -22,7 +22,8 @@ from tacit.draws import Draws
 from tacit.errors import PlanError
 from tacit.local.contract import Figures, Home, OneByOne, Tests, Update, WholeUpdate
 from tacit.local.head import HeadPlace
-from tacit.local.modules.learner import batch_of, batches_of, checked, head_of, make_ready, maker, seed_of, seen_by_last
+from tacit.local.modules.learner import batch_of, batches_of, head_of, make_ready, maker, seed_of, seen_by_last
+from tacit.local.modules.own import checked
 from tacit.local.private import worded
 from tacit.local.private.steps import Parts, Training, local_half
 from tacit.local.private.store import Arrays, PrivateStore

@@ -1,0 +1,73 @@
+"""A module in two lines: columns guessed, clients named or dealt, promises kept, and refusals in our words."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import tacit
+
+torch = pytest.importorskip("torch")
+ROWS = [{"age": 20 + n % 50, "income": n * 10.0, "owner": f"p{n % 12}", "bought": ("no", "yes")[n % 50 > 25]} for n in range(96)]
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_a_module_is_trained_and_its_clients_are_promised_something() -> None:
+    run = tacit.train(torch.nn.Linear(2, 1), ROWS, label="bought", clients="owner", privacy=4.0, rounds=2)
+    assert "4 per run" in run.privacy
+    assert run.plan.privacy == tacit.Privacy(preset="private", epsilon=4.0, delta=1e-5, clients=12)
+    assert run.model["weight"].shape == (1, 2)
+    assert run.folder == Path("runs/Linear-1")
+
+
+def test_two_logits_for_two_classes_will_do_and_rows_may_be_read_once() -> None:
+    run = tacit.train(torch.nn.Linear(2, 2), iter([{k: v for k, v in row.items() if k != "owner"} for row in ROWS]),
+                      label="bought", clients=6, privacy="none", rounds=2)  # fmt: skip
+    assert run.model["weight"].shape == (2, 2)
+    assert 0 <= run.metrics["accuracy"][-1] <= 1
+
+
+class Talkative(torch.nn.Linear):
+    def forward(self, rows):
+        return {"logits": super().forward(rows)}
+
+
+@pytest.mark.parametrize(("module", "said"), [
+    (lambda: torch.nn.Linear(7, 1), r"read rows as a tensor of shape \(2, 2\).*make its first layer fit 2 inputs"),
+    (lambda: torch.nn.Linear(2, 3), r"return 1 or 2 logits for each row, got shape \(2, 3\)"),
+    (lambda: Talkative(2, 1), "a tensor of logits, got dict"),
+    (lambda: torch.nn.Sequential(torch.nn.Linear(2, 4), torch.nn.BatchNorm1d(4), torch.nn.Linear(4, 1)), "GroupNorm"),
+    (lambda: torch.nn.LSTM(2, 1), "a tensor of logits, got tuple"),
+])  # fmt: skip
+def test_what_cannot_be_trained_is_refused_in_words(module, said) -> None:
+    with pytest.raises(tacit.PlanError, match=said):
+        tacit.train(module(), ROWS, label="bought", clients="owner", privacy="none", rounds=1)
+    assert not list(Path("runs").glob("*-1"))
+
+
+def test_a_column_that_is_not_there_is_named() -> None:
+    with pytest.raises(tacit.DataError, match=r"clients='holder'.*age, income, owner, bought"):
+        tacit.train(torch.nn.Linear(2, 1), ROWS, label="bought", clients="holder")
+
+
+def test_a_plan_finds_a_module_in_the_working_folder(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.path", [place for place in __import__("sys").path if place])
+    (here / "my_own_net.py").write_text(
+        "import torch\n\n\nclass Net(torch.nn.Linear):\n"
+        "    def __init__(self, inputs, outputs):\n        super().__init__(inputs, outputs)\n"
+    )
+    columns = tacit.Columns(numeric=["age", "income"], label="bought")
+    plan = tacit.Plan(
+        data=tacit.Data(source="given", clients=4, columns=columns), model=tacit.OwnModule(name="my_own_net:Net"),
+        codec=tacit.Plain(), server=tacit.Server(rounds=1),
+    )  # fmt: skip
+    run = tacit.run(plan, rows=ROWS)
+    assert np.isfinite(run.model["weight"]).all()
+    assert str(here) not in __import__("sys").path
