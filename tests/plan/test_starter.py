@@ -7,6 +7,7 @@ import tomllib
 import pytest
 
 from tacit import plan as plans
+from tacit.plan.one_bit import one_bit_rule
 from tacit.plan.starter import EXAMPLE, clients_for, quoted, starter_text
 
 
@@ -30,3 +31,19 @@ def test_odd_file_names_leave_a_plan_that_can_be_read(name: str) -> None:
     assert plan.data.source == name
     assert plan.data.columns.numeric == ("x",)
     assert "\x1b" not in text
+
+
+@pytest.mark.parametrize("role", ["text", "numeric"])
+def test_one_bit_plans_can_run_and_say_all_they_do(role: str) -> None:
+    text = starter_text({"x": role, "y": "label"}, "t.csv", 1000, 0, "run", "plan.toml", one_bit=100)
+    plan = plans.parse(tomllib.loads(text))
+    assert plan.privacy is None
+    assert (plan.codec.name, getattr(plan.codec, "epsilon", None)) == ("rr", 1.0)
+    assert (plan.data.clients, plan.server.optimizer) == (100, "momentum")
+    assert (plan.features.row_length == 1.0) == (role == "text")
+
+
+def test_the_server_steps_further_the_more_clients_hold_text() -> None:
+    steps = [one_bit_rule(text=True, clients=clients).server_rate for clients in (10, 100, 1000, 100_000)]
+    assert steps[0] == steps[1] < steps[2] < steps[3]
+    assert one_bit_rule(text=False, clients=10) == one_bit_rule(text=False, clients=10_000)

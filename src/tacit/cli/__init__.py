@@ -32,6 +32,7 @@ from tacit.cli import (
     site,
     sweep,
     tables,
+    tune,
     verify,
 )
 from tacit.cli.exit_codes import CODES, exit_code_of, without_debug
@@ -58,6 +59,7 @@ for command in (
     schema.schema,
     run.resume,
     sweep.sweep,
+    tune.tune,
     runs.runs,
     runs.show,
     runs.compare,

@@ -21,10 +21,19 @@ Table = Annotated[
 Label = Annotated[
     str | None, typer.Option("--label", metavar="COLUMN", help="With --from: the column to predict.", show_default=False)
 ]
+OneBit = Annotated[
+    int | None,
+    typer.Option(
+        "--one-bit", metavar="CLIENTS", min=2, show_default=False,
+        help="With --from: one randomised bit per weight, on so many clients; for dozens or hundreds of them.",
+    ),
+]  # fmt: skip
 Force = Annotated[bool, typer.Option("--force", help="Overwrite a file that is there.")]
 
 
-def init(file: Target = Path("plan.toml"), table: Table = None, label: Label = None, force: Force = False) -> None:
+def init(
+    file: Target = Path("plan.toml"), table: Table = None, label: Label = None, one_bit: OneBit = None, force: Force = False
+) -> None:
     """Write a plan with comments, for the 20 Newsgroups example or for a table of your own.
 
     With --from, the table is read, the role of each column is guessed, and
@@ -35,6 +44,7 @@ def init(file: Target = Path("plan.toml"), table: Table = None, label: Label = N
       tacit init
       tacit init --from my.csv
       tacit init visits.toml --from visits.parquet --label readmitted
+      tacit init --from my.csv --one-bit 100
     """
     from tacit.plan.starter import EXAMPLE
 
@@ -42,7 +52,9 @@ def init(file: Target = Path("plan.toml"), table: Table = None, label: Label = N
         raise PlanError(f"{file}: is there already; choose another name or overwrite it with --force")
     if label is not None and table is None:
         raise PlanError("--label: has no meaning without --from TABLE")
-    text = _own(table, label, file) if table else EXAMPLE
+    if one_bit is not None and table is None:
+        raise PlanError("--one-bit: has no meaning without --from TABLE")
+    text = _own(table, label, file, one_bit) if table else EXAMPLE
     try:
         file.write_text(text, encoding="utf-8")
     except OSError as error:
@@ -50,10 +62,10 @@ def init(file: Target = Path("plan.toml"), table: Table = None, label: Label = N
     tables.line(f"wrote {file}; next: tacit run {file}")
 
 
-def _own(table: Path, label: str | None, file: Path) -> str:
+def _own(table: Path, label: str | None, file: Path, one_bit: int | None) -> str:
     from tacit.data import starter
 
-    start = starter(table, label, file=str(file))
+    start = starter(table, label, file=str(file), one_bit=one_bit)
     tables.table(("column", "role", "because"), [(one.column, one.role, one.why) for one in start.guesses], prose=range(3))
     tables.say(f"To change a role, edit [data.columns] in {file}.")
     if said := _wordless(start):

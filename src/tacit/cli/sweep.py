@@ -72,7 +72,7 @@ def sweep(
     if policy:
         for point in points:
             check_policy(point.plans[0], policy)
-    found = _tried(points, _carried_out(points, runs, _at_once(at_once), quiet), len(chosen) or 1)
+    found = _tried(points, _carried_out(points, runs, at_once_or_cores(at_once), quiet), len(chosen) or 1)
     _write(found, points[0].plans[0], page)
     _print(found, page, as_json=as_json)
     if found.failed:
@@ -92,7 +92,7 @@ def _carried_out(points: list[Point], runs: Path, at_once: int, quiet: bool) -> 
             for arm, own in arms_of(plan).items():
                 title = point.title if arm == "run" else phrasing.arm_title(arm)
                 wanted.setdefault(plan_fingerprint(own), (f"{title}, seed {plan.seed}", own))
-    watch = _Bar([title for title, _ in wanted.values()], [own.server.rounds for _, own in wanted.values()], quiet)
+    watch = Bar([title for title, _ in wanted.values()], [own.server.rounds for _, own in wanted.values()], quiet)
     try:
         with watch:
             outcomes = carry_out([own for _, own in wanted.values()], runs, at_once, watch)
@@ -150,7 +150,8 @@ def _seeds(text: str | None) -> list[int]:
         raise PlanError(f"--seeds {text[:100]}: needs whole numbers with commas between, for example --seeds 1,2,3") from None
 
 
-def _at_once(wanted: int | None) -> int:
+def at_once_or_cores(wanted: int | None) -> int:
+    """Return how many runs go on at the same time."""
     if wanted is not None and wanted < 1:
         raise PlanError(f"--at-once {wanted}: needs at least 1; leave it out for one run per core")
     return wanted or len(os.sched_getaffinity(0))
@@ -160,7 +161,7 @@ def _count(points: list[Point]) -> int:
     return sum(len(point.plans) for point in points)
 
 
-class _Bar:
+class Bar:
     """Progress on stderr: a bar for all and one for each run under way, or a line for each run that ends."""
 
     def __init__(self, titles: list[str], rounds: list[int], quiet: bool) -> None:

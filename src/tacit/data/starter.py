@@ -28,10 +28,11 @@ class Starter:
     rows: pl.DataFrame
 
 
-def starter(table: object, label: str | None = None, *, file: str = "plan.toml") -> Starter:
+def starter(table: object, label: str | None = None, *, file: str = "plan.toml", one_bit: int | None = None) -> Starter:
     """Return a plan to start from for a table: the path of a file, or rows in Python as `tacit.run(rows=...)` takes them.
 
     `label` names the column to predict if the guess would be wrong; `file` is where the plan will be kept.
+    With `one_bit`, weights leave as randomised bits, and rows without an owner are dealt to so many clients.
     """
     if not isinstance(table, str | Path):
         frame, _ = from_input_rows(table)
@@ -45,7 +46,7 @@ def starter(table: object, label: str | None = None, *, file: str = "plan.toml")
     roles = {guess.column: guess.role for guess in guesses}
     owners = next((frame[column].n_unique() for column, role in roles.items() if role == "client"), 0)
     latin = _latin(frame, [column for column, role in roles.items() if role == "text"])
-    text = starter_text(roles, source, frame.height, owners, name, file, latin=latin)
+    text = starter_text(roles, source, frame.height, owners, name, file, latin=latin, one_bit=one_bit)
     return Starter(guesses=guesses, text=text, rows=frame)
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
+from tacit.plan.one_bit import OneBitRule, one_bit_rule
+
 EXAMPLE = """\
 # A plan: one job, one table per room. `tacit check plan.toml` says whether it can run; `tacit run plan.toml` runs it.
 # A setting that is left out has its default; an unknown one is refused. Change one for a single run with
@@ -53,12 +55,7 @@ _OWN = """\
 name = {name}
 seed = 0
 baselines = ["central", "fedavg"]     # trained beside it to compare with; they protect nothing
-
-[privacy]                             # what each client is promised; all settings that are not below follow from it
-preset = "private"                    # noise on sums over all clients: it needs thousands of them; see docs/privacy.md
-epsilon = 8.0                         # per run: all rounds together cost each client at most this,
-delta = 1e-5                          # but for so small a chance
-{counted}
+{promise}
 [data]
 source = {source_text}
 {holders}
@@ -67,6 +64,36 @@ test = 0.2                            # share of rows held out to measure on
 [data.columns]
 {columns}
 {features}"""
+
+_PRIVATE = """
+[privacy]                             # what each client is promised; all settings that are not below follow from it
+preset = "private"                    # noise on sums over all clients: it needs thousands of them; see docs/privacy.md
+epsilon = 8.0                         # per run: all rounds together cost each client at most this,
+delta = 1e-5                          # but for so small a chance
+"""
+
+_ONE_BIT = """
+[model]
+name = "logistic"                     # or "mlp", or your own nn.Module as "package.module:Class"
+
+[local]                               # what a client does with its rows in one round
+optimizer = "adam"
+lr = {rate:g}
+epochs = {epochs}
+batches = {batches}                           # per epoch, whatever a client holds
+
+[codec]
+name = "rr"                           # one randomised bit per weight, by each client itself
+epsilon = 1.0                         # per bit, not per update or run: `tacit privacy RUN` says what it adds up to
+clip = {clip:<31g}# largest change of one weight in one round
+
+[server]
+rounds = {rounds}
+optimizer = "momentum"
+momentum = {momentum:g}
+lr = {server_rate:g}
+evaluate_every = 5
+"""
 
 _ROLES = {
     "label": "what to predict",
@@ -84,29 +111,39 @@ def quoted(text: str) -> str:
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
-def starter_text(roles: Mapping[str, str], source: str, rows: int, owners: int, name: str, file: str, *, latin: bool = True) -> str:
+def starter_text(
+    roles: Mapping[str, str], source: str, rows: int, owners: int, name: str, file: str, *, latin: bool = True,
+    one_bit: int | None = None,
+) -> str:  # fmt: skip
     """Return the plan for a table whose columns have these roles and which has so many owners; `file` is where it will be kept.
 
-    `latin` says whether its texts are written in the letters a-z, which the list of English words needs.
+    `latin` says whether its texts are written in the letters a-z, which the list of English words needs. With `one_bit`, each
+    weight leaves as one randomised bit, in place of noise on sums, and rows without an owner are dealt to so many clients.
     """
+    holds = set(roles.values())
+    rule = one_bit_rule(text="text" in holds, clients=owners or one_bit) if one_bit else None
     return _OWN.format(
         source=_one_line(source),
         source_text=quoted(source),
         file=_one_line(file),
         name=quoted(name),
-        counted=_counted(roles, owners),
-        holders=_holders(roles, rows),
+        promise="" if rule else _PRIVATE + _counted(roles, owners),
+        holders=_holders(roles, min(one_bit, rows) if one_bit else clients_for(rows)),
         columns="\n".join(_columns(roles)),
-        features=_features(set(roles.values()), latin),
+        features=_features(holds, latin, rule) + (_ONE_BIT.format(**vars(rule)) if rule else ""),
     )
 
 
-def _features(roles: set[str], latin: bool) -> str:
+def _features(roles: set[str], latin: bool, rule: OneBitRule | None) -> str:
     """Return how text and numbers are read."""
     lines = []
     if "text" in roles:
         lines.append('words = "unicode"                     # any script, numbers, hashtags, emoji; or "letters": a-z only')
-    if "text" in roles and not latin:
+    if "text" in roles and rule:
+        lines.append('text = "binary"                       # which hashed words occur')
+        lines.append(f"buckets = {rule.buckets:<28}# how many numbers words are hashed to")
+        lines.append("row_length = 1.0                      # long texts count no more than short ones")
+    elif "text" in roles and not latin:
         lines.append('text = "binary"                       # hashed words: the public list has none of this script')
     if roles & {"numeric", "categorical"}:
         lines.append('numeric = "robust"                    # 1 % at either end of a column counts for nothing; or "minmax", "raw"')
@@ -126,11 +163,11 @@ def _one_line(text: str) -> str:
     return "".join(letter if letter.isprintable() else "\ufffd" for letter in " ".join(text.split()))
 
 
-def _holders(roles: Mapping[str, str], rows: int) -> str:
+def _holders(roles: Mapping[str, str], clients: int) -> str:
     if "client" in roles.values():
         return 'partition = "client"                  # each owner in the client column is a client'
     lines = [
-        f"clients = {clients_for(rows):<28}# no column says who owns a row, so rows are dealt out",
+        f"clients = {clients:<28}# no column says who owns a row, so rows are dealt out",
         'partition = "iid"                     # at random; or "dirichlet" (by label), or "client" with a client column below',
     ]
     return "\n".join(lines)

@@ -1,0 +1,142 @@
+"""What the plans of `tacit init --one-bit` reach without tuning, beside scikit-learn on all rows: `python -m bench defaults`.
+
+Each line is the plan `init` writes for a table with these columns, with nothing changed but the source and who holds what. The
+other side is what a person with all rows would write: HashingVectorizer with as many buckets, or StandardScaler and
+OneHotEncoder, and LogisticRegression. Both are measured on test rows; settings were chosen on validation rows. Each figure is
+kept below bench/out/defaults under the hash of its question, so a stop loses at most one run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import tempfile
+import tomllib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+import polars as pl
+
+from bench import ROOT
+from tacit import data, engine, plan, record
+from tacit.draws import Draws
+from tacit.engine.run_folder import RECORD
+from tacit.plan.starter import starter_text
+
+OUT = ROOT / "bench" / "out" / "defaults"
+
+
+@dataclass(frozen=True)
+class Case:
+    """One line of the table: a data set, who holds it, and how many points below scikit-learn are allowed."""
+
+    source: str
+    within: float
+    clients: int = 100
+    partition: str = "iid"
+
+    @property
+    def title(self) -> str:
+        """Return what the line is called."""
+        return f"{self.source}, {self.clients:,} clients, {'iid' if self.partition == 'iid' else 'Dirichlet 1'}"
+
+
+CASES = (
+    Case("ag_news", 2), Case("sst2", 2), Case("imdb", 2), Case("newsgroups20", 6, partition="dirichlet"),
+    Case("ag_news", 6, partition="dirichlet"), Case("ag_news", 4, clients=1000), Case("cardio", 2), Case("spambase", 2),
+    Case("adult", 2),
+)  # fmt: skip
+
+
+def table_of(source: str, seed: int) -> data.Table:
+    """Return the rows both sides see; sets without test rows of their own hold the same ones out for both."""
+    return data.load(plan.Data(source=source), Draws.seeded(seed).at("data"))
+
+
+def tree_of(case: Case, columns: plan.Columns, rows: int, seed: int) -> dict[str, Any]:
+    """Return the plan of `init` for such a table, on the named set and without baselines."""
+    roles = {name: role for role in ("text", "numeric", "categorical") for name in getattr(columns, role)}
+    text = starter_text(
+        {**roles, columns.label or "": "label"}, case.source, rows, 0, "defaults", "plan.toml", one_bit=case.clients
+    )
+    tree = tomllib.loads(text)
+    del tree["data"]["columns"], tree["data"]["test"]
+    tree["data"] |= {"partition": case.partition}
+    return tree | {"seed": seed, "baselines": []}
+
+
+def ours(tree: dict[str, Any]) -> float:
+    """Return the accuracy after the last round, in percent."""
+    with tempfile.TemporaryDirectory() as root:
+        entries = list(record.read(engine.start(plan.parse(tree), Path(root)) / RECORD))
+    return 100 * record.of_kind(entries, record.Round)[-1].metrics["accuracy"]
+
+
+def theirs(table: data.Table, buckets: int) -> float:
+    """Return scikit-learn's accuracy with all train rows in one place, in percent."""
+    from sklearn.compose import make_column_transformer
+    from sklearn.feature_extraction.text import HashingVectorizer
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+    columns = table.columns
+    if columns.text:
+        reader: Any = HashingVectorizer(n_features=buckets)
+        inputs = [[" ".join(map(str, row)) for row in frame.select(columns.text).rows()] for frame in (table.train, table.test)]
+    else:
+        numeric, named = list(columns.numeric), list(columns.categorical)
+        reader = make_column_transformer((StandardScaler(), numeric), (OneHotEncoder(handle_unknown="ignore"), named))
+        cells = [*(pl.col(name).cast(pl.Float64) for name in numeric), *(pl.col(name).cast(pl.String) for name in named)]
+        inputs = [frame.select(cells).to_pandas() for frame in (table.train, table.test)]
+    labels = [frame[columns.label or ""].to_list() for frame in (table.train, table.test)]
+    made = make_pipeline(reader, LogisticRegression(max_iter=2000)).fit(inputs[0], labels[0])
+    return 100 * float(made.score(inputs[1], labels[1]))
+
+
+def kept(question: dict[str, Any], make: Callable[[], float]) -> float:
+    """Return the answer to a question, found before or now."""
+    path = OUT / f"{hashlib.sha256(json.dumps(question, sort_keys=True).encode()).hexdigest()[:16]}.json"
+    if not path.exists():
+        OUT.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps({"question": question, "answer": make()}))
+    return float(json.loads(path.read_text())["answer"])
+
+
+def measure(case: Case, seeds: int) -> tuple[float, float]:
+    """Return our accuracy and scikit-learn's, each the mean over seeds."""
+    found = []
+    for seed in range(1, seeds + 1):
+        table = table_of(case.source, seed)
+        tree = tree_of(case, table.columns, table.train.height, seed)
+        buckets = tree["features"].get("buckets", 0)
+        peer = {"sklearn": case.source, "buckets": buckets, "seed": seed}
+        found.append((kept(tree, partial(ours, tree)), kept(peer, partial(theirs, table, buckets))))
+    return fmean(one for one, _ in found), fmean(other for _, other in found)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Print the table; return how many bounds are missed."""
+    parser = argparse.ArgumentParser(prog="python -m bench defaults", description=__doc__)
+    parser.add_argument("--seeds", type=int, default=1, help="runs per line (default 1)")
+    asked = parser.parse_args(arguments)
+    print(
+        "| plan of init, one bit per weight | accuracy | scikit-learn, all rows | distance | allowed | |\n|---|---|---|---|---|---|"
+    )
+    missed = 0
+    for case in CASES:
+        mine, peer = measure(case, asked.seeds)
+        far = mine - peer
+        missed += far < -case.within
+        verdict = "missed" if far < -case.within else "kept"
+        print(f"| {case.title} | {mine:.1f} | {peer:.1f} | {far:+.1f} | -{case.within:g} | {verdict} |", flush=True)
+    return missed
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

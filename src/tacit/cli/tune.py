@@ -1,0 +1,94 @@
+"""tacit tune: a short search for better settings on validation rows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tacit.cli import tables
+from tacit.cli.exit_codes import Stopped
+from tacit.cli.options import RUNS, AsJson, Overrides, PlanFile, Quiet, Runs
+from tacit.cli.sweep import AtOnce, Bar, at_once_or_cores
+
+if TYPE_CHECKING:
+    from tacit.engine.tune import Trial, Tuned
+    from tacit.plan import Plan
+
+To = Annotated[
+    Path | None, typer.Option("--to", metavar="FILE", help="Where to write the better plan; PLAN-tuned.toml if left out.")
+]
+Page = Annotated[Path, typer.Option("--page", metavar="FILE", help="Where to draw the picture.")]
+
+
+def tune(
+    plan: PlanFile,
+    overrides: Overrides = None,
+    to: To = None,
+    page: Page = Path("tune.html"),
+    runs: Runs = RUNS,
+    at_once: AtOnce = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Search for better rates, clip, buckets and rounds, on validation rows.
+
+    Many short runs, then fewer longer ones: together less than ten times the
+    rounds of one. Test rows are not looked at. The plan that is written is
+    never worse on validation rows than the plan itself. A stopped search goes
+    on where it was: give the same command. Use public or simulated rows:
+    looking at real clients' validation rows is a release of its own.
+
+    \b
+    Examples:
+      tacit tune plan.toml
+      tacit tune plan.toml --to better.toml --page search.html --json
+    """
+    from tacit.engine.sweep import carry_out
+    from tacit.engine.tune import tune as search
+
+    def run(plans: list[Plan], titles: list[str]) -> list[Path | None]:
+        watch = Bar(titles, [one.server.rounds for one in plans], quiet)
+        with watch:
+            return [outcome.folder for outcome in carry_out(plans, runs, at_once_or_cores(at_once), watch)]
+
+    try:
+        found = search(plan, overrides or [], run)
+    except KeyboardInterrupt:
+        raise Stopped("stopped; the same command goes on with what is missing") from None
+    target = to or plan.with_name(f"{plan.stem}-tuned.toml")
+    target.write_text(found.text, encoding="utf-8")
+    _page(found, plan.stem, page)
+    if as_json:
+        tables.print_json(
+            {"planned": _as_json(found.planned), "best": _as_json(found.best), "plan": str(target), "page": str(page)}
+        )
+        return
+    _print(found, target, page)
+
+
+def _page(found: Tuned, name: str, page: Path) -> None:
+    from tacit.cli.folders import figures
+    from tacit.report.sweep import Sweep, Tried
+    from tacit.report.sweep_page import write
+
+    tried = [Tried(settings=one.settings, runs=[figures(one.folder)] if one.folder else []) for one in found.trials]
+    write(Sweep(name=name, keys=list(found.planned.settings), seeds=1, tried=tried), found.text, page)
+
+
+def _as_json(trial: Trial) -> dict[str, object]:
+    return {"settings": trial.settings, "validation_accuracy": trial.accuracy}
+
+
+def _print(found: Tuned, target: Path, page: Path) -> None:
+    keys = list(found.planned.settings)
+    rows = [(*(one.settings[key] for key in keys), _percent(one)) for one in found.trials]
+    tables.table((*keys, "accuracy"), rows)
+    tables.say(f"On validation rows: the plan {_percent(found.planned)}, the best {_percent(found.best)}.")
+    tables.line(f"plan:   {target}")
+    tables.line(f"page:   {page}")
+
+
+def _percent(trial: Trial) -> str:
+    return "failed" if trial.accuracy is None else f"{100 * trial.accuracy:.1f} %"

@@ -1,0 +1,142 @@
+"""A short search for better settings on validation rows: each for a quarter of the rounds, fewer for half, the best to the end.
+
+The plan itself is among those that run to the end, and the best of these is chosen: on validation rows it is never worse than
+the plan. All runs together take less than ten times the rounds of one. Looking at validation rows of real clients is a release
+like any other, which no epsilon of the plan covers; tune on rows that are public or simulated.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tacit import data, record
+from tacit.engine import run_folder
+from tacit.errors import PlanError
+from tacit.plan import Plan, parse, toml
+
+Settings = dict[str, str]
+Runner = Callable[[list[Plan], list[str]], list[Path | None]]
+"""Runs plans, each with a title, and returns the folders of those that finished."""
+
+VALIDATION = 0.2
+_FIRST, _SECOND, _LAST = 4, 4, 2
+"""Rounds are divided by it at first; then so many of the best go on for half the rounds, and then so many to the end."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trial:
+    """One run of the search: its settings, and how good it was on validation rows; None if it failed."""
+
+    settings: Settings
+    folder: Path | None
+    accuracy: float | None
+
+    @property
+    def rank(self) -> float:
+        """Return what the best has most of."""
+        return -1.0 if self.accuracy is None else self.accuracy
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tuned:
+    """Every run in the order of the search, the plan's own to the end, the best, and that plan's tables as TOML."""
+
+    trials: list[Trial]
+    planned: Trial
+    best: Trial
+    text: str
+
+
+def tune(path: Path, overrides: Sequence[str], run: Runner) -> Tuned:
+    """Return the better plan; the same search goes on where it was stopped, since runs that are there are not run again."""
+    tree = toml.read(path)
+    for setting in overrides:
+        toml.override(tree, setting)
+    plan = parse(copy.deepcopy(tree))
+    if plan.regime != "federated" or plan.personal:
+        raise PlanError(f"tune({path.name}) needs regime = 'federated' and one model for all clients; got another plan")
+    rounds, own = plan.server.rounds, _own_settings(plan)
+    trials: list[Trial] = []
+
+    def tried(wanted: list[Settings], share: float) -> list[Trial]:
+        cut = [{**one, "server.rounds": str(max(1, round(int(one["server.rounds"]) * share)))} for one in wanted]
+        folders = run([_validated(tree, one) for one in cut], [", ".join(f"{k}={v}" for k, v in one.items()) for one in cut])
+        found = [Trial(settings=one, folder=at, accuracy=_accuracy(at)) for one, at in zip(wanted, folders, strict=True)]
+        shown = [Trial(settings=one, folder=trial.folder, accuracy=trial.accuracy) for one, trial in zip(cut, found, strict=True)]
+        trials.extend(shown)
+        return found
+
+    first = tried([own, *_neighbours(own)], 1 / _FIRST)
+    second = tried(_distinct([_joined(own, first), *_best(first, _SECOND)]), 1 / 2)
+    longer = {**_best(second, 1)[0], "server.rounds": str(2 * rounds)}
+    last = tried(_distinct([own, *_best(second, _LAST), longer]), 1)
+    best = max(last, key=lambda trial: trial.rank)  # of equals the first, which is the plan itself
+    if best.accuracy is None:
+        raise PlanError(f"tune({path.name}) needs a run that ends, got none; try `tacit run` to see why")
+    return Tuned(trials=trials, planned=last[0], best=best, text=toml.write(_changed(tree, best.settings, own)))
+
+
+def _own_settings(plan: Plan) -> Settings:
+    """Return what is searched over, as the plan has it."""
+    found = {"server.lr": f"{plan.server.lr:g}", "server.rounds": str(plan.server.rounds)}
+    if not plan.local.normalise:  # else neither the rate nor the clip changes anything
+        found["local.lr"] = f"{plan.local.lr:g}"
+        if hasattr(plan.codec, "clip"):
+            found["codec.clip"] = f"{plan.codec.clip:g}"
+    named = {entry.name: entry.columns for entry in data.catalogue()}
+    columns = plan.data.columns if plan.data.columns.label else named.get(plan.data.source, plan.data.columns)
+    if columns.text and plan.features.text in ("binary", "listed"):
+        found["features.buckets"] = str(plan.features.buckets)
+    return found
+
+
+def _neighbours(own: Settings) -> list[Settings]:
+    """Return the settings with one changed, to less and to more."""
+    found = []
+    for key, factor in (("local.lr", 3.0), ("codec.clip", 3.0), ("server.lr", 2.0), ("features.buckets", 2.0)):
+        if key in own:
+            values = (float(own[key]) / factor, float(own[key]) * factor)
+            found += [{**own, key: str(max(2, round(value))) if key == "features.buckets" else f"{value:.3g}"} for value in values]
+    return found
+
+
+def _joined(own: Settings, tried: list[Trial]) -> Settings:
+    """Return every single change that was better than the plan, made at once; of two of one key the better."""
+    better = sorted((trial for trial in tried[1:] if trial.rank > tried[0].rank), key=lambda trial: trial.rank)
+    return {**own, **{key: value for trial in better for key, value in trial.settings.items() if value != own[key]}}
+
+
+def _best(tried: list[Trial], count: int) -> list[Settings]:
+    return [trial.settings for trial in sorted(tried, key=lambda trial: trial.rank, reverse=True)[:count]]
+
+
+def _distinct(wanted: list[Settings]) -> list[Settings]:
+    return [one for number, one in enumerate(wanted) if one not in wanted[:number]]
+
+
+def _changed(tree: dict[str, Any], settings: Settings, own: Settings | None = None) -> dict[str, Any]:
+    """Return a plan's tables with settings, or with those only that differ from its own."""
+    made = copy.deepcopy(tree)
+    for key, value in settings.items():
+        if own is None or own[key] != value:
+            toml.override(made, f"{key}={value}")
+    return made
+
+
+def _validated(tree: dict[str, Any], settings: Settings) -> Plan:
+    """Return the plan of one trial, measured after its last round on train rows that are held out."""
+    made = _changed(tree, {**settings, "server.evaluate_every": settings["server.rounds"]})
+    if not made.get("data", {}).get("validation"):
+        toml.override(made, f"data.validation={VALIDATION}")
+    return parse(made)
+
+
+def _accuracy(folder: Path | None) -> float | None:
+    if folder is None:
+        return None
+    rounds = record.of_kind(list(run_folder.entries(folder)), record.Round, record.RUN)
+    return rounds[-1].metrics.get("accuracy") if rounds else None

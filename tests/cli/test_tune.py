@@ -1,0 +1,35 @@
+"""tacit tune: what it writes and prints; the runs themselves are made up."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tacit import plan as plans
+from tacit.engine import sweep
+from tests.cli.made_up import PLAN, tacit
+from tests.report import made_up
+
+
+def test_a_table_a_page_and_a_plan(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    count = 0
+
+    def carry_out(wanted, root, at_once, watch):
+        nonlocal count
+        outcomes = []
+        for number, _ in enumerate(wanted):
+            count += 1
+            watch.begun(number)
+            outcomes.append(sweep.Outcome(folder=made_up.folder(root, made_up.record(rounds=2), name=f"tiny-{count}")))
+            watch.ended(number, outcomes[-1])
+        return outcomes
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sweep, "carry_out", carry_out)
+    Path("plan.toml").write_text(PLAN)
+    said = tacit(capsys, "tune", "plan.toml")
+    assert said.code == 0
+    assert "On validation rows: the plan" in said.out
+    assert plans.load(Path("plan-tuned.toml")) == plans.load(Path("plan.toml"))
+    assert Path("tune.html").stat().st_size > 1_000_000
+    assert json.loads(tacit(capsys, "tune", "plan.toml", "--json", "--quiet").out)["plan"] == "plan-tuned.toml"

@@ -1,0 +1,86 @@
+"""The search for settings: what it costs, what it never does, and that it can go on; the runs themselves are made up."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from tacit.engine import tune as tuning
+from tacit.errors import PlanError
+from tacit.plan import Plan, parse
+
+PLAN = """
+[data]
+source = "imdb"
+[local]
+lr = 0.1
+[codec]
+name = "rr"
+epsilon = 1
+clip = 0.1
+[server]
+rounds = 40
+"""
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[Plan]:
+    """Pretend that runs end at once, better the nearer the rate is to 0.3 and the clip to 0.1; return what was asked for."""
+    wanted: list[Plan] = []
+
+    def accuracy(folder: Path | None) -> float | None:
+        if folder is None:
+            return None
+        plan = wanted[int(folder.name)]
+        return 0.9 - abs(plan.local.lr - 0.3) - abs(plan.codec.clip - 0.1) + 0.001 * plan.server.rounds  # type: ignore[union-attr]
+
+    monkeypatch.setattr(tuning, "_accuracy", accuracy)
+    return wanted
+
+
+def search(tmp_path: Path, asked: list[Plan], text: str = PLAN) -> tuning.Tuned:
+    def run(plans: list[Plan], titles: list[str]) -> list[Path | None]:
+        asked.extend(plans)
+        return [Path(str(len(asked) - len(plans) + number)) for number in range(len(plans))]
+
+    (tmp_path / "plan.toml").write_text(text)
+    return tuning.tune(tmp_path / "plan.toml", [], run)
+
+
+def test_the_better_plan_is_found_on_validation_rows_in_less_than_ten_runs(tmp_path: Path, asked: list[Plan]) -> None:
+    found = search(tmp_path, asked)
+    assert sum(plan.server.rounds for plan in asked) <= 10 * 40
+    assert {plan.data.validation for plan in asked} == {tuning.VALIDATION}
+    better = parse(tomllib.loads(found.text))
+    assert (better.local.lr, better.codec.clip, better.data.validation) == (0.3, 0.1, 0.0)  # type: ignore[union-attr]
+    assert found.best.accuracy is not None
+    assert found.planned.accuracy is not None
+    assert found.best.accuracy >= found.planned.accuracy
+
+
+def test_a_plan_that_nothing_beats_is_written_as_it_is(tmp_path: Path, asked: list[Plan], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tuning, "_accuracy", lambda folder: 0.5)
+    found = search(tmp_path, asked)
+    assert tomllib.loads(found.text) == tomllib.loads(PLAN)
+    assert found.best is found.planned
+
+
+def test_settings_that_change_nothing_are_not_searched(tmp_path: Path, asked: list[Plan], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tuning, "_accuracy", lambda folder: 0.5)
+    private = search(tmp_path, asked, '[privacy]\npreset = "private"\n[data]\nsource = "imdb"\nclients = 5000\n')
+    assert set(private.planned.settings) == {"server.lr", "server.rounds", "features.buckets"}
+    table = search(tmp_path, asked, PLAN.replace("imdb", "adult"))
+    assert "features.buckets" not in table.planned.settings
+
+
+def test_plans_without_rounds_are_refused(tmp_path: Path, asked: list[Plan]) -> None:
+    with pytest.raises(PlanError, match="needs regime = 'federated'"):
+        search(tmp_path, asked, 'regime = "central"\n[data]\nsource = "imdb"\n[codec]\nname = "plain"\n')
+
+
+def test_a_search_of_failures_says_so(tmp_path: Path, asked: list[Plan], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tuning, "_accuracy", lambda folder: None)
+    with pytest.raises(PlanError, match="needs a run that ends"):
+        search(tmp_path, asked)
