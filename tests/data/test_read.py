@@ -8,7 +8,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from tacit.data.read import is_file_source, read_file
+from tacit.data.read import Text, is_file_source, read_file
 from tacit.errors import DataError
 
 
@@ -53,10 +53,17 @@ def test_utf16_is_understood(tmp_path: Path) -> None:
     assert read_file(written(tmp_path / "a.csv", "text,label\ncafé,1\n".encode("utf-16")))[0].row(0) == ("café", "1")
 
 
-def test_other_bytes_are_replaced_and_said(tmp_path: Path) -> None:
-    frame, note = read_file(written(tmp_path / "a.csv", "text,label\ncafé,1\n".encode("latin-1")))
-    assert frame.row(0) == ("caf�", "1")
-    assert "not UTF-8" in note
+def test_another_encoding_is_guessed_and_said_or_told(tmp_path: Path) -> None:
+    source = written(tmp_path / "a.csv", "text,label\ncafé,1\n".encode("latin-1"))
+    frame, note = read_file(source)
+    assert frame.row(0) == ("café", "1")
+    assert "a guess" in note
+    frame, note = read_file(source, Text(encoding="latin-1"))
+    assert (frame.row(0), note) == (("café", "1"), "")
+    with pytest.raises(DataError, match="does not fit the file"):
+        read_file(source, Text(encoding="utf-8"))
+    with pytest.raises(DataError, match="needs the name of an encoding"):
+        read_file(source, Text(encoding="klingon"))
 
 
 def test_numbers_in_a_text_column_stay_as_written(tmp_path: Path) -> None:

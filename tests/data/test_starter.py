@@ -48,7 +48,7 @@ def test_each_guess_has_a_reason() -> None:
 
 def test_a_file_of_another_kind_is_refused() -> None:
     with pytest.raises(DataError, match="unknown kind"):
-        starter("notes.txt")
+        starter("notes.docx")
 
 
 def test_text_of_any_script_and_columns_with_outliers_get_settings_that_read_them() -> None:

@@ -31,6 +31,7 @@ EXTRAS = {
     "flwr": "flower",
     "onnx": "onnx",
     "onnxruntime": "onnx",
+    "fastexcel": "excel",
 }
 """Packages only some jobs need, and the extra of Tacit that brings each."""
 

@@ -16,7 +16,12 @@ if TYPE_CHECKING:
 Target = Annotated[Path, typer.Argument(metavar="FILE", help="Where to write the plan.")]
 Table = Annotated[
     Path | None,
-    typer.Option("--from", metavar="TABLE", help="A table of your own: .csv .tsv .jsonl .parquet .arrow", show_default=False),
+    typer.Option(
+        "--from",
+        metavar="TABLE",
+        help="A table of your own: .csv .tsv .txt .data .jsonl .xlsx .parquet .arrow, or .gz .zst of these",
+        show_default=False,
+    ),
 ]
 Label = Annotated[
     str | None, typer.Option("--label", metavar="COLUMN", help="With --from: the column to predict.", show_default=False)
@@ -28,11 +33,25 @@ OneBit = Annotated[
         help="With --from: one randomised bit per weight, on so many clients; for dozens or hundreds of them.",
     ),
 ]  # fmt: skip
+Encoding = Annotated[
+    str | None,
+    typer.Option("--encoding", metavar="NAME", help="With --from: the file's encoding, such as cp1252.", show_default=False),
+]
+Header = Annotated[
+    bool | None,
+    typer.Option("--header/--no-header", help="With --from: whether the first line holds names.", show_default=False),
+]
 Force = Annotated[bool, typer.Option("--force", help="Overwrite a file that is there.")]
 
 
 def init(
-    file: Target = Path("plan.toml"), table: Table = None, label: Label = None, one_bit: OneBit = None, force: Force = False
+    file: Target = Path("plan.toml"),
+    table: Table = None,
+    label: Label = None,
+    one_bit: OneBit = None,
+    encoding: Encoding = None,
+    header: Header = None,
+    force: Force = False,
 ) -> None:
     """Write a plan with comments, for the 20 Newsgroups example or for a table of your own.
 
@@ -45,16 +64,19 @@ def init(
       tacit init --from my.csv
       tacit init visits.toml --from visits.parquet --label readmitted
       tacit init --from my.csv --one-bit 100
+      tacit init --from old.data --no-header --encoding cp1252
     """
+    from tacit.data import starter
     from tacit.plan.starter import EXAMPLE
 
     if file.exists() and not force:
         raise PlanError(f"{file}: is there already; choose another name or overwrite it with --force")
-    if label is not None and table is None:
-        raise PlanError("--label: has no meaning without --from TABLE")
-    if one_bit is not None and table is None:
-        raise PlanError("--one-bit: has no meaning without --from TABLE")
-    text = _own(table, label, file, one_bit) if table else EXAMPLE
+    for option, value in (("--label", label), ("--one-bit", one_bit), ("--encoding", encoding), ("--header", header)):
+        if value is not None and table is None:
+            raise PlanError(f"{option}: has no meaning without --from TABLE")
+    text = EXAMPLE
+    if table:
+        text = _own(starter(table, label, file=str(file), one_bit=one_bit, encoding=encoding, header=header), file)
     try:
         file.write_text(text, encoding="utf-8")
     except OSError as error:
@@ -62,11 +84,10 @@ def init(
     tables.line(f"wrote {file}; next: tacit run {file}")
 
 
-def _own(table: Path, label: str | None, file: Path, one_bit: int | None) -> str:
-    from tacit.data import starter
-
-    start = starter(table, label, file=str(file), one_bit=one_bit)
+def _own(start: Starter, file: Path) -> str:
     tables.table(("column", "role", "because"), [(one.column, one.role, one.why) for one in start.guesses], prose=range(3))
+    for note in start.notes:
+        tables.say(note)
     tables.say(f"To change a role, edit [data.columns] in {file}.")
     if said := _wordless(start):
         tables.say(said)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from tacit.data.column_kinds import BLANKS, Kind, kind_of, numbers_the_rows, without_blanks
+from tacit.data.telling import told_by
 from tacit.errors import DataError, did_you_mean
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ ID_WORDS = {"id", "ids", "uuid", "guid", "index", "idx", "key", "nr", "no", "num
 REPEATING_ID_WORDS = {"id", "ids", "uuid", "guid"}
 MOST_CLASSES = 100
 MOST_CATEGORIES = 50
+_FEWEST_PER_CLASS = 2
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,6 +72,7 @@ def guess_roles(frame: pl.DataFrame, label: str | None = None) -> list[Guess]:
     owner = _client([one for one in usable if one.name not in (*chosen, named.column)])
     chosen |= {one.column: one for one in (named, owner) if one}
     found = [chosen.get(one.name) or _echo(frame, one.name, named.column) or _input(one) for one in facts]
+    found = [_with_leak(frame, one, named.column) for one in found]
     if not any(one.role in ("text", "numeric", "categorical") for one in found):
         left = "; ".join(f"{one.column!r}: {one.why}" for one in found if one.role == "left out")
         raise DataError(
@@ -117,7 +120,7 @@ def _label(facts: list[_Facts], wanted: str | None) -> Guess:
         names = [one.name for one in facts]
         if wanted not in names:
             raise DataError(f"label = {wanted!r}: no such column; there are {', '.join(names)}.{did_you_mean(wanted, names)}")
-        return Guess(column=wanted, role="label", why="you said so")
+        return _asked_for(next(one for one in facts if one.name == wanted))
     able = [one for one in facts if one.kind != "time" and 2 <= one.distinct <= MOST_CLASSES and one.distinct < one.filled]
     for words, whole in ((LABEL_WORDS, True), (LABEL_WORDS, False), (WEAK_LABEL_WORDS, True)):
         for word, one in itertools.product(words, able):
@@ -127,10 +130,34 @@ def _label(facts: list[_Facts], wanted: str | None) -> Guess:
         if one.distinct <= 20 and not CLIENT_WORDS & set(one.words):
             place = "last column with" if one is facts[-1] else "column nearest the end with"
             return Guess(column=one.name, role="label", why=f"{place} few values: {one.distinct}")
+    for one in facts:
+        if set(LABEL_WORDS) & set(one.words):
+            _asked_for(one)  # says what is wrong with it
     columns = ", ".join(one.name for one in facts)
     raise DataError(
         f"no column looks like a label (2 to {MOST_CLASSES} values that repeat); say which with --label; there are {columns}"
     )
+
+
+def _asked_for(one: _Facts) -> Guess:
+    """Return the label somebody named, with what is odd about its classes; raise DataError if it can be none."""
+    who = f"label = {one.name!r}"
+    if one.distinct < 2:
+        raise DataError(f"{who}: has the same value in every row, so there is nothing to predict; name another column with --label")
+    if one.kind == "time":
+        raise DataError(f"{who}: holds dates or times, and a label needs classes; name another column with --label")
+    if one.kind == "number" and one.distinct > MOST_CLASSES:
+        raise DataError(
+            f"{who}: holds {one.distinct:,} different numbers, and classes are predicted, not amounts; cut it into ranges first"
+        )
+    each = one.filled / one.distinct
+    if each < _FEWEST_PER_CLASS:
+        raise DataError(
+            f"{who}: has {one.distinct:,} classes in {one.filled:,} rows, too few rows of each to learn from; join classes, or "
+            "name another column with --label"
+        )
+    many = f"; {one.distinct:,} classes with {each:,.0f} rows each on average: expect low accuracy"
+    return Guess(column=one.name, role="label", why="you said so" + (many if one.distinct > MOST_CLASSES else ""))
 
 
 def _with_odd_classes(frame: pl.DataFrame, named: Guess) -> Guess:
@@ -160,6 +187,15 @@ def _echo(frame: pl.DataFrame, column: str, label: str) -> Guess | None:
     if values < 2 or values != frame[label].n_unique() or frame.select(column, label).n_unique() != values:
         return None
     return Guess(column=column, role="left out", why=f"it says the same as the label {label}")
+
+
+def _with_leak(frame: pl.DataFrame, guess: Guess, label: str) -> Guess:
+    """Return the guess with a warning if the column tells the label almost alone; nobody but the owner knows whether it may."""
+    told = told_by(frame, guess.column, label) if guess.role in ("numeric", "categorical") else None
+    if told is None:
+        return guess
+    warning = f"WARNING: alone it tells the label of {100 * told:.0f} % of the rows; leave it out if nobody knows it beforehand"
+    return replace(guess, why=f"{guess.why}; {warning}")
 
 
 def _input(one: _Facts) -> Guess:

@@ -10,7 +10,7 @@ import polars as pl
 from tacit.data.clean import clean, known_classes
 from tacit.data.fetch import Progress
 from tacit.data.input_rows import from_hub, from_input_rows
-from tacit.data.read import is_file_source, read_file
+from tacit.data.read import Text, is_file_source, read_file
 from tacit.data.roles import check_roles, resolved
 from tacit.data.store import entry_named, read
 from tacit.data.table import Table
@@ -65,7 +65,7 @@ def _rows(data: Data, input_rows: object | None, progress: Progress | None) -> t
         frame, split = from_hub(source.removeprefix("hf:"))
         return frame, _with_split(data.columns, split), f"Hugging Face data set {source.removeprefix('hf:')}"
     if is_file_source(source):
-        frame, note = read_file(source)
+        frame, note = read_file(source, Text(encoding=data.encoding, header=data.header))
         return frame, data.columns, f"File {source}{note}"
     columns = columns_of(data)
     frame, sentence = read(source, progress)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import polars as pl
 from tacit.data.clean import MISSING, as_text, parsed
 from tacit.data.images import as_bytes
 from tacit.data.input_rows import from_input_rows
-from tacit.data.read import is_file_source, read_file
+from tacit.data.read import Text, is_file_source, read_file
 from tacit.data.table import Habits
 from tacit.errors import DataError, did_you_mean
 from tacit.plan import Columns
@@ -29,7 +30,8 @@ def new_rows(rows: object, columns: Columns) -> tuple[pl.DataFrame, list[str]]:
     if isinstance(rows, str | Path):
         if not is_file_source(str(rows)):
             raise DataError(f"predict({str(rows)!r}) needs a file of a kind that can be read, such as .csv or .parquet; convert it")
-        frame, note = read_file(str(rows))
+        named = all(re.fullmatch(r"column_\d+", name) for name in inputs_of(columns))
+        frame, note = read_file(str(rows), Text(header=not named))
         return frame, [note.strip(" ()")] if note else []
     only = columns.text[0] if inputs_of(columns) == columns.text[:1] else None
     if only and isinstance(rows, Iterable) and not isinstance(rows, Mapping | pl.DataFrame):

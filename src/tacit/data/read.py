@@ -1,4 +1,4 @@
-"""Tables from files: CSV and its relatives, JSON lines, Parquet, Arrow."""
+"""Tables from files: CSV and its relatives, JSON lines, Excel, Parquet, Arrow; packed with gzip or zstd too."""
 
 from __future__ import annotations
 
@@ -6,31 +6,49 @@ import csv
 import io
 import itertools
 import json
+import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import polars as pl
 import pyarrow as pa
 from polars import selectors
 
+from tacit.data.headers import seems_headerless
+from tacit.data.plain_text import as_utf8, kind_of, unpacked
 from tacit.data.roles import plainly_named
 from tacit.errors import DataError, did_you_mean
 
 _HEADER_BYTES = 1 << 16
-_UTF16 = (b"\xff\xfe", b"\xfe\xff")
+ENDINGS = ".csv .tsv .txt .data .jsonl .xlsx .parquet .arrow, and .gz or .zst of these"
+"""The kinds of file that are read, as messages name them."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Text:
+    """What a plan says of a file that is text: its encoding, and whether its first line holds names; None: look."""
+
+    encoding: str | None = None
+    header: bool | None = None
+
+
+class NoHeader(DataError):  # noqa: N818 - it asks a question
+    """A file's first line looks like a row, and nobody said whether it is one."""
 
 
 def is_file_source(source: str) -> bool:
     """Return whether a data source is a file by its ending."""
-    return Path(source).suffix.lower() in _READERS
+    return kind_of(source) in _READERS
 
 
-def read_file(source: str) -> tuple[pl.DataFrame, str]:
+def read_file(source: str, text: Text | None = None) -> tuple[pl.DataFrame, str]:
     """Return the file's table, and an ending for the sentence about it if its bytes needed repair.
 
     Edge cases: CSV cells are read as text, so "007" stays "007" in a text column; the separator is taken from the
-    header line (comma, semicolon or tab); a byte order mark is skipped; UTF-16 is understood; bytes that are not UTF-8
-    become "�". A line with more cells than the header is refused with its number.
+    header line (comma, semicolon, tab or bar); a byte order mark is skipped; UTF-16 is understood; another encoding is
+    guessed and told. A line with more cells than the header is refused with its number. A file whose first line looks like
+    a row is refused unless `text` says whether it holds names.
     """
     path = Path(source).expanduser()
     if not path.is_file():
@@ -38,7 +56,7 @@ def read_file(source: str) -> tuple[pl.DataFrame, str]:
     if path.stat().st_size == 0:
         raise DataError(f"data.source = {source!r} needs rows, got an empty file; check the path")
     try:
-        frame, note = _READERS[path.suffix.lower()](path)
+        frame, note = _READERS[kind_of(source)](path, text or Text())
         _write_out_days(frame)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, pa.ArrowException, OSError, ValueError, MemoryError) as error:
         # The reader's own words may quote a cell; only their kind is shown.
@@ -56,40 +74,58 @@ def _neighbour(path: Path) -> str:
     return did_you_mean(path.name, [other.name for other in itertools.islice(path.parent.iterdir(), 1000)])
 
 
-def read_csv(path: Path) -> tuple[pl.DataFrame, str]:
+def read_csv(path: Path, text: Text) -> tuple[pl.DataFrame, str]:
     """Return every cell of a CSV or TSV file as text."""
-    content, note = _utf8(path.read_bytes())
+    content, note = as_utf8(unpacked(path), text.encoding)
+    kind = kind_of(path.name)
     header = content[:_HEADER_BYTES].decode("utf-8", "replace").lstrip("\r\n").split("\n")[0]
-    separator = _separator(header, "\t" if path.suffix.lower() == ".tsv" else ",")
+    separator = _separator(header, "\t" if kind == ".tsv" else ",")
+    if kind in (".data", ".txt") and separator not in header:
+        content, header = _between_spaces(content), ",".join(header.split())
+    frame = _cells(path, content, separator, header=text.header is not False)
+    if text.header is None and seems_headerless(next(csv.reader([header], delimiter=separator), []), frame):
+        raise NoHeader(
+            f"data.source = {str(path)!r} seems to have no line of names: its first line looks like a row; set data.header = false "
+            "(columns are then column_1, column_2, …), or true if these are names"
+        )
+    return frame, note
+
+
+def _cells(path: Path, content: bytes, separator: str, *, header: bool) -> pl.DataFrame:
     try:
-        frame = pl.read_csv(content, separator=separator, infer_schema=False)
+        frame = pl.read_csv(content, separator=separator, infer_schema=False, has_header=header)
     except pl.exceptions.NoDataError:
         raise DataError(f"data.source = {str(path)!r} needs a header line and rows, got an empty file; check the path") from None
     except pl.exceptions.PolarsError:
         raise _broken_line(path, content, separator) from None
     frame = frame.filter(~pl.all_horizontal(pl.all().is_null()))  # blank lines
-    return frame.rename({name: name.strip() for name in frame.columns}), note
+    return _renamed(frame)
 
 
-def _utf8(content: bytes) -> tuple[bytes, str]:
-    if content.startswith(_UTF16):
-        return content.decode("utf-16", "replace").encode(), ""
-    content = content.removeprefix(b"\xef\xbb\xbf")
-    if b"\n" not in content:  # line ends of old Macintosh files
-        content = content.replace(b"\r", b"\n")
-    try:
-        content.decode("utf-8")
-    except UnicodeDecodeError:
-        return content.decode(
-            "utf-8", "replace"
-        ).encode(), " (some bytes are not UTF-8 and were replaced; save it as UTF-8 to keep them)"
-    return content, ""
+def _renamed(frame: pl.DataFrame) -> pl.DataFrame:
+    """Return the table with names without white space around them; a name that is there twice gets a number."""
+    names: list[str] = []
+    for name in frame.columns:
+        plain = re.sub(r"_duplicated_(\d+)$", "", name).strip() or name.strip()
+        count = 2
+        wish = plain
+        while wish in names:
+            wish, count = f"{plain}_{count}", count + 1
+        names.append(wish)
+    return frame.rename(dict(zip(frame.columns, names, strict=True)))
+
+
+def _between_spaces(content: bytes) -> bytes:
+    """Return lines of words between spaces, as many old files have them, as lines with commas; others as they are."""
+    lines = content.split(b"\n")
+    widths = {len(line.split()) for line in lines[:50] if line.strip()}
+    return b"\n".join(b",".join(line.split()) for line in lines) if len(widths) == 1 and max(widths) > 1 else content
 
 
 def _separator(header: str, usual: str) -> str:
     """Return the separator that stands most often in the header outside quotes; the usual one if none does."""
     outside = "".join(header.split('"')[::2])
-    best = max((usual, ",", ";", "\t"), key=outside.count)
+    best = max((usual, ",", ";", "\t", "|"), key=outside.count)
     return best if outside.count(best) else usual
 
 
@@ -111,9 +147,9 @@ def _broken_line(path: Path, content: bytes, separator: str) -> DataError:
     return DataError(f'{who} well-formed quotes, got a broken one {where}; inside a quoted cell write " as ""')
 
 
-def read_json_lines(path: Path) -> tuple[pl.DataFrame, str]:
+def read_json_lines(path: Path, text: Text) -> tuple[pl.DataFrame, str]:
     """Return the table of a file with one JSON object in each line."""
-    content, note = _utf8(path.read_bytes())
+    content, note = as_utf8(unpacked(path), text.encoding)
     try:
         return pl.read_ndjson(io.BytesIO(content), infer_schema_length=None), note
     except pl.exceptions.PolarsError:  # mixed types in one column, or a broken line: go line by line
@@ -133,16 +169,22 @@ def _object(path: Path, number: int, line: bytes) -> dict[str, object]:
     return value
 
 
-def _read_parquet(path: Path) -> tuple[pl.DataFrame, str]:
-    return pl.read_parquet(path), ""
+def _read_excel(path: Path, text: Text) -> tuple[pl.DataFrame, str]:
+    frame = pl.read_excel(unpacked(path), has_header=text.header is not False)
+    return _renamed(frame.filter(~pl.all_horizontal(pl.all().is_null()))), " (its first sheet)"
 
 
-def _read_arrow(path: Path) -> tuple[pl.DataFrame, str]:
+def _read_parquet(path: Path, text: Text) -> tuple[pl.DataFrame, str]:
+    return pl.read_parquet(unpacked(path)), ""
+
+
+def _read_arrow(path: Path, text: Text) -> tuple[pl.DataFrame, str]:
     # Not polars' own reader: it ends the process when a damaged file states a length that no memory holds.
+    content = pa.py_buffer(unpacked(path))
     try:
-        table = pa.ipc.open_file(path).read_all()
+        table = pa.ipc.open_file(content).read_all()
     except pa.ArrowInvalid:
-        table = pa.ipc.open_stream(path).read_all()
+        table = pa.ipc.open_stream(content).read_all()
     table.validate(full=True)
     return pl.DataFrame(table), ""
 
@@ -152,9 +194,10 @@ def _write_out_days(frame: pl.DataFrame) -> None:
     frame.select((selectors.date() | selectors.datetime()).cast(pl.String))
 
 
-_READERS: dict[str, Callable[[Path], tuple[pl.DataFrame, str]]] = {
-    **dict.fromkeys((".csv", ".tsv"), read_csv),
+_READERS: dict[str, Callable[[Path, Text], tuple[pl.DataFrame, str]]] = {
+    **dict.fromkeys((".csv", ".tsv", ".txt", ".data"), read_csv),
     **dict.fromkeys((".jsonl", ".ndjson"), read_json_lines),
+    ".xlsx": _read_excel,
     ".parquet": _read_parquet,
     **dict.fromkeys((".arrow", ".feather", ".ipc"), _read_arrow),
 }

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import polars as pl
 
 from tacit.data.guess_roles import Guess, guess_roles
 from tacit.data.input_rows import from_input_rows
-from tacit.data.read import is_file_source, read_file
+from tacit.data.plain_text import PACKED
+from tacit.data.read import ENDINGS, NoHeader, Text, is_file_source, read_file
 from tacit.errors import DataError
 from tacit.plan import GIVEN
 from tacit.plan.starter import starter_text
@@ -26,28 +28,37 @@ class Starter:
     guesses: list[Guess]
     text: str
     rows: pl.DataFrame
+    notes: tuple[str, ...] = ()
 
 
-def starter(table: object, label: str | None = None, *, file: str = "plan.toml", one_bit: int | None = None) -> Starter:
+def starter(
+    table: object, label: str | None = None, *, file: str = "plan.toml", one_bit: int | None = None,
+    encoding: str | None = None, header: bool | None = None,
+) -> Starter:  # fmt: skip
     """Return a plan to start from for a table: the path of a file, or rows in Python as `tacit.run(rows=...)` takes them.
 
     `label` names the column to predict if the guess would be wrong; `file` is where the plan will be kept.
-    With `one_bit`, weights leave as randomised bits, and rows without an owner are dealt to so many clients.
+    With `one_bit`, weights leave as randomised bits, and rows without an owner are dealt to so many clients. `encoding` and
+    `header` are as in `[data]`; a first line that looks like a row is taken for one, unless `header` says that it is none.
     """
+    said, notes = Text(encoding=encoding, header=header), tuple[str, ...]()
     if not isinstance(table, str | Path):
         frame, _ = from_input_rows(table)
         source, name = GIVEN, "run"
     elif is_file_source(str(table)):
-        frame, _ = read_file(str(table))
-        source, name = str(table), re.sub(r"[^\w-]+", "-", Path(table).stem).strip("-")[:60] or "run"
+        frame, said, notes = _looked_at(str(table), said)
+        source, name = _beside(Path(table), Path(file)), re.sub(r"[^\w-]+", "-", _stem(table)).strip("-")[:60] or "run"
     else:
-        raise DataError(f"{table}: is of an unknown kind; a plan can be made from .csv, .tsv, .jsonl, .parquet and .arrow files")
+        raise DataError(f"{table}: is of an unknown kind; a plan can be made from files that end in {ENDINGS}")
     guesses = guess_roles(frame, label)
     roles = {guess.column: guess.role for guess in guesses}
     owners = next((frame[column].n_unique() for column, role in roles.items() if role == "client"), 0)
     latin = _latin(frame, [column for column, role in roles.items() if role == "text"])
-    text = starter_text(roles, source, frame.height, owners, name, file, latin=latin, one_bit=one_bit)
-    return Starter(guesses=guesses, text=text, rows=frame)
+    text = starter_text(
+        roles, source, frame.height, owners, name, file,
+        latin=latin, one_bit=one_bit, encoding=said.encoding, header=said.header,
+    )  # fmt: skip
+    return Starter(guesses=guesses, text=text, rows=frame, notes=notes)
 
 
 def _latin(frame: pl.DataFrame, texts: list[str]) -> bool:
@@ -55,3 +66,34 @@ def _latin(frame: pl.DataFrame, texts: list[str]) -> bool:
     cells = pl.concat([frame[name].head(_LOOKED_AT).cast(pl.String) for name in texts]) if texts else pl.Series([""])
     letters, plain = (int(cells.str.count_matches(pattern).sum()) for pattern in (r"\p{L}", "[A-Za-z]"))
     return plain >= letters / 2
+
+
+def _looked_at(source: str, said: Text) -> tuple[pl.DataFrame, Text, tuple[str, ...]]:
+    """Return a file's table, what had to be assumed to read it, and sentences about that."""
+    try:
+        frame, note = read_file(source, said)
+    except NoHeader:
+        said = replace(said, header=False)
+        frame, note = read_file(source, said)
+        asked = f"The first line of {source} looks like a row: columns are column_1, column_2, …; --header if it holds names."
+        return frame, said, (asked, *_sentence(note))
+    return frame, said, _sentence(note)
+
+
+def _sentence(note: str) -> tuple[str, ...]:
+    plain = note.strip(" ()")
+    return (f"{plain[0].upper()}{plain[1:]}.",) if plain else ()
+
+
+def _stem(table: str | Path) -> str:
+    """Return a file's name without its endings: "visits" for "visits.csv.gz"."""
+    path = Path(table)
+    return (Path(path.stem) if path.suffix.lower() in PACKED else path).stem
+
+
+def _beside(table: Path, plan: Path) -> str:
+    """Return how a plan names a file: by a path from the plan's own folder, unless the path is absolute."""
+    here = plan.parent
+    if table.expanduser().is_absolute() or str(table).startswith("~") or here == Path():
+        return str(table)
+    return os.path.relpath(table, here)

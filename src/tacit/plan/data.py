@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 GIVEN = "given"
 """`data.source` of a plan whose rows are handed over in Python rather than read from a place."""
 
-_FILES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet", ".arrow", ".feather", ".ipc")
+_FILES = (".csv", ".tsv", ".txt", ".data", ".jsonl", ".ndjson", ".xlsx", ".parquet", ".arrow", ".feather", ".ipc", ".gz", ".zst")
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
@@ -24,7 +24,13 @@ class Data:
     """Where the rows come from and who holds them."""
 
     source: Name = "newsgroups20"
-    """A name from `tacit data list`, a file (`.csv` `.tsv` `.jsonl` `.parquet` `.arrow`), or `hf:NAME`."""
+    """A name from `tacit data list`, a file (`.csv` `.tsv` `.txt` `.data` `.jsonl` `.xlsx` `.parquet` `.arrow`, and `.gz` or
+    `.zst` of these), or `hf:NAME`. A file is looked for beside the plan, then where the command runs."""
+    encoding: Name | None = None
+    """How a text file is encoded, such as `cp1252`. Without it UTF-8 is tried; another encoding is guessed, and the guess told."""
+    header: bool | None = None
+    """Whether the first line of a text file holds names. Without it a file whose first line looks like a row is refused; with
+    `false`, columns are `column_1`, `column_2`, …"""
     columns: Columns = Columns()
     clients: Count = 100
     """How many clients hold the rows. Not used with `partition = "client"`."""
@@ -62,7 +68,7 @@ def problems(plan: Plan) -> list[str]:
         found.append(f"data.by: has no meaning with data.partition = {data.partition!r}; remove it, or use quantile or interval")
     if data.divide_test and data.local_test:
         found.append("data.divide_test: has no meaning beside data.local_test; keep one of the two")
-    return [*found, *_deal_problems(plan), *(_file_problems(data) if _is_file(data) else ())]
+    return [*found, *_deal_problems(plan), *(_file_problems(data) if is_file(data) else ())]
 
 
 def _deal_problems(plan: Plan) -> list[str]:
@@ -84,12 +90,13 @@ def _deal_problems(plan: Plan) -> list[str]:
 def run_problems(plan: Plan) -> list[str]:
     """Return a sentence if a run would find no rows to measure on; rows can be disclosed without any."""
     data = plan.data
-    if not _is_file(data) or data.test or data.validation or data.columns.split:
+    if not is_file(data) or data.test or data.validation or data.columns.split:
         return []
     return ["data.test: needs a value above 0, since nothing else says which rows to measure on; got 0"]
 
 
-def _is_file(data: Data) -> bool:
+def is_file(data: Data) -> bool:
+    """Return whether the rows are in a file, by its ending."""
     return data.source.lower().endswith(_FILES)
 
 

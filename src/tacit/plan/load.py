@@ -11,9 +11,11 @@ from pydantic import TypeAdapter, ValidationError
 
 from tacit.errors import PlanError
 from tacit.plan import privacy, toml
-from tacit.plan.data import run_problems
+from tacit.plan.codec import Codec
+from tacit.plan.data import Data, is_file, run_problems
 from tacit.plan.explain import explain
-from tacit.plan.kinds import fields_of
+from tacit.plan.kinds import fields_of, tables_in
+from tacit.plan.model import Model
 from tacit.plan.plan import Plan, problems
 
 
@@ -22,7 +24,31 @@ def load(path: Path, overrides: list[str] | None = None) -> Plan:
     tree = toml.read(path)
     for setting in overrides or []:
         toml.override(tree, setting)
-    return parse(tree, where=str(path))
+        _drop_foreign(tree, setting, overrides or [])
+    plan = parse(tree, where=str(path))
+    return dataclasses.replace(plan, data=dataclasses.replace(plan.data, source=_beside(path, plan.data)))
+
+
+def _beside(path: Path, data: Data) -> str:
+    """Return the data's source: a file beside the plan if there is one of that name, else as it is, from where the command runs."""
+    beside = path.parent / data.source
+    return str(beside) if is_file(data) and not data.source.startswith("~") and beside.is_file() else data.source
+
+
+def _drop_foreign(tree: dict[str, Any], setting: str, overrides: list[str]) -> None:
+    """Take out of a table whose `name` an override changes what the plan's file says of the one it had before.
+
+    What another override says stays, and is refused if it has no meaning.
+    """
+    key = setting.partition("=")[0].strip()
+    known = {"codec.name": tables_in(Codec), "model.name": tables_in(Model)}.get(key)
+    table = tree.get(key.partition(".")[0])
+    if known is None or not isinstance(table, dict) or table.get("name") not in known:
+        return
+    own = {"name", *fields_of(known[table["name"]])}
+    told = {other.partition("=")[0].strip() for other in overrides}
+    for foreign in [name for name in table if name not in own and f"{key.partition('.')[0]}.{name}" not in told]:
+        del table[foreign]
 
 
 def parse(tree: dict[str, Any], where: str = "plan") -> Plan:

@@ -22,7 +22,7 @@ epsilon = 8.0                         # per run: all rounds together cost each p
 delta = 1e-5                          # but for so small a chance
 
 [data]
-source = "newsgroups20"               # a name from `tacit data list`, or a file: .csv .tsv .jsonl .parquet .arrow
+source = "newsgroups20"               # a name from `tacit data list`, or a file: .csv .jsonl .xlsx .parquet …
 clients = 5657                        # how many people hold the rows: here two posts each
 partition = "iid"                     # who holds what: iid, dirichlet (by label), client (a column), quantile, interval (of `by`)
 test = 0.2                            # share of rows held out to measure on, if the set has no test rows of its own
@@ -113,18 +113,19 @@ def quoted(text: str) -> str:
 
 def starter_text(
     roles: Mapping[str, str], source: str, rows: int, owners: int, name: str, file: str, *, latin: bool = True,
-    one_bit: int | None = None,
+    one_bit: int | None = None, encoding: str | None = None, header: bool | None = None,
 ) -> str:  # fmt: skip
     """Return the plan for a table whose columns have these roles and which has so many owners; `file` is where it will be kept.
 
     `latin` says whether its texts are written in the letters a-z, which the list of English words needs. With `one_bit`, each
     weight leaves as one randomised bit, in place of noise on sums, and rows without an owner are dealt to so many clients.
+    `encoding` and `header` say how the file is read, where that must be said.
     """
     holds = set(roles.values())
     rule = one_bit_rule(text="text" in holds, clients=owners or one_bit) if one_bit else None
     return _OWN.format(
         source=_one_line(source),
-        source_text=quoted(source),
+        source_text=quoted(source) + _read_as(encoding, header),
         file=_one_line(file),
         name=quoted(name),
         promise="" if rule else _PRIVATE + _counted(roles, owners),
@@ -149,6 +150,14 @@ def _features(roles: set[str], latin: bool, rule: OneBitRule | None) -> str:
         lines.append('numeric = "robust"                    # 1 % at either end of a column counts for nothing; or "minmax", "raw"')
         lines.append('categorical = "onehot"                # or "codes"')
     return "\n".join(["", "[features]", *lines, ""]) if lines else ""
+
+
+def _read_as(encoding: str | None, header: bool | None) -> str:
+    """Return what must be known to read a file, where it was told or found out."""
+    told = f"\nencoding = {quoted(encoding)}" if encoding else ""
+    if header is False:
+        return f"{told}\nheader = false                        # its first line is a row, so columns are column_1, column_2, …"
+    return told + ("\nheader = true                         # its first line holds names" if header else "")
 
 
 def _counted(roles: Mapping[str, str], owners: int) -> str:

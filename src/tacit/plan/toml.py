@@ -16,6 +16,9 @@ LARGEST = 1_000_000
 DEEPEST = 8
 """Parts of a dotted key. Plans have three; the time and memory of a TOML reader grow with their square."""
 
+_NONE_IS_A_VALUE = ("privacy.preset", "private.words", "private.adapt", "private.store")
+"""Keys for which "none" is one of the words they take; for any other, `-o key=none` takes the key away."""
+
 # Strings and comments, ended or not, so that the search goes through a text once.
 _QUOTED = re.compile(
     r'"""(?:[^"\\]|\\.|"(?!""))*+(?:"""|\Z)|' r"'''(?:[^']|'(?!''))*+(?:'''|\Z)|" r'"(?:[^"\\\n]|\\.)*+"?|' r"'[^'\n]*+'?|#[^\n]*+",
@@ -64,6 +67,9 @@ def override(tree: dict[str, Any], setting: str) -> None:
         tree = tree.setdefault(table, {})
         if not isinstance(tree, dict):
             raise PlanError(f"-o {setting[:200]}: {table!r} is a value, not a table; check the key")
+    if text in ("none", "None", "null") and key not in _NONE_IS_A_VALUE:
+        tree.pop(tables[-1], None)  # as if the key were not in the file
+        return
     try:
         tree[tables[-1]] = tree_of(f"value = {text}")["value"]
     except ValueError:

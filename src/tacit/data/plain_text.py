@@ -1,0 +1,94 @@
+"""Bytes of a file as UTF-8 text: unpacked, decoded as it says or as is guessed, and what was guessed is told."""
+
+from __future__ import annotations
+
+import codecs
+from pathlib import Path
+
+import pyarrow as pa
+
+from tacit.errors import DataError
+
+PACKED = {".gz": "gzip", ".zst": "zstd"}
+_UTF16 = (b"\xff\xfe", b"\xfe\xff")
+_GUESSED = [
+    "cp1252",
+    "cp1250",
+    "cp1251",
+    "koi8_r",
+    "cp1253",
+    "cp1254",
+    "cp1255",
+    "cp1256",
+    "shift_jis",
+    "gb18030",
+    "big5",
+    "euc_kr",
+]
+"""Encodings that files of tables have where they are not UTF-8."""
+_LOOKED_AT = 1 << 18
+
+
+def kind_of(source: str) -> str:
+    """Return the ending that says what a file is, such as ".csv" for "visits.csv.gz"."""
+    path = Path(source)
+    return (Path(path.stem) if path.suffix.lower() in PACKED else path).suffix.lower()
+
+
+def unpacked(path: Path) -> bytes:
+    """Return the bytes of a file, unpacked if its ending says that it is packed."""
+    packed = PACKED.get(path.suffix.lower())
+    if packed is None:
+        return path.read_bytes()
+    with pa.input_stream(str(path), compression=packed) as stream:
+        content: bytes = stream.read()
+        return content
+
+
+def as_utf8(content: bytes, encoding: str | None) -> tuple[bytes, str]:
+    """Return text as UTF-8, and an ending for the sentence about it if the encoding had to be guessed.
+
+    Edge cases: a byte order mark is skipped and decides; UTF-8 is tried first; line ends of old Macintosh files are understood.
+    """
+    text, note = _decoded(content, encoding)
+    if b"\n" not in text:
+        text = text.replace(b"\r", b"\n")
+    return text, note
+
+
+def _decoded(content: bytes, encoding: str | None) -> tuple[bytes, str]:
+    if content.startswith(_UTF16):
+        return content.decode("utf-16", "replace").encode(), ""
+    content = content.removeprefix(codecs.BOM_UTF8)
+    if encoding:
+        return _as_told(content, encoding), ""
+    try:
+        content.decode("utf-8")
+    except UnicodeDecodeError:
+        return _as_guessed(content)
+    return content, ""
+
+
+def _as_told(content: bytes, encoding: str) -> bytes:
+    try:
+        return content.decode(encoding).encode()
+    except LookupError:
+        raise DataError(f"data.encoding needs the name of an encoding, such as 'utf-8' or 'cp1252'; got {encoding!r}") from None
+    except UnicodeDecodeError as error:
+        raise DataError(
+            f"data.encoding = {encoding!r} does not fit the file (byte {error.start:,}); leave it out to have it guessed"
+        ) from None
+
+
+def _as_guessed(content: bytes) -> tuple[bytes, str]:
+    from charset_normalizer import from_bytes
+
+    best = from_bytes(content[:_LOOKED_AT], cp_isolation=_GUESSED).best()
+    if best is not None:
+        try:
+            guessed = f" (it is not UTF-8 and was read as {best.encoding}, a guess; data.encoding says otherwise)"
+            return content.decode(best.encoding).encode(), guessed
+        except UnicodeDecodeError:
+            pass
+    lost = " (some bytes are not UTF-8 and were replaced; save it as UTF-8, or name data.encoding, to keep them)"
+    return content.decode("utf-8", "replace").encode(), lost
