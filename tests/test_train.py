@@ -32,6 +32,10 @@ def test_two_logits_for_two_classes_will_do_and_rows_may_be_read_once() -> None:
                       label="bought", clients=6, privacy="none", rounds=2)  # fmt: skip
     assert run.model["weight"].shape == (2, 2)
     assert 0 <= run.metrics["accuracy"][-1] <= 1
+    assert set(run.predict(ROWS)) <= {"no", "yes"}
+    assert np.allclose(run.predict_proba(ROWS).sum(axis=1), 1)
+    with pytest.raises(tacit.PlanError, match=r"hand the module itself over in Python, as module="):
+        tacit.Run("Linear-1").predict(ROWS)
 
 
 class Talkative(torch.nn.Linear):

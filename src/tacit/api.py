@@ -55,7 +55,7 @@ def run(
     with _watched(observer) as watching:
         place = engine.start(made, Path(folder), watching, rows, module)
     report.write(place)
-    return Run(place)
+    return Run(place, module=module)
 
 
 def train(
@@ -85,7 +85,7 @@ def resume(
     with _watched(observer) as watching:
         done = engine.resume(place, watching, rows, module)
     report.write(done)
-    return Run(done)
+    return Run(done, module=module)
 
 
 def load(run: str | Path | Run, *, module: object | None = None, folder: str | Path = RUNS) -> StoredModel:
@@ -110,10 +110,14 @@ def _watched(observer: engine.Observer | None) -> Iterator[engine.Observer]:
 
 
 class Run:
-    """A finished run, read from its folder, which is given by its path or by its name below `folder`."""
+    """A finished run, read from its folder, which is given by its path or by its name below `folder`.
 
-    def __init__(self, run: str | Path, *, folder: str | Path = RUNS) -> None:
+    `module` is the nn.Module the run was given in Python, if it was; without it such a run has its weights and cannot predict.
+    """
+
+    def __init__(self, run: str | Path, *, folder: str | Path = RUNS, module: object | None = None) -> None:
         self.folder = folder_of(run, Path(folder))
+        self._module = module
 
     @cached_property
     def plan(self) -> Plan:
@@ -153,7 +157,7 @@ class Run:
 
     @cached_property
     def _stored(self) -> StoredModel:
-        return load(self)
+        return load(self, module=self._module)
 
     def predict(self, rows: object) -> NDArray[np.str_]:
         """Return the most probable class of each row; rows as `run` takes them, or the path of a file, without a label."""

@@ -20,7 +20,7 @@ from tacit.errors import PlanError
 from tacit.local.contract import OneByOne, Update, WholeUpdate, Worker
 from tacit.local.head import HeadPlace
 from tacit.local.modules import networks
-from tacit.local.modules.own import as_logits, checked, imported, tried
+from tacit.local.modules.own import as_logits, checked, imported, own_module, tried
 from tacit.local.schedule import batch_ends, pace_of, row_order
 from tacit.local.unit import UnitWorker
 from tacit.rows import Clients, Dense, Inputs, Mixed, Rows, Sparse, Vector
@@ -221,7 +221,7 @@ def maker(model: plan.Model, inputs: Inputs, outputs: int, module: object | None
         return lambda: copy.deepcopy(module)
     if isinstance(model, plan.OwnModule):
         kind = imported(model.name)
-        return lambda: kind(inputs=inputs.width, outputs=outputs)
+        return lambda: own_module(kind, model.name, inputs.width, outputs)
     assert not isinstance(model, plan.Worded), "models with a word table are made in local/private"
     beside = inputs.beside.width if isinstance(inputs, Mixed) else 0
     return lambda: networks.build(model, inputs.width, outputs, beside)

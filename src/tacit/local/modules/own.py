@@ -27,6 +27,18 @@ def imported(name: str) -> Any:
     return kind
 
 
+def own_module(kind: Any, name: str, inputs: int, outputs: int) -> nn.Module:
+    """Return a module of a class of the user's, made with the arguments `inputs` and `outputs`."""
+    try:
+        made: nn.Module = kind(inputs=inputs, outputs=outputs)
+    except TypeError as error:
+        raise PlanError(
+            f"model.name = {name!r} needs a class that is made with the arguments inputs and outputs, got {error}; give it these, "
+            "or hand the module itself over in Python, as module=…"
+        ) from error
+    return made
+
+
 def _module(place: str) -> Any:
     """Return a module; what lies in the working folder is found last, so it takes no installed package's place."""
     here = os.getcwd()
