@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 import tacit
-from tacit import plan
+from tacit import engine, plan
 from tacit.engine import run_folder
 from tacit.errors import DataError, RunError, TacitError
 from tests.engine.small import small_plan, write_csv
@@ -141,6 +141,9 @@ def test_swapped_and_damaged_files_are_told(copied: Path) -> None:
     (copied / "model.json").write_text(json.dumps({**facts, "model": {"name": "mlp", "hidden": [3]}}))
     with pytest.raises(RunError, match=r"got other names or shapes.*module="):
         tacit.load(copied)
+    (copied / "model.json").write_text(json.dumps({**facts, "habits": {}}))
+    with pytest.raises(RunError, match=r"model\.json: is not the file the record names"):
+        tacit.load(copied)
     for broken in ("{", "[]", json.dumps({**facts, "fitted": {}}), json.dumps({**facts, "features": {"text": "x"}})):
         (copied / "model.json").write_text(broken)
         with pytest.raises(TacitError, match=r"model\.json|Fitted"):
@@ -186,3 +189,27 @@ def test_columns_under_a_secret_are_read_with_the_simulated_clients_own(tmp_path
     (run.folder / "plan.toml").unlink()
     with pytest.raises(DataError, match="needs the clients' secret"):
         tacit.load(run)
+
+
+def test_networks_of_pytorch_are_used_as_they_were_handed_over(tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch")
+    table = write_csv(tmp_path / "r.csv", rows=120)
+    shared = {"codec": {"name": "plain"}, "server": {"rounds": 1}, "features": {"text": "sequence", "buckets": 50, "length": 8}}
+    run = tacit.Run(engine.start(small_plan(table, model={"name": "lstm", "embedding": 4}, **shared), tmp_path))
+    assert run.predict_proba(["good film", ""]).shape == (2, 2)
+    assert run.export("safetensors", tmp_path / "stored").difference == 0
+    with pytest.raises(RunError, match=r"export\(to='onnx'\) needs a logistic"):
+        run.export("onnx", tmp_path / "onnx")
+    module = torch.nn.Sequential(torch.nn.Linear(50, 3), torch.nn.Tanh(), torch.nn.Linear(3, 1))
+    shared["features"] = {"buckets": 50}
+    given = tacit.Run(engine.start(small_plan(table, model={"name": "logistic"}, **shared), tmp_path, module=module))
+    with pytest.raises(RunError, match=r"use tacit\.load\(run, module="):
+        given.predict(["good"])
+    assert tacit.load(given, module=module).predict_proba(["good"]).shape == (1, 2)
+
+
+def test_a_model_that_only_clients_read_is_used_where_they_are_simulated(tmp_path: Path) -> None:
+    coded = {"name": "hashcomb", "levels": 8, "x_min": -1.0, "x_max": 1.0}
+    job = small_plan(write_csv(tmp_path / "r.csv", rows=120), codec=coded, server={"rounds": 1})
+    run = tacit.Run(engine.start(job, tmp_path))
+    assert run.predict_proba(["good film"]).shape == (1, 2)

@@ -93,12 +93,17 @@ def write_model(folder: Path, learner: Learner, model: Vector, facts: dict[str, 
 
 
 def check_model(folder: Path, model: Vector) -> None:
-    """Raise RunError if a model is not the one a run's record names; a folder without a record names none."""
+    """Raise RunError if a model or the facts beside it are not those a run's record names; without a record nothing is named."""
     if not (folder / RECORD).exists():
         return
-    ends = record.of_kind(list(entries(folder)), record.Finished, record.RUN)
+    found = list(entries(folder))
+    ends, remedy = record.of_kind(found, record.Finished, record.RUN), "put the right file back, or run again"
     if not ends or hashlib.sha256(model.tobytes()).hexdigest() != ends[-1].model_sha256:
-        raise RunError(f"{folder / MODEL}: is not the model the record names; put the right file back, or run again")
+        raise RunError(f"{folder / MODEL}: is not the model the record names; {remedy}")
+    told = {name: digest for stored in record.of_kind(found, record.Stored) for name, digest in stored.sha256.items()}
+    facts = folder / MODEL_FACTS
+    if MODEL_FACTS in told and hashlib.sha256(facts.read_bytes()).hexdigest() != told[MODEL_FACTS]:
+        raise RunError(f"{facts}: is not the file the record names; {remedy}")
 
 
 def entries(folder: Path) -> Iterator[record.Entry]:
