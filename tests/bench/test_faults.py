@@ -23,10 +23,10 @@ def test_a_deploy_and_a_site_are_killed(tmp_path) -> None:
         deploy.tell("after checkpoint")
         here.sites["b"].tell("after reserved")
         deploy.start()
-        for one in (deploy, here.sites["b"]):
-            assert one.died_there(300, lambda: True), (one.folder / "log").read_text()
-            one.start()
         try:
+            for one in (deploy, here.sites["b"]):
+                assert one.died_there(300, lambda: True), (one.folder / "log").read_text()
+                one.start()
             field.until(lambda: deploy.code is not None, "the run has ended")
         finally:
             deploy.kill()
