@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from tacit import engine
-from tests.cli.made_up import LENIENT, PEOPLE, tacit, write_people
+from tests.cli.made_up import LENIENT, tacit, write_people
 
 Capture = pytest.CaptureFixture[str]
 
@@ -24,7 +24,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_the_figures_of_a_small_table(capsys: Capture, here: Path) -> None:
-    said = tacit(capsys, "disclose", "plan.toml", "--dry-run", "--json")
+    said = tacit(capsys, "disclose", "plan.toml", "--json")
     found = json.loads(said.out)
     assert said.code == 0
     assert (found["rows"], found["disclosed"], found["classes"], found["smallest_class"]) == (10, 7, 2, 3)
@@ -39,12 +39,12 @@ def test_the_figures_of_a_small_table(capsys: Capture, here: Path) -> None:
 
 
 def test_counting_together_shares_a_class_of_several_owners(capsys: Capture) -> None:
-    said = tacit(capsys, "disclose", "plan.toml", "--dry-run", "--json", "-o", "data.share.counts=global")
+    said = tacit(capsys, "disclose", "plan.toml", "--json", "-o", "data.share.counts=global")
     assert json.loads(said.out)["disclosed"] == 10
 
 
-def test_without_dry_run_the_rows_are_written_and_the_page_is_offline(capsys: Capture, here: Path) -> None:
-    said = tacit(capsys, "disclose", "plan.toml", "--page", "look.html")
+def test_with_rows_they_are_written_and_the_page_is_offline(capsys: Capture, here: Path) -> None:
+    said = tacit(capsys, "disclose", "plan.toml", "--page", "look.html", "--rows")
     assert said.code == 0
     assert "7 of 10 rows (70.0 %)" in said.out
     assert pl.read_parquet(here / "look.parquet").height == 7
@@ -57,7 +57,7 @@ def test_without_dry_run_the_rows_are_written_and_the_page_is_offline(capsys: Ca
 def test_names_in_the_data_are_text_on_the_page(capsys: Capture, here: Path) -> None:
     table = pl.read_csv("people.csv").with_columns(pl.col("y").replace("u", "<b>u</b>"))
     table.write_csv("people.csv")
-    tacit(capsys, "disclose", "plan.toml", "--dry-run")
+    tacit(capsys, "disclose", "plan.toml")
     assert "<b>u" not in (here / "disclosure.html").read_text()
 
 
@@ -94,13 +94,6 @@ def test_a_policy_that_is_not_understood_is_refused(capsys: Capture, text: str) 
     assert "mine.toml" in said.err
 
 
-def test_a_plan_that_shares_nothing_has_nothing_to_show(capsys: Capture) -> None:
-    Path("plan.toml").write_text(PEOPLE.replace("[data.share]\nk = 3\n", ""))
-    said = tacit(capsys, "disclose", "plan.toml")
-    assert said.code == 2
-    assert "has no [data.share] table" in said.err
-
-
 def test_what_the_plan_is_made_of_is_judged_too(capsys: Capture, here: Path) -> None:
     Path("mine.toml").write_text("[share]\nmin_k = 3\n")
     said = tacit(capsys, "disclose", "plan.toml", "--policy", "mine.toml")
@@ -116,3 +109,21 @@ def test_a_missing_policy_file(capsys: Capture) -> None:
 def test_check_says_that_rows_would_leave(capsys: Capture) -> None:
     said = tacit(capsys, "check", "plan.toml", "-o", "data.test=0.2")
     assert "go to the server in full (k_anonymity, k = 3)" in said.out
+
+
+def test_any_plan_shows_one_real_message_field_by_field(capsys: Capture, here: Path) -> None:
+    text = (
+        (here / "plan.toml")
+        .read_text()
+        .replace("[data.share]\nk = 3\n", "")
+        .replace('name = "plain"', 'name = "rr"\nepsilon = 1.0\nclip = 0.01')
+    )
+    (here / "bits.toml").write_text(text.replace("test = 0.0", "test = 0.2"))
+    said = tacit(capsys, "disclose", "bits.toml")
+    assert said.code == 0, said.err
+    assert "No row leaves a client" in said.out
+    found = json.loads(tacit(capsys, "disclose", "bits.toml", "--json").out)["message"]
+    assert found["fields"]["codec"] == "rr"
+    assert found["payload_bytes"] == (found["parameters"] + 7) // 8 == found["fields"]["payload_size"]
+    assert len(found["first_bytes"].split()) == min(8, found["payload_bytes"])
+    assert not (here / "runs").exists()

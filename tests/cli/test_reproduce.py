@@ -48,6 +48,13 @@ def test_a_table_that_holds_ends_with_0_and_one_that_does_not_with_1(capsys: Cap
     assert "1 of 2 cells lie outside their tolerance" in bad.err
 
 
+def test_smoke_gives_no_verdict_and_says_how_long_it_took(capsys: Capture) -> None:
+    said = tacit(capsys, "reproduce", "made-up", "--scale", "smoke", "--quiet")
+    assert said.code == 0
+    assert "verdict" not in said.out
+    assert "Smoke: 2 of 2 cells ran in 0 s" in said.out
+
+
 def test_each_seed_is_run_once_and_kept(capsys: Capture, asked: list[int]) -> None:
     empty = tacit(capsys, "reproduce", "made-up", "--cached")
     assert (empty.code, asked) == (0, [])

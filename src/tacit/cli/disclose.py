@@ -15,29 +15,32 @@ from tacit.errors import PlanError
 if TYPE_CHECKING:
     from tacit.data.disclose import Findings, Look
     from tacit.engine.disclosure import Preview
+    from tacit.plan import Plan
 
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Only look: write the picture, but not the rows.")]
+WithRows = Annotated[bool, typer.Option("--rows", help="Also write the very rows that would leave, beside the picture.")]
 Page = Annotated[Path, typer.Option("--page", metavar="FILE", help="Where to draw the picture.")]
 
 
 def disclose(
     plan: PlanFile,
     overrides: Overrides = None,
-    dry_run: DryRun = False,
+    rows: WithRows = False,
     policy: PolicyFile = None,
     page: Page = Path("disclosure.html"),
     as_json: AsJson = False,
 ) -> None:
-    """Show which rows a plan would hand to the server, and what they would give away.
+    """Show what a plan would let leave, before anything leaves.
 
-    Nothing is sent and nothing is trained. Without --dry-run the very rows
-    are written beside the picture, to be looked at one by one.
+    One real message is made as a client would make it, and shown field by
+    field. A plan with [data.share] also hands over rows: which ones, and what
+    they give away, is drawn on a page; --rows writes the rows themselves.
+    Nothing is sent.
 
     \b
     Examples:
-      tacit disclose plan.toml --dry-run
-      tacit disclose plan.toml --dry-run --policy mine.toml
-      tacit disclose plan.toml -o data.share.k=200 --json
+      tacit disclose plan.toml
+      tacit disclose plan.toml --policy mine.toml
+      tacit disclose plan.toml -o data.share.k=200 --rows --json
     """
     from tacit.engine.asked import asked_of
     from tacit.engine.simulated_data import preview
@@ -46,9 +49,12 @@ def disclose(
 
     loaded = load(plan, overrides)
     limits = load_policy(policy) if policy else None
+    if loaded.data.share is None:
+        _without_rows(loaded, policy, as_json=as_json)
+        return
     ahead = preview(loaded)
     broken = [*refusals(limits, asked_of(loaded)), *violations(limits, ahead.facts)] if limits else []
-    files = _write(ahead, page, with_rows=not dry_run and not broken, broken=broken)
+    files = _write(ahead, page, with_rows=rows and not broken, broken=broken)
     if as_json:
         tables.print_json(
             {**_object(ahead), "files": files, "policy": {"file": str(policy) if policy else None, "violations": broken}}
@@ -57,6 +63,30 @@ def disclose(
         _print(ahead, files)
     if broken:
         raise refusal(policy, broken)
+
+
+def _without_rows(plan: Plan, policy: Path | None, *, as_json: bool) -> None:
+    """Show what leaves under a plan that hands over no rows."""
+    from dataclasses import asdict
+
+    from tacit.cli.check import outline
+    from tacit.cli.policy import check_policy
+    from tacit.engine.first_message import first_message
+
+    check_policy(plan, policy)
+    found, promise = first_message(plan), outline(plan)["privacy"]
+    if as_json:
+        tables.print_json({"rows": 0, "privacy": promise, "message": asdict(found)})
+        return
+    tables.say("No row leaves a client. In each round a client that is asked sends one message:")
+    fields = [(name, str(value)) for name, value in found.fields.items()]
+    fields.append(("head", f"{found.head_bytes:,} bytes: the fields above"))
+    fields.append(("payload", f"{found.payload_bytes:,} bytes: {found.first_bytes} …"))
+    tables.table(("field", "value"), fields, prose=range(2))
+    tables.say(f"The payload is {'; '.join(found.mechanism)}, of an update of {found.parameters:,} parameters.")
+    for told in found.in_the_clear:
+        tables.say(f"Left once before, in the clear: {told}.")
+    tables.say(f"Privacy: {promise}")
 
 
 def _write(ahead: Preview, page: Path, *, with_rows: bool, broken: list[str]) -> dict[str, str]:

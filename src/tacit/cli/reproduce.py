@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tacit.papers import Outcome, Paper, Run, Scale, Table
 
 PaperName = Annotated[
-    str, typer.Argument(metavar="PAPER", help="A paper, such as rr-ldp; a wrong name lists all.", show_default=False)
+    str, typer.Argument(metavar="PAPER", help="rr-ldp, fedvocab, partfed, hashcomb or lazyinf.", show_default=False)
 ]
 TableName = Annotated[str | None, typer.Option("--table", metavar="T", help="Only this table.")]
 ScaleName = Annotated[
@@ -59,6 +59,7 @@ def reproduce(
     known = _paper(paper)
     size = _scale(scale)
     chosen = _tables(known, table, size)
+    began = time.monotonic()
     outcomes = carry_out(known, chosen, cache_folder(), _Bar(quiet), run=not cached)
     if page:
         from tacit.papers.page import largest_kept, write
@@ -67,7 +68,14 @@ def reproduce(
     if as_json:
         tables.print_json({"paper": known.name, "scale": size, "cells": [outcome.as_json() for outcome in outcomes]})
     else:
-        _print(chosen, outcomes)
+        _print(chosen, outcomes, judged=size != "smoke")
+    if size == "smoke":  # so few rows and rounds prove that every cell runs, and nothing about its figure
+        if not as_json:
+            ran = sum(outcome.ok is not None for outcome in outcomes)
+            tables.say(
+                f"Smoke: {ran} of {len(outcomes)} cells ran in {time.monotonic() - began:.0f} s; its figures say nothing."
+            )
+        return
     missed = [outcome for outcome in outcomes if outcome.ok is False]
     if missed:
         raise Missed(f"{len(missed)} of {len(outcomes)} cells lie outside their tolerance")
@@ -133,15 +141,19 @@ def _describe(run: Run) -> str:
     return f"{data['source']}, {data.get('clients', 1)} clients, {server['rounds']} rounds, seed {settings['seed']}{unit}"
 
 
-def _print(chosen: tuple[Table, ...], outcomes: list[Outcome]) -> None:
+def _print(chosen: tuple[Table, ...], outcomes: list[Outcome], *, judged: bool) -> None:
     from tacit.papers.page import difference, number, verdict
 
     for table in chosen:
         own = [outcome for outcome in outcomes if outcome.table == table.name]
         rows = [
-            (one.cell.row, one.cell.column, number(one.cell.paper), number(one.ours), difference(one), verdict(one)) for one in own
+            (one.cell.row, one.cell.column, number(one.cell.paper), number(one.ours), difference(one), verdict(one))[
+                : 6 if judged else 5
+            ]
+            for one in own
         ]
+        headings = ("", "", "paper", "ours", "difference", "verdict")[: 6 if judged else 5]
         tables.say(f"Table {table.name}. {table.title}")
-        tables.table(("", "", "paper", "ours", "difference", "verdict"), rows, prose=(0, 1, 5))
+        tables.table(headings, rows, prose=(0, 1, 5))
         if table.note:
             tables.say(f"{table.note}\n")
