@@ -41,3 +41,22 @@ def test_a_plan_without_noise_needs_no_advice(capsys: Capture) -> None:
     said = tacit(capsys, "advise", "plan.toml", "-o", "codec={name='plain'}")
     assert said.code == 2
     assert "needs codec.name = 'rr'" in said.err
+
+
+@pytest.mark.parametrize(
+    "codec",
+    [
+        "{name='rr_sampled', epsilon=2, clip=0.01}",
+        "{name='dp_sum', epsilon=8, delta=1e-5, clip=1}",
+        "{name='projunit', epsilon=2, clip=1}",
+    ],
+)
+def test_other_codecs_get_an_outlook(capsys: Capture, codec: str) -> None:
+    said = tacit(capsys, "advise", "plan.toml", "-o", f"codec={codec}")
+    assert said.code == 0, said.err
+    assert "Not looked at: later rounds" in said.out
+    near, far = (
+        json.loads(tacit(capsys, "advise", "plan.toml", "-o", f"codec={codec}", "--json", "--target", target).out)
+        for target in ("1", "0.5")
+    )
+    assert far["clients_needed"] > near["clients_needed"] > 0

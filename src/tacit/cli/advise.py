@@ -11,15 +11,18 @@ from tacit.cli.options import AsJson, Overrides, PlanFile
 
 if TYPE_CHECKING:
     from tacit.engine.advise import Advice
+    from tacit.engine.outlook import Outlook
 
 Target = Annotated[float, typer.Option("--target", metavar="X", help="Wanted error per weight, as a multiple of the signal.")]
 
 
 def advise(plan: PlanFile, overrides: Overrides = None, target: Target = 1.0, as_json: AsJson = False) -> None:
-    """Suggest codec.clip, and say how many clients or rounds a target error needs.
+    """Say whether there are clients enough for the codec's noise; for rr, also suggest codec.clip.
 
-    Simulates one round of the plan without protection, compares every clip,
-    and shows the predicted error per weight beside the measured one.
+    Looks at the updates of up to 24 clients in the first round, simulated
+    without protection: what clipping cuts off their mean, and what noise adds.
+    For rr it compares every clip, predicted beside measured. Does not look at
+    later rounds, accuracy, rates, rounds or buckets: `tacit tune` does.
     Use public or simulated data: looking at real clients' updates is a release.
 
     \b
@@ -27,14 +30,31 @@ def advise(plan: PlanFile, overrides: Overrides = None, target: Target = 1.0, as
       tacit advise plan.toml
       tacit advise plan.toml -o codec.epsilon=0.1 --target 0.5 --json
     """
+    from tacit.engine.advise import Advice
     from tacit.engine.advise import advise as think
-    from tacit.plan import load
+    from tacit.engine.outlook import outlook
+    from tacit.plan import RR, load
 
-    advice = think(load(plan, overrides), target)
+    loaded = load(plan, overrides)
+    found = think(loaded, target) if isinstance(loaded.codec, RR) else outlook(loaded, target)
     if as_json:
-        tables.print_json(advice.as_json())
+        tables.print_json(found.as_json())
+        return
+    if isinstance(found, Advice):
+        _print(found)
     else:
-        _print(advice)
+        _print_outlook(found)
+    tables.say(
+        "Looked at: the first round's updates of some clients. Not looked at: later rounds, accuracy, rates, rounds, buckets "
+        "(`tacit tune` does)."
+    )
+
+
+def _print_outlook(found: Outlook) -> None:
+    tables.say(f"Error per weight of the mean update with {found.codec}, {found.clients:,} clients, {found.parameters:,} weights")
+    shown = [f"{value:.2e}" for value in (found.signal, found.cut_error, found.noise_error)]
+    tables.table(("signal", "cut off", "noise"), [shown])
+    tables.say(f"Noise of at most {found.target:g} times the signal in one round needs {found.clients_needed:,} clients.")
 
 
 def _print(advice: Advice) -> None:
