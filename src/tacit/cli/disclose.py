@@ -78,6 +78,7 @@ def _without_rows(plan: Plan, policy: Path | None, *, as_json: bool) -> None:
     if as_json:
         tables.print_json({"rows": 0, "privacy": promise, "message": asdict(found)})
         return
+    tables.say(f"{promise}.")
     tables.say("No row leaves a client. In each round a client that is asked sends one message:")
     fields = [(name, str(value)) for name, value in found.fields.items()]
     fields.append(("head", f"{found.head_bytes:,} bytes: the fields above"))
@@ -86,7 +87,6 @@ def _without_rows(plan: Plan, policy: Path | None, *, as_json: bool) -> None:
     tables.say(f"The payload is {'; '.join(found.mechanism)}, of an update of {found.parameters:,} parameters.")
     for told in found.in_the_clear:
         tables.say(f"Left once before, in the clear: {told}.")
-    tables.say(f"Privacy: {promise}")
 
 
 def _write(ahead: Preview, page: Path, *, with_rows: bool, broken: list[str]) -> dict[str, str]:

@@ -72,9 +72,7 @@ def reproduce(
     if size == "smoke":  # so few rows and rounds prove that every cell runs, and nothing about its figure
         if not as_json:
             ran = sum(outcome.ok is not None for outcome in outcomes)
-            tables.say(
-                f"Smoke: {ran} of {len(outcomes)} cells ran in {time.monotonic() - began:.0f} s; its figures say nothing."
-            )
+            tables.say(f"Smoke: {ran} of {len(outcomes)} cells ran in {time.monotonic() - began:.0f} s; its figures say nothing.")
         return
     missed = [outcome for outcome in outcomes if outcome.ok is False]
     if missed:

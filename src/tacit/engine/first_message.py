@@ -45,8 +45,10 @@ def first_message(plan: Plan) -> FirstMessage:
     draws = Draws.seeded(plan.seed)
     data = prepare(plan, draws)
     with tempfile.TemporaryDirectory() as kept:
-        writer = record.Writer(Path(kept) / "record.jsonl")
-        desk = Desk(folder=Path(kept), writer=writer, observer=Silence(), fingerprints=fingerprints_of(plan, data))
+        folder = Path(kept) / "run-1"  # a message bears the name of its run
+        folder.mkdir()
+        writer = record.Writer(folder / "record.jsonl")
+        desk = Desk(folder=folder, writer=writer, observer=Silence(), fingerprints=fingerprints_of(plan, data))
         try:
             arm = SimulatedArm(Setting(desk=desk, draws=draws, data=data), RUN, plan)
             return _made(arm, list(data.released))

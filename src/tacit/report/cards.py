@@ -51,11 +51,12 @@ def _result(run: Summary, ours: Arm) -> Card:
 
 def _distance(run: Summary, ours: Arm, name: str) -> Card | None:
     theirs, lead = run.arm(name), run.leading
-    if theirs is None or lead not in theirs.metrics or lead not in ours.metrics:
+    best = theirs.best(lead) if theirs else None  # of a baseline stopped early, the better of its two figures
+    if best is None or lead not in ours.metrics:
         return None
     against = {"fedavg": "vs unprotected FedAvg", "central": "vs central training"}[name]
-    note = f"{phrasing.METRICS[lead]} {phrasing.metric(lead, theirs.metrics[lead])} there"
-    return Card(label=against, figure=phrasing.gap(lead, ours.metrics[lead], theirs.metrics[lead]), note=note)
+    note = f"{phrasing.METRICS[lead]} {phrasing.metric(lead, best)} there"
+    return Card(label=against, figure=phrasing.gap(lead, ours.metrics[lead], best), note=note)
 
 
 def _bytes(run: Summary, ours: Arm) -> list[Card]:

@@ -137,6 +137,8 @@ def _both(reference: Arm, lead: str) -> str:
     """Return both figures of a baseline of which validation rows chose a pass."""
     if reference.kept_round is None:
         return ""
+    if reference.kept_round == reference.rounds:
+        return ""
     kept, last = (phrasing.metric(lead, reference.metrics.get(name)) for name in (lead, f"last_{lead}"))
     return f"; {kept} after pass {reference.kept_round}, which validation rows chose, {last} after the last"
 
