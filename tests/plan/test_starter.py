@@ -43,6 +43,14 @@ def test_one_bit_plans_can_run_and_say_all_they_do(role: str) -> None:
     assert (plan.features.row_length == 1.0) == (role == "text")
 
 
+def test_private_plans_of_tables_take_shorter_steps_than_those_of_texts() -> None:
+    table, text = (
+        plans.parse(tomllib.loads(starter_text({"x": role, "y": "label"}, "t.csv", 10_000, 0, "run", "plan.toml")))
+        for role in ("numeric", "text")
+    )
+    assert table.server.lr == 3.0 < text.server.lr
+
+
 def test_the_server_steps_further_the_more_clients_hold_text() -> None:
     steps = [one_bit_rule(text=True, clients=clients).server_rate for clients in (10, 100, 1000, 100_000)]
     assert steps[0] == steps[1] < steps[2] < steps[3]
