@@ -276,3 +276,13 @@ def test_a_live_run_is_running_and_not_stopped() -> None:
     assert report.summary(made_up.record(rounds=4, stop=2), running=True).state == "running, 2 of 4 rounds done"
     assert report.summary(made_up.record(rounds=4), running=True).state == "finished"
     assert report.summary(made_up.record(rounds=4, stop=2)).state == "stopped after round 2 of 4"
+
+
+def test_the_statement_says_what_stays() -> None:
+    from tacit.ledger.prose_rows import stays
+
+    assert stays({"words": "all"}).startswith("The vectors of all words stay with each client and are in no message")
+    assert stays({"words": "digits", "parameters": ["lstm.*"]}).startswith(
+        "The vectors of words with a digit and the parameters lstm.* stay"
+    )
+    assert stays({"words": "none", "parameters": []}) == ""

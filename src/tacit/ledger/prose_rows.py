@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tacit.ledger.disclosure import rule
 from tacit.ledger.prose import POOLED
@@ -62,6 +62,19 @@ def planned_pool(features: Features) -> str:
     if features.quantise is None:
         return POOLED
     return f"{POOLED}, with {quantised(features.quantise)}; not differentially private"
+
+
+# Parts of a model that stay
+
+
+def stays(private: dict[str, Any]) -> str:
+    """Return the sentence about what is in no message, from a plan's [private] table as a tree; nothing if all is sent."""
+    words = {"all": "the vectors of all words", "digits": "the vectors of words with a digit"}.get(private.get("words", "none"), "")
+    named = ", ".join(private.get("parameters") or ())
+    what = " and ".join(part for part in (words, f"the parameters {named}" if named else "") if part)
+    if not what:
+        return ""
+    return f"{what[0].upper()}{what[1:]} stay with each client and are in no message; what is sent may still tell of them."
 
 
 # Public rows
