@@ -13,7 +13,7 @@ import pytest
 
 from tests.cli.made_up import tacit
 
-pytest.importorskip("mpyc")
+pytest.importorskip("tacit.negotiate.shares", reason="mpyc is not installed", exc_type=ImportError)
 
 from tacit.negotiate import load
 

@@ -146,7 +146,7 @@ def test_files_that_others_can_read_links_pipes_and_large_files_are_refused(tmp_
 
 
 def test_importing_mpyc_changes_nothing_in_this_process() -> None:
-    pytest.importorskip("mpyc")
+    pytest.importorskip("tacit.negotiate.shares", reason="mpyc is not installed", exc_type=ImportError)
     code = """
 import asyncio, logging, os, sys
 sys.argv = ["tacit", "negotiate", "-h", "-M", "3", "--parties", "x"]
@@ -162,7 +162,7 @@ assert logging.root.handlers == [] and logging.root.manager.disable == 0
 
 
 def test_mpyc_cannot_unpickle() -> None:
-    pytest.importorskip("mpyc")
+    pytest.importorskip("tacit.negotiate.shares", reason="mpyc is not installed", exc_type=ImportError)
     from tacit.negotiate import shares
 
     with pytest.raises(TypeError, match="nothing is pickled"):

@@ -7,7 +7,7 @@ import time
 import numpy as np
 import pytest
 
-pytest.importorskip("mpyc")
+pytest.importorskip("tacit.negotiate.shares", reason="mpyc is not installed", exc_type=ImportError)
 
 from tacit.negotiate import Negotiated, simulate
 from tacit.negotiate.terms import LIMIT, STEP

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("mpyc")
+pytest.importorskip("tacit.negotiate.shares", reason="mpyc is not installed", exc_type=ImportError)
 
 from tacit.errors import WireError
 from tacit.negotiate import Address, Place, simulate

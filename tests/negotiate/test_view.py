@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-pytest.importorskip("mpyc")
+pytest.importorskip("tacit.negotiate.shares", reason="mpyc is not installed", exc_type=ImportError)
 
 from tacit.negotiate import Place, shares
 from tacit.negotiate.circle import Circle, _Meeting

@@ -58,8 +58,11 @@ def need_mpyc() -> None:
 
 
 def _finish(work: Coroutine[Any, Any, Negotiated]) -> Negotiated:
-    """Run to the end in an event loop of its own. mpyc stops the loop when a step of it fails; ours goes on, to say so."""
-    loop = asyncio.new_event_loop()
+    """Run to the end in an event loop of its own. mpyc stops the loop when a step of it fails; ours goes on, to say so.
+
+    The loop is Python's own, whatever this process prefers: uvloop, which comes with Flower, does not work with our links.
+    """
+    loop = asyncio.SelectorEventLoop()
     task = loop.create_task(work)
     try:
         while True:
