@@ -16,7 +16,7 @@ from tacit import engine, plan, record
 from tacit.engine import Silence, checkpoint, run_folder
 from tacit.engine.fingerprint import plan_fingerprint
 from tacit.engine.run_folder import RECORD
-from tacit.errors import RunError
+from tacit.errors import DiskError, RunError
 from tests.engine.small import small_plan, write_csv
 from tests.engine.test_disclosure import job, people  # noqa: F401 (a fixture)
 
@@ -264,7 +264,7 @@ def test_a_full_disk_ends_the_search_for_a_folder(reviews, tmp_path, monkeypatch
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(Path, "rename", full)
-    with pytest.raises(RunError, match="no folder for the run can be made there"):
+    with pytest.raises(DiskError, match="no folder for the run can be made there"):
         run_folder.create(few_rounds(reviews), tmp_path / "runs")
     assert list((tmp_path / "runs").iterdir()) == []
 
