@@ -16,10 +16,10 @@ def main() -> None:
     """Run the figures asked for."""
     if sys.argv[1:2] == ["faults"]:
         sys.exit(importlib.import_module("bench.faults.__main__").main(sys.argv[2:]))
-    if sys.argv[1:2] == ["defaults"]:
-        sys.exit(importlib.import_module("bench.defaults").main(sys.argv[2:]))
+    if sys.argv[1:2] in (["defaults"], ["tuned"]):
+        sys.exit(importlib.import_module(f"bench.{sys.argv[1]}").main(sys.argv[2:]))
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
-    parser.add_argument("figure", choices=(*FIGURES, "all"), help="or: faults, defaults, which have options of their own (--help)")
+    parser.add_argument("figure", choices=(*FIGURES, "all"), help="or: faults, defaults, tuned, each with options of its own")
     parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
     parser.add_argument("--repeats", type=int, default=7, help="interleaved repeats whose median counts (default 7)")
     parser.add_argument("--peers", default=",".join(PEERS), help=f"whom to measure against, of {', '.join(PEERS)}")
