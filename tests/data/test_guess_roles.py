@@ -50,6 +50,14 @@ def test_label_is_the_last_column_with_few_values() -> None:
     assert roles(frame, "blood type")["blood type"] == "label"
 
 
+def test_owners_are_the_label_where_nothing_else_can_be_predicted() -> None:
+    frame = pl.DataFrame({"message": [f"{words(k)} {k}" for k in range(60)], "author": ["ann", "bob"] * 30})
+    assert roles(frame) == {"message": "text", "author": "label"}
+    assert roles(frame.with_columns(mood=pl.Series(["good", "bad", "good"] * 20))) == {
+        "message": "text", "author": "client", "mood": "label",
+    }  # fmt: skip
+
+
 def test_an_echo_of_the_label_is_left_out() -> None:
     frame = pl.DataFrame({"x": [k / 7 for k in range(60)], "label": [0, 1, 2] * 20, "label name": ["a", "b", "c"] * 20})
     assert roles(frame)["label name"] == "left out"

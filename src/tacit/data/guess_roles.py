@@ -126,10 +126,13 @@ def _label(facts: list[_Facts], wanted: str | None) -> Guess:
         for word, one in itertools.product(words, able):
             if (one.words == (word,)) if whole else (word in one.words):
                 return Guess(column=one.name, role="label", why=f"its name says {word}; {one.distinct} classes")
-    for one in reversed(able):
-        if one.distinct <= 20 and not CLIENT_WORDS & set(one.words):
+    few = [one for one in reversed(able) if one.distinct <= 20]
+    for one in few:
+        if not CLIENT_WORDS & set(one.words):
             place = "last column with" if one is facts[-1] else "column nearest the end with"
             return Guess(column=one.name, role="label", why=f"{place} few values: {one.distinct}")
+    if few:  # texts of two authors, say: with nothing else to predict, who wrote them is what one wants to know
+        return Guess(column=few[0].name, role="label", why=f"no other column has few values: {few[0].distinct} classes")
     for one in facts:
         if set(LABEL_WORDS) & set(one.words):
             _asked_for(one)  # says what is wrong with it
