@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import gzip
 import hashlib
 import json
 import re
@@ -19,6 +20,7 @@ from tacit.record import RUN, Audited, Entry, Released, Spent, of_kind, read
 from tacit.report.audits import grids
 from tacit.report.cards import cards
 from tacit.report.charts import charts
+from tacit.report.packed import library
 from tests.report import made_up
 
 HOSTILE = '"><script>alert(1)</script><img src=x onerror=alert(2)>'
@@ -68,13 +70,18 @@ def test_loads_nothing_and_runs_only_its_own_scripts(page_text: str) -> None:
     assert page.policy.startswith("default-src 'none'")
     assert "unsafe-eval" not in page.policy
     assert "script-src 'unsafe-inline'" not in page.policy
-    hashes = [base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in page.scripts]
-    assert len(hashes) == 2
-    assert all(f"'sha256-{one}'" in page.policy for one in hashes)
+    assert len(page.scripts) == 1
+    allowed = [base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in (*page.scripts, library())]
+    assert re.findall(r"'sha256-([^']*)'", page.policy) == allowed
 
 
-def test_plotly_is_inlined_once(page_text: str) -> None:
-    assert len(re.findall(r"\* plotly\.js v", page_text)) == 1
+def test_the_library_is_in_the_page_once_and_small(page_text: str) -> None:
+    (text,) = re.findall(r'id="library" data-bytes="\d+">([^<]*)</script>', page_text)
+    (length,) = re.findall(r'id="library" data-bytes="(\d+)"', page_text)
+    assert not set(text) & set("<&")
+    small = base64.b85decode(text.translate(str.maketrans(",.", "<&")))[: int(length)]
+    assert gzip.decompress(small).decode() == library()
+    assert len(page_text) < 2_000_000
 
 
 def test_hostile_names_are_shown_not_run(tmp_path: Path) -> None:
@@ -83,7 +90,7 @@ def test_hostile_names_are_shown_not_run(tmp_path: Path) -> None:
     prepared.classes[0] = HOSTILE  # type: ignore[union-attr]
     text = report.write(made_up.folder(tmp_path, entries, name="<b>bold<b>")).read_text(encoding="utf-8")
     page = Page(text)
-    assert len(page.scripts) == 2
+    assert len(page.scripts) == 1
     assert "img" not in page.tags
     assert "b" not in page.tags
     assert escape(HOSTILE) in text or "&#34;&gt;&lt;script&gt;" in text

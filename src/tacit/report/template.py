@@ -10,11 +10,11 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from tacit.report.packed import library, packed
+
 
 def rendered(template: str, charts: dict[str, Any], **values: Any) -> str:
     """Return a page as HTML text, with the scripts that draw its charts if it has any."""
-    from plotly.offline import get_plotlyjs
-
     rooms = Environment(
         loader=FileSystemLoader(Path(__file__).parent),
         autoescape=True,
@@ -23,11 +23,12 @@ def rendered(template: str, charts: dict[str, Any], **values: Any) -> str:
         lstrip_blocks=True,
     )
     rooms.policies["json.dumps_kwargs"] = {"sort_keys": False}  # the first choice of a chart is the one shown
-    scripts = [get_plotlyjs(), rooms.get_template("script.html").render()] if charts else []
+    script = rooms.get_template("script.html").render() if charts else ""
     return rooms.get_template(template).render(
         charts=charts,
-        scripts=[Markup(script) for script in scripts],  # ours and plotly's, never from a run
-        rules=_rules(scripts),
+        library=packed() if charts else ("", 0),
+        script=Markup(script),  # ours, never from a run
+        rules=_rules([script, library()] if charts else []),
         **values,
     )
 
