@@ -23,7 +23,7 @@ $(CORE): pyproject.toml constraints.txt
 $(READY): pyproject.toml constraints.txt
 	@echo 'installing Tacit and all that its tests use into $(VENV); once, a few minutes'
 	@$(PYTHON) -m venv $(VENV)
-	@$(INSTALL) '.[torch,text,image,hf,negotiate,flower,onnx,dev]'
+	@$(INSTALL) '.[torch,text,image,hf,negotiate,flower,onnx,figures,dev]'
 	@touch $(CORE) $@
 
 run: $(CORE) ## train 20 Newsgroups on 5,657 simulated phones, privately, and write a report

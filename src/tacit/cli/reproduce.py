@@ -32,6 +32,9 @@ Page = Annotated[
         help="Also write DIR/PAPER.md and DIR/results/PAPER.json from all that was ever run, each table at its largest scale.",
     ),
 ]
+Figures = Annotated[
+    bool, typer.Option("--figures", help="Also draw the paper's figures, its points beside ours, as SVG: in figures/, or DIR/img.")
+]
 
 
 def reproduce(
@@ -42,11 +45,20 @@ def reproduce(
     quiet: Quiet = False,
     cached: Cached = False,
     page: Page = None,
+    figures: Figures = False,
 ) -> None:
-    """Run a paper's experiments and print its numbers beside ours.
+    """Run a paper's experiments, print its numbers beside ours, and say which of its claims hold.
 
     Each run is kept by itself, so a stopped reproduction goes on where it
-    was. Exit code 1 if a cell leaves its tolerance.
+    was. Exit code 1 if a claim does not hold here.
+
+    \b
+    Papers and their tables:
+      rr-ldp     1 to 10, 8-word2vec, decoders
+      fedvocab   bilstm-SET, minilm-SET, bytes
+      partfed    fig3 to fig8, 1, 2, facts, rules
+      hashcomb   1 to 5, and ours
+      lazyinf    detection, decisions, budget, collusion, skew, …
 
     \b
     Examples:
@@ -55,6 +67,7 @@ def reproduce(
       tacit reproduce rr-ldp --json > cells.json
     """
     from tacit.papers import reproduce as carry_out
+    from tacit.papers.page import Shown, judged, largest_kept, printed_before, with_former, write, write_pictures
 
     known = _paper(paper)
     size = _scale(scale)
@@ -62,21 +75,36 @@ def reproduce(
     began = time.monotonic()
     outcomes = carry_out(known, chosen, cache_folder(), _Bar(quiet), run=not cached)
     if page:
-        from tacit.papers.page import largest_kept, write
-
-        write(known, largest_kept(known, lambda some: carry_out(known, some, cache_folder(), _Bar(True), run=False)), page)
+        former = printed_before(known, page)
+        kept = largest_kept(known, lambda some: with_former(carry_out(known, some, cache_folder(), _Bar(True), run=False), former))
+        write(known, kept, page, pictures=figures)
+    elif figures:
+        drawn = write_pictures(known, outcomes, Path("figures"))
+        tables.line(f"Figures: {', '.join(str(path) for path in drawn) or 'this paper has none'}", stderr=True)
+    if size == "smoke":  # so few rows and rounds prove that every cell runs, and nothing about its figure or a claim
+        return _smoke(known, chosen, outcomes, as_json=as_json, seconds=time.monotonic() - began)
+    shown = [Shown(size, one, [outcome for outcome in outcomes if outcome.table == one.name]) for one in chosen]
+    verdicts = [one for one in judged(known, shown) if table is None or one.verdict != "cannot be tested here"]
     if as_json:
-        tables.print_json({"paper": known.name, "scale": size, "cells": [outcome.as_json() for outcome in outcomes]})
+        told = {"claims": [one.as_json() for one in verdicts], "cells": [outcome.as_json() for outcome in outcomes]}
+        tables.print_json({"paper": known.name, "scale": size, **told})
     else:
-        _print(chosen, outcomes, judged=size != "smoke")
-    if size == "smoke":  # so few rows and rounds prove that every cell runs, and nothing about its figure
-        if not as_json:
-            ran = sum(outcome.ok is not None for outcome in outcomes)
-            tables.say(f"Smoke: {ran} of {len(outcomes)} cells ran in {time.monotonic() - began:.0f} s; its figures say nothing.")
+        _print(chosen, outcomes)
+        tables.table(("claim", "verdict", "reason"), [(one.claim, one.verdict, one.reason) for one in verdicts], prose=(0, 1, 2))
+    failed = [one for one in verdicts if one.verdict == "does not hold here"]
+    if failed:
+        raise Missed(f"{len(failed)} of {len(verdicts)} claims do not hold here")
+
+
+def _smoke(paper: Paper, chosen: tuple[Table, ...], outcomes: list[Outcome], *, as_json: bool, seconds: float) -> None:
+    if as_json:
+        tables.print_json(
+            {"paper": paper.name, "scale": "smoke", "claims": [], "cells": [outcome.as_json() for outcome in outcomes]}
+        )
         return
-    missed = [outcome for outcome in outcomes if outcome.ok is False]
-    if missed:
-        raise Missed(f"{len(missed)} of {len(outcomes)} cells lie outside their tolerance")
+    _print(chosen, outcomes)
+    ran = sum(outcome.ours is not None for outcome in outcomes)
+    tables.say(f"Smoke: {ran} of {len(outcomes)} cells ran in {seconds:.0f} s; its figures say nothing.")
 
 
 def cache_folder() -> Path:
@@ -139,19 +167,19 @@ def _describe(run: Run) -> str:
     return f"{data['source']}, {data.get('clients', 1)} clients, {server['rounds']} rounds, seed {settings['seed']}{unit}"
 
 
-def _print(chosen: tuple[Table, ...], outcomes: list[Outcome], *, judged: bool) -> None:
-    from tacit.papers.page import difference, number, verdict
+def _print(chosen: tuple[Table, ...], outcomes: list[Outcome]) -> None:
+    from tacit.papers.wording import number, with_interval
 
     for table in chosen:
         own = [outcome for outcome in outcomes if outcome.table == table.name]
         rows = [
-            (one.cell.row, one.cell.column, number(one.cell.paper), number(one.ours), difference(one), verdict(one))[
-                : 6 if judged else 5
-            ]
+            (
+                one.cell.row, one.cell.column, number(one.cell.paper), "–" if one.ours is None else with_interval(one.ours),
+                "" if one.ours is None or not one.ours.seeds else str(one.ours.seeds), one.place or "",
+            )
             for one in own
-        ]
-        headings = ("", "", "paper", "ours", "difference", "verdict")[: 6 if judged else 5]
+        ]  # fmt: skip
         tables.say(f"Table {table.name}. {table.title}")
-        tables.table(headings, rows, prose=(0, 1, 5))
+        tables.table(("", "", "paper", "ours", "seeds", "ours is"), rows, prose=(0, 1, 5))
         if table.note:
             tables.say(f"{table.note}\n")

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from tacit.papers import fedvocab, hashcomb, lazyinf, partfed, rr_ldp
-from tacit.papers.published import Cell, Outcome, Paper, Run, Scale, Table, Trial
+from tacit.papers.published import At, Cell, Outcome, Paper, Run, Scale, Table, Trial
 from tacit.papers.reproduce import reproduce
 
-__all__ = ["PAPERS", "Cell", "Outcome", "Paper", "Run", "Scale", "Table", "Trial", "reproduce"]
+__all__ = ["PAPERS", "At", "Cell", "Outcome", "Paper", "Run", "Scale", "Table", "Trial", "reproduce"]
 
 PAPERS: dict[str, Paper] = {
     paper.name: paper

@@ -1,51 +1,53 @@
-"""A cell's figure from the runs of its trial: a mean over seeds, or an end of its confidence interval."""
+"""A cell's figure from the runs of its trial, seed by seed."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from statistics import fmean
 
-from tacit.interval import interval
+from tacit.papers.estimate import Estimate
 from tacit.papers.published import Cell, Figures, Trial
 
+Values = dict[int | None, float]
+"""Seed → figure; the seed is None where nothing is drawn."""
 
-def figure(cell: Cell, kept: Mapping[str, Figures]) -> float | None:
-    """Return the cell's figure; None if one of its runs is not kept (they are kept by key) or does not have it."""
+_Combine = Callable[[list[float]], float]
+
+
+def figure(cell: Cell, kept: Mapping[str, Figures]) -> Estimate | None:
+    """Return the cell's figure from the seeds whose runs are kept (by key) and have it; None if there is none."""
+    values = _values(cell, kept)
+    return Estimate.of(list(values.values()), drawn=None not in values) if values else None
+
+
+def _values(cell: Cell, kept: Mapping[str, Figures]) -> Values:
     if cell.parts:
-        parts = [figure(part, kept) for part in cell.parts]
-        return None if None in parts else fmean(part for part in parts if part is not None)
+        return _joined(fmean, *(_values(part, kept) for part in cell.parts))
+    mine = _of_trial(cell, cell.trial, kept)
+    if cell.minus is None:
+        return mine
+    other = _of_trial(cell, cell.minus, kept)
     if cell.of is not None:
-        return _share(cell, kept)
-    values = _values(cell, cell.trial, kept)
-    if values is not None and cell.minus is not None:
-        others = _values(cell, cell.minus, kept)
-        values = None if others is None else [_less(mine, other, cell) for mine, other in zip(values, others, strict=True)]
-    if values is None:
-        return None
-    if cell.statistic == "mean":
-        return fmean(values)
-    ends = interval(values)
-    return None if ends is None else ends[("low", "high").index(cell.statistic)]
+        most = _of_trial(cell, cell.of, kept)
+        apart = {seed for seed in most if most[seed] != other.get(seed)}
+        return _joined(lambda all_: (all_[0] - all_[1]) / (all_[2] - all_[1]), *(_only(one, apart) for one in (mine, other, most)))
+    if cell.relative:
+        return _joined(lambda both: (both[0] - both[1]) / both[1], mine, other)
+    return _joined(lambda both: both[0] - both[1], mine, other)
 
 
-def _share(cell: Cell, kept: Mapping[str, Figures]) -> float | None:
-    """Return which part of the way from `minus` to `of` the trial has come, by their means; None if there is no way."""
-    means = [
-        None if values is None else fmean(values)
-        for values in (_values(cell, trial, kept) for trial in (cell.trial, cell.minus, cell.of) if trial is not None)
-    ]
-    if None in means or len(means) < 3:
-        return None
-    mine, least, most = (mean for mean in means if mean is not None)
-    return None if most == least else (mine - least) / (most - least)
+def _only(values: Values, seeds: set[int | None]) -> Values:
+    return {seed: value for seed, value in values.items() if seed in seeds}
 
 
-def _less(mine: float, other: float, cell: Cell) -> float:
-    return (mine - other) / other if cell.relative else mine - other
+def _joined(combine: _Combine, *parts: Values) -> Values:
+    """Return what the parts give together, for the seeds that all of them have."""
+    common = [seed for seed in parts[0] if all(seed in part for part in parts)]
+    return {seed: combine([part[seed] for part in parts]) for seed in common}
 
 
-def _values(cell: Cell, trial: Trial, kept: Mapping[str, Figures]) -> list[float] | None:
+def _of_trial(cell: Cell, trial: Trial, kept: Mapping[str, Figures]) -> Values:
     name = "last" if cell.round_no is None else str(cell.round_no)
-    found = [kept.get(run.key, {}).get(name, {}).get(cell.metric) for run in trial.runs]
-    values = [value for value in found if value is not None]
-    return values if len(values) == len(found) else None
+    seeds: tuple[int | None, ...] = trial.seeds or (None,)
+    found = {seed: kept.get(run.key, {}).get(name, {}).get(cell.metric) for seed, run in zip(seeds, trial.runs, strict=True)}
+    return {seed: value for seed, value in found.items() if value is not None}

@@ -1,15 +1,21 @@
-"""A reproduction as a page: our table beside the paper's, with the settings and the command that made it."""
+"""A reproduction as a page: what the paper claims with verdicts, its figures, and our tables beside its own."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from tacit.papers.published import SCALES, Outcome, Paper, Scale, Table
+from tacit.papers.claims import Judged, judge
+from tacit.papers.estimate import Estimate
+from tacit.papers.pictures import draw
+from tacit.papers.published import SCALES, At, Outcome, Paper, Scale, Table
+from tacit.papers.wording import number, with_interval
 
-_BEGIN, _END = "<!-- results: written by tacit reproduce, do not edit below -->", "<!-- end of results -->"
+_CLAIMS = ("<!-- claims: written by tacit reproduce, do not edit -->", "<!-- end of claims -->")
+_RESULTS = ("<!-- results: written by tacit reproduce, do not edit below -->", "<!-- end of results -->")
+_MARKS = {"above": " ▲", "below": " ▼", "same": " =", None: ""}
 
 
 class Shown(NamedTuple):
@@ -36,53 +42,127 @@ def _share_run(shown: Shown) -> float:
     return sum(outcome.ours is not None for outcome in shown.outcomes) / max(1, len(shown.outcomes))
 
 
-def write(paper: Paper, shown: list[Shown], docs: Path) -> None:
-    """Keep the figures as JSON and put the tables into the paper's page, between its two marks."""
+def printed_before(paper: Paper, docs: Path) -> dict[str, Estimate]:
+    """Return the figures of a former page by the key of their cell, so that no table needs to be run again to be shown."""
+    try:
+        cells = json.loads((docs / "results" / f"{paper.name}.json").read_text())["cells"]
+    except (OSError, ValueError):
+        return {}
+    return {cell["key"]: Estimate(cell["ours"], cell["deviation"], cell["seeds"]) for cell in cells if cell["ours"] is not None}
+
+
+def with_former(outcomes: list[Outcome], former: dict[str, Estimate]) -> list[Outcome]:
+    """Return the outcomes, those of a former page in place of ones with fewer seeds."""
+    return [Outcome(table=one.table, cell=one.cell, ours=_fuller(one.ours, former.get(one.cell.key))) for one in outcomes]
+
+
+def _fuller(ours: Estimate | None, former: Estimate | None) -> Estimate | None:
+    if ours is None or former is None:
+        return ours or former
+    return former if former.seeds > ours.seeds else ours
+
+
+def judged(paper: Paper, shown: list[Shown]) -> list[Judged]:
+    """Return every claim with its verdict; the reason says so where a table it rests on was not run at the paper's scale."""
+    found = {one.at: one.ours for table in shown for one in table.outcomes if one.ours is not None}
+    scales = {table.table.name: table.scale for table in shown}
+    verdicts = []
+    for claim in paper.claims:
+        one = judge(claim, found)
+        used = {cell.table for check in claim.checks for cell in check.cells}
+        small = sorted({scales[name] for name in used if scales.get(name, "full") != "full"})
+        words = f" ({small[0]} scale)" if small and one.verdict != "cannot be tested here" else ""
+        verdicts.append(Judged(claim=one.claim, where=one.where, verdict=one.verdict, reason=one.reason + words))
+    return verdicts
+
+
+def write(paper: Paper, shown: list[Shown], docs: Path, *, pictures: bool) -> None:
+    """Keep claims and figures as JSON, and put them into the paper's page between its marks; with pictures, draw these anew."""
+    verdicts = judged(paper, shown)
     results = docs / "results" / f"{paper.name}.json"
     results.parent.mkdir(parents=True, exist_ok=True)
-    cells = [{**outcome.as_json(), "scale": one.scale} for one in shown for outcome in one.outcomes]
-    results.write_text(json.dumps({"paper": paper.name, "cells": cells}, indent=1) + "\n")
+    cells = [_stored(outcome, one.scale) for one in shown for outcome in one.outcomes]
+    claims = [one.as_json() for one in verdicts]
+    results.write_text(json.dumps({"paper": paper.name, "claims": claims, "cells": cells}, indent=1) + "\n")
+    if pictures:
+        write_pictures(paper, [outcome for one in shown for outcome in one.outcomes], docs / "img")
     path = docs / f"{paper.name}.md"
     text = path.read_text() if path.exists() else f"# {paper.title}\n\n{paper.first_words}\n\n"
-    before, _, rest = text.partition(_BEGIN)
-    _, _, after = rest.partition(_END)
-    path.write_text(f"{before}{_BEGIN}\n\n{render(paper, shown)}\n{_END}{after or chr(10)}")
+    if _CLAIMS[0] not in text:
+        title, _, rest = text.partition("\n")
+        text = f"{title}\n\n{_CLAIMS[0]}\n{_CLAIMS[1]}\n{rest}"
+    text = _between(text, _CLAIMS, _claims(paper, verdicts))
+    path.write_text(_between(text, _RESULTS, render(paper, shown, docs)))
 
 
-def render(paper: Paper, shown: list[Shown]) -> str:
-    """Return the tables as Markdown: each cell shows ours, the paper's in brackets, and a mark where ours is outside."""
+def write_pictures(paper: Paper, outcomes: list[Outcome], folder: Path) -> list[Path]:
+    """Draw the paper's figures from these outcomes; return the files."""
+    folder.mkdir(parents=True, exist_ok=True)
+    at = {outcome.at: outcome for outcome in outcomes}
+    paths = [folder / _file(paper, picture.name) for picture in paper.pictures]
+    for picture, path in zip(paper.pictures, paths, strict=True):
+        path.write_text(draw(picture, at))
+    return paths
+
+
+def _file(paper: Paper, name: str) -> str:
+    return f"{paper.name}-{name}.svg"
+
+
+def _stored(outcome: Outcome, scale: Scale) -> dict[str, Any]:
+    deviation = None if outcome.ours is None else outcome.ours.deviation
+    return {**outcome.as_json(), "deviation": deviation, "scale": scale, "key": outcome.cell.key}
+
+
+def _between(text: str, marks: tuple[str, str], content: str) -> str:
+    before, _, rest = text.partition(marks[0])
+    _, _, after = rest.partition(marks[1])
+    return f"{before}{marks[0]}\n\n{content}\n{marks[1]}{after or chr(10)}"
+
+
+def _claims(paper: Paper, verdicts: list[Judged]) -> str:
+    lines = ["## What the paper claims, and what we find", "", "| claim | where | verdict | reason |", "|---|---|---|---|"]
+    lines += [f"| {one.claim} | {one.where} | **{one.verdict}** | {one.reason} |" for one in verdicts]
+    return "\n".join([*lines, "", f"`tacit reproduce {paper.name} --page docs` writes this table from the figures below.", ""])
+
+
+def render(paper: Paper, shown: list[Shown], docs: Path) -> str:
+    """Return figures and tables as Markdown: each cell shows ours with its interval and the paper's in brackets."""
     outcomes = [outcome for one in shown for outcome in one.outcomes]
-    counted = [outcome for outcome in outcomes if outcome.cell.counts and outcome.ours is not None]
-    inside = sum(outcome.ok is True for outcome in counted)
+    places = [outcome.place for outcome in outcomes if outcome.place is not None]
     lines = [
-        f"{inside} of {len(counted)} cells with a printed number, and bounds ours could miss, lie within them. Each cell is ours "
-        f"(paper's); ✗ marks a cell outside its bounds, – one that was not run. {_seeds(outcomes)} "
-        "Each table names the scale it was run at:",
+        f"Each cell is ours (the paper's); ± is a 95 % interval over seeds, – a cell that was not run. Of {len(places)} printed "
+        f"numbers with three seeds of ours or more beside them, {places.count('same')} could be one more seed of ours (=), ours "
+        f"lie above {places.count('above')} (▲) and below {places.count('below')} (▼). Each table names the scale it was run at:",
         "",
         *(f"- {scale}: {paper.scales[scale]}" for scale in dict.fromkeys(one.scale for one in shown)),
         "",
     ]
+    drawn = [picture for picture in paper.pictures if (docs / "img" / _file(paper, picture.name)).exists()]
+    for picture in drawn:
+        lines += [f"![{picture.title}](img/{_file(paper, picture.name)})", "", f"{picture.title}. Circles are printed.", ""]
     for one in shown:
         lines += _markdown(one.table, one.outcomes)
-        lines += [f"`tacit reproduce {paper.name} --table {one.table.name} --scale {one.scale}`", ""]
+        lines += [f"`tacit reproduce {paper.name} --table {one.table.name} --scale {one.scale}`{_seeds(one.outcomes)}", ""]
     return "\n".join(lines)
 
 
 def _seeds(outcomes: list[Outcome]) -> str:
-    most = max((outcome.cell.trial.seeds for outcome in outcomes), key=len, default=())
-    if len(most) > 1:
-        return f"Means over up to {len(most)} seeds ({most[0]} to {most[-1]})."
-    return f"Seed {most[0]}." if most else "No seed matters."
+    """Return how many seeds a table's figures are of."""
+    counts = sorted({outcome.ours.seeds for outcome in outcomes if outcome.ours is not None} - {0})
+    if not counts:
+        return ""
+    return f" ({counts[0]}{f' to {counts[-1]}' if len(counts) > 1 else ''} seed{'s' if counts[-1] > 1 else ''})"
 
 
 def _markdown(table: Table, outcomes: list[Outcome]) -> list[str]:
     rows = list(dict.fromkeys(outcome.cell.row for outcome in outcomes))
     columns = list(dict.fromkeys(outcome.cell.column for outcome in outcomes))
-    at = {(outcome.cell.row, outcome.cell.column): outcome for outcome in outcomes}
+    at = {outcome.at: outcome for outcome in outcomes}
     head = f"### Table {table.name}. {table.title}" if table.name.isdigit() else f"### {table.title}"
     lines = [head, "", f"| | {' | '.join(columns)} |", f"|---{'|---' * len(columns)}|"]
     for row in rows:
-        lines.append(f"| {row} | {' | '.join(_beside(at.get((row, column))) for column in columns)} |")
+        lines.append(f"| {row} | {' | '.join(_beside(at.get(At(table.name, row, column))) for column in columns)} |")
     return [*lines, "", *([table.note, ""] if table.note else [])]
 
 
@@ -90,24 +170,4 @@ def _beside(outcome: Outcome | None) -> str:
     if outcome is None:
         return ""
     paper = f" ({number(outcome.cell.paper)})" if outcome.cell.paper is not None else ""
-    mark = " ✗" if outcome.ok is False else ""
-    return f"{number(outcome.ours)}{paper}{mark}"
-
-
-def number(value: float | None) -> str:
-    """Return a figure as papers print it."""
-    return "–" if value is None else f"{value:.3f}".replace("0.", ".", 1) if 0 <= value < 1 else f"{value:.3f}"
-
-
-def difference(outcome: Outcome) -> str:
-    """Return ours minus the paper's."""
-    if outcome.ours is None or outcome.cell.paper is None:
-        return ""
-    return f"{outcome.ours - outcome.cell.paper:+.3f}"
-
-
-def verdict(outcome: Outcome) -> str:
-    """Return whether a cell lies where it must, in a word."""
-    if outcome.ok is None:
-        return "not run"
-    return "ok" if outcome.ok else f"outside {number(outcome.cell.low)}…{number(outcome.cell.high)}"
+    return f"{'–' if outcome.ours is None else with_interval(outcome.ours)}{paper}{_MARKS[outcome.place]}"

@@ -1,6 +1,7 @@
 """The nouns of a reproduction: a paper has tables, a table has cells, a cell names the trial whose figure it shows.
 
-A trial is run once per seed. Such a run is the unit that is carried out and kept; a stop loses at most one of them.
+A trial is run once per seed. Such a run is the unit that is carried out and kept; a stop loses at most one of them. Claims
+(`claims.py`) are decided by cells; figures (`pictures.py`) are drawn from them.
 """
 
 from __future__ import annotations
@@ -9,7 +10,13 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from tacit.papers.estimate import Estimate
+
+if TYPE_CHECKING:
+    from tacit.papers.claims import Claim
+    from tacit.papers.pictures import Picture
 
 Scale = Literal["smoke", "quick", "full"]
 SCALES: tuple[Scale, ...] = ("smoke", "quick", "full")
@@ -56,12 +63,17 @@ class Trial:
         return tuple(Run(kind=self.kind, settings=one) for one in settings)
 
 
+class At(NamedTuple):
+    """Where a cell stands: its table, row and column, by which claims and pictures name it."""
+
+    table: str
+    row: str
+    column: str
+
+
 @dataclass(frozen=True, kw_only=True)
 class Cell:
-    """One printed number, the figure of ours that stands beside it, and the range in which ours must lie.
-
-    Our figure is the mean over the trial's seeds, or an end of its 95 % confidence interval, which needs two seeds.
-    """
+    """One printed number and the figure of ours that stands beside it: the mean over the trial's seeds."""
 
     row: str
     column: str
@@ -69,19 +81,18 @@ class Cell:
     trial: Trial
     metric: str
     round_no: int | None = None  # None: after the last round
-    statistic: Literal["mean", "low", "high"] = "mean"
     minus: Trial | None = None  # its figure is taken off, seed by seed; it has the same seeds
     relative: bool = False  # what is left is a share of what was taken off
-    of: Trial | None = None  # what is left is, of means, a share of what this one leaves
-    parts: tuple[Cell, ...] = ()  # the cell shows the mean of these cells' figures, and nothing of its own
-    low: float = 0.0
-    high: float = 1.0
+    of: Trial | None = None  # what is left is a share of what this one leaves, seed by seed
+    parts: tuple[Cell, ...] = ()  # the cell shows the mean of these cells' figures, seed by seed, and nothing of its own
+    digits: int = 3  # how many the paper prints after the point
 
     @property
-    def counts(self) -> bool:
-        """Return whether the cell says something about the paper: there is a printed number, and ours could lie outside."""
-        least = 0.0 if self.minus is None else -1.0
-        return self.paper is not None and (self.low > least or self.high < 1)
+    def key(self) -> str:
+        """Return the fingerprint of what the cell shows, whatever its seeds: figures on a page are found again by it."""
+        trials = [None if one is None else [one.kind, one.settings] for one in (self.trial, self.minus, self.of)]
+        whole = [trials, self.metric, self.round_no, self.relative, [part.key for part in self.parts]]
+        return hashlib.sha256(json.dumps(whole, sort_keys=True).encode()).hexdigest()[:20]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,38 +107,52 @@ class Table:
 
 @dataclass(frozen=True, kw_only=True)
 class Paper:
-    """A paper's tables at a scale, what a reader must know first, and how its own kinds of trial are run."""
+    """A paper's tables at a scale, what it claims, and how its own kinds of trial are run."""
 
     name: str
     title: str
     first_words: str
     scales: Mapping[Scale, str]  # what each scale runs, in a sentence
     tables: Callable[[Scale], tuple[Table, ...]]
+    claims: tuple[Claim, ...] = ()
+    pictures: tuple[Picture, ...] = ()
     runners: Mapping[str, Runner] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """A cell with our figure in it; None if its trial has not been run to its end."""
+    """A cell with our figure in it; None if none of its runs is there."""
 
     table: str
     cell: Cell
-    ours: float | None
+    ours: Estimate | None
 
     @property
-    def ok(self) -> bool | None:
-        """Return whether ours lies where it must."""
-        return None if self.ours is None else self.cell.low <= round(self.ours, 4) <= self.cell.high
+    def at(self) -> At:
+        """Return where the cell stands."""
+        return At(self.table, self.cell.row, self.cell.column)
+
+    @property
+    def place(self) -> Literal["same", "above", "below"] | None:
+        """Return where ours lies beside the printed number; None where there is none, or too few seeds to say.
+
+        It is the same if the printed number, give or take half of its last digit, could be that of one more seed of ours
+        (95 % prediction interval); a figure that no draw changes must be the printed number itself.
+        """
+        ends = None if self.ours is None else self.ours.one_more
+        if self.cell.paper is None or ends is None:
+            return None
+        half = 0.5 * 10.0**-self.cell.digits + 1e-12
+        if ends[0] > self.cell.paper + half:
+            return "above"
+        return "below" if ends[1] < self.cell.paper - half else "same"
 
     def as_json(self) -> dict[str, Any]:
         """Return the cell as the command line prints it."""
-        cell = self.cell
+        cell, ours = self.cell, self.ours
+        low, high = (None, None) if ours is None or ours.interval is None else ours.interval
         return {
-            "table": self.table, "row": cell.row, "column": cell.column, "paper": cell.paper, "ours": self.ours,
-            "low": cell.low, "high": cell.high, "ok": self.ok,
+            "table": self.table, "row": cell.row, "column": cell.column, "paper": cell.paper,
+            "ours": None if ours is None else ours.mean, "low": low, "high": high, "seeds": None if ours is None else ours.seeds,
+            "place": self.place,
         }  # fmt: skip
-
-
-def floor(scale: Scale, value: float) -> float:
-    """Return the least a cell may show: a slice of the data proves that a cell runs, not where it lies."""
-    return 0.0 if scale == "smoke" else round(value, 4)

@@ -23,7 +23,7 @@ def reproduce(
 ) -> list[Outcome]:
     """Return every cell of some of a paper's tables with our figure.
 
-    Runs that are not in the cache are carried out, or left out if `run` is false; a cell that lacks one stays empty.
+    Runs that are not in the cache are carried out, or left out if `run` is false; a cell shows the seeds there are.
     """
     wanted = {one.key: one for table in tables for trial in _trials(table) for one in trial.runs}
     found: dict[str, Figures] = {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tacit.papers.fedvocab import printed
 from tacit.papers.fedvocab.printed import Printed
 from tacit.papers.fedvocab.settings import BILSTM, ENCODER, METHODS, Network, trial
-from tacit.papers.published import Cell, Scale, Table, Trial, floor
+from tacit.papers.published import Cell, Scale, Table, Trial
 
 _SETS = {"newsgroups20": "20News", "sst2": "SST-2", "ag_news": "AG News"}
 _COLUMNS = (
@@ -24,7 +24,6 @@ _TRAINED = ("global_accuracy", "global_geometric", "local_accuracy")
 _PRINTED_ALONE = ("global_accuracy", "local_accuracy")
 """Who trains alone takes part in no rounds: what the paper prints stands beside the model after its training."""
 
-_MARGIN = 0.05
 _NOTE = (
     "Best round, the paper's form: after each round the new shared part is put together with the own parts of that round's "
     "clients; a client's best round counts, chosen on the test rows, so it is optimistic. Last ten rounds: the mean of the same "
@@ -51,8 +50,7 @@ def _accuracy(name: str, network: Network, source: str, methods: tuple[str, ...]
         beside = _beside(network.printed, row, source)
         for column, metric in (known for known in _COLUMNS if not METHODS[row].alone or known[1] in _TRAINED):
             paper = beside.get(metric)
-            low = 0.0 if paper is None else floor(scale, paper - _MARGIN)
-            cells.append(Cell(row=row, column=column, paper=paper, trial=run, metric=metric, low=low))
+            cells.append(Cell(row=row, column=column, paper=paper, trial=run, metric=metric))
     return Table(name=name, title=f"{network.label} on {_SETS[source]}: accuracy by method", cells=tuple(cells), note=_NOTE)
 
 
@@ -75,11 +73,11 @@ def _communication() -> Table:
             }  # fmt: skip
             size = Trial(kind="message_bytes", settings=settings, seeds=())
             column = f"{words:,} words, {width}-d"
-            cells.append(Cell(row=f"{method}, MB up", column=column, paper=None, trial=size, metric="megabytes", high=1e9))
+            cells.append(Cell(row=f"{method}, MB up", column=column, paper=None, trial=size, metric="megabytes"))
             if method == "FedVocab":
-                paper, low = (printed.RATIO, 80.0) if width == 300 else (None, 0.0)
+                paper = printed.RATIO if width == 300 else None
                 row = "FedAvg / FedVocab"
-                cells.append(Cell(row=row, column=column, paper=paper, trial=size, metric="ratio", low=low, high=1e9))
+                cells.append(Cell(row=row, column=column, paper=paper, digits=1, trial=size, metric="ratio"))
     note = (
         "Sizes of serialised messages of one client and round, plain codec. The 400,000-word, 300-d table is the paper's; the "
         "public vectors at hand are 341,479 words of 100 numbers. A plain message is as long whatever its values are, so the "

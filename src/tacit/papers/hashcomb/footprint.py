@@ -45,12 +45,12 @@ def measured(scale: Scale) -> Table:
     for row, table in arms.items():
         private = row in unclipped
         facts = _promise(table | ({"clip": 1.0} if private else {}))
-        cells.append(Cell(row=row, column="bits per parameter", paper=None, trial=facts, metric="bits", high=130.0))
+        cells.append(Cell(row=row, column="bits per parameter", paper=None, trial=facts, metric="bits"))
         trial = clip_chosen(scale, "spam", table) if private else short(scale, "spam", table)
         cells.append(Cell(row=row, column="F1", paper=None, trial=trial, metric=F1))
         if private or table is noisy:
             column = "epsilon per run at delta 1e-3"
-            cells.append(Cell(row=row, column=column, paper=None, trial=facts, metric="epsilon", high=1e9))
+            cells.append(Cell(row=row, column=column, paper=None, trial=facts, metric="epsilon"))
     note = (
         "Spam, four clients, 8 rounds of 1,000 epochs. Epsilon is of all rounds of a client together, if all its rows are replaced "
         "(for dp_sum: if the client is added or removed). Where there is none no number exists, whatever the publication states. "

@@ -2,25 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 from tacit.papers.hashcomb import printed
 from tacit.papers.hashcomb.settings import alone, arms, beside_alone, in_four_rounds, in_many_rounds, plain
 from tacit.papers.published import Cell, Scale, Table, Trial
 
 F1, BEST = "f1_weighted", "best_f1_weighted"
-NEAR = 0.03
-"""How far a cell may lie from what is printed."""
-ALIKE = 0.01
-"""How far arms that are said to lose nothing may lie from weights in the clear."""
-
-_ENDS: tuple[Literal["mean", "low", "high"], ...] = ("mean", "low", "high")
 
 
-def beside(row: str, column: str, paper: float, trial: Trial, metric: str, scale: Scale) -> Cell:
-    """Return a printed number and ours; at the paper's scale ours must lie within .03 of it."""
-    low, high = (paper - NEAR, paper + NEAR) if scale == "full" else (0.0, 1.0)
-    return Cell(row=row, column=column, paper=paper, trial=trial, metric=metric, low=round(low, 4), high=round(high, 4))
+def beside(row: str, column: str, paper: float, trial: Trial, metric: str) -> Cell:
+    """Return a printed number and ours."""
+    return Cell(row=row, column=column, paper=paper, trial=trial, metric=metric, digits=4)
 
 
 def monolithic(scale: Scale) -> Table:
@@ -29,8 +20,8 @@ def monolithic(scale: Scale) -> Table:
     for name, row in printed.SETS.items():
         paper = printed.ALONE[name]
         for who, trial in (("", alone(scale, name)), ("scikit-learn: ", beside_alone(scale, name))):
-            cells.append(beside(row, f"{who}accuracy", paper.accuracy, trial, "accuracy", scale))
-            cells.append(beside(row, f"{who}F1", paper.f1, trial, F1, scale))
+            cells.append(beside(row, f"{who}accuracy", paper.accuracy, trial, "accuracy"))
+            cells.append(beside(row, f"{who}F1", paper.f1, trial, F1))
             cells.append(Cell(row=row, column=f"{who}F1 of label 1", paper=None, trial=trial, metric="f1"))
     note = (
         "All training rows in one place. F1 is that of both classes weighted by their share of the test rows, here and below; it "
@@ -55,7 +46,7 @@ def four_rounds_best(scale: Scale) -> Table:
 def _in_four_rounds(scale: Scale, metric: str) -> tuple[Cell, ...]:
     """Return each set and arm of Table 3, by one metric."""
     return tuple(
-        beside(row, arm, printed.FOUR_ROUNDS[name][arm], in_four_rounds(scale, name, codec), metric, scale)
+        beside(row, arm, printed.FOUR_ROUNDS[name][arm], in_four_rounds(scale, name, codec), metric)
         for name, row in printed.SETS.items()
         for arm, codec in arms(name).items()
     )
@@ -64,35 +55,14 @@ def _in_four_rounds(scale: Scale, metric: str) -> tuple[Cell, ...]:
 def differences(scale: Scale) -> Table:
     """Return what each arm of Table 3 loses against weights in the clear, seed by seed."""
     cells = []
-    several = len(in_four_rounds(scale, "spam", plain()).seeds) > 1
     for name, row in printed.SETS.items():
-        paper = printed.FOUR_ROUNDS[name]
-        clear = in_four_rounds(scale, name, plain())
+        paper, clear = printed.FOUR_ROUNDS[name], in_four_rounds(scale, name, plain())
         for arm, codec in list(arms(name).items())[1:]:
             trial = in_four_rounds(scale, name, codec)
-            for end in _ENDS if several else _ENDS[:1]:
-                low, high = _loss(arm, end) if scale == "full" else (-1.0, 1.0)
-                cells.append(
-                    Cell(
-                        row=f"{row}, {arm}", column=f"{end}" if end == "mean" else f"{end} end",
-                        paper=round(paper[arm] - paper["NoHC"], 4) if end == "mean" else None,
-                        trial=trial, minus=clear, metric=F1, statistic=end, low=low, high=high,
-                    )
-                )  # fmt: skip
-    note = (
-        "F1 after four rounds minus that of NoHC with the same rows and first model. The ends are those of a 95 % interval "
-        "(Student's t over seeds). HC4 must lose more than the interval, HC8 and HC10 at most .01 either way."
-    )
+            lost = round(paper[arm] - paper["NoHC"], 4)
+            cells.append(Cell(row=row, column=arm, paper=lost, trial=trial, minus=clear, metric=F1, digits=4))
+    note = "F1 after four rounds minus that of NoHC with the same rows and first model."
     return Table(name="3-differences", title="Table 3 against weights in the clear", cells=tuple(cells), note=note)
-
-
-def _loss(arm: str, end: Literal["mean", "low", "high"]) -> tuple[float, float]:
-    """Return where the difference to NoHC must lie."""
-    if arm == "HC4" and end == "high":
-        return -1.0, -0.0001
-    if arm in ("HC8", "HC10") and end == "mean":
-        return -ALIKE, ALIKE
-    return -1.0, 1.0
 
 
 def many_rounds(scale: Scale) -> Table:
@@ -103,9 +73,9 @@ def many_rounds(scale: Scale) -> Table:
             if arm == "DP":
                 continue
             trial = in_many_rounds(scale, name, arms(name)[arm])
-            cells.append(beside(row, f"{arm}, best round", paper, trial, BEST, scale))
-            cells.append(beside(row, f"{arm}, last round", paper, trial, F1, scale))
-            cells.append(Cell(row=row, column=f"{arm}, which round", paper=None, trial=trial, metric="best_round", high=1e9))
+            cells.append(beside(row, f"{arm}, best round", paper, trial, BEST))
+            cells.append(beside(row, f"{arm}, last round", paper, trial, F1))
+            cells.append(Cell(row=row, column=f"{arm}, which round", paper=None, trial=trial, metric="best_round"))
     note = (
         "Rounds of 1,000 epochs. The publication prints the best round; the same number stands beside our last round, which is "
         "what a run that does not look at the test rows ends with."

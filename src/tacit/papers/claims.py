@@ -1,0 +1,61 @@
+"""What a paper claims, and whether it holds: sentences, the cells that decide each, and a verdict with its reason."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from tacit.papers.checks import Check, Decision
+from tacit.papers.estimate import Estimate
+from tacit.papers.published import At
+
+Verdict = Literal["holds", "holds with a correction", "does not hold here", "cannot be tested here"]
+VERDICTS: tuple[Verdict, ...] = ("holds", "holds with a correction", "does not hold here", "cannot be tested here")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Claim:
+    """One claim of a paper. Its checks decide it; all of them must pass."""
+
+    claim: str  # the paper's sentence, in our words
+    where: str  # where it stands in the paper
+    checks: tuple[Check, ...] = ()
+    correction: str = ""  # what had to be put right for the checks to pass, if anything
+    refuted: str = ""  # why it fails, if it does
+    untestable: str = ""  # why there are no checks
+
+
+@dataclass(frozen=True, kw_only=True)
+class Judged:
+    """A claim with its verdict."""
+
+    claim: str
+    where: str
+    verdict: Verdict
+    reason: str
+
+    def as_json(self) -> dict[str, str]:
+        """Return the claim as the command line prints it."""
+        return {"claim": self.claim, "where": self.where, "verdict": self.verdict, "reason": self.reason}
+
+
+def judge(claim: Claim, found: Mapping[At, Estimate]) -> Judged:
+    """Return the claim's verdict by the figures there are; a figure that is missing or has too few seeds decides nothing."""
+    verdict, reason = _verdict(claim, [check.decide(found) for check in claim.checks])
+    return Judged(claim=claim.claim, where=claim.where, verdict=verdict, reason=reason)
+
+
+def _verdict(claim: Claim, decisions: list[Decision]) -> tuple[Verdict, str]:
+    failed = [one.words for one in decisions if one.passed is False]
+    if failed:
+        return "does not hold here", _sentence(claim.refuted, *failed)
+    undecided = [one.words for one in decisions if one.passed is None]
+    if undecided or not decisions:
+        return "cannot be tested here", _sentence(claim.untestable, *undecided[:1])
+    words = [one.words for one in decisions]
+    return ("holds with a correction" if claim.correction else "holds"), _sentence(claim.correction, *words)
+
+
+def _sentence(*parts: str) -> str:
+    return "; ".join(part for part in parts if part)
