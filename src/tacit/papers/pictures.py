@@ -11,7 +11,13 @@ from tacit.errors import TacitError
 from tacit.papers.published import At, Outcome
 
 _COLOURS = ("#1f5fa8", "#c4541d", "#3b8545", "#7a4aa0", "#8a6d1d", "#5a5a5a", "#b0306a", "#2a8a8a")
-_STYLE = {"svg.hashsalt": "tacit", "svg.fonttype": "none", "font.size": 9, "axes.spines.top": False, "axes.spines.right": False}
+_STYLE: dict[Any, Any] = {
+    "svg.hashsalt": "tacit",
+    "svg.fonttype": "none",
+    "font.size": 9,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+}
 
 
 @dataclass(frozen=True, kw_only=True)
