@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from tacit import papers
-from tacit.papers import Cell, Paper, Scale, Table, Trial
+from tacit.papers import At, Cell, Paper, Scale, Table, Trial
+from tacit.papers.checks import AtLeast
+from tacit.papers.claims import Claim
 from tacit.papers.published import Figures
 from tests.cli.made_up import tacit
 
@@ -26,12 +28,16 @@ def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
     def tables(scale: Scale) -> tuple[Table, ...]:
         trial = Trial(kind="measure", settings={"best": {"smoke": 0.6, "quick": 0.8, "full": 0.9}[scale]}, seeds=(1, 2, 3))
-        good = Cell(row="r", column="c", paper=0.8, trial=trial, metric="auc", low=0.5)
-        bad = Cell(row="r", column="c", paper=0.99, trial=trial, metric="auc", low=0.95)
+        good = Cell(row="r", column="c", paper=0.8, trial=trial, metric="auc")
+        bad = Cell(row="r", column="c", paper=0.99, trial=trial, metric="auc")
         return (Table(name="1", title="it holds", cells=(good,)), Table(name="2", title="it does not", cells=(bad,)))
 
     paper = Paper(
         name="made-up", title="Made up", first_words="Nothing is private.", tables=tables, runners={"measure": measure},
+        claims=(
+            Claim(claim="It learns.", where="Table 1", checks=(AtLeast(At("1", "r", "c"), 0.7),)),
+            Claim(claim="It is perfect.", where="Table 2", checks=(AtLeast(At("2", "r", "c"), 0.99),)),
+        ),
         scales={"smoke": "tiny.", "quick": "small.", "full": "whole."},
     )  # fmt: skip
     monkeypatch.setitem(papers.PAPERS, paper.name, paper)
@@ -39,13 +45,13 @@ def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return seeds
 
 
-def test_a_table_that_holds_ends_with_0_and_one_that_does_not_with_1(capsys: Capture) -> None:
+def test_claims_that_hold_end_with_0_and_one_that_does_not_with_1(capsys: Capture) -> None:
     good = tacit(capsys, "reproduce", "made-up", "--table", "1")
-    assert (good.code, ".780" in good.out, "ok" in good.out) == (0, True, True)
+    assert (good.code, ".780 ± .025" in good.out, "It learns." in good.out, "perfect" in good.out) == (0, True, True, False)
     assert "0/3 runs" in good.err
     bad = tacit(capsys, "reproduce", "made-up")
     assert bad.code == 1
-    assert "1 of 2 cells lie outside their tolerance" in bad.err
+    assert "1 of 2 claims do not hold here" in bad.err
 
 
 def test_smoke_gives_no_verdict_and_says_how_long_it_took(capsys: Capture) -> None:
@@ -58,7 +64,7 @@ def test_smoke_gives_no_verdict_and_says_how_long_it_took(capsys: Capture) -> No
 def test_each_seed_is_run_once_and_kept(capsys: Capture, asked: list[int]) -> None:
     empty = tacit(capsys, "reproduce", "made-up", "--cached")
     assert (empty.code, asked) == (0, [])
-    assert "not run" in empty.out
+    assert "not run: r, c (table 1)" in empty.out
     tacit(capsys, "reproduce", "made-up", "--quiet")
     tacit(capsys, "reproduce", "made-up", "--table", "1", "--quiet")
     assert asked == [1, 2, 3]
@@ -70,6 +76,8 @@ def test_json_is_one_object_and_nothing_else(capsys: Capture) -> None:
     found = json.loads(said.out)
     assert (found["paper"], found["scale"]) == ("made-up", "full")
     assert found["cells"][0]["ours"] == pytest.approx(0.88)
+    assert [set(claim) for claim in found["claims"]] == [{"claim", "where", "verdict", "reason"}]
+    assert found["claims"][0]["verdict"] == "holds"
     assert said.err == ""
 
 

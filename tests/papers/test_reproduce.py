@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,10 @@ def paper_of(tables: tuple[Table, ...], **runners: Callable[..., Figures]) -> Pa
     )  # fmt: skip
 
 
+def means(outcomes: list[Outcome]) -> list[float | None]:
+    return [None if outcome.ours is None else outcome.ours.mean for outcome in outcomes]
+
+
 def silent(done: int, total: int, run: Run | None) -> None:
     pass
 
@@ -37,16 +42,16 @@ def paper(tmp_path) -> Paper:
     trial = Trial(kind="plan", settings=job, seeds=(3,))
     cells = (
         Cell(row="R=1", column="N=20", paper=0.5, trial=trial, metric="auc", round_no=1),
-        Cell(row="R=3", column="N=20", paper=0.99, trial=trial, metric="auc", low=0.3),
-        Cell(row="R=3", column="never", paper=0.99, trial=trial, metric="auc", low=1.1),
+        Cell(row="R=3", column="N=20", paper=0.99, trial=trial, metric="auc"),
+        Cell(row="R=3", column="never", paper=0.99, trial=trial, metric="auc"),
     )
     return paper_of((Table(name="1", title="small", cells=cells),))
 
 
-def test_cells_are_filled_judged_and_kept(paper, tmp_path) -> None:
+def test_cells_are_filled_and_kept(paper, tmp_path) -> None:
     first = reproduce(paper, tmp_path / "cache")
-    assert [outcome.ok for outcome in first] == [True, True, False]
-    assert set(first[0].as_json()) == {"table", "row", "column", "paper", "ours", "low", "high", "ok"}
+    assert [outcome.place for outcome in first] == [None, None, None], "one seed is compared with nothing"
+    assert set(first[0].as_json()) == {"table", "row", "column", "paper", "ours", "low", "high", "seeds", "place"}
     kept = list((tmp_path / "cache").iterdir())
     assert len(kept) == 1, "one run serves all its cells, and its run folder is gone"
     again = reproduce(paper, tmp_path / "cache", run=False)
@@ -54,7 +59,7 @@ def test_cells_are_filled_judged_and_kept(paper, tmp_path) -> None:
 
 
 def test_nothing_runs_when_only_the_cache_is_asked(paper, tmp_path) -> None:
-    assert {outcome.ok for outcome in reproduce(paper, tmp_path / "cache", run=False)} == {None}
+    assert {outcome.ours for outcome in reproduce(paper, tmp_path / "cache", run=False)} == {None}
 
 
 def test_a_stopped_plan_is_taken_up(paper, tmp_path) -> None:
@@ -114,64 +119,90 @@ def test_a_stop_loses_one_seed_at_most(tmp_path) -> None:
     runner.stops_at, runner.asked = None, []
     (outcome,) = reproduce(recited_paper(runner, cell(seeded())), tmp_path)
     assert runner.asked == [("plain", 3)], "the first two are kept by themselves"
-    assert outcome.ours == pytest.approx(0.2)
+    assert outcome.ours is not None
+    assert (outcome.ours.mean, outcome.ours.seeds) == (pytest.approx(0.2), 3)
 
 
 def test_trials_with_some_seeds_in_common_share_those_runs(tmp_path) -> None:
     runner = Recited({1: 0.1, 2: 0.2, 3: 0.3})
     outcomes = reproduce(recited_paper(runner, cell(seeded(seeds=(1, 2)), "two"), cell(seeded(), "three")), tmp_path)
     assert [seed for _, seed in runner.asked] == [1, 2, 3]
-    assert [outcome.ours for outcome in outcomes] == pytest.approx([0.15, 0.2])
+    assert means(outcomes) == pytest.approx([0.15, 0.2])
 
 
-def test_a_cell_that_lacks_one_seed_stays_empty(tmp_path) -> None:
+def test_a_cell_shows_the_seeds_there_are(tmp_path) -> None:
     runner = Recited({1: 0.1, 2: 0.2, 3: 0.3})
     reproduce(recited_paper(runner, cell(seeded(seeds=(1, 2)))), tmp_path)
-    assert [outcome.ours for outcome in reproduce(recited_paper(runner, cell(seeded())), tmp_path, run=False)] == [None]
+    (outcome,) = reproduce(recited_paper(runner, cell(seeded())), tmp_path, run=False)
+    assert outcome.ours is not None
+    assert (outcome.ours.mean, outcome.ours.seeds) == (pytest.approx(0.15), 2)
 
 
 def test_the_interval_is_student_s_and_needs_two_seeds(tmp_path) -> None:
     runner = Recited({1: 0.1, 2: 0.2, 3: 0.3})
-    ends = [cell(seeded(), end, statistic=end) for end in ("low", "high")]
-    outcomes = reproduce(recited_paper(runner, *ends, cell(seeded(seeds=(1,)), "one seed", statistic="low")), tmp_path)
+    outcomes = reproduce(recited_paper(runner, cell(seeded()), cell(seeded(seeds=(1,)), "one seed")), tmp_path)
     half = 4.302653 * 0.1 / 3**0.5  # t at 97.5 % with two degrees of freedom, deviation .1
-    assert [outcome.ours for outcome in outcomes[:2]] == pytest.approx([0.2 - half, 0.2 + half])
-    assert outcomes[2].ours is None
+    assert outcomes[0].ours is not None
+    assert outcomes[0].ours.interval == pytest.approx((0.2 - half, 0.2 + half))
+    assert outcomes[1].ours is not None
+    assert outcomes[1].ours.interval is None
 
 
 def test_a_difference_is_taken_seed_by_seed(tmp_path) -> None:
     runner = Recited({1: 0.1, 2: 0.2, 3: 0.9})
-    cells = [cell(seeded("better"), name, minus=seeded(), statistic=name) for name in ("mean", "low", "high")]
+    (outcome,) = reproduce(recited_paper(runner, cell(seeded("better"), minus=seeded())), tmp_path)
+    assert outcome.ours is not None
+    assert outcome.ours.interval == pytest.approx((0.5, 0.5)), "no spread is left in the difference"
+
+
+def test_what_is_printed_is_the_same_if_it_could_be_one_more_seed(tmp_path) -> None:
+    runner = Recited({1: 0.1, 2: 0.2, 3: 0.3})
+    papers = (0.2, 0.69, 0.70, -0.29, -0.30)  # one more seed lies within .2 ± 4.302653 · .1 · sqrt(4 / 3) = .2 ± .4968
+    cells = [replace(cell(seeded(), f"{paper}"), paper=paper) for paper in papers]
     outcomes = reproduce(recited_paper(runner, *cells), tmp_path)
-    assert [outcome.ours for outcome in outcomes] == pytest.approx([0.5, 0.5, 0.5]), "no spread is left in the difference"
+    assert [outcome.place for outcome in outcomes] == ["same", "same", "below", "same", "above"]
+
+
+def test_a_count_must_be_the_printed_number(tmp_path) -> None:
+    count = Trial(kind="count", settings={"words": "x"}, seeds=())
+    cells = tuple(replace(cell(count, f"{paper}"), paper=paper, digits=0) for paper in (554.0, 553.0))
+    paper = paper_of((Table(name="1", title="t", cells=cells),), count=lambda words: {"last": {"accuracy": 554.0}})
+    assert [outcome.place for outcome in reproduce(paper, tmp_path)] == ["same", "above"]
 
 
 def test_without_seeds_a_trial_is_run_once_and_not_told_a_seed(tmp_path) -> None:
     count = Trial(kind="count", settings={"words": "x"}, seeds=())
     paper = paper_of((Table(name="1", title="t", cells=(cell(count),)),), count=lambda words: {"last": {"accuracy": 0.25}})
-    assert [outcome.ours for outcome in reproduce(paper, tmp_path)] == [0.25]
+    assert means(reproduce(paper, tmp_path)) == [0.25]
 
 
 def test_the_page_keeps_what_people_wrote_around_the_results(paper, tmp_path) -> None:
     outcomes = reproduce(paper, tmp_path / "cache")
     shown = page.largest_kept(paper, lambda some: outcomes)
     assert [one.scale for one in shown] == ["full"]
-    page.write(paper, shown, tmp_path)
+    page.write(paper, shown, tmp_path, pictures=False)
     text = (tmp_path / "p.md").read_text()
     (tmp_path / "p.md").write_text(
         text.replace("Epsilon is per bit.", "Epsilon is per bit.\n\nWritten by hand.") + "\nAfterword.\n"
     )
-    page.write(paper, shown, tmp_path)
+    page.write(paper, shown, tmp_path, pictures=False)
     text = (tmp_path / "p.md").read_text()
     assert "Written by hand." in text
     assert "Afterword." in text
     assert text.count("| R=3 |") == 1
-    assert "✗" in text
-    assert "Seed 3." in text
+    assert text.index("What the paper claims") < text.index("Written by hand.") < text.index("| R=3 |")
+    assert "(1 seed)" in text
     assert len(json.loads((tmp_path / "results" / "p.json").read_text())["cells"]) == 3
 
 
-def test_the_page_says_how_many_seeds_a_mean_is_over(tmp_path) -> None:
-    paper = recited_paper(Recited({1: 0.1, 2: 0.2, 3: 0.3}), cell(seeded()), cell(seeded(seeds=(1,)), "one"))
-    shown = page.largest_kept(paper, lambda some: reproduce(paper, tmp_path))
-    assert "Means over up to 3 seeds (1 to 3)." in page.render(paper, shown)
+def test_figures_of_a_former_page_are_found_again_unless_there_are_more_seeds(tmp_path) -> None:
+    runner = Recited({1: 0.1, 2: 0.2, 3: 0.3})
+    few, all_ = (recited_paper(runner, cell(seeded(seeds=seeds))) for seeds in ((1, 2), (1, 2, 3)))
+    page.write(few, page.largest_kept(few, lambda some: reproduce(few, tmp_path / "cache")), tmp_path, pictures=False)
+    former = page.printed_before(all_, tmp_path)
+    (lost,) = page.with_former(reproduce(all_, tmp_path / "empty", run=False), former)
+    assert lost.ours is not None
+    assert (lost.ours.mean, lost.ours.seeds) == (pytest.approx(0.15), 2)
+    (fuller,) = page.with_former(reproduce(all_, tmp_path / "cache"), former)
+    assert fuller.ours is not None
+    assert fuller.ours.seeds == 3

@@ -19,4 +19,4 @@ def test_a_table_of_rr_ldp_runs_on_a_slice(name, tmp_path) -> None:
     # Cells of later rounds than the slice has stay empty; every trial that ran gives a figure between 0 and 1.
     filled = [outcome for outcome in outcomes if outcome.ours is not None]
     assert filled
-    assert all(outcome.ok for outcome in filled)
+    assert all(0 <= outcome.ours.mean <= 1 for outcome in filled if outcome.ours is not None)
