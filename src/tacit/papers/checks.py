@@ -94,10 +94,9 @@ class AtLeast:
 
     def decide(self, found: Found) -> Decision:
         """Return whether the upper end of the interval reaches the number."""
-        mine = found.get(self.at)
-        if mine is None or not mine.comparable:
+        ends = _ends(found, self.at)
+        if ends is None:
             return _missing(found, self.cells)
-        ends = mine.interval or (mine.mean, mine.mean)
         return Decision(ends[1] >= self.least, f"{_words(found, self.at)}, {number(self.least)} asked")
 
 
@@ -115,10 +114,9 @@ class AtMost:
 
     def decide(self, found: Found) -> Decision:
         """Return whether the lower end of the interval stays below the number."""
-        mine = found.get(self.at)
-        if mine is None or not mine.comparable:
+        ends = _ends(found, self.at)
+        if ends is None:
             return _missing(found, self.cells)
-        ends = mine.interval or (mine.mean, mine.mean)
         return Decision(ends[0] <= self.most, f"{_words(found, self.at)}, {number(self.most)} allowed")
 
 
@@ -217,6 +215,11 @@ class Ratio:
             return _missing(found, self.cells)
         words = f"{_name(self.at)} is {number(mine.mean / other.mean)} of {_name(self.over)}, printed {number(self.printed)}"
         return Decision(ends[0] <= self.printed <= ends[1], words)
+
+
+def _ends(found: Found, at: At) -> tuple[float, float] | None:
+    mine = found.get(at)
+    return None if mine is None or not mine.comparable else mine.interval or (mine.mean, mine.mean)
 
 
 def _difference(found: Found, mine: At, other: At) -> tuple[float, float] | None:
