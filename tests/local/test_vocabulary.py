@@ -85,3 +85,14 @@ def test_a_shared_table_starts_from_public_vectors() -> None:
     assert table.shape == (2 + 6, 4)
     assert not table[PADDING].any()
     np.testing.assert_array_equal(table[made.vocabulary(seat(0), OWN).rows[4]], PUBLIC[4])
+
+
+def test_three_public_tables_are_known_to_everybody_and_differ() -> None:
+    made = wordings(words="all", start="varied")
+    tables = [made.start(seat(client), ("cat", "the")) for client in range(6)]
+    np.testing.assert_array_equal(tables[0][2:], PUBLIC[[4, 0]])
+    for client in range(3):
+        np.testing.assert_array_equal(tables[client], tables[client + 3], "the same table, whoever has it")
+        np.testing.assert_allclose(np.linalg.norm(tables[client], axis=1), np.linalg.norm(tables[0], axis=1), rtol=1e-5)
+    assert not np.allclose(tables[0], tables[1])
+    assert not np.allclose(tables[1], tables[2])

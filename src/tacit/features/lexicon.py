@@ -70,13 +70,16 @@ class Reading:
 def encode_words(frames: tuple[pl.DataFrame, ...], reading: Reading) -> tuple[tuple[Rows, ...], tuple[str, ...]]:
     """Return each table's rows as word numbers, and the words: most frequent first, the padding one past the last.
 
-    Other columns than text stand beside the words, encoded as they always are.
+    Words that are rare in the first table are left out everywhere, if the settings say so. Other columns than text stand
+    beside the words, encoded as they always are.
     """
     if not reading.columns.text or reading.columns.image:
         raise PlanError(f"features(text={reading.settings.text!r}) needs text columns and no image; change data.columns")
     texts = [reading.units(frame) for frame in frames]
     counts = Counter(unit for rows in texts for row in rows for unit in row)
-    words = tuple(sorted(counts, key=lambda word: (-counts[word], word)))
+    least = reading.settings.least_count
+    trained = counts if least == 1 else Counter(unit for row in texts[0] for unit in row)
+    words = tuple(sorted((word for word in counts if trained[word] >= least), key=lambda word: (-counts[word], word)))
     return tuple(_rows(frame, reading, units, words) for frame, units in zip(frames, texts, strict=True)), words
 
 

@@ -57,6 +57,8 @@ class Features:
     """`sequence`, `words`, `pieces`: how many are read per row; longer texts are cut."""
     stop_words: bool = False
     """Drop common English words first."""
+    least_count: Count = 1
+    """`words`: leave out words that stand less often than this in all training texts of a simulation or a site together."""
     numeric: Literal["minmax", "robust", "raw"] = "minmax"
     """Scale each column to 0…1 by its range; or to -1…1 by the range of all rows but 1 % at either end, so that a few wrong or
     extreme values do not flatten it; or leave it. `tacit init` writes `robust`."""
@@ -87,7 +89,10 @@ class Features:
 def problems(plan: Plan) -> list[str]:
     """Return a sentence for each way in which rows cannot become what the model reads."""
     quantise = _quantise(plan, plan.features.quantise) if plan.features.quantise else ()
-    return [*_unread(plan), *_words(plan.features), *_list(plan.features), *_projection(plan), *_ranges(plan.features), *quantise]
+    found = [*_unread(plan), *_words(plan.features), *_list(plan.features), *_projection(plan), *_ranges(plan.features), *quantise]
+    if plan.features.least_count > 1 and plan.features.text != "words":
+        found.append(f"features.least_count: needs features.text = 'words', got {plan.features.text!r}; remove it")
+    return found
 
 
 def _unread(plan: Plan) -> list[str]:

@@ -8,6 +8,7 @@ from annotated_types import Ge
 from pydantic.dataclasses import dataclass
 
 from tacit.plan.kinds import STRICT, Count, Positive
+from tacit.plan.model import Compiled, Worded
 
 if TYPE_CHECKING:
     from tacit.plan.plan import Plan
@@ -34,7 +35,10 @@ class Local:
     proximal: Annotated[float, Ge(0)] = 0.0
     """`fedprox`: strength of the pull."""
     weight_decay: Annotated[float, Ge(0)] = 0.0
-    """`adamw`: its weight decay."""
+    """`adamw`: its weight decay; `adam`: this times each weight is added to its gradient (models that train in PyTorch)."""
+    table_lr: Annotated[float, Ge(0)] | None = None
+    """Learning rate of the word table as far as it is shared (`bilstm`, `encoder`); without it `lr`, and 0 never moves it. What
+    stays with a client has `private.lr`."""
     schedule: Literal["constant", "linear"] = "constant"
     """Keep the learning rate, or let it fall to zero over a round's steps (models with private parts)."""
     normalise: bool = False
@@ -56,8 +60,7 @@ def problems(plan: Plan) -> list[str]:
         found.append(f"local.proximal: has no meaning with local.method = {local.method!r}; use method = 'fedprox' or remove it")
     if local.method != "fedavg" and plan.regime != "federated":
         found.append(f"local.method: {local.method!r} has no meaning with regime = {plan.regime!r}, which has no rounds; remove it")
-    if local.weight_decay > 0 and local.optimizer != "adamw":
-        found.append(f"local.weight_decay: has no meaning with local.optimizer = {local.optimizer!r}; use 'adamw' or remove it")
+    found += [*_decay_problems(plan), *_table_problems(plan)]
     if local.normalise and (plan.personal or plan.regime != "federated"):
         found.append("local.normalise: needs regime = 'federated' and a model of which no part stays with a client; remove it")
     if not plan.personal:
@@ -65,3 +68,24 @@ def problems(plan: Plan) -> list[str]:
             if getattr(local, key) != unset:
                 found.append(f"local.{key}: needs model.name = 'bilstm' or 'encoder', or private.parameters; remove it")
     return found
+
+
+def _decay_problems(plan: Plan) -> list[str]:
+    local = plan.local
+    if not local.weight_decay or local.optimizer == "adamw":
+        return []
+    if local.optimizer == "adam" and (plan.personal or not isinstance(plan.model, Compiled)):
+        return []
+    return [
+        f"local.weight_decay: has no meaning with local.optimizer = {local.optimizer!r} and model.name = {plan.model.name!r}; "
+        "use 'adamw' or remove it"
+    ]
+
+
+def _table_problems(plan: Plan) -> list[str]:
+    if plan.local.table_lr is None or (isinstance(plan.model, Worded) and plan.private.words != "all"):
+        return []
+    return [
+        "local.table_lr: needs a word table that is shared: model.name = 'bilstm' or 'encoder', and private.words = 'none' or "
+        f"'digits'; got {plan.model.name!r} and {plan.private.words!r}"
+    ]

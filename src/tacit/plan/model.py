@@ -81,6 +81,8 @@ class BiLSTM:
     """Width of a word's vector."""
     dropout: Share = 0.0
     """Share of the last layer's inputs left out at random in training."""
+    word_dropout: Share = 0.0
+    """Share of the numbers in word vectors left out at random in training."""
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
@@ -93,6 +95,8 @@ class Encoder:
     """`minilm`, or a folder that `transformers` can load."""
     dropout: Share = 0.0
     """Share of the last layer's inputs left out at random in training."""
+    word_dropout: Share = 0.0
+    """Share of the numbers in word vectors left out at random in training."""
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)

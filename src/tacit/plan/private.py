@@ -21,16 +21,20 @@ class Private:
     """Whose word vectors stay with the client: nobody's, those of words with a digit, or all."""
     parameters: Many[Name] = ()
     """Patterns of parameter names that stay too, such as `["lstm.*"]`; works with any `nn.Module`."""
-    adapt: Literal["none", "pass", "reconstruct"] = "none"
-    """Before a round's training: nothing; one pass over the rows that trains only what stays; or that pass on half of the
-    rows, after which only what is shared trains on the other half."""
+    train: bool = True
+    """Train what stays, or leave it at its first values for good."""
+    adapt: Literal["none", "pass", "pass_accumulated", "reconstruct"] = "none"
+    """Before a round's training: nothing; one pass over the rows that trains only what stays; that pass with its gradients of
+    what is shared added to the first step after it (what FedVocab's published code does, which never clears them); or the
+    pass on half of the rows, after which only what is shared trains on the other half."""
     lr: Positive | None = None
     """Learning rate of what stays; without it `local.lr`. A table that learns as fast as the shared part soon says more
     about its client's labels than about words."""
     store: Literal["disk", "none"] = "disk"
     """Keep what stays on the client's disk between rounds, or make it anew each round."""
-    start: Literal["random", "public", "rotated"] = "random"
-    """First word vectors: random; public (GloVe, or the checkpoint's own); or public, rotated at random per client.
+    start: Literal["random", "public", "varied", "rotated"] = "random"
+    """First word vectors: random; public (GloVe, or the checkpoint's own); public, for each client one of three tables that
+    anybody can make (the vectors as they are, or under one of two known rotations); or public, rotated at random per client.
     Public vectors let an attacker read the words."""
     rows: Literal["own", "keyed"] = "own"
     """One row per word of the client's own text, or hash buckets (`features.buckets`) under the client's own key."""
@@ -57,7 +61,7 @@ def _word_problems(plan: Plan) -> list[str]:
             "private.rows: 'keyed' needs private.words = 'all', start = 'random' and spelling = 'word', "
             "since a bucket holds words at random"
         )
-    if private.words == "none" and (private.start == "rotated" or private.spelling != "word"):
+    if private.words == "none" and (private.start in ("varied", "rotated") or private.spelling != "word"):
         found.append(
             "private.start, private.spelling: need private.words = 'all' or 'digits': a shared table is the same for everyone"
         )
@@ -66,12 +70,22 @@ def _word_problems(plan: Plan) -> list[str]:
 
 def _keeping_problems(private: Private) -> list[str]:
     if private.keeps_something:
+        return _resting_problems(private)
+    remedy = "needs something that stays: set private.words or private.parameters"
+    found = [f"private.adapt: {private.adapt!r} {remedy}"] if private.adapt != "none" else []
+    found += [f"private.lr: {private.lr:g} {remedy}"] if private.lr is not None else []
+    return [*found, *([] if private.train else [f"private.train: false {remedy}"])]
+
+
+def _resting_problems(private: Private) -> list[str]:
+    """Return what does not go with a part that is made anew each round, or that never moves."""
+    if private.train:
         if private.store == "none" and private.adapt == "none":
             return ["private.store: 'none' needs private.adapt = 'pass' or 'reconstruct', else what stays is never trained"]
         return []
-    remedy = "needs something that stays: set private.words or private.parameters"
-    found = [f"private.adapt: {private.adapt!r} {remedy}"] if private.adapt != "none" else []
-    return [*found, *([f"private.lr: {private.lr:g} {remedy}"] if private.lr is not None else [])]
+    idle = "has no meaning with private.train = false, which leaves what stays at its first values; remove one of the two"
+    found = [f"private.adapt: {private.adapt!r} {idle}"] if private.adapt in ("pass", "reconstruct") else []
+    return [*found, *([f"private.lr: {private.lr:g} {idle}"] if private.lr is not None else [])]
 
 
 def _regime_problems(plan: Plan) -> list[str]:

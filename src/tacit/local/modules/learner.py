@@ -204,7 +204,7 @@ def optimizer_for(local: plan.Local, parameters: list[Any]) -> torch.optim.Optim
     if local.optimizer == "sgd":
         return torch.optim.SGD(parameters, lr=local.lr)
     if local.optimizer == "adam":
-        return torch.optim.Adam(parameters, lr=local.lr, fused=True)
+        return torch.optim.Adam(parameters, lr=local.lr, weight_decay=local.weight_decay, fused=True)
     return torch.optim.AdamW(parameters, lr=local.lr, weight_decay=local.weight_decay, fused=True)
 
 

@@ -40,10 +40,12 @@ class Training:
 def local_half(training: Training, parts: Parts, rows: int, draws: Draws) -> None:
     """Train as the plan says: adapt what stays to what arrived, then train.
 
-    "pass" trains the private part for one pass with the shared part at rest, then everything. "reconstruct" does that
-    on half of the rows and then trains the shared part alone on the other half (Singhal et al. 2021).
+    "pass" trains the private part for one pass with the shared part at rest, then everything; "pass_accumulated" adds the
+    gradients of the shared part in that pass to its first step. "reconstruct" adapts on half of the rows and then trains the
+    shared part alone on the other half (Singhal et al. 2021).
     """
     everything, adapt = np.arange(rows), training.private.adapt
+    parts = parts if training.private.train else Parts(parts.shared, ())
     once = replace(training, local=replace(training.local, epochs=1, steps=None, schedule="constant", proximal=0.0))
     if adapt == "reconstruct":
         order = draws.at("halves").generator().permutation(rows)
@@ -51,32 +53,46 @@ def local_half(training: Training, parts: Parts, rows: int, draws: Draws) -> Non
         train(once, Parts((), parts.private), support, draws.at("adapt"))
         train(training, Parts(parts.shared, ()), query, draws)
         return
-    if adapt == "pass":
-        train(once, Parts((), parts.private), everything, draws.at("adapt"))
-    train(training, parts, everything, draws)
+    carried = parts.shared if adapt == "pass_accumulated" else ()
+    if adapt in ("pass", "pass_accumulated"):
+        train(once, Parts((), parts.private), everything, draws.at("adapt"), collecting=carried)
+    summed = [None if one.grad is None else one.grad.clone() for one in carried]
+    train(training, parts, everything, draws, added=summed)
 
 
-def train(training: Training, moving: Parts, rows: NDArray[np.int64], draws: Draws) -> None:
-    """Run the local steps on some rows with only the given parameters moving; a fresh optimiser, proximal to the start."""
+def train(
+    training: Training, moving: Parts, rows: NDArray[np.int64], draws: Draws,
+    collecting: Sequence[nn.Parameter] = (), added: Sequence[torch.Tensor | None] = (),
+) -> None:  # fmt: skip
+    """Run the local steps on some rows with only the given parameters moving; a fresh optimiser, proximal to the start.
+
+    `collecting` are parameters at rest whose gradients add up over the steps and are left in them; `added` are gradients that
+    the moving shared parameters have on top in their first step.
+    """
     module, local = training.module, training.local
-    rates = ((local.lr, moving.shared), (training.private.lr or local.lr, moving.private))
-    groups = [(lr, [one for one in part if one.numel()]) for lr, part in rates]
+    groups = _groups(training, moving)
     parameters = [one for _, part in groups for one in part]
     ends = batch_ends(pace_of(local), len(rows))
-    if not parameters or not len(ends):
+    if not (parameters or collecting) or not len(ends):
         return
-    _rest_all_but(module, parameters)
+    _rest_all_but(module, [*parameters, *collecting])
     anchors = [one.detach().clone() for one in moving.shared] if local.proximal > 0 else []
-    optimizer = optimizer_for(local, [{"params": part, "lr": lr} for lr, part in groups])
+    optimizer = optimizer_for(local, [{"params": part, "lr": lr} for lr, part in groups]) if parameters else None
     order = row_order(len(rows), int(ends[-1]), np.uint64(draws.at("shuffle").seed()))
     begin = 0
     for number, stop in enumerate(ends):
+        inputs, labels = training.batch(rows[order[begin:stop]])
+        begin = stop
+        if optimizer is None:
+            loss_of(module(*inputs), labels).backward()  # type: ignore[no-untyped-call]
+            continue
         if local.schedule == "linear":
             for group, (lr, _) in zip(optimizer.param_groups, groups, strict=True):
                 group["lr"] = lr * (1 - number / len(ends))
-        inputs, labels = training.batch(rows[order[begin:stop]])
         optimizer.zero_grad()
         loss_of(module(*inputs), labels).backward()  # type: ignore[no-untyped-call]
+        if number == 0:
+            _add(moving.shared, added)
         for one, anchor in zip(moving.shared, anchors, strict=bool(anchors)):
             if one.grad is not None:
                 one.grad.add_(one.detach() - anchor, alpha=local.proximal)
@@ -84,7 +100,25 @@ def train(training: Training, moving: Parts, rows: NDArray[np.int64], draws: Dra
             for part in (moving.shared, moving.private):
                 nn.utils.clip_grad_norm_(part, local.clip_norm)
         optimizer.step()
-        begin = stop
+
+
+def _groups(training: Training, moving: Parts) -> list[tuple[float, list[nn.Parameter]]]:
+    """Return what moves, by learning rate: what is shared, the shared word table if it has a rate of its own, what stays."""
+    local, words = training.local, getattr(training.module, "words", None)
+    table = None if local.table_lr is None or words is None else words.shared
+    rates = (
+        (local.lr, [one for one in moving.shared if one is not table]),
+        (local.table_lr, [one for one in moving.shared if one is table]),
+        (training.private.lr or local.lr, moving.private),
+    )
+    found = [(lr, [one for one in part if one.numel()]) for lr, part in rates if lr]
+    return [(lr, part) for lr, part in found if part]
+
+
+def _add(parameters: Sequence[nn.Parameter], gradients: Sequence[torch.Tensor | None]) -> None:
+    for one, more in zip(parameters, gradients, strict=bool(gradients)):
+        if one.grad is not None and more is not None:
+            one.grad.add_(more)
 
 
 def _rest_all_but(module: nn.Module, moving: list[nn.Parameter]) -> None:

@@ -18,6 +18,7 @@ from tacit.rows import Lexicon, Vector
 from tacit.seat import Seat
 
 PADDING, UNKNOWN = 0, 1
+PUBLIC_TABLES = 3
 _STEM = 5
 _SPREAD = 0.4
 """Standard deviation of random word vectors: about that of GloVe's coordinates."""
@@ -80,7 +81,7 @@ class Wordings:
             return self._random(seat.own.private("table"), head + self.buckets, head)
         # A word's random vector depends on the word and the client alone, not on which other words there are.
         table = np.zeros((head + len(units), self.width), np.float32)
-        rotation = self._rotation(seat) if self.private.start == "rotated" else None
+        rotation = self._rotation(seat)
         spread = 1.0 if self.private.words == "digits" else self.spread
         for place, unit in enumerate(units):
             vector = None if self.private.start == "random" or self.private.words == "digits" else self._vector_of(unit)
@@ -118,15 +119,26 @@ class Wordings:
             return None
         return np.asarray(self.lexicon.vectors[place], np.float32)
 
-    def _rotation(self, seat: Seat) -> NDArray[np.float32]:
-        square = seat.own.private("rotation").generator().standard_normal((self.width, self.width))
-        rotation, upper = np.linalg.qr(square)
-        return (rotation * np.sign(np.diag(upper))).astype(np.float32)
+    def _rotation(self, seat: Seat) -> NDArray[np.float32] | None:
+        if self.private.start == "rotated":
+            return random_rotation(seat.own.private("rotation"), self.width)
+        return public_rotation(seat.name % PUBLIC_TABLES, self.width) if self.private.start == "varied" else None
 
     def _random(self, draws: Draws, rows: int, zeros: int = 1) -> NDArray[np.float32]:
         table = (self.spread * draws.generator().standard_normal((rows, self.width))).astype(np.float32)
         table[:zeros] = 0
         return table
+
+
+def public_rotation(table: int, width: int) -> NDArray[np.float32] | None:
+    """Return the rotation that makes one public table out of the vectors at hand; everybody knows it. The first has none."""
+    return random_rotation(Draws.seeded(0).at("public table", table), width) if table else None
+
+
+def random_rotation(draws: Draws, width: int) -> NDArray[np.float32]:
+    """Return a uniformly random rotation or reflection."""
+    rotation, upper = np.linalg.qr(draws.generator().standard_normal((width, width)))
+    return (rotation * np.sign(np.diag(upper))).astype(np.float32)
 
 
 def _bucket(key: bytes, word: str, buckets: int) -> int:

@@ -38,10 +38,11 @@ class Shape(NamedTuple):
 class Worded(nn.Module):
     """A word table, a reader of vector sequences, and a linear layer on what it read and what stands beside the words."""
 
-    def __init__(self, shape: Shape, reader: nn.Module, read: int, dropout: float) -> None:
+    def __init__(self, shape: Shape, reader: nn.Module, read: int, dropout: float, word_dropout: float = 0.0) -> None:
         super().__init__()
         self.words, self.reader, self.beside = WordTable(shape.shared_rows, shape.width), reader, shape.beside
-        self.drop, self.last = nn.Dropout(dropout), nn.Linear(read + shape.beside, shape.outputs)
+        self.drop_words, self.drop = nn.Dropout(word_dropout), nn.Dropout(dropout)
+        self.last = nn.Linear(read + shape.beside, shape.outputs)
         self.private_parameters: tuple[str, ...] = ("words.private", *getattr(reader, "beside_the_words", ()))
 
     def forward(self, rows: torch.Tensor, beside: torch.Tensor | None = None) -> torch.Tensor:
@@ -50,7 +51,7 @@ class Worded(nn.Module):
 
     def from_vectors(self, vectors: torch.Tensor, present: torch.Tensor, beside: torch.Tensor | None = None) -> torch.Tensor:
         """Return logits of word vectors; `present` is false where a row has ended. What stands beside is 0 if not given."""
-        read = self.reader(vectors, present)
+        read = self.reader(self.drop_words(vectors), present)
         if self.beside:
             read = torch.cat([read, beside if beside is not None else read.new_zeros(len(read), self.beside)], dim=1)
         logits: torch.Tensor = self.last(self.drop(read))
@@ -96,10 +97,11 @@ class Encoder(nn.Module):
 def build(model: plan.Worded, shape: Shape, checkpoint: Path | None) -> Worded:
     """Return the network of that name."""
     if isinstance(model, plan.BiLSTM):
-        return Worded(shape, BothWays(shape.width, model.hidden[0]), 2 * model.hidden[0], model.dropout)
+        reader = BothWays(shape.width, model.hidden[0])
+        return Worded(shape, reader, 2 * model.hidden[0], model.dropout, model.word_dropout)
     if checkpoint is None:
         raise PlanError("model.name = 'encoder' needs a checkpoint folder, got none; run it from a plan with model.checkpoint")
-    return Worded(shape, Encoder(checkpoint), shape.width, model.dropout)
+    return Worded(shape, Encoder(checkpoint), shape.width, model.dropout, model.word_dropout)
 
 
 def _loaded(checkpoint: Path) -> Any:

@@ -1,0 +1,19 @@
+"""Rare words can be left out, counted in the training texts alone."""
+
+import polars as pl
+
+from tacit.features.fitting import fit
+from tacit.features.lexicon import Reading, encode_words, plain_words
+from tacit.plan import Columns, Features
+
+
+def test_words_rare_in_training_are_left_out_everywhere() -> None:
+    columns = Columns(text="text", label="label")
+    train = pl.DataFrame({"text": ["red red blue", "blue green"], "label": ["a", "b"]})
+    test = pl.DataFrame({"text": ["green green green red"], "label": ["a"]})
+    settings = Features(text="words", least_count=2)
+    reading = Reading(columns=columns, settings=settings, fitted=fit(train, columns, settings), split=plain_words(False))
+    (trained, tested), words = encode_words((train, test), reading)
+    assert set(words) == {"red", "blue"}
+    assert (trained.inputs.matrix < 2).sum(axis=1).tolist() == [3, 1]
+    assert (tested.inputs.matrix < 2).sum(axis=1).tolist() == [1]
