@@ -1,0 +1,44 @@
+"""Rounds of the PyTorch path, with private word tables on disk, against the bare PyTorch loop that does the same work."""
+
+from __future__ import annotations
+
+from bench.compare import Result, interleave, seconds
+from bench.worded import prepared
+from bench.worker import Worker
+
+KINDS = {"bilstm": "FedVocab round, BiLSTM", "minilm": "FedVocab round, MiniLM"}
+_WALL, _CPU = 0.6, 1.15
+
+
+def run(repeats: int, peers: set[str]) -> list[Result]:
+    """Return the seconds of a round beside the loop's, on one core and with PyTorch's own threads on two."""
+    results: list[Result] = []
+    for kind, figure in KINDS.items():
+        if "torch" in peers:
+            prepared(kind)
+            note = _difference(kind)
+            results += _against(kind, figure, 1, repeats, note)
+            results += _against(kind, figure, 2, repeats, "")
+    return results
+
+
+def _against(kind: str, figure: str, threads: int, repeats: int, note: str) -> list[Result]:
+    peer = f"bare PyTorch loop, fused Adam, {'one core' if threads == 1 else 'two threads'}"
+    with Worker("bench.sides.ours_modules", kind, 2, "dropout") as ours, _loop(kind, threads, "dropout") as theirs:
+        ours.repeat()
+        theirs.repeat()
+        pair = interleave(ours.repeat, theirs.repeat, repeats)
+    return seconds(figure, peer, pair, repeats=repeats, wall_bar=_WALL, cpu_bar=_CPU, note=note)
+
+
+def _difference(kind: str) -> str:
+    """Return how far our first update is from the loop's; without dropout, whose draws need not be the same."""
+    with _loop(kind, 1, "no-dropout") as theirs:
+        theirs.ask(do="verify")
+    with Worker("bench.sides.ours_modules", kind, 2, "no-dropout") as ours:
+        difference = ours.ask(do="verify")["difference"]
+    return f"update of round 1, without dropout, differs from the bare loop's by {difference:.1e} of its norm"
+
+
+def _loop(kind: str, threads: int, dropout: str) -> Worker:
+    return Worker("bench.sides.torch_modules", kind, threads, dropout, OMP_NUM_THREADS=str(threads), MKL_NUM_THREADS=str(threads))
