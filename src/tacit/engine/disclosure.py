@@ -108,10 +108,9 @@ def facts_of_offer(plan: Plan, found: disclosing.Findings, messages: list[Frame]
     """Return what rows that would leave show, as the record says it."""
     share = plan.data.share
     assert share is not None
-    assert share.k is not None
     return DisclosedRows(
         rule=share.rule,
-        k=share.k,
+        k=share.rows_alike,
         l=share.l,
         release=share.release,
         counts=share.counts,

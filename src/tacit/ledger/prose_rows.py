@@ -42,7 +42,8 @@ def _fewer(facts: DisclosedRows) -> str:
 def planned_disclosure(share: Sharing) -> str:
     """Return which rows a plan would disclose, before any data is read."""
     where = "in every column but the label" if share.release == "whole_row" else "in the quasi-identifiers"
-    rule = f"{share.rule}, k = {share.k:,}" + (f", l = {share.l:g}" if share.l is not None else "")
+    others = " other rows" if share.k_of == "other_rows" else ""
+    rule = f"{share.rule}, k = {share.k:,}{others}" + (f", l = {share.l:g}" if share.l is not None else "")
     return f"rows that look alike {where} go to the server in full ({rule}); `tacit disclose` shows which. The rest:"
 
 

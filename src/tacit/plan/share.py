@@ -27,6 +27,9 @@ class Sharing:
     """How many rows must look alike."""
     l: Annotated[float, Ge(1)] | None = None  # noqa: E741 (the literature's name for it)
     """`distinct_l`: how many different labels a class needs. `entropy_l`: their entropy must reach ln(l)."""
+    k_of: Literal["rows", "other_rows"] = "rows"
+    """What `k` counts: all rows that look alike, the row itself among them, as k-anonymity is defined; or the *other* rows
+    alike, so that a class needs k + 1, as the paper's text has it."""
     release: Literal["columns", "whole_row"] = "columns"
     """Where rows must look alike: in the quasi-identifiers only, or in every released column but the label."""
     counts: Literal["local", "global", "stable", "with_test"] = "local"
@@ -41,6 +44,11 @@ class Sharing:
     beside clients that all count alike. Public, never computed from data."""
     generalise: dict[Name, Name] = field(default_factory=dict)
     """Coarser values before sharing, by column: `ranges 10`, `top 60`, `prefix 3`, `csv FILE LEVEL`, `suppress`."""
+
+    @property
+    def rows_alike(self) -> int:
+        """Return how many rows a class needs before they may be shared."""
+        return self.k + 1 if self.k_of == "other_rows" else self.k
 
 
 def problems(plan: Plan) -> list[str]:

@@ -115,6 +115,20 @@ def test_a_key_of_ones_own_decides_what_is_shared() -> None:
         keyed(frame, lambda rows: [1])
 
 
+@pytest.mark.parametrize("rule", ["k_anonymity", "label_k", "distinct_l"])
+def test_k_other_rows_are_one_more_than_k_rows(rule) -> None:
+    label = pl.Enum(["no", "yes"])
+    rows = pl.DataFrame({"a": [1] * 4 + [2] * 6, "y": pl.Series((["yes", "no"] * 5), dtype=label)})
+    table = Table(train=rows, test=rows.clear(), columns=Columns(numeric=("a",), label="y", quasi=("a",)), source="")
+    clients = Clients(order=np.arange(10), starts=np.array([0, 10]))
+    l = 2 if rule == "distinct_l" else None  # noqa: E741
+    for k in range(1, 8):
+        others = Sharing(rule=rule, k=k, l=l, k_of="other_rows")
+        standard = Sharing(rule=rule, k=k + 1, l=l)
+        assert others.rows_alike == standard.rows_alike == k + 1
+        assert (offer(table, clients, others, DRAWS).disclosed == offer(table, clients, standard, DRAWS).disclosed).all()
+
+
 def test_nothing_to_look_alike_in_is_refused() -> None:
     label = pl.Enum(["no", "yes"])
     frame = pl.DataFrame({"a": [1, 2], "y": pl.Series(["yes", "no"], dtype=label)})

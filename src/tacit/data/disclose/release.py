@@ -57,8 +57,8 @@ def offer(table: Table, clients: Clients, settings: Sharing, draws: Draws) -> Of
     """Return which rows of which client may be disclosed under a plan's rule.
 
     Guarantees: with `counts` local, global or with_test every released row has at least k - 1 others in the counted rows
-    that are equal in all key columns as released; with local counts they are released by the same client. With
-    `release = "whole_row"` the key is every released column but the label.
+    (k where k counts other rows) that are equal in all key columns as released; with local counts they are released by the
+    same client. With `release = "whole_row"` the key is every released column but the label.
     """
     columns, label = released_columns(table.columns), table.columns.label
     assert label is not None, "a loaded table has a label"
@@ -99,10 +99,9 @@ def _key(rows: pl.DataFrame, columns: Columns, settings: Sharing) -> tuple[str, 
 
 def _verdict(classes: Classes, labels: pl.Series, settings: Sharing, draws: Draws) -> NDArray[np.bool_]:
     if settings.counts == "stable":
-        assert settings.k is not None
         assert settings.epsilon is not None
         assert settings.delta is not None
-        return decide(classes.counts(), settings.k, settings.epsilon, settings.delta, draws.at("decision"))
+        return decide(classes.counts(), settings.rows_alike, settings.epsilon, settings.delta, draws.at("decision"))
     assert isinstance(labels.dtype, pl.Enum), "a loaded table's label is an Enum"
     numbers = labels.to_physical().cast(pl.Int64).to_numpy()
     return allowed(classes, numbers, len(labels.dtype.categories), settings)

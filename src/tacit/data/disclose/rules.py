@@ -28,14 +28,13 @@ def key_classes(key: pl.DataFrame, owner: pl.Series | None, label: pl.Series, se
 def allowed(classes: Classes, labels: NDArray[np.int64], kinds: int, settings: Sharing) -> NDArray[np.bool_]:
     """Return for each class whether its rows may be disclosed.
 
-    `k_anonymity`: at least k rows. `label_k`: the same, where `classes` tell labels apart: every class has one label
-    then, so this is no l-diversity, whatever the paper calls it. `distinct_l`: at least k rows with at least l
-    different labels. `entropy_l`: at least k rows whose labels have an entropy of at least ln(l).
+    `k_anonymity`: at least k rows, or one more where k counts other rows. `label_k`: the same, where `classes` tell labels
+    apart: every class has one label then, so this is no l-diversity, whatever the paper calls it. `distinct_l`: as many
+    rows, with at least l different labels. `entropy_l`: as many rows, whose labels have an entropy of at least ln(l).
     Source: Sweeney 2002 (k-anonymity); Machanavajjhala et al. 2007 (the two true l-diversities).
     """
-    assert settings.k is not None, "a checked plan says k"
     if settings.rule in ("k_anonymity", "label_k"):
-        enough: NDArray[np.bool_] = classes.counts() >= settings.k
+        enough: NDArray[np.bool_] = classes.counts() >= settings.rows_alike
         return enough
     assert settings.l is not None, "a checked plan says l"
     if settings.l > kinds:
@@ -43,7 +42,7 @@ def allowed(classes: Classes, labels: NDArray[np.int64], kinds: int, settings: S
             f"data.share.l = {settings.l:g} needs at least as many classes of the label, got {kinds}; lower it to at most {kinds}"
         )
     by_label = classes.by_label(labels, kinds)
-    large = by_label.sum(axis=1) >= settings.k
+    large = by_label.sum(axis=1) >= settings.rows_alike
     if settings.rule == "distinct_l":
         return np.asarray(large & ((by_label > 0).sum(axis=1) >= settings.l))
     return np.asarray(large & (entropy(by_label) >= math.log(settings.l) - _TINY))

@@ -36,7 +36,7 @@ def facts_of(
         rounds=plan.server.rounds,
         cohort=plan.server.cohort_size or (None if plan.data.partition == "client" else plan.data.clients),
         message_bytes=message_bytes,
-        k=plan.data.share.k if plan.data.share else None,
+        k=plan.data.share.rows_alike if plan.data.share else None,
         user_code=isinstance(plan.model, OwnModule),
         files=tuple(_files(plan)),
         tells=tuple(_told(plan, roles)),
