@@ -11,6 +11,7 @@ from torch import nn
 from tacit import plan
 from tacit.errors import PlanError
 from tacit.local.private.recurrent import last_states, make_ready
+from tacit.local.private.side_by_side import side_by_side
 from tacit.local.private.vocabulary import PADDING
 
 
@@ -92,6 +93,10 @@ class Encoder(nn.Module):
         """Return the mean over the words that are present."""
         seen = present.clone()
         seen[:, 0] = True
+        if self.transformer.config.model_type == "bert":  # others count places and mask words in ways of their own
+            laid = side_by_side(seen.sum(1))
+            settings = {"attention_mask": laid.unseen(vectors.dtype), "position_ids": laid.places()}
+            return laid.means(self.transformer(inputs_embeds=laid.lines(vectors), **settings).last_hidden_state, seen.sum(1))
         states = self.transformer(inputs_embeds=vectors, attention_mask=seen.long()).last_hidden_state
         weight = seen.unsqueeze(2).to(states.dtype)
         mean: torch.Tensor = (states * weight).sum(1) / weight.sum(1)
