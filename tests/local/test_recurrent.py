@@ -47,6 +47,8 @@ def test_a_reader_reads_the_same_at_rest_and_in_training() -> None:
     reader, vectors = BothWays(3, 4), torch.randn(4, 6, 3)
     present = torch.arange(6) < torch.tensor([[6], [0], [2], [1]])  # a row without words counts as one of length one
     torch.testing.assert_close(reader.train()(vectors, present), reader.eval()(vectors, present))
+    with torch.no_grad():
+        torch.testing.assert_close(reader.train()(vectors, present), reader.eval()(vectors, present))
 
 
 def test_each_step_knows_the_lines_before_it() -> None:

@@ -138,12 +138,13 @@ class PartialLearner:
         Rows of words that were added since (words met only in tests) stand at their first values.
         """
         stored = self.store.read(seat.name, before)
-        first = self.first_private(seat, words)
-        if stored is None:
-            return first
-        for name, array in stored.items():
-            first[name][: len(array)] = array
-        return first
+        return self.first_private(seat, words) if stored is None else self.grown(seat, words, stored)
+
+    def grown(self, seat: Seat, words: Vocabulary | None, private: Arrays) -> Arrays:
+        """Return private parameters in which every word has a row."""
+        if words is None or self.wordings is None:
+            return private
+        return {**private, _TABLE: self.wordings.grown(seat, private[_TABLE], words.units)}
 
     def _first(self, draws: Draws) -> Arrays:
         if draws in self._firsts:
@@ -165,6 +166,7 @@ class PartialWorker(OneByOne):
         self.learner = learner
         self.module = copy.deepcopy(learner.module)
         self.flat = torch.empty(learner.size)
+        self._everybodys: tuple[Vector, Figures] | None = None
         self.named = dict(self.module.named_parameters())
         start = 0
         for name in learner.split.shared:
@@ -195,7 +197,11 @@ class PartialWorker(OneByOne):
         words = self.learner.vocabulary(seat, tests.common.inputs, tests.of(seat).inputs)
         private = self.learner.private_of(seat, words, round_no)
         self.assemble(model, private)
-        return self._figures(seat, words, tests)
+        if any(array.size for array in private.values()):
+            return self._figures(seat, words, tests, self._on_common(words, tests))
+        if self._everybodys is None or self._everybodys[0] is not model:  # the same for all: nothing stays with anybody
+            self._everybodys = (model, self._on_common(words, tests))
+        return self._figures(seat, words, tests, self._everybodys[1])
 
     def trained(self, model: Vector, seat: Seat, draws: Draws, round_no: int, tests: Tests) -> Figures:
         """Return how the client's model does after the training it would do in `round_no`; nothing is kept."""
@@ -203,12 +209,10 @@ class PartialWorker(OneByOne):
         self.assemble(model, self.learner.private_of(seat, words, round_no))
         self._local_half(seat, words, draws)
         wider = self.learner.vocabulary(seat, tests.common.inputs, tests.of(seat).inputs)
-        first = self.learner.first_private(seat, wider)
-        for name in self.learner.split.private:
-            kept = self.named[name].detach().numpy()
-            first[name][: len(kept)] = kept
-            self.named[name].data = torch.from_numpy(first[name])
-        return self._figures(seat, wider, tests)
+        kept = {name: self.named[name].detach().numpy() for name in self.learner.split.private}
+        for name, array in self.learner.grown(seat, wider, kept).items():
+            self.named[name].data = torch.from_numpy(array)
+        return self._figures(seat, wider, tests, self._on_common(wider, tests))
 
     def logits(self, inputs: Inputs, words: Vocabulary | None) -> NDArray[np.float32]:
         """Return logits of the assembled model in evaluation mode."""
@@ -232,11 +236,15 @@ class PartialWorker(OneByOne):
         torch.manual_seed(seed_of(draws))
         local_half(Training(self.module, learner.local, learner.home.private, batch), self.parts, end - base, draws)
 
-    def _figures(self, seat: Seat, words: Vocabulary | None, tests: Tests) -> Figures:
-        """Return how the model, as it is filled, does on the common test rows and on the client's own."""
-        own, common = tests.of(seat), tests.common
+    def _on_common(self, words: Vocabulary | None, tests: Tests) -> Figures:
+        """Return how the model, as it is filled, does on the common test rows."""
+        return tests.measure(self.logits(tests.common.inputs, words), tests.common.labels)
+
+    def _figures(self, seat: Seat, words: Vocabulary | None, tests: Tests, on_common: Figures) -> Figures:
+        """Return how the model, as it is filled, does on the client's own rows, beside how it does on the common ones."""
+        own = tests.of(seat)
         right = tests.measure(self.logits(own.inputs, words), own.labels)["accuracy"] if len(own) else float("nan")
-        return {**tests.measure(self.logits(common.inputs, words), common.labels), "local_accuracy": right}
+        return {**on_common, "local_accuracy": right}
 
 
 def split_names(module: nn.Module, private: plan.Private) -> Split:

@@ -45,12 +45,12 @@ def side_by_side(lengths: torch.Tensor) -> SideBySide:
     """Return where texts of these lengths go: the longest first, each into the first line that has room for it."""
     sizes: list[int] = lengths.tolist()
     room, left, starts = max(sizes), list[int](), [0] * len(sizes)
-    for text in sorted(range(len(sizes)), key=lambda text: -sizes[text]):
-        line = next((number for number, free in enumerate(left) if free >= sizes[text]), len(left))
+    for number in sorted(range(len(sizes)), key=lambda number: -sizes[number]):
+        line = next((line for line, free in enumerate(left) if free >= sizes[number]), len(left))
         if line == len(left):
             left.append(room)
-        starts[text] = (line + 1) * room - left[line]
-        left[line] -= sizes[text]
+        starts[number] = (line + 1) * room - left[line]
+        left[line] -= sizes[number]
     text = torch.repeat_interleave(torch.arange(len(sizes)), lengths)
     place = torch.arange(len(text)) - torch.repeat_interleave(lengths.cumsum(0) - lengths, lengths)
     return SideBySide(text, place, torch.tensor(starts)[text] + place, (len(left), room))

@@ -45,6 +45,7 @@ class Wordings:
         self.shared = np.flatnonzero(~kept & (known | (lexicon.vectors is None)))
         self.shared_rows = 0 if private.words == "all" else 2 + len(self.shared)
         self.spread = _SPREAD if lexicon.vectors is None or not known.any() else float(lexicon.vectors[known].std())
+        self.head = 2 if private.words == "all" else 0  # private rows that belong to no word
         self.place = {word: place for place, word in enumerate(lexicon.words)}
 
     def shared_start(self, draws: Draws) -> NDArray[np.float32]:
@@ -74,9 +75,14 @@ class Wordings:
         found = np.unique(tokens)
         return sorted(found[found < len(self.lexicon.words)].tolist(), key=lambda token: self.lexicon.words[token])
 
+    def grown(self, seat: Seat, table: NDArray[np.float32], units: tuple[str, ...]) -> NDArray[np.float32]:
+        """Return a client's private rows, with first values for the words that were added after those it has rows for."""
+        more = units[len(table) - self.head :] if self.private.rows == "own" else ()
+        return np.concatenate([table, self.start(seat, more)[self.head :]]) if more else table
+
     def start(self, seat: Seat, units: tuple[str, ...]) -> NDArray[np.float32]:
         """Return the first values of a client's private rows."""
-        head = 2 if self.private.words == "all" else 0
+        head = self.head
         if self.private.rows == "keyed":
             return self._random(seat.own.private("table"), head + self.buckets, head)
         # A word's random vector depends on the word and the client alone, not on which other words there are.

@@ -72,7 +72,7 @@ class BothWays(nn.Module):
         """Return the last state of each direction, side by side."""
         lengths = present.sum(1).clamp(min=1).cpu()
         packed = nn.utils.rnn.pack_padded_sequence(vectors, lengths, batch_first=True, enforce_sorted=False)
-        if self.training:  # faster, but its gradient has no gradient, which attacks on a model at rest ask for
+        if self.training or not torch.is_grad_enabled():  # its gradient has no gradient; attacks on a model at rest ask for one
             return last_states(self.lstm, packed)
         _, (state, _) = self.lstm(packed)
         return torch.cat([state[0], state[1]], dim=1)
