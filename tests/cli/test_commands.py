@@ -227,6 +227,16 @@ def test_compare_shows_settings_that_differ(capsys: Capture, two_runs: Path) -> 
     assert "the plans are the same" in tacit(capsys, "compare", "news-1", "news-2").out
 
 
+def test_compare_draws_a_page(capsys: Capture, two_runs: Path) -> None:
+    said = tacit(capsys, "compare", "news-1", "news-2", "--page", str(two_runs / "two.html"))
+    assert said.code == 0
+    assert "two.html" in said.out
+    page = (two_runs / "two.html").read_text(encoding="utf-8")
+    assert 'id="chart-metric"' in page
+    assert '"name": "news-2"' in page
+    assert len(page) < 2_000_000
+
+
 def test_privacy_says_the_sentence_and_its_terms(capsys: Capture, two_runs: Path) -> None:
     said = tacit(capsys, "privacy", "news-1")
     assert said.out.startswith(made_up.STATEMENT)

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
 
 from tacit.cli import tables
 from tacit.cli.folders import all_runs, changed, figures, folder_of
@@ -14,6 +16,8 @@ from tacit.errors import RunError
 
 if TYPE_CHECKING:
     from tacit.ledger.shuffle import Shuffled
+
+Page = Annotated[Path | None, typer.Option("--page", metavar="FILE", help="Also draw their results by round, on a page.")]
 
 
 def runs(runs: Runs = RUNS, as_json: AsJson = False) -> None:
@@ -59,20 +63,26 @@ def show(run: RunName, runs: Runs = RUNS, as_json: AsJson = False) -> None:
     tables.files(folder)
 
 
-def compare(names: RunNames, runs: Runs = RUNS, as_json: AsJson = False) -> None:
+def compare(names: RunNames, runs: Runs = RUNS, page: Page = None, as_json: AsJson = False) -> None:
     """Put runs side by side: their results, and the settings in which they differ.
 
     \b
     Examples:
       tacit compare newsgroups-1 newsgroups-2
+      tacit compare newsgroups-1 newsgroups-2 --page compare.html
       tacit compare newsgroups-1 newsgroups-2 newsgroups-3 --json
     """
     from tacit.report import HEADINGS, cells, differences
     from tacit.report.as_json import of_run
+    from tacit.report.compare import setting_text
 
     folders = [folder_of(name, runs) for name in names]
     found = [figures(folder) for folder in folders]
     unlike = differences({run.name: run.plan for run in found})
+    if page:
+        from tacit.report.compare_page import write
+
+        write(found, page)
     if as_json:
         pairs = zip(found, folders, strict=True)
         tables.print_json({"runs": [of_run(run, folder) for run, folder in pairs], "differences": unlike})
@@ -81,10 +91,12 @@ def compare(names: RunNames, runs: Runs = RUNS, as_json: AsJson = False) -> None
     tables.table(["run", *(heading.replace(" / ", "/") for heading in HEADINGS[1:])], rows, prose=(0, len(HEADINGS) - 1))
     if unlike:
         columns = [run.name for run in found]
-        settings = [(key, *(_setting(values.get(name)) for name in columns)) for key, values in unlike.items()]
+        settings = [(key, *(setting_text(values.get(name)) for name in columns)) for key, values in unlike.items()]
         tables.table(("setting", *columns), settings)
     else:
         tables.say("the plans are the same")
+    if page:
+        tables.line(f"page:   {page}")
 
 
 def privacy(run: RunName, shuffle: Shuffle = None, runs: Runs = RUNS, as_json: AsJson = False) -> None:
@@ -160,9 +172,3 @@ def _listed(folder: Path) -> dict[str, Any]:
         return {**of_run(figures(folder), folder), "when": when}
     except RunError as error:
         return {"run": folder.name, "state": "damaged record", "error": str(error), "folder": str(folder), "when": when}
-
-
-def _setting(value: Any) -> str:
-    from tacit.report import phrasing
-
-    return phrasing.NONE if value is None else ", ".join(map(str, value)) if isinstance(value, list) else str(value)

@@ -43,14 +43,19 @@ def _metric_order(run: Summary) -> list[str]:
 
 def _by_round(run: Summary, name: str) -> Figure:
     last = max((arm.rounds for arm in run.arms), default=1)
-    lines = [line for arm in run.arms if (line := _line(arm, name, last))]
+    return by_round([line for arm in run.arms if (line := line_of(arm, name, last))], name, last)
+
+
+def by_round(lines: list[Figure], name: str, last: int) -> Figure:
+    """Return a chart of one metric over rounds."""
     axis: Figure = {"title": {"text": phrasing.METRICS[name]}}
     if name == "accuracy":
         axis["tickformat"] = ".0%"
     return figure_of(lines, {"title": {"text": "round"}, **_whole(last)}, axis)
 
 
-def _line(arm: Arm, name: str, last: int) -> Figure | None:
+def line_of(arm: Arm, name: str, last: int) -> Figure | None:
+    """Return a metric of one arm by round; None if it was not measured. `last` is the last round of the chart."""
     points = [(one.round_no, one.metrics[name]) for one in arm.course if name in one.metrics]
     shape = {"dash": _DASHES.get(arm.name, "solid"), "width": 3 if arm.name == RUN else 2}
     hover = "%{y:.1%}" if name == "accuracy" else "%{y:.3f}"

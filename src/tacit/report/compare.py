@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from tacit.report import phrasing
+
 
 def differences(plans: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
     """Return the settings that are not the same in all plans: key to run to value."""
@@ -11,6 +13,11 @@ def differences(plans: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
     keys = dict.fromkeys(key for settings in flat.values() for key in settings)
     values = {key: {name: settings.get(key) for name, settings in flat.items()} for key in keys}
     return {key: of for key, of in values.items() if len({repr(value) for value in of.values()}) > 1}
+
+
+def setting_text(value: Any) -> str:
+    """Return a setting as a table shows it."""
+    return phrasing.NONE if value is None else ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def _flat(table: dict[str, Any], path: str = "") -> dict[str, Any]:
