@@ -52,6 +52,9 @@ def test_with_rows_they_are_written_and_the_page_is_offline(capsys: Capture, her
     assert "<svg" in page
     assert "http" not in page.replace("http-equiv", "")
     assert "<script" not in page
+    assert "prefers-color-scheme: dark" in page
+    assert 'name="viewport"' in page
+    assert "preserveAspectRatio" in page, "bars are as wide as the screen"
 
 
 def test_names_in_the_data_are_text_on_the_page(capsys: Capture, here: Path) -> None:
@@ -109,6 +112,19 @@ def test_a_missing_policy_file(capsys: Capture) -> None:
 def test_check_says_that_rows_would_leave(capsys: Capture) -> None:
     said = tacit(capsys, "check", "plan.toml", "-o", "data.test=0.2")
     assert "go to the server in full (k_anonymity, k = 3)" in said.out
+
+
+def test_columns_read_in_the_clear_are_said_in_one_line(capsys: Capture, here: Path) -> None:
+    (here / "wide.csv").write_text("x0,x1,x2,x3,y\n" + "".join(f"{k},{k % 7},{k % 5},{k % 3},{'uv'[k % 2]}\n" for k in range(40)))
+    columns = 'label = "y"\nnumeric = ["x0", "x1", "x2", "x3"]'
+    (here / "wide.toml").write_text(
+        f'[data]\nsource = "wide.csv"\nclients = 4\n[data.columns]\n{columns}\n[codec]\nname = "plain"\n'
+    )
+    said = tacit(capsys, "disclose", "wide.toml")
+    assert said.code == 0, said.err
+    assert [line for line in said.out.splitlines() if "in the clear:" in line] == [
+        "Left once before, in the clear: smallest and largest value of x0 to x3."
+    ]
 
 
 def test_any_plan_shows_one_real_message_field_by_field(capsys: Capture, here: Path) -> None:

@@ -72,6 +72,7 @@ def _without_rows(plan: Plan, policy: Path | None, *, as_json: bool) -> None:
     from tacit.cli.check import outline
     from tacit.cli.policy import check_policy
     from tacit.engine.first_message import first_message
+    from tacit.ledger.lists import grouped
 
     check_policy(plan, policy)
     found, promise = first_message(plan), outline(plan)["privacy"]
@@ -85,7 +86,7 @@ def _without_rows(plan: Plan, policy: Path | None, *, as_json: bool) -> None:
     fields.append(("payload", f"{found.payload_bytes:,} bytes: {found.first_bytes} …"))
     tables.table(("field", "value"), fields, prose=range(2))
     tables.say(f"The payload is {'; '.join(found.mechanism)}, of an update of {found.parameters:,} parameters.")
-    for told in found.in_the_clear:
+    for told in grouped(found.in_the_clear):
         tables.say(f"Left once before, in the clear: {told}.")
 
 
@@ -134,7 +135,7 @@ def _print(ahead: Preview, files: dict[str, str]) -> None:
         tables.table((*found.key, "rows", "labels"), [_cells(look) for look in _each_once(found)], prose=range(len(found.key) + 2))
         tables.say(
             f"{found.classes:,} classes would leave, {found.single_label_classes:,} of them with one label only. "
-            f"{_mixed('leave', found.labels_disclosed)}; {_mixed('stay', found.labels_kept)}."
+            f"{_mixed('leave', found.labels_disclosed)}. {_mixed('stay', found.labels_kept)}."
         )
     for what, path in files.items():
         tables.line(f"{what + ':':6}{path}")

@@ -69,12 +69,13 @@ def tune(
 
 
 def _page(found: Tuned, name: str, page: Path) -> None:
-    from tacit.cli.folders import figures
-    from tacit.report.sweep import Sweep, Tried
-    from tacit.report.sweep_page import write
+    from tacit.report.tune_page import Search, Searched, write
 
-    tried = [Tried(settings=one.settings, runs=[figures(one.folder)] if one.folder else []) for one in found.trials]
-    write(Sweep(name=name, keys=list(found.planned.settings), seeds=1, tried=tried), found.text, page)
+    def shown(trial: Trial) -> Searched:
+        return Searched(settings=trial.settings, accuracy=trial.accuracy)
+
+    search = Search(name=name, tried=list(map(shown, found.trials)), planned=shown(found.planned), best=shown(found.best))
+    write(search, found.text, page)
 
 
 def _as_json(trial: Trial) -> dict[str, object]:
