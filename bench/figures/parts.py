@@ -46,7 +46,7 @@ def _parts(learner: CompiledLearner, model: np.ndarray) -> dict[str, Callable[[]
     state = State(*buffers)
     outputs = sum(learner.layout.widths[1:])
     acts, slopes = np.zeros((2, BATCH * outputs), np.float32)
-    buffers = kernels.Buffers(np.empty((0, 0), np.float32), acts, slopes)
+    buffers = kernels.Buffers(np.empty((0, 0), np.float32), acts, slopes, acts[:0])
     table, starts = learner.held.table, learner.held.starts
     total = rounds.train.empty()
 

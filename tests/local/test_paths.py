@@ -5,14 +5,16 @@ import pytest
 
 from tacit import plan
 from tacit.draws import Draws
-from tacit.local import build
+from tacit.local import build, flattened
 from tacit.local.compiled import learner as compiled_path
 from tacit.local.compiled.learner import CompiledLearner
+from tacit.local.compiled.leaving_out import draw_kept
 from tacit.local.schedule import batch_ends, pace_of, row_order
 from tacit.rows import Clients, Dense, Mixed, Rows, Sparse
 from tests.seats import seat
 
 torch = pytest.importorskip("torch")
+from tacit.local.modules import networks  # noqa: E402
 from tacit.local.modules.learner import TorchLearner  # noqa: E402
 
 
@@ -69,6 +71,86 @@ def test_compiled_and_torch_give_the_same_update(hidden, classes, kind, local) -
     np.testing.assert_allclose(
         compiled.predict(start, rows.inputs), reference.predict(to_torch_order(compiled, start), rows.inputs), atol=1e-5
     )
+
+
+@pytest.mark.parametrize("hidden", [(), (11, 5)])
+@pytest.mark.parametrize("kind", ["binary", "valued", "dense"])
+def test_an_lstm_of_one_step_is_the_one_of_torch(hidden, kind) -> None:
+    rows = dense_rows(2) if kind == "dense" else sparse_rows(2, kind == "valued")
+    model, local = plan.LSTMStep(hidden=hidden, units=6), plan.Local(optimizer="sgd", lr=0.5, epochs=20, batch=40)
+    clients = Clients(order=np.arange(40), starts=np.array([0, 40]))
+    compiled = CompiledLearner(model, local, rows, clients)
+    start = compiled.initial(Draws.seeded(1))
+    named = {name: torch.from_numpy(array) for name, array in compiled.tensors(start).items()}
+    lstm = torch.nn.LSTM(compiled.layout.widths[0], 6, batch_first=True)
+    gates = {name[5:]: array for name, array in named.items() if name.startswith("lstm")}
+    lstm.load_state_dict(gates | {"bias_hh_l0": torch.zeros(24)})
+    head = networks.FeedForward(6, hidden, 1)
+    head.load_state_dict({name[5:]: array for name, array in named.items() if name.startswith("head")})
+    trained = [parameter for name, parameter in (*lstm.named_parameters(), *head.named_parameters()) if name != "bias_hh_l0"]
+    optimizer = torch.optim.SGD(trained, lr=0.5)
+    seen, labels = torch.from_numpy(compiled_path._full(rows.inputs)), torch.from_numpy(rows.labels).float()
+    np.testing.assert_allclose(compiled.predict(start, rows.inputs), head(lstm(seen[:, None])[0][:, 0]).detach(), atol=1e-5)
+    for _ in range(20):
+        optimizer.zero_grad()
+        torch.nn.functional.binary_cross_entropy_with_logits(head(lstm(seen[:, None])[0][:, 0])[:, 0], labels).backward()
+        optimizer.step()
+    ours = compiled.tensors(start + compiled.worker().train(start, seat(0), Draws.seeded(5)).row)
+    for name, parameter in (*lstm.named_parameters("lstm"), *head.named_parameters("head")):
+        if name != "lstm.bias_hh_l0":
+            np.testing.assert_allclose(ours[name], parameter.detach(), atol=1e-4, err_msg=name)
+    assert np.abs(ours["lstm.weight_ih_l0"] - named["lstm.weight_ih_l0"].numpy()).max() > 1e-3
+
+
+def test_the_papers_lstm_has_as_many_parameters_as_in_keras() -> None:
+    rows = sparse_rows(2, values=False, width=5000)
+    model = plan.LSTMStep(hidden=(100, 50, 25))
+    compiled = CompiledLearner(model, plan.Local(), rows, CLIENTS)
+    assert compiled.size == 1_021_651
+    assert TorchLearner(model, plan.Local(), rows, CLIENTS, None).size == 1_021_651
+    np.testing.assert_array_equal(flattened(compiled, compiled.tensors(start := compiled.initial(Draws.seeded(0)))), start)
+
+
+def test_dropout_leaves_its_share_out_and_keeps_the_mean() -> None:
+    kept = np.empty(200_000, np.float32)
+    draw_kept(kept, 0.2, np.uint64(5))
+    assert set(kept.tolist()) == {0.0, 1.25}
+    assert abs((kept == 0).mean() - 0.2) < 0.005  # 5.6 standard deviations
+    again = np.empty(200_000, np.float32)
+    draw_kept(again, 0.2, np.uint64(6))
+    assert abs(np.corrcoef(kept, again)[0, 1]) < 0.02
+
+
+def test_a_step_with_dropout_follows_the_loss_of_the_thinned_net() -> None:
+    """One step of SGD on the drawn mask is that of a torch net in which the same outputs are left out."""
+    rows, model = dense_rows(2), plan.MLP(hidden=(7,), dropout=0.4)
+    clients = Clients(order=np.arange(40), starts=np.array([0, 40]))
+    compiled = CompiledLearner(model, plan.Local(optimizer="sgd", lr=1.0, batch=40), rows, clients)
+    start, draws = compiled.initial(Draws.seeded(1)), Draws.seeded(5)
+    ours = compiled.tensors(start + compiled.worker().train(start, seat(0), draws).row)
+    kept, seed = np.empty(40 * 8, np.float32), draws.at("shuffle").seed()
+    draw_kept(kept, 0.4, np.uint64(seed))
+    order = row_order(40, 40, np.uint64(seed))
+    net = networks.FeedForward(12, (7,), 1)
+    net.load_state_dict({name: torch.from_numpy(array) for name, array in compiled.tensors(start).items()})
+    seen, labels = torch.from_numpy(rows.inputs.matrix[order]), torch.from_numpy(rows.labels[order]).float()
+    thinned = torch.relu(net.layers[0](seen)) * torch.from_numpy(kept[: 40 * 7].reshape(40, 7))
+    torch.nn.functional.binary_cross_entropy_with_logits(net.layers[1](thinned)[:, 0], labels).backward()
+    for name, parameter in net.named_parameters():
+        np.testing.assert_allclose(ours[name], (parameter - parameter.grad).detach(), atol=1e-5, err_msg=name)
+    assert not np.array_equal(compiled.predict(start, rows.inputs), 0)
+
+
+def test_training_on_is_as_training_at_once() -> None:
+    """Two epochs one after the other, the optimiser going on, are two epochs of one call where each step sees all rows."""
+    rows, clients = sparse_rows(2, values=False), Clients(order=np.arange(40), starts=np.array([0, 40]))
+    once = CompiledLearner(plan.MLP(hidden=(7,)), plan.Local(epochs=2, batch=40), rows, clients)
+    twice = CompiledLearner(plan.MLP(hidden=(7,)), plan.Local(epochs=1, batch=40), rows, clients)
+    start, worker = once.initial(Draws.seeded(1)), twice.worker()
+    model = start.copy()
+    for _ in range(2):
+        model += worker.train_on(model, seat(0), Draws.seeded(5)).row
+    np.testing.assert_allclose(model, start + once.worker().train(start, seat(0), Draws.seeded(5)).row, atol=1e-6)
 
 
 def test_rows_no_one_names_are_left_out_exactly() -> None:

@@ -16,7 +16,7 @@ from tacit.engine.form_of import form_of
 from tacit.engine.pipeline import pipeline_of
 from tacit.engine.predict import StoredModel, load
 from tacit.errors import PlanError, RunError
-from tacit.plan import Compiled
+from tacit.plan import Layered
 
 _ROWS = 1000
 _LARGEST = 1e-5
@@ -44,7 +44,7 @@ def export_model(model: StoredModel, to: str, out: Path, card: export.Card, rows
             f"export(to={to!r}) needs features without a secret, got columns that were quantised under the clients' own; an "
             "export would give it away. `tacit predict` reads such rows where the secret is"
         )
-    as_run = to in ("safetensors", "sklearn") or (to == "hf" and not isinstance(model.network, Compiled))
+    as_run = to in ("safetensors", "sklearn") or (to == "hf" and not isinstance(model.network, Layered))
     stored = export.Stored(tensors=model.learner.tensors(model.vector), facts=model.facts)
     export.write(out, to, stored if as_run else form_of(model, to), card)
     try:

@@ -15,7 +15,7 @@ from tacit.engine.predict import StoredModel
 from tacit.errors import RunError
 from tacit.features.listed import rarity
 from tacit.features.stop_words import left_out
-from tacit.plan import Compiled
+from tacit.plan import Layered
 from tacit.rows import Dense, Inputs, Mixed, Sparse
 
 _MISSING = "(missing)"
@@ -44,7 +44,7 @@ def form_of(model: StoredModel, to: str) -> export.Form:
 
 def _refuse(model: StoredModel, to: str) -> None:
     why = ""
-    if not isinstance(model.network, Compiled) or "layers" not in "".join(model.learner.tensors(model.vector)):
+    if not isinstance(model.network, Layered) or "layers" not in "".join(model.learner.tensors(model.vector)):
         why = f"a logistic regression, a feed-forward net or a pooled embedding, got model.name = {model.network.name!r}"
     elif model.settings.quantise is not None:
         why = "columns as they are, got columns that features.quantise makes channels of"

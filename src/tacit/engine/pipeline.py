@@ -15,7 +15,7 @@ from tacit import data, export
 from tacit.engine.form_of import dense
 from tacit.engine.predict import StoredModel, load
 from tacit.errors import RunError
-from tacit.plan import Compiled
+from tacit.plan import Layered
 from tacit.rows import Sparse
 
 
@@ -50,7 +50,7 @@ class RunFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 def pipeline_of(folder: Path) -> Any:
     """Return the Pipeline of a run's folder or of one that was exported; raise RunError if its network has no such form."""
     model = load(folder)
-    if not isinstance(model.network, Compiled):
+    if not isinstance(model.network, Layered):
         raise RunError(
             f"export(to='sklearn') needs a logistic regression, a feed-forward net or a pooled embedding, got model.name = "
             f"{model.network.name!r}; use --to safetensors"

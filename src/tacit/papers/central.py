@@ -13,6 +13,7 @@ import numpy as np
 from tacit import data, features, local, server
 from tacit import plan as plans
 from tacit.draws import Draws
+from tacit.local.compiled.learner import CompiledLearner
 from tacit.papers.published import Figures
 from tacit.rows import Clients, Rows
 from tacit.seat import Own, Seat
@@ -71,7 +72,7 @@ def train_and_measure(train: Rows, test: Rows, plan: plans.Plan) -> Figures:
     the test figures are taken whenever an epoch is the best so far, so no former model is needed.
 
     Training ends after `local.epochs` (30 if unset), or once 3 epochs in a row were no better than the best. The
-    optimiser begins anew every epoch, as it does every round of a run.
+    optimiser goes on from epoch to epoch.
     """
     draws = Draws.seeded(plan.seed).at("central")
     order = draws.at("validation").generator().permutation(len(train))
@@ -79,11 +80,12 @@ def train_and_measure(train: Rows, test: Rows, plan: plans.Plan) -> Figures:
     validation, rest = train.take(np.sort(order[:held])), train.take(np.sort(order[held:]))
     everyone = Clients(order=np.arange(len(rest)), starts=np.array([0, len(rest)]))
     learner = local.build(plan.model, replace(plan.local, epochs=1, steps=None), rest, everyone)
+    assert isinstance(learner, CompiledLearner), "experiments in one place are of nets that train without PyTorch"
     model, worker = learner.initial(draws.at("initial")), learner.worker()
     one = Seat(0, 0, Own(draws, 0))
     best, best_epoch, figures = -1.0, 0, dict[str, float]()
     for epoch in range(1, (plan.local.epochs or MOST_EPOCHS) + 1):
-        model += worker.train(model, one, draws.at("epoch", epoch)).row
+        model += worker.train_on(model, one, draws.at("epoch", epoch)).row
         auc = server.measure(learner.predict(model, validation.inputs), validation.labels)["auc"]
         if auc > best:
             best, best_epoch = auc, epoch

@@ -41,7 +41,21 @@ from tacit.plan.filter import Filter
 from tacit.plan.ledger import Ledger
 from tacit.plan.load import check, check_run, dump, load, parse, parse_stored, to_toml, untouched
 from tacit.plan.local import Local
-from tacit.plan.model import LSTM, MLP, BiLSTM, Compiled, Embedding, Encoder, Logistic, Model, OwnModule, ViT, Worded
+from tacit.plan.model import (
+    LSTM,
+    MLP,
+    BiLSTM,
+    Compiled,
+    Embedding,
+    Encoder,
+    Layered,
+    Logistic,
+    LSTMStep,
+    Model,
+    OwnModule,
+    ViT,
+    Worded,
+)
 from tacit.plan.plan import Plan
 from tacit.plan.privacy import Privacy
 from tacit.plan.private import Private
@@ -78,6 +92,8 @@ __all__ = [
     "FreeRider",
     "Gaussian",
     "HashComb",
+    "LSTMStep",
+    "Layered",
     "Ledger",
     "Local",
     "Logistic",

@@ -43,6 +43,22 @@ class MLP:
     name: Literal["mlp"] = "mlp"
     hidden: Annotated[Many[Width], Len(1, 100), Needs("the widths of the hidden layers, for example [100, 50, 25]")]
     """Widths of the hidden layers."""
+    dropout: Share = 0.0
+    """Share of each hidden layer's outputs left out at random in training."""
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class LSTMStep:
+    """An LSTM layer that takes the whole row as its only step, then a feed-forward network."""
+
+    reads: ClassVar[tuple[Text, ...]] = ("binary", "listed")
+    name: Literal["lstm_step"] = "lstm_step"
+    hidden: Widths = ()
+    """Widths of the hidden layers."""
+    units: Width = 50
+    """Width of the LSTM's state."""
+    dropout: Share = 0.0
+    """Share of each hidden layer's outputs left out at random in training."""
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
@@ -124,9 +140,11 @@ class OwnModule:
     """Where to find it, as `package.module:Class`."""
 
 
-Model = Logistic | MLP | Embedding | LSTM | BiLSTM | Encoder | ViT | OwnModule
-Compiled = Logistic | MLP | Embedding
+Model = Logistic | MLP | LSTMStep | Embedding | LSTM | BiLSTM | Encoder | ViT | OwnModule
+Compiled = Logistic | MLP | LSTMStep | Embedding
 """Networks that train without PyTorch."""
+Layered = Logistic | MLP | Embedding
+"""Networks of plain layers, which other formats can hold."""
 Worded = BiLSTM | Encoder
 """Networks that read words through a table of vectors, which may be the client's own."""
 

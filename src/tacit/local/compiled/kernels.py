@@ -12,15 +12,23 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tacit.local.compiled.first_layer import Array, Table, compiled, gather, own_columns, read_row, row_back
+from tacit.local.compiled.gates import gates_back, open_gates
+from tacit.local.compiled.leaving_out import draw_kept
 from tacit.local.compiled.optimizer import Rule, State, move
 from tacit.local.schedule import Pace, batch_ends, row_order
 
 
 class Shape(NamedTuple):
-    """Widths from input to output; a pooled net's first layer is an embedding: no bias, no ReLU."""
+    """Widths from input to output; a pooled net's first layer is an embedding: no bias, no ReLU.
+
+    A gated net's first two widths after the input are an LSTM's gates and its state (`gates.py`); the weights between them,
+    by which a former state would be read, are never used, since there is one step and no former state.
+    """
 
     widths: Array
     pooled: bool
+    gated: bool
+    dropout: float  # share of a hidden layer's outputs that training leaves out
 
 
 class Held(NamedTuple):
@@ -40,7 +48,10 @@ class Index(NamedTuple):
 
 
 class Task(NamedTuple):
-    """What all clients of a learner have in common. `whole`: every client's net is the whole model."""
+    """What all clients of a learner have in common. `whole`: every client's net is the whole model.
+
+    `before`: how many steps the client's moments in `Scratch` have behind them; 0 where the optimiser begins anew.
+    """
 
     shape: Shape
     held: Held
@@ -48,22 +59,29 @@ class Task(NamedTuple):
     pace: Pace
     rule: Rule
     whole: bool
+    before: int
 
 
 class Buffers(NamedTuple):
-    """Room for one batch: its dense rows, every layer's outputs, and the slopes at them."""
+    """Room for one batch: its dense rows, every layer's outputs, the slopes at them, and by how much outputs count.
+
+    `kept` is empty where nothing is left out, else 0 or 1 / (1 - dropout) for every output.
+    """
 
     picked: Array
     acts: Array
     slopes: Array
+    kept: Array
 
 
 class Visit(NamedTuple):
-    """Which rows a client's steps see: its first row, its rows in shuffled order, and where each step ends."""
+    """Which rows a client's steps see: its first row, its rows in shuffled order, where each step ends; steps before; its seed."""
 
     base: int
     order: Array
     ends: Array
+    before: int
+    seed: Any
 
 
 class Scratch(NamedTuple):
@@ -88,22 +106,31 @@ def outputs_before(widths: Array, layer: int) -> int:
 
 
 @compiled
+def biases_of(shape: Shape, layer: int) -> int:
+    """Return how many biases a layer has."""
+    without = (shape.pooled and layer == 0) or (shape.gated and layer == 1)
+    return 0 if without else shape.widths[layer + 1]
+
+
+@compiled
 def forward(net: Array, shape: Shape, table: Table, rows: Array, buffers: Buffers) -> None:
     """Fill `acts` with every layer's outputs for some rows, layer after layer as (rows, width): ReLU between, logits last.
 
-    A dense table's rows are copied into `picked` first.
+    A dense table's rows are copied into `picked` first. Gates are replaced by what they let through.
     """
-    picked, acts = buffers.picked, buffers.acts
+    picked, acts, kept = buffers.picked, buffers.acts, buffers.kept
     widths, count, layers = shape.widths, rows.size, shape.widths.size - 1
     place = 0
     for layer in range(layers):
         fan_in, fan_out = widths[layer], widths[layer + 1]
         weights = net[place : place + fan_in * fan_out].reshape(fan_in, fan_out)
-        biases = 0 if shape.pooled and layer == 0 else fan_out
+        biases = biases_of(shape, layer)
         bias = net[place + fan_in * fan_out : place + fan_in * fan_out + biases]
         here = count * outputs_before(widths, layer)
         out = acts[here : here + count * fan_out].reshape(count, fan_out)
-        if layer > 0:
+        if shape.gated and layer == 1:
+            open_gates(acts[here - count * fan_in : here].reshape(count, fan_in), out)
+        elif layer > 0:
             np.dot(acts[here - count * fan_in : here].reshape(count, fan_in), weights, out)
         elif table.starts.size:
             out[:] = np.float32(0)
@@ -113,11 +140,15 @@ def forward(net: Array, shape: Shape, table: Table, rows: Array, buffers: Buffer
             for r in range(count):
                 picked[r] = table.matrix[rows[r]]
             np.dot(picked[:count], weights, out)
-        rectified = layer < layers - 1 and biases > 0
+        rectified = layer < layers - 1 and biases > 0 and not (shape.gated and layer == 0)
         for r in range(count if biases else 0):
             for k in range(fan_out):
                 value = out[r, k] + bias[k]
                 out[r, k] = max(value, np.float32(0)) if rectified else value
+        if kept.size and rectified:
+            for r in range(count):
+                for k in range(fan_out):
+                    out[r, k] *= kept[here + r * fan_out + k]
         place += fan_in * fan_out + biases
 
 
@@ -144,10 +175,11 @@ def backward(net: Array, grad: Array, shape: Shape, table: Table, rows: Array, b
     """Write the rows' gradient into `grad` (zero before), given all outputs and the slopes at the logits."""
     picked, acts, slopes = buffers.picked, buffers.acts, buffers.slopes
     widths, count = shape.widths, rows.size
+    scale = np.float32(1 / (1 - shape.dropout))  # outputs that were left out are zero, and so are their slopes
     place = net.size
     for layer in range(widths.size - 2, -1, -1):
         fan_in, fan_out = widths[layer], widths[layer + 1]
-        biases = 0 if shape.pooled and layer == 0 else fan_out
+        biases = biases_of(shape, layer)
         place -= fan_in * fan_out + biases
         here = count * outputs_before(widths, layer)
         slope = slopes[here : here + count * fan_out].reshape(count, fan_out)
@@ -166,13 +198,15 @@ def backward(net: Array, grad: Array, shape: Shape, table: Table, rows: Array, b
         weights = net[place : place + fan_in * fan_out].reshape(fan_in, fan_out)
         below = acts[here - count * fan_in : here].reshape(count, fan_in)
         slope_below = slopes[here - count * fan_in : here].reshape(count, fan_in)
+        if shape.gated and layer == 1:
+            gates_back(below, slope, slope_below)
+            continue
         np.dot(below.T, slope, grad_weights)
         np.dot(slope, weights.T, slope_below)
-        if layer > 1 or not shape.pooled:
+        if layer > 1 + shape.gated or not (shape.pooled or shape.gated):
             for r in range(count):
                 for k in range(fan_in):
-                    if below[r, k] <= 0:
-                        slope_below[r, k] = np.float32(0)
+                    slope_below[r, k] = slope_below[r, k] * scale if below[r, k] > 0 else np.float32(0)
 
 
 @compiled
@@ -185,10 +219,12 @@ def train_client(state: State, shape: Shape, table: Table, labels: Array, visit:
     outputs, classes = outputs_before(shape.widths, shape.widths.size - 1), shape.widths[-1]
     acts, slopes = np.empty(largest * outputs, np.float32), np.empty(largest * outputs, np.float32)
     picked = np.empty((0 if table.starts.size else largest, table.matrix.shape[1]), np.float32)
-    buffers = Buffers(picked, acts, slopes)
+    kept = np.empty(largest * outputs if shape.dropout > 0 else 0, np.float32)
+    buffers = Buffers(picked, acts, slopes, kept)
     begin = 0
     for step in range(ends.size):
         rows = base + order[begin : ends[step]]
+        draw_kept(kept[: rows.size * outputs], shape.dropout, visit.seed + np.uint64(step))
         forward(state.net, shape, table, rows, buffers)
         share, first = np.float32(1.0 / rows.size), rows.size * (outputs - classes)
         for r in range(rows.size):
@@ -196,7 +232,7 @@ def train_client(state: State, shape: Shape, table: Table, labels: Array, visit:
             output_slope(acts[at : at + classes], labels[rows[r]], share, slopes[at : at + classes])
         backward(state.net, state.grad, shape, table, rows, buffers)
         begin = ends[step]
-        move(state, rule, step + 1)
+        move(state, rule, visit.before + step + 1)
 
 
 @compiled
@@ -254,7 +290,8 @@ def train_clients(model: Array, task: Task, clients: Array, seeds: Array, scratc
         own_widths[0] = count
         ends = batch_ends(task.pace, end - base)
         order = row_order(end - base, ends[-1] if ends.size else 0, seeds[i])
-        train_client(state, Shape(own_widths, task.shape.pooled), table, held.labels, Visit(base, order, ends), task.rule)
+        shape = Shape(own_widths, task.shape.pooled, task.shape.gated, task.shape.dropout)
+        train_client(state, shape, table, held.labels, Visit(base, order, ends, task.before, seeds[i]), task.rule)
 
 
 @compiled
@@ -264,5 +301,5 @@ def predict_rows(net: Array, shape: Shape, table: Table, first: int, logits: Arr
     rows = np.arange(first, first + count)
     acts = np.empty(count * outputs_before(shape.widths, shape.widths.size - 1), np.float32)
     picked = np.empty((0 if table.starts.size else count, table.matrix.shape[1]), np.float32)
-    forward(net, shape, table, rows, Buffers(picked, acts, acts))
+    forward(net, shape, table, rows, Buffers(picked, acts, acts, acts[:0]))
     logits[:] = acts[acts.size - count * classes :].reshape(count, classes)

@@ -19,10 +19,14 @@ from tacit.rows import Vector
 
 @dataclass(frozen=True)
 class Layout:
-    """Widths of a net from input to output; a pooled net's first layer, an embedding or its only one, has no biases."""
+    """Widths of a net from input to output; a pooled net's first layer, an embedding or its only one, has no biases.
+
+    A gated net's second layer holds an LSTM's weights for a former state and has no biases either.
+    """
 
     widths: tuple[int, ...]
     pooled: bool = False
+    gated: bool = False
 
     @property
     def size(self) -> int:
@@ -41,7 +45,8 @@ class Layout:
 
     def _layers(self) -> list[tuple[int, int, int]]:
         pairs = list(itertools.pairwise(self.widths))
-        return [(fan_in, fan_out, 0 if self.pooled and n == 0 else fan_out) for n, (fan_in, fan_out) in enumerate(pairs)]
+        bare = 0 if self.pooled else 1 if self.gated else -1
+        return [(fan_in, fan_out, 0 if n == bare else fan_out) for n, (fan_in, fan_out) in enumerate(pairs)]
 
     def initial(self, draws: Draws) -> Vector:
         """Return Glorot-uniform weights and zero biases; an embedding starts uniform within ±0.05."""
@@ -56,7 +61,9 @@ class Layout:
         return model
 
     def tensors(self, model: Vector) -> dict[str, NDArray[Any]]:
-        """Return named weights and biases as networks.FeedForward and networks.PooledEmbedding name and shape them."""
+        """Return named weights and biases as the networks of `modules/networks.py` name and shape them."""
+        if self.gated:
+            return self._gated_tensors(model)
         named: dict[str, NDArray[Any]] = {}
         start = 0
         head = "head." if self.pooled else ""
@@ -71,3 +78,14 @@ class Layout:
             if biases:
                 named[f"{name}.bias"] = model[start - biases : start].copy()
         return named
+
+    def _gated_tensors(self, model: Vector) -> dict[str, NDArray[Any]]:
+        inputs, gates, units = self.widths[:3]
+        ends = np.cumsum([inputs * gates, gates, gates * units])
+        read, biases, former, rest = np.split(model, ends)
+        named = {
+            "lstm.weight_ih_l0": np.ascontiguousarray(read.reshape(inputs, gates).T),
+            "lstm.weight_hh_l0": former.reshape(gates, units).copy(),
+            "lstm.bias_ih_l0": biases.copy(),
+        }
+        return named | {f"head.{name}": values for name, values in Layout(self.widths[2:]).tensors(rest).items()}

@@ -19,7 +19,7 @@ from tacit.local.compiled.memo import MEMO, key_of
 from tacit.local.compiled.optimizer import State, rule_of
 from tacit.local.contract import Group, Update
 from tacit.local.head import HeadPlace
-from tacit.local.schedule import full_steps, pace_of
+from tacit.local.schedule import batch_ends, full_steps, pace_of
 from tacit.local.unit import to_unit
 from tacit.rows import Clients, Dense, Inputs, Lines, Mixed, Rows, Sparse, Vector
 from tacit.seat import Seat
@@ -42,12 +42,13 @@ class CompiledLearner:
     def __init__(self, model: plan.Compiled, local: plan.Local, rows: Rows, clients: Clients) -> None:
         keep_kernels()
         outputs = 1 if len(rows.classes) <= 2 else len(rows.classes)
-        embedding = (model.embedding,) if isinstance(model, plan.Embedding) else ()
-        widths = (rows.inputs.width, *embedding, *model.hidden, outputs)
-        first_biases = not embedding and (not isinstance(model, plan.Logistic) or model.bias)
-        self.layout = Layout(widths, pooled=not first_biases)
+        gated = isinstance(model, plan.LSTMStep)
+        widths = (rows.inputs.width, *_first_widths(model), *model.hidden, outputs)
+        first_biases = not isinstance(model, plan.Embedding) and (not isinstance(model, plan.Logistic) or model.bias)
+        self.layout = Layout(widths, pooled=not first_biases, gated=gated)
         self.size, self.layers = self.layout.size, self.layout.layers
-        self.shape = kernels.Shape(np.array(widths), not first_biases)
+        dropout = float(model.dropout) if isinstance(model, plan.MLP | plan.LSTMStep) else 0.0
+        self.shape = kernels.Shape(np.array(widths), not first_biases, gated, dropout)
         has_bias = first_biases or len(widths) > 2
         self.head = HeadPlace(self.size - (widths[-2] + 1) * outputs, widths[-2], outputs) if has_bias else None
         self.zero = isinstance(model, plan.Logistic) and model.start == "zero"
@@ -87,7 +88,8 @@ class CompiledLearner:
         """Return each client's number of steps if they all see all its rows and are worth a way of their own, else 0."""
         steps = full_steps(self.pace, np.diff(self.held.starts))
         steps[steps < full_batch.FEWEST_STEPS] = 0
-        return np.zeros_like(steps) if self.shape.pooled or len(self.held.table.starts) else steps
+        plain = not (self.shape.pooled or self.shape.gated or self.shape.dropout)
+        return steps if plain and not len(self.held.table.starts) else np.zeros_like(steps)
 
     def entries(self, clients: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return how many sparse entries each client's rows have."""
@@ -113,9 +115,10 @@ class CompiledLearner:
             return _full(inputs)
         assert self.head is not None
         out = np.empty((len(inputs), widths[-1]), np.float32)
-        kernels.predict_rows(model[: self.head.start], kernels.Shape(widths, self.shape.pooled), _table(inputs), 0, out)
-        # The kernel takes the last of these layers for logits; between layers there is a ReLU, but not after an embedding.
-        return out if self.shape.pooled and len(widths) == 2 else np.maximum(out, 0)
+        kernels.predict_rows(model[: self.head.start], self.shape._replace(widths=widths), _table(inputs), 0, out)
+        # The kernel takes the last of these layers for logits; between layers there is a ReLU, but not after an embedding or gates.
+        smooth = (self.shape.pooled and len(widths) == 2) or (self.shape.gated and len(widths) == 3)
+        return out if smooth else np.maximum(out, 0)
 
     def tensors(self, model: Vector) -> dict[str, NDArray[Any]]:
         """Return the model as named arrays."""
@@ -130,6 +133,7 @@ class CompiledWorker:
         self.width = learner.layout.widths[1]
         self.update = np.zeros(learner.size, np.float32)
         self.last = np.empty(0, np.int32)
+        self.steps = 0
         self.numbers = np.zeros(0 if learner.whole else learner.layout.widths[0], np.int32)
         self.nets, self.moments = np.empty(0, np.float32), np.zeros((4, 0), np.float32)
         self.names, self.own = np.empty(0, np.int32), np.empty(0, np.int32)
@@ -137,6 +141,16 @@ class CompiledWorker:
     def train(self, model: Vector, seat: Seat, draws: Draws, round_no: int = 1) -> Update:
         """Return the client's update after its local steps from `model`."""
         return next(self.train_together(model, [seat], [draws], round_no)).updates[0]
+
+    def train_on(self, model: Vector, seat: Seat, draws: Draws) -> Update:
+        """Return the update of further steps: the optimiser goes on where this worker's last client, the same one, left it.
+
+        For training in one place, where nobody else comes between; a client of a round always begins anew.
+        """
+        client = np.array([seat.block], np.int64)
+        update = self._group(model, client, self._net_sizes(client), [draws], self.steps).updates[0]
+        self.steps += len(batch_ends(self.learner.pace, int(np.diff(self.learner.held.starts[client[0] : client[0] + 2])[0])))
+        return update
 
     def train_together(self, model: Vector, seats: Sequence[Seat], draws: Sequence[Draws], round_no: int) -> Iterator[Group]:
         """Yield the clients' updates in order; as many clients as fit the buffers are trained in one compiled call."""
@@ -171,11 +185,13 @@ class CompiledWorker:
             to_unit(self.update, np.array([0, learner.size]))
         return OwnUpdate(self, self.update, np.empty(0, np.int32))
 
-    def _group(self, model: Vector, clients: NDArray[np.int64], sizes: NDArray[np.int64], draws: list[Draws]) -> Group:
+    def _group(
+        self, model: Vector, clients: NDArray[np.int64], sizes: NDArray[np.int64], draws: list[Draws], before: int = 0
+    ) -> Group:
         learner, width, first = self.learner, self.width, self.learner.layout.first
         seeds = np.array([one.at("shuffle").seed() for one in draws], np.uint64)
         scratch = self._scratch(clients, sizes)
-        shared = kernels.Task(learner.shape, learner.held, learner.index, learner.pace, learner.rule, learner.whole)
+        shared = kernels.Task(learner.shape, learner.held, learner.index, learner.pace, learner.rule, learner.whole, before)
         kernels.train_clients(model, shared, clients, seeds, scratch)
         nets, names, starts, name_starts = scratch.nets, scratch.names, scratch.net_starts, scratch.name_starts
         first_layer.leave_changes(model, names, name_starts, width, first, nets, starts)
@@ -234,6 +250,13 @@ class OwnUpdate:
     def row(self) -> Vector:
         """Return the change as one flat row, in the worker's buffer."""
         return self._worker.spread(self._values, self._named)
+
+
+def _first_widths(model: plan.Compiled) -> tuple[int, ...]:
+    """Return the widths between the inputs and the hidden layers: an embedding's, or an LSTM's four gates and its state."""
+    if isinstance(model, plan.LSTMStep):
+        return 4 * model.units, model.units
+    return (model.embedding,) if isinstance(model, plan.Embedding) else ()
 
 
 def _full(inputs: Inputs) -> NDArray[np.float32]:

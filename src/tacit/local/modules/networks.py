@@ -11,7 +11,7 @@ from tacit import plan
 from tacit.errors import PlanError
 from tacit.rows import picture_shape
 
-Built = plan.Logistic | plan.MLP | plan.Embedding | plan.LSTM | plan.ViT
+Built = plan.Logistic | plan.MLP | plan.LSTMStep | plan.Embedding | plan.LSTM | plan.ViT
 
 
 def build(model: Built, inputs: int, outputs: int, beside: int = 0) -> nn.Module:
@@ -23,7 +23,9 @@ def build(model: Built, inputs: int, outputs: int, beside: int = 0) -> nn.Module
                 nn.init.zeros_(parameter)
         return net
     if isinstance(model, plan.MLP):
-        return FeedForward(inputs, model.hidden, outputs)
+        return FeedForward(inputs, model.hidden, outputs, dropout=model.dropout)
+    if isinstance(model, plan.LSTMStep):
+        return StepThenLayers(inputs, model, outputs)
     if isinstance(model, plan.ViT):
         return VisionTransformer(model, inputs, outputs)
     kind = PooledEmbedding if isinstance(model, plan.Embedding) else RecurrentEmbedding
@@ -31,10 +33,11 @@ def build(model: Built, inputs: int, outputs: int, beside: int = 0) -> nn.Module
 
 
 class FeedForward(nn.Module):
-    """Linear layers with ReLU between them; Glorot-uniform weights, zero biases."""
+    """Linear layers with ReLU and dropout between them; Glorot-uniform weights, zero biases."""
 
-    def __init__(self, inputs: int, hidden: tuple[int, ...], outputs: int, *, bias: bool = True) -> None:
+    def __init__(self, inputs: int, hidden: tuple[int, ...], outputs: int, *, bias: bool = True, dropout: float = 0.0) -> None:
         super().__init__()
+        self.dropout = dropout
         widths = (inputs, *hidden, outputs)
         self.layers = nn.ModuleList(nn.Linear(a, b, bias=bias) for a, b in itertools.pairwise(widths))
         for name, parameter in self.named_parameters():
@@ -46,9 +49,40 @@ class FeedForward(nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """Return logits."""
         for layer in self.layers[:-1]:
-            x = torch.relu(layer(x))
+            x = nn.functional.dropout(torch.relu(layer(x)), self.dropout, self.training)
         last: torch.Tensor = self.layers[-1](x)
         return last
+
+
+class Step(nn.Module):
+    """The only step of an LSTM layer, from no state: nn.LSTM's arrays by their names, with one bias a gate as in Keras."""
+
+    def __init__(self, inputs: int, units: int) -> None:
+        super().__init__()
+        self.weight_ih_l0 = nn.Parameter(torch.empty(4 * units, inputs))
+        self.weight_hh_l0 = nn.Parameter(torch.empty(4 * units, units))
+        self.bias_ih_l0 = nn.Parameter(torch.zeros(4 * units))
+        nn.init.xavier_uniform_(self.weight_ih_l0)
+        nn.init.xavier_uniform_(self.weight_hh_l0)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """Return the state after the step."""
+        enter, _, value, leave = nn.functional.linear(x, self.weight_ih_l0, self.bias_ih_l0).chunk(4, dim=1)
+        return torch.sigmoid(leave) * torch.tanh(torch.sigmoid(enter) * torch.tanh(value))
+
+
+class StepThenLayers(nn.Module):
+    """An LSTM layer that takes the whole row as its only step, then a feed-forward net."""
+
+    def __init__(self, inputs: int, model: plan.LSTMStep, outputs: int) -> None:
+        super().__init__()
+        self.lstm = Step(inputs, model.units)
+        self.head = FeedForward(model.units, model.hidden, outputs, dropout=model.dropout)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """Return logits."""
+        logits: torch.Tensor = self.head(self.lstm(x))
+        return logits
 
 
 class PooledEmbedding(nn.Module):
