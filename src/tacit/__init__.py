@@ -44,6 +44,7 @@ if TYPE_CHECKING:
         Ledger,
         Local,
         Logistic,
+        LSTMStep,
         Mimic,
         Model,
         OneBit,
@@ -71,7 +72,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ALIE", "IPM", "LSTM", "MLP", "QSGD", "RQM", "RR", "Audit", "Backdoor", "BiLSTM", "Codec", "Columns", "Corrupt", "DPSum",
     "Data", "DataError", "Embedding", "Encoder", "Engine", "FeatureNoise", "Features", "FederatedClassifier", "Filter",
-    "FlippedLabels", "FreeRider", "Gaussian", "HashComb", "HashedText", "Ledger", "Local", "Logistic", "Mimic", "Model",
+    "FlippedLabels", "FreeRider", "Gaussian", "HashComb", "HashedText", "LSTMStep", "Ledger", "Local", "Logistic", "Mimic", "Model",
     "Observer", "OneBit", "OwnModule", "PaperGaussian", "Plain", "Plan", "PlanError", "Privacy", "Private", "ProjUnit", "Public",
     "Quantise", "RRSampled", "RandomLabels", "RandomUpdate", "Run", "RunError", "SecureSum", "Server", "Sharing", "Sign",
     "SignFlip", "Silence", "Skellam", "TacitError", "ViT", "load", "resume", "run", "starter_plan", "train",

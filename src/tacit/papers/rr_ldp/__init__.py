@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from tacit.papers.central import central
 from tacit.papers.published import Paper, Scale, Table
-from tacit.papers.rr_ldp.by_clients import BY_CLIENTS, decoders
+from tacit.papers.rr_ldp.by_clients import BY_CLIENTS, course, decoders
 from tacit.papers.rr_ldp.corpus import term_frequency, word2vec
 from tacit.papers.rr_ldp.keywords import averaged_vectors
 from tacit.papers.rr_ldp.pooled import embeddings, hash_sizes, movie_text, word_vectors
-from tacit.papers.rr_ldp.recurrent import recurrent
+from tacit.papers.rr_ldp.recurrent import one_step, word_by_word
 
 __all__ = ["PAPER"]
 
 
 def _tables(scale: Scale) -> tuple[Table, ...]:
-    others = (recurrent, hash_sizes, word_vectors, embeddings, movie_text, decoders)
+    others = (course, one_step, word_by_word, hash_sizes, word_vectors, embeddings, movie_text, decoders)
     return (*(one.table(scale) for one in BY_CLIENTS), *(make(scale) for make in others))
 
 
