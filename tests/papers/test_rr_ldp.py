@@ -11,13 +11,16 @@ import pytest
 from numpy.typing import NDArray
 
 from tacit import data
+from tacit.codec.rr import make
+from tacit.draws import Draws
 from tacit.errors import PlanError, TacitError
 from tacit.papers.central import central, central_plan, train_and_measure
-from tacit.papers.rr_ldp import corpus, keywords
+from tacit.papers.rr_ldp import corpus, exact, keywords
 from tacit.papers.rr_ldp.averages import Lexicon
 from tacit.papers.rr_ldp.corpus import term_frequency, word2vec
+from tacit.papers.rr_ldp.exact import loss
 from tacit.papers.rr_ldp.keywords import averaged_vectors
-from tacit.plan import Columns, Plan
+from tacit.plan import RR, Columns, Plan
 from tacit.rows import Dense, Rows
 
 LEXICON = Lexicon(["cat", "dog"], np.float32([[1, 0], [0, 2]]))
@@ -94,6 +97,33 @@ def test_average_counts_repeats_and_leaves_out_the_unknown() -> None:
     averages = LEXICON.average([["cat", "dog", "dog", "cow"], ["cow"], []])
     assert averages.dtype == np.float32
     assert np.allclose(averages, [[1 / 3, 4 / 3], [0, 0], [0, 0]])
+
+
+def test_an_update_costs_its_bits_and_quantising_takes_nothing_off() -> None:
+    figures = loss(1.0, 506_451, 25)["last"]
+    assert figures["bit"] == pytest.approx(1.0, abs=1e-6)
+    assert figures["update"] == pytest.approx(506_451, rel=1e-6)
+    assert figures["run"] == 25 * figures["update"]
+    assert figures["composed"] == pytest.approx(figures["bit"], rel=1e-9)
+    assert (figures["bytes"], figures["bytes_float"]) == (63_307, 4 * 506_451)
+
+
+def test_the_corrected_channel_is_the_one_of_ldp_fl_on_differences() -> None:
+    """Sun et al. 2020: a value v leaves as +q/f with probability 1/2 + f v / 2q, else as -q/f; f = tanh(epsilon / 2)."""
+    clip, kept, dim = 0.5, float(np.tanh(0.5)), 200_000
+    codec = make(RR(epsilon=1.0, clip=clip))
+    for value in (-0.5, -0.2, 0.0, 0.4, 2.0):
+        total, root = codec.empty(dim), Draws.seeded(3)
+        total.add(codec.encode(np.full(dim, value, np.float32), {}, root, root).payload, 1, root)
+        decoded = codec.decode(total, root, root)
+        assert np.allclose(np.abs(decoded), clip / kept, rtol=1e-5)
+        expected = 0.5 + kept * max(-clip, min(clip, value)) / (2 * clip)
+        assert abs((decoded > 0).mean() - expected) < 5 * 0.5 / dim**0.5  # false alarms: fewer than 1 in a million
+
+
+def test_a_dictionary_reads_hashed_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(exact, "loaded", lambda _plan: made_up())
+    assert exact.dictionary("imdb", None)["last"]["entries"] == 1
 
 
 def test_most_common_words_of_a_text() -> None:

@@ -5,8 +5,11 @@ from __future__ import annotations
 from tacit.papers.central import central
 from tacit.papers.published import Paper, Scale, Table
 from tacit.papers.rr_ldp.by_clients import BY_CLIENTS, course, decoders
+from tacit.papers.rr_ldp.claims import CLAIMS
 from tacit.papers.rr_ldp.corpus import term_frequency, word2vec
+from tacit.papers.rr_ldp.exact import dictionary, inversion, loss, losses
 from tacit.papers.rr_ldp.keywords import averaged_vectors
+from tacit.papers.rr_ldp.pictures import PICTURES
 from tacit.papers.rr_ldp.pooled import embeddings, hash_sizes, movie_text, word_vectors
 from tacit.papers.rr_ldp.recurrent import one_step, word_by_word
 
@@ -14,7 +17,7 @@ __all__ = ["PAPER"]
 
 
 def _tables(scale: Scale) -> tuple[Table, ...]:
-    others = (course, one_step, word_by_word, hash_sizes, word_vectors, embeddings, movie_text, decoders)
+    others = (course, one_step, word_by_word, hash_sizes, word_vectors, embeddings, movie_text, decoders, losses, inversion)
     return (*(one.table(scale) for one in BY_CLIENTS), *(make(scale) for make in others))
 
 
@@ -28,15 +31,19 @@ PAPER = Paper(
     ),
     scales={
         "smoke": "a few hundred rows, one round, five clients: it proves that every cell runs.",
-        "quick": "IMDB whole, at most 50 rounds; 100,000 MovieLens ratings for training; embeddings of 100; "
-        "the LSTM on 100 words per row and 25,000 ratings.",
-        "full": "all rows, the paper's rounds and sizes.",
+        "quick": "IMDB whole, one seed, at most 50 rounds; 100,000 MovieLens ratings for training; embeddings of 100; "
+        "the LSTM over words on 100 words per row and 25,000 ratings.",
+        "full": "all rows, the paper's rounds and sizes; three seeds on IMDB, one on MovieLens.",
     },
     tables=_tables,
+    claims=CLAIMS,
+    pictures=PICTURES,
     runners={
         "central": central,
         "term_frequency": term_frequency,
         "word2vec": word2vec,
         "averaged_vectors": averaged_vectors,
+        "loss": loss,
+        "dictionary": dictionary,
     },
 )

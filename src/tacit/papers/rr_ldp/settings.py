@@ -8,6 +8,7 @@ from typing import Any
 from tacit.papers.published import PLAN, Scale, Trial
 
 MLP: dict[str, Any] = {"name": "mlp", "hidden": [100, 50, 25]}
+DROPOUT_MLP: dict[str, Any] = {**MLP, "dropout": 0.2}
 LSTM_STEP: dict[str, Any] = {"name": "lstm_step", "hidden": [100, 50, 25]}
 PLAIN = {"name": "plain"}
 _SMOKE_ROWS = 300
@@ -59,6 +60,7 @@ class Pooled:
     source: str
     lr: float
     batch: int
+    optimizer: str = "adam"
     features: dict[str, Any] = field(default_factory=dict)
     quick_rows: int | None = None
 
@@ -68,7 +70,7 @@ class Pooled:
             "source": self.source,
             "features": {"buckets": buckets, **self.features},
             "model": model,
-            "local": {"optimizer": "adam", "lr": self.lr, "batch": self.batch},
+            "local": {"optimizer": self.optimizer, "lr": self.lr, "batch": self.batch},
             "limit": limit(scale, self.quick_rows).get("limit"),
         }
         return Trial(kind="central", settings=settings, seeds=seeds(scale, self.source))
@@ -95,6 +97,7 @@ MOVIELENS = Federated(
 MOVIELENS_LSTM = replace(MOVIELENS, model=LSTM_STEP)
 
 POOLED_IMDB = Pooled(source="imdb", lr=1e-3, batch=32)
+POOLED_IMDB_LINEAR = Pooled(source="imdb", lr=0.1, batch=32, optimizer="sgd")
 POOLED_IMDB_WORDS = Pooled(source="imdb", lr=1e-3, batch=128, features={"text": "sequence"})
 POOLED_MOVIELENS = Pooled(source="movielens1m", lr=1e-2, batch=1000, features={"stop_words": True}, quick_rows=100_000)
 
