@@ -1,8 +1,8 @@
 """Checks that decide a claim: order, course, best of several, agreement with what is printed, ratio.
 
 Each looks at figures with their seeds. Differences count only where a 95 % interval says so; a check whose figures are
-missing, or have fewer than three seeds, decides nothing. No check has a tolerance of its own: `AtLeast` and `Alike` take the
-number the claim itself names.
+missing, or have fewer than three seeds, decides nothing. No check has a tolerance of its own: `AtLeast`, `AtMost`, `Exceeds`
+and `Alike` take the number the claim itself names.
 """
 
 from __future__ import annotations
@@ -98,6 +98,27 @@ class AtLeast:
         if ends is None:
             return _missing(found, self.cells)
         return Decision(ends[1] >= self.least, f"{_words(found, self.at)}, {number(self.least)} asked")
+
+
+@dataclass(frozen=True)
+class Exceeds:
+    """The figure lies above a number that the claim names, such as a gain above zero: its whole interval does."""
+
+    at: At
+    number: float
+
+    @property
+    def cells(self) -> tuple[At, ...]:
+        """Return the cell."""
+        return (self.at,)
+
+    def decide(self, found: Found) -> Decision:
+        """Return whether the lower end of the interval is above the number."""
+        mine = found.get(self.at)
+        if mine is None or not mine.comparable:
+            return _missing(found, self.cells)
+        ends = mine.interval or (mine.mean, mine.mean)
+        return Decision(ends[0] > self.number, f"{_words(found, self.at)}, more than {number(self.number)} asked")
 
 
 @dataclass(frozen=True)

@@ -52,14 +52,15 @@ def printed_before(paper: Paper, docs: Path) -> dict[str, Estimate]:
 
 
 def with_former(outcomes: list[Outcome], former: dict[str, Estimate]) -> list[Outcome]:
-    """Return the outcomes, those of a former page in place of ones with fewer seeds."""
+    """Return the outcomes, those of a former page in place of ones that say less."""
     return [Outcome(table=one.table, cell=one.cell, ours=_fuller(one.ours, former.get(one.cell.key))) for one in outcomes]
 
 
 def _fuller(ours: Estimate | None, former: Estimate | None) -> Estimate | None:
+    """Return which of two figures can be compared, or has more seeds."""
     if ours is None or former is None:
         return ours or former
-    return former if former.seeds > ours.seeds else ours
+    return max(ours, former, key=lambda one: (one.comparable, one.seeds))
 
 
 def judged(paper: Paper, shown: list[Shown]) -> list[Judged]:

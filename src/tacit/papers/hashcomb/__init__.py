@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from tacit.papers.hashcomb import curves, footprint, noise, ours, runs, tables
+from tacit.papers.hashcomb import curves, footprint, noise, ours, proofs, runs, tables
 from tacit.papers.published import Paper
 
 __all__ = ["PAPER"]
 
-_ALL = (*footprint.TABLES, *tables.TABLES, *noise.TABLES, *curves.TABLES, *ours.TABLES)
+_ALL = (*footprint.TABLES, *tables.TABLES, *noise.TABLES, *curves.TABLES, *proofs.TABLES, *ours.TABLES)
 PAPER = Paper(
     name="hashcomb",
     title="HashComb: quantised updates under keyed hashes",
@@ -26,5 +26,6 @@ PAPER = Paper(
         "hashcomb_chance": runs.chance,
         "hashcomb_private": runs.private,
         "hashcomb_promise": footprint.promise,
+        **proofs.RUNNERS,
     },
 )

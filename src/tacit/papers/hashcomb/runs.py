@@ -26,7 +26,10 @@ Tree = dict[str, Any]
 
 
 def federated(rows: Kind, name: str, plan: Tree, seed: int) -> Figures:
-    """Return the figures of a plan over a set, round by round; the last ones also say which round was best."""
+    """Return the figures of a plan over a set, round by round; the last ones also say which round was best.
+
+    `gap` is how much better the last model does on the clients' own rows than on the test rows.
+    """
     job, table = parsed(rows, name, plan, seed)
     with tempfile.TemporaryDirectory() as root:
         folder = engine.start(job, Path(root), None, table)
@@ -35,7 +38,9 @@ def federated(rows: Kind, name: str, plan: Tree, seed: int) -> Figures:
     for metrics in found.values():
         metrics |= both_classes(metrics["accuracy"], metrics["f1"], share)
     best = max((number for number in found if number != "last"), key=lambda number: found[number]["f1_weighted"])
-    found["last"] |= {"best_f1_weighted": found[best]["f1_weighted"], "best_round": float(best)}
+    last = found["last"]
+    last |= {"best_f1_weighted": found[best]["f1_weighted"], "best_round": float(best)}
+    last["gap"] = last["train_accuracy"] - last["accuracy"]
     return found
 
 

@@ -36,12 +36,13 @@ class Size:
     four_rounds: tuple[int, ...]  # seeds of Table 3
     many_rounds: tuple[int, ...]  # of Tables 2, 4 and 5
     ours: tuple[int, ...]  # of the tables that are not in the publication
+    claimed: tuple[int, ...]  # of those among them that decide a claim
 
 
 SIZES: dict[Scale, Size] = {
-    "smoke": Size(fewer=500, rounds=2, limit=300, four_rounds=(1,), many_rounds=(1,), ours=(1,)),
-    "quick": Size(fewer=10, four_rounds=(1, 2), many_rounds=(1,), ours=(1,)),
-    "full": Size(four_rounds=(1, 2, 3, 4, 5), many_rounds=(1,), ours=(1, 2)),
+    "smoke": Size(fewer=500, rounds=2, limit=300, four_rounds=(1,), many_rounds=(1,), ours=(1,), claimed=(1,)),
+    "quick": Size(fewer=10, four_rounds=(1, 2, 3), many_rounds=(1, 2, 3), ours=(1,), claimed=(1, 2, 3)),
+    "full": Size(four_rounds=(1, 2, 3, 4, 5), many_rounds=(1, 2, 3), ours=(1, 2, 3), claimed=(1, 2, 3)),
 }
 
 
