@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from tacit.papers.hashcomb import curves, footprint, noise, ours, proofs, runs, tables
+from tacit.papers.hashcomb.claims import CLAIMS
+from tacit.papers.hashcomb.pictures import PICTURES
 from tacit.papers.published import Paper
 
 __all__ = ["PAPER"]
@@ -14,10 +16,12 @@ PAPER = Paper(
     first_words=("Obfuscated weights (keyed quantisation tokens). Not differentially private; other participants can decode."),
     scales={
         "smoke": "300 rows, two rounds, a few epochs: it proves that every cell runs.",
-        "quick": "all rows, a tenth of the publication's epochs, two seeds for Table 3, else one.",
-        "full": "all rows, the publication's epochs, five seeds for Table 3.",
+        "quick": "all rows, a tenth of the publication's epochs; three seeds where a claim rests on them, else one.",
+        "full": "all rows, the publication's epochs, five seeds for Table 3, else three.",
     },
     tables=lambda scale: tuple(make(scale) for make in _ALL),
+    claims=CLAIMS,
+    pictures=PICTURES,
     runners={
         "hashcomb_federated": runs.federated,
         "hashcomb_scikit_learn": runs.scikit_learn,

@@ -20,14 +20,15 @@ from tacit.papers.published import Cell, Scale, Table, Trial
 _ROUNDS, _EPOCHS = 8, 1_000
 MEAN_LEVEL = 8
 FINEST = (9, 10, 12, 14, 16)
-_COINS: tuple[Selection, ...] = ("last_head", "subset")
+MOST_LEVELS = (*FINEST, 20, 24, 32)
+COINS: tuple[Selection, ...] = ("last_head", "subset")
 
 
 def chances(_scale: Scale) -> Table:
     """Return Figure 2: the chance of a head at which the expected level is 8."""
     cells = []
-    for levels in (*FINEST, 20, 24, 32):
-        for selection, chance in zip(_COINS, (printed.HEAD_CHANCE[levels], round(8 / levels, 4)), strict=True):
+    for levels in MOST_LEVELS:
+        for selection, chance in zip(COINS, (printed.HEAD_CHANCE[levels], round(8 / levels, 4)), strict=True):
             trial = Trial(kind="hashcomb_chance", settings={"selection": selection, "levels": levels}, seeds=())
             cells.append(Cell(row=f"L={levels}", column=selection, paper=chance, trial=trial, metric="p"))
     note = (
@@ -88,7 +89,7 @@ def random_levels(scale: Scale) -> Table:
         seeds = SIZES[scale].claimed
         clear = short(scale, name, plain(), seeds=seeds)
         arms: dict[str, Tree] = {"HC8": hashcomb(name, 8)}
-        for selection in _COINS:
+        for selection in COINS:
             for levels in FINEST:
                 coins = {"selection": selection, "mean_level": float(MEAN_LEVEL)}
                 arms[f"{selection}, L={levels}"] = hashcomb(name, levels, **coins)

@@ -142,9 +142,7 @@ def tokens(scale: Scale) -> Table:
 def ranges_to_try(_scale: Scale) -> Table:
     """Return how many ranges there are to try."""
     trial = Trial(kind="hashcomb_guesses", settings={}, seeds=())
-    cells = [
-        Cell(row=row, column="bits", paper=bits, trial=trial, metric=name, digits=0) for row, (name, bits) in _SPACES.items()
-    ]
+    cells = [Cell(row=row, column="bits", paper=bits, trial=trial, metric=name, digits=0) for row, (name, bits) in _SPACES.items()]
     note = "Logarithms to base two of how many ranges, or secrets, fit what is assumed."
     return Table(name="guesses", title="How much there is to guess", cells=tuple(cells), note=note)
 
