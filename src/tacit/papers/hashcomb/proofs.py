@@ -17,7 +17,7 @@ from tacit.draws import Draws
 from tacit.gaussian_loss import epsilon_at
 from tacit.levels import Selection, draw, head_chance
 from tacit.papers.hashcomb.settings import HIDDEN, LR, SIZES, Tree
-from tacit.papers.published import Cell, Figures, Scale, Table, Trial
+from tacit.papers.published import Cell, Figures, Runner, Scale, Table, Trial
 from tacit.quantiser import Quantiser
 
 DELTA = 1e-3
@@ -160,7 +160,7 @@ def _watched(scale: Scale) -> Tree:
 
 
 TABLES = (formulas, apart, tokens, ranges_to_try)
-RUNNERS = {
+RUNNERS: dict[str, Runner] = {
     "hashcomb_equation_11": equation_11,
     "hashcomb_equation_16": equation_16,
     "hashcomb_told_apart": told_apart,
