@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tacit.papers.lazyinf import runs
+from tacit.papers.lazyinf import promise, runs
+from tacit.papers.lazyinf.claims import CLAIMS
 from tacit.papers.lazyinf.decisions import turned
 from tacit.papers.lazyinf.detection import budget, collusion, decisions, detection, skew
 from tacit.papers.lazyinf.effect import attacks, model, recovered
@@ -10,6 +11,9 @@ from tacit.papers.published import Paper
 
 __all__ = ["PAPER"]
 
+_ALL = (
+    detection, decisions, promise.promise, budget, collusion, model, recovered, skew, attacks, promise.influence,
+)  # fmt: skip
 PAPER = Paper(
     name="lazyinf",
     title="LazyInf: clients vote, in private, on whose data harms the model (Rokvic, Vassio, Faltings and others)",
@@ -22,6 +26,13 @@ PAPER = Paper(
         "quick": "100 clients, three seeds for who is found, one seed and ten rounds for the model.",
         "full": "100 clients, ten seeds for who is found, three seeds and 20 rounds for the model.",
     },
-    tables=lambda scale: tuple(make(scale) for make in (detection, decisions, budget, collusion, model, recovered, skew, attacks)),
-    runners={"lazyinf_collusion": runs.collusion, "lazyinf_decisions": turned},
+    tables=lambda scale: tuple(make(scale) for make in _ALL),
+    claims=CLAIMS,
+    runners={
+        "lazyinf_collusion": runs.collusion,
+        "lazyinf_decisions": turned,
+        "lazyinf_losses": promise.losses,
+        "lazyinf_equation_4": promise.equation_4,
+        "lazyinf_valued": promise.valued,
+    },
 )

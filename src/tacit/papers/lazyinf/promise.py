@@ -1,0 +1,119 @@
+"""What LazyInf's messages promise by Tacit's ledger, and how its votes compare with exact influence."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from tacit import ledger
+from tacit import plan as plans
+from tacit.audit.valuation import Case, Compared, Rows, compared, fitted
+from tacit.claim import Claim
+from tacit.draws import Draws
+from tacit.engine.asked import claims_of
+from tacit.papers.lazyinf.settings import SIZES, VOTE, plan, votes
+from tacit.papers.published import Cell, Figures, Scale, Table, Trial
+
+Tree = dict[str, Any]
+
+DELTA = 1e-5
+_TRUTH = np.array([1.5, -1.0, 0.8, 0.5, -0.3, 0.2])
+_PARAMETERS = 100
+"""Of the last layer: nine directions and a constant, ten classes."""
+
+
+def equation_4(kept: float) -> Figures:
+    """Return what the publication's equation 4 states for a vote that is kept with a chance, and what the vote really costs."""
+    really = math.log(kept / (1 - kept))
+    return {"last": {"stated": 2 * really, "really": really}}
+
+
+def losses(plan: Tree, parameters: int) -> Figures:
+    """Return what one round costs a tester and a contributor, and how many of a contributor's messages have no bound."""
+    messages = claims_of(plans.parse({**plan, "seed": 1}), parameters)
+    by_sender = [_epsilons(one) for one in messages]
+    tester = by_sender[[one[0].unit for one in messages].index("vote")]
+    contributor = [one for one, claims in zip(by_sender, messages, strict=True) if claims[0].unit != "vote"]
+    bounded = [one["run_at"] for one in contributor if "run_at" in one]
+    return {"last": {**tester, "head": max(bounded), "unbounded": float(len(contributor) - len(bounded))}}
+
+
+def _epsilons(claims: tuple[Claim, ...]) -> dict[str, float]:
+    """Return the losses of one round by unit, the run's at `DELTA` too; nothing where no number exists."""
+    found = dict[str, float]()
+    for total in ledger.totals(ledger.charge(ledger.Account(), claims, 1), DELTA):
+        if total.epsilon is not None:
+            found["run_at" if total.unit == "run" and total.delta else total.unit] = total.epsilon
+    return found
+
+
+def valued(clients: int, wrong: int, seed: int) -> Figures:
+    """Return how votes compare with exact influence on made-up clients, of which the first few have random labels.
+
+    Each has 100 rows to train on and 50 to test others on, as in the publication; labels are of two classes.
+    """
+    random = np.random.default_rng(seed)
+    train = tuple(_drawn(random, 100, turned=0.45 if client < wrong else 0.0) for client in range(clients))
+    case = Case(train=train, tests=tuple(_drawn(random, 50) for _ in range(clients)))
+    ways = {one.name: one for one in compared(case, fitted(_drawn(random, 15), 1.0), Draws.seeded(seed))}
+    exact, lazy = ways["leave-one-out"], ways["votes"]
+    lowest = set(np.argsort(lazy.values, kind="stable")[:wrong].tolist())
+    return {
+        "last": {
+            "signs": float(np.mean((exact.values > 0) == (lazy.values > 0))), "ranks": lazy.agreement,
+            "found": len(lowest & set(range(wrong))) / wrong, "trainings": float(exact.trainings),
+            "slower": _slower(exact, lazy), "influence_slower": _slower(ways["influence"], lazy),
+        }
+    }  # fmt: skip
+
+
+def _slower(one: Compared, other: Compared) -> float:
+    return one.seconds / other.seconds
+
+
+def _drawn(random: np.random.Generator, count: int, turned: float = 0.0) -> Rows:
+    inputs = np.hstack([random.normal(size=(count, len(_TRUTH) - 1)), np.ones((count, 1))])
+    labels = (random.random(count) < 1 / (1 + np.exp(-inputs @ _TRUTH))).astype(np.int64)
+    return Rows(inputs, np.where(random.random(count) < turned, 1 - labels, labels))
+
+
+def promise(scale: Scale) -> Table:
+    """Return what the setting the publication calls eps = 1 costs, vote by vote and round by round."""
+    tree = plan(scale, "mnist", filter=votes("client", vote_epsilon=VOTE))
+    counted = Trial(kind="lazyinf_losses", settings={"plan": tree, "parameters": _PARAMETERS}, seeds=())
+    formula = Trial(kind="lazyinf_equation_4", settings={"kept": 1 / (1 + math.exp(-VOTE))}, seeds=())
+    cells = (
+        Cell(row="tester", column="epsilon by Eq. 4", paper=1.0, trial=formula, metric="stated", digits=0),
+        Cell(row="tester", column="epsilon per vote", paper=1.0, trial=counted, metric="vote", digits=0),
+        Cell(row="tester", column="epsilon per round", paper=1.0, trial=counted, metric="run", digits=0),
+        Cell(row="tester", column="epsilon per round at delta 1e-5", paper=1.0, trial=counted, metric="run_at", digits=0),
+        Cell(
+            row="contributor", column="epsilon per round at delta 1e-5", paper=1.0, trial=counted, metric="head", digits=0,
+        ),
+        Cell(row="contributor", column="messages without a bound", paper=0.0, trial=counted, metric="unbounded", digits=0),
+    )  # fmt: skip
+    note = (
+        "By the ledger, for one round in which everybody votes on everybody. Equation 4 doubles the loss of a vote, as for two "
+        "bits that differ where only one can; and every tester votes 99 times on the same rows. The contributor's bound is of the last "
+        "layer that is voted on; the update that is averaged has none."
+    )
+    return Table(name="promise", title="What is called eps = 1", cells=cells, note=note)
+
+
+def influence(scale: Scale) -> Table:
+    """Return how votes compare with exact influence."""
+    trial = Trial(kind="lazyinf_valued", settings={"clients": 20, "wrong": 6}, seeds=SIZES[scale].seeds)
+    columns = {
+        "signs that agree": "signs", "rank correlation": "ranks", "corrupted among the lowest": "found",
+        "models that exact influence trains": "trainings", "time of exact influence, votes = 1": "slower",
+        "time of first-order influence, votes = 1": "influence_slower",
+    }  # fmt: skip
+    cells = [Cell(row="votes", column=name, paper=None, trial=trial, metric=metric) for name, metric in columns.items()]
+    note = (
+        "Made-up rows, 20 clients of 100 rows to train on and 50 to test on, six with 90 % random labels (two classes), a logistic "
+        "model of six parameters; votes in the clear. Exact influence trains a model without each client; first-order influence "
+        "(Koh and Liang) inverts the Hessian, which is cheap for six parameters and needs all rows in one place."
+    )
+    return Table(name="influence", title="Votes beside exact influence", cells=tuple(cells), note=note)
