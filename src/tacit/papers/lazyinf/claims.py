@@ -99,8 +99,12 @@ WORTH = (
     Claim(
         claim="The vote has the sign of the exact influence.",
         where="Section 3.2",
-        checks=(Exceeds(At("influence", "votes", "signs that agree"), 0.5),),
-        correction="more often than a coin; an honest client's influence near zero is judged by chance",
+        checks=(
+            Above(
+                At("influence", "votes", "signs that agree"), At("influence", "votes", "signs that agree if all are said to help")
+            ),
+        ),
+        refuted="votes put corrupted clients lowest, but from an early model half-wrong labels still help a little",
     ),
     Claim(
         claim="Votes are far cheaper than exact influence.",
