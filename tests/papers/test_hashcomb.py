@@ -10,9 +10,10 @@ import pytest
 from sklearn.metrics import f1_score
 
 from tacit import plan as plans
+from tacit.levels import head_chance
 from tacit.papers import reproduce
 from tacit.papers.figure import figure
-from tacit.papers.hashcomb import PAPER, printed, runs
+from tacit.papers.hashcomb import PAPER, printed, proofs, runs
 from tacit.papers.hashcomb.halves import HALF, halves, inputs_of
 from tacit.papers.published import SCALES, Cell, Trial
 from tests.data.conftest import need
@@ -61,6 +62,25 @@ def test_a_relative_difference_and_the_mean_of_cells() -> None:
     assert figure(both, {}) is None
 
 
+def test_equation_11_promises_less_than_nothing() -> None:
+    for share in (1.0, 0.5, 1 / 256):
+        assert proofs.equation_11(share)["last"]["epsilon"] <= 0
+
+
+def test_the_printed_noise_is_counted_over_all_rounds() -> None:
+    stated, printed_one = (proofs.equation_16(logarithm, 40)["last"] for logarithm in ("natural", "ten"))
+    assert (stated["variance"], printed_one["variance"]) == pytest.approx((0.184, 0.08), abs=5e-4)
+    assert printed_one["run"] == pytest.approx(66.8, abs=0.1)
+    assert printed_one["update"] < printed_one["run"]
+
+
+def test_coins_do_not_keep_two_values_from_being_told_apart() -> None:
+    """All coins are tails with a chance of 1.8 %: only then two values look the same. 100,000 draws, so within .002."""
+    assert proofs.told_apart("finest", 8, seed=1)["last"]["delta"] == 1
+    nothing = (1 - head_chance("last_head", 10, 8.0)) ** 10
+    assert proofs.told_apart("last_head", 10, seed=1)["last"]["delta"] == pytest.approx(1 - nothing, abs=2e-3)
+
+
 @pytest.mark.parametrize("name", printed.SETS)
 def test_honest_halves_share_no_row(name) -> None:
     need({"spam": "spambase", "cardio": "cardio"}.get(name, "iot23"))
@@ -72,7 +92,7 @@ def test_honest_halves_share_no_row(name) -> None:
     assert (numbers.min(), numbers.max()) == (0, 1)
 
 
-@pytest.mark.parametrize("table", ["2", "3-differences", "range", "clients", "gains", "5", "budget"])
+@pytest.mark.parametrize("table", ["2", "2-scikit-learn", "3-differences", "fig4-gap", "range", "clients", "gains", "5", "budget"])
 def test_a_table_on_a_slice(table, tmp_path) -> None:
     need("hashcomb_okiru")
     tables = [one for one in PAPER.tables("smoke") if one.name == table]

@@ -12,7 +12,7 @@ from tacit import plan as plans
 from tacit import record
 from tacit.papers import reproduce
 from tacit.papers.figure import figure
-from tacit.papers.lazyinf import PAPER, printed, runs
+from tacit.papers.lazyinf import PAPER, printed, promise, runs
 from tacit.papers.lazyinf.decisions import rejected_chance
 from tacit.papers.published import PLAN, SCALES, Cell, Table, Trial
 from tacit.papers.runs import _told
@@ -23,8 +23,8 @@ from tests.data.conftest import need
 def test_every_plan_behind_a_cell_is_a_plan(scale) -> None:
     cells = [cell for table in PAPER.tables(scale) for cell in table.cells]
     trials = [trial for cell in cells for trial in (cell.trial, cell.minus, cell.of) if trial is not None]
-    trees = [trial.settings if trial.kind == PLAN else trial.settings["plan"] for trial in trials]
-    for tree in {json.dumps(tree, sort_keys=True): tree for tree in trees}.values():
+    trees = [trial.settings if trial.kind == PLAN else trial.settings.get("plan", {}) for trial in trials]
+    for tree in {json.dumps(tree, sort_keys=True): tree for tree in trees if tree}.values():
         plans.parse(tree)
 
 
@@ -79,6 +79,24 @@ def test_noise_turns_a_decision_round_as_often_as_binomials_say(epsilon, chances
         mean = sum(binom.pmf(count, 99, share) * rejected_chance(count, 99, epsilon) for count in range(100))
         assert mean == pytest.approx(chance, abs=6e-4)
     assert rejected_chance(40, 99, epsilon) == pytest.approx(1 - rejected_chance(59, 99, epsilon))
+
+
+def test_what_is_called_one_is_a_half_per_vote_and_99_times_that_per_round() -> None:
+    (table,) = (one for one in PAPER.tables("full") if one.name == "promise")
+    figures = {one.metric: one.trial for one in table.cells}
+    found = promise.losses(**figures["vote"].settings)["last"]
+    assert promise.equation_4(**figures["stated"].settings)["last"]["stated"] == pytest.approx(1)
+    assert (found["vote"], found["run"]) == pytest.approx((0.5, 49.5), abs=1e-6)
+    assert found["run_at"] < found["run"]
+    assert found["head"] == pytest.approx(1, abs=1e-3)
+    assert found["unbounded"] == 1  # the update that is averaged
+
+
+def test_votes_put_corrupted_clients_lowest_where_exact_influence_does() -> None:
+    found = promise.valued(clients=20, wrong=6, seed=1)["last"]
+    assert found["found"] == 1
+    assert found["trainings"] == 21
+    assert found["signs"] >= found["always"]
 
 
 def _small(name: str, *words: str) -> tuple[Table, ...]:

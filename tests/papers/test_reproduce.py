@@ -12,6 +12,7 @@ import pytest
 from tacit import engine, plan, record
 from tacit.papers import Cell, Outcome, Paper, Run, Table, Trial, page
 from tacit.papers import reproduce as reproduce_paper
+from tacit.papers.estimate import Estimate
 from tacit.papers.published import Figures
 from tests.engine.small import small_plan, write_csv
 
@@ -206,3 +207,7 @@ def test_figures_of_a_former_page_are_found_again_unless_there_are_more_seeds(tm
     (fuller,) = page.with_former(reproduce(all_, tmp_path / "cache"), former)
     assert fuller.ours is not None
     assert fuller.ours.seeds == 3
+    unknown = {key: Estimate(one.mean, None, 9) for key, one in former.items()}
+    (compared,) = page.with_former(reproduce(all_, tmp_path / "cache"), unknown)
+    assert compared.ours is not None
+    assert compared.ours.seeds == 3  # nine seeds of unknown spread say less

@@ -115,10 +115,14 @@ def influence(scale: Scale) -> Table:
     """Return how votes compare with exact influence."""
     trial = Trial(kind="lazyinf_valued", settings={"clients": 20, "wrong": 6}, seeds=SIZES[scale].seeds)
     columns = {
-        "signs that agree": "signs", "signs that agree if all are said to help": "always", "rank correlation": "ranks", "corrupted among the lowest": "found",
-        "models that exact influence trains": "trainings", "time of exact influence, votes = 1": "slower",
+        "signs that agree": "signs",
+        "signs that agree if all are said to help": "always",
+        "rank correlation": "ranks",
+        "corrupted among the lowest": "found",
+        "models that exact influence trains": "trainings",
+        "time of exact influence, votes = 1": "slower",
         "time of first-order influence, votes = 1": "influence_slower",
-    }  # fmt: skip
+    }
     cells = [Cell(row="votes", column=name, paper=None, trial=trial, metric=metric) for name, metric in columns.items()]
     note = (
         "Made-up rows, 20 clients of 100 rows to train on and 50 to test on, six with 90 % random labels (two classes), a logistic "
