@@ -1,10 +1,10 @@
 """Settings for one randomised bit per weight (`rr`), from what can be known before training: text or not, and how many clients.
 
 Found on validation rows of AG News, SST-2, 20 Newsgroups, IMDB, Cardio, Spambase, Adult and IoT-23, at 1 per bit. Three things
-matter. Rows of text are scaled to one length, as scikit-learn does it, so that long texts do not rule. The clip is as large as what a
-few steps of Adam move a weight, so that hardly anything is cut. And the server steps further the more clients there are: a
-word that few of them have moves the mean by little, and their noise shrinks with their root. Skewed labels need no settings of
-their own: the same ones serve at Dirichlet 1.
+matter. Rows of text are scaled to one length, as scikit-learn does it, so that long texts do not rule. The clip is as large as
+what a few steps of Adam move a weight, so that hardly anything is cut. And the server steps further the more clients there
+are: a word that few of them have moves the mean by little, and their noise shrinks with their root. Skewed labels need no
+settings of their own: the same ones serve at Dirichlet 1.
 """
 
 from __future__ import annotations
