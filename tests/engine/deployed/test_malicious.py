@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import msgspec
@@ -18,6 +19,7 @@ from tacit.engine.deployed.job import deploy
 from tacit.engine.deployed.owner_site import OwnerSite
 from tacit.engine.deployed.rehearsal import Rehearsal, rehearsal
 from tacit.engine.run_folder import RECORD
+from tacit.ledger.owner import Book, Limits
 from tacit.wire import letter as letters
 from tests.engine.deployed.local_post import model_of, owner, sites_of
 from tests.engine.small import small_plan, write_csv
@@ -128,12 +130,18 @@ def without(ready, tmp_path_factory) -> str:
     return model_of(run(ready, tmp_path_factory.mktemp("without"), None))
 
 
+@pytest.fixture(scope="module")
+def honest(ready, tmp_path_factory) -> str:
+    return model_of(run(ready, tmp_path_factory.mktemp("honest"), lambda letter, attack: attack.signed(letter)))
+
+
 @pytest.mark.parametrize("kind", ATTACKS)
-def test_attacks_of_a_site(ready, without, tmp_path, kind) -> None:
+def test_attacks_of_a_site(ready, without, honest, tmp_path, kind) -> None:
     place = run(ready, tmp_path, ATTACKS[kind])
     refused = record.of_kind(list(record.read(place / RECORD)), record.Refused)
     if kind == "each message twice":  # the first of each counts, as if it were alone
-        assert model_of(place) != without
+        assert model_of(place) == honest != without
+        assert len(refused) == 2 * 7  # rounds, clients
         assert all("once" in one.reason for one in refused)
         return
     assert model_of(place) == without
@@ -211,3 +219,56 @@ def test_a_question_is_answered_once(ready, tmp_path) -> None:
     job = dataclasses.replace(ready.plan, server=dataclasses.replace(ready.plan.server, rounds=1))
     deploy(job, sites, tmp_path / "runs")
     assert kept
+
+
+VOTING = {"clients": 9, "local_test": 0.3, "columns": {"text": ["opinion"], "label": "stars"}}
+Lie = Callable[[Question], Question]
+
+
+@pytest.fixture(scope="module")
+def voting(tmp_path_factory) -> Rehearsal:
+    place = tmp_path_factory.mktemp("voters")
+    data = {**VOTING, "source": str(write_csv(place / "reviews.csv"))}
+    plan = small_plan(place / "reviews.csv", data=data, filter={"lr": 0.5, "vote_epsilon": 4.0}, model={"name": "logistic"},
+                      codec={"name": "rr", "epsilon": 0.01, "clip": 0.02}, server={"rounds": 1})  # fmt: skip
+    return rehearsal(plan, place, 3)
+
+
+def paid_by_voters(voting: Rehearsal, folder: Path, lie: Lie) -> tuple[set[int], list[str]]:
+    """Return what clients of site a have paid by its ledger, in millionths, where the server lies to it about votes."""
+    told: list[str] = []
+    owners = [owner(name, rows, folder / name, tell=told.append) for name, rows in zip("abc", voting.files, strict=True)]
+    sites = sites_of(owners, least_sites=2, deadline=0.2)
+    first = sites.post.sites["a"]  # type: ignore[attr-defined]
+    honest = first.handle
+
+    def lied_to(data: bytes) -> bytes:
+        letter = letters.read(data)
+        if letter.subject.exchange != "votes":
+            return honest(data)
+        return honest(letters.write(letter.subject, bodies.pack(lie(bodies.unpack(letter.body, Question)))))
+
+    first.handle = lied_to
+    deploy(voting.plan, sites, folder / "runs")
+    with closing(Book(folder / "a" / "ledger.sqlite", limits=Limits(), delta=1e-5)) as book:
+        return {one.life.micro for one in book.totals()}, told
+
+
+def test_votes_are_paid_by_what_the_message_asks(voting, tmp_path) -> None:
+    """A server that says it asks two clients, and shows the last layers of nine, has nine paid for."""
+    honest, _ = paid_by_voters(voting, tmp_path / "honest", lambda question: question)
+    lied, _ = paid_by_voters(voting, tmp_path / "lied", lambda question: msgspec.structs.replace(question, everyone=2))
+    assert lied == honest
+    assert min(honest) > 8 * 4_000_000 * 0.99  # eight votes at 4 per vote
+
+
+def test_votes_on_one_contributor_again_and_again_are_refused(voting, tmp_path) -> None:
+    def repeated(question: Question) -> Question:
+        head = wire.parse(question.head, memoryview(question.payload)).header
+        senders = question.payload.index(np.arange(9, dtype="<i8").tobytes())
+        forged = question.payload[:senders] + np.zeros(9, "<i8").tobytes() + question.payload[senders + 72 :]
+        return msgspec.structs.replace(question, head=wire.head_of(head), payload=forged)
+
+    paid, told = paid_by_voters(voting, tmp_path, repeated)
+    assert any("need contributors among the 9 clients of the run, each once" in sentence for sentence in told)
+    assert max(paid) < 8 * 4_000_000

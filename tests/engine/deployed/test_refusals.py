@@ -26,7 +26,10 @@ from tacit.ledger.owner.policy import parse_policy
 from tacit.wire import letter as letters
 from tests.engine.deployed.local_post import GENEROUS, model_of, owner, sites_of
 from tests.engine.small import small_plan, write_csv
+from tests.ledger.owner.test_malicious_plans import MALICIOUS, plan_of
+from tests.ledger.owner.test_malicious_plans import POLICY as OF_THE_OWNER_BY_HASH
 
+OF_THE_OWNER = OF_THE_OWNER_BY_HASH.replace('[plans]\nhashes = ["HASH"]\n', "")
 COSTLY = {"name": "dp_sum", "epsilon": 20.0, "delta": 1e-3, "clip": 0.5}
 
 
@@ -152,6 +155,38 @@ def test_a_restarted_site_forgets_answers_too_when_a_run_ends(ready, tmp_path) -
     assert sum("has ended" in sentence for sentence in told) == 3
 
 
+def said_to(site: OwnerSite, job: plans.Plan) -> letters.Subject:
+    """Return what a site says to a plan that is offered by letter."""
+    text = plans.to_toml(job)
+    subject = letters.Subject(
+        kind="open", run="r-1", plan=hashlib.sha256(text.encode()).digest(), site="a", round_no=0, exchange="open", nonce=bytes(16)
+    )
+    return letters.read(site.handle(letters.write(subject, bodies.pack(Offer(plan=text))))).subject
+
+
+def test_only_a_plan_the_policy_allows_comes_as_far_as_the_rows(tmp_path) -> None:
+    site = OwnerSite(owner("a", tmp_path / "no such file.csv", tmp_path / "a", OF_THE_OWNER))
+    assert said_to(site, as_sites_read_it(plan_of())).status == "data"
+
+
+# Sites run no baselines, and see how long a message is when they build the model.
+OFFERED = [case for case in MALICIOUS if case not in ("unprotected beside it", "oversized message")]
+
+
+@pytest.mark.parametrize("case", OFFERED)
+def test_a_malicious_plan_is_refused_by_a_letter_and_no_row_is_read(tmp_path, case) -> None:
+    """The plans of the policy's own test, as a server would offer them: the file of rows does not even exist."""
+    told: list[str] = []
+    changes, _ = MALICIOUS[case]
+    job = as_sites_read_it(plan_of(**changes))
+    site = OwnerSite(owner("a", tmp_path / "no such file.csv", tmp_path / "a", OF_THE_OWNER, tell=told.append))
+    reply = said_to(site, job)
+    assert reply.status in ("policy", "question")
+    assert reply.status == "policy" or "cannot run between sites" in told[0]
+    assert len(told) == 1
+    assert not (tmp_path / "a" / "ledger.sqlite").exists()
+
+
 SIMULATED_ONLY = {
     "corrupt": {"corrupt": {"clients": 0.2, "kind": "sign_flip"}},
     "data.deal = 'every_round'": {"data__deal": "every_round", "codec": {"name": "plain"}},
@@ -164,12 +199,7 @@ def test_a_site_refuses_what_only_a_simulation_can_do(ready, tmp_path, what) -> 
     told: list[str] = []
     job = as_sites_read_it(small_plan(tmp_path / "reviews.csv", **SIMULATED_ONLY[what]))
     site = OwnerSite(owner("a", tmp_path / "no such file.csv", tmp_path / "a", tell=told.append))
-    text = plans.to_toml(job)
-    subject = letters.Subject(
-        kind="open", run="r-1", plan=hashlib.sha256(text.encode()).digest(), site="a", round_no=0, exchange="open", nonce=bytes(16)
-    )
-    reply = letters.read(site.handle(letters.write(subject, bodies.pack(Offer(plan=text)))))
-    assert reply.subject.status == "question"
+    assert said_to(site, job).status == "question"
     assert any("cannot run between sites" in sentence and what in sentence for sentence in told)
 
 

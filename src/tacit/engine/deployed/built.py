@@ -11,6 +11,7 @@ import numpy as np
 
 from tacit import local, server
 from tacit.aggregate import parts_of
+from tacit.claim import Claim
 from tacit.data import disclose
 from tacit.draws import Draws
 from tacit.engine.deployed.agreed import agreement_of, round_of
@@ -60,9 +61,12 @@ class Built:
         """Return who a client is, to its own site."""
         return self.rows.owners[self.site.seat(name).block]
 
-    def answers(self, exchange: Exchange, request: Request, refused: dict[int, str]) -> Answers:
-        """Return what the asked clients answer, one by one, or added up where the plan says that the site does so."""
-        refused = {**refused, **dict.fromkeys(self.site.refusals(request, exchange.claims(max(1, len(request.to)))), "ledger")}
+    def answers(self, exchange: Exchange, request: Request, claims: tuple[Claim, ...], refused: dict[int, str]) -> Answers:
+        """Return what the asked clients answer, one by one, or added up where the plan says that the site does so.
+
+        By their own ledgers they pay what is claimed of all who are asked, wherever these sit.
+        """
+        refused = {**refused, **dict.fromkeys(self.site.refusals(request, claims), "ledger")}
         here = [name for name in request.to.tolist() if name not in refused]
         if not here and self.site.agreement.codec.decoded_by == "clients":
             self.site.model(request)  # whoever reads the sums must read every one of them

@@ -17,7 +17,7 @@ from tacit.engine.deployed.bodies import Answers, Offer, Question
 from tacit.engine.deployed.owner import Owner
 from tacit.engine.deployed.permission import check_rows
 from tacit.engine.deployed.taking import Taking
-from tacit.engine.exchanges import HelperSums
+from tacit.engine.exchanges import HelperSums, Votes
 from tacit.errors import BudgetError, DataError, PlanError, PolicyError, RunError, TacitError, WireError
 from tacit.ledger.owner import Book, Receipt
 from tacit.wire.letter import Letter, Status, Subject, read, write
@@ -112,10 +112,11 @@ class OwnerSite:
         strangers = [name for name in names if name not in built.names]
         if strangers or len(set(names)) != len(names) or isinstance(exchange, HelperSums):
             raise WireError(f"question refused: needs clients of this site, each once, got {strangers[:1] or 'others'}")
-        claims = exchange.claims(max(1, question.everyone)) if names else ()
+        everyone = exchange.contributors(request) if isinstance(exchange, Votes) else question.everyone
+        claims = exchange.claims(max(1, everyone)) if names else ()
         refused = dict.fromkeys(self._reserve(run, book, subject, names or built.site.names, claims), "budget")
         willing = request.part(np.array([name for name in names if name not in refused], np.int64))
-        return bodies.pack(built.answers(exchange, willing, refused))
+        return bodies.pack(built.answers(exchange, willing, claims, refused))
 
     def _check_size(self, body: bytes) -> None:
         """Refuse an answer that is larger than the owner lets go."""

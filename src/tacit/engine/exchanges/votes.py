@@ -15,6 +15,7 @@ from tacit.engine.exchanges.heads import COMMITMENTS, HEADS, SENDERS, Heads
 from tacit.engine.exchanges.question import Question, gains, helps, laid_out
 from tacit.engine.round import Names, Outcome, Request, State
 from tacit.engine.site import Client
+from tacit.errors import WireError
 from tacit.server import Ballots
 from tacit.wire import Frame
 
@@ -82,6 +83,10 @@ class Votes:
             return vote.encode(helped, asked, epsilon, seat.own.private("votes"))
         return vote.not_randomised(cheated, epsilon)
 
+    def contributors(self, request: Request) -> int:
+        """Return on how many contributors votes are asked, by the message itself: what is said beside it costs nobody anything."""
+        return len(self._question(request).senders)
+
     def _question(self, request: Request) -> Question:
         """Return what a request asks; the same bytes are read once, however many clients a site has."""
         kept, payload = self._laid_out, request.frame[1]
@@ -96,6 +101,10 @@ class Votes:
         wire.expect(message, payload_size=ends + count * (8 + 4 * place.size))
         payload = message.payload
         model, senders = payload[:ends].view(np.float32), payload[ends : ends + 8 * count].view(np.int64)
+        if count and (senders[0] < 0 or senders[-1] >= self.clients or (np.diff(senders) <= 0).any()):
+            raise WireError(
+                f"votes refused: need contributors among the {self.clients:,} clients of the run, each once, got others"
+            )
         changes = payload[ends + 8 * count :].view(np.float32).reshape(count, place.inputs + 1, place.outputs)
         return laid_out(model, place.matrix(model), senders, changes, everybody=few is None or few >= count - 1)
 
