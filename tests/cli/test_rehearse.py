@@ -6,6 +6,8 @@ import json
 import os
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -42,3 +44,22 @@ def test_the_same_model_as_the_simulator_and_no_process_left(tmp_path) -> None:
     assert running(place) == []
     assert {path.name for path in place.iterdir()} >= {"server", "a", "b", "c"}
     assert all((place / name / secret).stat().st_mode & 0o077 == 0 for name in "abc" for secret in ("node.key", "secret"))
+
+
+def test_killed_it_leaves_no_process(tmp_path) -> None:
+    """Its sites and its server end with it, also where it has no time to end them."""
+    job = small_plan(write_csv(tmp_path / "reviews.csv"), server__rounds=100)
+    (tmp_path / "plan.toml").write_text(plans.to_toml(job), encoding="utf-8")
+    place = tmp_path / "rehearsal"
+    words = ["rehearse", str(tmp_path / "plan.toml"), "--quiet", "--folder", str(place)]
+    with subprocess.Popen([sys.executable, "-m", "tacit", *words], cwd=tmp_path) as process:
+        _until(lambda: len(running(place)) >= 5)  # itself, the server, three sites
+        process.kill()
+    _until(lambda: running(place) == [])
+
+
+def _until(happened: Callable[[], bool]) -> None:
+    end = time.monotonic() + 240
+    while not happened():
+        assert time.monotonic() < end
+        time.sleep(0.1)

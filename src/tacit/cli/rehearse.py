@@ -121,12 +121,15 @@ def _made_sites(place: Path, ready: Rehearsal, address: str, server: Path) -> li
 
 @contextlib.contextmanager
 def _joined(folder: Path) -> Iterator[None]:
-    """Run a site in a process of its own."""
+    """Run a site in a process of its own, which ends with this one, whatever ends it."""
     with (folder / "site.log").open("w") as log:
-        process = subprocess.Popen([sys.executable, "-m", "tacit", "site", "join", str(folder)], stdout=log, stderr=log)
+        words = [sys.executable, "-m", "tacit", "site", "join", str(folder), "--with-parent"]
+        process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=log, stderr=log)
         try:
             yield
         finally:
+            if process.stdin:
+                process.stdin.close()
             process.terminate()
             try:
                 process.wait(_STOP_SECONDS)

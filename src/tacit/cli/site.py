@@ -67,7 +67,10 @@ def init(
 
 
 @commands.command()
-def join(folder: Folder) -> None:
+def join(
+    folder: Folder,
+    with_parent: Annotated[bool, typer.Option("--with-parent", hidden=True, help="End when standard input is closed.")] = False,
+) -> None:
     """Join the server and answer what the policy allows, until stopped.
 
     What is refused is told here in full, and to the server in one word.
@@ -79,12 +82,15 @@ def join(folder: Folder) -> None:
     from tacit.engine.deployed.owner_site import OwnerSite
     from tacit.engine.deployed.site_folder import JOINED, KEY, joined_process, owner_of, site_settings
     from tacit.errors import RunError
+    from tacit.flower.link import end_with_parent
     from tacit.flower.node import Node
 
     settings, stop = site_settings(folder), threading.Event()
     site = OwnerSite(owner_of(folder, lambda sentence: tables.line(f"{settings.name}: {sentence}", stderr=True)))
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
+    if with_parent:
+        end_with_parent()
     node = Node(
         address=settings.server,
         root_certificate=folder / settings.authority if settings.authority else None,

@@ -29,7 +29,7 @@ from tacit.flower.quiet import LOG, keep_quiet
 from tacit.flower.sockets import listening_places
 from tacit.flower.tls import AUTHORITY, SERVER_CERTIFICATE, SERVER_KEY, private_folder, read_private
 
-__all__ = ["BODY_LIMIT", "LinkSettings", "Place", "place", "serve", "started"]
+__all__ = ["BODY_LIMIT", "LinkSettings", "Place", "end_with_parent", "place", "serve", "started"]
 
 BODY_LIMIT = 8 * 2**20
 """Bytes of one request; letters travel in chunks of 5 MiB, so this limits no letter."""
@@ -197,7 +197,7 @@ def _signals_end_here() -> Iterator[None]:
             signal.signal(number, before)
 
 
-def _end_with_parent() -> None:
+def end_with_parent() -> None:
     """End this process when the other end of its standard input is gone, whatever ended it."""
 
     def watch() -> None:
@@ -218,7 +218,7 @@ def _main() -> int:
     parser.add_argument("--with-parent", action="store_true", help="end when standard input is closed")
     words = parser.parse_args()
     if words.with_parent:
-        _end_with_parent()
+        end_with_parent()
     try:
         serve(LinkSettings(words.folder, words.host, words.port, words.tls, words.body_limit))
     except PeerError as error:
