@@ -84,6 +84,7 @@ class ByClip:
             )
             for clip, values in self.printed.items()
             for clients, paper in zip(CLIENTS, values, strict=True)
+            if clients in _columns(scale)
         ]  # fmt: skip
         note = (
             "The paper states no rounds; its server's rate is 1. In R rounds a weight moves by at most R·q times that rate, so a "
@@ -117,8 +118,14 @@ class ByEpsilon:
             )
             for epsilon, values in self.printed.items()
             for clients, paper in zip(CLIENTS, values, strict=True)
+            if clients in _columns(scale)
         ]  # fmt: skip
         return Table(name=self.name, title=self.title, cells=tuple(cells), note=f"q = {self.clip:g}, {rounds} rounds.")
+
+
+def _columns(scale: Scale) -> tuple[int, ...]:
+    """Return the numbers of clients of tables 3 to 6 at a scale."""
+    return (10, 100) if scale == "quick" else CLIENTS
 
 
 def sparing(rounds: int) -> dict[str, int]:
