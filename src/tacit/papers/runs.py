@@ -49,9 +49,10 @@ def _run_plan(run: Run, cache: Path, observer: engine.Observer | None) -> Figure
 def figures_of(entries: list[Any]) -> Figures:
     """Return the figures of a finished run from its record.
 
-    The last ones are those at its end, the bytes a client sent in the last round, and the share of all clients' own rows
-    that the final model gets right (`train_accuracy`; not where parts of the model stay with clients). Where clients
-    voted on corrupted ones, `filter_accuracy`, `filter_precision` and `filter_recall` say how well they found them.
+    The last ones are those at its end, the bytes a client sent in the last round, the share of all clients' own rows that the
+    final model gets right (`train_accuracy`; not where parts of the model stay with clients), and that of each class's test
+    rows (`recall_0`, `recall_1`, …; of classes that have any). Where clients voted on corrupted ones, `filter_accuracy`,
+    `filter_precision` and `filter_recall` say how well they found them.
     """
     rounds, end = record.of_kind(entries, record.Round, record.RUN), record.of_kind(entries, record.Finished, record.RUN)[-1]
     figures = {str(entry.round_no): entry.metrics for entry in rounds if entry.metrics}
@@ -60,6 +61,9 @@ def figures_of(entries: list[Any]) -> Figures:
     if by_client and not record.of_kind(entries, record.ClientsEvaluated, record.RUN):
         rows = record.of_kind(entries, record.Prepared)[0].rows_per_client
         figures["last"]["train_accuracy"] = float(np.average(by_client[0].accuracy, weights=rows))
+    for one in record.of_kind(entries, record.ByClass, record.RUN)[-1:]:
+        classes = enumerate(zip(one.right, one.rows, strict=True))
+        figures["last"] |= {f"recall_{number}": right / rows for number, (right, rows) in classes if rows}
     for round_no, found in _found(entries).items():
         figures.setdefault(str(round_no), {}).update(found)
         figures["last"] |= found

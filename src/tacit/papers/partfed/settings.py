@@ -15,6 +15,10 @@ ENCODINGS: dict[str, Tree] = {
     "E1": {"columns": {"numeric": _ORDERED, "categorical": [*_NOMINAL, "sex"]}, "categorical": "codes", "hidden": [12]},
     "E2": {"columns": {"numeric": [*_ORDERED, "male"], "categorical": _NOMINAL}, "categorical": "onehot", "hidden": [86]},
 }
+AS_IN_THE_CENSUS: Tree = {
+    "numeric": ["age", "education-num", "hours-per-week", "capital-gain", "capital-loss"],
+    "categorical": [*_NOMINAL, "sex"],
+}
 FEDAVG, CENTRAL = 555, 1
 """One above the largest class, so that nothing is shared; and one, so that everything is."""
 
@@ -26,19 +30,27 @@ class Size:
     clients: int = 10
     limit: int | None = None
     rounds: int = 100
-    longest: int = 100  # rounds of figure 3
-    evaluate_every: int = 10
-    epochs: tuple[int, ...] = (10, 20, 50, 100)  # the columns; a round is one epoch
+    evaluate_every: int = 5
+    epochs: tuple[int, ...] = (5, 10, 20, 50, 100)  # the columns; a round is one epoch
+    later: tuple[int, ...] = ()  # further columns of figure 3, the last of which it runs to
     seeds: tuple[int, ...]
+    few_seeds: tuple[int, ...]  # of what costs most: E2, and the search for what decides between E1 and E2
     measured_rounds: int
+    releases: tuple[int, ...] = (2, 12, 52, 365)
+
+    @property
+    def longest(self) -> int:
+        """Return how many rounds figure 3 has."""
+        return self.later[-1] if self.later else self.rounds
 
 
 SIZES: dict[Scale, Size] = {
     "smoke": Size(
-        clients=3, limit=600, rounds=2, longest=2, evaluate_every=2, epochs=(2,), seeds=(1,), measured_rounds=1,
+        clients=3, limit=600, rounds=2, evaluate_every=2, epochs=(2,), seeds=(1,), few_seeds=(1,), measured_rounds=1,
+        releases=(2,),
     ),
-    "quick": Size(seeds=tuple(range(1, 6)), measured_rounds=10),
-    "full": Size(longest=400, seeds=tuple(range(1, 11)), measured_rounds=100),
+    "quick": Size(seeds=tuple(range(1, 6)), few_seeds=tuple(range(1, 4)), measured_rounds=10),
+    "full": Size(later=(200, 400, 600), seeds=tuple(range(1, 11)), few_seeds=tuple(range(1, 6)), measured_rounds=30),
 }  # fmt: skip
 
 
@@ -73,7 +85,7 @@ def counted(kind: str, **settings: Any) -> Trial:
     return Trial(kind=f"partfed_{kind}", settings=settings, seeds=())
 
 
-def timed(tree: Tree, scale: Scale) -> Trial:
-    """Return the measurement of a plan's times."""
-    settings = {"plan": tree, "measured_rounds": SIZES[scale].measured_rounds}
-    return Trial(kind="partfed_times", settings=settings, seeds=(0,))
+def timed(trees: dict[str, Tree], scale: Scale) -> Trial:
+    """Return the measurement of some plans' times."""
+    settings = {"trees": trees, "measured_rounds": SIZES[scale].measured_rounds}
+    return Trial(kind="partfed_times", settings=settings, seeds=SIZES[scale].few_seeds)
