@@ -11,10 +11,11 @@ from tacit import plan as plans
 from tacit.draws import Draws
 from tacit.engine.simulated_data import prepare
 from tacit.papers import reproduce
+from tacit.papers.figure import figure
 from tacit.papers.partfed import PAPER, measured, printed, runs
 from tacit.papers.partfed.measured import AVERAGING, ONE_PLACE
 from tacit.papers.partfed.settings import plan
-from tacit.papers.published import SCALES
+from tacit.papers.published import SCALES, Cell, Trial
 from tests.data.conftest import need
 
 RESULTS = Path(__file__).parents[2] / "docs" / "results" / "partfed.json"
@@ -99,6 +100,24 @@ def test_train_accuracy_is_a_figure_of_every_plan(tmp_path) -> None:
     filled = {outcome.cell.column: outcome.ours for outcome in reproduce(PAPER, tables, tmp_path, lambda done, total, run: None)}
     assert filled["train, at the end"] is not None
     assert 0.5 < filled["train, at the end"].mean <= 1
+
+
+def test_what_later_epochs_add_is_taken_seed_by_seed_within_a_trial() -> None:
+    trial = Trial(kind="some", settings={}, seeds=(1, 2))
+    kept = {
+        run.key: {"1": {"accuracy": low}, "2": {"accuracy": high}, "last": {"accuracy": high, "train_accuracy": 0.9}}
+        for run, low, high in zip(trial.runs, (0.5, 0.7), (0.6, 0.8), strict=True)
+    }
+    gained = Cell(row="", column="", paper=None, trial=trial, minus=trial, metric="accuracy", round_no=2, minus_round_no=1)
+    over = Cell(row="", column="", paper=None, trial=trial, minus=trial, metric="train_accuracy", minus_metric="accuracy")
+    found = figure(gained, kept)
+    assert found is not None
+    assert (found.mean, found.deviation) == pytest.approx((0.1, 0))
+    between = figure(over, kept)
+    assert between is not None
+    assert between.mean == pytest.approx(0.2)
+    plain = Cell(row="", column="", paper=None, trial=trial, minus=trial, metric="accuracy", round_no=2)
+    assert len({plain.key, gained.key, over.key}) == 3
 
 
 @pytest.fixture(scope="module")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from statistics import fmean
 
 from tacit.papers.estimate import Estimate
@@ -26,7 +27,8 @@ def _values(cell: Cell, kept: Mapping[str, Figures]) -> Values:
     mine = _of_trial(cell, cell.trial, kept)
     if cell.minus is None:
         return mine
-    other = _of_trial(cell, cell.minus, kept)
+    less = replace(cell, metric=cell.minus_metric or cell.metric, round_no=cell.minus_round_no or cell.round_no)
+    other = _of_trial(less, cell.minus, kept)
     if cell.of is not None:
         most = _of_trial(cell, cell.of, kept)
         apart = {seed for seed in most if most[seed] != other.get(seed)}

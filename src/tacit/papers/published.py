@@ -82,6 +82,8 @@ class Cell:
     metric: str
     round_no: int | None = None  # None: after the last round
     minus: Trial | None = None  # its figure is taken off, seed by seed; it has the same seeds
+    minus_metric: str | None = None  # what is taken off, if it is another metric
+    minus_round_no: int | None = None  # or of another round
     relative: bool = False  # what is left is a share of what was taken off
     of: Trial | None = None  # what is left is a share of what this one leaves, seed by seed
     parts: tuple[Cell, ...] = ()  # the cell shows the mean of these cells' figures, seed by seed, and nothing of its own
@@ -91,7 +93,9 @@ class Cell:
     def key(self) -> str:
         """Return the fingerprint of what the cell shows, whatever its seeds: figures on a page are found again by it."""
         trials = [None if one is None else [one.kind, one.settings] for one in (self.trial, self.minus, self.of)]
-        whole = [trials, self.metric, self.round_no, self.relative, [part.key for part in self.parts]]
+        whole: list[Any] = [trials, self.metric, self.round_no, self.relative, [part.key for part in self.parts]]
+        if self.minus_metric or self.minus_round_no:  # else the key is that of figures kept before these fields were there
+            whole.append([self.minus_metric, self.minus_round_no])
         return hashlib.sha256(json.dumps(whole, sort_keys=True).encode()).hexdigest()[:20]
 
 

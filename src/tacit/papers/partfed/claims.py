@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from tacit.papers.checks import Above, Alike, AtLeast, AtMost, Best, Printed, Rises
+from tacit.papers.checks import Above, AtLeast, AtMost, Best, Printed, Rises
 from tacit.papers.claims import Claim
 from tacit.papers.partfed.measured import AVERAGING, ONE_PLACE
 from tacit.papers.partfed.ours import PAPERS_RULE, RAW, SENSITIVITY, SPECIFICITY, growing_row
 from tacit.papers.partfed.settings import CENTRAL, FEDAVG
-from tacit.papers.partfed.tables import TRAIN, K, k_row, l_row
+from tacit.papers.partfed.tables import TRAIN_LESS_TEST, K, gain, k_row, l_row
 from tacit.papers.partfed.times import ON_THE_LINK, TOTAL
 from tacit.papers.published import At
 
@@ -32,6 +32,7 @@ def _fact(row: str) -> At:
 
 
 _FALLING_K = tuple(reversed(K))
+_SIDES = "2: labels on different sides"
 _BETWEEN = ("k=500", "k=400", "k=300", "k=200", "k=100")
 
 _ACCURACY = (
@@ -63,7 +64,7 @@ _ACCURACY = (
         where="Section 5.3, Figure 3",
         checks=(
             Printed(((At("fig3", "E1", "epoch 100"), 0.80), (At("fig3", "E1", "epoch 400"), 0.82)), digits=2),
-            Alike(At("fig3", "E1", "epoch 600"), At("fig3", "E1", "epoch 400"), HALF_OF_THE_LAST_DIGIT),
+            Printed(((At("fig3", "E1", gain(100, 400)), 0.02), (At("fig3", "E1", gain(400, 600)), 0.0)), digits=2),
         ),
         correction="read as E1, the encoding used afterwards; the text says it of E2",
         refuted="read as E1, the encoding used afterwards; the text says it of E2",
@@ -71,13 +72,13 @@ _ACCURACY = (
     Claim(
         claim="Accuracy on test rows is as on train rows",
         where="Section 5.3, Figure 3",
-        checks=(Alike(At("fig3", "E1", TRAIN), At("fig3", "E1", "epoch 600"), HALF_OF_THE_LAST_DIGIT),),
+        checks=(AtMost(At("fig3", "E1", TRAIN_LESS_TEST), HALF_OF_THE_LAST_DIGIT),),
     ),
     Claim(
         claim="One-hot columns (E2) give lower accuracy than integer codes (E1)",
         where="Section 5.3, Figure 3",
         checks=(Above(At("fig3", "E1", "epoch 100"), At("fig3", "E2", "epoch 100")),),
-        refuted="E2 is better here under every setting we tried on validation rows but one (table e1-e2)",
+        refuted="one-hot columns are better here; table e1-e2 looks for a setting that turns it",
     ),
     Claim(
         claim="Accuracy suffices to compare the approaches: sensitivity and specificity are not needed",
@@ -116,10 +117,8 @@ _BY_LABEL = (
         where="Section 5.4, Figure 8",
         checks=(
             Printed(((At("fig4", "l=200", "rows shared"), 0.5),), digits=1),
-            Best(
-                At("fig8", "l=200", "2: labels on different sides"),
-                tuple(At("fig8", f"l={l}", "2: labels on different sides") for l in (100, 200, 300)),  # noqa: E741
-            ),
+            Above(At("fig8", "l=200", _SIDES), At("fig8", "l=100", _SIDES)),
+            Above(At("fig8", "l=200", _SIDES), At("fig8", "l=300", _SIDES)),
         ),
         correction="the paper says this cannot be measured; sharing as many rows label-blind measures it",
     ),

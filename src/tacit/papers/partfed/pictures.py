@@ -36,9 +36,11 @@ PICTURES = (
     Picture(
         name="fig3",
         title="Figure 3. Accuracy by epoch for two encodings",
-        panels=tuple(
-            Panel(title=encoding, across="epoch", up="accuracy", lines=(_course("fig3", encoding, _ALL_EPOCHS),))
-            for encoding in ENCODINGS
+        panels=(
+            Panel(
+                title="federated averaging", across="epoch", up="accuracy",
+                lines=tuple(_course("fig3", encoding, _ALL_EPOCHS) for encoding in ENCODINGS),
+            ),
         ),
     ),
     Picture(

@@ -37,19 +37,14 @@ def equal_power(scale: Scale) -> Table:
     cells = []
     for (rule, k), (server, client, transfer) in printed.TIMES.items():
         name, total = row(rule, k), printed.TOTALS[rule, k][0]
-        parts: list[_Part] = []
-        if k != CENTRAL:
-            parts += [("server", "server", server / one[0]), ("client", "client", client / averaging[1])]
-            parts += [
-                ("transfer", "transfer", transfer / one[2]),
-                (TOTAL, "total", total / whole),
-                (OVERLAPPED, "overlapped", None),
-            ]
-        if k == FEDAVG:
-            parts = [part for part in parts if part[0] in (TOTAL, OVERLAPPED)]
-        else:
-            parts.append((ON_THE_LINK, "transfer_share", transfer / total))
-        cells += _cells(name, parts, trial)
+        both: list[_Part] = [(TOTAL, "total", total / whole), (OVERLAPPED, "overlapped", None)]
+        parts: list[_Part] = [
+            ("server", "server", server / one[0]),
+            ("client", "client", client / averaging[1]),
+            ("transfer", "transfer", transfer / one[2]),
+        ]
+        link: list[_Part] = [(ON_THE_LINK, "transfer_share", transfer / total)]
+        cells += _cells(name, {CENTRAL: link, FEDAVG: both}.get(k, [*parts, *both]), trial)
     note = (
         "Shares within the paper beside shares within our machine, never seconds. Server, transfer and totals: of training in one "
         "place; client: of the slowest client of federated averaging. The total adds server and client as the paper does; the next "
@@ -66,11 +61,8 @@ def strong_server(scale: Scale) -> Table:
     cells = []
     for (rule, k), (_, strong) in printed.TOTALS.items():
         name = row(rule, k)
-        parts: list[_Part] = []
-        if k != CENTRAL:
-            parts += [(TOTAL, "strong_total", strong / whole), (OVERLAPPED, "strong_overlapped", None)]
-        if k != FEDAVG:
-            parts.append((ON_THE_LINK, "strong_transfer_share", printed.TIMES[rule, k][2] / strong))
-        cells += _cells(name, parts, trial)
+        both: list[_Part] = [(TOTAL, "strong_total", strong / whole), (OVERLAPPED, "strong_overlapped", None)]
+        link: list[_Part] = [(ON_THE_LINK, "strong_transfer_share", printed.TIMES[rule, k][2] / strong)]
+        cells += _cells(name, link if k == CENTRAL else both, trial)
     note = "As Table 1, of which the shares of server, client and transfer do not change."
     return Table(name="2", title="Running time, the server ten times as fast as a client", cells=tuple(cells), note=note)
