@@ -9,7 +9,7 @@ import sys
 from bench.show import show
 
 FIGURES = ("round", "parts", "overhead", "kernels", "growth", "start", "share", "step", "tally", "votes", "secure_sum", "modules")
-PEERS = ("torch", "pfl", "flower", "opendp", "sklearn", "numpy")
+PEERS = ("torch", "threads", "pfl", "flower", "opendp", "sklearn", "numpy")
 
 
 def main() -> None:

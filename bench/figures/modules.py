@@ -11,23 +11,23 @@ _WALL, _CPU = 0.6, 1.15
 
 
 def run(repeats: int, peers: set[str]) -> list[Result]:
-    """Return the seconds of a round beside the loop's, on one core and with PyTorch's own threads on two."""
+    """Return the seconds of a round beside the loop's, on one core ("torch") and with PyTorch's own threads on two ("threads")."""
     results: list[Result] = []
-    for kind, figure in KINDS.items():
-        if "torch" in peers:
-            prepared(kind)
-            note = _difference(kind)
-            results += _against(kind, figure, 1, repeats, note)
-            results += _against(kind, figure, 2, repeats, "")
+    for group, threads in (("torch", 1), ("threads", 2)):
+        for kind, figure in KINDS.items():
+            if group in peers:
+                prepared(kind)
+                results += _against(kind, figure, threads, repeats)
     return results
 
 
-def _against(kind: str, figure: str, threads: int, repeats: int, note: str) -> list[Result]:
+def _against(kind: str, figure: str, threads: int, repeats: int) -> list[Result]:
     peer = f"bare PyTorch loop, fused Adam, {'one core' if threads == 1 else 'two threads'}"
     with Worker("bench.sides.ours_modules", kind, 2, "dropout") as ours, _loop(kind, threads, "dropout") as theirs:
         ours.repeat()
         theirs.repeat()
         pair = interleave(ours.repeat, theirs.repeat, repeats)
+    note = _difference(kind) if threads == 1 else ""
     return seconds(figure, peer, pair, repeats=repeats, wall_bar=_WALL, cpu_bar=_CPU, note=note)
 
 
