@@ -7,7 +7,7 @@ from tacit.papers.claims import Claim
 from tacit.papers.partfed.measured import AVERAGING, ONE_PLACE
 from tacit.papers.partfed.ours import PAPERS_RULE, RAW, SENSITIVITY, SPECIFICITY, growing_row
 from tacit.papers.partfed.settings import CENTRAL, FEDAVG
-from tacit.papers.partfed.tables import TRAIN_LESS_TEST, K, gain, k_row, l_row
+from tacit.papers.partfed.tables import GAIN, TRAIN_LESS_TEST, K, gain, k_row, l_row
 from tacit.papers.partfed.times import ON_THE_LINK, TOTAL
 from tacit.papers.published import At
 
@@ -32,6 +32,7 @@ def _fact(row: str) -> At:
 
 
 _FALLING_K = tuple(reversed(K))
+_DECILES = "with clients of equally many rows; with age intervals of equal width averaging does better, and the gain is smaller"
 _SIDES = "2: labels on different sides"
 _BETWEEN = ("k=500", "k=400", "k=300", "k=200", "k=100")
 
@@ -40,14 +41,16 @@ _ACCURACY = (
         claim="After 100 epochs accuracy is about .80 with federated averaging and about .83 with all rows in one place",
         where="Sections 5.3, 5.4 and 6, Figure 5",
         checks=(Printed(((_by_k(100, FEDAVG)[0], 0.80), (_by_k(100, CENTRAL)[0], 0.83)), digits=2),),
+        correction=_DECILES,
     ),
     Claim(
         claim="Sharing rows gains up to 3.75 % of the accuracy of federated averaging",
         where="Section 6",
         checks=(
             Above(_by_k(100, CENTRAL)[0], _by_k(100, FEDAVG)[0]),
-            Printed(((At("fig5", "gain of one place", "epoch 100"), 0.0375),), digits=4),
+            Printed(((At("fig5", GAIN, "epoch 100"), 0.0375),), digits=4),
         ),
+        correction=_DECILES,
     ),
     Claim(
         claim="The smaller k, the higher the accuracy, from averaging to one place",
