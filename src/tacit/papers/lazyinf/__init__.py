@@ -23,8 +23,8 @@ PAPER = Paper(
     ),
     scales={
         "smoke": "12 clients, pixels, two rounds: it proves that every cell runs.",
-        "quick": "100 clients, three seeds for who is found, one seed and ten rounds for the model.",
-        "full": "100 clients, ten seeds for who is found, three seeds and 20 rounds for the model.",
+        "quick": "100 clients, three seeds, ten rounds for the model; one seed for attacks.",
+        "full": "100 clients, ten seeds for who is found, three seeds and 20 rounds for the model and attacks.",
     },
     tables=lambda scale: tuple(make(scale) for make in _ALL),
     claims=CLAIMS,

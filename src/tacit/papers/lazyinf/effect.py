@@ -108,18 +108,22 @@ def attacks(scale: Scale) -> Table:
 
 
 def _run(scale: Scale, kind: str, share: float, **tables: Tree) -> Trial:
-    return _attacked(scale, {"kind": kind, "clients": share, "labels": _LABELS[kind]} if share else {}, **tables)
+    corrupt = {"kind": kind, "clients": share, "labels": _LABELS[kind]} if share else {}
+    return trained(_long(scale, corrupt, **tables), SIZES[scale].model_seeds)
 
 
 def _attacked(scale: Scale, corrupt: Tree, **tables: Tree) -> Trial:
-    """Return the runs of a plan with more directions and longer local training, so that bad labels are learnt."""
+    return trained(_long(scale, corrupt, **tables), SIZES[scale].attack_seeds)
+
+
+def _long(scale: Scale, corrupt: Tree, **tables: Tree) -> Tree:
+    """Return a plan with more directions and longer local training, so that bad labels are learnt."""
     size = SIZES[scale]
     server = {"evaluate_every": size.rounds, **tables.pop("server", {})}
     features = {"project": size.wide, "directions": "strongest"}
-    tree = plan(
+    return plan(
         scale, "cifar10", size.rounds, corrupt, server=server, features=features, local={"lr": 0.05, "epochs": 10}, **tables
     )
-    return trained(tree, size.model_seeds)
 
 
 def _oracle(scale: Scale, share: float) -> Trial:

@@ -37,16 +37,18 @@ class Size:
     collusion: int  # shares of colluding testers that are tried
     seeds: tuple[int, ...]
     model_seeds: tuple[int, ...]
+    attack_seeds: tuple[int, ...]
 
 
 SIZES: dict[Scale, Size] = {
     "smoke": Size(
         clients=12, public=120, wide=32, frozen=False, rounds=2, budget_rounds=2, shares=(0.0, 0.4), collusion=1, seeds=(1,),
-        model_seeds=(1,),
+        model_seeds=(1,), attack_seeds=(1,),
     ),
-    "quick": Size(rounds=10, shares=(0.0, 0.4), collusion=5, seeds=(1, 2, 3), model_seeds=(1,)),
+    "quick": Size(rounds=10, shares=(0.0, 0.4), collusion=5, seeds=(1, 2, 3), model_seeds=(1, 2, 3), attack_seeds=(1,)),
     "full": Size(
         rounds=20, shares=(0.0, 0.1, 0.2, 0.4, 0.6), collusion=9, seeds=tuple(range(1, 11)), model_seeds=(1, 2, 3),
+        attack_seeds=(1, 2, 3),
     ),
 }  # fmt: skip
 
