@@ -92,7 +92,10 @@ def test_honest_halves_share_no_row(name) -> None:
     assert (numbers.min(), numbers.max()) == (0, 1)
 
 
-@pytest.mark.parametrize("table", ["2", "2-beside", "3-differences", "fig4-gap", "range", "clients", "gains", "5", "budget"])
+TABLES = ["2", "2-beside", "3-differences", "fig4-gap", "range", "clients", "gains", "gains-many", "5", "budget"]
+
+
+@pytest.mark.parametrize("table", TABLES)
 def test_a_table_on_a_slice(table, tmp_path) -> None:
     need("hashcomb_okiru")
     tables = [one for one in PAPER.tables("smoke") if one.name == table]
