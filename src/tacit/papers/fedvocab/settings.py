@@ -20,6 +20,7 @@ class Method:
     private: dict[str, Any]
     local: dict[str, Any] = field(default_factory=dict)
     alone: bool = False  # every client trains by itself; there are no rounds
+    even: bool = False  # labels are spread evenly over clients
 
 
 METHODS: dict[str, Method] = {
@@ -31,6 +32,20 @@ METHODS: dict[str, Method] = {
     "FedProx": Method(private=_PUBLIC, local={"method": "fedprox", "proximal": 0.1}),
     "LG-FedAvg": Method(private={"words": "all", "parameters": ["reader.*"], **_PUBLIC}),
     "FedRecon": Method(private={"words": "digits", "adapt": "reconstruct", "store": "none", **_PUBLIC}),
+}
+
+_WORDS = {"words": "all", **_PUBLIC}
+_SLOW = 5e-4  # chosen on SST-2's dev sentences
+LADDER: dict[str, Method] = {
+    "frozen tables": Method(private={**_WORDS, "train": False}),
+    "frozen tables, accumulated pass": Method(private={**_WORDS, "train": False, "adapt": "pass_accumulated"}),
+    "slow tables": Method(private={**_WORDS, "lr": _SLOW}),
+    "slow tables, adaptive pass": Method(private={**_WORDS, "lr": _SLOW, "adapt": "pass"}),
+    "trained tables": Method(private=_WORDS),
+    "trained tables, adaptive pass": Method(private={**_WORDS, "adapt": "pass"}),
+    "varied public tables, adaptive pass": Method(private={**_WORDS, "adapt": "pass", "start": "varied"}),
+    "FedAvg": Method(private=_PUBLIC),
+    "FedAvg, frozen table": Method(private=_PUBLIC, local={"table_lr": 0.0}),
 }
 
 
@@ -49,6 +64,7 @@ class Size:
     lr: float
     test_rows: int | None = None
     test_clients: int | None = None
+    evaluate_every: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,18 +77,23 @@ class Network:
     optimizer: str
     model: Callable[[Size], dict[str, Any]]
     full: dict[str, Size]  # by data set
-    quick: dict[str, Any]  # what differs at quick scale
-    quick_length: int = 512  # texts are cut to it at quick scale
+    small: dict[str, Size]  # the same for the small tables, which have three seeds
 
     def size(self, source: str, scale: Scale) -> Size:
         """Return how large a run on a data set is at a scale."""
-        full = self.full[source]
         if scale == "smoke":
-            return replace(full, clients=10, cohort=3, rounds=2, limit=200, length=12, hidden=8, test_rows=400, test_clients=3)
-        if scale == "quick":
-            return replace(full, length=min(self.quick_length, full.length), **self.quick)
-        return full
+            smallest = replace(self.full[source], clients=10, cohort=3, rounds=2, limit=200, length=12)
+            return replace(smallest, hidden=8, test_rows=400, test_clients=3)
+        return self.small[source] if scale == "quick" else self.full[source]
 
+
+_SMALL: dict[str, Any] = {
+    "clients": 50, "rounds": 30, "evaluate_every": 3, "test_rows": 300, "test_clients": 10,
+}  # fmt: skip
+_SMALL_ENCODER: dict[str, Any] = {
+    "clients": 20, "cohort": 5, "rounds": 8, "limit": 640, "evaluate_every": 2, "test_rows": 100, "test_clients": 5,
+}  # fmt: skip
+SMALL_SEEDS = (1, 2, 3)
 
 BILSTM = Network(
     label="BiLSTM",
@@ -81,12 +102,14 @@ BILSTM = Network(
     optimizer="adam",
     model=lambda size: {"name": "bilstm", "hidden": [size.hidden], "dropout": size.dropout, "embedding": 100},
     full={
-        "newsgroups20": Size(hidden=300, length=512, batch=32, lr=5e-3),
-        "sst2": Size(hidden=300, length=32, batch=400, lr=5e-3),
-        "ag_news": Size(hidden=300, length=128, batch=128, lr=5e-3, dropout=0.1),
+        "newsgroups20": Size(hidden=100, length=64, batch=32, lr=5e-3, test_rows=400, test_clients=20),
+        "sst2": Size(hidden=100, length=32, batch=400, lr=5e-3, test_rows=400, test_clients=20),
+        "ag_news": Size(hidden=100, length=64, batch=128, lr=5e-3, dropout=0.1, test_rows=400, test_clients=20),
     },
-    quick={"hidden": 100, "test_rows": 400, "test_clients": 20},
-    quick_length=64,
+    small={
+        "newsgroups20": Size(hidden=64, length=32, batch=32, lr=5e-3, limit=5_000, **_SMALL),
+        "sst2": Size(hidden=64, length=32, batch=50, lr=5e-3, limit=5_000, **_SMALL),
+    },
 )
 ENCODER = Network(
     label="MiniLM-L6 (the paper: DistilBERT)",
@@ -95,23 +118,24 @@ ENCODER = Network(
     optimizer="adamw",
     model=lambda size: {"name": "encoder", "checkpoint": "minilm"},
     full={
-        "newsgroups20": Size(length=256, batch=32, lr=5e-5),
-        "sst2": Size(length=32, batch=256, lr=5e-5),
-        "ag_news": Size(length=128, batch=64, lr=5e-5),
+        "sst2": Size(length=32, batch=32, lr=2e-4, rounds=15, limit=10_000, test_rows=200, test_clients=10),
     },
-    quick={"rounds": 15, "limit": 10_000, "batch": 32, "lr": 2e-4, "test_rows": 200, "test_clients": 10},
+    small={
+        "newsgroups20": Size(length=32, batch=16, lr=2e-4, **_SMALL_ENCODER),
+        "sst2": Size(length=24, batch=16, lr=2e-4, **_SMALL_ENCODER),
+    },
 )
 
 
 def trial(network: Network, source: str, method: Method, scale: Scale) -> Trial:
-    """Return the run behind one row of a table."""
+    """Return the run behind one row of a table; the small ones are run with three seeds."""
     size = network.size(source, scale)
+    size = replace(size, evaluate_every=None) if method.alone else size
     rounds = {"rounds": 1} if method.alone else {"rounds": size.rounds, "cohort": "count", "cohort_size": size.cohort}
     settings = {
         "name": "trial",
         "data": {
-            "source": source, "clients": size.clients, "partition": "dirichlet", "alpha": 1.0, "divide_test": True,
-            **_present(limit=size.limit),
+            "source": source, "clients": size.clients, "divide_test": True, **_partition(method), **_present(limit=size.limit),
         },
         "features": {"text": network.text, "length": size.length, "stop_words": source == "newsgroups20"},
         "model": network.model(size),
@@ -122,9 +146,17 @@ def trial(network: Network, source: str, method: Method, scale: Scale) -> Trial:
         "private": method.private,
         "codec": {"name": "plain"},
         **({"regime": "local_only"} if method.alone else {}),
-        "server": {**rounds, **_present(test_rows=size.test_rows, test_clients=size.test_clients)},
+        "server": {**rounds, **_measured(size)},
     }  # fmt: skip
-    return Trial(kind=PLAN, settings=settings, seeds=(1,))
+    return Trial(kind=PLAN, settings=settings, seeds=SMALL_SEEDS if scale == "quick" else (1,))
+
+
+def _partition(method: Method) -> dict[str, Any]:
+    return {"partition": "iid"} if method.even else {"partition": "dirichlet", "alpha": 1.0}
+
+
+def _measured(size: Size) -> dict[str, int]:
+    return _present(test_rows=size.test_rows, test_clients=size.test_clients, evaluate_every=size.evaluate_every)
 
 
 def _present(**keys: int | None) -> dict[str, int]:
