@@ -183,7 +183,7 @@ def _attack(arsenal: Arsenal, view: View, rows: NDArray[np.int64]) -> tuple[list
 
 
 def _dictionaries(victim: Victim, draws: Draws) -> dict[str, Dictionary]:
-    public = _public(victim)
+    public = public_words(victim)
     return {
         "knows the table": victim.table(),
         "wrong table": shuffled(public, draws.at("wrong").generator()),
@@ -191,7 +191,7 @@ def _dictionaries(victim: Victim, draws: Draws) -> dict[str, Dictionary]:
     }
 
 
-def _public(victim: Victim) -> Dictionary:
+def public_words(victim: Victim) -> Dictionary:
     """Return the public words of the corpus, most frequent first: fewer than the public table has, which favours attackers."""
     lexicon = victim.learner.home.lexicon
     assert lexicon is not None
@@ -229,7 +229,7 @@ def solved(victim: Victim) -> dict[int, str]:
     table = torch.cat([module.words.shared, module.words.private]).detach().numpy()
     stream = victim.stream()
     used, numbered = np.unique(stream, return_inverse=True)
-    names = by_frequency_and_shape(numbered, table[used], _frequent(_public(victim)))
+    names = by_frequency_and_shape(numbered, table[used], _frequent(public_words(victim)))
     return dict(zip(used.tolist(), names, strict=True))
 
 

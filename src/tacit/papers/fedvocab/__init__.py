@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tacit.papers.fedvocab.attacks import attack, attribute
 from tacit.papers.fedvocab.message_bytes import message_bytes
 from tacit.papers.fedvocab.tables import tables
 from tacit.papers.published import Paper
@@ -24,5 +25,5 @@ PAPER = Paper(
         "100 rounds, no weight decay, no dropout of word vectors; AG News is the part that is at hand.",
     },
     tables=tables,
-    runners={"message_bytes": message_bytes},
+    runners={"message_bytes": message_bytes, "attack": attack, "attribute": attribute},
 )

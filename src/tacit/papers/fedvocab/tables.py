@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tacit.papers.fedvocab import printed
+from tacit.papers.fedvocab.attack_tables import attack_tables
 from tacit.papers.fedvocab.printed import Printed
 from tacit.papers.fedvocab.settings import BILSTM, ENCODER, LADDER, METHODS, Network, trial
 from tacit.papers.published import Cell, Scale, Table, Trial
@@ -38,7 +39,7 @@ _NOTE = (
 def tables(scale: Scale) -> tuple[Table, ...]:
     """Return the paper's tables at a scale; those with three seeds, by which claims are decided, are the quick ones."""
     if scale == "quick":
-        return (*_small(), _communication())
+        return (*_small(), *attack_tables(), _communication())
     return (
         *(_accuracy(f"bilstm-{source}", BILSTM, source, tuple(METHODS), scale) for source in ("sst2", "newsgroups20", "ag_news")),
         _accuracy("minilm-sst2", ENCODER, "sst2", ("FedVocab", "FedAvg"), scale),

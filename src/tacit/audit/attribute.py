@@ -1,0 +1,35 @@
+"""Does a message tell a property of a text that is not its label? An attacker learns to tell from messages of its own texts.
+
+The attacker has the shared parameters, texts of its own and a word table it believes in; the gradients it makes of them, with
+and without the property, train a logistic regression, which is then tried on the victim's messages.
+Source: Melis et al., IEEE S&P 2019.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+_NUMBERS = 64
+
+
+def fingerprint(gradients: dict[str, torch.Tensor], generator: np.random.Generator) -> NDArray[np.float64]:
+    """Return a message as a few numbers: each parameter's gradient under a random projection, by direction and length."""
+    parts = []
+    for name in sorted(gradients):
+        flat = gradients[name].double().numpy().ravel()
+        length = float(np.linalg.norm(flat)) or 1e-12
+        signs = generator.choice((-1.0, 1.0), len(flat))
+        parts += [np.log(length), *np.bincount(np.arange(len(flat)) % _NUMBERS, signs * flat / length, _NUMBERS)]
+    return np.array(parts)
+
+
+def told_apart(own: NDArray[np.float64], truth: NDArray[np.bool_], theirs: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return how surely each of their messages has the property, learned from own messages with known truth."""
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    learned = make_pipeline(StandardScaler(), LogisticRegression(C=0.01, max_iter=500)).fit(own, truth)
+    return np.asarray(learned.decision_function(theirs), np.float64)

@@ -1,0 +1,111 @@
+"""One batch of a client's texts as a server sees it, read in each of the ways there are: what a published attack table needs.
+
+Beside the attackers of `reconstruct.py`: who looks at which rows of a shared table have a gradient, and who sent a reader made
+for reading. An encoder adds positions to word vectors and normalises them before its first layer; attackers do the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from tacit.audit.crafted import read_traps, set_traps
+from tacit.audit.dictionaries import Dictionary, Score, inside, mean_score, score, shuffled
+from tacit.audit.inversion import first_layer, span_of, true_gradient
+from tacit.audit.reconstruct import public_words
+from tacit.audit.victims import Victim
+from tacit.draws import Draws
+from tacit.local.private.worded import Encoder, Worded
+
+Enter = Callable[[NDArray[np.float32], int], NDArray[np.float32]]
+"""Word vectors and a place in the text in, what the first layer is given there out."""
+
+WAYS = ("wrong table", "public table", "knows the table", "table rows", "crafted reader")
+
+
+@dataclass(frozen=True)
+class Batch:
+    """The texts of a batch as words, and the gradients of what is shared."""
+
+    words: list[str]
+    places: int
+    texts: int
+    gradients: dict[str, torch.Tensor]
+
+
+def readings(victim: Victim, rows: NDArray[np.int64], batch: int, draws: Draws) -> dict[str, Score]:
+    """Return how much of its batches each attacker reads, on average; the true gradient of each batch is seen."""
+    public, known = public_words(victim), victim.table()
+    wrong = shuffled(public, draws.at("wrong").generator())
+    module = victim.module()
+    first = victim.learner.module
+    assert isinstance(first, Worded)
+    outside, insider = _entries(first.reader), _entries(module.reader)
+    scores: dict[str, list[Score]] = {way: [] for way in WAYS}
+    for first in range(0, len(rows) - batch + 1, batch):
+        some = rows[first : first + batch]
+        seen = _seen(victim, some)
+        tables = {"wrong table": (wrong, outside), "public table": (public, outside), "knows the table": (known, insider)}
+        for way, (table, enter) in tables.items():
+            scores[way].append(score(seen.words, _by_span(seen, table, enter)))
+        scores["table rows"].append(score(seen.words, _by_rows(victim, seen)))
+        if not isinstance(module.reader, Encoder):
+            scores["crafted reader"].append(score(seen.words, _by_traps(victim, some, public, draws)))
+    return {way: mean_score(found) for way, found in scores.items() if found}
+
+
+def _seen(victim: Victim, some: NDArray[np.int64]) -> Batch:
+    texts = victim.texts(some)
+    words = [word for text in texts for word in text]
+    return Batch(words, max(len(text) for text in texts), len(texts), victim.gradient(some).gradients)
+
+
+def _entries(reader: torch.nn.Module) -> Enter | None:
+    """Return what an encoder does to word vectors before its first layer; None if the first layer is given them as they are."""
+    if not isinstance(reader, Encoder):
+        return None
+    embeddings = reader.transformer.embeddings.eval()
+
+    @torch.no_grad()
+    def enter(vectors: NDArray[np.float32], place: int) -> NDArray[np.float32]:
+        where = torch.full((len(vectors), 1), place)
+        made = embeddings(inputs_embeds=torch.from_numpy(vectors).unsqueeze(1), position_ids=where)
+        return np.asarray(made.squeeze(1).numpy(), np.float32)
+
+    return enter
+
+
+def _by_span(seen: Batch, table: Dictionary, enter: Enter | None) -> list[str]:
+    basis = span_of(first_layer(seen.gradients), len(seen.words))
+    if enter is None:
+        return inside(basis, table, len(seen.words))
+    found: list[str] = []
+    for place in range(seen.places):  # a place holds at most one word of each text
+        entered = enter(table.vectors, place)
+        missing = 1 - (((entered @ basis.T) / np.linalg.norm(entered, axis=1, keepdims=True)) ** 2).sum(axis=1)
+        found += [table.words[one] for one in np.argsort(missing, kind="stable")[: seen.texts]]
+    return found[: len(seen.words)]
+
+
+def _by_rows(victim: Victim, seen: Batch) -> list[str]:
+    """Return the words whose rows of a shared table have a gradient: exact at any batch, and nothing where none is shared."""
+    table = seen.gradients.get("words.shared")
+    lexicon, rows = victim.learner.home.lexicon, victim.words.rows
+    if table is None or lexicon is None or not len(table):
+        return []
+    moved = table.abs().sum(1).numpy() > 0
+    touched = [token for token in range(len(lexicon.words)) if 1 < rows[token] < len(table) and moved[rows[token]]]
+    repeated = touched[: max(0, len(seen.words) - len(touched))]  # most frequent first: they stand more than once
+    return [lexicon.words[token] for token in (*touched, *repeated)]
+
+
+def _by_traps(victim: Victim, some: NDArray[np.int64], public: Dictionary, draws: Draws) -> list[str]:
+    module: Worded = victim.module()
+    inputs, labels = victim.batch(some)
+    words = int((inputs != 0).sum())
+    set_traps(module, public, words, draws.at("traps").generator())
+    return read_traps(true_gradient(module, inputs, labels), public, words)

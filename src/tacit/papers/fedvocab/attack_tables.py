@@ -1,0 +1,95 @@
+"""FedVocab's table 2 and figure 3 as cells: what attackers read, by method, batch and network; and two attackers more."""
+
+from __future__ import annotations
+
+from tacit.papers.fedvocab.attacks import PRIVATE
+from tacit.papers.published import Cell, Table, Trial
+
+_SEEDS = (1, 2, 3)
+BATCHES = (1, 4, 16, 64)
+_PRINTED = {"FedAvg": (0.882, 0.876), "FedRecon": (0.024, 0.021), "FedVocab": (0.013, 0.012)}
+"""Share of digit words that leak, DistilBERT and BiLSTM (table 2)."""
+PAPERS_ATTACKER = {"FedAvg": "knows the table", "FedRecon": "public table", "FedVocab": "wrong table"}
+"""Whom the paper lets attack each method: for FedVocab somebody with another model's table."""
+_WAYS = ("wrong table", "public table", "knows the table", "table rows", "crafted reader")
+_NOTE = (
+    "AG News texts of 5 to 30 words with three numbers or more, of one client in its second round; words count as often as they "
+    "stand in both. Wrong table: looks words up in another table, as the paper's attacker of FedVocab does. Public table: in the "
+    "vectors every client began with. Knows the table: also what the client keeps. Table rows: which rows of a shared table have "
+    "a gradient. Crafted reader: the server sent a reader whose cells catch single words. All but the last two use the span of "
+    "the first layer's gradient, which ends where a batch has more different words than a vector has numbers (100; the paper's "
+    "have 300)."
+)
+
+
+def attack_tables() -> tuple[Table, ...]:
+    """Return what attackers read."""
+    return _leakage(), _by_batch(), _parts(), _attributes()
+
+
+def _trial(network: str, method: str, batch: int) -> Trial:
+    size = {"texts": 128, "rows": 3_000} if network == "bilstm" else {"texts": 16, "rows": 240}
+    return Trial(kind="attack", settings={"network": network, "method": method, "batch": batch, **size}, seeds=_SEEDS)
+
+
+def _leakage() -> Table:
+    cells = []
+    for place, network in enumerate(("encoder", "bilstm")):
+        for method in PRIVATE:
+            run = _trial(network, method, 1)
+            for way in _WAYS[: 4 if network == "encoder" else 5]:
+                paper = _PRINTED[method][place] if PAPERS_ATTACKER.get(method) == way else None
+                row = f"{method}, {'MiniLM-L6 (the paper: DistilBERT)' if network == 'encoder' else 'BiLSTM'}"
+                cells.append(Cell(row=row, column=way, paper=paper, trial=run, metric=f"{way}, ptlr"))
+    note = f"{_NOTE} MiniLM: 16 texts, BiLSTM of 50 per direction: 128."
+    return Table(name="ptlr", title="Share of words with a digit that are read (batch 1)", cells=tuple(cells), note=note)
+
+
+def _by_batch() -> Table:
+    cells = [
+        Cell(
+            row=f"{method}, {way}",
+            column=f"batch {batch}",
+            paper=None,
+            trial=_trial("bilstm", method, batch),
+            metric=f"{way}, recall",
+        )
+        for method in PRIVATE
+        for way in _WAYS
+        for batch in BATCHES
+    ]
+    title = "Share of all words that are read, by texts per batch: BiLSTM, 128 texts"
+    return Table(name="batches", title=title, cells=tuple(cells), note=_NOTE)
+
+
+def _parts() -> Table:
+    cells = [
+        Cell(
+            row=f"{method}, {network}",
+            column=f"{way}, {figure}",
+            paper=None,
+            trial=_trial(network, method, 1),
+            metric=f"{way}, {figure}",
+        )
+        for network in ("encoder", "bilstm")
+        for method in PRIVATE
+        for way in ("wrong table", "public table")
+        for figure in ("precision", "recall", "f1")
+    ]
+    return Table(name="f1", title="Precision, recall and F1 over all words, batch 1", cells=tuple(cells), note=_NOTE)
+
+
+def _attributes() -> Table:
+    cells = []
+    for method in ("FedAvg", "FedVocab", "FedVocab, random start"):
+        for bits in (None, 1.0):
+            settings = {"method": method, "texts": 200, "rows": 3_000, "bits": bits}
+            run = Trial(kind="attribute", settings=settings, seeds=_SEEDS)
+            column = "in the clear" if bits is None else "one bit, epsilon 1 per bit"
+            cells.append(Cell(row=method, column=column, paper=None, trial=run, metric="auc"))
+    note = (
+        "Area under the curve; .5 is chance. The attacker learns from gradients of another client's texts, made with public word "
+        "vectors, and judges 200 gradients of single texts of the victim, half of them with a number. Gradients of a word table "
+        "are not used."
+    )
+    return Table(name="attribute", title="Does a gradient tell whether a text names a number?", cells=tuple(cells), note=note)
