@@ -88,7 +88,7 @@ class Network:
 
 
 _SMALL: dict[str, Any] = {
-    "clients": 50, "rounds": 30, "evaluate_every": 3, "test_rows": 300, "test_clients": 10,
+    "clients": 50, "rounds": 24, "evaluate_every": 3, "test_rows": 200, "test_clients": 5,
 }  # fmt: skip
 _SMALL_ENCODER: dict[str, Any] = {
     "clients": 20, "cohort": 5, "rounds": 8, "limit": 640, "evaluate_every": 2, "test_rows": 100, "test_clients": 5,
