@@ -11,7 +11,21 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from tacit import codec, plan
+from tacit.audit.victims import through
+from tacit.draws import Draws
+
 _NUMBERS = 64
+
+
+def as_bits(gradients: dict[str, torch.Tensor], epsilon: float, draws: Draws) -> dict[str, torch.Tensor]:
+    """Return what a server decodes if each number leaves as one randomised bit, at this epsilon per bit."""
+    clip = float(np.quantile(np.concatenate([one.abs().numpy().ravel() for one in gradients.values()]), 0.99)) or 1e-6
+    sends = codec.build(plan.RR(epsilon=epsilon, clip=clip))
+    return {
+        name: torch.from_numpy(through(sends, one.numpy().ravel().astype(np.float32), draws.at(name)))
+        for name, one in gradients.items()
+    }
 
 
 def fingerprint(gradients: dict[str, torch.Tensor], generator: np.random.Generator) -> NDArray[np.float64]:

@@ -13,7 +13,7 @@ import torch
 from numpy.typing import NDArray
 
 from tacit.audit.dictionaries import Dictionary
-from tacit.local.private.worded import Worded
+from tacit.local.private.worded import BothWays, Worded
 
 _STEEP = 200.0
 _OPEN = 12.0  # a gate's logit at which it counts as open
@@ -25,6 +25,7 @@ _DIRECTIONS = ("", "_reverse")
 @torch.no_grad()
 def set_traps(module: Worded, public: Dictionary, words: int, generator: np.random.Generator) -> None:
     """Overwrite the reader so that each cell opens for about one of `words` words drawn from the public ones."""
+    assert isinstance(module.reader, BothWays), "only an LSTM has gates to open"
     lstm, hidden = module.reader.lstm, module.reader.lstm.hidden_size
     width = public.vectors.shape[1]
     chance = 1 / (np.arange(len(public.words)) + 2.7)  # Zipf's law: the words stand most frequent first
@@ -36,7 +37,8 @@ def set_traps(module: Worded, public: Dictionary, words: int, generator: np.rand
         ways = generator.standard_normal((hidden, width)).astype(np.float32)
         ways /= np.linalg.norm(ways, axis=1, keepdims=True)
         limits = np.quantile(usual @ ways.T, 1 - 1 / max(2, words), axis=0)
-        again.zero_(), first.zero_(), bias.zero_(), bias_again.zero_()
+        for one in (first, again, bias, bias_again):
+            one.zero_()
         first[:hidden] = torch.from_numpy(_STEEP * ways)  # input gates: the traps
         bias[:hidden] = torch.from_numpy((-_STEEP * limits).astype(np.float32))
         bias[hidden : 2 * hidden] = _OPEN  # forget gates

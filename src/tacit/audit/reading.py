@@ -42,9 +42,9 @@ def readings(victim: Victim, rows: NDArray[np.int64], batch: int, draws: Draws) 
     public, known = public_words(victim), victim.table()
     wrong = shuffled(public, draws.at("wrong").generator())
     module = victim.module()
-    first = victim.learner.module
-    assert isinstance(first, Worded)
-    outside, insider = _entries(first.reader), _entries(module.reader)
+    begun = victim.learner.module
+    assert isinstance(begun, Worded)
+    outside, insider = _entries(begun.reader), _entries(module.reader)
     scores: dict[str, list[Score]] = {way: [] for way in WAYS}
     for first in range(0, len(rows) - batch + 1, batch):
         some = rows[first : first + batch]

@@ -8,21 +8,15 @@ from typing import Any
 import numpy as np
 
 from tacit import plan as plans
-from tacit.audit.attribute import fingerprint, told_apart
+from tacit.audit.attribute import as_bits, fingerprint, told_apart
 from tacit.audit.reading import readings
 from tacit.audit.reconstruct import chosen_texts, with_all_words_public
-from tacit.audit.victims import Victim, through, victim_of
-from tacit.codec import build
+from tacit.audit.victims import Victim, victim_of
 from tacit.draws import Draws
 from tacit.engine.simulated_data import SimulatedData, prepare
+from tacit.papers.fedvocab.attack_tables import PRIVATE
 from tacit.papers.published import Figures
 
-PRIVATE: dict[str, dict[str, Any]] = {
-    "FedAvg": {"start": "public"},
-    "FedRecon": {"words": "digits", "adapt": "reconstruct", "store": "none", "start": "public"},
-    "FedVocab": {"words": "all", "adapt": "pass", "start": "public"},
-    "FedVocab, random start": {"words": "all", "adapt": "pass", "start": "random"},
-}
 _MODELS: dict[str, dict[str, Any]] = {
     "bilstm": {"features": {"text": "words", "length": 30}, "model": {"name": "bilstm", "hidden": [50]}},
     "encoder": {"features": {"text": "pieces", "length": 30}, "model": {"name": "encoder", "checkpoint": "minilm"}},
@@ -73,20 +67,9 @@ def _messages(
         gradients = victim.gradient(np.array([row])).gradients
         reader = {name: one for name, one in gradients.items() if not name.startswith("words.")}
         if bits is not None:
-            sent = build(plans.RR(epsilon=bits, clip=_typical(reader)))
-            draws = Draws.seeded(row).at("attribute")
-            import torch
-
-            reader = {
-                name: torch.from_numpy(through(sent, one.numpy().ravel().astype(np.float32), draws.at(name)))
-                for name, one in reader.items()
-            }
+            reader = as_bits(reader, bits, Draws.seeded(row).at("attribute"))
         made.append(fingerprint(reader, np.random.default_rng(0)))
     return np.array(made), np.repeat([True, False], half)
-
-
-def _typical(gradients: dict[str, Any]) -> float:
-    return float(np.quantile(np.concatenate([one.abs().numpy().ravel() for one in gradients.values()]), 0.99)) or 1e-6
 
 
 def _prepared(network: str, rows: int, seed: int) -> tuple[plans.Plan, SimulatedData]:
