@@ -35,7 +35,7 @@ def attack_tables() -> tuple[Table, ...]:
 
 
 def _trial(network: str, method: str, batch: int) -> Trial:
-    size = {"texts": 128, "rows": 3_000} if network == "bilstm" else {"texts": 16, "rows": 240}
+    size = {"texts": 128, "rows": 3_000} if network == "bilstm" else {"texts": 8, "rows": 120}
     return Trial(kind="attack", settings={"network": network, "method": method, "batch": batch, **size}, seeds=_SEEDS)
 
 
@@ -48,7 +48,7 @@ def _leakage() -> Table:
                 paper = _PRINTED[method][place] if PAPERS_ATTACKER.get(method) == way else None
                 row = f"{method}, {'MiniLM-L6 (the paper: DistilBERT)' if network == 'encoder' else 'BiLSTM'}"
                 cells.append(Cell(row=row, column=way, paper=paper, trial=run, metric=f"{way}, ptlr"))
-    note = f"{_NOTE} MiniLM: 16 texts, BiLSTM of 50 per direction: 128."
+    note = f"{_NOTE} MiniLM: 8 texts, BiLSTM of 50 per direction: 128."
     return Table(name="ptlr", title="Share of words with a digit that are read (batch 1)", cells=tuple(cells), note=note)
 
 
