@@ -91,7 +91,7 @@ def _without_rows(plan: Plan, policy: Path | None, *, as_json: bool) -> None:
 
 
 def _write(ahead: Preview, page: Path, *, with_rows: bool, broken: list[str]) -> dict[str, str]:
-    from tacit.report import disclosure_page
+    from tacit.report.disclosure import disclosure_page
 
     found = ahead.findings
     looks = [vars(look) for look in _each_once(found)]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 from tacit.report.compare import differences
-from tacit.report.disclosure import disclosure_page
 from tacit.report.figures import HEADINGS, Arm, Summary, against_plain, cells, summary
 from tacit.report.privacy import Privacy, StatedTotal
 from tacit.report.snippet import snippet
@@ -19,7 +18,6 @@ __all__ = [
     "against_plain",
     "cells",
     "differences",
-    "disclosure_page",
     "snippet",
     "summary",
     "write",
