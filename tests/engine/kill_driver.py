@@ -33,6 +33,7 @@ def load_kernels(job: plan.Plan) -> None:
         total.add(made.encode(row, {}, Draws.seeded(0), Draws.seeded(1)).payload, 1, Draws.seeded(1))
         ledger.totals(ledger.charge(ledger.Account(), made.claims(learner.size, 1), 1), 1e-5)
     server.measure(learner.predict(model, inputs), rows.labels)
+    assert engine.start, "named, so that it is imported here and not anew by each child"
 
 
 def child(job: plan.Plan, root: Path) -> int:

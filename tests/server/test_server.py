@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from sklearn.metrics import log_loss, roc_auc_score
+from sklearn.metrics import f1_score, log_loss, roc_auc_score
 
 from tacit import local, plan, server
 from tacit.draws import Draws
@@ -77,6 +77,23 @@ def test_the_auc_of_many_classes_is_the_mean_of_each_against_the_rest_with_ties_
     shares = logits.astype(np.float64) - np.logaddexp.reduce(logits.astype(np.float64), axis=1, keepdims=True)
     alone = [roc_auc_score(labels == label, shares[:, label]) for label in range(3)]
     assert server.measure(logits, labels)["auc"] == pytest.approx(np.mean(alone), abs=1e-12)
+
+
+@pytest.mark.parametrize("classes", [2, 5])
+def test_auc_and_f1_are_those_of_scikit_learn(classes: int) -> None:
+    draw = np.random.default_rng(3)
+    for present in (classes, 2):
+        labels = draw.integers(0, present, 300).astype(np.int32)
+        logits = draw.integers(-3, 4, (300, 1 if classes == 2 else classes)).astype(np.float32)
+        found, guess = server.measure(logits, labels), logits[:, 0] > 0 if classes == 2 else logits.argmax(1)
+        kind = "binary" if classes == 2 else "macro"
+        assert found["f1"] == pytest.approx(f1_score(labels, guess, average=kind, zero_division=0.0), abs=1e-12)
+        if classes == 2:
+            assert found["auc"] == pytest.approx(roc_auc_score(labels, logits[:, 0]), abs=1e-12)
+
+
+def test_a_class_that_is_neither_there_nor_guessed_has_no_f1() -> None:
+    assert server.measure(-np.ones((3, 1), np.float32), np.zeros(3, np.int32))["f1"] == 0.0
 
 
 def test_a_test_set_of_one_class_has_a_defined_auc() -> None:

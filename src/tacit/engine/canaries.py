@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.signal import lfilter
 
 from tacit import record
 from tacit.codec import Extent, Sum
@@ -91,6 +90,8 @@ class Canaries:
 
     def audited(self, seen: NDArray[np.float64], claimed: float, delta: float) -> record.Audited:
         """Return the record's entry: what all rounds' means show about a claimed epsilon (per run)."""
+        from scipy.signal import lfilter  # slow to load
+
         # Noise that goes together over rounds is taken apart: C'C seen, along each canary's own rounds.
         apart = lfilter(np.append(1.0, np.array(self.bands) / 2**FINE_BITS), [1.0], seen, axis=0)
         back = lfilter(np.append(1.0, np.array(self.bands) / 2**FINE_BITS), [1.0], apart[::-1], axis=0)[::-1]
