@@ -56,7 +56,7 @@ def reproduce(
     Papers and their tables:
       rr-ldp     1 to 10, 8-word2vec, decoders
       fedvocab   bilstm-SET, minilm-SET, bytes
-      partfed    fig3 to fig8, 1, 2, facts, rules
+      partfed    fig3, 4, 5, 7 (with 6), 8, 1, 2, facts, rules, errors, …
       hashcomb   1 to 5, and ours
       lazyinf    detection, decisions, budget, collusion, skew, …
 
