@@ -100,7 +100,7 @@ ACCURACY = (
 
 PRIVACY = (
     Claim(
-        claim="HashComb is differentially private; epsilon is 2 ln of the fullest channel's share, 4 to 7 with 4 to 8 levels.",
+        claim="HashComb is differentially private: epsilon is twice the logarithm of the fullest channel's share, 4 to 7.",
         where="Section 3.1, Equation 11",
         checks=(AtLeast(At("formulas", "Eq. 11, fullest channel 1/256", "epsilon per value"), 4.0),),
         refuted="the formula is never above zero, where a bound must be: a ratio became a product in Equation 4",

@@ -108,7 +108,7 @@ def promise(scale: Scale) -> Table:
         "bits that differ where only one can; and every tester votes 99 times on the same rows. The contributor's bound is of "
         "the last layer that is voted on; the update that is averaged has none."
     )
-    return Table(name="promise", title="What is called eps = 1", cells=cells, note=note)
+    return Table(name="promise", title="What votes are said to cost, and what they cost", cells=cells, note=note)
 
 
 def influence(scale: Scale) -> Table:
