@@ -6,11 +6,12 @@ import math
 import pytest
 
 from tacit import claim as claims
-from tacit.claim import Approximate, Claim, Disclosed, Free, Gaussian, Open, Pure, RenyiCurve, Repeated, Sampled, Unproven
+from tacit.claim import Approximate, Claim, Disclosed, Free, Gaussian, Leaning, Open, Pure, RenyiCurve, Repeated, Sampled, Unproven
 from tests.ledger.claims import claim
 
 EVENTS = {
     "free": Free(), "open": Open(), "unproven": Unproven(), "disclosed": Disclosed(), "pure": Pure(0.5),
+    "leaning": Leaning(4.0, chance=0.79, free=0.065, slack=1e-4),
     "approximate": Approximate(1.0, 1e-6), "gaussian": Gaussian(2.0), "renyi_curve": RenyiCurve((1.5, 2.0), (0.1, 0.2)),
     "repeated": Repeated(Pure(0.1), 7, most=0.5), "sampled": Sampled(Repeated(Gaussian(1.0), 3), 0.1),
 }  # fmt: skip
@@ -54,6 +55,7 @@ def test_losses_need_finite_positive_values(kind, bad) -> None:
 @pytest.mark.parametrize("make", [
     lambda: Repeated(Pure(1.0), 0), lambda: Repeated(Pure(1.0), 2, most=0.0), lambda: Sampled(Gaussian(1.0), 0.0),
     lambda: Sampled(Gaussian(1.0), 1.5), lambda: Approximate(1.0, 0.0), lambda: Approximate(-1.0, 0.1),
+    lambda: Leaning(1.0, chance=0.3, free=0.4, slack=0.0),
 ])  # fmt: skip
 def test_counts_rates_and_deltas_need_values_that_mean_something(make) -> None:
     with pytest.raises(ValueError, match="needs"):

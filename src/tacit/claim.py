@@ -49,6 +49,26 @@ class Pure:
 
 
 @dataclass(frozen=True)
+class Leaning(Pure):
+    """Pure differential privacy by a random vector that leans: it lies beyond a plane with probability `chance`, where a free one
+    would with probability `free`, and is free on either side. What is drawn is that law up to factors of e^slack."""
+
+    chance: float
+    free: float
+    slack: float
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        sound = 0 < self.free < self.chance < 1 and 0 <= self.slack < math.inf
+        _need(sound, self, "probabilities with 0 < free < chance < 1, and a slack of 0 or more")
+
+    @property
+    def blanket(self) -> float:
+        """Return with which probability what is sent is free, whatever it leans towards."""
+        return (1 - self.chance) / (1 - self.free) * math.exp(-self.slack)
+
+
+@dataclass(frozen=True)
 class Approximate:
     """Differential privacy but for a chance of delta."""
 
@@ -110,11 +130,11 @@ class Sampled:
         _need(0 < self.rate <= 1, self, "a rate above 0 and at most 1")
 
 
-Event = Free | Open | Unproven | Disclosed | Pure | Approximate | Gaussian | RenyiCurve | Repeated | Sampled
+Event = Free | Open | Unproven | Disclosed | Pure | Leaning | Approximate | Gaussian | RenyiCurve | Repeated | Sampled
 
 NAMES: dict[type[Any], str] = {
-    Free: "free", Open: "open", Unproven: "unproven", Disclosed: "disclosed", Pure: "pure", Approximate: "approximate",
-    Gaussian: "gaussian", RenyiCurve: "renyi_curve", Repeated: "repeated", Sampled: "sampled",
+    Free: "free", Open: "open", Unproven: "unproven", Disclosed: "disclosed", Pure: "pure", Leaning: "leaning",
+    Approximate: "approximate", Gaussian: "gaussian", RenyiCurve: "renyi_curve", Repeated: "repeated", Sampled: "sampled",
 }  # fmt: skip
 """The name of each event in JSON."""
 _KINDS = {name: kind for kind, name in NAMES.items()}

@@ -6,7 +6,10 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from tacit.claim import Gaussian, Pure, Repeated
+from tacit import plan
+from tacit.claim import Gaussian, Leaning, Pure, Repeated
+from tacit.codec import projunit
+from tacit.codec.privunit import lean_for
 from tacit.errors import BudgetError
 from tacit.ledger import Account, charge
 from tacit.ledger.shuffle import shuffled, what_if
@@ -60,3 +63,54 @@ def test_the_calculator_says_that_nothing_shuffles() -> None:
 def test_it_is_refused_where_no_bound_is_known(claims) -> None:
     with pytest.raises(BudgetError, match="a shuffle bound needs one message of a pure epsilon"):
         what_if(charge(Account(), claims, 2, uses=2), 1000, 1e-5)
+
+
+def leaning(epsilon: float) -> Leaning:
+    lean = lean_for(epsilon)
+    return Leaning(epsilon, chance=lean.chance, free=lean.free, slack=0.0)
+
+
+def exact_leaning_delta(epsilon: float, law: Leaning, clients: int, overlap: float, others: str) -> float:
+    """Return the delta of shuffled vectors when one client's direction changes from u to v, and all others lean to one of them.
+
+    A message lies beyond u's plane alone, beyond v's alone, beyond both (with probability `overlap`, if free), or beyond none.
+    """
+    high, low = law.chance / law.free, (1 - law.chance) / (1 - law.free)
+    free = np.array([law.free - overlap, law.free - overlap, overlap, 1 - 2 * law.free + overlap])
+    laws = {"u": free * [high, low, high, low], "v": free * [low, high, high, low]}
+    laws["either"] = (laws["u"] + laws["v"]) / 2
+    crowd = np.ones((1, 1, 1))
+    for _ in range(clients - 1):
+        crowd = joined(crowd, laws[others])
+    one, two = joined(crowd, laws["u"]), joined(crowd, laws["v"])
+    return max(float(np.maximum(0, p - math.exp(epsilon) * q).sum()) for p, q in ((one, two), (two, one)))
+
+
+def joined(crowd: np.ndarray, law: np.ndarray) -> np.ndarray:
+    """Return the law of counts of the first three kinds after one more message."""
+    more = np.zeros([size + 1 for size in crowd.shape])
+    for place, chance in zip([(1, 0, 0), (0, 1, 0), (0, 0, 1), (0, 0, 0)], law, strict=True):
+        more[tuple(slice(start, start + size) for start, size in zip(place, crowd.shape, strict=True))] += chance * crowd
+    return more
+
+
+@pytest.mark.parametrize("epsilon", [1.0, 4.0])
+@pytest.mark.parametrize("others", ["u", "either"])
+def test_shuffled_vectors_never_cost_more_than_is_stated_by_their_own_law(epsilon, others) -> None:
+    law, clients, delta = leaning(epsilon), 40, 1e-3
+    stated = shuffled(epsilon, clients, 1, delta, law)
+    assert stated < 0.95 * shuffled(epsilon, clients, 1, delta)
+    deltas = [exact_leaning_delta(stated, law, clients, share * law.free, others) for share in (0.0, 0.3, 0.7)]
+    assert deltas[0] <= delta
+    assert deltas == sorted(deltas, reverse=True)  # opposite directions are the worst
+    twin = shuffled(epsilon, 40 * clients, 1, delta, law)
+    assert exact_leaning_delta(twin, law, clients, 0.0, others) > delta
+
+
+def test_the_calculator_knows_projunits_own_law() -> None:
+    codec = projunit.make(plan.ProjUnit(epsilon=4.0, clip=1.0))
+    account = charge(Account(), codec.claims(20_000, 1), 5, uses=5)
+    found = what_if(account, 10_000, 1e-5)
+    assert found.shuffled_epsilon == pytest.approx(0.75, abs=0.02)
+    assert found.shuffled_epsilon < 0.92 * shuffled(4.0, 10_000, 5, 1e-5)
+    assert "speak of the same coordinates" in found.sentence

@@ -44,6 +44,13 @@ class Lean:
     mean: float
 
     @property
+    def free(self) -> float:
+        """Return with which probability a free Gaussian vector reaches the edge."""
+        from scipy.special import ndtr
+
+        return float(ndtr(-self.edge))
+
+    @property
     def second_moment(self) -> float:
         """Return the mean square of the part along the direction."""
         return 1 + self.edge * self.mean

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit import plan
-from tacit.claim import Claim, Pure
+from tacit.claim import Claim, Leaning
 from tacit.codec.chain import Last, chain
 from tacit.codec.clip import clip_l2
 from tacit.codec.contract import Bound, Codec, Encoded, Memory, encoded
@@ -136,7 +136,7 @@ def _direction(picked: NDArray[np.float64]) -> NDArray[np.float64]:
 def _claim(epsilon: float, shape: Shape) -> Claim:
     return Claim(
         mechanism=f"a random vector that leans towards {shape.sent:,} rotated coordinates (length cut to {shape.clip:g})",
-        event=Pure(epsilon),
+        event=Leaning(epsilon, chance=shape.lean.chance, free=shape.lean.free, slack=rounding(epsilon, shape.sent)),
         unit="update",
         relation="replace all rows of one client",
         view="server",
