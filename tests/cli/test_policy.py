@@ -40,6 +40,16 @@ def test_a_run_within_the_policy_goes_on(capsys: Capture, here: Path) -> None:
     assert (here / "runs" / "people-1").exists()
 
 
+def test_k_other_rows_count_as_one_more_for_the_policy(capsys: Capture) -> None:
+    Path("mine.toml").write_text(STRICT)
+    for k, code in ((2, 3), (3, 0)):
+        words = ("policy", "check", "mine.toml", "plan.toml", "-o", f"data.share.k={k}", "-o", "data.share.k_of=other_rows")
+        said = tacit(capsys, *words)
+        assert said.code == code, said.err
+        assert ("share.min_k = 4: the plan asks for k = 3" in said.out + said.err) == bool(code)
+    assert "k = 3 other rows" in tacit(capsys, "check", "plan.toml", "-o", "data.share.k=3", "-o", "data.share.k_of=other_rows").out
+
+
 def test_resume_keeps_the_policy_too(capsys: Capture, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert tacit(capsys, "run", "plan.toml", "--quiet", "-o", "server.rounds=1").code == 0
     Path("mine.toml").write_text(STRICT)
