@@ -24,14 +24,17 @@ _MODELS: dict[str, dict[str, Any]] = {
 _LOCAL = {"bilstm": {"optimizer": "adam", "lr": 5e-3}, "encoder": {"optimizer": "adamw", "lr": 5e-5}}
 
 
-def attack(network: str, method: str, batch: int, texts: int, rows: int, seed: int) -> Figures:
+def attack(network: str, method: str, batches: list[int], texts: int, rows: int, seed: int) -> Figures:
     """Return precision, recall, F1 and the share of digit words that each attacker reads of AG News texts with numbers."""
     job, data = _prepared(network, rows, seed)
     client, own = chosen_texts(data, texts)
     victim = victim_of(job, data, client, plans.Private(**PRIVATE[method]))
-    found = readings(victim, own, batch, Draws.seeded(seed).at("attack"))
-    names = {"precision": "precision", "recall": "recall", "f1": "f1", "digits": "ptlr"}
-    return {"last": {f"{way}, {names[key]}": getattr(one, key) for way, one in found.items() for key in names}}
+    figures: dict[str, float] = {}
+    for batch in batches:
+        for way, found in readings(victim, own, batch, Draws.seeded(seed).at("attack")).items():
+            told = {"precision": found.precision, "recall": found.recall, "f1": found.f1, "ptlr": found.digits}
+            figures |= {f"{way}, {name}, {batch}": share for name, share in told.items()}
+    return {"last": figures}
 
 
 def attribute(method: str, texts: int, rows: int, bits: float | None, seed: int) -> Figures:

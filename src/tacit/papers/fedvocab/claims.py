@@ -81,8 +81,8 @@ PRIVACY = (
         claim="A shared table tells its words by its gradient alone; a table that stays tells nothing that way",
         where="Sections 1 and 4.2",
         checks=(
-            Above(_read("FedAvg", "table rows", 64), _read("FedVocab", "table rows", 64)),
-            AtMost(_read("FedVocab", "table rows", 64), 0.0),
+            Above(_read("FedAvg", "table rows", BATCHES[-1]), _read("FedVocab", "table rows", BATCHES[-1])),
+            AtMost(_read("FedVocab", "table rows", BATCHES[-1]), 0.0),
         ),
     ),
     Claim(
