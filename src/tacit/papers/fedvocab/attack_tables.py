@@ -99,7 +99,7 @@ def _attributes() -> Table:
             cells.append(Cell(row=method, column=column, paper=None, trial=run, metric="auc"))
     note = (
         "Area under the curve; .5 is chance. The attacker learns from gradients of another client's texts, made with public word "
-        "vectors, and judges up to 100 gradients of single texts of the victim, half of them with a number. Gradients of a word table "
-        "are not used."
+        "vectors, and judges up to 100 gradients of single texts of the victim, half of them with a number. Gradients of a word "
+        "table are not used."
     )
     return Table(name="attribute", title="Does a gradient tell whether a text names a number?", cells=tuple(cells), note=note)
