@@ -50,7 +50,7 @@ def by_round(lines: list[Figure], name: str, last: int) -> Figure:
     """Return a chart of one metric over rounds."""
     axis: Figure = {"title": {"text": phrasing.METRICS[name]}}
     if name == "accuracy":
-        axis["tickformat"] = ".0%"
+        axis["tickformat"] = "~%"
     return figure_of(lines, {"title": {"text": "round"}, **_whole(last)}, axis)
 
 

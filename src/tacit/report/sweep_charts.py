@@ -148,7 +148,7 @@ def _along(sweep: Sweep, where: Where, axis: Figure, own: str | None, *, beside:
         drawn += [trace for arm in sweep.baselines for trace in _beside(sweep, arm, list(lines.values()))]
     metric: Figure = {"title": {"text": phrasing.METRICS[sweep.leading]}}
     if sweep.leading == "accuracy":
-        metric["tickformat"] = ".0%"
+        metric["tickformat"] = "~%"
     scale = _scale(sorted({x for points in lines.values() for x, _ in points}))
     return figure_of(drawn, {**scale, **axis}, metric, hovermode="closest", showlegend=False)
 

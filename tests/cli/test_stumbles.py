@@ -1,0 +1,74 @@
+"""Where people stumbled who tried Tacit for the first time, one test each; what is tested in its own room is not repeated here."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from tacit.papers import PAPERS
+from tacit.report.charts import charts
+from tacit.report.figures import summary
+from tacit.report.sweep_charts import _scale
+from tests.cli.made_up import tacit
+from tests.report import made_up
+
+Capture = pytest.CaptureFixture[str]
+TABLE = "said,mood\n" + "".join(f"the day was {('schön', 'übel')[k % 2]} number {k},{('good', 'bad')[k % 2]}\n" for k in range(60))
+QUICK = ("-o", "server.rounds=1", "-o", "baselines=[]", "--quiet", "--no-report")
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_a_file_packed_with_zstandard(here: Path, capsys: Capture) -> None:
+    with pa.CompressedOutputStream(str(here / "a.csv.zst"), "zstd") as file:
+        file.write(TABLE.encode())
+    assert tacit(capsys, "init", "--from", "a.csv.zst").code == 0
+    run = tacit(capsys, "run", "plan.toml", *QUICK)
+    assert run.code == 0, run.err
+    assert len(pl.read_csv(tacit(capsys, "predict", "a-1", "a.csv.zst").out.encode())) == 60
+
+
+def test_an_encoding_that_is_said_is_not_guessed_and_kept_in_the_plan(here: Path, capsys: Capture) -> None:
+    (here / "a.csv").write_bytes(TABLE.encode("cp1252"))
+    made = tacit(capsys, "init", "--from", "a.csv", "--encoding", "cp1252")
+    assert made.code == 0, made.err
+    assert "a guess" not in made.out
+    assert 'encoding = "cp1252"' in (here / "plan.toml").read_text(encoding="utf-8")
+    assert tacit(capsys, "run", "plan.toml", *QUICK).code == 0
+    assert "schön" in tacit(capsys, "predict", "a-1", "a.csv").out
+
+
+def test_show_says_when_a_run_is_not_intact_and_when_it_is_gone(here: Path, capsys: Capture) -> None:
+    (here / "a.csv").write_text(TABLE, encoding="utf-8")
+    tacit(capsys, "init", "--from", "a.csv")
+    assert tacit(capsys, "run", "plan.toml", *QUICK).code == 0
+    assert "NOT INTACT" not in tacit(capsys, "show", "a-1").out
+    model = here / "runs" / "a-1" / "model.safetensors"
+    model.write_bytes(model.read_bytes() + b"x")
+    assert "finished, but NOT INTACT\n! model.safetensors:" in tacit(capsys, "show", "a-1").out
+    shutil.rmtree(here / "runs" / "a-1")
+    gone = tacit(capsys, "show", "a-1")
+    assert gone.code == 6
+    assert len(gone.err.splitlines()) == 1
+
+
+def test_help_lists_papers_and_their_tables(capsys: Capture) -> None:
+    said = tacit(capsys, "reproduce", "--help").out
+    assert all(f"   {name} " in said for name in PAPERS)
+    assert "1 to 10, 8-word2vec, decoders" in said
+
+
+def test_ticks_differ_however_near_the_values_are() -> None:
+    drawn = charts(summary(made_up.record(), name="a"))["metric"]["accuracy"]
+    assert drawn["layout"]["yaxis"]["tickformat"] == "~%", "whole percents say 91 %, 91 %, 91 % where a run hardly moves"
+    for values in ([0.5, 0.501, 0.502], [1000.0, 1001.5, 1003.0], [1e6, 1.002e6]):
+        said = _scale(values)["ticktext"]
+        assert len(set(said)) == len(said)
