@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from tacit import record, wire
 from tacit.engine.deployed import bodies
-from tacit.engine.deployed.bodies import Answers, Offer, Question
+from tacit.engine.deployed.bodies import Answers, Offer, Opened, Question
 from tacit.engine.deployed.job import deploy
 from tacit.engine.deployed.owner_site import OwnerSite
 from tacit.engine.deployed.rehearsal import Rehearsal, rehearsal
@@ -219,6 +219,48 @@ def test_a_question_is_answered_once(ready, tmp_path) -> None:
     job = dataclasses.replace(ready.plan, server=dataclasses.replace(ready.plan.server, rounds=1))
     deploy(job, sites, tmp_path / "runs")
     assert kept
+
+
+def turned(ready: Rehearsal, folder: Path, heavy: bool) -> Path:
+    """Return a run of clients that count alike, whose site b says that one of its own counts for a million, and acts on it."""
+    owners = [owner(name, rows, folder / name) for name, rows in zip("abc", ready.files, strict=True)]
+    sites, attack = sites_of(owners, least_sites=2, deadline=0.1), Attack(owners[1].key)
+
+    def spoil(site: str, reply: bytes) -> bytes | None:
+        letter = letters.read(reply)
+        if site == "b" and letter.subject.kind == "open":
+            opened = bodies.unpack(letter.body, Opened)
+            return attack.signed(letter, bodies.pack(msgspec.structs.replace(opened, largest_weight=10**6)))
+        if site == "b" and letter.subject.kind == "ask":
+            return _header(weight=10**6)(letter, attack) if heavy else None
+        return reply
+
+    sites.post.spoil = spoil  # type: ignore[attr-defined]
+    return deploy(ready.plan, sites, folder / "runs", simulated_noise=True, identity="same")
+
+
+def test_what_a_site_says_its_clients_count_for_is_not_believed(tmp_path) -> None:
+    """Where all clients count alike, the plan says so, and no site can have its own count more."""
+    job = small_plan(write_csv(tmp_path / "reviews.csv"), codec={"name": "plain"}, server={"rounds": 2})
+    ready = rehearsal(job, tmp_path / "rows", 3)
+    silent, heavy = turned(ready, tmp_path / "silent", False), turned(ready, tmp_path / "heavy", True)
+    assert model_of(heavy) == model_of(silent)
+    refused = record.of_kind(list(record.read(heavy / RECORD)), record.Refused)
+    assert any("weight" in one.reason for one in refused)
+
+
+@pytest.mark.parametrize("kind", ["open", "measure"])
+def test_a_reply_that_holds_something_else_stops_no_run(ready, tmp_path, kind) -> None:
+    owners = [owner(name, rows, tmp_path / name) for name, rows in zip("abc", ready.files, strict=True)]
+    sites, attack = sites_of(owners, least_sites=2, deadline=0.5), Attack(owners[1].key)
+
+    def spoil(site: str, reply: bytes) -> bytes:
+        letter = letters.read(reply)
+        return attack.signed(letter, b"nonsense") if site == "b" and letter.subject.kind == kind else reply
+
+    sites.post.spoil = spoil  # type: ignore[attr-defined]
+    place = deploy(ready.plan, sites, tmp_path / "runs")
+    assert model_of(place)
 
 
 VOTING = {"clients": 9, "local_test": 0.3, "columns": {"text": ["opinion"], "label": "stars"}}

@@ -60,7 +60,7 @@ class SitesCarrier:
         """Return how the model a round begins with does on what each site holds out."""
         question = bodies.pack(Question.of(request, np.empty(0, np.int64), 0))
         replies = self.mail.ask("measure", round_no, "measure", {member.site: question for member in self.terms.members})
-        return {site: bodies.unpack(letter.body, Measured) for site, letter in replies.letters.items()}
+        return {site: one for site, one in replies.bodies(Measured).items() if one.right <= one.rows and 0 <= one.loss < np.inf}
 
     def _questions(self, request: Request) -> dict[str, Question]:
         """Return what each site is asked; where clients read the model themselves, every site hears of every round."""

@@ -167,9 +167,11 @@ class DeployedJob:
         assert self.plan.data.share is not None
         fitted = features.fit_seen(terms.seen.seen(), self.plan.data.columns, self.plan.features)
         exchange = DiscloseRows(self.plan.name, schema_of_rows(self.plan.data.columns, fitted))
-        pieces = [piece for _, letter in sorted(replies.letters.items()) for piece in bodies.unpack(letter.body, Answers).frames]
-        intake = Intake(range(terms.clients), 0, terms.largest_weight, least_weight=0)
-        found = gather(exchange, intake, [(head, memoryview(body)) for head, body in pieces]).total
+        found = exchange.empty()
+        for site, answers in replies.bodies(Answers).items():
+            own = terms.of(site)
+            intake = Intake(range(own.first, own.first + own.clients), 0, terms.largest_weight, least_weight=0)
+            found.merge(gather(exchange, intake, [(head, memoryview(body)) for head, body in answers.frames]).total)
         empty = pl.DataFrame(schema=exchange.schema)
         rows = pl.concat([empty, *found.arrived], how="diagonal_relaxed")
         rows.write_parquet(self.place / DISCLOSED)

@@ -11,6 +11,7 @@ from typing import Protocol
 
 from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePublicKey
 
+from tacit.engine.deployed.bodies import Body, unpack
 from tacit.engine.deployed.receipts import Receipts
 from tacit.errors import WireError
 from tacit.wire.letter import Kind, Letter, Subject, expect, read, write
@@ -48,6 +49,16 @@ class Replies:
 
     letters: dict[str, Letter] = field(default_factory=dict)
     missing: dict[str, str] = field(default_factory=dict)
+
+    def bodies(self, kind: type[Body]) -> dict[str, Body]:
+        """Return what stands in the replies, in the order of sites; a site whose reply holds something else has not replied."""
+        found = {}
+        for site, letter in sorted(self.letters.items()):
+            try:
+                found[site] = unpack(letter.body, kind)
+            except WireError as error:
+                self.missing[site] = str(error)
+        return found
 
 
 class Mail:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tacit import features
+from tacit import features, local
 from tacit.draws import Draws
 from tacit.engine.deployed import bodies
 from tacit.engine.deployed.bodies import Begun, Member, Offer, Opened, SeenRows, Terms
@@ -44,7 +44,7 @@ class Opening:
         """Return the terms that all who take part have agreed on, as bytes, and what the other sites said; `name` is the run's."""
         offer = bodies.pack(Offer(plan=self.text, simulated_noise=self.deployment.simulated_noise))
         replies = self.mail.ask("open", 0, "open", dict.fromkeys(self.mail.keys, offer))
-        opened = {site: bodies.unpack(letter.body, Opened) for site, letter in sorted(replies.letters.items())}
+        opened = replies.bodies(Opened)
         check_enough(self.mail, "takes part", opened, replies)
         terms = self._terms(name, opened)
         body = bodies.pack(terms)
@@ -67,12 +67,16 @@ class Opening:
             run=name,
             identity=identity,
             public=self.draws.sealed("public").key,
-            largest_weight=max(one.largest_weight for one in opened.values()),
+            largest_weight=max(1, self._largest_weight(opened)),
             seen=SeenRows.of(seen),
             members=members,
             helpers=[opened[site].helper_key for site in helps],
             helps=helps,
         )
+
+    def _largest_weight(self, opened: dict[str, Opened]) -> int:
+        """Return the most a client may count: by the plan, whatever a site says; where rows count, as many as one of them says."""
+        return int(local.weights_for(self.plan.server, np.array([one.largest_weight for one in opened.values()])).max())
 
     def _helpers(self, sites: list[str]) -> list[str]:
         if self.plan.secure_sum is None:
@@ -89,8 +93,11 @@ def ready(mail: Mail, terms: Terms) -> Names:
     body = bodies.pack(terms)
     replies = mail.ask("begin", 0, "begin", {member.site: body for member in terms.members})
     check_enough(mail, "is ready", replies.letters, replies)
-    found = [bodies.names_in(bodies.unpack(letter.body, Begun).with_rows) for _, letter in sorted(replies.letters.items())]
-    return np.concatenate([np.empty(0, np.int64), *found])
+    found = [np.empty(0, np.int64)]
+    for site, begun in replies.bodies(Begun).items():
+        own, names = terms.of(site), bodies.names_in(begun.with_rows)
+        found.append(names[(names >= own.first) & (names < own.first + own.clients)])  # a site speaks for its own clients
+    return np.concatenate(found)
 
 
 def check_enough(mail: Mail, what: str, got: Mapping[str, object], replies: Replies) -> None:
