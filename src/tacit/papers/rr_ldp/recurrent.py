@@ -85,7 +85,7 @@ def one_step(scale: Scale) -> Table:
             "federated": federated.trial(scale, 100, rr(1.0, clip), {"rounds": rounds, "evaluate_every": min(5, rounds)}),
         }
         cells += _pair(name, trials)
-    note = "N=100, 25 rounds, epsilon 1 per bit, q = .001 (IMDB) and .01 (MovieLens). IMDB: d = 1,021,651, three local epochs."
+    note = "N=100, 25 rounds, epsilon 1 per bit, q = .001 (IMDB) and .01 (MovieLens). IMDB: d = 1,021,651, eight local epochs."
     return Table(name="7", title="LSTM(50) as first layer, one step over the row", cells=tuple(cells), note=note)
 
 
