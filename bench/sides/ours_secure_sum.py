@@ -22,9 +22,10 @@ from bench.sides.ours_overhead import Idle
 from tacit import codec, local, plan, server
 from tacit.engine.agreement import Agreement
 from tacit.engine.exchanges import SecureTrain, Train, exchanges_of
+from tacit.engine.exchanges.sharing import sharing_for
 from tacit.engine.round import State
 from tacit.engine.simulate import Simulation, simulation
-from tacit.engine.simulated_helpers import sharing_of_updates, simulated_helpers
+from tacit.engine.simulated_helpers import helper_keys, simulated_helpers
 from tacit.engine.site import Site
 from tacit.rows import Rows, Sparse
 
@@ -75,7 +76,8 @@ def main(work: str, way: str, workers: str) -> None:
     site = Site(agreement, range(CLIENTS), DRAWS, np.ones(CLIENTS, np.int64), made)
     train = Train(agreement, DRAWS)
     if secure:
-        train = SecureTrain(agreement, DRAWS, sharing_of_updates(secure, agreement, DRAWS))
+        sharing = sharing_for(secure, agreement, helper_keys(secure, DRAWS), Train.name, coded, made.size)
+        train = SecureTrain(agreement, DRAWS, sharing)
     exchanges = exchanges_of(job, train)
     with TemporaryDirectory() as folder:
         parties = simulated_helpers(job, site, exchanges, DRAWS, Path(folder))
