@@ -55,12 +55,14 @@ PRIVACY = (
         correction="only where tables start at random; the paper's start from public vectors, and then the mapping is known",
     ),
     Claim(
-        claim="FedAvg leaks 88 % of the private tokens",
+        claim="FedAvg leaks 87.6 % of the private tokens with a BiLSTM",
         where="Section 4.2, Table 2",
-        checks=(
-            AtLeast(_leak("FedAvg", _MINILM, "knows the table"), 0.882),
-            AtLeast(_leak("FedAvg", "BiLSTM", "knows the table"), 0.876),
-        ),
+        checks=(AtLeast(_leak("FedAvg", "BiLSTM", "knows the table"), 0.876),),
+    ),
+    Claim(
+        claim="FedAvg leaks 88.2 % of the private tokens with DistilBERT",
+        where="Section 4.2, Table 2",
+        checks=(AtLeast(_leak("FedAvg", _MINILM, "knows the table"), 0.882),),
     ),
     Claim(
         claim="FedRecon hides the private tokens (2 % are read), but not the other words",
@@ -139,7 +141,7 @@ UTILITY = (
             for table in ("small-sst2", "small-newsgroups20")
             for column in (_GLOBAL, _LOCAL)
         ),
-        refuted="the pass makes tables more personal: it may raise local accuracy, and lowers global accuracy",
+        refuted="the pass changes nothing beyond what seeds do, in small runs whose intervals are wide",
     ),
     Claim(
         claim="Training together is far better than training alone on global accuracy",

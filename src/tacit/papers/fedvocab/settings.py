@@ -119,6 +119,7 @@ ENCODER = Network(
     model=lambda size: {"name": "encoder", "checkpoint": "minilm"},
     full={
         "sst2": Size(length=32, batch=32, lr=2e-4, rounds=15, limit=10_000, test_rows=200, test_clients=10),
+        "newsgroups20": Size(length=64, batch=32, lr=2e-4, rounds=15, limit=10_000, test_rows=200, test_clients=10),
     },
     small={
         "newsgroups20": Size(length=32, batch=16, lr=2e-4, **_SMALL_ENCODER),
