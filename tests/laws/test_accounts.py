@@ -14,6 +14,7 @@ from tacit.claim import (
     Event,
     Free,
     Gaussian,
+    Leaning,
     Open,
     Pure,
     RenyiCurve,
@@ -27,7 +28,8 @@ from tests.ledger.claims import ADD, claim
 
 DELTA = 1e-5
 COUNTED: list[Event] = [
-    Free(), Pure(0.01), Pure(1.0), Approximate(0.3, 1e-7), Gaussian(0.8), Gaussian(20.0),
+    Free(), Pure(0.01), Pure(1.0), Leaning(4.0, chance=0.79, free=0.065, slack=1e-4), Approximate(0.3, 1e-7),
+    Gaussian(0.8), Gaussian(20.0),
     RenyiCurve((1.5, 4.0, 32.0), (0.01, 0.02, 0.3)), RenyiCurve((1.5, 4.0), (0.1, 0.2), most=0.4),
     Repeated(RenyiCurve((1.001, 1.1, 4.0), (0.1, 0.15, 0.4), most=0.9), 300),
     Repeated(Pure(0.1), 1000), Repeated(Pure(0.1), 1000, most=3.0), Repeated(Gaussian(5.0), 4), Sampled(Gaussian(1.1), 0.02),
