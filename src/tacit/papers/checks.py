@@ -1,7 +1,7 @@
 """Checks that decide a claim: order, course, best of several, agreement with what is printed, ratio.
 
 Each looks at figures with their seeds. Differences count only where a 95 % interval says so; a check whose figures are
-missing, or have fewer than three seeds, decides nothing. No check has a tolerance of its own: `AtLeast`, `AtMost`, `Exceeds`
+missing, have fewer than three seeds, or lie too close to tell apart decides nothing. No check has a tolerance of its own: `AtLeast`, `AtMost`, `Exceeds`
 and `Alike` take the number the claim itself names.
 """
 
@@ -16,6 +16,8 @@ from tacit.papers.published import At
 from tacit.papers.wording import number, with_interval
 
 Found = Mapping[At, Estimate]
+
+_CLOSE = ": too close to tell apart by these seeds"
 
 
 class Decision(NamedTuple):
@@ -49,11 +51,11 @@ class Above:
         return self.at, self.than
 
     def decide(self, found: Found) -> Decision:
-        """Return whether the whole interval is above zero."""
+        """Return whether the whole interval is above zero, or below; None if zero is in it."""
         ends = _difference(found, self.at, self.than)
         if ends is None:
             return _missing(found, self.cells)
-        return Decision(ends[0] > 0, f"{_words(found, self.at)} against {_words(found, self.than)}")
+        return _told_apart(ends, f"{_words(found, self.at)} against {_words(found, self.than)}")
 
 
 @dataclass(frozen=True)
@@ -162,7 +164,7 @@ class Rises:
         words = f"{_words(found, self.course[0])} to {_words(found, self.course[-1])}"
         if falls:
             words += f", with a fall at {_name(falls[0])}"
-        return Decision(whole[0] > 0 and not falls, words)
+        return Decision(False, words) if falls else _told_apart(whole, words)
 
 
 @dataclass(frozen=True)
@@ -186,7 +188,9 @@ class Best:
         better = [one for one, end in ends.items() if end is not None and end[0] > 0]
         worse = [one for one, end in ends.items() if end is not None and end[1] < 0]
         words = f"{_words(found, self.at)}, best {_words(found, top)}" if top != self.at else f"{_words(found, self.at)} is best"
-        return Decision(not better and bool(worse), words)
+        if better or worse:
+            return Decision(not better, words)
+        return Decision(None, words + _CLOSE)
 
 
 @dataclass(frozen=True)
@@ -236,6 +240,11 @@ class Ratio:
             return _missing(found, self.cells)
         words = f"{_name(self.at)} is {number(mine.mean / other.mean)} of {_name(self.over)}, printed {number(self.printed)}"
         return Decision(ends[0] <= self.printed <= ends[1], words)
+
+
+def _told_apart(ends: tuple[float, float], words: str) -> Decision:
+    """Return whether a difference that should be above zero is; with zero inside its interval nothing is shown either way."""
+    return Decision(None, words + _CLOSE) if ends[0] <= 0 <= ends[1] else Decision(ends[0] > 0, words)
 
 
 def _ends(found: Found, at: At) -> tuple[float, float] | None:

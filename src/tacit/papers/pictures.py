@@ -77,7 +77,7 @@ def _panel(axis: Any, panel: Panel, outcomes: Mapping[At, Outcome]) -> None:
         printed = [(x, outcomes[at].cell.paper) for x, at in line.points if at in outcomes and outcomes[at].cell.paper is not None]
         if printed:
             axis.plot(*zip(*printed, strict=True), "o", color=colour, markerfacecolor="white", markersize=5, linestyle="none")
-    axis.plot([], [], "o", color="#444444", markerfacecolor="white", linestyle="none", label="○ printed")
+    axis.plot([], [], "o", color="#444444", markerfacecolor="white", linestyle="none", label="printed")
     axis.set(title=panel.title, xlabel=panel.across, ylabel=panel.up, xscale=panel.scale)
     axis.grid(color="#e4e4e4", linewidth=0.6)
     axis.legend(fontsize=7, frameon=False)
