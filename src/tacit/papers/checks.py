@@ -1,8 +1,8 @@
 """Checks that decide a claim: order, course, best of several, agreement with what is printed, ratio.
 
 Each looks at figures with their seeds. Differences count only where a 95 % interval says so; a check whose figures are
-missing, have fewer than three seeds, or lie too close to tell apart decides nothing. No check has a tolerance of its own: `AtLeast`, `AtMost`, `Exceeds`
-and `Alike` take the number the claim itself names.
+missing, have fewer than three seeds, or lie too close to tell apart decides nothing. No check has a tolerance of its own:
+`AtLeast`, `AtMost`, `Exceeds` and `Alike` take the number the claim itself names.
 """
 
 from __future__ import annotations
