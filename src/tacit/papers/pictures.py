@@ -72,15 +72,19 @@ def draw(picture: Picture, outcomes: Mapping[At, Outcome]) -> str:
 
 
 def _panel(axis: Any, panel: Panel, outcomes: Mapping[At, Outcome]) -> None:
+    points = 0
     for line, colour in zip(panel.lines, _COLOURS * len(panel.lines), strict=False):
         _ours(axis, line, colour, outcomes)
         printed = [(x, outcomes[at].cell.paper) for x, at in line.points if at in outcomes and outcomes[at].cell.paper is not None]
+        points += len(printed)
         if printed:
             axis.plot(*zip(*printed, strict=True), "o", color=colour, markerfacecolor="white", markersize=5, linestyle="none")
-    axis.plot([], [], "o", color="#444444", markerfacecolor="white", linestyle="none", label="printed")
+    if points:
+        axis.plot([], [], "o", color="#444444", markerfacecolor="white", linestyle="none", label="printed")
     axis.set(title=panel.title, xlabel=panel.across, ylabel=panel.up, xscale=panel.scale)
     axis.grid(color="#e4e4e4", linewidth=0.6)
-    axis.legend(fontsize=7, frameon=False)
+    if axis.get_legend_handles_labels()[1]:
+        axis.legend(fontsize=7, frameon=False)
 
 
 def _ours(axis: Any, line: Line, colour: str, outcomes: Mapping[At, Outcome]) -> None:
