@@ -1,5 +1,6 @@
 """Every table of RR-LDP runs on a slice. Table 10 needs pretrained vectors from npm and is left to the command."""
 
+import math
 import os
 
 import pytest
@@ -16,7 +17,7 @@ def test_a_table_of_rr_ldp_runs_on_a_slice(name, tmp_path) -> None:
         pytest.importorskip("gensim")
     tables = tuple(table for table in PAPERS["rr-ldp"].tables("smoke") if table.name == name)
     outcomes = reproduce(PAPERS["rr-ldp"], tables, tmp_path, lambda done, total, run: None)
-    # Cells of later rounds than the slice has stay empty; every trial that ran gives a figure between 0 and 1.
-    filled = [outcome for outcome in outcomes if outcome.ours is not None]
+    # Cells of later rounds than the slice has stay empty; a trial that ran gives a figure between 0 and 1, a count any number.
+    filled = [outcome.ours for outcome in outcomes if outcome.ours is not None]
     assert filled
-    assert all(0 <= outcome.ours.mean <= 1 for outcome in filled if outcome.ours is not None)
+    assert all(0 <= ours.mean <= (1 if ours.seeds else math.inf) for ours in filled)
