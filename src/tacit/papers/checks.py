@@ -116,10 +116,9 @@ class Exceeds:
 
     def decide(self, found: Found) -> Decision:
         """Return whether the lower end of the interval is above the number."""
-        mine = found.get(self.at)
-        if mine is None or not mine.comparable:
+        ends = _ends(found, self.at)
+        if ends is None:
             return _missing(found, self.cells)
-        ends = mine.interval or (mine.mean, mine.mean)
         return Decision(ends[0] > self.number, f"{_words(found, self.at)}, more than {number(self.number)} asked")
 
 

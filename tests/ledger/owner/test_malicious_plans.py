@@ -111,8 +111,8 @@ MALICIOUS: dict[str, tuple[dict[str, Any], str]] = {
         "allow.files = []: the plan reads '/etc/shadow' on this machine",
     ),
     "a secret of ours": (
-        {"codec": {"name": "hashcomb", "of": "weights", "agreed": "/root/.ssh/id"}},
-        "allow.files = []: the plan reads '/root/.ssh/id' on this machine",
+        {"codec": {"name": "hashcomb", "of": "weights", "agreed": "/home/owner/.ssh/id"}},
+        "allow.files = []: the plan reads '/home/owner/.ssh/id' on this machine",
     ),
     "unprotected beside it": ({"baselines": ["fedavg"]}, "allow.baselines = []: the plan runs 'fedavg', which protects nothing"),
     "votes": ({"data": {"local_test": 0.3}, "filter": {}}, "allow.votes = false: clients would vote on each other"),
