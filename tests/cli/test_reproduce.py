@@ -54,6 +54,12 @@ def test_claims_that_hold_end_with_0_and_one_that_does_not_with_1(capsys: Captur
     assert "1 of 2 claims do not hold here" in bad.err
 
 
+def test_rows_can_be_chosen_by_a_part_of_their_name(capsys: Capture) -> None:
+    assert "It learns." in tacit(capsys, "reproduce", "made-up", "--table", "1", "--row", "R").out
+    none = tacit(capsys, "reproduce", "made-up", "--row", "other")
+    assert (none.code, "--row other: no row has this text; rows are r" in none.err) == (2, True)
+
+
 def test_smoke_gives_no_verdict_and_says_how_long_it_took(capsys: Capture) -> None:
     said = tacit(capsys, "reproduce", "made-up", "--scale", "smoke", "--quiet")
     assert said.code == 0

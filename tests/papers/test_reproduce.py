@@ -59,6 +59,19 @@ def test_cells_are_filled_and_kept(paper, tmp_path) -> None:
     assert [outcome.ours for outcome in again] == [outcome.ours for outcome in first]
 
 
+def test_the_first_seed_of_every_trial_runs_first(tmp_path) -> None:
+    order: list[tuple[str, int]] = []
+
+    def measure(name: str, seed: int) -> Figures:
+        order.append((name, seed))
+        return {"last": {"auc": 0.5}}
+
+    trials = [Trial(kind="measure", settings={"name": name}, seeds=seeds) for name, seeds in (("a", (1, 2, 3)), ("b", (1, 2)))]
+    cells = tuple(Cell(row=str(number), column="", paper=None, trial=one, metric="auc") for number, one in enumerate(trials))
+    reproduce(paper_of((Table(name="1", title="two", cells=cells),), measure=measure), tmp_path)
+    assert order == [("a", 1), ("b", 1), ("a", 2), ("b", 2), ("a", 3)]
+
+
 def test_nothing_runs_when_only_the_cache_is_asked(paper, tmp_path) -> None:
     assert {outcome.ours for outcome in reproduce(paper, tmp_path / "cache", run=False)} == {None}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -20,6 +21,7 @@ PaperName = Annotated[
     str, typer.Argument(metavar="PAPER", help="rr-ldp, fedvocab, partfed, hashcomb or lazyinf.", show_default=False)
 ]
 TableName = Annotated[str | None, typer.Option("--table", metavar="T", help="Only this table.")]
+RowName = Annotated[str | None, typer.Option("--row", metavar="TEXT", help="Only rows whose name has this text.")]
 ScaleName = Annotated[
     str, typer.Option("--scale", metavar="SCALE", help="smoke (seconds), quick (minutes) or full (the paper's own).")
 ]
@@ -40,6 +42,7 @@ Figures = Annotated[
 def reproduce(
     paper: PaperName,
     table: TableName = None,
+    row: RowName = None,
     scale: ScaleName = "quick",
     as_json: AsJson = False,
     quiet: Quiet = False,
@@ -64,6 +67,7 @@ def reproduce(
     Examples:
       tacit reproduce rr-ldp --scale smoke
       tacit reproduce rr-ldp --table 1 --scale full
+      tacit reproduce hashcomb --table 3 --row spam
       tacit reproduce rr-ldp --json > cells.json
     """
     from tacit.papers import reproduce as carry_out
@@ -71,7 +75,7 @@ def reproduce(
 
     known = _paper(paper)
     size = _scale(scale)
-    chosen = _tables(known, table, size)
+    chosen = _with_rows(_tables(known, table, size), row)
     began = time.monotonic()
     outcomes = carry_out(known, chosen, cache_folder(), _Bar(quiet), run=not cached)
     if page:
@@ -84,7 +88,7 @@ def reproduce(
     if size == "smoke":  # so few rows and rounds prove that every cell runs, and nothing about its figure or a claim
         return _smoke(known, chosen, outcomes, as_json=as_json, seconds=time.monotonic() - began)
     shown = [Shown(size, one, [outcome for outcome in outcomes if outcome.table == one.name]) for one in chosen]
-    verdicts = [one for one in judged(known, shown) if table is None or one.verdict != "cannot be tested here"]
+    verdicts = [one for one in judged(known, shown) if table is row is None or one.verdict != "cannot be tested here"]
     if as_json:
         told = {"claims": [one.as_json() for one in verdicts], "cells": [outcome.as_json() for outcome in outcomes]}
         tables.print_json({"paper": known.name, "scale": size, **told})
@@ -139,6 +143,18 @@ def _tables(paper: Paper, name: str | None, scale: Scale) -> tuple[Table, ...]:
     if not chosen:
         raise PlanError(f"--table {name}: {paper.name} has tables {', '.join(table.name for table in published)}")
     return chosen
+
+
+def _with_rows(chosen: tuple[Table, ...], text: str | None) -> tuple[Table, ...]:
+    """Return the tables with only those rows whose name has the text, upper or lower case; without a text, as they are."""
+    if text is None:
+        return chosen
+    cut = (replace(table, cells=tuple(cell for cell in table.cells if text.lower() in cell.row.lower())) for table in chosen)
+    found = tuple(table for table in cut if table.cells)
+    if not found:
+        rows = list(dict.fromkeys(cell.row for table in chosen for cell in table.cells))
+        raise PlanError(f"--row {text}: no row has this text; rows are {', '.join(rows[:20])}{', …' if len(rows) > 20 else ''}")
+    return found
 
 
 class _Bar:

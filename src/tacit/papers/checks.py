@@ -2,7 +2,7 @@
 
 Each looks at figures with their seeds. Differences count only where a 95 % interval says so; a check whose figures are
 missing, have fewer than three seeds, or lie too close to tell apart decides nothing. No check has a tolerance of its own:
-`AtLeast`, `AtMost`, `Exceeds` and `Alike` take the number the claim itself names.
+`AtLeast`, `AtMost` and `Alike` take the number the claim itself names.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Above:
         ends = _difference(found, self.at, self.than)
         if ends is None:
             return _missing(found, self.cells)
-        return _told_apart(ends, f"{_words(found, self.at)} against {_words(found, self.than)}")
+        return _above_zero(ends, f"{_words(found, self.at)} against {_words(found, self.than)}")
 
 
 @dataclass(frozen=True)
@@ -77,14 +77,13 @@ class Alike:
         if ends is None:
             return _missing(found, self.cells)
         words = f"{_words(found, self.at)} against {_words(found, self.than)}, {number(self.apart)} allowed"
-        if ends[0] > self.apart or ends[1] < -self.apart:
-            return Decision(False, words)
-        return Decision(True if -self.apart <= ends[0] and ends[1] <= self.apart else None, words)
+        outside = ends[0] > self.apart or ends[1] < -self.apart
+        return _decision(words, yes=-self.apart <= ends[0] and ends[1] <= self.apart, no=outside)
 
 
 @dataclass(frozen=True)
 class AtLeast:
-    """The figure reaches a number that the claim names: its interval does not lie wholly below."""
+    """The figure reaches a number that the claim names: its whole interval does."""
 
     at: At
     least: float
@@ -95,36 +94,17 @@ class AtLeast:
         return (self.at,)
 
     def decide(self, found: Found) -> Decision:
-        """Return whether the upper end of the interval reaches the number."""
+        """Return whether the whole interval reaches the number, or stays below it; None if the number is inside."""
         ends = _ends(found, self.at)
         if ends is None:
             return _missing(found, self.cells)
-        return Decision(ends[1] >= self.least, f"{_words(found, self.at)}, {number(self.least)} asked")
-
-
-@dataclass(frozen=True)
-class Exceeds:
-    """The figure lies above a number that the claim names, such as a gain above zero: its whole interval does."""
-
-    at: At
-    number: float
-
-    @property
-    def cells(self) -> tuple[At, ...]:
-        """Return the cell."""
-        return (self.at,)
-
-    def decide(self, found: Found) -> Decision:
-        """Return whether the lower end of the interval is above the number."""
-        ends = _ends(found, self.at)
-        if ends is None:
-            return _missing(found, self.cells)
-        return Decision(ends[0] > self.number, f"{_words(found, self.at)}, more than {number(self.number)} asked")
+        words = f"{_words(found, self.at)}, at least {number(self.least)} asked"
+        return _decision(words, yes=ends[0] >= self.least, no=ends[1] < self.least)
 
 
 @dataclass(frozen=True)
 class AtMost:
-    """The figure stays below a number that the claim names: its interval does not lie wholly above."""
+    """The figure does not exceed a number that the claim names: no part of its interval does."""
 
     at: At
     most: float
@@ -135,11 +115,12 @@ class AtMost:
         return (self.at,)
 
     def decide(self, found: Found) -> Decision:
-        """Return whether the lower end of the interval stays below the number."""
+        """Return whether the whole interval stays within the number, or exceeds it; None if the number is inside."""
         ends = _ends(found, self.at)
         if ends is None:
             return _missing(found, self.cells)
-        return Decision(ends[0] <= self.most, f"{_words(found, self.at)}, {number(self.most)} allowed")
+        words = f"{_words(found, self.at)}, at most {number(self.most)} allowed"
+        return _decision(words, yes=ends[1] <= self.most, no=ends[0] > self.most)
 
 
 @dataclass(frozen=True)
@@ -163,7 +144,7 @@ class Rises:
         words = f"{_words(found, self.course[0])} to {_words(found, self.course[-1])}"
         if falls:
             words += f", with a fall at {_name(falls[0])}"
-        return Decision(False, words) if falls else _told_apart(whole, words)
+        return Decision(False, words) if falls else _above_zero(whole, words)
 
 
 @dataclass(frozen=True)
@@ -187,9 +168,7 @@ class Best:
         better = [one for one, end in ends.items() if end is not None and end[0] > 0]
         worse = [one for one, end in ends.items() if end is not None and end[1] < 0]
         words = f"{_words(found, self.at)}, best {_words(found, top)}" if top != self.at else f"{_words(found, self.at)} is best"
-        if better or worse:
-            return Decision(not better, words)
-        return Decision(None, words + _CLOSE)
+        return _decision(words, yes=bool(worse) and not better, no=bool(better))
 
 
 @dataclass(frozen=True)
@@ -241,9 +220,13 @@ class Ratio:
         return Decision(ends[0] <= self.printed <= ends[1], words)
 
 
-def _told_apart(ends: tuple[float, float], words: str) -> Decision:
-    """Return whether a difference that should be above zero is; with zero inside its interval nothing is shown either way."""
-    return Decision(None, words + _CLOSE) if ends[0] <= 0 <= ends[1] else Decision(ends[0] > 0, words)
+def _above_zero(ends: tuple[float, float], words: str) -> Decision:
+    return _decision(words, yes=ends[0] > 0, no=ends[1] < 0)
+
+
+def _decision(words: str, *, yes: bool, no: bool) -> Decision:
+    """Return what an interval shows; where it shows neither, nothing is decided."""
+    return Decision(yes, words) if yes or no else Decision(None, words + _CLOSE)
 
 
 def _ends(found: Found, at: At) -> tuple[float, float] | None:

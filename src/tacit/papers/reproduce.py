@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import zip_longest
 from pathlib import Path
 from typing import Protocol
 
@@ -25,7 +26,7 @@ def reproduce(
 
     Runs that are not in the cache are carried out, or left out if `run` is false; a cell shows the seeds there are.
     """
-    wanted = {one.key: one for table in tables for trial in _trials(table) for one in trial.runs}
+    wanted = {one.key: one for one in _seed_by_seed([trial for table in tables for trial in _trials(table)])}
     found: dict[str, Figures] = {}
     for number, (key, one) in enumerate(wanted.items()):
         on_run(number, len(wanted), one)
@@ -34,6 +35,12 @@ def reproduce(
             found[key] = figures
     on_run(len(wanted), len(wanted), None)
     return [Outcome(table=table.name, cell=cell, ours=figure(cell, found)) for table in tables for cell in table.cells]
+
+
+def _seed_by_seed(trials: list[Trial]) -> list[Run]:
+    """Return the runs in the order in which they are carried out: a stopped reproduction has each cell once, not one cell often."""
+    runs_of = [trial.runs for trial in trials]
+    return [one for same_seed in zip_longest(*runs_of) for one in same_seed if one is not None]
 
 
 def _trials(table: Table) -> list[Trial]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tacit.papers.checks import Above, Alike, AtLeast, AtMost, Best, Exceeds, Printed, Ratio
+from tacit.papers.checks import Above, Alike, AtLeast, AtMost, Best, Printed, Ratio
 from tacit.papers.claims import Claim
 from tacit.papers.hashcomb import printed
 from tacit.papers.published import At
@@ -15,6 +15,11 @@ _GAIN, _GAIN_OVER_NOISE = printed.GAIN_OVER["NoHC"], printed.GAIN_OVER["DP"]
 def _lost(row: str, arm: str) -> At:
     """Return the cell of what an arm of Table 3 has over weights in the clear."""
     return At("3-differences", row, arm)
+
+
+def _printed_gain(name: str, arm: str) -> float:
+    """Return what an arm of Table 3 is printed to have over weights in the clear."""
+    return round(printed.FOUR_ROUNDS[name][arm] - printed.FOUR_ROUNDS[name]["NoHC"], 4)
 
 
 ACCURACY = (
@@ -33,7 +38,7 @@ ACCURACY = (
         claim="With eight levels nothing is lost against weights in the clear.",
         where="Abstract; Section 7.1.1, Table 3",
         checks=(
-            *(Exceeds(_lost(row, "HC8"), -_GAIN) for row in (_SPAM, _OKIRU, _CORONARY)),
+            *(AtLeast(_lost(row, "HC8"), -_GAIN) for row in (_SPAM, _OKIRU, _CORONARY)),
             AtLeast(_lost(_HPS, "HC8"), 0.0),
         ),
         correction="on HPS, whose weights outgrow a range agreed on after round one, seeds differ by more than any effect",
@@ -41,13 +46,13 @@ ACCURACY = (
     Claim(
         claim="With eight levels F1 is better than with weights in the clear, on all four sets.",
         where="Section 7.1.1, Table 3",
-        checks=tuple(Exceeds(_lost(row, "HC8"), 0.0) for row in _SETS),
+        checks=tuple(AtLeast(_lost(row, "HC8"), _printed_gain(name, "HC8")) for name, row in printed.SETS.items()),
         refuted="rounding adds noise and nothing else; the printed gains are of one run each",
     ),
     Claim(
         claim="From six levels on F1 is significantly better than with weights in the clear.",
         where="Section 7.1.1, Table 3",
-        checks=tuple(Exceeds(_lost(row, "HC6"), 0.0) for row in _SETS),
+        checks=tuple(AtLeast(_lost(row, "HC6"), max(0.0, _printed_gain(name, "HC6"))) for name, row in printed.SETS.items()),
         refuted="in the printed table, too, six levels lose on three of the four sets",
     ),
     Claim(
@@ -71,7 +76,7 @@ ACCURACY = (
     Claim(
         claim="Over many rounds eight levels do better than weights in the clear, by .6 % of F1 on average.",
         where="Sections 7.1.2 and 7.2, Tables 4 and 5",
-        checks=(Exceeds(At("gains-many", "mean of the sets", "best round"), 0.0),),
+        checks=(AtLeast(At("gains-many", "mean of the sets", "best round"), 0.0),),
         refuted="the best of many rounds, chosen on the test rows, favours whatever varies more",
     ),
     Claim(
@@ -125,7 +130,7 @@ PRIVACY = (
     Claim(
         claim="HashComb does better than that noise, by 1.92 % of F1 on average.",
         where="Section 7.2, Table 5",
-        checks=(Exceeds(At("5", "mean of the sets", "gain of HC8, last round"), _GAIN_OVER_NOISE),),
+        checks=(AtLeast(At("5", "mean of the sets", "gain of HC8, last round"), _GAIN_OVER_NOISE),),
         correction="neither side is differentially private, so it is no comparison of privacy; the noise costs far more here",
     ),
     Claim(
