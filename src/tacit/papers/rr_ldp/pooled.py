@@ -10,6 +10,7 @@ from tacit.papers.rr_ldp.settings import DROPOUT_MLP, POOLED_IMDB, POOLED_IMDB_L
 
 _LOGISTIC = {"name": "logistic"}
 _SIZES: dict[Scale, tuple[int, ...]] = {"smoke": (100,), "quick": (100,), "full": (100, 200, 300)}
+_WORD2VEC_ROWS = 5000
 _TEXTS = {  # row of table 10: what `averaged_vectors` calls it
     "no text": "none", "vectors, all keywords averaged": "all", "vectors, 100 most common averaged": "common", "hash": "hash",
 }  # fmt: skip
@@ -22,7 +23,7 @@ def hash_sizes(scale: Scale) -> Table:
         trials = (POOLED_IMDB_LINEAR.trial(scale, _LOGISTIC, buckets), POOLED_IMDB.trial(scale, DROPOUT_MLP, buckets))
         cells += _four(f"hash, {buckets:,} buckets", values, trials)
     values = printed.TABLE_8_TERM_FREQUENCY
-    trials = _both(scale, "term_frequency", {"source": "imdb"})
+    trials = _both("term_frequency", {"source": "imdb", "limit": limit(scale, None).get("limit")}, seeds(scale))
     cells += _four("term frequency", values, trials)
     note = (
         "LR: SGD at .1 on hashes, Adam on counts; NN: Adam, dropout of .2 on hashes, none on counts. The paper has SGD for LR and "
@@ -35,17 +36,16 @@ def word_vectors(scale: Scale) -> Table:
     """Return the other half of table 8. Training the vectors takes minutes a corpus, so quick has a slice of the reviews."""
     cells: list[Cell] = []
     for corpus, values in printed.TABLE_8_WORD2VEC.items():
-        trials = _both(scale, "word2vec", {"corpus": corpus}, 5000)
+        kept = limit(scale, _WORD2VEC_ROWS).get("limit")
+        trials = _both("word2vec", {"corpus": corpus, "limit": kept}, (1,) if scale == "smoke" else (1, 2, 3))
         cells += _four(f"word2vec, {corpus}", values, trials)
     note = "train: words of the training reviews; full: of all reviews; limited: the 5,000 most frequent words."
     return Table(name="8-word2vec", title="IMDB, central: averaged word2vec", cells=tuple(cells), note=note)
 
 
-def _both(scale: Scale, kind: str, settings: dict[str, Any], quick_rows: int | None = None) -> tuple[Trial, Trial]:
+def _both(kind: str, settings: dict[str, Any], drawn: tuple[int, ...]) -> tuple[Trial, Trial]:
     """Return an experiment with the logistic model and with the network."""
-    common = {**settings, "limit": limit(scale, quick_rows).get("limit")}
-    drawn = seeds(scale, "imdb") if quick_rows is None else (1,)
-    logistic, network = (Trial(kind=kind, settings={**common, "model": model}, seeds=drawn) for model in ("logistic", "mlp"))
+    logistic, network = (Trial(kind=kind, settings={**settings, "model": model}, seeds=drawn) for model in ("logistic", "mlp"))
     return logistic, network
 
 
@@ -77,7 +77,7 @@ def movie_text(scale: Scale) -> Table:
     cells = []
     for row, pair in printed.TABLE_10.items():
         settings = {"text": _TEXTS[row], "limit": limit(scale, 200_000).get("limit")}
-        trial = Trial(kind="averaged_vectors", settings=settings, seeds=(1,))
+        trial = Trial(kind="averaged_vectors", settings=settings, seeds=seeds(scale))
         for metric, paper in zip(("accuracy", "auc"), pair, strict=True):
             cells.append(Cell(row=row, column=metric, paper=paper, trial=trial, metric=metric))
     trials = {cell.row: cell.trial for cell in cells}

@@ -50,7 +50,7 @@ class Federated:
             "codec": codec,
             "server": server,
         }  # fmt: skip
-        return Trial(kind=PLAN, settings=settings, seeds=seeds(scale, self.source))
+        return Trial(kind=PLAN, settings=settings, seeds=seeds(scale))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,7 +73,7 @@ class Pooled:
             "local": {"optimizer": self.optimizer, "lr": self.lr, "batch": self.batch},
             "limit": limit(scale, self.quick_rows).get("limit"),
         }
-        return Trial(kind="central", settings=settings, seeds=seeds(scale, self.source))
+        return Trial(kind="central", settings=settings, seeds=seeds(scale))
 
 
 IMDB = Federated(source="imdb", local={"lr": 1e-3, "epochs": 1, "batches": 5}, features={"buckets": 5000})
@@ -102,9 +102,9 @@ POOLED_IMDB_WORDS = Pooled(source="imdb", lr=1e-3, batch=128, features={"text": 
 POOLED_MOVIELENS = Pooled(source="movielens1m", lr=1e-2, batch=1000, features={"stop_words": True}, quick_rows=100_000)
 
 
-def seeds(scale: Scale, source: str) -> tuple[int, ...]:
-    """Return the seeds of a trial: three where the scale and the time of a run allow it."""
-    return (1, 2, 3) if scale == "full" and source == "imdb" else (1,)
+def seeds(scale: Scale) -> tuple[int, ...]:
+    """Return the seeds of a trial: three where the scale allows it."""
+    return (1, 2, 3) if scale == "full" else (1,)
 
 
 def limit(scale: Scale, quick_rows: int | None) -> dict[str, int]:
