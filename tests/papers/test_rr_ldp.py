@@ -24,6 +24,11 @@ from tacit.plan import RR, Columns, Plan
 from tacit.rows import Dense, Rows
 
 LEXICON = Lexicon(["cat", "dog"], np.float32([[1, 0], [0, 2]]))
+
+
+def test_vectors_side_by_side_keep_the_order_of_words() -> None:
+    flat = LEXICON.laid_flat([["dog", "bird", "cat", "cat"], []], 2)
+    assert flat.toarray().tolist() == [[0, 2, 1, 0], [0, 0, 0, 0]]
 METRICS = {"auc", "accuracy", "f1", "loss", "validation_auc", "epoch"}
 
 
@@ -89,7 +94,7 @@ def test_settings_are_checked_before_anything_is_read() -> None:
         central("imdb", {}, {"name": "logistic"}, {"lerning_rate": 1})
     with pytest.raises(PlanError, match=r"word2vec\(corpus='wiki'\) needs one of train, full, limited"):
         word2vec("wiki")
-    with pytest.raises(PlanError, match=r"averaged_vectors\(text='some'\) needs one of none, all, common, hash"):
+    with pytest.raises(PlanError, match=r"averaged_vectors\(text='some'\) needs one of none, all, common, flat, hash"):
         averaged_vectors("some")
 
 
@@ -195,7 +200,7 @@ def test_keywords_stand_beside_the_other_columns(monkeypatch: pytest.MonkeyPatch
     assert averaged_vectors("none")["last"]["auc"] < 0.8
     assert averaged_vectors("hash", local={"lr": 1e-2})["last"]["auc"] == 1
     assert asked == []
-    figures = [averaged_vectors(text, vectors="tiny", local={"lr": 1e-2}) for text in ("all", "common")]
-    assert asked == ["tiny", "tiny"]
+    figures = [averaged_vectors(text, vectors="tiny", local={"lr": 1e-2}) for text in ("all", "common", "flat")]
+    assert asked == ["tiny"] * 3
     assert figures[0] == figures[1]
-    assert figures[0]["last"]["auc"] == 1
+    assert [one["last"]["auc"] for one in figures] == [1, 1, 1]

@@ -16,9 +16,9 @@ from tacit.errors import PlanError, TacitError
 from tacit.features.spelling import words
 from tacit.papers.central import central_plan, encoded, loaded, train_and_measure
 from tacit.papers.published import Figures
-from tacit.papers.rr_ldp.averages import Lexicon
+from tacit.papers.rr_ldp.averages import Lexicon, sparse_rows
 from tacit.plan import Features
-from tacit.rows import Dense, Inputs, Rows, Sparse
+from tacit.rows import Dense, Inputs, Rows
 
 CORPORA = ("train", "full", "limited")
 LIMITED_WORDS = 5000
@@ -39,7 +39,7 @@ def term_frequency(
     counter = CountVectorizer(analyzer=words, dtype=np.float32)
     train = counter.fit_transform(_texts(table.train, table))
     test = counter.transform(_texts(table.test, table))
-    return train_and_measure(*_with_inputs(table, _sparse(train), _sparse(test)), plan)
+    return train_and_measure(*_with_inputs(table, sparse_rows(train), sparse_rows(test)), plan)
 
 
 def word2vec(
@@ -102,9 +102,3 @@ def _standardised(train: NDArray[np.float32], test: NDArray[np.float32]) -> tupl
     scale = np.where(deviation > 0, deviation, np.float32(1))
     first, second = ((matrix - mean) / scale for matrix in (train, test))
     return Dense(matrix=first, width=first.shape[1]), Dense(matrix=second, width=second.shape[1])
-
-
-def _sparse(counts: Any) -> Sparse:
-    return Sparse(
-        starts=counts.indptr.astype(np.int64), columns=counts.indices.astype(np.int32), values=counts.data, width=counts.shape[1]
-    )

@@ -1,4 +1,4 @@
-"""MovieLens with its keywords left out, averaged with pretrained vectors, or hashed: what the text is worth."""
+"""MovieLens with its keywords left out, as pretrained vectors averaged or side by side, or hashed: what the text is worth."""
 
 from __future__ import annotations
 
@@ -9,16 +9,17 @@ from typing import Any
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
+from scipy.sparse import csr_matrix, hstack
 
 from tacit.data.named.vectors import vectors as vectors_named
 from tacit.errors import PlanError
 from tacit.features.spelling import words
 from tacit.papers.central import central_plan, encoded, loaded, train_and_measure
 from tacit.papers.published import Figures
-from tacit.papers.rr_ldp.averages import Lexicon
+from tacit.papers.rr_ldp.averages import Lexicon, sparse_rows
 from tacit.rows import Dense, Rows
 
-TEXTS = ("none", "all", "common", "hash")
+TEXTS = ("none", "all", "common", "flat", "hash")
 MOST_COMMON = 100
 LOCAL = {"lr": 1e-2, "batch": 1000}
 
@@ -27,11 +28,11 @@ def averaged_vectors(
     text: str = "all", limit: int | None = None, seed: int = 0, source: str = "movielens1m", vectors: str = "glove100",
     local: dict[str, Any] | None = None,
 ) -> Figures:  # fmt: skip
-    """Return the test figures of the paper's net on the other columns and the text, which is one of four things.
+    """Return the test figures of the paper's net on the other columns and the text, which is one of five things.
 
     Nothing ("none"), the average pretrained vector of its words ("all"), that of its 100 most common different words
-    ("common": those it repeats most, then those that more texts have), or hashed into 5,000 buckets ("hash"). Stop
-    words are always left out.
+    ("common": those it repeats most, then those that more texts have), the vectors of these side by side ("flat"), or hashed
+    into 5,000 buckets ("hash"). Stop words are always left out.
     """
     if text not in TEXTS:
         raise PlanError(f"averaged_vectors(text={text!r}) needs one of {', '.join(TEXTS)}, got another")
@@ -45,9 +46,10 @@ def averaged_vectors(
     texts = [half.select(pl.concat_str(table.columns.text, separator=" ")).to_series() for half in (table.train, table.test)]
     # Many ratings share one movie's text: each distinct text is averaged once.
     distinct = pl.concat(texts).unique(maintain_order=True)
-    kept = _kept(distinct.to_list(), MOST_COMMON if text == "common" else None)
-    averages = Lexicon(*vectors_named(vectors)).average(kept)
-    train, test = (_beside(rows, averages, _places(half, distinct)) for rows, half in zip((train, test), texts, strict=True))
+    kept = _kept(distinct.to_list(), None if text == "all" else MOST_COMMON)
+    lexicon = Lexicon(*vectors_named(vectors))
+    found = lexicon.laid_flat(kept, MOST_COMMON) if text == "flat" else lexicon.average(kept)
+    train, test = (_beside(rows, found[_places(half, distinct)]) for rows, half in zip((train, test), texts, strict=True))
     return train_and_measure(train, test, plan)
 
 
@@ -73,7 +75,9 @@ def _places(texts: pl.Series, distinct: pl.Series) -> NDArray[np.int64]:
     return texts.cast(pl.Enum(distinct)).to_physical().to_numpy().astype(np.int64)
 
 
-def _beside(rows: Rows, averages: NDArray[np.float32], places: NDArray[np.int64]) -> Rows:
+def _beside(rows: Rows, found: NDArray[np.float32] | csr_matrix) -> Rows:
     assert isinstance(rows.inputs, Dense), "without text, rows are dense"
-    matrix = np.concatenate([rows.inputs.matrix, averages[places]], axis=1)
+    if isinstance(found, csr_matrix):
+        return replace(rows, inputs=sparse_rows(hstack([csr_matrix(rows.inputs.matrix), found], format="csr")))
+    matrix = np.concatenate([rows.inputs.matrix, found], axis=1)
     return replace(rows, inputs=Dense(matrix=matrix, width=matrix.shape[1]))
