@@ -43,6 +43,16 @@ def test_one_two_and_three_workers_end_with_the_same_bits(reviews, tmp_path, cod
     assert len(hashes) == 1
 
 
+def test_bits_of_weights_leave_the_model_within_the_clip_and_bits_of_updates_do_not(reviews, tmp_path) -> None:
+    """What is sent is the trained weight itself: the next model is the decoded mean, of which no value exceeds clip / f."""
+    sends = {}
+    for of in ("weights", "updates"):
+        codec_ = {"name": "rr", "epsilon": 20, "clip": 0.01, "of": of}
+        folder = engine.start(small_plan(reviews, codec=codec_, local__lr=0.1), tmp_path / of)
+        sends[of] = max(float(np.abs(layer).max()) for layer in load_file(folder / "model.safetensors").values())
+    assert sends["weights"] <= 0.01 * 1.0001 < sends["updates"]
+
+
 def test_a_run_without_rows_to_measure_on_is_refused_before_it_trains(reviews, tmp_path) -> None:
     with pytest.raises(DataError, match="needs rows to measure on"):
         engine.start(small_plan(reviews, data__test=0.0), tmp_path)

@@ -29,6 +29,8 @@ LEXICON = Lexicon(["cat", "dog"], np.float32([[1, 0], [0, 2]]))
 def test_vectors_side_by_side_keep_the_order_of_words() -> None:
     flat = LEXICON.laid_flat([["dog", "bird", "cat", "cat"], []], 2)
     assert flat.toarray().tolist() == [[0, 2, 1, 0], [0, 0, 0, 0]]
+
+
 METRICS = {"auc", "accuracy", "f1", "loss", "validation_auc", "epoch"}
 
 

@@ -18,6 +18,7 @@ is kept as decoder = "printed" for demonstration only.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numba
@@ -55,9 +56,8 @@ def epsilon_of(flips: int) -> float:
 def make(settings: plan.RR) -> Codec:
     """Return the one-bit randomised-response codec for a plan's epsilon (per bit) and clip (the paper's q)."""
     bits = one_bit(flips_for(settings.epsilon), settings.clip, settings.decoder)
-    if settings.clip_l1 is None:
-        return chain(last=bits)
-    return chain(clip_largest(settings.clip), clip_l1(settings.clip_l1), last=bits)
+    before = () if settings.clip_l1 is None else (clip_largest(settings.clip), clip_l1(settings.clip_l1))
+    return replace(chain(*before, last=bits), of=settings.of)
 
 
 def one_bit(flips: int, clip: float, decoder: str = "corrected") -> Last:

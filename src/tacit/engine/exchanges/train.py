@@ -193,18 +193,19 @@ class Train:
         elif says:
             if self.canaries is not None:
                 self.canaries.join(total, state.round_no)
-            mean = self._decoded(state.round_no, total)
+            mean = self._decoded(state, total)
             if self.canaries is not None:
                 arrays = self.canaries.seen(arrays, mean)
         model, optimizer = server.step(terms.server, state.model, server.with_own(mean, own), state.optimizer)
         return replace(state, model=model, optimizer=optimizer, pending=None, arrays=arrays)
 
-    def _decoded(self, round_no: int, total: Sum) -> Vector:
-        """Return the mean of a sum, with what noise the server adds."""
+    def _decoded(self, state: State, total: Sum) -> Vector:
+        """Return the mean update of a sum, with what noise the server adds."""
         terms, noise = self.agreement, self.draws.at("decode", self.agreement.identity)
         if terms.codec.decode_over_rounds is not None:
-            return terms.codec.decode_over_rounds(total, round_no, noise)
-        return terms.codec.decode(total, terms.public.at(round_no), noise.at(round_no))
+            return terms.codec.decode_over_rounds(total, state.round_no, noise)
+        mean = terms.codec.decode(total, terms.public.at(state.round_no), noise.at(state.round_no))
+        return mean if terms.codec.of == "updates" or state.model is None else mean - state.model
 
     def _combined(self, state: State, total: Collected) -> tuple[Vector, Arrays]:
         """Return the mean update by the server's rule, and what an exchange leaves for the next, the rule's memory with it."""

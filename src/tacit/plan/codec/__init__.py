@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tacit.plan.codec import hashcomb, levels, noise, rotated
+from tacit.plan.codec import bits, hashcomb, levels, noise, rotated
 from tacit.plan.codec.bits import RR, RRSampled, Sign
 from tacit.plan.codec.hashcomb import HashComb
 from tacit.plan.codec.levels import QSGD, RQM
@@ -31,7 +31,7 @@ def epsilon_unit(name: str) -> str:
 
 def problems(plan: Plan) -> list[str]:
     """Return a sentence if updates are to be coded that nobody sends, or for settings that cannot work."""
-    own = [sentence for family in (levels, hashcomb, noise, rotated) for sentence in family.problems(plan.codec, plan)]
+    own = [sentence for family in (bits, levels, hashcomb, noise, rotated) for sentence in family.problems(plan.codec, plan)]
     return [*_unsent(plan), *_unread(plan), *own]
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from annotated_types import Ge, Le
 from pydantic.dataclasses import dataclass
 
 from tacit.plan.kinds import STRICT, Clip, Needs, Per, Positive
+
+if TYPE_CHECKING:
+    from tacit.plan.plan import Plan
 
 _LEAST = 1e-9
 """Below it the 32-bit threshold of a coin is exactly one half: nothing of the update would be left."""
@@ -28,6 +31,8 @@ class RR:
     """Also bound the sum of all changes of an update, which bounds the loss per update."""
     decoder: Literal["corrected", "printed"] = "corrected"
     """`printed` decodes as the paper prints it, which is wrong, to show the error."""
+    of: Literal["updates", "weights"] = "updates"
+    """What the bits are of. `weights`: the trained weights themselves, each within ±`clip`, as LDP-FL has it (Sun et al. 2020)."""
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
@@ -47,3 +52,10 @@ class Sign:
     """One bit per parameter, its sign, and one mean size, for the bytes: no protection, and biased."""
 
     name: Literal["sign"] = "sign"
+
+
+def problems(codec: object, plan: Plan) -> list[str]:
+    """Return a sentence if weights are sent to a rule that compares updates."""
+    if isinstance(codec, RR) and codec.of == "weights" and plan.server.one_by_one:
+        return [f"codec.of: needs 'updates' with server.rule = {plan.server.rule!r}, which compares updates; got 'weights'"]
+    return []
