@@ -188,7 +188,10 @@ LDP_FL_RANGE = 0.1
 def ldp_fl(scale: Scale) -> Table:
     """Return a table of ours: LDP-FL, the baseline that the paper names, beside it in table 5's setting."""
     rounds = Rounds(full=50, quick=25).at(scale)
-    arms = {"bits of updates (the paper)": {"clip": 1e-3}, "bits of weights (LDP-FL)": {"clip": LDP_FL_RANGE, "of": "weights"}}
+    arms: dict[str, dict[str, Any]] = {
+        "bits of updates (the paper)": {"clip": 1e-3},
+        "bits of weights (LDP-FL)": {"clip": LDP_FL_RANGE, "of": "weights"},
+    }
     cells = [
         Cell(
             row=f"epsilon {epsilon:g} per bit", column=arm, paper=None, metric="auc",
