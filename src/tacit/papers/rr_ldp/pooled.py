@@ -10,7 +10,8 @@ from tacit.papers.rr_ldp.settings import DROPOUT_MLP, POOLED_IMDB, POOLED_IMDB_L
 
 _LOGISTIC = {"name": "logistic"}
 _SIZES: dict[Scale, tuple[int, ...]] = {"smoke": (100,), "quick": (100,), "full": (100, 200, 300)}
-_WORD2VEC_ROWS, _FLAT_RATINGS = 5000, 200_000
+_WORD2VEC_ROWS: dict[Scale, int | None] = {"smoke": 50, "quick": 5000, "full": None}
+_FLAT_RATINGS = 200_000
 _TEXTS = {  # row of table 10: what `averaged_vectors` calls it
     "no text": "none", "vectors, all keywords averaged": "all", "vectors, 100 most common averaged": "common",
     "vectors, 100 most common side by side": "flat", "hash": "hash",
@@ -37,8 +38,8 @@ def word_vectors(scale: Scale) -> Table:
     """Return the other half of table 8. Training the vectors takes minutes a corpus, so quick has a slice of the reviews."""
     cells: list[Cell] = []
     for corpus, values in printed.TABLE_8_WORD2VEC.items():
-        kept = limit(scale, _WORD2VEC_ROWS).get("limit")
-        trials = _both("word2vec", {"corpus": corpus, "limit": kept}, (1,) if scale == "smoke" else (1, 2, 3))
+        settings = {"corpus": corpus, "limit": _WORD2VEC_ROWS[scale]}
+        trials = _both("word2vec", settings, (1,) if scale == "smoke" else (1, 2, 3))
         cells += _four(f"word2vec, {corpus}", values, trials)
     note = "train: words of the training reviews; full: of all reviews; limited: the 5,000 most frequent words."
     return Table(name="8-word2vec", title="IMDB, central: averaged word2vec", cells=tuple(cells), note=note)
