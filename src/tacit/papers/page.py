@@ -27,7 +27,7 @@ class Shown(NamedTuple):
 
 
 def largest_kept(paper: Paper, kept: Callable[[tuple[Table, ...]], list[Outcome]]) -> list[Shown]:
-    """Return every table at the largest scale at which all its cells were run, else the one with most; `kept` looks up."""
+    """Return every table at the scale at which most of its cells were run, the larger one of equals; `kept` looks up."""
     scales: dict[str, list[Shown]] = {}
     for scale in reversed(SCALES[1:]):
         tables = paper.tables(scale)
@@ -35,11 +35,11 @@ def largest_kept(paper: Paper, kept: Callable[[tuple[Table, ...]], list[Outcome]
         for table in tables:
             own = [outcome for outcome in outcomes if outcome.table == table.name]
             scales.setdefault(table.name, []).append(Shown(scale, table, own))
-    return [max(shown, key=lambda one: (_share_run(one), -shown.index(one))) for shown in scales.values()]
+    return [max(shown, key=lambda one: (_cells_run(one), -shown.index(one))) for shown in scales.values()]
 
 
-def _share_run(shown: Shown) -> float:
-    return sum(outcome.ours is not None for outcome in shown.outcomes) / max(1, len(shown.outcomes))
+def _cells_run(shown: Shown) -> int:
+    return sum(outcome.ours is not None for outcome in shown.outcomes)
 
 
 def printed_before(paper: Paper, docs: Path) -> dict[str, Estimate]:
@@ -66,13 +66,13 @@ def _fuller(ours: Estimate | None, former: Estimate | None) -> Estimate | None:
 def judged(paper: Paper, shown: list[Shown]) -> list[Judged]:
     """Return every claim with its verdict; the reason says so where a table it rests on was not run at the paper's scale."""
     found = {one.at: one.ours for table in shown for one in table.outcomes if one.ours is not None}
-    scales = {table.table.name: table.scale for table in shown}
+    sizes = {one.table.name: "small runs" if one.table.small else f"{one.scale} scale" for one in shown}
     verdicts = []
     for claim in paper.claims:
         one = judge(claim, found)
         used = {cell.table for check in claim.checks for cell in check.cells}
-        small = sorted({scales[name] for name in used if scales.get(name, "full") != "full"})
-        words = f" ({small[0]} scale)" if small and one.verdict != "cannot be tested here" else ""
+        small = sorted({sizes[name] for name in used if name in sizes} - {"full scale"})
+        words = f" ({', '.join(small)})" if small and one.verdict != "cannot be tested here" else ""
         verdicts.append(Judged(claim=one.claim, where=one.where, verdict=one.verdict, reason=one.reason + words))
     return verdicts
 

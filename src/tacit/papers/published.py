@@ -107,6 +107,7 @@ class Table:
     title: str
     cells: tuple[Cell, ...]
     note: str = ""
+    small: bool = False  # its runs are smaller than the paper's at every scale
 
 
 @dataclass(frozen=True, kw_only=True)

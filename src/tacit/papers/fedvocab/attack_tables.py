@@ -29,9 +29,9 @@ _NOTE = (
 )
 
 
-def attack_tables() -> tuple[Table, ...]:
-    """Return what attackers read."""
-    return _leakage(), _by_batch(), _parts(), _attributes()
+def attack_tables(networks: tuple[str, ...]) -> tuple[Table, ...]:
+    """Return what attackers read from these networks."""
+    return _leakage(networks), _by_batch(), _parts(networks), _attributes()
 
 
 def _trial(network: str, method: str) -> Trial:
@@ -42,9 +42,10 @@ def _trial(network: str, method: str) -> Trial:
     return Trial(kind="attack", settings={"network": network, "method": method, **sizes[network]}, seeds=_SEEDS)
 
 
-def _leakage() -> Table:
+def _leakage(networks: tuple[str, ...]) -> Table:
     cells = []
-    for place, network in enumerate(("encoder", "bilstm")):
+    for network in networks:
+        place = ("encoder", "bilstm").index(network)
         for method in PRIVATE:
             run = _trial(network, method)
             for way in _WAYS[: 4 if network == "encoder" else 5]:
@@ -52,7 +53,9 @@ def _leakage() -> Table:
                 row = f"{method}, {'MiniLM-L6 (the paper: DistilBERT)' if network == 'encoder' else 'BiLSTM'}"
                 cells.append(Cell(row=row, column=way, paper=paper, trial=run, metric=f"{way}, ptlr, 1"))
     note = f"{_NOTE} MiniLM: 4 texts, BiLSTM of 50 per direction: 32 (the paper: 128)."
-    return Table(name="ptlr", title="Share of words with a digit that are read (batch 1)", cells=tuple(cells), note=note)
+    return Table(
+        name="ptlr", title="Share of words with a digit that are read (batch 1)", cells=tuple(cells), note=note, small=True
+    )
 
 
 def _by_batch() -> Table:
@@ -69,10 +72,10 @@ def _by_batch() -> Table:
         for batch in BATCHES
     ]
     title = "Share of all words that are read, by texts per batch: BiLSTM, 32 texts"
-    return Table(name="batches", title=title, cells=tuple(cells), note=_NOTE)
+    return Table(name="batches", title=title, cells=tuple(cells), note=_NOTE, small=True)
 
 
-def _parts() -> Table:
+def _parts(networks: tuple[str, ...]) -> Table:
     cells = [
         Cell(
             row=f"{method}, {network}",
@@ -81,12 +84,12 @@ def _parts() -> Table:
             trial=_trial(network, method),
             metric=f"{way}, {figure}, 1",
         )
-        for network in ("encoder", "bilstm")
+        for network in networks
         for method in PRIVATE
         for way in ("wrong table", "public table")
         for figure in ("precision", "recall", "f1")
     ]
-    return Table(name="f1", title="Precision, recall and F1 over all words, batch 1", cells=tuple(cells), note=_NOTE)
+    return Table(name="f1", title="Precision, recall and F1 over all words, batch 1", cells=tuple(cells), note=_NOTE, small=True)
 
 
 def _attributes() -> Table:
@@ -102,4 +105,6 @@ def _attributes() -> Table:
         "vectors, and judges up to 100 gradients of single texts of the victim, half of them with a number. Gradients of a word "
         "table are not used."
     )
-    return Table(name="attribute", title="Does a gradient tell whether a text names a number?", cells=tuple(cells), note=note)
+    return Table(
+        name="attribute", title="Does a gradient tell whether a text names a number?", cells=tuple(cells), note=note, small=True
+    )

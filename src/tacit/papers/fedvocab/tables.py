@@ -28,7 +28,8 @@ _PRINTED_ALONE = ("global_accuracy", "local_accuracy")
 """Who trains alone takes part in no rounds: what the paper prints stands beside the model after its training."""
 
 _ENCODER_METHODS = ("FedVocab", "FedAvg", "FedVocab, no adaptive pass", "FedRecon")
-_EVEN = ("frozen tables", "slow tables, adaptive pass", "trained tables, adaptive pass", "FedAvg")
+_QUICK_STEPS = ("frozen tables", "slow tables, adaptive pass", "trained tables, adaptive pass", "FedAvg")
+_QUICK_METHODS = ("FedVocab", "FedAvg", "FedVocab, no adaptive pass")
 _NOTE = (
     "Best round, the paper's form: after each round the new shared part is put together with the own parts of that round's "
     "clients; a client's best round counts, chosen on the test rows, so it is optimistic. Last ten rounds: the mean of the same "
@@ -38,38 +39,47 @@ _NOTE = (
 
 
 def tables(scale: Scale) -> tuple[Table, ...]:
-    """Return the paper's tables at a scale; those with three seeds, by which claims are decided, are the quick ones."""
+    """Return the paper's tables at a scale.
+
+    Claims are decided by small runs with three seeds: some of them at the quick scale, all of them at the full one, which also
+    has the paper's own sizes.
+    """
     if scale == "quick":
-        return (*_small(), *attack_tables(), _communication())
-    return (
+        return (*_small(_QUICK_STEPS, _QUICK_METHODS), *attack_tables(("bilstm",)), _communication())
+    large = (
         *(_accuracy(f"bilstm-{source}", BILSTM, source, tuple(METHODS), scale) for source in ("sst2", "newsgroups20", "ag_news")),
         *(_accuracy(f"minilm-{source}", ENCODER, source, _ENCODER_METHODS, scale) for source in ("sst2", "newsgroups20")),
         _communication(),
     )
+    if scale == "smoke":
+        return large
+    return (*large, *_small(tuple(LADDER), tuple(METHODS)), *_small_news(), *attack_tables(("encoder", "bilstm")))
 
 
-def _small() -> tuple[Table, ...]:
-    news = ("FedVocab", "FedVocab, no adaptive pass", "FedAvg", "FedRecon", "Local only, 10 epochs")
+def _small(steps: tuple[str, ...], methods: tuple[str, ...]) -> tuple[Table, ...]:
+    title = "BiLSTM on SST-2, labels skewed: how far word tables may move"
     return (
-        _ladder("ladder", "BiLSTM on SST-2, labels skewed: how far word tables may move", even=False),
-        _ladder("ladder-even", "BiLSTM on SST-2, labels spread evenly: how far word tables may move", even=True),
-        _accuracy("small-sst2", BILSTM, "sst2", tuple(METHODS), "quick"),
-        _accuracy("small-newsgroups20", BILSTM, "newsgroups20", news, "quick"),
-        *(
-            _accuracy(f"small-minilm-{source}", ENCODER, source, ("FedVocab", "FedAvg"), "quick")
-            for source in ("sst2", "newsgroups20")
-        ),
+        _ladder("ladder", title, steps, even=False),
+        _accuracy("small-sst2", BILSTM, "sst2", methods, "quick"),
+        _accuracy("small-minilm-sst2", ENCODER, "sst2", ("FedVocab", "FedAvg"), "quick"),
     )
 
 
-def _ladder(name: str, title: str, *, even: bool) -> Table:
+def _small_news() -> tuple[Table, ...]:
+    methods = ("FedVocab", "FedVocab, no adaptive pass", "FedAvg", "FedRecon", "Local only, 10 epochs")
+    return (
+        _ladder("ladder-even", "BiLSTM on SST-2, labels spread evenly: how far word tables may move", _QUICK_STEPS, even=True),
+        _accuracy("small-newsgroups20", BILSTM, "newsgroups20", methods, "quick"),
+        _accuracy("small-minilm-newsgroups20", ENCODER, "newsgroups20", ("FedVocab", "FedAvg"), "quick"),
+    )
+
+
+def _ladder(name: str, title: str, steps: tuple[str, ...], *, even: bool) -> Table:
     cells = []
-    for row, method in LADDER.items():
-        if even and row not in _EVEN:
-            continue
-        run = trial(BILSTM, "sst2", replace(method, even=even), "quick")
+    for row in steps:
+        run = trial(BILSTM, "sst2", replace(LADDER[row], even=even), "quick")
         cells += [Cell(row=row, column=column, paper=None, trial=run, metric=metric) for column, metric in _COLUMNS]
-    return Table(name=name, title=title, cells=tuple(cells), note=_NOTE)
+    return Table(name=name, title=title, cells=tuple(cells), note=_NOTE, small=True)
 
 
 def _accuracy(name: str, network: Network, source: str, methods: tuple[str, ...], scale: Scale) -> Table:
@@ -82,7 +92,7 @@ def _accuracy(name: str, network: Network, source: str, methods: tuple[str, ...]
             cells.append(Cell(row=row, column=column, paper=paper, trial=run, metric=metric))
     size = ", small" if scale == "quick" else ""
     title = f"{network.label} on {_SETS[source]}: accuracy by method{size}"
-    return Table(name=name, title=title, cells=tuple(cells), note=_NOTE)
+    return Table(name=name, title=title, cells=tuple(cells), note=_NOTE, small=scale == "quick")
 
 
 def _beside(figures: Printed, method: str, source: str) -> dict[str, float]:
