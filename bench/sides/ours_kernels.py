@@ -21,7 +21,7 @@ def hashing() -> Callable[[], object]:
     """Return a pass over all IMDB texts, from the table's column to sparse rows."""
     table, _ = imdb_table()
     settings = plan.Features(buckets=INPUTS)
-    return lambda: text.present_words(table.train, table.columns, settings)
+    return lambda: text.hashed_words(table.train, table.columns, settings)
 
 
 def randomising() -> Callable[[], object]:

@@ -47,3 +47,21 @@ def test_a_missing_text_has_no_words() -> None:
 def test_what_is_no_list_of_texts_is_refused(given) -> None:
     with pytest.raises(ValueError, match="texts"):
         tacit.HashedText().transform(given)
+
+
+def test_counts_and_ngrams_are_those_of_a_plan(tmp_path) -> None:
+    words = tmp_path / "words.txt"
+    words.write_text("dogs\ncats")
+    plain = tacit.HashedText(1000)
+    counted = tacit.HashedText(1000, counts="counts", ngrams=2, characters=(3, 5))
+    assert plain.transform(["dogs dogs"]).sum() == 1
+    assert counted.transform(["dogs dogs"]).sum() == 2 + 1 + 2 * (4 + 3 + 2)
+    weighed = tacit.HashedText(1000, list=str(words), rarity=0.3).transform(["dogs", "cats", "birds"])
+    assert 1 < weighed.data[0] < weighed.data[1] < weighed.data[2]
+    assert (clone(counted).transform(TEXTS) != counted.transform(TEXTS)).nnz == 0
+
+
+@pytest.mark.parametrize("wrong", [{"words": "letters", "ngrams": 2}, {"characters": (3,)}, {"rarity": 0.3}, {"counts": "some"}])
+def test_settings_without_meaning_are_refused(wrong) -> None:
+    with pytest.raises(ValueError, match=next(reversed(wrong))):
+        tacit.HashedText(**wrong).transform(TEXTS)

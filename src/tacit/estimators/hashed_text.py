@@ -7,15 +7,17 @@ from typing import Any, Literal, Self
 import polars as pl
 from sklearn.base import BaseEstimator, TransformerMixin
 
-from tacit import features
+from tacit import data, features
 from tacit.estimators.matrices import as_matrix
-from tacit.plan import Columns, Features
+from tacit.plan import Columns, Features, text_problems
 
 
 class HashedText(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Which hashed words occur in each text, as a sparse matrix of zeros and ones, `buckets` wide.
 
     `words` says what a word is: of any script, with numbers, hashtags and emoji ("unicode"), or runs of letters a-z ("letters").
+    `counts`, `ngrams`, `characters`, `list` and `rarity` are those of a plan's features: how often words occur, neighbouring words,
+    character n-grams, and weights by a public list of words.
 
     Guarantees: stateless. No vocabulary is made and `fit` reads nothing, so it costs no privacy and needs no call; one text's row
     depends on that text alone. The hash is public: it hides no word.
@@ -24,9 +26,18 @@ class HashedText(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     [283, 3225, 4279]
     """
 
-    def __init__(self, buckets: int = 5000, *, words: Literal["unicode", "letters"] = "unicode") -> None:
+    def __init__(
+        self, buckets: int = 5000, *, words: Literal["unicode", "letters"] = "unicode",
+        counts: Literal["presence", "counts", "sublinear"] = "presence", ngrams: int = 1, characters: tuple[int, ...] = (),
+        list: str | None = None, rarity: float = 0.0,
+    ) -> None:  # fmt: skip
         self.buckets = buckets
         self.words = words
+        self.counts = counts
+        self.ngrams = ngrams
+        self.characters = characters
+        self.list = list
+        self.rarity = rarity
 
     def fit(self, X: object = None, y: object = None) -> Self:
         """Return the transformer as it is; the texts are not looked at."""
@@ -35,8 +46,11 @@ class HashedText(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def transform(self, X: Any) -> Any:
         """Return the matrix of some texts: a list, a series, an array or one column of a frame; a missing text has no words."""
         texts = _texts(X)
-        columns, settings = Columns(text=("text",)), Features(buckets=self.buckets, words=self.words)
-        return as_matrix(features.present_words(pl.DataFrame({"text": texts}), columns, settings))
+        settings = Features(**self.get_params())
+        if wrong := text_problems(settings):
+            raise ValueError("; ".join(wrong).replace("features.", "HashedText."))
+        weights = features.bucket_rarity(data.word_list(settings.list), settings) if settings.list else None
+        return as_matrix(features.hashed_words(pl.DataFrame({"text": texts}), Columns(text=("text",)), settings, weights))
 
     def __sklearn_tags__(self) -> Any:
         """Return that it takes texts, not numbers, and need not be fitted."""

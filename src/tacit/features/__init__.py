@@ -4,14 +4,16 @@ What a frozen network makes of images is in `features.frozen`, which needs PyTor
 (`Fitted`) that says what it releases.
 """
 
+from tacit.features.described import described
 from tacit.features.encoding import encode, encode_inputs, scaled, width
 from tacit.features.fitting import Fitted, fit, fit_seen, look_at, text_form
 from tacit.features.image import Reader
 from tacit.features.lexicon import Reading, encode_further, encode_words, plain_words, word_pieces
+from tacit.features.listed import bucket_rarity
 from tacit.features.projection import Projection, fit_class_projection, fit_projection
 from tacit.features.seen import Seen, together
 from tacit.features.spelling import bucket, words
-from tacit.features.text import present_words
+from tacit.features.text import hashed_words
 from tacit.features.wordless import wordless_rows, wordless_texts
 
 __all__ = [
@@ -21,6 +23,8 @@ __all__ = [
     "Reading",
     "Seen",
     "bucket",
+    "bucket_rarity",
+    "described",
     "encode",
     "encode_further",
     "encode_inputs",
@@ -29,9 +33,9 @@ __all__ = [
     "fit_class_projection",
     "fit_projection",
     "fit_seen",
+    "hashed_words",
     "look_at",
     "plain_words",
-    "present_words",
     "scaled",
     "text_form",
     "together",

@@ -93,8 +93,10 @@ def _words(frame: pl.DataFrame, columns: Columns, settings: Features, fitted: Fi
         return None
     if settings.text == "listed":
         return listed_words(frame, columns, settings, fitted.words)
-    make = text.word_sequence if settings.text == "sequence" else text.present_words
-    return make(frame, columns, settings)
+    if settings.text == "sequence":
+        return text.word_sequence(frame, columns, settings)
+    weights = np.array(fitted.weights, np.float32) if fitted.weights else None
+    return text.hashed_words(frame, columns, settings, weights)
 
 
 def labels_of(frame: pl.DataFrame, columns: Columns, fitted: Fitted) -> NDArray[np.int32]:

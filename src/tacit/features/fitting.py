@@ -12,7 +12,7 @@ from tacit.errors import DataError, PlanError
 from tacit.features.cells import codes, in_order, names
 from tacit.features.image import Reader, pixel_count
 from tacit.features.image import numbers as image_numbers
-from tacit.features.listed import common_words
+from tacit.features.listed import bucket_rarity, common_words
 from tacit.features.projection import Projection, fit_class_projection, fit_projection
 from tacit.features.quantise import quantised, secret_check
 from tacit.features.seen import Seen, range_of
@@ -30,7 +30,7 @@ class Fitted:
     and the size of an image are taken as public; hashed text reads nothing and so releases nothing. `secret_check` tells
     the secret that columns were quantised under from any other, and does not show it. An image becomes `image_width`
     numbers; `projection` comes from public rows, so it says nothing of the training rows, and neither do `words`, those of a
-    public list.
+    public list, and `weights`, how much each bucket of hashed words counts by such a list.
     """
 
     classes: tuple[str, ...]
@@ -42,6 +42,7 @@ class Fitted:
     image_width: int | None = None
     projection: Projection | None = None
     words: tuple[str, ...] = ()
+    weights: tuple[float, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Return the same as nested plain values, ready for JSON."""
@@ -55,6 +56,7 @@ class Fitted:
             "image_width": self.image_width,
             "projection": self.projection.to_dict() if self.projection else None,
             "words": list(self.words),
+            "weights": list(self.weights),
         }
 
     @staticmethod
@@ -74,6 +76,7 @@ class Fitted:
                 image_width=None if image_width is None else int(image_width),
                 projection=None if projection is None else Projection.from_dict(projection),
                 words=tuple(map(str, tree.get("words", ()))),
+                weights=tuple(map(float, tree.get("weights", ()))),
             )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise DataError(f"Fitted.from_dict needs what Fitted.to_dict wrote, got {error!r}; fit the features again") from None
@@ -136,6 +139,7 @@ def fit_seen(
         image_width=projection.width if projection else reader.width if reader else seen.pixels,
         projection=projection,
         words=_words(columns, settings, ordered),
+        weights=_weights(columns, settings, ordered),
     )
 
 
@@ -203,6 +207,15 @@ def _words(columns: Columns, settings: Features, ordered: tuple[str, ...]) -> tu
         letters = "letters" if unicode else "letters a-z"
         raise PlanError(f"features.list = {settings.list!r} needs words with {letters}, got none of them in {len(ordered):,}")
     return found
+
+
+def _weights(columns: Columns, settings: Features, ordered: tuple[str, ...]) -> tuple[float, ...]:
+    """Return how much each bucket of hashed words counts; nothing where all count alike."""
+    if not columns.text or settings.text != "binary" or not settings.rarity:
+        return ()
+    if not ordered:
+        raise PlanError(f"features.list = {settings.list!r} needs words, got none")
+    return tuple(bucket_rarity(ordered, settings).tolist())
 
 
 def text_form(columns: Columns, settings: Features) -> Literal["", "hashed words", "listed words", "word table"]:

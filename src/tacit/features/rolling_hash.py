@@ -20,7 +20,8 @@ from tacit.features.scripts_compiled import Points, bucket_of, points, spell_any
 
 _LONG = 64  # letters whose powers are tabled; a longer word goes the slow way. Equal to WIDE, so one test finds both.
 _U0, _U1, _U5, _U6, _U31, _U63 = (np.uint64(number) for number in (0, 1, 5, 6, 31, 63))
-_SHORT = np.uint64(32)
+SHORT = np.uint64(32)
+"""A text of fewer words than 1 / so many of the summary's length is sorted: looking through the summary would take longer."""
 _RARE = np.uint64(_LONG | WIDE)
 
 # Multiplying a power of two by this number puts a different 6-bit pattern on top for each of the 64 powers.
@@ -84,10 +85,9 @@ def _fill_presence(data: Bytes, offsets: Offsets, rule: Rule, starts: Offsets, c
     summary = np.zeros((len(bits) + 63) // 64, np.uint64)
     used = _U0
     for text in range(len(offsets) - 1):
-        count = _buckets(data, offsets[text], offsets[text + 1], rule, sums)
-        # A short text among very many buckets is sorted, since looking through the whole summary would take longer.
-        if count * _SHORT < len(summary):
-            used = _sort(sums[:count], columns, used)
+        count = word_buckets(data, offsets[text], offsets[text + 1], rule, sums)
+        if count * SHORT < len(summary):
+            used = sort(sums[:count], columns, used)
         else:
             for word in range(count):
                 mark(sums[word], bits, summary)
@@ -100,16 +100,16 @@ def _fill_sequence(data: Bytes, offsets: Offsets, rule: Rule, matrix: NDArray[np
     """Write the buckets of each text's first words into its row."""
     sums = room_for_sums(offsets)
     for text in range(len(offsets) - 1):
-        count = _buckets(data, offsets[text], offsets[text + 1], rule, sums)
+        count = word_buckets(data, offsets[text], offsets[text + 1], rule, sums)
         for word in range(min(count, np.uint64(matrix.shape[1]))):
             matrix[text, word] = sums[word]
 
 
 @compiled
-def _buckets(data: Bytes, begin: int, stop: int, rule: Rule, sums: NDArray[np.uint64]) -> np.uint64:
+def word_buckets(data: Bytes, begin: int, stop: int, rule: Rule, sums: NDArray[np.uint64]) -> np.uint64:
     """Write the bucket of each word in order, and return the number of words."""
     if len(rule.known):
-        count = spell_any(data, begin, stop, rule.known, sums)
+        count = spell_any(data, begin, stop, rule.known, sums, None)
         for word in range(count):
             sums[word] = bucket_of(sums[word], rule.buckets)
         return count
@@ -205,7 +205,7 @@ def reduced(total: Whole, buckets: int, inverse: float) -> np.uint64:
 
 
 @compiled
-def _sort(found: NDArray[np.uint64], columns: NDArray[np.int32], used: np.uint64) -> np.uint64:
+def sort(found: NDArray[np.uint64], columns: NDArray[np.int32], used: np.uint64) -> np.uint64:
     """Write the distinct buckets in rising order and return how much of columns is used."""
     found.sort()
     for word in range(len(found)):

@@ -9,6 +9,8 @@ follows Unicode's word boundaries (UAX 29), less what only a dictionary could te
   \u6771\u4eac and \u4eac\u90fd, and a character without neighbours alone; Katakana and Hangul are read as words;
 - each emoji is a word; skin tones, joiners and variants are passed over, and a flag is its pair of letters.
 
+Where the settings ask for it, neighbouring words count too, and character n-grams of words (`terms`).
+
 What is a letter is decided by the Unicode tables of the Python that runs, so a letter added to Unicode later is none before.
 The hash makes features, it hides nothing: a public rule is inverted with a dictionary.
 """
@@ -44,7 +46,12 @@ def words(text: str) -> list[str]:
     >>> words("Don't! 3.14 Привет, #мир 東京都 👍🏽")
     ['dont', '3.14', 'привет', '#мир', '東京', '京都', '👍']
     """
-    found: list[str] = []
+    return [word for unit, in_pairs in _units(text) for word in (_pairs(unit) if in_pairs else [unit])]
+
+
+def _units(text: str) -> list[tuple[str, bool]]:
+    """Return the words of a text, in order, and whole what is read in pairs; and of each whether it is."""
+    found: list[tuple[str, bool]] = []
     word, run = "", ""
     kinds = [kind(ord(character)) for character in text]
     for at, (character, what) in enumerate(zip(text, kinds, strict=True)):
@@ -52,28 +59,55 @@ def words(text: str) -> list[str]:
         if what == IGNORED or (what == APOSTROPHE and word and after == LETTER):
             continue
         if what != PAIRED and run:
-            found, run = found + _pairs(run), ""
+            found, run = [*found, (run, True)], ""
         if what == LETTER or (what == HASHTAG and not word and after == LETTER) or (what == POINT and _between_digits(text, at)):
             word += "#" if what == HASHTAG else chr(folded(ord(character)))
             continue
         if word:
-            found, word = [*found, word], ""
+            found, word = [*found, (word, False)], ""
         if what == PAIRED:
             run += character
         elif what == PICTURE:
-            found = [*found, character]
-    return found + ([word] if word else []) + _pairs(run)
+            found = [*found, (character, False)]
+    return found + ([(word, False)] if word else []) + ([(run, True)] if run else [])
+
+
+def terms(text: str, ngrams: int = 1, characters: tuple[int, ...] = ()) -> list[int]:
+    """Return 64 bits for all that counts in a text: its words, neighbouring words up to `ngrams` together, character n-grams.
+
+    These are runs of as many characters as `characters` says, the fewest and the most, of a word or of what is read in pairs;
+    each end of it counts as a character, a space. One more space comes first, so that none of them is the same as a word.
+
+    >>> terms("red cat", ngrams=2)[2] == joined(hashed("red"), hashed("cat"))
+    True
+    >>> terms("cat", characters=(3, 4))[1:] == [hashed("  ca"), hashed("  cat"), hashed(" cat"), hashed(" cat "), hashed(" at ")]
+    True
+    """
+    singles = [hashed(word) for word in words(text)]
+    found, longer = list(singles), singles
+    for size in range(1, ngrams):
+        longer = [joined(first, last) for first, last in zip(longer, singles[size:], strict=False)]
+        found += longer
+    fewest, most = characters or (1, 0)
+    for unit, _ in _units(text):
+        ended = f" {unit} "
+        places = [(at, at + size) for at in range(len(ended)) for size in range(fewest, most + 1)]
+        found += [hashed(" " + ended[at:end]) for at, end in places if end <= len(ended)]
+    return found
 
 
 def bucket(word: str, buckets: int) -> int:
-    """Return the bucket of a word: the top bits of its mixed hash, spread over the buckets.
+    """Return the bucket of a word.
 
     >>> bucket("привет", 5000), bucket("dog", 5000)
     (4153, 2082)
     """
-    total = hashed(word)
-    mixed = (total ^ total >> 32) * MIX & WHOLE
-    return (mixed >> 32) * buckets >> 32
+    return bucket_of(hashed(word), buckets)
+
+
+def bucket_of(term: int, buckets: int) -> int:
+    """Return the bucket of a term: the top bits of its mixed hash, spread over the buckets."""
+    return (_mixed(term) >> 32) * buckets >> 32
 
 
 def hashed(word: str) -> int:
@@ -82,6 +116,15 @@ def hashed(word: str) -> int:
     for character in word:
         total = (total * BASE + ord(character)) & WHOLE
     return total
+
+
+def joined(first: int, last: int) -> int:
+    """Return 64 bits that stand for a word after others; the others are mixed, so that no longer word has the same sum."""
+    return (_mixed(first) * BASE + last) & WHOLE
+
+
+def _mixed(term: int) -> int:
+    return (term ^ term >> 32) * MIX & WHOLE
 
 
 def kind(point: int) -> int:

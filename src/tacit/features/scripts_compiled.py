@@ -15,6 +15,7 @@ from tacit.features import scripts
 from tacit.features.alphabet import Bytes, Whole, compiled
 from tacit.features.scripts import APOSTROPHE, HASHTAG, IGNORED, LAST_TABLED, LETTER, PAIRED, PICTURE, POINT
 
+Hashes = NDArray[np.uint64]
 Points = NDArray[np.uint32]
 """For each code point what it folds to, 24 bits, and what it does, 8 bits; empty where words are of the letters a-z."""
 
@@ -23,6 +24,8 @@ _HALF, _SIGN = np.uint64(32), np.uint64(ord("#"))
 _BASE, _MIX = np.uint64(scripts.BASE), np.uint64(scripts.MIX)
 _LAST, _LAST_IDEOGRAPH = np.uint64(LAST_TABLED), np.uint64(0x3FFFF)
 _RARE = np.uint64(128)
+BEGINS = np.uint64(1 << 32)
+"""Beside a character: a word begins with it, or a run that is read in pairs."""
 
 
 def _ascii() -> Bytes:
@@ -44,8 +47,12 @@ def points() -> Points:
 
 
 @compiled
-def spell_any(data: Bytes, begin: int, stop: int, known: Points, hashes: NDArray[np.uint64]) -> np.uint64:
-    """Write the hash of each word and return the number of words; there are at most half as many as bytes, rounded up."""
+def spell_any(data: Bytes, begin: int, stop: int, known: Points, hashes: Hashes, spelled: Hashes | None) -> np.uint64:
+    """Write the hash of each word and return the number of words; there are at most half as many as bytes, rounded up.
+
+    Into `spelled`, where there is one, goes each character of words, at the place of its first byte; other places stay as they
+    are. Without one, what would write there is not compiled at all.
+    """
     word, count = _U0, _U0  # no word has the hash 0 but one in 2^64
     at, end = np.uint64(begin), np.uint64(stop)
     while at < end:
@@ -54,6 +61,8 @@ def spell_any(data: Bytes, begin: int, stop: int, known: Points, hashes: NDArray
             # Written at every byte, and overwritten by the next one unless this byte ends a word.
             hashes[count] = word
             inside = np.uint64(letter != _U0)
+            if spelled is not None:
+                spelled[at] = letter | _begins(word) & (_U0 - inside)
             count += (_U1 - inside) & np.uint64(word != _U0)
             word = (word * _BASE + letter) & (_U0 - inside)
             at += _U1
@@ -61,15 +70,16 @@ def spell_any(data: Bytes, begin: int, stop: int, known: Points, hashes: NDArray
                 break
             letter = np.uint64(_ASCII[data[at]])
         if at < end:
-            at, word, count = _slowly(data, at, end, known, hashes, word, count)
+            at, word, count = _slowly(data, at, end, known, hashes, word, count, spelled)
     hashes[count] = word
     return count + np.uint64(word != _U0)
 
 
 @compiled
 def _slowly(
-    data: Bytes, at: np.uint64, end: np.uint64, known: Points, hashes: NDArray[np.uint64], word: np.uint64, count: np.uint64
-) -> tuple[np.uint64, np.uint64, np.uint64]:
+    data: Bytes, at: np.uint64, end: np.uint64, known: Points, hashes: Hashes, word: np.uint64, count: np.uint64,
+    spelled: Hashes | None,
+) -> tuple[np.uint64, np.uint64, np.uint64]:  # fmt: skip
     """Return where to go on, the hash of the word in hand and the number of words ended, after one character or one run."""
     point, size = _decoded(data, at, end)
     what, folded = _looked_up(point, known)
@@ -77,27 +87,36 @@ def _slowly(
     if what == IGNORED:
         return after, word, count
     if what == LETTER:
+        if spelled is not None:
+            spelled[at] = folded | _begins(word)
         return after, word * _BASE + folded, count
     if what == APOSTROPHE and word != _U0 and _letter_at(data, after, end, known):
         return after, word, count
     if what == HASHTAG and word == _U0 and _letter_at(data, after, end, known):
+        if spelled is not None:
+            spelled[at] = _SIGN | BEGINS
         return after, _SIGN, count
     if what == POINT and at > 0 and after < end and _digit(data[at - _U1]) and _digit(data[after]) and word != _U0:
+        if spelled is not None:
+            spelled[at] = folded
         return after, word * _BASE + folded, count
     hashes[count] = word
     count += np.uint64(word != _U0)
+    if spelled is not None and what in (PICTURE, PAIRED):
+        spelled[at] = point | BEGINS
     if what == PICTURE:
         hashes[count] = point
         count += _U1
     elif what == PAIRED:
-        after, count = _pairs(data, after, end, known, hashes, point, count)
+        after, count = _pairs(data, after, end, known, hashes, point, count, spelled)
     return after, _U0, count
 
 
 @compiled
 def _pairs(
-    data: Bytes, at: np.uint64, end: np.uint64, known: Points, hashes: NDArray[np.uint64], first: np.uint64, count: np.uint64
-) -> tuple[np.uint64, np.uint64]:
+    data: Bytes, at: np.uint64, end: np.uint64, known: Points, hashes: Hashes, first: np.uint64, count: np.uint64,
+    spelled: Hashes | None,
+) -> tuple[np.uint64, np.uint64]:  # fmt: skip
     """Write the pairs of a run of characters that begins with `first`; return where it ends and the number of words."""
     alone = True
     while at < end:
@@ -107,6 +126,8 @@ def _pairs(
             hashes[count] = first * _BASE + point
             count += _U1
             first, alone = point, False
+            if spelled is not None:
+                spelled[at] = point
         elif what != IGNORED:
             break
         at += size
@@ -114,6 +135,12 @@ def _pairs(
         hashes[count] = first
         count += _U1
     return at, count
+
+
+@compiled
+def _begins(word: np.uint64) -> np.uint64:
+    """Return the mark of a word's first character, if there is no word yet."""
+    return BEGINS if word == _U0 else _U0
 
 
 @compiled
@@ -151,6 +178,11 @@ def _decoded(data: Bytes, at: np.uint64, end: np.uint64) -> tuple[np.uint64, np.
 
 @compiled
 def bucket_of(value: Whole, buckets: int) -> np.uint64:
-    """Return the bucket of a word's hash."""
-    mixed = (np.uint64(value) ^ (np.uint64(value) >> _HALF)) * _MIX
-    return ((mixed >> _HALF) * np.uint64(buckets)) >> _HALF
+    """Return the bucket of a term's hash."""
+    return ((mixed(np.uint64(value)) >> _HALF) * np.uint64(buckets)) >> _HALF
+
+
+@compiled
+def mixed(value: np.uint64) -> np.uint64:
+    """Return the hash with its upper half in its lower one, times an odd number."""
+    return (value ^ (value >> _HALF)) * _MIX

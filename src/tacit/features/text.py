@@ -1,28 +1,46 @@
-"""Text columns become rows: presence of hashed words, or their sequence."""
+"""Text columns become rows: hashed words, what stands beside them, or their sequence."""
 
 from __future__ import annotations
 
 import numpy as np
 import polars as pl
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from tacit.errors import DataError
-from tacit.features import rolling_hash
+from tacit.features import rolling_hash, terms
 from tacit.features.alphabet import Bytes, Offsets
 from tacit.features.cells import column
 from tacit.features.stop_words import without_stop_words
 from tacit.plan import Columns, Features
-from tacit.rows import Dense, Sparse
+from tacit.rows import Dense, Sparse, Vector
 
 _LOOSE_MARKS = (0xCC, 0xCD)
 """First bytes of the accents that follow their letter, U+0300 to U+036F; and of a few Greek letters."""
 
 
-def present_words(frame: pl.DataFrame, columns: Columns, settings: Features) -> Sparse:
-    """Return one row per text with a one in the bucket of each of its words."""
+def hashed_words(frame: pl.DataFrame, columns: Columns, settings: Features, weights: Vector | None = None) -> Sparse:
+    """Return one row per text with an entry for the bucket of each of its words, and of n-grams if asked for.
+
+    An entry is one, or what the number of words in the bucket makes it; times the bucket's weight, if there are weights.
+    """
     data, offsets = text_bytes(frame, columns, settings)
-    starts, places = rolling_hash.presence(data, offsets, _rule(settings))
-    return Sparse(starts=starts, columns=places, values=None, width=settings.buckets)
+    beside = terms.Beside(settings.ngrams, *(settings.characters or (1, 0)))
+    if settings.counts == "presence" and beside == terms.Beside():
+        starts, places = rolling_hash.presence(data, offsets, _rule(settings))
+        counts = None
+    else:
+        starts, places, counts = terms.counts(data, offsets, _rule(settings), beside)
+    return Sparse(starts=starts, columns=places, values=valued(places, counts, settings, weights), width=settings.buckets)
+
+
+def valued(places: NDArray[np.int32], counts: Vector | None, settings: Features, weights: Vector | None) -> Vector | None:
+    """Return what entries count: by the settings from how often each occurs, times the weight of its place; None: one each."""
+    if settings.counts == "presence" or counts is None:
+        return None if weights is None else weights[places]
+    if settings.counts == "sublinear":
+        counts = 1 + np.log(counts)
+    return np.asarray(counts if weights is None else counts * weights[places], np.float32)
 
 
 def word_sequence(frame: pl.DataFrame, columns: Columns, settings: Features) -> Dense:

@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 
 from tacit.features.fitting import Fitted
-from tacit.features.text import present_words
+from tacit.features.text import hashed_words
 from tacit.plan import Columns, Features
 from tacit.rows import Mixed, Rows, Sparse
 
@@ -26,4 +26,4 @@ def wordless_rows(rows: Rows, columns: Columns, settings: Features, fitted: Fitt
 
 def wordless_texts(frame: pl.DataFrame, columns: Columns, settings: Features) -> int:
     """Return how many rows of a table have no word by the text rule, whatever words a list has."""
-    return int((np.diff(present_words(frame, columns, settings).starts) == 0).sum())
+    return int((np.diff(hashed_words(frame, columns, settings).starts) == 0).sum())

@@ -36,7 +36,7 @@ from tacit.plan.corrupt import (
 )
 from tacit.plan.data import GIVEN, Data
 from tacit.plan.engine import Engine
-from tacit.plan.features import Features, Quantise
+from tacit.plan.features import Features, Quantise, text_problems
 from tacit.plan.filter import Filter
 from tacit.plan.ledger import Ledger
 from tacit.plan.load import check, check_run, dump, load, parse, parse_stored, to_toml, untouched
@@ -126,6 +126,7 @@ __all__ = [
     "load",
     "parse",
     "parse_stored",
+    "text_problems",
     "to_toml",
     "untouched",
 ]

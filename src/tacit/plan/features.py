@@ -44,10 +44,19 @@ class Features:
     buckets: Annotated[int, Ge(2), Le(50_000_000)] = 5000
     """How many numbers words are hashed to; `listed`: how many words of the list are read, the most frequent first."""
     list: Name | None = None
-    """`listed`: the public list: `en`, `de`, `es`, `fr`, `it`, `nl`, `pl`, `pt`, `sv`, or a file with one word per line, the most
-    frequent first. Only its order counts."""
+    """`listed`, and `binary` with `rarity`: the public list: `en`, `de`, `es`, `fr`, `it`, `nl`, `pl`, `pt`, `sv`, or a file with
+    one word per line, the most frequent first. Only its order counts."""
     rarity: Annotated[float, Ge(0), Le(1)] = 0.0
-    """`listed`: weigh a word by the share of texts that have it, guessed from its rank, to the power of minus this; 0.3 is good."""
+    """`listed`, `binary`: weigh a word by the share of texts that have it, guessed from its rank in the list, to the power of minus
+    this; 0.3 is good. Hashed words have the weight of their bucket, from all words of the list that fall into it."""
+    counts: Literal["presence", "counts", "sublinear"] = "presence"
+    """`binary`, `listed`: what a word adds to its row: one, however often it occurs; how often it occurs; or 1 + ln of that."""
+    ngrams: Annotated[int, Ge(1), Le(5)] = 1
+    """`binary` with `words = "unicode"`: hash up to so many neighbouring words together too, into the same buckets; 2: words and
+    pairs."""
+    characters: Many[Annotated[int, Ge(2), Le(20)]] = ()
+    """`binary` with `words = "unicode"`: hash character n-grams of words too, into the same buckets: the fewest and the most
+    characters, as `[3, 5]`. A word's beginning and its end count as one character each."""
     words: Literal["letters", "unicode"] = "letters"
     """`binary`, `listed`, `sequence`: what a word is. Runs of the letters a-z, all else deleted, as in the paper; or words of any
     script, numbers, hashtags and emoji ([data.md](data.md)). `tacit init` writes `unicode`."""
@@ -89,10 +98,15 @@ class Features:
 def problems(plan: Plan) -> list[str]:
     """Return a sentence for each way in which rows cannot become what the model reads."""
     quantise = _quantise(plan, plan.features.quantise) if plan.features.quantise else ()
-    found = [*_unread(plan), *_words(plan.features), *_list(plan.features), *_projection(plan), *_ranges(plan.features), *quantise]
+    found = [*_unread(plan), *text_problems(plan.features), *_projection(plan), *_ranges(plan.features), *quantise]
     if plan.features.least_count > 1 and plan.features.text != "words":
         found.append(f"features.least_count: needs features.text = 'words', got {plan.features.text!r}; remove it")
     return found
+
+
+def text_problems(features: Features) -> list[str]:
+    """Return a sentence for each setting of text that has no meaning beside the others."""
+    return [*_words(features), *_list(features), *_terms(features)]
 
 
 def _unread(plan: Plan) -> list[str]:
@@ -119,11 +133,49 @@ def _list(features: Features) -> list[str]:
     if features.text == "listed":
         needs = "needs a language such as 'en', or a file with one word per line, since features.text = 'listed'; got nothing"
         return [] if features.list else [f"features.list: {needs}"]
-    return [
-        f"features.{key}: has no meaning with features.text = {features.text!r}; use 'listed' or remove it"
-        for key in ("list", "rarity")
-        if getattr(features, key)
+    if features.text == "binary":
+        if features.rarity and not features.list:
+            return [
+                f"features.rarity: needs a public list in features.list, such as 'en', got none with {features.rarity:g}; name one"
+            ]
+        if features.list and not features.rarity:
+            return [
+                "features.list: has no meaning with features.text = 'binary' and without features.rarity; use 'listed' or remove it"
+            ]
+        return []
+    return _meaningless(features, "list", "rarity")
+
+
+def _terms(features: Features) -> list[str]:
+    """Return what is wrong with counts and n-grams."""
+    if features.text not in ("binary", "listed"):
+        return _meaningless(features, "counts", "ngrams", "characters")
+    if features.text == "listed":
+        return _meaningless(features, "ngrams", "characters")
+    found = [
+        f"features.{key}: needs features.words = 'unicode', got 'letters', whose hash is kept as published; set that or remove this"
+        for key in ("ngrams", "characters")
+        if features.words == "letters" and key in _set(features)
     ]
+    if features.characters and (len(features.characters) != 2 or features.characters[0] > features.characters[1]):
+        needs = "needs the fewest and the most characters of an n-gram, such as [3, 5]"
+        found.append(f"features.characters: {needs}, got {[*features.characters]}; give both")
+    return found
+
+
+def _meaningless(features: Features, *keys: str) -> list[str]:
+    either = "'binary' or 'listed'"
+    fitting = {"list": either, "rarity": either, "counts": either, "ngrams": "'binary'", "characters": "'binary'"}
+    return [
+        f"features.{key}: has no meaning with features.text = {features.text!r}; use {fitting[key]} or remove it"
+        for key in keys
+        if key in _set(features)
+    ]
+
+
+def _set(features: Features) -> set[str]:
+    """Return the keys of text that are not as by default."""
+    return {key for key in ("list", "rarity", "counts", "ngrams", "characters") if getattr(features, key) != getattr(Features, key)}
 
 
 def _projection(plan: Plan) -> list[str]:

@@ -62,6 +62,14 @@ def test_one_client_per_site(reviews, tmp_path, codec) -> None:
     assert deployed == simulated
 
 
+def test_counts_and_ngrams_weighed_by_a_public_list(reviews, tmp_path) -> None:
+    (tmp_path / "words.txt").write_text("the\nfilm\ngood\nbad")
+    chosen = {"words": "unicode", "buckets": 200, "counts": "sublinear", "ngrams": 2, "characters": [3, 5], "rarity": 0.3}
+    chosen["list"] = str(tmp_path / "words.txt")
+    simulated, deployed = rehearsed(small_plan(reviews, codec=CODECS["rr"], features=chosen, server={"rounds": 2}), tmp_path)
+    assert deployed == simulated
+
+
 FILTER = {"lr": 0.5, "vote_epsilon": 4.0}
 VOTING = {"source": "", "clients": 9, "local_test": 0.3, "columns": {"text": ["opinion"], "label": "stars"}}
 WAYS = {
