@@ -95,7 +95,7 @@ def made_up(model: StoredModel, count: int = _ROWS) -> pl.DataFrame:
 
 def _words(random: np.random.Generator, count: int = 1000) -> list[str]:
     """Return words of all lengths, some with an accent, a digit or an apostrophe, some in other scripts."""
-    scripts = ("abcdefghijklmnopqrstuvwxyzé1'", "абвгдежзиклмнопрстуф", "東京都人日本語")
+    scripts = ("abcdefghijklmnopqrstuvwxyzé1'\u0301", "абвгдежзиклмнопрстуф", "東京都人日本語")
     picks = iter(random.integers(0, 2**16, 10 * count).tolist())
     made = []
     for number, length in enumerate(random.integers(1, 9, count).tolist()):

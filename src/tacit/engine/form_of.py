@@ -75,7 +75,10 @@ def _text(model: StoredModel) -> export.Text | None:
         hash=(settings.buckets,) if any_script else (settings.base, settings.buckets),
         length=settings.length,
         listed=listed,
-        weights=tuple(rarity(len(listed), settings.rarity).tolist()) if listed and settings.rarity else (),
+        weights=tuple(rarity(len(listed), settings.rarity).tolist()) if listed and settings.rarity else model.fitted.weights,
+        counts=settings.counts,
+        ngrams=settings.ngrams,
+        characters=settings.characters,
         stop_words=left_out() if settings.stop_words else (),
         rule=inspect.getsource(import_module(f"tacit.features.{'scripts' if any_script else 'spelling'}")),
     )

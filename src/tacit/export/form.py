@@ -42,7 +42,10 @@ class Text:
     hash: tuple[int, ...]  # what the rule's `bucket` is called with after the word
     length: int
     listed: tuple[str, ...]
-    weights: tuple[float, ...]  # how much each listed word counts; all the same if empty
+    weights: tuple[float, ...]  # how much each listed word or bucket counts; all the same if empty
+    counts: str  # presence, counts or sublinear: what a word adds
+    ngrams: int  # so many neighbouring words are hashed together
+    characters: tuple[int, ...]  # the fewest and the most characters of an n-gram, or none
     stop_words: tuple[str, ...]
     rule: str  # the text rule, as Python source with `words` and `bucket`
 
@@ -91,7 +94,7 @@ class Form:
     def config(self) -> dict[str, Any]:
         """Return all but the arrays as nested plain values, ready for JSON."""
         text, numbers = self.text, self.numbers
-        said = ("columns", "kind", "hash", "length", "listed", "weights", "stop_words")
+        said = ("columns", "kind", "hash", "length", "listed", "weights", "counts", "ngrams", "characters", "stop_words")
         return {
             "format": "tacit 1",
             "name": self.name,

@@ -1,7 +1,10 @@
 """Rows as a model that Tacit exported reads them. Needs numpy, and the files beside this one; not Tacit."""
 
 import json
+import math
 import runpy
+import unicodedata
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -34,25 +37,42 @@ def encode(rows: list[dict[str, Any]], folder: Path = HERE) -> dict[str, Any]:
 
 
 def _entries(rows: list[dict[str, Any]], text: dict[str, Any], rule: dict[str, Any]) -> tuple[Any, Any]:
-    listed = {word: place for place, word in enumerate(text["listed"])}
-    stops, lines = set(text["stop_words"]), []
+    known = {word: place for place, word in enumerate(text["listed"])}
+    lines = []
     for row in rows:
-        whole = " ".join(_text(row.get(name)) for name in text["columns"])
-        words = [word for word in rule["words"](whole) if word not in stops]
-        if text["kind"] == "listed":
-            read = sorted({listed[word] for word in words if word in listed})
-            lines.append([(place, text["weights"][place] if text["weights"] else 1.0) for place in read])
-        elif text["kind"] == "sequence":
-            read = [rule["bucket"](word, *text["hash"]) for word in words[: text["length"]]]
-            lines.append([(place, 1 / len(read)) for place in read])
+        found = _places(" ".join(_text(row.get(name)) for name in text["columns"]), text, rule, known)
+        if text["kind"] == "sequence":
+            lines.append([(place, 1 / len(found)) for place in found])
         else:
-            lines.append([(place, 1.0) for place in sorted({rule["bucket"](word, *text["hash"]) for word in words})])
+            lines.append([(place, _value(place, count, text)) for place, count in sorted(Counter(found).items())])
     width = max([1, *map(len, lines)])
     places, weights = np.zeros((len(rows), width), np.int64), np.zeros((len(rows), width), np.float32)
     for at, line in enumerate(lines):
         for slot, (place, weight) in enumerate(line):
             places[at, slot], weights[at, slot] = place, weight
     return places, weights
+
+
+def _places(whole: str, text: dict[str, Any], rule: dict[str, Any], known: dict[str, int]) -> list[int]:
+    """Return the line of the first layer for each word of a text, and for each n-gram."""
+    if text["ngrams"] > 1 or text["characters"]:
+        terms = rule["terms"](_composed(whole), text["ngrams"], tuple(text["characters"]))
+        return [rule["bucket_of"](term, *text["hash"]) for term in terms]
+    any_script = "terms" in rule
+    words = [word for word in rule["words"](_composed(whole) if any_script else whole) if word not in text["stop_words"]]
+    if text["kind"] == "listed":
+        return [known[word] for word in words if word in known]
+    return [rule["bucket"](word, *text["hash"]) for word in (words[: text["length"]] if text["kind"] == "sequence" else words)]
+
+
+def _value(place: int, count: int, text: dict[str, Any]) -> float:
+    weight = text["weights"][place] if text["weights"] else 1.0
+    return weight * {"presence": 1.0, "counts": count, "sublinear": 1 + math.log(count)}[text["counts"]]
+
+
+def _composed(text: str) -> str:
+    """Return a text in which an accent after its letter is one character with it."""
+    return unicodedata.normalize("NFC", text) if any("\u0300" <= character <= "\u036f" for character in text) else text
 
 
 def _numbers(rows: list[dict[str, Any]], numbers: dict[str, Any]) -> Any:
