@@ -139,6 +139,7 @@ def test_any_plan_shows_one_real_message_field_by_field(capsys: Capture, here: P
     assert said.code == 0, said.err
     assert "No row leaves a client" in said.out
     found = json.loads(tacit(capsys, "disclose", "bits.toml", "--json").out)["message"]
+    assert f"The model reads {found['reads']}." in " ".join(said.out.split())
     assert found["fields"]["codec"] == "rr"
     assert found["payload_bytes"] == (found["parameters"] + 7) // 8 == found["fields"]["payload_size"]
     assert len(found["first_bytes"].split()) == min(8, found["payload_bytes"])

@@ -8,6 +8,7 @@ from tacit import codec, ledger, plan
 from tacit.claim import Approximate, Free, Gaussian, Open, Pure, Repeated
 from tacit.ledger import Account, charge, prose
 from tacit.ledger.unprotected import unprotected
+from tacit.record import Prepared
 from tests.ledger.claims import ADD, claim
 
 
@@ -112,6 +113,16 @@ def test_a_plan_with_noise_of_another_kind_is_called_differential_privacy_with_t
 def test_every_use_that_is_not_a_whole_update_is_named_as_adding_up() -> None:
     account = charge(Account(), (claim(Repeated(Pure(1.0), 3), "vote"),), 1)
     assert any("votes are protected one by one" in sentence for sentence in unprotected(account, (), {}))
+
+
+def test_more_is_told_of_words_where_features_hold_more() -> None:
+    data = Prepared(source="a.csv", clients=1, rows_train=1, rows_test=1, rows_per_client=[1], parameters=1, inputs=1, classes=[],
+                    text="hashed words")  # fmt: skip
+    plain = next(one for one in unprotected(Account(), (), {"features": {}}, data) if one.startswith("Words"))
+    more = {"features": {"counts": "counts", "ngrams": 2, "characters": [3, 5]}}
+    told = next(one for one in unprotected(Account(), (), more, data) if one.startswith("Words"))
+    assert told.startswith(plain)
+    assert "how often a word occurs, which words stand side by side, parts of words" in told
 
 
 def test_what_a_plan_says_of_a_run_is_composed_where_it_does_not_grow_with_parameters() -> None:

@@ -86,6 +86,7 @@ def _without_rows(plan: Plan, policy: Path | None, *, as_json: bool) -> None:
     fields.append(("payload", f"{found.payload_bytes:,} bytes: {found.first_bytes} …"))
     tables.table(("field", "value"), fields, prose=range(2))
     tables.say(f"The payload is {'; '.join(found.mechanism)}, of an update of {found.parameters:,} parameters.")
+    tables.say(f"The model reads {found.reads}.")
     for told in grouped(found.in_the_clear):
         tables.say(f"Left once before, in the clear: {told}.")
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tacit import record, server, wire
+from tacit import features, record, server, wire
 from tacit.draws import Draws
 from tacit.engine.fingerprint import fingerprints_of
 from tacit.engine.loop import Desk
@@ -26,7 +26,7 @@ _SHOWN = 8
 
 @dataclass(frozen=True, kw_only=True)
 class FirstMessage:
-    """One real message, field by field, and what left before it in the clear."""
+    """One real message, field by field, what the model reads of rows, and what left before it in the clear."""
 
     exchange: str
     mechanism: list[str]
@@ -35,6 +35,7 @@ class FirstMessage:
     payload_bytes: int
     first_bytes: str
     parameters: int
+    reads: str
     in_the_clear: list[str]
 
 
@@ -51,12 +52,12 @@ def first_message(plan: Plan) -> FirstMessage:
         desk = Desk(folder=folder, writer=writer, observer=Silence(), fingerprints=fingerprints_of(plan, data))
         try:
             arm = SimulatedArm(Setting(desk=desk, draws=draws, data=data), RUN, plan)
-            return _made(arm, list(data.released))
+            return _made(arm, features.described(data.columns, plan.features), list(data.released))
         finally:
             writer.close()
 
 
-def _made(arm: SimulatedArm, in_the_clear: list[str]) -> FirstMessage:
+def _made(arm: SimulatedArm, reads: str, in_the_clear: list[str]) -> FirstMessage:
     exchange, site = arm.exchanges[0], arm.site
     model = arm.arm.first()
     everybody = np.arange(len(site.names))
@@ -77,5 +78,6 @@ def _made(arm: SimulatedArm, in_the_clear: list[str]) -> FirstMessage:
         payload_bytes=message.payload.nbytes,
         first_bytes=bytes(message.payload[:_SHOWN]).hex(" "),
         parameters=arm.learner.size,
+        reads=reads,
         in_the_clear=in_the_clear,
     )

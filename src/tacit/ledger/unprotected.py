@@ -38,10 +38,8 @@ def unprotected(account: Account, before: Sequence[Released], plan: dict[str, An
     found.append(_measured(plan))
     if plan.get("features", {}).get("quantise"):
         found.append(_channels(plan["features"]["quantise"]))
-    if text == "hashed words":
-        found.append("Words: the hash that turns text into numbers is public and can be undone with a dictionary.")
-    if text == "listed words":
-        found.append("Words: inputs are words of a public list, so whoever reads a single update reads which of them a client has.")
+    if text in ("hashed words", "listed words"):
+        found.append(_words(text, plan.get("features", {})))
     found.append("What the finished model says about the population its clients come from.")
     found.append(_where(sites, seeded))
     return found
@@ -67,6 +65,20 @@ def _taking_part(claims: Sequence[Claim]) -> str:
             "figures count on that chance."
         )
     return "That a client took part, in which rounds, when, and how long its messages were."
+
+
+def _words(text: str, settings: dict[str, Any]) -> str:
+    """Return what inputs tell of words, to whoever reads a single update."""
+    further = {
+        "how often a word occurs": settings.get("counts", "presence") != "presence",
+        "which words stand side by side": settings.get("ngrams", 1) > 1,
+        "parts of words that no dictionary has": bool(settings.get("characters")),
+    }
+    told = [what for what, asked in further.items() if asked]
+    whose = "Words: inputs are words of a public list, so whoever reads a single update reads which of them a client has."
+    if text == "hashed words":
+        whose = "Words: the hash that turns text into numbers is public and can be undone with a dictionary."
+    return f"{whose} Inputs also tell {', '.join(told)}." if told else whose
 
 
 def _channels(settings: dict[str, Any]) -> str:
