@@ -38,7 +38,7 @@ def encode(rows: list[dict[str, Any]], folder: Path = HERE) -> dict[str, Any]:
 
 def _entries(rows: list[dict[str, Any]], text: dict[str, Any], rule: dict[str, Any]) -> tuple[Any, Any]:
     known = {word: place for place, word in enumerate(text["listed"])}
-    lines = []
+    text, lines = {**text, "stop_words": set(text["stop_words"])}, []
     for row in rows:
         found = _places(" ".join(_text(row.get(name)) for name in text["columns"]), text, rule, known)
         if text["kind"] == "sequence":
