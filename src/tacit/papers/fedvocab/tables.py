@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from tacit.papers.fedvocab import printed
 from tacit.papers.fedvocab.attack_tables import attack_tables
+from tacit.papers.fedvocab.differences import with_differences
 from tacit.papers.fedvocab.printed import Printed
 from tacit.papers.fedvocab.settings import BILSTM, ENCODER, LADDER, METHODS, Network, trial
 from tacit.papers.published import Cell, Scale, Table, Trial
@@ -58,7 +59,7 @@ def tables(scale: Scale) -> tuple[Table, ...]:
 
 def _small(steps: tuple[str, ...], methods: tuple[str, ...]) -> tuple[Table, ...]:
     title = "BiLSTM on SST-2, labels skewed: how far word tables may move"
-    return (
+    return with_differences(
         _ladder("ladder", title, steps, even=False),
         _accuracy("small-sst2", BILSTM, "sst2", methods, "quick"),
         _accuracy("small-minilm-sst2", ENCODER, "sst2", ("FedVocab", "FedAvg"), "quick"),
@@ -67,7 +68,7 @@ def _small(steps: tuple[str, ...], methods: tuple[str, ...]) -> tuple[Table, ...
 
 def _small_news() -> tuple[Table, ...]:
     methods = ("FedVocab", "FedVocab, no adaptive pass", "FedAvg", "FedRecon", "Local only, 10 epochs")
-    return (
+    return with_differences(
         _ladder("ladder-even", "BiLSTM on SST-2, labels spread evenly: how far word tables may move", _QUICK_STEPS, even=True),
         _accuracy("small-newsgroups20", BILSTM, "newsgroups20", methods, "quick"),
         _accuracy("small-minilm-newsgroups20", ENCODER, "newsgroups20", ("FedVocab", "FedAvg"), "quick"),
