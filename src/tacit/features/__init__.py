@@ -8,22 +8,27 @@ from tacit.features.described import described
 from tacit.features.encoding import encode, encode_inputs, scaled, width
 from tacit.features.fitting import Fitted, fit, fit_seen, look_at, text_form
 from tacit.features.image import Reader
+from tacit.features.inputs import Block, blocks
 from tacit.features.lexicon import Reading, encode_further, encode_words, plain_words, word_pieces
 from tacit.features.listed import bucket_rarity
 from tacit.features.projection import Projection, fit_class_projection, fit_projection
 from tacit.features.seen import Seen, together
 from tacit.features.spelling import bucket, words
 from tacit.features.text import hashed_words
+from tacit.features.word_counts import buckets_of, word_counts
 from tacit.features.wordless import wordless_rows, wordless_texts
 
 __all__ = [
+    "Block",
     "Fitted",
     "Projection",
     "Reader",
     "Reading",
     "Seen",
+    "blocks",
     "bucket",
     "bucket_rarity",
+    "buckets_of",
     "described",
     "encode",
     "encode_further",
@@ -40,6 +45,7 @@ __all__ = [
     "text_form",
     "together",
     "width",
+    "word_counts",
     "word_pieces",
     "wordless_rows",
     "wordless_texts",

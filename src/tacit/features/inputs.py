@@ -1,0 +1,68 @@
+"""What each input of a model stands for: the blocks that columns of a table fill, in the order of encoded rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from tacit.features.fitting import Fitted, check_roles
+from tacit.features.quantise import inputs_of, quantised
+from tacit.plan import Columns, Features
+
+Kind = Literal["words", "category", "token", "number", "picture", "constant"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Block:
+    """Inputs start to stop of encoded rows, filled by one column (by all text columns together).
+
+    In a block of words, a category or a token each input says whether something is there. `cells` says what: listed words or
+    categories; it is empty where inputs are buckets or tokens, which have no names.
+    """
+
+    kind: Kind
+    name: str
+    start: int
+    stop: int
+    cells: tuple[str, ...] = ()
+
+    @property
+    def says_presence(self) -> bool:
+        """Return whether an input that is not zero says that something is there."""
+        return self.kind in ("words", "category", "token")
+
+
+def blocks(columns: Columns, settings: Features, fitted: Fitted) -> tuple[Block, ...]:
+    """Return the blocks of rows as `encode` makes them; what stands beside a sequence of words is left out.
+
+    A sequence has one more input than its block: what fills up short texts.
+    """
+    check_roles(columns, settings)
+    parts: list[tuple[Kind, str, int, tuple[str, ...]]] = []
+    if columns.image:
+        parts.append(("picture", columns.image, fitted.image_width or 0, ()))
+    if columns.text:
+        listed = settings.text == "listed"
+        parts.append(("words", ", ".join(columns.text), len(fitted.words) if listed else settings.buckets, fitted.words))
+    if not (columns.text and settings.text == "sequence"):
+        parts += [_number(name, columns, settings) for name in columns.numeric]
+        parts += [_category(name, settings, fitted) for name in columns.categorical]
+        parts += [("constant", "constant", 1, ())] if settings.constant else []
+    found, start = [], 0
+    for kind, name, width, cells in parts:
+        found.append(Block(kind=kind, name=name, start=start, stop=start + width, cells=cells))
+        start += width
+    return tuple(found)
+
+
+def _number(name: str, columns: Columns, settings: Features) -> tuple[Kind, str, int, tuple[str, ...]]:
+    asked = settings.quantise
+    if asked is None or name not in quantised(columns, settings) or asked.trained_on != "tokens":
+        return "number", name, 1, ()
+    return "token", name, inputs_of(asked), ()
+
+
+def _category(name: str, settings: Features, fitted: Fitted) -> tuple[Kind, str, int, tuple[str, ...]]:
+    if settings.categorical == "codes":
+        return "number", name, 1, ()
+    return "category", name, len(fitted.categories[name]), fitted.categories[name]
