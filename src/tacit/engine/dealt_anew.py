@@ -34,9 +34,12 @@ class DealtAnew:
         """Return the learner over the rows as they are held in a round; all workers of a round get the same one."""
         with self._lock:
             if self._now[0] != round_no:
-                order = self._draws.at(round_no).generator().permutation(len(self._rows))
-                self._now = (round_no, self._build(self._rows.take(order), self._clients))
+                self._now = (round_no, self._build(self._rows.take(self.order(round_no)), self._clients))
             return self._now[1]
+
+    def order(self, round_no: int) -> NDArray[np.int64]:
+        """Return in which order rows are dealt to clients in a round."""
+        return self._draws.at(round_no).generator().permutation(len(self._rows))
 
     def initial(self, draws: Draws) -> Vector:
         """Return the first model."""

@@ -117,6 +117,13 @@ def divided(plan: Plan) -> tuple[data.Table, Clients]:
     return table, _divided(plan, draws, table)[0]
 
 
+def trained_on(plan: Plan) -> tuple[data.Table, Clients]:
+    """Return the rows of a simulated run as they are read, and who trains on which of the train rows."""
+    draws = Draws.seeded(plan.seed)
+    table, _ = _loaded(plan, draws, None, None)
+    return table, _divided(plan, draws, table)[1]
+
+
 def _loaded(
     plan: Plan, draws: Draws, input_rows: object | None, progress: data.Progress | None
 ) -> tuple[data.Table, pl.DataFrame | None]:

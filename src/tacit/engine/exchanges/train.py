@@ -84,14 +84,14 @@ class Train:
         if kept is not None:
             site.charge(seat, self.name, request.round_no)
             return self._message(client, kept, request.round_no)
-        return self.encoded(client, model, self._update(client, model, request.round_no), request.round_no)
+        return self.encoded(client, model, self.update(client, model, request.round_no), request.round_no)
 
     def committed(self, client: Client, request: Request) -> bytes:
         """Return what binds the client to the answer it will give; nothing leaves yet, so nothing is charged."""
         made = client.site.promised.of(client.seat.name, request.round_no)
         if made is None:
             model = client.site.model(request)
-            made = self.promise(client, model, self._update(client, model, request.round_no), request.round_no)
+            made = self.promise(client, model, self.update(client, model, request.round_no), request.round_no)
         return commitment(self._bound(client, made, request.round_no))
 
     def _bound(self, client: Client, made: Encoded, round_no: int) -> memoryview:
@@ -100,11 +100,12 @@ class Train:
 
     def promise(self, client: Client, model: Vector, update: Vector, round_no: int) -> Encoded:
         """Return the encoded update of a client that will send it later in the round; its site keeps it until then."""
-        made = self._made(client, model, update, round_no)
+        made = self.made(client, model, update, round_no)
         client.site.promised.keep(client.seat.name, round_no, made)
         return made
 
-    def _update(self, client: Client, model: Vector, round_no: int) -> Vector:
+    def update(self, client: Client, model: Vector, round_no: int) -> Vector:
+        """Return what the client's training changes, before its codec; in a buffer its worker uses again."""
         assert client.worker is not None
         seat, behaviour = client.seat, client.site.behaviour
         found = client.worker.train(model, behaviour.trains(seat, round_no), seat.own.train(round_no), round_no)
@@ -113,7 +114,7 @@ class Train:
     def encoded(self, client: Client, model: Vector, update: Vector, round_no: int) -> Frame:
         """Return the message of a client that changed the model by an update; what it costs is charged before it exists."""
         client.site.charge(client.seat, self.name, round_no)
-        return self._message(client, self._made(client, model, update, round_no), round_no)
+        return self._message(client, self.made(client, model, update, round_no), round_no)
 
     def _message(self, client: Client, made: Encoded, round_no: int) -> Frame:
         client.site.remember(client.seat, round_no, made.memory)
@@ -124,7 +125,7 @@ class Train:
         """Return the payload of a message with an encoded update."""
         return made.payload
 
-    def _made(self, client: Client, model: Vector, update: Vector, round_no: int) -> Encoded:
+    def made(self, client: Client, model: Vector, update: Vector, round_no: int) -> Encoded:
         """Return an encoded update; the same each time, since its randomness has an address."""
         terms, site, seat = self.agreement, client.site, client.seat
         own, public = seat.own.noise(terms.identity, round_no, self.name), terms.public.at(round_no, seat.name)
@@ -193,13 +194,13 @@ class Train:
         elif says:
             if self.canaries is not None:
                 self.canaries.join(total, state.round_no)
-            mean = self._decoded(state, total)
+            mean = self.decoded(state, total)
             if self.canaries is not None:
                 arrays = self.canaries.seen(arrays, mean)
         model, optimizer = server.step(terms.server, state.model, server.with_own(mean, own), state.optimizer)
         return replace(state, model=model, optimizer=optimizer, pending=None, arrays=arrays)
 
-    def _decoded(self, state: State, total: Sum) -> Vector:
+    def decoded(self, state: State, total: Sum) -> Vector:
         """Return the mean update of a sum, with what noise the server adds."""
         terms, noise = self.agreement, self.draws.at("decode", self.agreement.identity)
         if terms.codec.decode_over_rounds is not None:
