@@ -115,7 +115,7 @@ def test_json_and_page_say_what_was_read(audit: Audit) -> None:
 
 def test_only_plans_with_word_tables_can_be_attacked(job: plan.Plan) -> None:
     hashed = replace(job, features=plan.Features(buckets=64))
-    with pytest.raises(PlanError, match=r"needs features\.text = 'words' or 'pieces', got 'binary'"):
+    with pytest.raises(PlanError, match=r"features\.text='binary'\) needs 'words' or 'pieces'"):
         reconstruct(hashed)
 
 

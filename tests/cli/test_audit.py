@@ -39,6 +39,17 @@ def test_the_table_and_the_page(capsys: Capture, here: Path) -> None:
     assert "<script" not in (here / "audit.html").read_text()
 
 
+def test_texts_are_written_only_with_rows(capsys: Capture, here: Path) -> None:
+    quiet = ("audit", "reconstruct", "plan.toml", *QUICK, "--quiet", "--page", "audit.html", "--json")
+    silent = json.loads(tacit(capsys, *quiet).out)
+    assert silent["examples"] == []
+    assert "Side by side" not in (here / "audit.html").read_text()
+    told = json.loads(tacit(capsys, *quiet, "--rows").out)
+    words = told["examples"][0]["original"]
+    assert len(words) == 8
+    assert all(word in (here / "audit.html").read_text() for word in words)
+
+
 def test_json_is_one_object_and_nothing_else(capsys: Capture) -> None:
     said = tacit(capsys, "audit", "reconstruct", "plan.toml", *QUICK, "--json", "--quiet")
     assert (said.code, said.err) == (0, "")
@@ -47,12 +58,12 @@ def test_json_is_one_object_and_nothing_else(capsys: Capture) -> None:
     assert {"setting", "seen", "batch", "attacker", "score"} <= set(found["lines"][0])
 
 
-def test_other_plans_and_bad_lists_are_refused(capsys: Capture) -> None:
+def test_bad_lists_and_options_of_another_attack_are_refused(capsys: Capture) -> None:
     said = tacit(capsys, "audit", "reconstruct", "plan.toml", "--batches", "none")
     assert (said.code, "--batches none: needs numbers" in said.err) == (2, True)
     assert tacit(capsys, "audit", "reconstruct", "missing.toml").code == 2
-    said = tacit(capsys, "audit", "reconstruct", "plan.toml", "-o", "features.text=binary", "-o", "model.name=logistic")
-    assert said.code == 2
+    said = tacit(capsys, "audit", "reconstruct", "plan.toml", "--clients", "3")
+    assert (said.code, "--clients: has no meaning with features.text = 'words'" in said.err) == (2, True)
 
 
 def test_findings_enter_the_record_and_the_report_of_a_finished_run_without_any_text(capsys: Capture, here: Path) -> None:

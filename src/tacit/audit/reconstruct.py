@@ -80,7 +80,10 @@ def reconstruct(
 ) -> Audit:  # fmt: skip
     """Return what four attackers read from the gradient of one batch, the real update, and the update through codecs."""
     if job.features.text not in ("words", "pieces"):
-        raise PlanError(f"audit reconstruct needs features.text = 'words' or 'pieces', got {job.features.text!r}; use such a plan")
+        raise PlanError(
+            f"reconstruct(features.text={job.features.text!r}) needs 'words' or 'pieces', whose word table it attacks; use "
+            "audit.messages.audit.read_messages, as `tacit audit reconstruct` does"
+        )
     draws = Draws.seeded(job.seed).at("audit")
     public_job = replace(job, private=replace(job.private, start="public", rows="own"))
     data = with_all_words_public(prepare(public_job, Draws.seeded(job.seed)), draws)

@@ -3,53 +3,29 @@
 from __future__ import annotations
 
 from html import escape
-from pathlib import Path
 
+from tacit.audit.page_frame import framed, listed
 from tacit.audit.reconstruct import ATTACKERS, BASELINE, GRADIENT, Audit, Example, Line
 
-_STYLE = """
-:root { color-scheme: light dark; --ink: #1b1f24; --soft: #5b6570; --line: #d9dee3; --back: #fff; --bad: #b42318; --good: #18794e; }
-@media (prefers-color-scheme: dark) {
- :root { --ink: #e8ebee; --soft: #9aa4ae; --line: #333b43; --back: #14181c; --bad: #ff8a7a; --good: #6fdba3; } }
-body { font: 16px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--back);
- max-width: 68rem; margin: 2rem auto; padding: 0 1rem; }
-h1 { font-size: 1.6rem; } h2 { font-size: 1.2rem; margin-top: 2.5rem; } p { max-width: 48rem; } .soft { color: var(--soft); }
-.wide { overflow-x: auto; } table { border-collapse: collapse; width: 100%; font-size: .9rem; }
-th, td { text-align: left; padding: .35rem .6rem; border-bottom: 1px solid var(--line); vertical-align: top; }
-td.number, th.number { text-align: right; font-variant-numeric: tabular-nums; }
-td.number, td.name { white-space: nowrap; } th { vertical-align: bottom; } th.who { white-space: nowrap; vertical-align: top; }
-ul { max-width: 60rem; padding-left: 1.2rem; } tr.within td:first-child { border-bottom-color: transparent; }
-.bad { color: var(--bad); font-weight: 600; } .good { color: var(--good); }
-.read { background: color-mix(in srgb, var(--bad) 22%, transparent); border-radius: 3px; padding: 0 .15em; }
-"""
 _READABLE, _SAFE = 0.2, 0.05
 
 
 def page(audit: Audit) -> str:
     """Return the page as HTML."""
-    return "\n".join(
-        [
-            "<!doctype html><html lang='en'><head><meta charset='utf-8'><meta name='viewport' content='width=device-width'>",
-            f"<title>Reconstruction audit</title><style>{_STYLE}</style></head><body>",
-            "<h1>Can the server read a client's words?</h1>",
-            f"<p>{escape(audit.source)} Client {audit.client}, {audit.texts} of its texts with numbers in them, second round. "
-            "Each figure is the share of a text's words that an attacker names (recall, counted as multisets), by the better of "
-            f"its ways: {_ways(audit)}. How many words a text has is taken as known.</p>",
-            f"<ul>{''.join(f'<li>{escape(sentence)}</li>' for sentence in sentences(audit))}</ul>",
-            "<h2>One text at a time</h2>", _grid([line for line in audit.lines if line.batch == 1]),
-            "<h2>Larger batches, true gradient</h2>", _grid([line for line in audit.lines if line.seen == GRADIENT], by_batch=True),
-            "<h2>Numbers in the texts</h2><p>The share of tokens with a digit that were read (the paper's private tokens).</p>",
-            _grid([line for line in audit.lines if line.batch == 1], figure="digits"),
-            "<h2>Side by side</h2><p>Marked words were read.</p>", *map(_example, _some(audit.examples)),
-            "</body></html>",
-        ]
+    shown = ["<h2>Side by side</h2><p>Marked words were read.</p>", *map(_example, _some(audit.examples))] if audit.examples else []
+    return framed(
+        "Reconstruction audit",
+        "<h1>Can the server read a client's words?</h1>",
+        f"<p>{escape(audit.source)} Client {audit.client}, {audit.texts} of its texts with numbers in them, second round. "
+        "Each figure is the share of a text's words that an attacker names (recall, counted as multisets), by the better of "
+        f"its ways: {_ways(audit)}. How many words a text has is taken as known.</p>",
+        listed(sentences(audit)),
+        "<h2>One text at a time</h2>", _grid([line for line in audit.lines if line.batch == 1]),
+        "<h2>Larger batches, true gradient</h2>", _grid([line for line in audit.lines if line.seen == GRADIENT], by_batch=True),
+        "<h2>Numbers in the texts</h2><p>The share of tokens with a digit that were read (the paper's private tokens).</p>",
+        _grid([line for line in audit.lines if line.batch == 1], figure="digits"),
+        *shown,
     )  # fmt: skip
-
-
-def write(audit: Audit, path: Path) -> None:
-    """Write the page."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(page(audit), encoding="utf-8")
 
 
 def sentences(audit: Audit) -> list[str]:

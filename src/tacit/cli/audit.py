@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar
 
 import typer
 
@@ -12,66 +13,99 @@ from tacit.cli import tables
 from tacit.cli.options import RUNS, AsJson, Overrides, PlanFile, Quiet, RunName, Runs
 
 if TYPE_CHECKING:
-    from tacit.audit.reconstruct import Audit
+    from tacit.audit.messages.audit import Audit as MessageAudit
+    from tacit.audit.reconstruct import Audit as WordedAudit
 
 commands = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode="rich",
-    help="What an attacker gets from what is sent: a client's words, or the values behind tokens.",
+    help="What an attacker gets from what is sent: words, categories and labels of a client, or the values behind tokens.",
 )
 Number = TypeVar("Number", int, float)
-Texts = Annotated[int, typer.Option("--texts", metavar="N", min=1, help="How many of a client's texts to attack.")]
-Batches = Annotated[str, typer.Option("--batches", metavar="LIST", help="Batch sizes to attack, for example 1,2,4,8.")]
-Search = Annotated[
-    int, typer.Option("--search", metavar="STEPS", min=0, help="L-BFGS steps of the search for vectors; 0 leaves it out.")
+_CLIENTS, _SEEDS = 20, 3
+Clients = Annotated[int | None, typer.Option("--clients", metavar="N", min=1, help=f"How many clients to attack: {_CLIENTS}.")]
+Seeds = Annotated[str | None, typer.Option("--seeds", metavar="S,S", help="Seeds to try: the plan's and the two after it.")]
+Texts = Annotated[
+    int | None, typer.Option("--texts", metavar="N", min=1, help="Word tables: how many of a client's texts to attack: 8.")
 ]
-PerBit = Annotated[str, typer.Option("--per-bit", metavar="LIST", help="Epsilons per bit of randomised response to try.")]
+Batches = Annotated[str | None, typer.Option("--batches", metavar="LIST", help="Word tables: batch sizes to attack: 1,2,4,8.")]
+Search = Annotated[
+    int | None,
+    typer.Option("--search", metavar="STEPS", min=0, help="Word tables: L-BFGS steps of a search for vectors; none without it."),
+]
+PerBit = Annotated[
+    str | None, typer.Option("--per-bit", metavar="LIST", help="Word tables: epsilons per bit of randomised response to try: 8,1.")
+]
 Into = Annotated[
     str | None, typer.Option("--into", metavar="RUN", help="Also keep the findings in the record of this finished run.")
 ]
-Page = Annotated[Path | None, typer.Option("--page", metavar="FILE", help="Also write a page with the texts side by side.")]
+Page = Annotated[Path | None, typer.Option("--page", metavar="FILE", help="Also write a page with all tables.")]
+WithRows = Annotated[
+    bool,
+    typer.Option("--rows", help="Also show what some clients hold and what was read of it; without it only figures."),
+]
 
 
 @commands.command()
 def reconstruct(
     plan: PlanFile,
     overrides: Overrides = None,
-    texts: Texts = 8,
-    batches: Batches = "1,2,4,8",
-    search: Search = 0,
-    per_bit: PerBit = "8,1",
+    clients: Clients = None,
+    seeds: Seeds = None,
+    texts: Texts = None,
+    batches: Batches = None,
+    search: Search = None,
+    per_bit: PerBit = None,
+    rows: WithRows = False,
     page: Page = None,
     into: Into = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Try to read a client's words from what it sends, as four attackers.
+    """Try to read what a client holds from what it sends.
 
-    Compares a shared word table with private ones (public, rotated and random
-    first vectors), and what randomised bits change. Simulated data only.
+    Messages are made as the plan's own features, training, clip and codec make
+    them in the first round. Which words, categories and labels of a client do
+    they tell, to the server, and to whoever sees the models? A plan that reads
+    words through a table (FedVocab) has its own attack: four attackers, with a
+    shared table and private ones. Simulated data only.
 
     \b
     Examples:
-      tacit audit reconstruct examples/fedvocab.toml --page audit.html
-      tacit audit reconstruct plan.toml --texts 4 --search 30 --json
-      tacit audit reconstruct examples/fedvocab.toml --into fedvocab-1
+      tacit audit reconstruct plan.toml
+      tacit audit reconstruct plan.toml --clients 50 --rows --page audit.html
+      tacit audit reconstruct plan.toml -o codec.epsilon=0.5 --json
+      tacit audit reconstruct examples/fedvocab.toml --texts 4 --into fedvocab-1
     """
-    from tacit.audit.reconstruct import reconstruct as attack
     from tacit.plan import load
 
     job = load(plan, overrides)
     folder = _finished(into, RUNS) if into else None
-    audit = attack(job, texts, _numbers(batches, "--batches", int), search, _numbers(per_bit, "--per-bit", float), _teller(quiet))
-    if page:
-        from tacit.audit.reconstruct_page import write
+    if job.features.text in ("words", "pieces"):
+        from tacit.audit.reconstruct import reconstruct as attack
 
-        write(audit, page)
-    if folder:
-        _keep(audit, folder)
-    if as_json:
-        tables.print_json(audit.as_json())
+        _refuse({"--clients": clients, "--seeds": seeds}, job.features.text)
+        sizes, epsilons = _numbers(batches or "1,2,4,8", "--batches", int), _numbers(per_bit or "8,1", "--per-bit", float)
+        found = attack(job, texts or 8, sizes, search or 0, epsilons, _teller(quiet))
+        made = _worded(found if rows else replace(found, examples=()))
     else:
-        _print(audit, page)
+        from tacit.audit.messages.audit import read_messages
+
+        _refuse({"--texts": texts, "--batches": batches, "--search": search, "--per-bit": per_bit}, job.features.text)
+        chosen = _numbers(seeds, "--seeds", int, least=0) if seeds else tuple(range(job.seed, job.seed + _SEEDS))
+        made = _messages(read_messages(job, clients or _CLIENTS, chosen, rows=rows, progress=_teller(quiet)))
+    if page:
+        from tacit.audit.page_frame import write
+
+        write(made.page(), page)
+    if folder:
+        _keep(made, folder)
+    if as_json:
+        tables.print_json(made.values)
+    else:
+        made.print()
+        if page:
+            tables.line(f"page: {page}")
 
 
 @commands.command()
@@ -124,38 +158,45 @@ def _finished(run: str, runs: Path) -> Path:
     return folder
 
 
-def _keep(audit: Audit, folder: Path) -> None:
-    from tacit import record, report
-    from tacit.audit.reconstruct_page import sentences
-    from tacit.engine import run_folder
-
-    # The figures, not the texts: what was read of a client's words does not belong in a record.
-    findings = {"sentences": sentences(audit), "source": audit.source, "lines": audit.as_json()["lines"]}
-    run_folder.add(folder, record.Audited(name="reconstruct", findings=findings))
-    report.write(folder)
-
-
-def _numbers(text: str, option: str, kind: Callable[[str], Number]) -> tuple[Number, ...]:
+def _refuse(given: dict[str, object], text: str) -> None:
+    """Raise PlanError at an option that has no meaning for the plan."""
     from tacit.errors import PlanError
 
-    try:
-        found = tuple(kind(part) for part in text.split(",") if part.strip())
-    except ValueError:
-        found = ()
-    if not found or min(found) <= 0:
-        raise PlanError(f"{option} {text}: needs numbers above 0 with commas between them, for example 1,2,4,8")
-    return found
+    wrong = [option for option, value in given.items() if value is not None]
+    if wrong:
+        raise PlanError(f"{', '.join(wrong)}: has no meaning with features.text = {text!r}; see `tacit audit reconstruct --help`")
 
 
-def _teller(quiet: bool) -> Callable[[str], None]:
-    def tell(words: str) -> None:
-        if not quiet:
-            tables.line(f"attacking: {words}", stderr=True)
+class _Made(NamedTuple):
+    """An audit that was made: what a record may keep of it, everything as plain values, its page, and how it is printed."""
 
-    return tell
+    name: str
+    findings: dict[str, Any]
+    values: dict[str, Any]
+    page: Callable[[], str]
+    print: Callable[[], None]
 
 
-def _print(audit: Audit, page: Path | None) -> None:
+def _worded(audit: WordedAudit) -> _Made:
+    """Return the attack on a plan that reads words through a table."""
+    from tacit.audit.reconstruct_page import page, sentences
+
+    values = audit.as_json()
+    findings = {"sentences": sentences(audit), "source": audit.source, "lines": values["lines"]}
+    return _Made("reconstruct", findings, values, lambda: page(audit), lambda: _print_worded(audit))
+
+
+def _messages(audit: MessageAudit) -> _Made:
+    """Return the attack on messages of any other plan."""
+    from tacit.audit.messages.audit import NAME
+    from tacit.audit.messages.page import page
+
+    values = audit.as_json()
+    findings = {key: value for key, value in values.items() if key != "examples"}
+    return _Made(NAME, findings, values, lambda: page(audit), lambda: _print_messages(audit))
+
+
+def _print_worded(audit: WordedAudit) -> None:
     from tacit.audit.reconstruct import ATTACKERS
 
     recall = {(line.setting, line.seen, line.batch, line.attacker): f"{line.score.recall:.0%}" for line in audit.lines}
@@ -165,5 +206,51 @@ def _print(audit: Audit, page: Path | None) -> None:
     ]
     tables.say("Share of the words read (recall)")
     tables.table(("setting", "seen", "batch", *ATTACKERS), rows, prose=(0, 1))
-    if page:
-        tables.line(f"page: {page}")
+
+
+def _print_messages(audit: MessageAudit) -> None:
+    from tacit.audit.messages.audit import sentences
+    from tacit.audit.messages.grids import example_grids, grids, heading
+
+    tables.say(heading(audit))
+    for title, headings, rows in grids(audit):
+        tables.say()
+        tables.say(title)
+        tables.table(headings, rows)
+    for title, headings, rows in example_grids(audit):
+        tables.say()
+        tables.say(title)
+        tables.table(headings, rows, prose=range(len(headings)))
+    for sentence in sentences(audit):
+        tables.say(f"- {sentence}")
+
+
+def _keep(made: _Made, folder: Path) -> None:
+    from tacit import record, report
+    from tacit.engine import run_folder
+
+    # The figures, not the texts: what was read of a client's words does not belong in a record.
+    run_folder.add(folder, record.Audited(name=made.name, findings=made.findings))
+    report.write(folder)
+
+
+def _numbers(text: str, option: str, kind: Callable[[str], Number], least: int | None = None) -> tuple[Number, ...]:
+    """Return the numbers of a list: above 0, or from `least` on."""
+    from tacit.errors import PlanError
+
+    try:
+        found = tuple(kind(part) for part in text.split(",") if part.strip())
+    except ValueError:
+        found = ()
+    if not found or (min(found) <= 0 if least is None else min(found) < least):
+        needs = "above 0" if least is None else f"from {least} on"
+        raise PlanError(f"{option} {text}: needs numbers {needs} with commas between them, for example 1,2,4,8")
+    return found
+
+
+def _teller(quiet: bool) -> Callable[[str], None]:
+    def tell(words: str) -> None:
+        if not quiet:
+            tables.line(f"attacking: {words}", stderr=True)
+
+    return tell

@@ -31,7 +31,7 @@ def latest(audits: Iterable[Audited]) -> tuple[Audited, ...]:
 
 def grids(audit: Audited) -> list[Grid]:
     """Return the tables of an audit, those without rows left out; none for an audit this version does not know."""
-    make = {"tokens": _tokens, "reconstruct": _reconstruct, "canaries": _canaries}.get(audit.name)
+    make = {"tokens": _tokens, "reconstruct": _reconstruct, "messages": _messages, "canaries": _canaries}.get(audit.name)
     return [grid for grid in make(audit.findings) if grid.rows] if make else []
 
 
@@ -48,6 +48,28 @@ def _reconstruct(findings: Findings) -> list[Grid]:
     rows = [(*case, *(found.get((*case, attacker), phrasing.NONE) for attacker in attackers)) for case in cases]
     title = "Share of a text's words that each attacker read, one text at a time"
     return [Grid(title=title, headings=("setting", "what is seen", *attackers), rows=rows, words=2)]
+
+
+def _messages(findings: Findings) -> list[Grid]:
+    def mean(line: Findings, key: str, form: Callable[[float], str]) -> str:
+        return phrasing.NONE if line[key] is None or line[key]["mean"] is None else form(line[key]["mean"])
+
+    def three(value: float) -> str:
+        return f"{value:.3f}"
+
+    columns = {"auc": three, "auc_without": three, "found": _percent, "found_without": _percent, "named": _percent}
+    return [
+        Grid(
+            title=f"What messages of {findings['clients']} clients of the first round's {findings['cohort']:,} tell",
+            headings=("what", "seen by", "AUC", "… without", "found", "… without", "words named"),
+            rows=[
+                (line["what"], line["who"], *(mean(line, key, form) for key, form in columns.items())) for line in findings["lines"]
+            ],
+            words=2,
+            note="Found: the share of what is there among as many highest scores. Without: another client's message in its place, "
+            "or the sum without the client. Chance has an AUC of .5.",
+        )
+    ]
 
 
 def _canaries(findings: Findings) -> list[Grid]:

@@ -1,0 +1,73 @@
+"""What a client holds, which an attacker wants to know: the inputs its rows fill, the shares of its labels, its words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit import features
+from tacit.audit.messages.scoring import Marks, Numbers
+from tacit.engine.dealt_anew import DealtAnew
+from tacit.engine.first_round import FirstRound
+from tacit.rows import Inputs, Mixed, Rows, Sparse
+
+WORDS, CATEGORIES = "words", "categories"
+
+
+@dataclass(frozen=True)
+class Target:
+    """Inputs of which an attacker wants to know which are there: all words, all categories, or those of one column."""
+
+    name: str
+    inputs: NDArray[np.int64]
+    column: bool = False
+
+
+def targets_of(blocks: Sequence[features.Block]) -> list[Target]:
+    """Return what can be there or not; each column by itself only where there are several."""
+    words = [block for block in blocks if block.kind == "words"]
+    columns = [block for block in blocks if block.kind in ("category", "token")]
+    found = [Target(WORDS, _inputs(words))] if words else []
+    found += [Target(CATEGORIES, _inputs(columns))] if columns else []
+    return found + ([Target(block.name, _inputs([block]), column=True) for block in columns] if len(columns) > 1 else [])
+
+
+def rows_of(begun: FirstRound, block: int) -> Rows:
+    """Return the rows a client trains on in the first round."""
+    own = begun.arm.site.own_rows
+    assert own is not None
+    rows, starts, learner = own.train, own.train_clients.starts, begun.arm.learner
+    if isinstance(learner, DealtAnew):
+        rows = rows.take(learner.order(1))
+    return rows.take(np.arange(starts[block], starts[block + 1]))
+
+
+def present(inputs: Inputs, width: int) -> Marks:
+    """Return which of the inputs some row fills."""
+    return counts(inputs, width) > 0
+
+
+def counts(inputs: Inputs, width: int) -> NDArray[np.int64]:
+    """Return how many times rows fill each input; what fills up short texts, and what stands beside them, does not count."""
+    if isinstance(inputs, Mixed):
+        inputs = inputs.tokens
+    if isinstance(inputs, Sparse):
+        columns = inputs.columns if inputs.values is None else inputs.columns[inputs.values != 0]
+        return np.bincount(columns, minlength=width)[:width]
+    if inputs.tokens:
+        found = np.bincount(inputs.matrix.ravel(), minlength=width)[:width]
+        found[inputs.width - 1] = 0
+        return found
+    return np.asarray((inputs.matrix != 0).sum(axis=0), np.int64)
+
+
+def label_shares(rows: Rows) -> Numbers:
+    """Return the share of each class among some rows."""
+    return np.bincount(rows.labels, minlength=len(rows.classes)) / max(1, len(rows))
+
+
+def _inputs(blocks: Sequence[features.Block]) -> NDArray[np.int64]:
+    return np.concatenate([np.arange(block.start, block.stop) for block in blocks])
