@@ -36,6 +36,9 @@ def test_the_ratio_of_counts_is_exact() -> None:
     [
         (Above(B, A), True),
         (Above(A, B), False),
+        (Above(B, A, by=0.05), True),
+        (Above(B, A, by=0.15), False),
+        (Above(B, A, by=0.1), None),
         (Above(C, A), None),  # C is .805, and that is not beyond the interval
         (Alike(A, C, 0.05), True),
         (Alike(A, B, 0.05), False),

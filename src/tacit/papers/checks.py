@@ -40,10 +40,11 @@ class Check(Protocol):
 
 @dataclass(frozen=True)
 class Above:
-    """The first figure is above the second: the interval of their difference lies above zero."""
+    """The first figure is above the second, by as much as is printed: the interval of their difference lies above that."""
 
     at: At
     than: At
+    by: float = 0.0
 
     @property
     def cells(self) -> tuple[At, ...]:
@@ -51,11 +52,13 @@ class Above:
         return self.at, self.than
 
     def decide(self, found: Found) -> Decision:
-        """Return whether the whole interval is above zero, or below; None if zero is in it."""
+        """Return whether the whole interval is above the number, or below; None if the number is in it."""
         ends = _difference(found, self.at, self.than)
         if ends is None:
             return _missing(found, self.cells)
-        return _above_zero(ends, f"{_words(found, self.at)} against {_words(found, self.than)}")
+        words = f"{_words(found, self.at)} against {_words(found, self.than)}"
+        words += f", {number(self.by)} more asked" if self.by else ""
+        return _decision(words, yes=ends[0] > self.by, no=ends[1] < self.by)
 
 
 @dataclass(frozen=True)
@@ -144,7 +147,7 @@ class Rises:
         words = f"{_words(found, self.course[0])} to {_words(found, self.course[-1])}"
         if falls:
             words += f", with a fall at {_name(falls[0])}"
-        return Decision(False, words) if falls else _above_zero(whole, words)
+        return _decision(words, yes=whole[0] > 0 and not falls, no=whole[1] < 0 or bool(falls))
 
 
 @dataclass(frozen=True)
@@ -218,10 +221,6 @@ class Ratio:
             return _missing(found, self.cells)
         words = f"{_name(self.at)} is {number(mine.mean / other.mean)} of {_name(self.over)}, printed {number(self.printed)}"
         return Decision(ends[0] <= self.printed <= ends[1], words)
-
-
-def _above_zero(ends: tuple[float, float], words: str) -> Decision:
-    return _decision(words, yes=ends[0] > 0, no=ends[1] < 0)
 
 
 def _decision(words: str, *, yes: bool, no: bool) -> Decision:

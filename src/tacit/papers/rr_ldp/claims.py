@@ -141,7 +141,7 @@ CLAIMS: tuple[Claim, ...] = (
     Claim(
         claim="The LSTM improves the federated result a little on IMDB",
         where="Section 5.1, Tables 1 and 7",
-        checks=(Above(At("7", "IMDB, federated", "auc"), t1(25, 100)),),
+        checks=(Above(At("7", "IMDB, federated", "auc"), t1(25, 100), by=0.016),),  # .927 against .911
         refuted="ours without the LSTM is as good after the same rounds",
     ),
     Claim(
