@@ -72,3 +72,9 @@ def test_ticks_differ_however_near_the_values_are() -> None:
     for values in ([0.5, 0.501, 0.502], [1000.0, 1001.5, 1003.0], [1e6, 1.002e6]):
         said = _scale(values)["ticktext"]
         assert len(set(said)) == len(said)
+
+
+def test_a_site_is_admitted_by_a_key_that_is_there(capsys: Capture) -> None:
+    said = tacit(capsys, "server", "admit", "site-a", "site-a.pub")
+    assert said.code != 0
+    assert "needs the public key that `tacit site init` made, got site-a.pub, which is no file" in said.err

@@ -86,6 +86,8 @@ def _tell_compared(simulated: str, deployed: str, *, as_json: bool) -> None:
         tables.line(f"sites       {deployed}")
     if simulated != deployed:
         raise Missed("the two models differ")
+    if not as_json:
+        tables.line("both models are the same to the bit")
 
 
 @contextlib.contextmanager

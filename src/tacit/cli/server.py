@@ -9,6 +9,7 @@ import typer
 
 from tacit.cli import tables
 from tacit.cli.options import AsJson
+from tacit.errors import PlanError
 
 commands = typer.Typer(no_args_is_help=False, invoke_without_command=True, rich_markup_mode="rich")
 
@@ -59,6 +60,8 @@ def admit(
     """Let a site in. The server must be running."""
     from tacit.flower.registry import register
 
+    if not key.is_file():
+        raise PlanError(f"server admit {name} needs the public key that `tacit site init` made, got {key}, which is no file")
     register(folder, name, key.read_bytes())
     tables.line(f"site {name} may join")
 
