@@ -160,3 +160,10 @@ def test_a_policy_that_is_not_understood_stops_everything(capsys: Capture, here:
     (here / "runs" / "people-1" / "plan.toml").write_text(Path("plan.toml").read_text())
     Path("mine.toml").write_text("[share]\nmin_kay = 3\n")
     assert tacit(capsys, *words, "--policy", "mine.toml").code == 2
+
+
+def test_a_price_that_is_not_known_before_data_is_said_to_be_open(capsys: Capture) -> None:
+    Path("plan.toml").write_text('[codec]\nname = "rr"\nepsilon = 1.0\nclip = 0.1\n')
+    tacit(capsys, "policy", "init", "mine.toml", "--for", "plan.toml")
+    said = tacit(capsys, "policy", "check", "mine.toml", "plan.toml")
+    assert "allows plan.toml, as far as is known before data; --parameters N tells what it may cost" in said.out

@@ -91,7 +91,8 @@ def check(
     if broken:
         raise refusal(policy, broken)
     if not as_json:
-        tables.line(f"{policy}: allows {plan}")
+        open_cost = ", as far as is known before data; --parameters N tells what it may cost"
+        tables.line(f"{policy}: allows {plan}{open_cost if asked.epsilon_per_run is None else ''}")
 
 
 def check_policy(plan: Plan, policy: Path | None) -> None:
