@@ -180,6 +180,32 @@ def test_every_codec_can_be_audited(table: Path, name: str) -> None:
     assert any("sum of 128 clients" in who for who in parties) == summed
 
 
+def test_words_of_a_list_and_sequences_are_read_too(texts: Path) -> None:
+    listed = texts.with_name("list.txt")
+    listed.write_text("\n".join(WORDS))
+    for settings, model in (
+        ({"text": "listed", "list": str(listed), "buckets": 60}, {"name": "logistic"}),
+        ({"text": "sequence", "buckets": 4000, "length": 8}, {"name": "embedding", "embedding": 6}),
+        ({"text": "binary", "buckets": 4000, "words": "unicode", "ngrams": 2, "counts": "counts"}, {"name": "logistic"}),
+    ):
+        words = of(attacked(job(texts, features=settings, model=model), 8), "words", ONE_MESSAGE)
+        assert words.auc > 0.99
+        assert words.named is not None
+        assert words.named > 0.3
+
+
+def test_words_beside_categories_and_tokens_of_a_column(table: Path) -> None:
+    columns = {"text": ["colour"], "categorical": ["size"], "numeric": ["weight"], "label": "label"}
+    mixed = job(table, data={"source": str(table), "clients": 128, "columns": columns}, features={"buckets": 500})
+    found = attacked(mixed, 8)
+    assert of(found, "words", ONE_MESSAGE).auc > 0.99
+    assert of(found, "categories", ONE_MESSAGE).auc > 0.99
+    tokens = job(table, features={"quantise": {"levels": 3, "trained_on": "tokens"}})
+    found = attacked(tokens, 8)
+    assert of(found, "weight", ONE_MESSAGE).auc > 0.99
+    assert found.sizes["weight"] == (8, 1.0)
+
+
 def test_numbers_alone_leave_the_labels(table: Path) -> None:
     columns = {"numeric": ["weight"], "label": "label"}
     numbers = job(table, data={"source": str(table), "clients": 128, "columns": columns})

@@ -171,11 +171,15 @@ def _said(what: str, line: Line) -> str:
     if line.found_without is None or line.told is None:
         return f"{what.capitalize()}, {who}: {share}."
     beside = f"AUC {_auc(line.auc)} with the client's message, {_auc(line.auc_without)} without"
+    told = "these seeds do not show that the message tells anything"
     if line.told:
-        return (
-            f"{what.capitalize()}, {who}: the message tells: {share}, against {_percent(line.found_without)} without it; {beside}."
+        more = line.found.mean > line.found_without.mean
+        told = (
+            f"the message tells: {share}, against {_percent(line.found_without)} without it"
+            if more
+            else "the message tells a little"
         )
-    return f"{what.capitalize()}, {who}: these seeds do not show that the message tells anything: {beside}."
+    return f"{what.capitalize()}, {who}: {told}; {beside}."
 
 
 def _notes(job: Plan, found: Attacked) -> list[str]:
