@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -30,14 +31,19 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[Plan]:
     """Pretend that runs end at once, better the nearer the rate is to 0.3 and the clip to 0.1; return what was asked for."""
     wanted: list[Plan] = []
 
-    def accuracy(folder: Path | None) -> float | None:
-        if folder is None:
-            return None
+    def accuracy(folder: Path) -> float:
         plan = wanted[int(folder.name)]
-        return 0.9 - abs(plan.local.lr - 0.3) - abs(plan.codec.clip - 0.1) + 0.001 * plan.server.rounds  # type: ignore[union-attr]
+        return 0.9 - abs(plan.local.lr - 0.3) - abs(plan.codec.clip - 0.1) + 0.0001 * plan.server.rounds  # type: ignore[union-attr]
 
-    monkeypatch.setattr(tuning, "_accuracy", accuracy)
+    pretend(monkeypatch, accuracy)
     return wanted
+
+
+def pretend(monkeypatch: pytest.MonkeyPatch, accuracy: Callable[[Path], float | None], rows: int = 1000) -> None:
+    def trial(settings: tuning.Settings, folder: Path | None) -> tuning.Trial:
+        return tuning.Trial(settings=settings, folder=folder, accuracy=accuracy(folder) if folder else None, rows=rows)
+
+    monkeypatch.setattr(tuning, "_trial", trial)
 
 
 def search(tmp_path: Path, asked: list[Plan], text: str = PLAN) -> tuning.Tuned:
@@ -61,14 +67,23 @@ def test_the_better_plan_is_found_on_validation_rows_in_less_than_ten_runs(tmp_p
 
 
 def test_a_plan_that_nothing_beats_is_written_as_it_is(tmp_path: Path, asked: list[Plan], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tuning, "_accuracy", lambda folder: 0.5)
+    pretend(monkeypatch, lambda folder: 0.5)
     found = search(tmp_path, asked)
     assert tomllib.loads(found.text) == tomllib.loads(PLAN)
     assert found.best is found.planned
 
 
+@pytest.mark.parametrize(("rows", "kept"), [(100, True), (100_000, False)])
+def test_a_lead_within_the_error_of_few_rows_changes_nothing(
+    tmp_path: Path, asked: list[Plan], monkeypatch: pytest.MonkeyPatch, rows: int, kept: bool
+) -> None:
+    pretend(monkeypatch, lambda folder: 0.5 + 0.01 * asked[int(folder.name)].local.lr, rows)
+    found = search(tmp_path, asked)
+    assert (found.best is found.planned) is kept
+
+
 def test_settings_that_change_nothing_are_not_searched(tmp_path: Path, asked: list[Plan], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tuning, "_accuracy", lambda folder: 0.5)
+    pretend(monkeypatch, lambda folder: 0.5)
     private = search(tmp_path, asked, '[privacy]\npreset = "private"\n[data]\nsource = "imdb"\nclients = 5000\n')
     assert set(private.planned.settings) == {"server.lr", "server.rounds", "features.buckets"}
     table = search(tmp_path, asked, PLAN.replace("imdb", "adult"))
@@ -81,6 +96,6 @@ def test_plans_without_rounds_are_refused(tmp_path: Path, asked: list[Plan]) -> 
 
 
 def test_a_search_of_failures_says_so(tmp_path: Path, asked: list[Plan], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tuning, "_accuracy", lambda folder: None)
+    pretend(monkeypatch, lambda folder: None)
     with pytest.raises(PlanError, match="needs a run that ends"):
         search(tmp_path, asked)

@@ -86,7 +86,15 @@ def _print(found: Tuned, target: Path, page: Path) -> None:
     keys = list(found.planned.settings)
     rows = [(*(one.settings[key] for key in keys), _percent(one)) for one in found.trials]
     tables.table((*keys, "accuracy"), rows)
-    tables.say(f"On validation rows: the plan {_percent(found.planned)}, the best {_percent(found.best)}.")
+    error = f"{100 * found.planned.standard_error:.1f} points"
+    if found.best is found.planned:
+        tables.say(
+            f"On validation rows: the plan {_percent(found.planned)}; nothing is ahead by more than a standard error ({error})."
+        )
+    else:
+        tables.say(
+            f"On validation rows: the plan {_percent(found.planned)} (standard error {error}), the best {_percent(found.best)}."
+        )
     tables.line(f"plan:   {target}")
     tables.line(f"page:   {page}")
 

@@ -1,15 +1,17 @@
 """A short search for better settings on validation rows: each for a quarter of the rounds, fewer for half, the best to the end.
 
-The plan itself is among those that run to the end, and the best of these is chosen: on validation rows it is never worse than
-the plan. All runs together take less than ten times the rounds of one. Looking at validation rows of real clients is a release
-like any other, which no epsilon of the plan covers; tune on rows that are public or simulated.
+The plan itself is among those that run to the end. The best of these is chosen if it is ahead of the plan by more than a standard
+error: a smaller lead is as likely luck of the rows. So on validation rows it is never worse than the plan. All runs together take
+less than ten times the rounds of one. Looking at validation rows of real clients is a release like any other, which no epsilon of
+the plan covers; tune on rows that are public or simulated.
 """
 
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -29,16 +31,22 @@ _FIRST, _SECOND, _LAST = 4, 4, 2
 
 @dataclass(frozen=True, kw_only=True)
 class Trial:
-    """One run of the search: its settings, and how good it was on validation rows; None if it failed."""
+    """One run of the search: its settings, how good it was on validation rows (None if it failed), and how many those were."""
 
     settings: Settings
     folder: Path | None
     accuracy: float | None
+    rows: int
 
     @property
     def rank(self) -> float:
         """Return what the best has most of."""
         return -1.0 if self.accuracy is None else self.accuracy
+
+    @property
+    def standard_error(self) -> float:
+        """Return how far the accuracy on so many rows lies from that on all, as a rule."""
+        return 0.0 if self.accuracy is None else math.sqrt(self.accuracy * (1 - self.accuracy) / self.rows)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,19 +73,24 @@ def tune(path: Path, overrides: Sequence[str], run: Runner) -> Tuned:
     def tried(wanted: list[Settings], share: float) -> list[Trial]:
         cut = [{**one, "server.rounds": str(max(1, round(int(one["server.rounds"]) * share)))} for one in wanted]
         folders = run([_validated(tree, one) for one in cut], [", ".join(f"{k}={v}" for k, v in one.items()) for one in cut])
-        found = [Trial(settings=one, folder=at, accuracy=_accuracy(at)) for one, at in zip(wanted, folders, strict=True)]
-        shown = [Trial(settings=one, folder=trial.folder, accuracy=trial.accuracy) for one, trial in zip(cut, found, strict=True)]
-        trials.extend(shown)
+        found = [_trial(one, at) for one, at in zip(wanted, folders, strict=True)]
+        trials.extend(replace(trial, settings=one) for one, trial in zip(cut, found, strict=True))
         return found
 
     first = tried([own, *_neighbours(own)], 1 / _FIRST)
     second = tried(_distinct([_joined(own, first), *_best(first, _SECOND)]), 1 / 2)
     longer = {**_best(second, 1)[0], "server.rounds": str(2 * rounds)}
     last = tried(_distinct([own, *_best(second, _LAST), longer]), 1)
-    best = max(last, key=lambda trial: trial.rank)  # of equals the first, which is the plan itself
+    best = _chosen(last)
     if best.accuracy is None:
         raise PlanError(f"tune({path.name}) needs a run that ends, got none; try `tacit run` to see why")
     return Tuned(trials=trials, planned=last[0], best=best, text=toml.write(_changed(tree, best.settings, own)))
+
+
+def _chosen(last: list[Trial]) -> Trial:
+    """Return the best of the runs that went to the end, the first of which is the plan's, unless its lead is within the error."""
+    planned, best = last[0], max(last, key=lambda trial: trial.rank)
+    return best if best.rank > planned.rank + planned.standard_error else planned
 
 
 def _own_settings(plan: Plan) -> Settings:
@@ -135,8 +148,8 @@ def _validated(tree: dict[str, Any], settings: Settings) -> Plan:
     return parse(made)
 
 
-def _accuracy(folder: Path | None) -> float | None:
-    if folder is None:
-        return None
-    rounds = record.of_kind(list(run_folder.entries(folder)), record.Round, record.RUN)
-    return rounds[-1].metrics.get("accuracy") if rounds else None
+def _trial(settings: Settings, folder: Path | None) -> Trial:
+    entries = list(run_folder.entries(folder)) if folder else []
+    rounds, prepared = record.of_kind(entries, record.Round, record.RUN), record.of_kind(entries, record.Prepared)
+    accuracy = rounds[-1].metrics.get("accuracy") if rounds else None
+    return Trial(settings=settings, folder=folder, accuracy=accuracy, rows=prepared[0].rows_test if prepared else 0)
