@@ -10,7 +10,7 @@ import pytest
 
 from tacit.engine import tune as tuning
 from tacit.errors import PlanError
-from tacit.plan import Plan, parse
+from tacit.plan import RR, Plan, parse
 
 PLAN = """
 [data]
@@ -33,7 +33,8 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[Plan]:
 
     def accuracy(folder: Path) -> float:
         plan = wanted[int(folder.name)]
-        return 0.9 - abs(plan.local.lr - 0.3) - abs(plan.codec.clip - 0.1) + 0.0001 * plan.server.rounds  # type: ignore[union-attr]
+        assert isinstance(plan.codec, RR)
+        return 0.9 - abs(plan.local.lr - 0.3) - abs(plan.codec.clip - 0.1) + 0.0001 * plan.server.rounds
 
     pretend(monkeypatch, accuracy)
     return wanted

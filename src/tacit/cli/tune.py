@@ -87,14 +87,8 @@ def _print(found: Tuned, target: Path, page: Path) -> None:
     rows = [(*(one.settings[key] for key in keys), _percent(one)) for one in found.trials]
     tables.table((*keys, "accuracy"), rows)
     error = f"{100 * found.planned.standard_error:.1f} points"
-    if found.best is found.planned:
-        tables.say(
-            f"On validation rows: the plan {_percent(found.planned)}; nothing is ahead by more than a standard error ({error})."
-        )
-    else:
-        tables.say(
-            f"On validation rows: the plan {_percent(found.planned)} (standard error {error}), the best {_percent(found.best)}."
-        )
+    ahead = f"the best {_percent(found.best)}" if found.best is not found.planned else "nothing is ahead of it by more"
+    tables.say(f"On validation rows: the plan {_percent(found.planned)}, with a standard error of {error}; {ahead}.")
     tables.line(f"plan:   {target}")
     tables.line(f"page:   {page}")
 
