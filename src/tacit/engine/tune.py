@@ -25,7 +25,7 @@ Runner = Callable[[list[Plan], list[str]], list[Path | None]]
 """Runs plans, each with a title, and returns the folders of those that finished."""
 
 VALIDATION = 0.2
-_FIRST, _SECOND, _LAST = 4, 4, 2
+_FIRST, _SECOND, _LAST = 4, 4, 1
 """Rounds are divided by it at first; then so many of the best go on for half the rounds, and then so many to the end."""
 
 
