@@ -15,7 +15,7 @@ from tacit.plan import Plan
 
 NAME = "messages"
 _SHOWN = 2  # clients whose words are shown, if they may be
-_WORKS = 0.9
+_WORKS, _NEXT_TO_NOTHING = 0.9, 0.01
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -172,13 +172,10 @@ def _said(what: str, line: Line) -> str:
         return f"{what.capitalize()}, {who}: {share}."
     beside = f"AUC {_auc(line.auc)} with the client's message, {_auc(line.auc_without)} without"
     told = "these seeds do not show that the message tells anything"
-    if line.told:
-        more = line.found.mean > line.found_without.mean
-        told = (
-            f"the message tells: {share}, against {_percent(line.found_without)} without it"
-            if more
-            else "the message tells a little"
-        )
+    if line.told and line.gain is not None:
+        told = f"the message tells: {share}, against {_percent(line.found_without)} without it"
+        if line.gain.mean < _NEXT_TO_NOTHING:
+            told = f"the message tells next to nothing: it raises the AUC by {line.gain.mean:.4f}"
     return f"{what.capitalize()}, {who}: {told}; {beside}."
 
 

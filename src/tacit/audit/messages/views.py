@@ -104,15 +104,21 @@ class Observed:
         return found if self.terms.codec.of == "updates" else found - self.model
 
     def _sum_views(self, who: str) -> list[View]:
-        """Return the sum of the cohort, with and without the victim, and what is left of it for somebody who knows the others."""
+        """Return the sum of the cohort, and what is left of it for somebody who knows the others; each with and without the victim.
+
+        Both times the noise is the same, so that the two differ by nothing but the victim.
+        """
+
+        def seen(victim: Victim) -> Vector:
+            return self._sum(self.victims, self.draws.at("sum", victim.name))
 
         def without(victim: Victim) -> Vector:
-            return self._sum([one for one in self.victims if one is not victim], self.draws.at("without", victim.name))
+            return self._sum([one for one in self.victims if one is not victim], self.draws.at("sum", victim.name))
 
-        size = f"{len(self.cohort):,} clients"
+        noised = (self.terms.codec.sum_noise or self.terms.codec.known_noise) is not None
         return [
-            View(f"{who} of {size}", lambda victim: self._sum(self.victims, self.draws.at("with", victim.name)), without),
-            View("… and knows the update of every other client", self._for_the_informed),
+            View(f"{who} of {len(self.cohort):,} clients", seen, without),
+            View("… and knows the update of every other client", self._for_the_informed, self._noise if noised else None),
         ]
 
     def _sum(self, some: list[Victim], draws: Draws) -> Vector:
@@ -141,12 +147,17 @@ class Observed:
 
     def _for_the_informed(self, victim: Victim) -> Vector:
         """Return what is left of the sum without all others' updates: the victim's own as far as it is sent, and the noise."""
-        codec, dim = self.terms.codec, self.terms.dim
-        noise = codec.sum_noise or codec.known_noise
-        if noise is None:
+        codec = self.terms.codec
+        if codec.sum_noise is None and codec.known_noise is None:
             return self._alone(victim)
-        drawn = self.draws.at("informed", victim.name).generator().standard_normal(dim)
-        return np.asarray(codec.clipped(victim.update) + noise(dim) * drawn, np.float32)
+        return np.asarray(codec.clipped(victim.update) + self._noise(victim), np.float32)
+
+    def _noise(self, victim: Victim) -> Vector:
+        """Return noise of the size that the sum has, whoever makes it."""
+        size = self.terms.codec.sum_noise or self.terms.codec.known_noise
+        assert size is not None
+        drawn = self.draws.at("informed", victim.name).generator().standard_normal(self.terms.dim)
+        return np.asarray(size(self.terms.dim) * drawn, np.float32)
 
     def _token_views(self) -> list[View]:
         names = [victim.name for victim in self.victims]
