@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tacit.papers.checks import Above, Alike, AtLeast, AtMost, Rises
+from tacit.papers.checks import Above, Alike, AtLeast, AtMost, Printed, Rises
 from tacit.papers.claims import Claim
 from tacit.papers.fedvocab.attack_tables import BATCHES
 from tacit.papers.fedvocab.differences import GLOBAL, LOCAL, minus
@@ -55,7 +55,7 @@ PRIVACY = (
     Claim(
         claim="FedAvg leaks 87.6 % of the private tokens with a BiLSTM",
         where="Section 4.2, Table 2",
-        checks=(AtLeast(_leak("FedAvg", "BiLSTM", "knows the table"), 0.876),),
+        checks=(Printed(((_leak("FedAvg", "BiLSTM", "knows the table"), 0.876),)),),
     ),
     Claim(
         claim="FedAvg leaks 88.2 % of the private tokens with DistilBERT",
