@@ -19,7 +19,7 @@ from typing import Any
 
 from bench import ROOT
 from tacit import engine, ledger, plan, record
-from tacit.audit.reconstruct import BASELINE, reconstruct
+from tacit.audit.words.reconstruct import BASELINE, reconstruct
 from tacit.engine.run_folder import RECORD
 from tacit.interval import interval
 

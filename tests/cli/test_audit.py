@@ -11,8 +11,8 @@ from tacit.plan import to_toml
 from tests.cli.made_up import tacit
 
 pytest.importorskip("torch")
-from tests.audit.test_reconstruct import WIDTH, made_up_vectors, write_texts
 from tests.audit.test_tokens import hurry, small_run
+from tests.audit.words.test_reconstruct import WIDTH, made_up_vectors, write_texts
 from tests.engine.worded import worded_plan
 
 Capture = pytest.CaptureFixture[str]

@@ -14,7 +14,7 @@ from tacit.cli.options import RUNS, AsJson, Overrides, PlanFile, Quiet, RunName,
 
 if TYPE_CHECKING:
     from tacit.audit.messages.audit import Audit as MessageAudit
-    from tacit.audit.reconstruct import Audit as WordedAudit
+    from tacit.audit.words.reconstruct import Audit as WordedAudit
 
 commands = typer.Typer(
     no_args_is_help=True,
@@ -82,7 +82,7 @@ def reconstruct(
     job = load(plan, overrides)
     folder = _finished(into, RUNS) if into else None
     if job.features.text in ("words", "pieces"):
-        from tacit.audit.reconstruct import reconstruct as attack
+        from tacit.audit.words.reconstruct import reconstruct as attack
 
         _refuse({"--clients": clients, "--seeds": seeds}, job.features.text)
         sizes, epsilons = _numbers(batches or "1,2,4,8", "--batches", int), _numbers(per_bit or "8,1", "--per-bit", float)
@@ -179,7 +179,7 @@ class _Made(NamedTuple):
 
 def _worded(audit: WordedAudit) -> _Made:
     """Return the attack on a plan that reads words through a table."""
-    from tacit.audit.reconstruct_page import page, sentences
+    from tacit.audit.words.page import page, sentences
 
     values = audit.as_json()
     findings = {"sentences": sentences(audit), "source": audit.source, "lines": values["lines"]}
@@ -197,7 +197,7 @@ def _messages(audit: MessageAudit) -> _Made:
 
 
 def _print_worded(audit: WordedAudit) -> None:
-    from tacit.audit.reconstruct import ATTACKERS
+    from tacit.audit.words.reconstruct import ATTACKERS
 
     recall = {(line.setting, line.seen, line.batch, line.attacker): f"{line.score.recall:.0%}" for line in audit.lines}
     rows = [

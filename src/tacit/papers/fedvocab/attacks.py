@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from tacit import plan as plans
-from tacit.audit.attribute import as_bits, fingerprint, told_apart
-from tacit.audit.reading import readings
-from tacit.audit.reconstruct import chosen_texts, with_all_words_public
-from tacit.audit.victims import Victim, victim_of
+from tacit.audit.words.attribute import as_bits, fingerprint, told_apart
+from tacit.audit.words.reading import readings
+from tacit.audit.words.reconstruct import chosen_texts, with_all_words_public
+from tacit.audit.words.victims import Victim, victim_of
 from tacit.draws import Draws
 from tacit.engine.simulated_data import SimulatedData, prepare
 from tacit.papers.fedvocab.attack_tables import PRIVATE

@@ -12,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 
 from tacit import codec, plan
-from tacit.audit.victims import through
+from tacit.audit.words.victims import through
 from tacit.draws import Draws
 
 _NUMBERS = 64

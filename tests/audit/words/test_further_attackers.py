@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 import torch
 
-from tacit.audit.attribute import fingerprint, told_apart
-from tacit.audit.crafted import read_traps, set_traps
-from tacit.audit.dictionaries import Dictionary
-from tacit.audit.inversion import first_layer, span_of, true_gradient
+from tacit.audit.words.attribute import fingerprint, told_apart
+from tacit.audit.words.crafted import read_traps, set_traps
+from tacit.audit.words.dictionaries import Dictionary
+from tacit.audit.words.inversion import first_layer, span_of, true_gradient
 from tacit.local.private.worded import BothWays, Shape, Worded
 
 WORDS = tuple(map(str, range(400)))

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tacit.audit.dictionaries import Dictionary, by_frequency_and_shape, inside, mean_score, nearest, score, shuffled
+from tacit.audit.words.dictionaries import Dictionary, by_frequency_and_shape, inside, mean_score, nearest, score, shuffled
 
 
 @pytest.fixture

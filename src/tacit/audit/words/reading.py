@@ -13,11 +13,11 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from tacit.audit.crafted import read_traps, set_traps
-from tacit.audit.dictionaries import Dictionary, Score, inside, mean_score, score, shuffled
-from tacit.audit.inversion import first_layer, span_of, true_gradient
-from tacit.audit.reconstruct import public_words
-from tacit.audit.victims import Victim
+from tacit.audit.words.crafted import read_traps, set_traps
+from tacit.audit.words.dictionaries import Dictionary, Score, inside, mean_score, score, shuffled
+from tacit.audit.words.inversion import first_layer, span_of, true_gradient
+from tacit.audit.words.reconstruct import public_words
+from tacit.audit.words.victims import Victim
 from tacit.draws import Draws
 from tacit.local.private.worded import Encoder, Worded
 

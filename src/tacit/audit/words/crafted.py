@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from tacit.audit.dictionaries import Dictionary
+from tacit.audit.words.dictionaries import Dictionary
 from tacit.local.private.worded import BothWays, Worded
 
 _STEEP = 200.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from html import escape
 
 from tacit.audit.page_frame import framed, listed
-from tacit.audit.reconstruct import ATTACKERS, BASELINE, GRADIENT, Audit, Example, Line
+from tacit.audit.words.reconstruct import ATTACKERS, BASELINE, GRADIENT, Audit, Example, Line
 
 _READABLE, _SAFE = 0.2, 0.05
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from tacit.audit.dictionaries import Dictionary, inside, nearest
-from tacit.audit.inversion import Seen, first_layer, invert, labels_of, span_of, true_gradient
+from tacit.audit.words.dictionaries import Dictionary, inside, nearest
+from tacit.audit.words.inversion import Seen, first_layer, invert, labels_of, span_of, true_gradient
 from tacit.local.private.worded import BothWays, Shape, Worded
 
 

@@ -15,9 +15,9 @@ import torch
 from numpy.typing import NDArray
 
 from tacit import codec, plan
-from tacit.audit.dictionaries import Dictionary, Score, by_frequency_and_shape, inside, mean_score, nearest, score, shuffled
-from tacit.audit.inversion import Seen, first_layer, invert, labels_of, span_of
-from tacit.audit.victims import Victim, victim_of
+from tacit.audit.words.dictionaries import Dictionary, Score, by_frequency_and_shape, inside, mean_score, nearest, score, shuffled
+from tacit.audit.words.inversion import Seen, first_layer, invert, labels_of, span_of
+from tacit.audit.words.victims import Victim, victim_of
 from tacit.draws import Draws
 from tacit.engine.simulated_data import SimulatedData, prepare
 from tacit.errors import PlanError

@@ -11,8 +11,8 @@ import torch
 from numpy.typing import NDArray
 
 from tacit import codec, local, plan
-from tacit.audit.dictionaries import Dictionary
-from tacit.audit.inversion import Seen, true_gradient
+from tacit.audit.words.dictionaries import Dictionary
+from tacit.audit.words.inversion import Seen, true_gradient
 from tacit.draws import Draws
 from tacit.engine.simulated_data import SimulatedData
 from tacit.engine.wording import checkpoint_of

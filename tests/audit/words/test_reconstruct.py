@@ -11,8 +11,8 @@ import pytest
 from numpy.typing import NDArray
 
 from tacit import plan
-from tacit.audit.reconstruct import ATTACKERS, BASELINE, GRADIENT, SETTINGS, Audit, reconstruct
-from tacit.audit.reconstruct_page import page
+from tacit.audit.words.page import page
+from tacit.audit.words.reconstruct import ATTACKERS, BASELINE, GRADIENT, SETTINGS, Audit, reconstruct
 from tacit.engine import wording
 from tacit.errors import PlanError
 from tests.engine.worded import worded_plan
