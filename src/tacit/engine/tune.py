@@ -25,6 +25,7 @@ Runner = Callable[[list[Plan], list[str]], list[Path | None]]
 """Runs plans, each with a title, and returns the folders of those that finished."""
 
 VALIDATION = 0.2
+_LONGER = 1.5
 _FIRST, _SECOND, _LAST = 4, 4, 1
 """Rounds are divided by it at first; then so many of the best go on for half the rounds, and then so many to the end."""
 
@@ -79,7 +80,7 @@ def tune(path: Path, overrides: Sequence[str], run: Runner) -> Tuned:
 
     first = tried([own, *_neighbours(own)], 1 / _FIRST)
     second = tried(_distinct([_joined(own, first), *_best(first, _SECOND)]), 1 / 2)
-    longer = {**_best(second, 1)[0], "server.rounds": str(2 * rounds)}
+    longer = {**_best(second, 1)[0], "server.rounds": str(round(_LONGER * rounds))}
     last = tried(_distinct([own, *_best(second, _LAST), longer]), 1)
     best = _chosen(last)
     if best.accuracy is None:
