@@ -103,7 +103,7 @@ def reconstruct(
     if as_json:
         tables.print_json(made.values)
     else:
-        made.print()
+        made.show()
         if page:
             tables.line(f"page: {page}")
 
@@ -174,7 +174,7 @@ class _Made(NamedTuple):
     findings: dict[str, Any]
     values: dict[str, Any]
     page: Callable[[], str]
-    print: Callable[[], None]
+    show: Callable[[], None]
 
 
 def _worded(audit: WordedAudit) -> _Made:
