@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
+import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -10,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tacit import engine, plan, record
+from tacit.errors import PlanError
 from tacit.papers import Cell, Outcome, Paper, Run, Table, Trial, page
 from tacit.papers import reproduce as reproduce_paper
 from tacit.papers.estimate import Estimate
@@ -33,8 +36,8 @@ def silent(done: int, total: int, run: Run | None) -> None:
     pass
 
 
-def reproduce(paper: Paper, cache: Path, watch: engine.Watch | None = None, run: bool = True) -> list[Outcome]:
-    return reproduce_paper(paper, paper.tables("quick"), cache, silent, watch, run)
+def reproduce(paper: Paper, cache: Path, watch: engine.Observer | None = None, at_once: int = 1) -> list[Outcome]:
+    return reproduce_paper(paper, paper.tables("quick"), cache, silent, watch, at_once)
 
 
 @pytest.fixture
@@ -55,7 +58,7 @@ def test_cells_are_filled_and_kept(paper, tmp_path) -> None:
     assert set(first[0].as_json()) == {"table", "row", "column", "paper", "ours", "low", "high", "seeds", "place"}
     kept = list((tmp_path / "cache").iterdir())
     assert len(kept) == 1, "one run serves all its cells, and its run folder is gone"
-    again = reproduce(paper, tmp_path / "cache", run=False)
+    again = reproduce(paper, tmp_path / "cache", at_once=0)
     assert [outcome.ours for outcome in again] == [outcome.ours for outcome in first]
 
 
@@ -72,8 +75,30 @@ def test_the_first_seed_of_every_trial_runs_first(tmp_path) -> None:
     assert order == [("a", 1), ("b", 1), ("a", 2), ("b", 2), ("a", 3)]
 
 
+def test_runs_side_by_side_give_what_runs_in_turn_give(tmp_path) -> None:
+    here = os.getpid()
+
+    def measure(name: str, seed: int) -> Figures:
+        assert os.getpid() != here, "each has a process of its own"
+        if name == "broken" and seed == 3:
+            raise PlanError("measure(seed=3) fails")
+        return {"last": {"accuracy": len(name) + seed}}
+
+    def made(*names: str) -> Paper:
+        trials = [Trial(kind="measure", settings={"name": name}, seeds=(1, 2, 3)) for name in names]
+        return paper_of((Table(name="1", title="several", cells=tuple(cell(one) for one in trials)),), measure=measure)
+
+    assert means(reproduce(made("a", "bb"), tmp_path, at_once=2)) == [3.0, 4.0]
+    with pytest.raises(PlanError, match="seed=3"):
+        reproduce(made("a", "broken"), tmp_path, at_once=3)
+    assert len(list(tmp_path.glob("*.json"))) >= 6, "what ended before is kept"
+    for child in multiprocessing.active_children():
+        child.join(10)
+    assert multiprocessing.active_children() == []
+
+
 def test_nothing_runs_when_only_the_cache_is_asked(paper, tmp_path) -> None:
-    assert {outcome.ours for outcome in reproduce(paper, tmp_path / "cache", run=False)} == {None}
+    assert {outcome.ours for outcome in reproduce(paper, tmp_path / "cache", at_once=0)} == {None}
 
 
 def test_a_stopped_plan_is_taken_up(paper, tmp_path) -> None:
@@ -147,7 +172,7 @@ def test_trials_with_some_seeds_in_common_share_those_runs(tmp_path) -> None:
 def test_a_cell_shows_the_seeds_there_are(tmp_path) -> None:
     runner = Recited({1: 0.1, 2: 0.2, 3: 0.3})
     reproduce(recited_paper(runner, cell(seeded(seeds=(1, 2)))), tmp_path)
-    (outcome,) = reproduce(recited_paper(runner, cell(seeded())), tmp_path, run=False)
+    (outcome,) = reproduce(recited_paper(runner, cell(seeded())), tmp_path, at_once=0)
     assert outcome.ours is not None
     assert (outcome.ours.mean, outcome.ours.seeds) == (pytest.approx(0.15), 2)
 
@@ -214,7 +239,7 @@ def test_figures_of_a_former_page_are_found_again_unless_there_are_more_seeds(tm
     few, all_ = (recited_paper(runner, cell(seeded(seeds=seeds))) for seeds in ((1, 2), (1, 2, 3)))
     page.write(few, page.largest_kept(few, lambda some: reproduce(few, tmp_path / "cache")), tmp_path, pictures=False)
     former = page.printed_before(all_, tmp_path)
-    (lost,) = page.with_former(reproduce(all_, tmp_path / "empty", run=False), former)
+    (lost,) = page.with_former(reproduce(all_, tmp_path / "empty", at_once=0), former)
     assert lost.ours is not None
     assert (lost.ours.mean, lost.ours.seeds) == (pytest.approx(0.15), 2)
     (fuller,) = page.with_former(reproduce(all_, tmp_path / "cache"), former)

@@ -12,6 +12,7 @@ import typer
 from tacit.cli import tables
 from tacit.cli.exit_codes import Missed
 from tacit.cli.options import AsJson, Quiet
+from tacit.cli.sweep import at_once_or_cores
 from tacit.errors import PlanError, did_you_mean
 
 if TYPE_CHECKING:
@@ -26,6 +27,10 @@ ScaleName = Annotated[
     str, typer.Option("--scale", metavar="SCALE", help="smoke (seconds), quick (minutes) or full (the paper's own).")
 ]
 Cached = Annotated[bool, typer.Option("--cached", help="Run nothing; show what earlier runs have left.")]
+AtOnce = Annotated[
+    int | None,
+    typer.Option("--at-once", metavar="N", help="Runs at the same time, each in a process of its own; by default one per core."),
+]
 Page = Annotated[
     Path | None,
     typer.Option(
@@ -47,6 +52,7 @@ def reproduce(
     as_json: AsJson = False,
     quiet: Quiet = False,
     cached: Cached = False,
+    at_once: AtOnce = None,
     page: Page = None,
     figures: Figures = False,
 ) -> None:
@@ -77,10 +83,11 @@ def reproduce(
     size = _scale(scale)
     chosen = _with_rows(_tables(known, table, size), row)
     began = time.monotonic()
-    outcomes = carry_out(known, chosen, cache_folder(), _Bar(quiet), run=not cached)
+    together = 0 if cached else at_once_or_cores(at_once)
+    outcomes = carry_out(known, chosen, cache_folder(), _Bar(quiet), at_once=together)
     if page:
         former = printed_before(known, page)
-        kept = largest_kept(known, lambda some: with_former(carry_out(known, some, cache_folder(), _Bar(True), run=False), former))
+        kept = largest_kept(known, lambda some: with_former(carry_out(known, some, cache_folder(), _Bar(True), at_once=0), former))
         write(known, kept, page, pictures=figures)
     elif figures:
         drawn = write_pictures(known, outcomes, Path("figures"))
