@@ -49,7 +49,9 @@ def tables(scale: Scale) -> tuple[Table, ...]:
         return (*_small(_QUICK_STEPS, _QUICK_METHODS), *attack_tables(("bilstm",)), _communication())
     large = (
         *(_accuracy(f"bilstm-{source}", BILSTM, source, tuple(METHODS), scale) for source in ("sst2", "newsgroups20", "ag_news")),
-        *(_accuracy(f"minilm-{source}", ENCODER, source, _ENCODER_METHODS, scale) for source in ("sst2", "newsgroups20")),
+        *with_differences(
+            *(_accuracy(f"minilm-{source}", ENCODER, source, _ENCODER_METHODS, scale) for source in ("sst2", "newsgroups20"))
+        ),
         _communication(),
     )
     if scale == "smoke":
