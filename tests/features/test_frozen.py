@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -28,8 +29,12 @@ class Counting:
 
     def __init__(self) -> None:
         self.batches, self.stop_after = 0, 99
+        self.meanwhile: Callable[[], object] | None = None
 
     def __call__(self, pictures: torch.Tensor) -> torch.Tensor:
+        if meanwhile := self.meanwhile:
+            self.meanwhile = None
+            meanwhile()
         if self.batches == self.stop_after:
             raise KeyboardInterrupt
         self.batches += 1
@@ -209,3 +214,11 @@ def test_a_folder_without_an_image_network_is_refused(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text('{"model_type": "no such network"}')
     with pytest.raises(DataError, match="needs an image network that transformers can load"):
         frozen.frozen_reader(str(tmp_path), tmp_path, tmp_path / "cache")
+
+
+def test_processes_that_read_the_same_pictures_share_the_work(network: Counting, tmp_path: Path) -> None:
+    ticks: list[tuple[int, int]] = []
+    network.meanwhile = lambda: reader(tmp_path)(PICTURES)
+    np.testing.assert_allclose(reader(tmp_path, ticks)(PICTURES), expected(PICTURES), rtol=1e-5)
+    assert network.batches == 5 + 2, "the other read all, this one the chunk it had begun"
+    assert len(ticks) == 1

@@ -76,7 +76,7 @@ class _KeptReader:
                 "a picture; cut or scale them to squares first"
             )
         found = self.kept.find(pictures)
-        for missing in found.missing(_CHUNK):
+        while len(missing := found.missing(_CHUNK)):
             found.add(missing, self._read(pictures[missing], *shape))
             self.ticks(found.done, len(pictures))
         return found.matrix()

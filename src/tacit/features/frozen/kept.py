@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
-from dataclasses import dataclass
+import secrets
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -34,8 +34,7 @@ class Kept:
             rows=np.empty((len(places), self.width), np.float32),
             known=np.zeros(len(places), np.bool_),
         )
-        for file in sorted(self.folder.glob("*.safetensors")):
-            found.take(file)
+        found.look()
         return found
 
     def put(self, keys: list[bytes], rows: NDArray[np.float32]) -> None:
@@ -55,14 +54,21 @@ class Found:
     which: NDArray[np.int64]
     rows: NDArray[np.float32]
     known: NDArray[np.bool_]
+    seen: set[Path] = field(default_factory=set)
 
     @property
     def done(self) -> int:
         """Return how many pictures have their row."""
         return int(self.known[self.which].sum())
 
-    def take(self, file: Path) -> None:
-        """Take over the rows of one kept file that belong to these pictures."""
+    def look(self) -> None:
+        """Take over the rows of files that were not there before: other processes may read the same pictures."""
+        files = set(self.kept.folder.glob("*.safetensors")) - self.seen
+        for file in sorted(files):
+            self._take(file)
+        self.seen |= files
+
+    def _take(self, file: Path) -> None:
         try:
             arrays, _ = unseal(file)
         except RunError:
@@ -72,11 +78,15 @@ class Found:
         self.rows[places[ours]] = arrays["rows"][ours]
         self.known[places[ours]] = True
 
-    def missing(self, count: int) -> Iterator[NDArray[np.int64]]:
-        """Yield pictures without a row, one of each content, so many at a time."""
+    def missing(self, count: int) -> NDArray[np.int64]:
+        """Return so many pictures without a row at most, one of each content; none if all have one.
+
+        They begin anywhere, so that processes that read the same pictures share the work.
+        """
+        self.look()
         first = np.unique(self.which, return_index=True)[1]
         unknown = first[~self.known]
-        yield from (unknown[start : start + count] for start in range(0, len(unknown), count))
+        return np.roll(unknown, -secrets.randbelow(max(1, len(unknown))))[:count]
 
     def add(self, pictures: NDArray[np.int64], rows: NDArray[np.float32]) -> None:
         """Take in the rows of some pictures that had none, and keep them."""

@@ -112,6 +112,7 @@ BILSTM = Network(
     small={
         "newsgroups20": Size(hidden=64, length=32, batch=32, lr=5e-3, limit=5_000, **_SMALL),
         "sst2": Size(hidden=64, length=32, batch=50, lr=5e-3, limit=5_000, **_SMALL),
+        "ag_news": Size(hidden=64, length=32, batch=20, lr=5e-3, dropout=0.1, limit=5_000, **_SMALL),
     },
     seeds=(1,),
     small_seeds=(1, 2, 3),

@@ -73,6 +73,7 @@ def _small_news() -> tuple[Table, ...]:
     return with_differences(
         _ladder("ladder-even", "BiLSTM on SST-2, labels spread evenly: how far word tables may move", _QUICK_STEPS, even=True),
         _accuracy("small-newsgroups20", BILSTM, "newsgroups20", methods, "quick"),
+        _accuracy("small-ag_news", BILSTM, "ag_news", ("FedVocab", "FedAvg", "LG-FedAvg", "FedRecon"), "quick"),
         _accuracy("small-minilm-newsgroups20", ENCODER, "newsgroups20", ("FedVocab", "FedAvg"), "quick"),
     )
 
