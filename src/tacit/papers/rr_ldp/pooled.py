@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from tacit.papers.published import Cell, Scale, Table, Trial
 from tacit.papers.rr_ldp import printed
 from tacit.papers.rr_ldp.settings import DROPOUT_MLP, POOLED_IMDB, POOLED_IMDB_LINEAR, POOLED_IMDB_WORDS, limit, seeds
@@ -25,8 +23,11 @@ def hash_sizes(scale: Scale) -> Table:
         trials = (POOLED_IMDB_LINEAR.trial(scale, _LOGISTIC, buckets), POOLED_IMDB.trial(scale, DROPOUT_MLP, buckets))
         cells += _four(f"hash, {buckets:,} buckets", values, trials)
     values = printed.TABLE_8_TERM_FREQUENCY
-    trials = _both("term_frequency", {"source": "imdb", "limit": limit(scale, None).get("limit")}, seeds(scale))
-    cells += _four("term frequency", values, trials)
+    settings = {"source": "imdb", "limit": limit(scale, None).get("limit")}
+    logistic, network = (
+        Trial(kind="term_frequency", settings={**settings, "model": model}, seeds=seeds(scale)) for model in ("logistic", "mlp")
+    )
+    cells += _four("term frequency", values, (logistic, network))
     note = (
         "LR: SGD at .1 on hashes, Adam on counts; NN: Adam, dropout of .2 on hashes, none on counts. The paper has SGD for LR and "
         "a dropout without its rate; rates are chosen on validation rows."
@@ -39,24 +40,22 @@ def word_vectors(scale: Scale) -> Table:
     cells: list[Cell] = []
     for corpus, values in printed.TABLE_8_WORD2VEC.items():
         settings = {"corpus": corpus, "limit": _WORD2VEC_ROWS[scale]}
-        trials = _both("word2vec", settings, (1,) if scale == "smoke" else (1, 2, 3))
-        cells += _four(f"word2vec, {corpus}", values, trials)
+        trial = Trial(kind="word2vec", settings=settings, seeds=(1,) if scale == "smoke" else (1, 2, 3))
+        cells += _four(f"word2vec, {corpus}", values, (trial, trial), ("logistic ", "mlp "))
     note = "train: words of the training reviews; full: of all reviews; limited: the 5,000 most frequent words."
     return Table(name="8-word2vec", title="IMDB, central: averaged word2vec", cells=tuple(cells), note=note)
 
 
-def _both(kind: str, settings: dict[str, Any], drawn: tuple[int, ...]) -> tuple[Trial, Trial]:
-    """Return an experiment with the logistic model and with the network."""
-    logistic, network = (Trial(kind=kind, settings={**settings, "model": model}, seeds=drawn) for model in ("logistic", "mlp"))
-    return logistic, network
-
-
-def _four(row: str, values: tuple[float, ...], trials: tuple[Trial, Trial]) -> list[Cell]:
-    """Return a row of table 8: accuracy and AUC of both models."""
-    columns = [(name, trial, metric) for name, trial in zip(("LR", "NN"), trials, strict=True) for metric in ("accuracy", "auc")]
+def _four(row: str, values: tuple[float, ...], trials: tuple[Trial, Trial], prefixes: tuple[str, str] = ("", "")) -> list[Cell]:
+    """Return a row of table 8: accuracy and AUC of both models, by the names their trials give them."""
+    columns = [
+        (f"{name} {metric}", trial, f"{prefix}{metric}")
+        for name, trial, prefix in zip(("LR", "NN"), trials, prefixes, strict=True)
+        for metric in ("accuracy", "auc")
+    ]
     return [
-        Cell(row=row, column=f"{name} {metric}", paper=paper, trial=trial, metric=metric)
-        for (name, trial, metric), paper in zip(columns, values, strict=True)
+        Cell(row=row, column=column, paper=paper, trial=trial, metric=metric)
+        for (column, trial, metric), paper in zip(columns, values, strict=True)
     ]
 
 
