@@ -16,7 +16,7 @@ PAPER = Paper(
     first_words=("Obfuscated weights (keyed quantisation tokens). Not differentially private; other participants can decode."),
     scales={
         "smoke": "300 rows, two rounds, a few epochs: it proves that every cell runs.",
-        "quick": "all rows, a tenth of the publication's epochs; three seeds where a claim rests on them, else one.",
+        "quick": "all rows, a tenth of the publication's epochs, one seed, which shows figures and decides few claims.",
         "full": "all rows, the publication's epochs, five seeds for Table 3, else three.",
     },
     tables=lambda scale: tuple(make(scale) for make in _ALL),

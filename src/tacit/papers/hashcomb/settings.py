@@ -41,7 +41,7 @@ class Size:
 
 SIZES: dict[Scale, Size] = {
     "smoke": Size(fewer=500, rounds=2, limit=300, four_rounds=(1,), many_rounds=(1,), ours=(1,), claimed=(1,)),
-    "quick": Size(fewer=10, four_rounds=(1, 2, 3), many_rounds=(1, 2, 3), ours=(1,), claimed=(1, 2, 3)),
+    "quick": Size(fewer=10, four_rounds=(1,), many_rounds=(1,), ours=(1,), claimed=(1,)),
     "full": Size(four_rounds=(1, 2, 3, 4, 5), many_rounds=(1, 2, 3), ours=(1, 2, 3), claimed=(1, 2, 3)),
 }
 
