@@ -13,7 +13,7 @@ import pytest
 
 from tacit import engine, plan, record
 from tacit.errors import PlanError
-from tacit.papers import Cell, Outcome, Paper, Run, Table, Trial, page
+from tacit.papers import Cell, Outcome, Paper, Run, Table, Trial, former, page
 from tacit.papers import reproduce as reproduce_paper
 from tacit.papers.estimate import Estimate
 from tacit.papers.published import Figures
@@ -76,7 +76,7 @@ def test_the_first_seed_of_every_trial_runs_first(tmp_path) -> None:
 
 
 def test_runs_side_by_side_give_what_runs_in_turn_give(tmp_path) -> None:
-    here = os.getpid()
+    here, others = os.getpid(), set(multiprocessing.active_children())
 
     def measure(name: str, seed: int) -> Figures:
         assert os.getpid() != here, "each has a process of its own"
@@ -92,9 +92,9 @@ def test_runs_side_by_side_give_what_runs_in_turn_give(tmp_path) -> None:
     with pytest.raises(PlanError, match="seed=3"):
         reproduce(made("a", "broken"), tmp_path, at_once=3)
     assert len(list(tmp_path.glob("*.json"))) >= 6, "what ended before is kept"
-    for child in multiprocessing.active_children():
-        child.join(10)
-    assert multiprocessing.active_children() == []
+    for child in set(multiprocessing.active_children()) - others:
+        child.join(30)
+    assert set(multiprocessing.active_children()) <= others
 
 
 def test_nothing_runs_when_only_the_cache_is_asked(paper, tmp_path) -> None:
@@ -217,14 +217,14 @@ def test_without_seeds_a_trial_is_run_once_and_not_told_a_seed(tmp_path) -> None
 
 def test_the_page_keeps_what_people_wrote_around_the_results(paper, tmp_path) -> None:
     outcomes = reproduce(paper, tmp_path / "cache")
-    shown = page.largest_kept(paper, lambda some: outcomes)
-    assert [one.scale for one in shown] == ["full"]
-    page.write(paper, shown, tmp_path, pictures=False)
+    every = page.at_every_scale(paper, lambda some: outcomes)
+    assert [one.scale for one in page.largest(every)] == ["full"]
+    page.write(paper, every, tmp_path, pictures=False)
     text = (tmp_path / "p.md").read_text()
     (tmp_path / "p.md").write_text(
         text.replace("Epsilon is per bit.", "Epsilon is per bit.\n\nWritten by hand.") + "\nAfterword.\n"
     )
-    page.write(paper, shown, tmp_path, pictures=False)
+    page.write(paper, every, tmp_path, pictures=False)
     text = (tmp_path / "p.md").read_text()
     assert "Written by hand." in text
     assert "Afterword." in text
@@ -234,18 +234,38 @@ def test_the_page_keeps_what_people_wrote_around_the_results(paper, tmp_path) ->
     assert len(json.loads((tmp_path / "results" / "p.json").read_text())["cells"]) == 3
 
 
-def test_figures_of_a_former_page_are_found_again_unless_there_are_more_seeds(tmp_path) -> None:
+def test_figures_of_a_former_page_are_found_again_and_more_seeds_join_them(tmp_path) -> None:
     runner = Recited({1: 0.1, 2: 0.2, 3: 0.3})
     few, all_ = (recited_paper(runner, cell(seeded(seeds=seeds))) for seeds in ((1, 2), (1, 2, 3)))
-    page.write(few, page.largest_kept(few, lambda some: reproduce(few, tmp_path / "cache")), tmp_path, pictures=False)
-    former = page.printed_before(all_, tmp_path)
-    (lost,) = page.with_former(reproduce(all_, tmp_path / "empty", at_once=0), former)
-    assert lost.ours is not None
-    assert (lost.ours.mean, lost.ours.seeds) == (pytest.approx(0.15), 2)
-    (fuller,) = page.with_former(reproduce(all_, tmp_path / "cache"), former)
-    assert fuller.ours is not None
-    assert fuller.ours.seeds == 3
-    unknown = {key: Estimate(one.mean, None, 9) for key, one in former.items()}
-    (compared,) = page.with_former(reproduce(all_, tmp_path / "cache"), unknown)
-    assert compared.ours is not None
-    assert compared.ours.seeds == 3  # nine seeds of unknown spread say less
+    page.write(few, page.at_every_scale(few, lambda some: reproduce(few, tmp_path / "cache")), tmp_path, pictures=False)
+    before = former.read(all_, tmp_path)
+
+    def again(cache: str, before: dict[str, former.Former], at_once: int = 1) -> Estimate | None:
+        (found,) = reproduce_paper(all_, all_.tables("quick"), tmp_path / cache, silent, at_once=at_once, former=before)
+        return found.ours
+
+    lost = again("empty", before, at_once=0)
+    assert lost is not None
+    assert (lost.mean, lost.seeds) == (pytest.approx(0.15), 2)
+    runner.asked = []
+    fuller = again("other machine", before)
+    assert runner.asked == [("plain", 3)], "two seeds stand on the page"
+    assert fuller is not None
+    assert (fuller.mean, fuller.seeds) == (pytest.approx(0.2), 3)
+
+
+def test_a_page_without_seeds_counts_where_it_says_more(tmp_path) -> None:
+    runner = Recited({1: 0.1, 2: 0.2, 3: 0.3})
+    paper = recited_paper(runner, cell(seeded()))
+    key = paper.tables("quick")[0].cells[0].key
+
+    def found(estimate: Estimate) -> Estimate | None:
+        before = {key: former.Former(estimate)}
+        (outcome,) = reproduce_paper(paper, paper.tables("quick"), tmp_path, silent, former=before)
+        return outcome.ours
+
+    five = Estimate(0.5, 0.1, 5)
+    assert (found(five), runner.asked) == (five, []), "nothing to add"
+    unknown = found(Estimate(0.5, None, 9))
+    assert unknown is not None
+    assert unknown.seeds == 3, "nine seeds of unknown spread say less"

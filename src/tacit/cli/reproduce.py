@@ -36,7 +36,8 @@ Page = Annotated[
     typer.Option(
         "--page",
         metavar="DIR",
-        help="Also write DIR/PAPER.md and DIR/results/PAPER.json from all that was ever run, each table at its largest scale.",
+        help="Also write DIR/PAPER.md and DIR/results/PAPER.json from all that was ever run, each table at its largest scale. "
+        "Runs whose figures are in that file are not run again.",
     ),
 ]
 Figures = Annotated[
@@ -77,18 +78,19 @@ def reproduce(
       tacit reproduce rr-ldp --json > cells.json
     """
     from tacit.papers import reproduce as carry_out
-    from tacit.papers.page import Shown, judged, largest_kept, printed_before, with_former, write, write_pictures
+    from tacit.papers.former import read
+    from tacit.papers.page import Shown, at_every_scale, judged, write, write_pictures
 
     known = _paper(paper)
     size = _scale(scale)
     chosen = _with_rows(_tables(known, table, size), row)
     began = time.monotonic()
     together = 0 if cached else at_once_or_cores(at_once)
-    outcomes = carry_out(known, chosen, cache_folder(), _Bar(quiet), at_once=together)
+    former = read(known, page) if page else {}
+    outcomes = carry_out(known, chosen, cache_folder(), _Bar(quiet), at_once=together, former=former)
     if page:
-        former = printed_before(known, page)
-        kept = largest_kept(known, lambda some: with_former(carry_out(known, some, cache_folder(), _Bar(True), at_once=0), former))
-        write(known, kept, page, pictures=figures)
+        every = at_every_scale(known, lambda some: carry_out(known, some, cache_folder(), _Bar(True), at_once=0, former=former))
+        write(known, every, page, pictures=figures)
     elif figures:
         drawn = write_pictures(known, outcomes, Path("figures"))
         tables.line(f"Figures: {', '.join(str(path) for path in drawn) or 'this paper has none'}", stderr=True)

@@ -7,23 +7,25 @@ from dataclasses import replace
 from statistics import fmean
 
 from tacit.papers.estimate import Estimate
-from tacit.papers.published import Cell, Figures, Trial
-
-Values = dict[int | None, float]
-"""Seed → figure; the seed is None where nothing is drawn."""
+from tacit.papers.published import Cell, Figures, Trial, Values
 
 _Combine = Callable[[list[float]], float]
 
 
 def figure(cell: Cell, kept: Mapping[str, Figures]) -> Estimate | None:
     """Return the cell's figure from the seeds whose runs are kept (by key) and have it; None if there is none."""
-    values = _values(cell, kept)
+    return estimated(values_of(cell, kept))
+
+
+def estimated(values: Values) -> Estimate | None:
+    """Return what seeds say together; None if there is none."""
     return Estimate.of(list(values.values()), drawn=None not in values) if values else None
 
 
-def _values(cell: Cell, kept: Mapping[str, Figures]) -> Values:
+def values_of(cell: Cell, kept: Mapping[str, Figures]) -> Values:
+    """Return the cell's figure for each seed whose runs are kept and have it."""
     if cell.parts:
-        return _joined(fmean, *(_values(part, kept) for part in cell.parts))
+        return _joined(fmean, *(values_of(part, kept) for part in cell.parts))
     mine = _of_trial(cell, cell.trial, kept)
     if cell.minus is None:
         return mine

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from tacit.papers import former
 from tacit.papers.claims import Judged, judge
-from tacit.papers.estimate import Estimate
 from tacit.papers.pictures import draw
 from tacit.papers.published import SCALES, At, Outcome, Paper, Scale, Table
 from tacit.papers.wording import number, with_interval
@@ -26,41 +26,24 @@ class Shown(NamedTuple):
     outcomes: list[Outcome]
 
 
-def largest_kept(paper: Paper, kept: Callable[[tuple[Table, ...]], list[Outcome]]) -> list[Shown]:
-    """Return every table at the scale at which most of its cells were run, the larger one of equals; `kept` looks up."""
-    scales: dict[str, list[Shown]] = {}
+def at_every_scale(paper: Paper, kept: Callable[[tuple[Table, ...]], list[Outcome]]) -> list[Shown]:
+    """Return every table at every scale that proves something, the largest first; `kept` looks up."""
+    found = []
     for scale in reversed(SCALES[1:]):
         tables = paper.tables(scale)
         outcomes = kept(tables)
-        for table in tables:
-            own = [outcome for outcome in outcomes if outcome.table == table.name]
-            scales.setdefault(table.name, []).append(Shown(scale, table, own))
-    return [max(shown, key=lambda one: (_cells_run(one), -shown.index(one))) for shown in scales.values()]
+        found += [Shown(scale, table, [one for one in outcomes if one.table == table.name]) for table in tables]
+    return found
+
+
+def largest(every: list[Shown]) -> list[Shown]:
+    """Return each table at the scale at which most of its cells were run, the larger one of equals."""
+    names = dict.fromkeys(one.table.name for one in every)
+    return [max((one for one in every if one.table.name == name), key=_cells_run) for name in names]
 
 
 def _cells_run(shown: Shown) -> int:
     return sum(outcome.ours is not None for outcome in shown.outcomes)
-
-
-def printed_before(paper: Paper, docs: Path) -> dict[str, Estimate]:
-    """Return the figures of a former page by the key of their cell, so that no table needs to be run again to be shown."""
-    try:
-        cells = json.loads((docs / "results" / f"{paper.name}.json").read_text())["cells"]
-    except (OSError, ValueError):
-        return {}
-    return {cell["key"]: Estimate(cell["ours"], cell["deviation"], cell["seeds"]) for cell in cells if cell["ours"] is not None}
-
-
-def with_former(outcomes: list[Outcome], former: dict[str, Estimate]) -> list[Outcome]:
-    """Return the outcomes, those of a former page in place of ones that say less."""
-    return [Outcome(table=one.table, cell=one.cell, ours=_fuller(one.ours, former.get(one.cell.key))) for one in outcomes]
-
-
-def _fuller(ours: Estimate | None, former: Estimate | None) -> Estimate | None:
-    """Return which of two figures can be compared, or has more seeds."""
-    if ours is None or former is None:
-        return ours or former
-    return max(ours, former, key=lambda one: (one.comparable, one.seeds))
 
 
 def judged(paper: Paper, shown: list[Shown]) -> list[Judged]:
@@ -77,14 +60,19 @@ def judged(paper: Paper, shown: list[Shown]) -> list[Judged]:
     return verdicts
 
 
-def write(paper: Paper, shown: list[Shown], docs: Path, *, pictures: bool) -> None:
-    """Keep claims and figures as JSON, and put them into the paper's page between its marks; with pictures, draw these anew."""
+def write(paper: Paper, every: list[Shown], docs: Path, *, pictures: bool) -> None:
+    """Keep claims and figures as JSON, and put them into the paper's page between its marks; with pictures, draw these anew.
+
+    The page has each table at its largest scale. The file also has what was run at other scales, seed by seed.
+    """
+    shown = largest(every)
     verdicts = judged(paper, shown)
-    results = docs / "results" / f"{paper.name}.json"
+    results = former.path_of(paper, docs)
     results.parent.mkdir(parents=True, exist_ok=True)
     cells = [_stored(outcome, one.scale) for one in shown for outcome in one.outcomes]
     claims = [one.as_json() for one in verdicts]
-    results.write_text(json.dumps({"paper": paper.name, "claims": claims, "cells": cells}, indent=1) + "\n")
+    seeds = former.as_json(outcome for one in every for outcome in one.outcomes)
+    results.write_text(json.dumps({"paper": paper.name, "claims": claims, "cells": cells, "seeds": seeds}, indent=1) + "\n")
     if pictures:
         write_pictures(paper, [outcome for one in shown for outcome in one.outcomes], docs / "img")
     path = docs / f"{paper.name}.md"

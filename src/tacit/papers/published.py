@@ -24,6 +24,9 @@ SCALES: tuple[Scale, ...] = ("smoke", "quick", "full")
 Figures = dict[str, dict[str, float]]
 """Round (as text; "last" for the last) → metric → value."""
 
+Values = dict[int | None, float]
+"""Seed → figure; the seed is None where nothing is drawn."""
+
 Runner = Callable[..., Figures]
 """Carries out a run: called with its settings by name, `seed` among them if its trial has seeds."""
 
@@ -131,6 +134,7 @@ class Outcome:
     table: str
     cell: Cell
     ours: Estimate | None
+    values: Values = field(default_factory=dict)  # what `ours` is made of, where it is known
 
     @property
     def at(self) -> At:

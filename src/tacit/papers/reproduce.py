@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from functools import partial
 from itertools import zip_longest
@@ -12,8 +12,9 @@ from typing import Protocol
 from tacit import engine
 from tacit.engine import children
 from tacit.papers import runs
-from tacit.papers.figure import figure
-from tacit.papers.published import Figures, Outcome, Paper, Run, Table, Trial
+from tacit.papers.figure import values_of
+from tacit.papers.former import Former, outcome
+from tacit.papers.published import Cell, Figures, Outcome, Paper, Run, Table, Trial
 
 _CarryOut = Callable[[Run], Figures]
 _Begins = Callable[[Run], None]
@@ -28,14 +29,17 @@ class OnRun(Protocol):
 
 
 def reproduce(
-    paper: Paper, tables: tuple[Table, ...], cache: Path, on_run: OnRun, observer: engine.Observer | None = None, at_once: int = 1
-) -> list[Outcome]:
+    paper: Paper, tables: tuple[Table, ...], cache: Path, on_run: OnRun, observer: engine.Observer | None = None,
+    at_once: int = 1, former: Mapping[str, Former] | None = None,
+) -> list[Outcome]:  # fmt: skip
     """Return every cell of some of a paper's tables with our figure.
 
-    Runs that are not in the cache are carried out, `at_once` of them at the same time, or left out if that is 0. Several at a
-    time have a process each, which the observer does not hear. A cell shows the seeds there are.
+    Runs whose figures are neither in the cache nor on a former page are carried out, `at_once` of them at the same time, or
+    left out if that is 0. Several at a time have a process each, which the observer does not hear. A cell shows the seeds
+    there are.
     """
-    wanted = {one.key: one for one in _seed_by_seed([trial for table in tables for trial in _trials(table)])}
+    former = former or {}
+    wanted = {one.key: one for one in _wanted(tables, former)}
     found = {key: figures for key, one in wanted.items() if (figures := runs.kept(one, cache)) is not None}
     missing = [one for key, one in wanted.items() if key not in found] if at_once else []
     carry_out = partial(runs.carry_out, cache=cache, runners=paper.runners, observer=observer)
@@ -48,7 +52,8 @@ def reproduce(
     for run, figures in carried_out(missing, carry_out, begins):
         found[run.key] = figures
     on_run(len(found), len(wanted), None)
-    return [Outcome(table=table.name, cell=cell, ours=figure(cell, found)) for table in tables for cell in table.cells]
+    cells = [(table.name, cell) for table in tables for cell in table.cells]
+    return [outcome(table, cell, values_of(cell, found), former) for table, cell in cells]
 
 
 def _in_turn(missing: list[Run], carry_out: _CarryOut, begins: _Begins) -> _Done:
@@ -83,12 +88,20 @@ def _carry_out_held(run: Run) -> Figures:
     return _held[0](run)
 
 
-def _seed_by_seed(trials: list[Trial]) -> list[Run]:
-    """Return the runs in the order in which they are carried out: a stopped reproduction has each cell once, not one cell often."""
-    runs_of = [trial.runs for trial in trials]
-    return [one for same_seed in zip_longest(*runs_of) for one in same_seed if one is not None]
+def _wanted(tables: tuple[Table, ...], former: Mapping[str, Former]) -> list[Run]:
+    """Return the runs that have something to add to a former page, in the order in which they are carried out.
+
+    That is seed by seed: a stopped reproduction has each cell once, not one cell often.
+    """
+    every = [_to_run(cell, trial, former) for table in tables for cell in table.cells for trial in _trials(cell)]
+    return [one for same_seed in zip_longest(*every) for one in same_seed if one is not None]
 
 
-def _trials(table: Table) -> list[Trial]:
-    cells = [one for cell in table.cells for one in (cell.parts or (cell,))]
-    return [trial for cell in cells for trial in (cell.trial, cell.minus, cell.of) if trial is not None]
+def _to_run(cell: Cell, trial: Trial, former: Mapping[str, Former]) -> list[Run | None]:
+    """Return a trial's runs, None in place of those whose figure in this cell is there."""
+    before, seeds = former.get(cell.key), trial.seeds or (None,)
+    return [None if before and before.covers(seed, trial) else run for seed, run in zip(seeds, trial.runs, strict=True)]
+
+
+def _trials(cell: Cell) -> list[Trial]:
+    return [trial for one in cell.parts or (cell,) for trial in (one.trial, one.minus, one.of) if trial is not None]
