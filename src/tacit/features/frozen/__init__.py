@@ -26,8 +26,8 @@ from tacit.rows import picture_shape
 Ticks = Callable[[int, int], None]
 """Called with how many pictures are done, and of how many."""
 
-_FORMAT = 1  # raise it when the same picture and weights give other numbers: what was kept is then not used
-_BATCH = 50
+_FORMAT = 2  # raise it when the same picture and weights give other numbers: what was kept is then not used
+_BATCH = 10  # what a network makes of more pictures no longer fits a core's cache: 50 take twice as long each
 _CHUNK = 1000
 
 

@@ -29,10 +29,10 @@ class _Convolution:
         size, kernel = pictures.shape[-1], self.weight.shape[-1]
         # As in TensorFlow, where the weights come from: if the padding is odd, its larger half is right and below.
         padding = max((-(-size // self.stride) - 1) * self.stride + kernel - size, 0)
-        ends = (padding // 2, padding - padding // 2)
-        padded = functional.pad(pictures, (*ends, *ends)) if padding else pictures
+        if padding % 2:
+            pictures = functional.pad(pictures, (0, 1, 0, 1))
         groups = len(self.weight) if self.each_alone else 1
-        out = functional.conv2d(padded, self.weight, self.bias, self.stride, groups=groups)
+        out = functional.conv2d(pictures, self.weight, self.bias, self.stride, padding=padding // 2, groups=groups)
         return out.clamp_(0, 6) if self.cut else out
 
 
@@ -74,7 +74,7 @@ def _folded(
     norm = {key: stored[f"{normalisation}.{key}"] for key in ("weight", "bias", "running_mean", "running_var")}
     scale = norm["weight"] / torch.sqrt(norm["running_var"] + _BATCH_NORM_EPSILON)
     return _Convolution(
-        weight=weight * scale[:, None, None, None],
+        weight=(weight * scale[:, None, None, None]).contiguous(memory_format=torch.channels_last),
         bias=norm["bias"] - norm["running_mean"] * scale,
         stride=stride,
         each_alone="depthwise" in convolution,
