@@ -48,7 +48,7 @@ class ByRounds:
             )
             for round_no, values in zip(printed.ROUNDS, self.printed, strict=True)
             for clients, paper in zip(CLIENTS, values, strict=True)
-            if round_no <= last
+            if round_no <= last and clients in _columns(scale)
         ]  # fmt: skip
         trial = self.pooled.trial(scale, MLP)
         cells.append(Cell(row="central", column="", paper=self.pooled_printed, trial=trial, metric="auc"))
@@ -124,7 +124,7 @@ class ByEpsilon:
 
 
 def _columns(scale: Scale) -> tuple[int, ...]:
-    """Return the numbers of clients of tables 3 to 6 at a scale."""
+    """Return the numbers of clients that a scale has."""
     return (10, 100) if scale == "quick" else CLIENTS
 
 
