@@ -17,6 +17,7 @@ from tacit.errors import PlanError, did_you_mean
 
 if TYPE_CHECKING:
     from tacit.papers import Outcome, Paper, Run, Scale, Table
+    from tacit.papers.claims import Judged
 
 PaperName = Annotated[
     str, typer.Argument(metavar="PAPER", help="rr-ldp, fedvocab, partfed, hashcomb or lazyinf.", show_default=False)
@@ -79,7 +80,7 @@ def reproduce(
     """
     from tacit.papers import reproduce as carry_out
     from tacit.papers.former import read
-    from tacit.papers.page import Shown, at_every_scale, judged, write, write_pictures
+    from tacit.papers.page import Shown, at_every_scale, judged, write
 
     known = _paper(paper)
     size = _scale(scale)
@@ -92,15 +93,13 @@ def reproduce(
         every = at_every_scale(known, lambda some: carry_out(known, some, cache_folder(), _Bar(True), at_once=0, former=former))
         write(known, every, page, pictures=figures)
     elif figures:
-        drawn = write_pictures(known, outcomes, Path("figures"))
-        tables.line(f"Figures: {', '.join(str(path) for path in drawn) or 'this paper has none'}", stderr=True)
+        _draw(known, outcomes)
     if size == "smoke":  # so few rows and rounds prove that every cell runs, and nothing about its figure or a claim
         return _smoke(known, chosen, outcomes, as_json=as_json, seconds=time.monotonic() - began)
     shown = [Shown(size, one, [outcome for outcome in outcomes if outcome.table == one.name]) for one in chosen]
     verdicts = [one for one in judged(known, shown) if table is row is None or one.verdict != "cannot be tested here"]
     if as_json:
-        told = {"claims": [one.as_json() for one in verdicts], "cells": [outcome.as_json() for outcome in outcomes]}
-        tables.print_json({"paper": known.name, "scale": size, **told})
+        _print_json(known, size, verdicts, outcomes)
     else:
         _print(chosen, outcomes)
         tables.table(("claim", "verdict", "reason"), [(one.claim, one.verdict, one.reason) for one in verdicts], prose=(0, 1, 2))
@@ -109,11 +108,21 @@ def reproduce(
         raise Missed(f"{len(failed)} of {len(verdicts)} claims do not hold here")
 
 
+def _draw(paper: Paper, outcomes: list[Outcome]) -> None:
+    from tacit.papers.page import write_pictures
+
+    drawn = write_pictures(paper, outcomes, Path("figures"))
+    tables.line(f"Figures: {', '.join(str(path) for path in drawn) or 'this paper has none'}", stderr=True)
+
+
+def _print_json(paper: Paper, scale: Scale, verdicts: list[Judged], outcomes: list[Outcome]) -> None:
+    claims, cells = [one.as_json() for one in verdicts], [one.as_json() for one in outcomes]
+    tables.print_json({"paper": paper.name, "scale": scale, "claims": claims, "cells": cells})
+
+
 def _smoke(paper: Paper, chosen: tuple[Table, ...], outcomes: list[Outcome], *, as_json: bool, seconds: float) -> None:
     if as_json:
-        tables.print_json(
-            {"paper": paper.name, "scale": "smoke", "claims": [], "cells": [outcome.as_json() for outcome in outcomes]}
-        )
+        _print_json(paper, "smoke", [], outcomes)
         return
     _print(chosen, outcomes)
     ran = sum(outcome.ours is not None for outcome in outcomes)
