@@ -55,7 +55,8 @@ def first_layer(gradients: dict[str, torch.Tensor]) -> Matrix:
 
 def span_of(stacked: Matrix, most: int, tiny: float = 1e-4) -> Matrix:
     """Return an orthonormal basis (as rows) of the directions the first layer was fed, at most `most` of them."""
-    _, sizes, directions = np.linalg.svd(stacked.astype(np.float64), full_matrices=False)
+    triangle = np.linalg.qr(stacked.astype(np.float64), mode="r")  # has the same directions, in far fewer rows
+    _, sizes, directions = np.linalg.svd(triangle, full_matrices=False)
     rank = int((sizes > tiny * sizes[0]).sum()) if sizes.size and sizes[0] > 0 else 0
     return directions[: min(rank, most)].astype(np.float32)
 

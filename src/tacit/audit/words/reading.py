@@ -29,12 +29,13 @@ WAYS = ("wrong table", "public table", "knows the table", "table rows", "crafted
 
 @dataclass(frozen=True)
 class Batch:
-    """The texts of a batch as words, and the gradients of what is shared."""
+    """The texts of a batch as words, the gradients of what is shared, and the span of what the first layer was fed."""
 
     words: list[str]
     places: int
     texts: int
     gradients: dict[str, torch.Tensor]
+    basis: NDArray[np.float32]
 
 
 def readings(victim: Victim, rows: NDArray[np.int64], batch: int, draws: Draws) -> dict[str, Score]:
@@ -61,7 +62,8 @@ def readings(victim: Victim, rows: NDArray[np.int64], batch: int, draws: Draws) 
 def _seen(victim: Victim, some: NDArray[np.int64]) -> Batch:
     texts = victim.texts(some)
     words = [word for text in texts for word in text]
-    return Batch(words, max(len(text) for text in texts), len(texts), victim.gradient(some).gradients)
+    gradients = victim.gradient(some).gradients
+    return Batch(words, max(len(text) for text in texts), len(texts), gradients, span_of(first_layer(gradients), len(words)))
 
 
 def _entries(reader: torch.nn.Module) -> Enter | None:
@@ -80,13 +82,12 @@ def _entries(reader: torch.nn.Module) -> Enter | None:
 
 
 def _by_span(seen: Batch, table: Dictionary, enter: Enter | None) -> list[str]:
-    basis = span_of(first_layer(seen.gradients), len(seen.words))
     if enter is None:
-        return inside(basis, table, len(seen.words))
+        return inside(seen.basis, table, len(seen.words))
     found: list[str] = []
     for place in range(seen.places):  # a place holds at most one word of each text
         entered = enter(table.vectors, place)
-        missing = 1 - (((entered @ basis.T) / np.linalg.norm(entered, axis=1, keepdims=True)) ** 2).sum(axis=1)
+        missing = 1 - (((entered @ seen.basis.T) / np.linalg.norm(entered, axis=1, keepdims=True)) ** 2).sum(axis=1)
         found += [table.words[one] for one in np.argsort(missing, kind="stable")[: seen.texts]]
     return found[: len(seen.words)]
 
