@@ -91,6 +91,12 @@ def _fork(pool: ProcessPoolExecutor) -> None:
         signal.raise_signal(number)
 
 
+def thread_limits(at_once: int) -> dict[str, str]:
+    """Return environment variables by which libraries start no more threads than fit this machine beside so many processes."""
+    share = str(max(1, len(os.sched_getaffinity(0)) // at_once)) if hasattr(os, "sched_getaffinity") else "1"
+    return dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), share)
+
+
 def end_with(parent: int) -> None:
     """Bind this process's life to its parent's, and leave Ctrl-C to the parent."""
     if sys.platform == "linux":

@@ -92,8 +92,9 @@ def _known(root: Path) -> dict[str, tuple[Path, bool]]:
 class _Process:
     """A process that runs one plan after the other, and a thread that passes on what it tells."""
 
-    def __init__(self, heard: queue.Queue[tuple[_Process, dict[str, Any] | None]]) -> None:
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(part for part in sys.path if part)}
+    def __init__(self, heard: queue.Queue[tuple[_Process, dict[str, Any] | None]], at_once: int) -> None:
+        places = {"PYTHONPATH": os.pathsep.join(part for part in sys.path if part)}
+        environment = {**os.environ, **children.thread_limits(at_once), **places}
         self._process = subprocess.Popen(
             [sys.executable, "-c", _PROGRAM, str(os.getpid())], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL, text=True, env=environment,
@@ -188,7 +189,7 @@ class _Pool:
         memory = _free_memory()
         if self.processes and (not self.largest or (memory is not None and memory < _ROOM * self.largest)):
             return None
-        self.processes.append(_Process(self.heard))
+        self.processes.append(_Process(self.heard, self.at_once))
         return self.processes[-1]
 
     def _begin(self, process: _Process, number: int, folder: Path | None) -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from functools import partial
 from itertools import zip_longest
 from pathlib import Path
 from typing import Protocol
+
+from threadpoolctl import threadpool_limits
 
 from tacit import engine
 from tacit.engine import children
@@ -65,7 +68,7 @@ def _in_turn(missing: list[Run], carry_out: _CarryOut, begins: _Begins) -> _Done
 def _side_by_side(missing: list[Run], carry_out: _CarryOut, begins: _Begins, at_once: int) -> _Done:
     """Yield runs as they end. A stop or an error ends the other processes; plans that were under way are taken up later."""
     waiting, going = iter(missing), dict[Future[Figures], Run]()
-    with children.stoppable(), children.pool(at_once, partial(_hold, carry_out)) as processes:
+    with children.stoppable(), children.pool(at_once, partial(_hold, carry_out, at_once)) as processes:
         while True:
             while len(going) < at_once and (run := next(waiting, None)) is not None:
                 begins(run)
@@ -80,7 +83,10 @@ _held: list[_CarryOut] = []
 """What a process of its own carries runs out with: handed over by the fork, for runners need not be picklable."""
 
 
-def _hold(carry_out: _CarryOut) -> None:
+def _hold(carry_out: _CarryOut, at_once: int) -> None:
+    limits = children.thread_limits(at_once)
+    os.environ.update(limits)  # for libraries that are loaded later
+    threadpool_limits(int(limits["OMP_NUM_THREADS"]))
     _held[:] = [carry_out]
 
 
