@@ -129,3 +129,11 @@ def test_an_ignored_signal_stays_ignored() -> None:
 def _with_tests() -> dict[str, str]:
     root = Path(__file__).parents[2]
     return {**os.environ, "PYTHONPATH": os.pathsep.join([str(root), os.environ.get("PYTHONPATH", "")])}
+
+
+@pytest.mark.parametrize(("at_once", "threads"), [(1, "4"), (2, "2"), (3, "1"), (9, "1")])
+def test_processes_side_by_side_share_the_cores(monkeypatch, at_once, threads) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _process: {0, 1, 2, 3}, raising=False)
+    limits = children.thread_limits(at_once)
+    assert set(limits.values()) == {threads}
+    assert "OMP_NUM_THREADS" in limits

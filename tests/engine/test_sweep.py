@@ -66,7 +66,7 @@ def test_a_damaged_or_foreign_folder_counts_for_nothing(tmp_path: Path) -> None:
 
 
 def test_no_run_begins_beside_others_before_there_is_room(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(sweep, "_Process", lambda heard: type("Idle", (), {"number": None})())
+    monkeypatch.setattr(sweep, "_Process", lambda heard, at_once: type("Idle", (), {"number": None})())
     pool = sweep._Pool([], tmp_path, 3, Watch())
     first = pool._free()
     first.number = 0
