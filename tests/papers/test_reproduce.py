@@ -269,3 +269,15 @@ def test_a_page_without_seeds_counts_where_it_says_more(tmp_path) -> None:
     unknown = found(Estimate(0.5, None, 9))
     assert unknown is not None
     assert unknown.seeds == 3, "nine seeds of unknown spread say less"
+
+
+def test_of_tables_that_share_a_cell_the_one_with_more_seeds_counts(tmp_path) -> None:
+    def stored(seeds: int) -> dict[str, object]:
+        return {"key": "k", "ours": 0.5, "deviation": 0.1 if seeds > 1 else None, "seeds": seeds}
+
+    (tmp_path / "results").mkdir()
+    everything = {"cells": [stored(3), stored(1)], "seeds": {"k": {"1": 0.4}, "new": {"exact": 2.0}}}
+    (tmp_path / "results" / "p.json").write_text(json.dumps(everything))
+    found = former.read(paper_of(()), tmp_path)
+    assert found["k"].estimate == Estimate(0.5, 0.1, 3)
+    assert found["new"].values == {None: 2.0}

@@ -36,9 +36,11 @@ def read(paper: Paper, docs: Path) -> dict[str, Former]:
         stored = json.loads(path_of(paper, docs).read_text())
     except (OSError, ValueError):
         return {}
-    shown = {cell["key"]: Former(_estimate(cell)) for cell in stored["cells"] if cell["ours"] is not None}
+    shown = dict[str, Former]()
+    for cell in (one for one in stored["cells"] if one["ours"] is not None):
+        shown[cell["key"]] = _fuller(Former(_estimate(cell)), shown.get(cell["key"]))  # tables may share a cell, not its seeds
     by_seed = {key: _from_json(values) for key, values in stored.get("seeds", {}).items()}
-    return shown | {key: Former(estimated(values), values) for key, values in by_seed.items()}
+    return shown | {key: _fuller(Former(estimated(one), one), shown.get(key)) for key, one in by_seed.items()}
 
 
 def path_of(paper: Paper, docs: Path) -> Path:
@@ -60,6 +62,13 @@ def outcome(table: str, cell: Cell, values: Values, former: Mapping[str, Former]
     if before.estimate is not None and (ours is None or _says_more(before.estimate, ours)):
         return Outcome(table=table, cell=cell, ours=before.estimate)
     return Outcome(table=table, cell=cell, ours=ours, values=joined)
+
+
+def _fuller(mine: Former, other: Former | None) -> Former:
+    """Return which of two figures says more; the first of equals, which is the one with seeds if one has them."""
+    if mine.estimate is None or other is None or other.estimate is None:
+        return other if mine.estimate is None and other is not None else mine
+    return other if _says_more(other.estimate, mine.estimate) else mine
 
 
 def _says_more(one: Estimate, other: Estimate) -> bool:
