@@ -162,9 +162,14 @@ UTILITY = (
         untestable="no weights of BERT-base are at hand (docs/stand-ins.md has the command)",
     ),
     Claim(
-        claim="With a BiLSTM, FedVocab is best on AG News too, globally and locally",
+        claim="With a BiLSTM, FedVocab has the best global accuracy on AG News too",
         where="Section 4.3, Table 4",
-        checks=(*_best(GLOBAL, "small-ag_news"), *_best(LOCAL, "small-ag_news")),
+        checks=_best(GLOBAL, "small-ag_news"),
+    ),
+    Claim(
+        claim="With a BiLSTM, FedVocab has the best local accuracy on AG News too",
+        where="Section 4.3, Table 4",
+        checks=_best(LOCAL, "small-ag_news"),
     ),
 )  # fmt: skip
 COMMUNICATION = (
