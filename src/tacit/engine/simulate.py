@@ -21,6 +21,7 @@ from tacit.aggregate import Intake, parts_of
 from tacit.engine import children
 from tacit.engine.exchanges import Heads, HelperSums, Train
 from tacit.engine.round import Exchange, Gathered, Names, Refusal, Request, Tick
+from tacit.engine.shared_memory import Memory, Outbox, Outboxes, Packed, Sent
 from tacit.engine.site import Client, Site
 from tacit.errors import WireError
 from tacit.local import Group, Learner, Update, Worker
@@ -28,12 +29,16 @@ from tacit.local.compiled.blas import one_thread
 from tacit.rows import Vector
 from tacit.seat import Seat
 from tacit.secure_sum import Helper
+from tacit.wire import Frame
 
 Work = Callable[[Exchange, Request], "Future[Gathered]"]
 """Answers a request for some clients in the background and returns their sum."""
 
 Helpers = dict[str, tuple[Helper, ...]]
 """The helpers of each secure sum, by the name of the exchange that asks them."""
+
+_BESIDE_A_MODEL = 1 << 20
+"""Bytes of what a question has beside a model; a longer question travels through a pipe in part."""
 
 
 class Simulation:
@@ -231,15 +236,21 @@ _inherited: dict[str, Any] = {}
 
 @contextmanager
 def _processes(site: Site, learner: Learner, exchanges: tuple[Exchange, ...], workers: int) -> Iterator[Work]:
+    outboxes = Outboxes(workers, 8 * learner.size)  # a sum of float64, the largest that most codecs make
+    questions = Memory(4 * learner.size + _BESIDE_A_MODEL)
     _inherited.update(site=site, learner=learner, exchanges={exchange.name: exchange for exchange in exchanges})
+    _inherited.update(outboxes=outboxes, questions=questions)
+    written: tuple[Frame, Packed] | None = None
     try:
         with children.pool(workers, _begin) as pool:
 
             def work(exchange: Exchange, request: Request) -> Future[Gathered]:
-                head, payload = request.frame
-                # A view of bytes cannot travel to another process, so the bytes do.
-                sent = {**vars(request), "frame": (head, bytearray(payload))}
-                return pool.submit(_part_in_process, sent, site.behaviour.common)
+                nonlocal written
+                if written is None or written[0] is not request.frame:  # once for all parts of a question; the last is answered
+                    head, payload = request.frame
+                    written = request.frame, questions.put((head, np.frombuffer(payload, np.uint8), site.behaviour.common))
+                rest = {name: value for name, value in vars(request).items() if name != "frame"}
+                return outboxes.taken(pool.submit(_part_in_process, rest, written[1]))
 
             yield work
     finally:
@@ -248,10 +259,12 @@ def _processes(site: Site, learner: Learner, exchanges: tuple[Exchange, ...], wo
 
 def _begin() -> None:
     _inherited["worker"] = _inherited["learner"].worker()
+    _inherited["outbox"] = _inherited["outboxes"].mine()
 
 
-def _part_in_process(fields: dict[str, Any], common: dict[str, Vector]) -> Gathered:
-    _inherited["site"].behaviour.common = common
-    head, payload = fields["frame"]
-    request = Request(**{**fields, "frame": (head, memoryview(payload))})
-    return answered(_inherited["exchanges"][request.exchange], _inherited["site"], _inherited["worker"], request)
+def _part_in_process(rest: dict[str, Any], question: Packed) -> Sent:
+    head, payload, _inherited["site"].behaviour.common = _inherited["questions"].view(question)
+    request = Request(**rest, frame=(head, memoryview(payload)))
+    found = answered(_inherited["exchanges"][request.exchange], _inherited["site"], _inherited["worker"], request)
+    outbox: Outbox = _inherited["outbox"]
+    return outbox.put(found)
