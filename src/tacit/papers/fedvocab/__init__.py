@@ -35,7 +35,7 @@ PAPER = Paper(
         "No differential privacy."
     ),
     scales={
-        "smoke": "200 rows, ten clients, two rounds: it proves that every method runs.",
+        "smoke": "60 rows, six clients, two rounds: it proves that every method runs.",
         "quick": "some of the small runs, three seeds each (MiniLM: five). BiLSTM of 64 per direction: 5,000 rows at 50 clients, "
         "Dirichlet(1.0), 10 a round, 24 rounds, two steps a pass as in the paper (20News: four, AG News: five), rate 5e-3, GloVe "
         "100-d, 32 words of a text, measured every third round on 200 common test rows. MiniLM: 640 rows at 20 clients, 5 a round "
