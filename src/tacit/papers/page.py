@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tacit.papers import former
-from tacit.papers.claims import Judged, judge
+from tacit.papers.claims import Claim, Judged, judge
 from tacit.papers.pictures import draw
 from tacit.papers.published import SCALES, At, Outcome, Paper, Scale, Table
 from tacit.papers.wording import number, with_interval
@@ -46,18 +46,29 @@ def _cells_run(shown: Shown) -> int:
     return sum(outcome.ours is not None for outcome in shown.outcomes)
 
 
-def judged(paper: Paper, shown: list[Shown]) -> list[Judged]:
-    """Return every claim with its verdict; the reason says so where a table it rests on was not run at the paper's scale."""
-    found = {one.at: one.ours for table in shown for one in table.outcomes if one.ours is not None}
+def judged(paper: Paper, every: list[Shown]) -> list[Judged]:
+    """Return every claim with its verdict by the largest scale that decides it; a table half run at one scale spoils no other.
+
+    Next to the largest comes what the page shows, which may be one table at this scale and another at that.
+    """
+    largest_first = [[one for one in every if one.scale == scale] for scale in reversed(SCALES)]
+    return [_by_first(claim, [largest_first[0], largest(every), *largest_first[1:]]) for claim in paper.claims]
+
+
+def _by_first(claim: Claim, ways: list[list[Shown]]) -> Judged:
+    """Return the verdict by the first of some sets of tables that decides the claim; if none does, as the page shows it."""
+    verdicts = [_judged(claim, shown) for shown in ways]
+    return next((one for one in verdicts if one.verdict != "cannot be tested here"), verdicts[1])
+
+
+def _judged(claim: Claim, shown: list[Shown]) -> Judged:
+    """Return a claim's verdict; the reason says so where a table it rests on was not run at the paper's scale."""
+    one = judge(claim, {one.at: one.ours for table in shown for one in table.outcomes if one.ours is not None})
     sizes = {one.table.name: "small runs" if one.table.small else f"{one.scale} scale" for one in shown}
-    verdicts = []
-    for claim in paper.claims:
-        one = judge(claim, found)
-        used = {cell.table for check in claim.checks for cell in check.cells}
-        small = sorted({sizes[name] for name in used if name in sizes} - {"full scale"})
-        words = f" ({', '.join(small)})" if small and one.verdict != "cannot be tested here" else ""
-        verdicts.append(Judged(claim=one.claim, where=one.where, verdict=one.verdict, reason=one.reason + words))
-    return verdicts
+    used = {cell.table for check in claim.checks for cell in check.cells}
+    small = sorted({sizes[name] for name in used if name in sizes} - {"full scale"})
+    words = f" ({', '.join(small)})" if small and one.verdict != "cannot be tested here" else ""
+    return Judged(claim=one.claim, where=one.where, verdict=one.verdict, reason=one.reason + words)
 
 
 def write(paper: Paper, every: list[Shown], docs: Path, *, pictures: bool) -> None:
@@ -66,7 +77,7 @@ def write(paper: Paper, every: list[Shown], docs: Path, *, pictures: bool) -> No
     The page has each table at its largest scale. The file also has what was run at other scales, seed by seed.
     """
     shown = largest(every)
-    verdicts = judged(paper, shown)
+    verdicts = judged(paper, every)
     results = former.path_of(paper, docs)
     results.parent.mkdir(parents=True, exist_ok=True)
     cells = [_stored(outcome, one.scale) for one in shown for outcome in one.outcomes]
