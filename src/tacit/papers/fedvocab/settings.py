@@ -34,6 +34,7 @@ METHODS: dict[str, Method] = {
     "FedRecon": Method(private={"words": "digits", "adapt": "reconstruct", "store": "none", **_PUBLIC}),
 }
 
+MANY_SEEDS = tuple(range(1, 11))
 _WORDS = {"words": "all", **_PUBLIC}
 _SLOW = 5e-4  # chosen on SST-2's dev sentences
 LADDER: dict[str, Method] = {
@@ -136,8 +137,8 @@ ENCODER = Network(
 )
 
 
-def trial(network: Network, source: str, method: Method, scale: Scale) -> Trial:
-    """Return the run behind one row of a table; the small ones are run with several seeds."""
+def trial(network: Network, source: str, method: Method, scale: Scale, *, open_by_three: bool = False) -> Trial:
+    """Return the run behind one row of a table; the small ones are run with several seeds, and more if three left a claim open."""
     size = network.size(source, scale)
     size = replace(size, evaluate_every=None) if method.alone else size
     rounds = {"rounds": 1} if method.alone else {"rounds": size.rounds, "cohort": "count", "cohort_size": size.cohort}
@@ -157,7 +158,8 @@ def trial(network: Network, source: str, method: Method, scale: Scale) -> Trial:
         **({"regime": "local_only"} if method.alone else {}),
         "server": {**rounds, **_measured(size)},
     }  # fmt: skip
-    return Trial(kind=PLAN, settings=settings, seeds={"smoke": (1,), "quick": network.small_seeds, "full": network.seeds}[scale])
+    few = {"smoke": (1,), "quick": network.small_seeds, "full": network.seeds}[scale]
+    return Trial(kind=PLAN, settings=settings, seeds=MANY_SEEDS if open_by_three else few)
 
 
 def _partition(method: Method) -> dict[str, Any]:
