@@ -42,7 +42,7 @@ PAPER = Paper(
         "for 8 rounds, batch 16, rate 2e-4, 100 common test rows.",
         "full": "all the small runs, with ten seeds where three left a claim open, and what fits two cores overnight. BiLSTM, one "
         "seed: the paper's clients, rows, rounds, batch and rate, but 100 per direction in place of 300 (a run at 300 had the same "
-        "figures at round 34), GloVe 100-d in place of 300-d, texts cut to 64 words; AG News is the part that is at hand. MiniLM-L6 "
+        "figures at round 34), GloVe 100-d in place of 300-d, texts cut to 64 words; AG News is the part at hand. MiniLM-L6 "
         "in place of DistilBERT, three seeds: the paper's clients and rounds on 3,200 rows, texts cut to 32 pieces, batch 32, rate "
         "2e-4, measured every fifth round on 100 common test rows; on all rows a round takes minutes.",
     },
