@@ -103,9 +103,20 @@ def reproduce(
     else:
         _print(chosen, outcomes)
         tables.table(("claim", "verdict", "reason"), [(one.claim, one.verdict, one.reason) for one in verdicts], prose=(0, 1, 2))
+        _print_open(known, size, verdicts)
     failed = [one for one in verdicts if one.verdict == "does not hold here"]
     if failed:
         raise Missed(f"{len(failed)} of {len(verdicts)} claims do not hold here")
+
+
+def _print_open(paper: Paper, scale: Scale, verdicts: list[Judged]) -> None:
+    """Say where claims that a scale leaves open are decided."""
+    undecided = sum(one.verdict == "cannot be tested here" for one in verdicts)
+    if undecided and scale != "full":
+        tables.say(
+            f"{undecided} of {len(verdicts)} claims are left open by the {scale} scale. docs/{paper.name}.md has them by all that was "
+            f"ever run; `tacit reproduce {paper.name} --scale full` runs more seeds and the paper's sizes."
+        )
 
 
 def _draw(paper: Paper, outcomes: list[Outcome]) -> None:

@@ -144,7 +144,17 @@ def render(paper: Paper, shown: list[Shown], docs: Path) -> str:
     for one in shown:
         lines += _markdown(one.table, one.outcomes)
         lines += [f"`tacit reproduce {paper.name} --table {one.table.name} --scale {one.scale}`{_seeds(one.outcomes)}", ""]
+        lines += _still_to_run(paper, one)
     return "\n".join(lines)
+
+
+def _still_to_run(paper: Paper, shown: Shown) -> list[str]:
+    """Return why a table is not all there at the paper's scale, and what runs the rest; nothing if it is."""
+    if shown.scale == "full" and all(outcome.ours is not None for outcome in shown.outcomes):
+        return []
+    cost = f": {shown.table.cost}" if shown.table.cost else ""
+    command = f"`tacit reproduce {paper.name} --table {shown.table.name} --scale full --page docs`"
+    return [f"Not all run at the full scale{cost}. The rest, in parts if you like: {command}.", ""]
 
 
 def _seeds(outcomes: list[Outcome]) -> str:

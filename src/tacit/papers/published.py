@@ -111,6 +111,7 @@ class Table:
     cells: tuple[Cell, ...]
     note: str = ""
     small: bool = False  # its runs are smaller than the paper's at every scale
+    cost: str = ""  # what its runs at the paper's scale take, said where some of them have not been run
 
 
 @dataclass(frozen=True, kw_only=True)

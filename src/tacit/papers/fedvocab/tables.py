@@ -105,7 +105,7 @@ def _accuracy(
             cells.append(Cell(row=row, column=column, paper=paper, trial=run, metric=metric))
     size = ", small" if scale == "quick" else ""
     title = f"{network.label} on {_SETS[source]}: accuracy by method{size}"
-    return Table(name=name, title=title, cells=tuple(cells), note=_NOTE, small=scale == "quick")
+    return Table(name=name, title=title, cells=tuple(cells), note=_NOTE, small=scale == "quick", cost=network.cost)
 
 
 def _beside(figures: Printed, method: str, source: str) -> dict[str, float]:

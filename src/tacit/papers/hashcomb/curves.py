@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tacit.papers.hashcomb import printed
-from tacit.papers.hashcomb.settings import MANY_ROUNDS, SIZES, Tree, arms, in_four_rounds, in_many_rounds, paper_gaussian, plain
+from tacit.papers.hashcomb.settings import (
+    COST,
+    MANY_ROUNDS,
+    SIZES,
+    Tree,
+    arms,
+    in_four_rounds,
+    in_many_rounds,
+    paper_gaussian,
+    plain,
+)
 from tacit.papers.hashcomb.tables import BEST, F1
 from tacit.papers.published import Cell, Scale, Table, Trial
 
@@ -65,7 +75,7 @@ def over_many_rounds(scale: Scale) -> Table:
         "F1 on the test rows after each tenth of the rounds. The publication prints the curves without numbers. Their noise: "
         "Gaussian of variance .08."
     )
-    return Table(name="fig5", title="Figures 5 and 6. F1 by round, many rounds", cells=tuple(cells), note=note)
+    return Table(name="fig5", title="Figures 5 and 6. F1 by round, many rounds", cells=tuple(cells), note=note, cost=COST)
 
 
 def gains(scale: Scale) -> Table:
@@ -78,7 +88,8 @@ def gains_over_many(scale: Scale) -> Table:
     """Return what HC8 gains over weights in the clear in many rounds, where the publication claims a mean."""
     cells = _gains(scale, in_many_rounds, printed.MANY_ROUNDS, printed.GAIN_OVER["NoHC"])
     title = "The claimed gain of HC8 over weights in the clear, many rounds"
-    return Table(name="gains-many", title=title, cells=cells, note=f"{_GAINED} The publication claims .006 at the best round.")
+    note = f"{_GAINED} The publication claims .006 at the best round."
+    return Table(name="gains-many", title=title, cells=cells, note=note, cost=COST)
 
 
 _GAINED = "(F1 of HC8 - F1 of NoHC) / F1 of NoHC, mean over seeds; the best round is the best by F1 on the test rows."

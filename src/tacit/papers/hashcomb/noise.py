@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tacit.papers.hashcomb import printed
 from tacit.papers.hashcomb.ours import short
-from tacit.papers.hashcomb.settings import SIZES, Tree, hashcomb, in_many_rounds, paper_gaussian, plain, plan
+from tacit.papers.hashcomb.settings import COST, SIZES, Tree, hashcomb, in_many_rounds, paper_gaussian, plain, plan
 from tacit.papers.hashcomb.tables import BEST, F1, beside
 from tacit.papers.published import Cell, Scale, Table, Trial
 
@@ -44,7 +44,7 @@ def table_5(scale: Scale) -> Table:
         "(2, 1e-3)-DP; no such guarantee follows from it: nothing is clipped and rounds are not added up. HC8 promises no "
         "differential privacy at all."
     )
-    return Table(name="5", title="HashComb and the publication's noise", cells=tuple(cells), note=note)
+    return Table(name="5", title="HashComb and the publication's noise", cells=tuple(cells), note=note, cost=COST)
 
 
 def budget(scale: Scale) -> Table:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tacit.papers.hashcomb import printed
-from tacit.papers.hashcomb.settings import alone, arms, beside_alone, in_four_rounds, in_many_rounds, plain
+from tacit.papers.hashcomb.settings import COST, alone, arms, beside_alone, in_four_rounds, in_many_rounds, plain
 from tacit.papers.published import Cell, Scale, Table, Trial
 
 F1, BEST = "f1_weighted", "best_f1_weighted"
@@ -26,7 +26,7 @@ def monolithic(scale: Scale) -> Table:
         cells.append(beside(row, "accuracy", paper.accuracy, trial, "accuracy"))
         cells.append(beside(row, "F1", paper.f1, trial, F1))
         cells.append(Cell(row=row, column="F1 of label 1", paper=None, trial=trial, metric="f1"))
-    return Table(name="2", title="Training in one place", cells=tuple(cells), note=note)
+    return Table(name="2", title="Training in one place", cells=tuple(cells), note=note, cost=COST)
 
 
 def one_place_beside(scale: Scale) -> Table:
@@ -41,7 +41,8 @@ def one_place_beside(scale: Scale) -> Table:
         "F1, all at one scale. scikit-learn is MLPClassifier with the same layers, one batch of all rows, no momentum and no "
         "regularisation; four clients are NoHC of Table 3."
     )
-    return Table(name="2-beside", title="Table 2 beside scikit-learn and four clients", cells=tuple(cells), note=note)
+    title = "Table 2 beside scikit-learn and four clients"
+    return Table(name="2-beside", title=title, cells=tuple(cells), note=note, cost=COST)
 
 
 def four_rounds(scale: Scale) -> Table:
@@ -93,7 +94,7 @@ def many_rounds(scale: Scale) -> Table:
         "Rounds of 1,000 epochs. The publication prints the best round; the same number stands beside our last round, which is "
         "what a run that does not look at the test rows ends with."
     )
-    return Table(name="4", title="Four clients, many rounds", cells=tuple(cells), note=note)
+    return Table(name="4", title="Four clients, many rounds", cells=tuple(cells), note=note, cost=COST)
 
 
 TABLES = (monolithic, one_place_beside, four_rounds, four_rounds_best, differences, many_rounds)
