@@ -114,8 +114,8 @@ def _print_open(paper: Paper, scale: Scale, verdicts: list[Judged]) -> None:
     undecided = sum(one.verdict == "cannot be tested here" for one in verdicts)
     if undecided and scale != "full":
         tables.say(
-            f"{undecided} of {len(verdicts)} claims are left open by the {scale} scale. docs/{paper.name}.md has them by all that was "
-            f"ever run; `tacit reproduce {paper.name} --scale full` runs more seeds and the paper's sizes."
+            f"{undecided} of {len(verdicts)} claims are left open by the {scale} scale. docs/{paper.name}.md has them by all that "
+            f"was ever run; `tacit reproduce {paper.name} --scale full` runs more seeds and the paper's sizes."
         )
 
 
