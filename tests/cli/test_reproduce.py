@@ -29,8 +29,8 @@ def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[int]:
     def tables(scale: Scale) -> tuple[Table, ...]:
         trial = Trial(kind="measure", settings={"best": {"smoke": 0.6, "quick": 0.8, "full": 0.9}[scale]}, seeds=(1, 2, 3))
         good = Cell(row="r", column="c", paper=0.8, trial=trial, metric="auc")
-        bad = Cell(row="r", column="c", paper=0.99, trial=trial, metric="auc")
-        return (Table(name="1", title="it holds", cells=(good,)), Table(name="2", title="it does not", cells=(bad,)))
+        bad, other = (Cell(row=row, column="c", paper=0.99, trial=trial, metric="auc") for row in ("r", "worse r"))
+        return (Table(name="1", title="it holds", cells=(good,)), Table(name="2", title="it does not", cells=(bad, other)))
 
     paper = Paper(
         name="made-up", title="Made up", first_words="Nothing is private.", tables=tables, runners={"measure": measure},
@@ -57,14 +57,23 @@ def test_claims_that_hold_end_with_0_and_one_that_does_not_with_1(capsys: Captur
 def test_rows_can_be_chosen_by_a_part_of_their_name(capsys: Capture) -> None:
     assert "It learns." in tacit(capsys, "reproduce", "made-up", "--table", "1", "--row", "R").out
     none = tacit(capsys, "reproduce", "made-up", "--row", "other")
-    assert (none.code, "--row other: no row has this text; rows are r" in none.err) == (2, True)
+    assert (none.code, "--row other: no row has this text; rows are r, worse r" in none.err) == (2, True)
+    assert "worse r" in tacit(capsys, "reproduce", "made-up", "--row", "worse").out
+    assert "worse r" not in tacit(capsys, "reproduce", "made-up", "--row", "r").out, "one row has this very name"
+
+
+def test_claims_that_a_scale_leaves_open_are_counted_and_the_way_on_is_said(capsys: Capture) -> None:
+    said = tacit(capsys, "reproduce", "made-up", "--cached").out
+    assert "2 of 2 claims are left open by the quick scale" in said
+    assert "docs/made-up.md" in said
+    assert "left open" not in tacit(capsys, "reproduce", "made-up", "--quiet").out
 
 
 def test_smoke_gives_no_verdict_and_says_how_long_it_took(capsys: Capture) -> None:
     said = tacit(capsys, "reproduce", "made-up", "--scale", "smoke", "--quiet")
     assert said.code == 0
     assert "verdict" not in said.out
-    assert "Smoke: 2 of 2 cells ran in 0 s" in said.out
+    assert "Smoke: 3 of 3 cells ran in 0 s" in said.out
 
 
 def test_each_seed_is_run_once_and_kept(capsys: Capture, asked: list[int]) -> None:

@@ -13,8 +13,10 @@ import pytest
 
 from tacit import engine, plan, record
 from tacit.errors import PlanError
-from tacit.papers import Cell, Outcome, Paper, Run, Table, Trial, former, page
+from tacit.papers import At, Cell, Outcome, Paper, Run, Scale, Table, Trial, former, page
 from tacit.papers import reproduce as reproduce_paper
+from tacit.papers.checks import AtLeast
+from tacit.papers.claims import Claim
 from tacit.papers.estimate import Estimate
 from tacit.papers.published import Figures
 from tests.engine.small import small_plan, write_csv
@@ -232,6 +234,30 @@ def test_the_page_keeps_what_people_wrote_around_the_results(paper, tmp_path) ->
     assert text.index("What the paper claims") < text.index("Written by hand.") < text.index("| R=3 |")
     assert "(1 seed)" in text
     assert len(json.loads((tmp_path / "results" / "p.json").read_text())["cells"]) == 3
+
+
+def test_a_claim_is_decided_by_the_largest_scale_that_decides_it_and_a_page_says_what_is_missing(tmp_path) -> None:
+    run, other = cell(seeded()), cell(seeded(), "other")
+    table = Table(name="1", title="t", cells=(run, other), cost="a day")
+    claims = tuple(
+        Claim(claim=one.row, where="", checks=(AtLeast(At("1", one.row, one.column), 0.5),)) for one in (run, other)
+    )  # fmt: skip
+    both = replace(paper_of((table,)), claims=claims)
+
+    def at(scale: Scale, *figures: float | None) -> page.Shown:
+        ours = [None if one is None else Estimate(one, 0.01, 3) for one in figures]
+        outcomes = [Outcome(table="1", cell=one, ours=mine) for one, mine in zip(table.cells, ours, strict=True)]
+        return page.Shown(scale, table, outcomes)
+
+    every = [at("full", 0.9, None), at("quick", 0.1, 0.9)]
+    assert [one.scale for one in page.largest(every)] == ["quick"], "more of its cells were run there"
+    first, second = page.judged(both, every)
+    assert (first.verdict, "scale" in first.reason) == ("holds", False)
+    assert (second.verdict, "(quick scale)" in second.reason) == ("holds", True)
+    page.write(both, every, tmp_path, pictures=False)
+    assert "Not all run at the full scale: a day. The rest" in (tmp_path / "p.md").read_text()
+    page.write(both, [at("full", 0.9, 0.9), every[1]], tmp_path, pictures=False)
+    assert "Not all run" not in (tmp_path / "p.md").read_text()
 
 
 def test_figures_of_a_former_page_are_found_again_and_more_seeds_join_them(tmp_path) -> None:

@@ -16,14 +16,16 @@ from tacit.cli.sweep import at_once_or_cores
 from tacit.errors import PlanError, did_you_mean
 
 if TYPE_CHECKING:
-    from tacit.papers import Outcome, Paper, Run, Scale, Table
+    from tacit.papers import Cell, Outcome, Paper, Run, Scale, Table
     from tacit.papers.claims import Judged
 
 PaperName = Annotated[
     str, typer.Argument(metavar="PAPER", help="rr-ldp, fedvocab, partfed, hashcomb or lazyinf.", show_default=False)
 ]
 TableName = Annotated[str | None, typer.Option("--table", metavar="T", help="Only this table.")]
-RowName = Annotated[str | None, typer.Option("--row", metavar="TEXT", help="Only rows whose name has this text.")]
+RowName = Annotated[
+    str | None, typer.Option("--row", metavar="TEXT", help="Only the row of this name, or else rows whose name has this text.")
+]
 ScaleName = Annotated[
     str, typer.Option("--scale", metavar="SCALE", help="smoke (seconds), quick (minutes) or full (the paper's own).")
 ]
@@ -175,15 +177,21 @@ def _tables(paper: Paper, name: str | None, scale: Scale) -> tuple[Table, ...]:
 
 
 def _with_rows(chosen: tuple[Table, ...], text: str | None) -> tuple[Table, ...]:
-    """Return the tables with only those rows whose name has the text, upper or lower case; without a text, as they are."""
+    """Return the tables with only the rows a text names; without a text, as they are."""
     if text is None:
         return chosen
-    cut = (replace(table, cells=tuple(cell for cell in table.cells if text.lower() in cell.row.lower())) for table in chosen)
+    cut = (replace(table, cells=_named(table, text.lower())) for table in chosen)
     found = tuple(table for table in cut if table.cells)
     if not found:
         rows = list(dict.fromkeys(cell.row for table in chosen for cell in table.cells))
         raise PlanError(f"--row {text}: no row has this text; rows are {', '.join(rows[:20])}{', …' if len(rows) > 20 else ''}")
     return found
+
+
+def _named(table: Table, text: str) -> tuple[Cell, ...]:
+    """Return the cells of the row of that name, upper or lower case; if there is none, of all rows whose name has it inside."""
+    exact = tuple(cell for cell in table.cells if cell.row.lower() == text)
+    return exact or tuple(cell for cell in table.cells if text in cell.row.lower())
 
 
 class _Bar:
