@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tacit.papers import At
-from tacit.papers.checks import Above, Alike, AtLeast, AtMost, Best, Check, Printed, Ratio, Rises
+from tacit.papers.checks import Above, Alike, AsPredicted, AtLeast, AtMost, Best, Check, Printed, Ratio, Rises
 from tacit.papers.claims import Claim, judge
 from tacit.papers.estimate import Estimate, difference, ratio
 
@@ -57,6 +57,8 @@ def test_the_ratio_of_counts_is_exact() -> None:
         (Best(A, (A, C)), None),  # nothing is worse, so nothing is shown
         (Printed(((A, 0.81), (B, 0.91))), True),
         (Printed(((A, 0.81), (B, 0.99))), False),
+        (AsPredicted((A, B)), False),  # .9 after five seeds is two standard errors
+        (AsPredicted((A,)), True),
         (Ratio(A, B, 0.89), True),
         (Ratio(A, B, 0.5), False),
     ],

@@ -1,4 +1,4 @@
-"""Checks that decide a claim: order, course, best of several, agreement with what is printed, ratio.
+"""Checks that decide a claim: order, course, best of several, agreement with what is printed or predicted, ratio.
 
 Each looks at figures with their seeds. Differences count only where a 95 % interval says so; a check whose figures are
 missing, have fewer than three seeds, or lie too close to tell apart decides nothing. No check has a tolerance of its own:
@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from statistics import NormalDist
 from typing import NamedTuple, Protocol
 
+from tacit.interval import CONFIDENCE
 from tacit.papers.estimate import Estimate, difference, ratio
 from tacit.papers.published import At
 from tacit.papers.wording import number, with_interval
@@ -198,6 +200,26 @@ class Printed:
         outside = sum(one > 0 for one in off.values())
         count = f"{len(off) - outside} of {len(off)} agree, " if len(off) > 1 else ""
         return Decision(not outside, f"{count}{_words(found, worst)} printed {number(paper)}")
+
+
+@dataclass(frozen=True)
+class AsPredicted:
+    """Figures that count standard errors from a prediction are about zero: their mean over seeds could be chance.
+
+    Their spread is known, one for a single seed, and need not be guessed from seeds: those of rare events are often all alike.
+    """
+
+    cells: tuple[At, ...]
+
+    def decide(self, found: Found) -> Decision:
+        """Return whether every mean lies within the 95 % interval of chance, and the one that lies furthest away."""
+        if any(at not in found or not found[at].seeds for at in self.cells):
+            return _missing(found, self.cells)
+        off = {at: abs(found[at].mean) * found[at].seeds ** 0.5 for at in self.cells}
+        worst = max(self.cells, key=lambda at: off[at])
+        most = NormalDist().inv_cdf((1 + CONFIDENCE) / 2)
+        words = f"{_name(worst)} {number(found[worst].mean)}, {number(off[worst])} standard errors of {found[worst].seeds} seeds"
+        return Decision(off[worst] <= most, words)
 
 
 @dataclass(frozen=True)
