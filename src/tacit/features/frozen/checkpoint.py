@@ -10,6 +10,7 @@ import torch
 
 from tacit.errors import DataError
 from tacit.features.frozen.view import Triple, View
+from tacit.pretrained import load_network
 
 _HALVES = (0.5, 0.5, 0.5)
 _CLASS_TOKENS = ("cls_token", "class_embedding")
@@ -22,10 +23,8 @@ def checkpoint_view(folder: Path) -> View:
     image classifiers of the respective kind put their last layer on. (A pooling layer is passed over: checkpoints of
     classifiers lack its weights, which would be random.)
     """
-    from transformers import AutoModel
-
     try:
-        network = AutoModel.from_pretrained(str(folder), local_files_only=True, trust_remote_code=False).eval()
+        network = load_network(folder).eval()
         size, middle, spread = _shown(folder, network.config)
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise DataError(

@@ -13,6 +13,7 @@ from tacit.errors import PlanError
 from tacit.local.private.recurrent import last_states, make_ready
 from tacit.local.private.side_by_side import side_by_side
 from tacit.local.private.vocabulary import PADDING
+from tacit.pretrained import load_network
 
 
 class WordTable(nn.Module):
@@ -114,17 +115,8 @@ def build(model: plan.Worded, shape: Shape, checkpoint: Path | None) -> Worded:
 
 
 def _loaded(checkpoint: Path) -> Any:
-    from transformers import AutoModel
-
     try:
-        # A checkpoint is data: no code of its own is run, and no pickled weights are opened.
-        kept: dict[str, Any] = {
-            "attn_implementation": "eager",
-            "local_files_only": True,
-            "trust_remote_code": False,
-            "use_safetensors": True,
-        }
-        found = AutoModel.from_pretrained(str(checkpoint), **kept).float()
+        found = load_network(checkpoint, attn_implementation="eager").float()
     except (OSError, ValueError) as error:
         raise PlanError(f"model.checkpoint: needs a folder transformers can load, got {checkpoint} ({error})") from None
     if getattr(found, "pooler", None) is not None:
