@@ -247,15 +247,21 @@ def test_a_claim_is_decided_by_the_largest_scale_that_decides_it_and_a_page_says
     def at(scale: Scale, *figures: float | None) -> page.Shown:
         ours = [None if one is None else Estimate(one, 0.01, 3) for one in figures]
         outcomes = [Outcome(table="1", cell=one, ours=mine) for one, mine in zip(table.cells, ours, strict=True)]
-        return page.Shown(scale, table, outcomes)
+        (shown,) = page.shown_at(scale, (table,), outcomes)
+        return shown
 
     every = [at("full", 0.9, None), at("quick", 0.1, 0.9)]
-    assert [one.scale for one in page.largest(every)] == ["quick"], "more of its cells were run there"
+    (shown,) = page.largest(every)
+    assert [shown.scale, *(one.scale for one in shown.outcomes)] == ["full", "full", "quick"], "a cell that lacks is filled"
+    assert page.largest([at("full", None, None), every[1]]) == [every[1]], "nothing of it was run at the larger scale"
     first, second = page.judged(both, every)
     assert (first.verdict, "scale" in first.reason) == ("holds", False)
     assert (second.verdict, "(quick scale)" in second.reason) == ("holds", True)
     page.write(both, every, tmp_path, pictures=False)
-    assert "Not all run at the full scale: a day. The rest" in (tmp_path / "p.md").read_text()
+    text = (tmp_path / "p.md").read_text()
+    assert "Not all run at the full scale: a day. The rest" in text
+    assert text.count("<sup>q</sup>") == 1
+    assert [one["scale"] for one in json.loads((tmp_path / "results" / "p.json").read_text())["cells"]] == ["full", "quick"]
     page.write(both, [at("full", 0.9, 0.9), every[1]], tmp_path, pictures=False)
     assert "Not all run" not in (tmp_path / "p.md").read_text()
 

@@ -82,7 +82,7 @@ def reproduce(
     """
     from tacit.papers import reproduce as carry_out
     from tacit.papers.former import read
-    from tacit.papers.page import Shown, at_every_scale, judged, write
+    from tacit.papers.page import at_every_scale, judged, shown_at, write
 
     known = _paper(paper)
     size = _scale(scale)
@@ -98,8 +98,8 @@ def reproduce(
         _draw(known, outcomes)
     if size == "smoke":  # so few rows and rounds prove that every cell runs, and nothing about its figure or a claim
         return _smoke(known, chosen, outcomes, as_json=as_json, seconds=time.monotonic() - began)
-    shown = [Shown(size, one, [outcome for outcome in outcomes if outcome.table == one.name]) for one in chosen]
-    verdicts = [one for one in judged(known, shown) if table is row is None or one.verdict != "cannot be tested here"]
+    found = judged(known, shown_at(size, chosen, outcomes))
+    verdicts = [one for one in found if table is row is None or one.verdict != "cannot be tested here"]
     if as_json:
         _print_json(known, size, verdicts, outcomes)
     else:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,11 +20,17 @@ _MARKS = {"above": " ▲", "below": " ▼", "same": " =", None: ""}
 
 
 class Shown(NamedTuple):
-    """One table as the page shows it: at the largest scale whose trials are kept."""
+    """One table at a scale; on a page, cells that were not run at it show another scale's figure."""
 
     scale: Scale
     table: Table
     outcomes: list[Outcome]
+
+
+def shown_at(scale: Scale, tables: tuple[Table, ...], outcomes: list[Outcome]) -> list[Shown]:
+    """Return tables at a scale with their outcomes."""
+    marked = [replace(one, scale=scale) for one in outcomes]
+    return [Shown(scale, table, [one for one in marked if one.table == table.name]) for table in tables]
 
 
 def at_every_scale(paper: Paper, kept: Callable[[tuple[Table, ...]], list[Outcome]]) -> list[Shown]:
@@ -31,15 +38,27 @@ def at_every_scale(paper: Paper, kept: Callable[[tuple[Table, ...]], list[Outcom
     found = []
     for scale in reversed(SCALES[1:]):
         tables = paper.tables(scale)
-        outcomes = kept(tables)
-        found += [Shown(scale, table, [one for one in outcomes if one.table == table.name]) for table in tables]
+        found += shown_at(scale, tables, kept(tables))
     return found
 
 
 def largest(every: list[Shown]) -> list[Shown]:
-    """Return each table at the scale at which most of its cells were run, the larger one of equals."""
-    names = dict.fromkeys(one.table.name for one in every)
-    return [max((one for one in every if one.table.name == name), key=_cells_run) for name in names]
+    """Return each table at the largest scale at which some of it was run, cells that were not with another scale's figure.
+
+    Rows may have other names at another scale; then the scale counts that fills most cells.
+    """
+    by_name: dict[str, list[Shown]] = {}
+    for one in every:
+        by_name.setdefault(one.table.name, []).append(one)
+    return [max((_filled(one, scales) for one in scales), key=_cells_run) for scales in by_name.values()]
+
+
+def _filled(shown: Shown, scales: list[Shown]) -> Shown:
+    """Return a table with the cells it lacks from others; as it is if it has none of its own."""
+    if not _cells_run(shown):
+        return shown
+    others = {one.at: one for scale in reversed(scales) for one in scale.outcomes if one.ours is not None}
+    return shown._replace(outcomes=[others.get(one.at, one) if one.ours is None else one for one in shown.outcomes])
 
 
 def _cells_run(shown: Shown) -> int:
@@ -63,10 +82,10 @@ def _by_first(claim: Claim, ways: list[list[Shown]]) -> Judged:
 
 def _judged(claim: Claim, shown: list[Shown]) -> Judged:
     """Return a claim's verdict; the reason says so where a table it rests on was not run at the paper's scale."""
-    one = judge(claim, {one.at: one.ours for table in shown for one in table.outcomes if one.ours is not None})
-    sizes = {one.table.name: "small runs" if one.table.small else f"{one.scale} scale" for one in shown}
-    used = {cell.table for check in claim.checks for cell in check.cells}
-    small = sorted({sizes[name] for name in used if name in sizes} - {"full scale"})
+    found = {one.at: (one, table.table) for table in shown for one in table.outcomes if one.ours is not None}
+    one = judge(claim, {at: outcome.ours for at, (outcome, _) in found.items() if outcome.ours is not None})
+    used = [found[at] for check in claim.checks for at in check.cells if at in found]
+    small = sorted({"small runs" if table.small else f"{outcome.scale} scale" for outcome, table in used} - {"full scale"})
     words = f" ({', '.join(small)})" if small and one.verdict != "cannot be tested here" else ""
     return Judged(claim=one.claim, where=one.where, verdict=one.verdict, reason=one.reason + words)
 
@@ -80,12 +99,13 @@ def write(paper: Paper, every: list[Shown], docs: Path, *, pictures: bool) -> No
     verdicts = judged(paper, every)
     results = former.path_of(paper, docs)
     results.parent.mkdir(parents=True, exist_ok=True)
-    cells = [_stored(outcome, one.scale) for one in shown for outcome in one.outcomes]
+    cells = [_stored(outcome) for one in shown for outcome in one.outcomes]
     claims = [one.as_json() for one in verdicts]
     seeds = former.as_json(outcome for one in every for outcome in one.outcomes)
     results.write_text(json.dumps({"paper": paper.name, "claims": claims, "cells": cells, "seeds": seeds}, indent=1) + "\n")
     if pictures:
-        write_pictures(paper, [outcome for one in shown for outcome in one.outcomes], docs / "img")
+        of_one_scale = [outcome for one in shown for outcome in one.outcomes if outcome.scale == one.scale]
+        write_pictures(paper, of_one_scale, docs / "img")
     path = docs / f"{paper.name}.md"
     text = path.read_text() if path.exists() else f"# {paper.title}\n\n{paper.first_words}\n\n"
     if _CLAIMS[0] not in text:
@@ -109,9 +129,9 @@ def _file(paper: Paper, name: str) -> str:
     return f"{paper.name}-{name}.svg"
 
 
-def _stored(outcome: Outcome, scale: Scale) -> dict[str, Any]:
+def _stored(outcome: Outcome) -> dict[str, Any]:
     deviation = None if outcome.ours is None else outcome.ours.deviation
-    return {**outcome.as_json(), "deviation": deviation, "scale": scale, "key": outcome.cell.key}
+    return {**outcome.as_json(), "deviation": deviation, "scale": outcome.scale, "key": outcome.cell.key}
 
 
 def _between(text: str, marks: tuple[str, str], content: str) -> str:
@@ -133,16 +153,17 @@ def render(paper: Paper, shown: list[Shown], docs: Path) -> str:
     lines = [
         f"Each cell is ours (the paper's); ± is a 95 % interval over seeds, – a cell that was not run. Of {len(places)} printed "
         f"numbers with three seeds of ours or more beside them, {places.count('same')} could be one more seed of ours (=), ours "
-        f"lie above {places.count('above')} (▲) and below {places.count('below')} (▼). Each table names the scale it was run at:",
+        f"lie above {places.count('above')} (▲) and below {places.count('below')} (▼). Each table names the scale it was run at; "
+        "cells that were run at another only have its first letter:",
         "",
-        *(f"- {scale}: {paper.scales[scale]}" for scale in dict.fromkeys(one.scale for one in shown)),
+        *(f"- {scale}: {paper.scales[scale]}" for scale in dict.fromkeys(outcome.scale for outcome in outcomes)),
         "",
     ]
     drawn = [picture for picture in paper.pictures if (docs / "img" / _file(paper, picture.name)).exists()]
     for picture in drawn:
         lines += [f"![{picture.title}](img/{_file(paper, picture.name)})", "", f"{picture.title}. Circles are printed.", ""]
     for one in shown:
-        lines += _markdown(one.table, one.outcomes)
+        lines += _markdown(one)
         lines += [f"`tacit reproduce {paper.name} --table {one.table.name} --scale {one.scale}`{_seeds(one.outcomes)}", ""]
         lines += _still_to_run(paper, one)
     return "\n".join(lines)
@@ -150,7 +171,7 @@ def render(paper: Paper, shown: list[Shown], docs: Path) -> str:
 
 def _still_to_run(paper: Paper, shown: Shown) -> list[str]:
     """Return why a table is not all there at the paper's scale, and what runs the rest; nothing if it is."""
-    if shown.scale == "full" and all(outcome.ours is not None for outcome in shown.outcomes):
+    if all(outcome.scale == "full" and outcome.ours is not None for outcome in shown.outcomes):
         return []
     cost = f": {shown.table.cost}" if shown.table.cost else ""
     command = f"`tacit reproduce {paper.name} --table {shown.table.name} --scale full --page docs`"
@@ -165,19 +186,21 @@ def _seeds(outcomes: list[Outcome]) -> str:
     return f" ({counts[0]}{f' to {counts[-1]}' if len(counts) > 1 else ''} seed{'s' if counts[-1] > 1 else ''})"
 
 
-def _markdown(table: Table, outcomes: list[Outcome]) -> list[str]:
+def _markdown(shown: Shown) -> list[str]:
+    table, outcomes = shown.table, shown.outcomes
     rows = list(dict.fromkeys(outcome.cell.row for outcome in outcomes))
     columns = list(dict.fromkeys(outcome.cell.column for outcome in outcomes))
     at = {outcome.at: outcome for outcome in outcomes}
     head = f"### Table {table.name}. {table.title}" if table.name.isdigit() else f"### {table.title}"
     lines = [head, "", f"| | {' | '.join(columns)} |", f"|---{'|---' * len(columns)}|"]
     for row in rows:
-        lines.append(f"| {row} | {' | '.join(_beside(at.get(At(table.name, row, column))) for column in columns)} |")
+        lines.append(f"| {row} | {' | '.join(_beside(at.get(At(table.name, row, column)), shown.scale) for column in columns)} |")
     return [*lines, "", *([table.note, ""] if table.note else [])]
 
 
-def _beside(outcome: Outcome | None) -> str:
+def _beside(outcome: Outcome | None, scale: Scale) -> str:
     if outcome is None:
         return ""
     paper = f" ({number(outcome.cell.paper)})" if outcome.cell.paper is not None else ""
-    return f"{'–' if outcome.ours is None else with_interval(outcome.ours)}{paper}{_MARKS[outcome.place]}"
+    other = "" if outcome.scale == scale else f" <sup>{outcome.scale[0]}</sup>"
+    return f"{'–' if outcome.ours is None else with_interval(outcome.ours)}{paper}{_MARKS[outcome.place]}{other}"

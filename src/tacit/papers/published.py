@@ -130,11 +130,12 @@ class Paper:
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """A cell with our figure in it; None if none of its runs is there."""
+    """A cell at a scale with our figure in it; None if none of its runs is there."""
 
     table: str
     cell: Cell
     ours: Estimate | None
+    scale: Scale = "full"
     values: Values = field(default_factory=dict)  # what `ours` is made of, where it is known
 
     @property
