@@ -237,8 +237,8 @@ def test_the_page_keeps_what_people_wrote_around_the_results(paper, tmp_path) ->
 
 
 def test_a_claim_is_decided_by_the_largest_scale_that_decides_it_and_a_page_says_what_is_missing(tmp_path) -> None:
-    run, other = cell(seeded()), cell(seeded(), "other")
-    table = Table(name="1", title="t", cells=(run, other), cost="a day")
+    run, other, third = cell(seeded()), cell(seeded(), "other"), cell(seeded(), "third")
+    table = Table(name="1", title="t", cells=(run, other, third), cost="a day")
     claims = tuple(
         Claim(claim=one.row, where="", checks=(AtLeast(At("1", one.row, one.column), 0.5),)) for one in (run, other)
     )  # fmt: skip
@@ -250,10 +250,10 @@ def test_a_claim_is_decided_by_the_largest_scale_that_decides_it_and_a_page_says
         (shown,) = page.shown_at(scale, (table,), outcomes)
         return shown
 
-    every = [at("full", 0.9, None), at("quick", 0.1, 0.9)]
+    every = [at("full", 0.9, None, 0.9), at("quick", 0.1, 0.9, None)]
     (shown,) = page.largest(every)
-    assert [shown.scale, *(one.scale for one in shown.outcomes)] == ["full", "full", "quick"], "a cell that lacks is filled"
-    assert page.largest([at("full", None, None), every[1]]) == [every[1]], "nothing of it was run at the larger scale"
+    assert [shown.scale, *(one.scale for one in shown.outcomes)] == ["full", "full", "quick", "full"], "a cell it lacks"
+    assert page.largest([at("full", None, None, 0.9), every[1]])[0].scale == "quick", "more of its cells can be compared there"
     first, second = page.judged(both, every)
     assert (first.verdict, "scale" in first.reason) == ("holds", False)
     assert (second.verdict, "(quick scale)" in second.reason) == ("holds", True)
@@ -261,8 +261,8 @@ def test_a_claim_is_decided_by_the_largest_scale_that_decides_it_and_a_page_says
     text = (tmp_path / "p.md").read_text()
     assert "Not all run at the full scale: a day. The rest" in text
     assert text.count("<sup>q</sup>") == 1
-    assert [one["scale"] for one in json.loads((tmp_path / "results" / "p.json").read_text())["cells"]] == ["full", "quick"]
-    page.write(both, [at("full", 0.9, 0.9), every[1]], tmp_path, pictures=False)
+    assert [one["scale"] for one in json.loads((tmp_path / "results" / "p.json").read_text())["cells"]] == ["full", "quick", "full"]
+    page.write(both, [at("full", 0.9, 0.9, 0.9), every[1]], tmp_path, pictures=False)
     assert "Not all run" not in (tmp_path / "p.md").read_text()
 
 

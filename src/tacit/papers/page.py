@@ -43,26 +43,22 @@ def at_every_scale(paper: Paper, kept: Callable[[tuple[Table, ...]], list[Outcom
 
 
 def largest(every: list[Shown]) -> list[Shown]:
-    """Return each table at the largest scale at which some of it was run, cells that were not with another scale's figure.
-
-    Rows may have other names at another scale; then the scale counts that fills most cells.
-    """
+    """Return each table at the scale that says most, the larger one of equals; cells it lacks have another scale's figure."""
     by_name: dict[str, list[Shown]] = {}
     for one in every:
         by_name.setdefault(one.table.name, []).append(one)
-    return [max((_filled(one, scales) for one in scales), key=_cells_run) for scales in by_name.values()]
+    return [_filled(max(scales, key=_says), scales) for scales in by_name.values()]
 
 
 def _filled(shown: Shown, scales: list[Shown]) -> Shown:
-    """Return a table with the cells it lacks from others; as it is if it has none of its own."""
-    if not _cells_run(shown):
-        return shown
     others = {one.at: one for scale in reversed(scales) for one in scale.outcomes if one.ours is not None}
     return shown._replace(outcomes=[others.get(one.at, one) if one.ours is None else one for one in shown.outcomes])
 
 
-def _cells_run(shown: Shown) -> int:
-    return sum(outcome.ours is not None for outcome in shown.outcomes)
+def _says(shown: Shown) -> tuple[int, bool]:
+    """Return how many cells have seeds enough to be compared, and whether any was run at all."""
+    found = [outcome.ours for outcome in shown.outcomes if outcome.ours is not None]
+    return sum(one.comparable for one in found), bool(found)
 
 
 def judged(paper: Paper, every: list[Shown]) -> list[Judged]:
