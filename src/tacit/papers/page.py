@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from tacit.papers import former
 from tacit.papers.claims import Claim, Judged, judge
+from tacit.papers.estimate import LEAST_SEEDS
 from tacit.papers.pictures import draw
 from tacit.papers.published import SCALES, At, Outcome, Paper, Scale, Table
 from tacit.papers.wording import number, with_interval
@@ -56,9 +57,9 @@ def _filled(shown: Shown, scales: list[Shown]) -> Shown:
 
 
 def _says(shown: Shown) -> tuple[int, bool]:
-    """Return how many cells have seeds enough to be compared, and whether any was run at all."""
-    found = [outcome.ours for outcome in shown.outcomes if outcome.ours is not None]
-    return sum(one.comparable for one in found), bool(found)
+    """Return how many cells are exact or have seeds enough, and whether any was run at all."""
+    seeds = [outcome.ours.seeds for outcome in shown.outcomes if outcome.ours is not None]
+    return sum(count == 0 or count >= LEAST_SEEDS for count in seeds), bool(seeds)
 
 
 def judged(paper: Paper, every: list[Shown]) -> list[Judged]:
