@@ -35,9 +35,10 @@ def _differences(table: Table) -> Table:
 
 def _cell(table: Table, pair: tuple[str, str], column: str) -> Cell:
     mine, other = (_found(table, row, column) for row in pair)
+    both = tuple(seed for seed in mine.trial.seeds if seed in other.trial.seeds)  # some rows have more than others
     return Cell(
-        row=minus(*pair), column=column, paper=None, trial=mine.trial, metric=mine.metric, minus=other.trial,
-        minus_metric=other.metric,
+        row=minus(*pair), column=column, paper=None, trial=replace(mine.trial, seeds=both), metric=mine.metric,
+        minus=replace(other.trial, seeds=both), minus_metric=other.metric,
     )  # fmt: skip
 
 
