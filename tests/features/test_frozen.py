@@ -207,6 +207,10 @@ def test_a_checkpoint_in_a_folder_reads_pictures(tmp_path: Path) -> None:
         want = network(pixel_values=shown).last_hidden_state[:, 0]
     assert made.width == 8
     np.testing.assert_allclose(made(pictures), want.numpy(), rtol=1e-3, atol=1e-4)
+    (tmp_path / "vit" / "model.safetensors").unlink()
+    torch.save(network.state_dict(), tmp_path / "vit" / "pytorch_model.bin")
+    with pytest.raises(DataError, match="needs an image network that transformers can load"):  # pickled weights are not opened
+        frozen.frozen_reader(str(tmp_path / "vit"), tmp_path / "vit", tmp_path / "cache")
 
 
 def test_a_folder_without_an_image_network_is_refused(tmp_path: Path) -> None:
