@@ -9,6 +9,8 @@ from tacit.papers.fedvocab.differences import GLOBAL, LOCAL, minus
 from tacit.papers.published import At
 
 _MINILM = "MiniLM-L6 (the paper: DistilBERT)"
+_LONG = (("SST-2", "minilm-sst2"), ("20News", "minilm-newsgroups20"))
+"""Data sets, and the tables whose runs have the paper's rounds."""
 _RIVALS = {
     "small-sst2": ("FedAvg", "FedProx", "LG-FedAvg", "FedRecon"),
     "small-newsgroups20": ("FedAvg", "FedRecon"),
@@ -132,12 +134,21 @@ UTILITY = (
             where="Section 4.3, Table 3",
             checks=(_ahead(table, "FedVocab", "FedAvg", LOCAL),),
         )
-        for title, table in (("SST-2", "minilm-sst2"), ("20News", "minilm-newsgroups20"))
+        for title, table in _LONG
     ),
     Claim(
         claim="With a pretrained transformer, FedVocab's global accuracy is within .01 of the best baseline's",
         where="Section 4.3, Table 3",
         checks=(AtLeast(At("small-minilm-sst2-differences", minus("FedVocab", "FedAvg"), GLOBAL), -0.01),),
+    ),
+    *(
+        Claim(
+            claim=f"With a pretrained transformer, FedVocab is within .01 of FedAvg's global accuracy on {title} after 100 rounds",
+            where="Section 4.3, Table 3",
+            checks=(AtLeast(At(f"{table}-differences", minus("FedVocab", "FedAvg"), GLOBAL), -0.01),),
+            refuted="on 3,200 rows, 32 a client, whose labels are skewed",
+        )
+        for title, table in _LONG
     ),
     Claim(
         claim="Without the adaptive pass FedVocab is worse",
