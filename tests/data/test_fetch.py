@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import hashlib
+import importlib
+import os
 import threading
 from pathlib import Path
 
@@ -11,6 +13,7 @@ from tacit.errors import DataError
 from tests.data.server import Manners, serving
 
 CONTENT = bytes(range(256)) * 4096
+fetch_module = importlib.import_module("tacit.data.fetch")  # the room exports its function under the same name
 SUM = f"sha256:{hashlib.sha256(CONTENT).hexdigest()}"
 
 
@@ -120,3 +123,19 @@ def test_two_at_once_do_not_mix(tmp_path: Path) -> None:
             thread.join()
     assert failures == []
     assert len(web.asked) == 1
+
+
+def test_a_file_is_read_once_until_it_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file, reads = tmp_path / "table", []
+    read = fetch_module.digest
+    monkeypatch.setattr(fetch_module, "digest", lambda path, like: reads.append(path) or read(path, like))
+    file.write_bytes(b"rows")
+    checksum = read(file, "sha256:")
+    assert all(fetch_module.matches(file, checksum) for _ in range(2))
+    assert len(reads) == 2, "it was written just now: a change in the same tick would not show"
+    long_ago = file.stat().st_mtime - 60
+    os.utime(file, (long_ago, long_ago))
+    assert all(fetch_module.matches(file, checksum) for _ in range(3))
+    assert len(reads) == 3
+    file.write_bytes(b"ROWS")
+    assert not fetch_module.matches(file, checksum)

@@ -2,6 +2,7 @@ import json
 
 import numpy as np
 import pytest
+from scipy.linalg import eigh
 from sklearn.decomposition import PCA
 
 from tacit.errors import DataError
@@ -54,6 +55,21 @@ def test_directions_that_tell_classes_apart_ignore_what_is_merely_strong():
     assert (nearest == labels).mean() > 0.95
     scaled = fit_class_projection(rows.astype(np.float32), labels, 2, standardise=True)(rows.astype(np.float32))
     np.testing.assert_allclose(scaled.std(axis=0, ddof=1), 1, atol=1e-3)
+
+
+@pytest.mark.parametrize("width", [5, 90])
+def test_they_solve_the_generalised_eigenproblem_also_where_rows_have_more_numbers_than_there_are_rows(width):
+    random, labels = np.random.default_rng(2), np.arange(60, dtype=np.int32) % 3
+    rows = (random.normal(size=(60, width)) * random.uniform(0.5, 3, width) + random.normal(size=(3, width))[labels]).astype(
+        np.float32
+    )
+    ours = fit_class_projection(rows, labels, 2).directions
+    means = np.stack([rows[labels == one].mean(axis=0) for one in range(3)])
+    within, between = np.cov((rows - means[labels]).T, ddof=3), np.cov(means.T, ddof=0)
+    shrunk = 0.5 * within + 0.5 * np.trace(within) / width * np.eye(width)
+    theirs = eigh(between, shrunk)[1][:, ::-1][:, :2].T
+    cosines = (ours * theirs).sum(axis=1) / np.linalg.norm(ours, axis=1) / np.linalg.norm(theirs, axis=1)
+    np.testing.assert_allclose(np.abs(cosines), 1, atol=1e-5)
 
 
 def test_there_are_fewer_such_directions_than_classes():

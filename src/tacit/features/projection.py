@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -89,17 +89,25 @@ def fit_class_projection(rows: Matrix, labels: NDArray[np.int32], k: int, *, sta
     exact = rows.astype(np.float64)
     centre = exact.mean(axis=0)
     means = np.stack([exact[labels == one].mean(axis=0) for one in known])
-    rest = exact - means[np.searchsorted(known, labels)]
-    within = rest.T @ rest / (len(rows) - len(known))
-    ball = float(np.trace(within)) / len(within)
-    lengths, axes = np.linalg.eigh((1 - _SHRINKAGE) * within + _SHRINKAGE * max(ball, 1e-12) * np.eye(len(within)))
-    whiten = axes / np.sqrt(lengths)
+    whitened = _whitener(exact - means[np.searchsorted(known, labels)], len(rows) - len(known))
     counts = np.array([(labels == one).sum() for one in known], np.float64)
-    _, _, best = np.linalg.svd(np.sqrt(counts)[:, None] * ((means - centre) @ whiten), full_matrices=False)
-    kept = _one_sign(best[:k] @ whiten.T)
+    _, _, best = np.linalg.svd(whitened(np.sqrt(counts)[:, None] * (means - centre)), full_matrices=False)
+    kept = _one_sign(whitened(best[:k]))
     if standardise:
         kept = kept / np.maximum(((exact - centre) @ kept.T).std(axis=0, ddof=1), 1e-12)[:, None]
     return Projection(centre=centre.astype(np.float32), directions=kept.astype(np.float32))
+
+
+def _whitener(rest: NDArray[np.float64], freedom: int) -> Callable[[NDArray[np.float64]], NDArray[np.float64]]:
+    """Return the map that divides rows by the spread of `rest`, shrunk: as far as a ball's wherever it has none.
+
+    Only as many axes as `rest` has rows are ever written down, for images have far more numbers than there are rows.
+    """
+    _, lengths, axes = np.linalg.svd(rest, full_matrices=False)
+    spread = lengths**2 / freedom
+    ball = _SHRINKAGE * max(float(spread.sum()) / rest.shape[1], 1e-12)
+    elsewhere, along = 1 / np.sqrt(ball), 1 / np.sqrt((1 - _SHRINKAGE) * spread + ball)
+    return lambda rows: elsewhere * rows + (rows @ axes.T) * (along - elsewhere) @ axes
 
 
 def _one_sign(directions: NDArray[np.float64]) -> NDArray[np.float64]:
