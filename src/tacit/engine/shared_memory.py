@@ -13,6 +13,9 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 _LEAST = 1 << 16
 """Bytes of an array that is worth a place of its own."""
 
@@ -53,10 +56,14 @@ class Memory:
 
     def copy(self, packed: Packed) -> Any:
         """Return the message with arrays of its own."""
-        return self._read(packed, bytearray)
+        return self._read(packed, _copied)
 
     def _read(self, packed: Packed, as_arrays: Callable[[memoryview], Any]) -> Any:
         return pickle.loads(packed.rest, buffers=[as_arrays(self._bytes[place]) for place in packed.places])  # noqa: S301
+
+
+def _copied(place: memoryview) -> NDArray[np.uint8]:
+    return np.frombuffer(place, np.uint8).copy()  # in large pages where there are some, twice as fast as a bytearray
 
 
 class Sent(NamedTuple):

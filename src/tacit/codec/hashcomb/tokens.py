@@ -19,7 +19,8 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from typing import Any, Literal, Protocol
 
 import numba
@@ -35,7 +36,9 @@ from tacit.quantiser import Channels, Levels, Quantiser
 Hash = Literal["sha256", "sha3"]
 PAPER_BITS = 28
 _HASHES: dict[Hash, str] = {"sha256": "sha256", "sha3": "sha3_256"}
-_TABLE = 1 << 18  # entries of permutations in memory at a time
+_TABLE = 1 << 18  # entries of permutations made at a time
+_KEPT = 1 << 23  # entries of a round's permutations that are worth keeping
+Table = NDArray[np.uint16]
 
 
 class Tokens(Protocol):
@@ -77,14 +80,26 @@ class KeyedTokens:
                 raise WireError("histogram refused: needs tokens that clients of this round made, got others")
             yield here, channels.astype(np.uint32)
 
-    def _blocks(self, dim: int) -> Iterator[tuple[slice, NDArray[np.uint16]]]:
-        """Yield the permutations of some coordinates after the other: which, and a table with one row each."""
-        rows, stream = max(1, _TABLE // self._size), self._key.stream()
-        for start in range(0, dim, rows):
-            here = slice(start, min(start + rows, dim))
-            words = np.empty((here.stop - start, self._size), np.uint32)
-            stream.fill(words)
-            yield here, shuffled(words)
+    def _blocks(self, dim: int) -> Iterable[tuple[slice, Table]]:
+        """Return the permutations of some coordinates after the other: which, and a table with one row each."""
+        small = dim * self._size <= _KEPT
+        return _kept(self._key, self._size, dim) if small else permutations(self._key, self._size, dim)
+
+
+def permutations(key: Draws, size: int, dim: int) -> Iterator[tuple[slice, Table]]:
+    """Yield one permutation of so many channels for each coordinate, some coordinates after the other."""
+    rows, stream = max(1, _TABLE // size), key.stream()
+    for start in range(0, dim, rows):
+        here = slice(start, min(start + rows, dim))
+        words = np.empty((here.stop - start, size), np.uint32)
+        stream.fill(words)
+        yield here, shuffled(words)
+
+
+@lru_cache(maxsize=8)
+def _kept(key: Draws, size: int, dim: int) -> tuple[tuple[slice, Table], ...]:
+    """Return the same at once: a client encodes and decodes with them, and so does every other client of its site."""
+    return tuple(permutations(key, size, dim))
 
 
 class PaperTokens:

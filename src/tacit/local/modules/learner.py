@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import importlib
 import itertools
+import os
 from collections.abc import Iterator
 from functools import cache
 from typing import Any, Literal
@@ -34,7 +35,10 @@ def make_ready() -> None:
     """Load once what the first local step needs, before workers are forked; else each of them would load it for itself.
 
     PyTorch's optimisers load its compiler at their first step, two seconds of a worker's time; a compiled schedule loads numba.
+    Large tensors lie in large pages, which PyTorch asks the system for if this variable says so: a step of a transformer then
+    waits for a third of the page faults.
     """
+    os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")
     importlib.import_module("torch._dynamo")
     row_order(1, int(batch_ends(pace_of(plan.Local()), 1)[-1]), np.uint64(0))
 
