@@ -39,12 +39,12 @@ def main() -> None:
 
 def _site(folder: Path) -> None:
     from tacit.engine.deployed.owner_site import OwnerSite
-    from tacit.engine.deployed.taking import Taking
+    from tacit.engine.deployed.participation import Participation
     from tacit.flower.node import Node
     from tacit.ledger.owner import Book
 
     _mortal(folder, OwnerSite, "_opened", "opened")
-    _mortal(folder, Taking, "begun", "begun")
+    _mortal(folder, Participation, "begun", "begun")
     _mortal(folder, Book, "reserve", "reserved")
     _mortal(folder, Book, "store", "stored")
     _mortal(folder, Node, "_push", "sent")

@@ -7,8 +7,8 @@ from tacit import plan
 from tacit.draws import Draws
 from tacit.local import build, flattened
 from tacit.local.compiled import learner as compiled_path
+from tacit.local.compiled.dropout import draw_kept
 from tacit.local.compiled.learner import CompiledLearner
-from tacit.local.compiled.leaving_out import draw_kept
 from tacit.local.schedule import batch_ends, pace_of, row_order
 from tacit.rows import Clients, Dense, Mixed, Rows, Sparse
 from tests.seats import seat

@@ -11,7 +11,7 @@ from tacit.cli.options import AsJson, Overrides, PlanFile
 
 if TYPE_CHECKING:
     from tacit.engine.advise import Advice
-    from tacit.engine.outlook import Outlook
+    from tacit.engine.advise_noise import Outlook
 
 Target = Annotated[float, typer.Option("--target", metavar="X", help="Wanted error per weight, as a multiple of the signal.")]
 
@@ -32,7 +32,7 @@ def advise(plan: PlanFile, overrides: Overrides = None, target: Target = 1.0, as
     """
     from tacit.engine.advise import Advice
     from tacit.engine.advise import advise as think
-    from tacit.engine.outlook import outlook
+    from tacit.engine.advise_noise import outlook
     from tacit.plan import RR, load
 
     loaded = load(plan, overrides)

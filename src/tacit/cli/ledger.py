@@ -34,7 +34,7 @@ def show(file: File, most: Most = 10, as_json: AsJson = False) -> None:
       tacit ledger show ledger.db --most 50
       tacit ledger show ledger.db --json
     """
-    from tacit.ledger.owner.money import shown
+    from tacit.ledger.owner.spending import shown
 
     book = opened(file)
     paid = sorted(book.totals(), key=lambda one: (-one.life.micro, one.person))

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from tacit.data.column_kinds import BLANKS, Kind, kind_of, numbers_the_rows, without_blanks
-from tacit.data.telling import told_by
+from tacit.data.label_leaks import told_by
 from tacit.errors import DataError, did_you_mean
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ import polars as pl
 
 from tacit import data, export
 from tacit.draws import Draws
-from tacit.engine.form_of import form_of
+from tacit.engine.export_form import form_of
 from tacit.engine.pipeline import pipeline_of
 from tacit.engine.predict import StoredModel, load
 from tacit.errors import PlanError, RunError

@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.pipeline import Pipeline
 
 from tacit import data, export
-from tacit.engine.form_of import dense
+from tacit.engine.export_form import dense
 from tacit.engine.predict import StoredModel, load
 from tacit.errors import RunError
 from tacit.plan import Layered

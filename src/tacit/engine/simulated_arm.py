@@ -20,7 +20,6 @@ from tacit.engine.canaries import SEEN, Canaries
 from tacit.engine.checkpoint import Checkpoint
 from tacit.engine.clean_rows import CleanRows
 from tacit.engine.corruption import with_rows_before
-from tacit.engine.dealt_anew import DealtAnew
 from tacit.engine.early_stop import EarlyStopped, held_out, in_one_hand, kept_model
 from tacit.engine.evaluate import OneModel, OwnModels, tests_of
 from tacit.engine.exchanges import SecureTrain, Train, exchanges_of
@@ -31,6 +30,7 @@ from tacit.engine.local_only import measure_local_only
 from tacit.engine.loop import Arm, Desk, Evaluator
 from tacit.engine.negotiated import held
 from tacit.engine.release import released
+from tacit.engine.reshuffled_rows import ReshuffledRows
 from tacit.engine.round import State
 from tacit.engine.simulate import simulation
 from tacit.engine.simulated_data import SimulatedData
@@ -39,7 +39,7 @@ from tacit.engine.site import OwnRows, Site
 from tacit.engine.warm_start import first_model
 from tacit.engine.wording import checkpoint_of
 from tacit.errors import PlanError
-from tacit.ledger.purse import Purse
+from tacit.ledger.client_ledgers import ClientLedgers
 from tacit.plan import DPSum, Plan
 from tacit.record import RUN
 from tacit.rows import Clients, Rows, Vector
@@ -146,7 +146,7 @@ class SimulatedArm:
             return local.build(plan.model, settings, rows, holders, self.setting.module, self._home())
 
         if plan.data.deal == "every_round" and self.regime == "federated":
-            return DealtAnew(build, rows, holders, self.setting.draws.at("deal"))
+            return ReshuffledRows(build, rows, holders, self.setting.draws.at("deal"))
         return build(rows, holders)
 
     def _home(self) -> local.Home | None:
@@ -186,7 +186,7 @@ class SimulatedArm:
         site = Site(agreement, range(len(clients)), draws, clients.sizes(), self.learner, self._folder("codec"))
         if self.regime == "federated":
             kept = self._folder("ledger").with_suffix(".ledger.safetensors")
-            site.purse = Purse(self.plan.ledger, len(clients), self.plan.delta, kept)
+            site.client_ledgers = ClientLedgers(self.plan.ledger, len(clients), self.plan.delta, kept)
         corruption = data.corruption if self.regime == "federated" else None
         if corruption:
             before = corruption.before is not None

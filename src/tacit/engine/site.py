@@ -23,7 +23,7 @@ from tacit.engine.agreement import Agreement
 from tacit.engine.behaviour import Honest
 from tacit.engine.promised import Promised
 from tacit.engine.round import Request
-from tacit.ledger.purse import Purse
+from tacit.ledger.client_ledgers import ClientLedgers
 from tacit.local.private.store import PrivateStore
 from tacit.rows import Clients, Rows, Vector
 from tacit.seat import Own, Seat
@@ -55,7 +55,7 @@ class Site:
     ) -> None:  # fmt: skip
         self.agreement, self.names, self.root, self.learner = agreement, names, root, learner
         self.weights = local.weights_for(agreement.server, rows)
-        self.purse: Purse | None = None  # its clients' own ledgers, which may refuse
+        self.client_ledgers: ClientLedgers | None = None  # its clients' own ledgers, which may refuse
         self.charge: Charge = lambda seat, exchange, round_no: None
         self.behaviour, self.promised = Honest(), Promised()
         self._blocks = None if isinstance(names, range) and names.start == 0 else {name: n for n, name in enumerate(names)}
@@ -118,16 +118,16 @@ class Site:
 
     def refusals(self, request: Request, claims: tuple[Claim, ...]) -> dict[int, str]:
         """Return which of the asked clients do not answer, by their own ledgers, and why; the others have paid."""
-        if self.purse is None:
+        if self.client_ledgers is None:
             return {}
         blocks = request.to if self._blocks is None else np.array([self._blocks[name] for name in request.to.tolist()], np.int64)
-        refused = self.purse.refusals(blocks, claims, request.round_no)
+        refused = self.client_ledgers.refusals(blocks, claims, request.round_no)
         return {self.names[block]: why for block, why in refused.items()}
 
     def forget(self) -> None:
         """Remove what an earlier start remembered."""
-        if self.purse is not None:
-            self.purse.forget()
+        if self.client_ledgers is not None:
+            self.client_ledgers.forget()
         if self._kept:
             self._kept.clear()
 

@@ -12,7 +12,7 @@ import pytest
 from tacit.claim import Approximate, Gaussian, Open, Pure, Sampled, Unproven
 from tacit.errors import LedgerError, PolicyError
 from tacit.ledger.owner import Book, Limits
-from tacit.ledger.owner.money import cost
+from tacit.ledger.owner.spending import cost
 from tests.ledger.claims import ADD, claim
 
 ONE = (claim(Pure(1.0)),)

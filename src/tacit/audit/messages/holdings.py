@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from tacit import features
 from tacit.audit.messages.scoring import Marks, Numbers
-from tacit.engine.dealt_anew import DealtAnew
 from tacit.engine.first_round import FirstRound
+from tacit.engine.reshuffled_rows import ReshuffledRows
 from tacit.rows import Inputs, Mixed, Rows, Sparse
 
 WORDS, CATEGORIES = "words", "categories"
@@ -40,7 +40,7 @@ def rows_of(begun: FirstRound, block: int) -> Rows:
     own = begun.arm.site.own_rows
     assert own is not None
     rows, starts, learner = own.train, own.train_clients.starts, begun.arm.learner
-    if isinstance(learner, DealtAnew):
+    if isinstance(learner, ReshuffledRows):
         rows = rows.take(learner.order(1))
     return rows.take(np.arange(starts[block], starts[block + 1]))
 

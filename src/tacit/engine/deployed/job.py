@@ -20,9 +20,9 @@ from tacit.engine import checkpoint, loop, run_folder
 from tacit.engine.checkpoint import Checkpoint
 from tacit.engine.deployed import bodies
 from tacit.engine.deployed.bodies import Answers, Terms
+from tacit.engine.deployed.handshake import Deployment, Handshake, check_enough, ready
 from tacit.engine.deployed.mail import Mail, Manner, Post
 from tacit.engine.deployed.offered import offered
-from tacit.engine.deployed.opening import Deployment, Opening, check_enough, ready
 from tacit.engine.deployed.receipts import Receipts
 from tacit.engine.deployed.server_side import Given, ServerSide, figures, schema_of_rows
 from tacit.engine.disclosure import FILE as DISCLOSED
@@ -120,7 +120,7 @@ class DeployedJob:
             return self.place
         told = dict[str, str]()
         if not (self.place / TERMS).exists():
-            body, told = Opening(self.mail, self.plan, self.text, self.deployment, self.draws).agreed(self.place.name)
+            body, told = Handshake(self.mail, self.plan, self.text, self.deployment, self.draws).agreed(self.place.name)
             replace_file(self.place / TERMS, body)
         body = (self.place / TERMS).read_bytes()
         terms = bodies.unpack(body, Terms)

@@ -12,11 +12,11 @@ from contextlib import closing
 import numpy as np
 
 from tacit.claim import Claim
-from tacit.engine.deployed import bodies, taking
+from tacit.engine.deployed import bodies, participation
 from tacit.engine.deployed.bodies import Answers, Offer, Question
 from tacit.engine.deployed.owner import Owner
+from tacit.engine.deployed.participation import Participation
 from tacit.engine.deployed.permission import check_rows
-from tacit.engine.deployed.taking import Taking
 from tacit.engine.exchanges import HelperSums, Votes
 from tacit.errors import BudgetError, DataError, PlanError, PolicyError, RunError, TacitError, WireError
 from tacit.ledger.owner import Book, Receipt
@@ -31,7 +31,7 @@ class OwnerSite:
 
     def __init__(self, owner: Owner) -> None:
         self.owner = owner
-        self._runs: dict[str, Taking] = {}
+        self._runs: dict[str, Participation] = {}
 
     def handle(self, data: bytes) -> bytes:
         """Return the reply to a letter; nothing if it is no letter."""
@@ -76,17 +76,17 @@ class OwnerSite:
     def _opened(self, letter: Letter) -> bytes:
         """Look at an offer, and only if the policy allows it at the rows."""
         run = letter.subject.run
-        self._runs[run] = taking.open_run(self.owner, run, bytes(letter.body), letter.subject.plan)
+        self._runs[run] = participation.open_run(self.owner, run, bytes(letter.body), letter.subject.plan)
         opened = self._runs[run].opened()
         self.owner.tell(f"takes part in run {run}: {opened.clients:,} clients, plan {self._runs[run].plan.name!r}")
         return bodies.pack(opened)
 
-    def _run(self, subject: Subject) -> Taking:
+    def _run(self, subject: Subject) -> Participation:
         if subject.run not in self._runs:
-            self._runs[subject.run] = taking.taken_up(self.owner, subject.run, subject.plan)
+            self._runs[subject.run] = participation.taken_up(self.owner, subject.run, subject.plan)
         return self._runs[subject.run]
 
-    def _made(self, run: Taking, letter: Letter, book: Book) -> bytes:
+    def _made(self, run: Participation, letter: Letter, book: Book) -> bytes:
         """Reserve, compute and randomise."""
         subject, built = letter.subject, run.ready()
         if subject.kind == "rows":
@@ -127,7 +127,7 @@ class OwnerSite:
                 "site adds its clients' answers up first"
             )
 
-    def _reserve(self, run: Taking, book: Book, subject: Subject, names: Sequence[int], claims: Claims) -> dict[int, str]:
+    def _reserve(self, run: Participation, book: Book, subject: Subject, names: Sequence[int], claims: Claims) -> dict[int, str]:
         """Return who of the clients cannot pay, and why, after all others have; raise BudgetError if nobody can."""
         built = run.ready()
         persons = {self.owner.pseudonym(built.owner_of(name)): name for name in names}
@@ -140,12 +140,12 @@ class OwnerSite:
 
     def _ended(self, subject: Subject) -> bytes:
         """Let go of a run, also of one from before a restart; its charges stay."""
-        body = taking.offer_kept(self.owner, subject.run)
+        body = participation.offer_kept(self.owner, subject.run)
         if body is not None:
-            plan = taking.plan_in(bodies.unpack(body, Offer), subject.plan)
+            plan = participation.plan_in(bodies.unpack(body, Offer), subject.plan)
             with closing(self.owner.book(self.owner.allowed(), plan)) as book:
                 book.forget(subject.run)
-            taking.end(self.owner, subject.run)
+            participation.end(self.owner, subject.run)
             self.owner.tell(f"run {subject.run} has ended")
         self._runs.pop(subject.run, None)
         return b""

@@ -12,12 +12,12 @@ from tacit.plan import Plan
 from tacit.record import DisclosedRows
 
 if TYPE_CHECKING:
-    from tacit.engine.deployed.built import Built
+    from tacit.engine.deployed.site_half import SiteHalf
 
 _SOME_SIZE = 100_000
 
 
-def refuse_unless_allowed(policy: Policy, plan: Plan, simulated_noise: bool, built: Built | None = None) -> None:
+def refuse_unless_allowed(policy: Policy, plan: Plan, simulated_noise: bool, built: SiteHalf | None = None) -> None:
     """Raise PolicyError that names every line of the policy which a plan goes beyond.
 
     Before rows are read the size of the model may be unknown; a codec whose price depends on it is judged once it is known, before

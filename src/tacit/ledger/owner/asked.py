@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from tacit.ledger.owner.money import ceiling, micro, said, shown
 from tacit.ledger.owner.policy import ANY, Policy
+from tacit.ledger.owner.spending import ceiling, micro, said, shown
 from tacit.record import DisclosedRows
 
 NO_POLICY = "there is no policy, so nothing is allowed; `tacit policy init` writes one"

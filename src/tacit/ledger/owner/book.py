@@ -19,8 +19,8 @@ from tacit.errors import BudgetError, LedgerError, PolicyError
 from tacit.ledger.owner.chain import Entry, Receipt
 from tacit.ledger.owner.charging import Place, Prices, again, charge, day_of, each_once, judged, too_many_rounds
 from tacit.ledger.owner.disk import Disk, blob
-from tacit.ledger.owner.money import Claims, Cost
 from tacit.ledger.owner.policy import Limits
+from tacit.ledger.owner.spending import Claims, Cost
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,8 +14,8 @@ from tacit.errors import PolicyError
 from tacit.ledger.account import on_a_sample
 from tacit.ledger.owner.chain import canonical
 from tacit.ledger.owner.disk import Disk, blob
-from tacit.ledger.owner.money import Claims, Cost, cost, within
 from tacit.ledger.owner.policy import Limits
+from tacit.ledger.owner.spending import Claims, Cost, cost, within
 
 PSEUDONYM = 16
 """Bytes of a pseudonym."""

@@ -7,7 +7,7 @@ from dataclasses import asdict
 
 from tacit.ledger.account import on_a_sample
 from tacit.ledger.owner.asked import Asked
-from tacit.ledger.owner.money import MILLION, Claims, cost
+from tacit.ledger.owner.spending import MILLION, Claims, cost
 from tacit.plan import Columns, DPSum, Encoder, HashComb, OneBit, OwnModule, Plan, Skellam
 
 _KNOWN_NETWORKS = ("pixels", "efficientnet_lite0")

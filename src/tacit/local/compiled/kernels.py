@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tacit.local.compiled.dropout import draw_kept
 from tacit.local.compiled.first_layer import Array, Table, compiled, gather, own_columns, read_row, row_back
 from tacit.local.compiled.gates import gates_back, open_gates
-from tacit.local.compiled.leaving_out import draw_kept
 from tacit.local.compiled.optimizer import Rule, State, move
 from tacit.local.schedule import Pace, batch_ends, row_order
 

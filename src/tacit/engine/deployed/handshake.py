@@ -31,7 +31,7 @@ class Deployment:
 
 
 @dataclass(frozen=True)
-class Opening:
+class Handshake:
     """A run that is offered: its plan, also as the text that is sent, and the server's own randomness."""
 
     mail: Mail

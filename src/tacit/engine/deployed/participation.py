@@ -18,10 +18,10 @@ from tacit import plan as plans
 from tacit.draws import Draws
 from tacit.engine.deployed import bodies
 from tacit.engine.deployed.bodies import Begun, Offer, Opened, SeenRows, Terms
-from tacit.engine.deployed.built import Built, build
 from tacit.engine.deployed.offered import refuse_unless_offered
 from tacit.engine.deployed.owner import Owner
 from tacit.engine.deployed.permission import refuse_unless_allowed
+from tacit.engine.deployed.site_half import SiteHalf, build
 from tacit.engine.deployed.site_rows import SiteRows, read_rows
 from tacit.errors import PlanError, RunError, WireError
 from tacit.features import look_at
@@ -33,7 +33,7 @@ _OFFER, _TERMS, _ROOT = "offer", "terms", "root"
 
 
 @dataclass
-class Taking:
+class Participation:
     """One run, as far as the site has come with it."""
 
     owner: Owner
@@ -41,7 +41,7 @@ class Taking:
     simulated_noise: bool
     folder: Path
     rows: SiteRows
-    built: Built | None = None
+    built: SiteHalf | None = None
 
     def opened(self) -> Opened:
         """Return what the site says to an offer."""
@@ -68,7 +68,7 @@ class Taking:
         with_rows = [name for name in site.names if site.weight(site.seat(name))]
         return Begun(dim=self.built.learner.size, with_rows=np.array(with_rows, "<i8").tobytes())
 
-    def ready(self) -> Built:
+    def ready(self) -> SiteHalf:
         """Return the site's half of the run; after a restart it is built again."""
         if self.built is None:
             if not (self.folder / _TERMS).exists():
@@ -80,7 +80,7 @@ class Taking:
         """Return the root of the run's randomness here."""
         return _root(self.plan, self.simulated_noise, self.folder)
 
-    def _build(self, terms: Terms) -> Built:
+    def _build(self, terms: Terms) -> SiteHalf:
         own, here = terms.of(self.owner.name), len(self.rows.owners)
         if own.clients != here:
             raise WireError(f"terms refused: need {here:,} clients of this site, got {own.clients:,}")
@@ -90,7 +90,7 @@ class Taking:
         return built
 
 
-def open_run(owner: Owner, run: str, body: bytes, digest: bytes) -> Taking:
+def open_run(owner: Owner, run: str, body: bytes, digest: bytes) -> Participation:
     """Return a run that is offered, if the policy allows it; only then are rows read. The offer is kept."""
     offer = bodies.unpack(body, Offer)
     plan = plan_in(offer, digest)
@@ -101,10 +101,10 @@ def open_run(owner: Owner, run: str, body: bytes, digest: bytes) -> Taking:
         plan = replace(plan, codec=replace(plan.codec, agreed=owner.agreed or plan.codec.agreed))
     rows = read_rows(plan, owner.source, _root(plan, offer.simulated_noise, folder))
     replace_file(folder / _OFFER, body)
-    return Taking(owner, plan, offer.simulated_noise, folder, rows)
+    return Participation(owner, plan, offer.simulated_noise, folder, rows)
 
 
-def taken_up(owner: Owner, run: str, digest: bytes) -> Taking:
+def taken_up(owner: Owner, run: str, digest: bytes) -> Participation:
     """Return a run from before a restart, if the policy still allows it."""
     body = offer_kept(owner, run)
     if body is None:

@@ -37,7 +37,7 @@ class Paid:
         self.last[places] = round_no
 
 
-class Purse:
+class ClientLedgers:
     """The ledgers of all clients of one site, by place. `delta` is that of totals per run."""
 
     def __init__(self, limits: plan.Ledger, clients: int, delta: float, file: Path | None = None) -> None:

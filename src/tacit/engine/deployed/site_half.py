@@ -27,7 +27,7 @@ from tacit.engine.simulate import answered
 from tacit.engine.site import Client, OwnRows, Site
 from tacit.engine.wording import checkpoint_of
 from tacit.errors import PlanError, WireError
-from tacit.ledger.purse import Purse
+from tacit.ledger.client_ledgers import ClientLedgers
 from tacit.plan import Plan
 from tacit.record import DisclosedRows
 from tacit.rows import Rows, Vector
@@ -40,7 +40,7 @@ Peers = Callable[[str], bytes | None]
 
 
 @dataclass
-class Built:
+class SiteHalf:
     """Everything a site needs to answer."""
 
     plan: Plan
@@ -139,7 +139,7 @@ class Built:
 
 def build(
     plan: Plan, rows: SiteRows, terms: Terms, name: str, root: Draws, folder: Path, peers: Peers
-) -> Built:  # fmt: skip
+) -> SiteHalf:  # fmt: skip
     """Return a site's half of a run."""
     own = terms.of(name)
     encoded = encode_rows(plan, rows, terms.seen.seen(), root, own.first)
@@ -149,13 +149,13 @@ def build(
     sizes = encoded.train_clients.sizes()
     site = Site(agreement, names, root, sizes, learner, folder / "codec")
     site.own_rows = OwnRows(encoded.train, encoded.train_clients, encoded.held, encoded.held_clients)
-    site.purse = Purse(plan.ledger, len(sizes), plan.delta, folder / "purse.safetensors")
+    site.client_ledgers = ClientLedgers(plan.ledger, len(sizes), plan.delta, folder / "client_ledgers.safetensors")
     agreed = held(plan)
     if agreed:
         site.use_secret(agreed.secret, agreed.codec)
     exchanges = {one.name: one for one in round_of(plan, terms, agreement, learner.head, root)}
     helpers = _helpers(plan, terms, name, exchanges, root, folder, peers)
-    return Built(plan, terms, rows, encoded, learner, site, exchanges, helpers, set(names))
+    return SiteHalf(plan, terms, rows, encoded, learner, site, exchanges, helpers, set(names))
 
 
 def _home(plan: Plan, encoded: Encoded, root: Draws, folder: Path) -> local.Home | None:

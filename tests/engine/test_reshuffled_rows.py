@@ -5,7 +5,7 @@ import numpy as np
 from tacit import engine, record
 from tacit import plan as plans
 from tacit.draws import Draws
-from tacit.engine.dealt_anew import DealtAnew
+from tacit.engine.reshuffled_rows import ReshuffledRows
 from tacit.engine.run_folder import RECORD
 from tacit.rows import Clients, Dense, Rows
 from tests.engine.small import small_plan, write_csv
@@ -24,7 +24,7 @@ def test_each_round_every_row_is_held_once_by_somebody_else() -> None:
         seen.append(held.inputs.matrix[:, 0].tolist())
         return Learner()
 
-    learner = DealtAnew(build, rows, Clients(order=np.arange(9), starts=np.array([0, 4, 9])), Draws.seeded(1))
+    learner = ReshuffledRows(build, rows, Clients(order=np.arange(9), starts=np.array([0, 4, 9])), Draws.seeded(1))
     for round_no in (1, 1, 2, 1):
         learner.in_round(round_no)
     assert [sorted(held) for held in seen] == [list(range(9))] * 4

@@ -17,7 +17,7 @@ from tacit.seat import Seat
 Build = Callable[[Rows, Clients], local.Learner]
 
 
-class DealtAnew:
+class ReshuffledRows:
     """A learner whose clients hold other rows each round, as many as before; the rows of a round follow from the draws."""
 
     personal = False
@@ -51,9 +51,9 @@ class DealtAnew:
     def check_kept(self, last_rounds: NDArray[np.int64], before: int) -> None:
         """Check nothing: no part of this model stays with a client."""
 
-    def worker(self) -> DealtWorker:
+    def worker(self) -> ReshuffledWorker:
         """Return a worker that finds the rows of each round."""
-        return DealtWorker(self)
+        return ReshuffledWorker(self)
 
     def predict(self, model: Vector, inputs: Inputs) -> NDArray[np.float32]:
         """Return logits."""
@@ -68,10 +68,10 @@ class DealtAnew:
         return self._first.tensors(model)
 
 
-class DealtWorker:
+class ReshuffledWorker:
     """A worker with memory of its own, made anew when the rows are."""
 
-    def __init__(self, learner: DealtAnew) -> None:
+    def __init__(self, learner: ReshuffledRows) -> None:
         self._learner = learner
         self._now: tuple[int, local.Worker] | None = None
 
