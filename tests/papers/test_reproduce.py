@@ -268,6 +268,19 @@ def test_a_claim_is_decided_by_the_largest_scale_that_decides_it_and_a_page_says
     assert "Not all run" not in (tmp_path / "p.md").read_text()
 
 
+def test_a_long_note_stands_under_the_first_of_its_tables_only(tmp_path) -> None:
+    long, short = "Each figure is a mean over clients. " * 4, "Seed by seed."
+    tables = tuple(
+        Table(name=name, title=f"Table of {name}", cells=(cell(seeded()),), note=note)
+        for name, note in (("a", long), ("b", short), ("c", long), ("d", short))
+    )
+    paper = paper_of(tables)
+    shown = [page.Shown("full", table, []) for table in tables]
+    text = page.render(paper, shown, tmp_path)
+    assert (text.count(long), text.count(short)) == (1, 2)
+    assert text.index("The note under “Table of a” holds here too.") > text.index("Table of c")
+
+
 def test_figures_of_a_former_page_are_found_again_and_more_seeds_join_them(tmp_path) -> None:
     runner = Recited({1: 0.1, 2: 0.2, 3: 0.3})
     few, all_ = (recited_paper(runner, cell(seeded(seeds=seeds))) for seeds in ((1, 2), (1, 2, 3)))

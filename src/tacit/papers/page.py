@@ -17,6 +17,7 @@ from tacit.papers.wording import number, with_interval
 
 _CLAIMS = ("<!-- claims: written by tacit reproduce, do not edit -->", "<!-- end of claims -->")
 _RESULTS = ("<!-- results: written by tacit reproduce, do not edit below -->", "<!-- end of results -->")
+_LONG_NOTE = 120
 _MARKS = {"above": " ▲", "below": " ▼", "same": " =", None: ""}
 
 
@@ -159,8 +160,9 @@ def render(paper: Paper, shown: list[Shown], docs: Path) -> str:
     drawn = [picture for picture in paper.pictures if (docs / "img" / _file(paper, picture.name)).exists()]
     for picture in drawn:
         lines += [f"![{picture.title}](img/{_file(paper, picture.name)})", "", f"{picture.title}. Circles are printed.", ""]
+    said: dict[str, str] = {}
     for one in shown:
-        lines += _markdown(one)
+        lines += _markdown(one, said)
         lines += [f"`tacit reproduce {paper.name} --table {one.table.name} --scale {one.scale}`{_seeds(one.outcomes)}", ""]
         lines += _still_to_run(paper, one)
     return "\n".join(lines)
@@ -183,7 +185,11 @@ def _seeds(outcomes: list[Outcome]) -> str:
     return f" ({counts[0]}{f' to {counts[-1]}' if len(counts) > 1 else ''} seed{'s' if counts[-1] > 1 else ''})"
 
 
-def _markdown(shown: Shown) -> list[str]:
+def _markdown(shown: Shown, said: dict[str, str]) -> list[str]:
+    """Return a table with its note; in place of a long one that stands under another table, where it stands.
+
+    `said` has the notes so far and the tables they stand under; this one is added.
+    """
     table, outcomes = shown.table, shown.outcomes
     rows = list(dict.fromkeys(outcome.cell.row for outcome in outcomes))
     columns = list(dict.fromkeys(outcome.cell.column for outcome in outcomes))
@@ -192,7 +198,10 @@ def _markdown(shown: Shown) -> list[str]:
     lines = [head, "", f"| | {' | '.join(columns)} |", f"|---{'|---' * len(columns)}|"]
     for row in rows:
         lines.append(f"| {row} | {' | '.join(_beside(at.get(At(table.name, row, column)), shown.scale) for column in columns)} |")
-    return [*lines, "", *([table.note, ""] if table.note else [])]
+    first = said.setdefault(table.note, table.title)
+    again = first != table.title and len(table.note) > _LONG_NOTE
+    note = f"The note under “{first}” holds here too." if again else table.note
+    return [*lines, "", *([note, ""] if note else [])]
 
 
 def _beside(outcome: Outcome | None, scale: Scale) -> str:
