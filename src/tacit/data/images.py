@@ -37,12 +37,10 @@ def as_bytes(series: pl.Series) -> pl.Series:
 
 
 def _flat(series: pl.Series) -> pl.Series:
+    if series.dtype == pl.Array(pl.UInt8, series.dtype.shape[0]):  # type: ignore[attr-defined]  # as sets are kept: nothing to copy
+        return series
     inner = series.to_numpy()
-    return (
-        series
-        if inner.ndim == 2 and inner.dtype == np.uint8
-        else pl.Series(series.name, inner.reshape(len(inner), -1).astype(np.uint8))
-    )
+    return pl.Series(series.name, inner.reshape(len(inner), -1).astype(np.uint8))
 
 
 def _decoded(cell: bytes, name: str) -> np.ndarray[tuple[int], np.dtype[np.uint8]]:

@@ -86,7 +86,7 @@ class Network:
     def size(self, source: str, scale: Scale) -> Size:
         """Return how large a run on a data set is at a scale."""
         if scale == "smoke":
-            smallest = replace(self.full[source], clients=6, cohort=2, rounds=2, limit=60, length=12, evaluate_every=None)
+            smallest = replace(self.full[source], clients=6, cohort=2, rounds=2, limit=60, length=12, evaluate_every=2)
             return replace(smallest, hidden=8, test_rows=30, test_clients=2)
         return self.small[source] if scale == "quick" else self.full[source]
 
