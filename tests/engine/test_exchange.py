@@ -228,7 +228,7 @@ def masked(decoded_by: str = "server") -> Codec:
         return Encoded(payload=memory["mask"].copy().view(np.uint8), memory=memory)
 
     def close(total: FloatSum, masks: FloatSum) -> FloatSum:
-        total.total -= masks.value()
+        total.value()[:] -= masks.value()
         return total
 
     def decode(total: FloatSum, public, own) -> np.ndarray:

@@ -14,12 +14,16 @@ from tacit.rows import Lines
 
 
 class FloatSum:
-    """A running weighted sum of float32 payloads. Memory is written when the first one comes, not before."""
+    """A running weighted sum of float32 payloads.
+
+    A single one is kept as it came, in half the bytes: where a model is large, a worker often sends the sum of one client. Memory
+    for the sum itself is taken when another comes.
+    """
 
     def __init__(self, dim: int) -> None:
-        self.total = np.empty(dim, np.float64)
-        self.weight = 0
-        self._unwritten = True
+        self.dim, self.weight = dim, 0
+        self._only: NDArray[np.float32] | None = None
+        self._sum: NDArray[np.float64] | None = None
 
     def add(self, payload: NDArray[np.uint8], weight: int, public: Draws) -> None:
         """Add one payload `weight` times; refuse it if a value is not finite, for one such value would spoil the sum."""
@@ -35,24 +39,26 @@ class FloatSum:
 
     def add_row(self, row: NDArray[np.float32], weight: int) -> None:
         """Add an update `weight` times, unchecked."""
-        if self._unwritten:
-            np.multiply(row, float(weight), out=self.total, dtype=np.float64)
+        if self._only is None and self._sum is None:
+            self._only = row.copy()  # it may lie in a buffer that is used again
         else:
-            add_whole(self.total, row, float(weight))
-        self._unwritten = False
+            add_whole(self.value(), row, float(weight))
         self.weight += weight
 
     def merge(self, other: FloatSum) -> None:
         """Add another sum to this one; the other is used up."""
-        if self._unwritten:
-            self.total, self._unwritten = other.total, other._unwritten
+        if self._only is None and self._sum is None:
+            self._only, self._sum = other._only, other._sum
+        elif other._only is not None:
+            add_whole(self.value(), other._only, float(other.weight))
         else:
-            self.total += other.value()
+            total = self.value()
+            total += other.value()
         self.weight += other.weight
 
     def is_finite(self) -> bool:
         """Return whether every value is finite: no update with another value was added."""
-        return self._unwritten or bool(finite(self.total))
+        return all(finite(kept) for kept in (self._only, self._sum) if kept is not None)
 
     def packed(self) -> NDArray[np.uint8]:
         """Return the sum as bytes."""
@@ -60,20 +66,20 @@ class FloatSum:
 
     def add_packed(self, payload: NDArray[np.uint8], weight: int) -> None:
         """Add a sum that crossed a wire."""
-        if payload.nbytes != 8 * len(self.total):
-            raise WireError(f"sum refused: needs {8 * len(self.total):,} bytes, got {payload.nbytes:,}")
-        other = FloatSum(len(self.total))
-        other.total, other.weight, other._unwritten = payload.view("<f8").copy(), weight, False
+        if payload.nbytes != 8 * self.dim:
+            raise WireError(f"sum refused: needs {8 * self.dim:,} bytes, got {payload.nbytes:,}")
+        other = FloatSum(self.dim)
+        other._sum, other.weight = payload.view("<f8").copy(), weight
         if not other.is_finite():
             raise WireError("sum refused: needs finite values, got NaN or infinite ones")
         self.merge(other)
 
     def value(self) -> NDArray[np.float64]:
-        """Return the weighted sum."""
-        if self._unwritten:
-            self.total[:] = 0
-            self._unwritten = False
-        return self.total
+        """Return the weighted sum, which may be written to."""
+        if self._sum is None:
+            self._sum = np.zeros(self.dim) if self._only is None else np.multiply(self._only, float(self.weight), dtype=np.float64)
+            self._only = None
+        return self._sum
 
 
 @numba.njit(nogil=True, cache=True, fastmath={"reassoc", "contract"})

@@ -23,7 +23,7 @@ class ScaledSum(FloatSum):
         size = float(payload[:4].copy().view("<f4")[0])
         if not 0 <= size < np.inf:
             raise WireError("update refused: needs a finite size, got NaN, an infinite or a negative one")
-        indices = unpacked(payload[4:], len(self.total), self._bits)
+        indices = unpacked(payload[4:], self.dim, self._bits)
         if len(indices) and indices.max() >= self._levels:
             raise WireError(f"update refused: needs levels from 0 to {self._levels - 1}, got others")
         self.add_row(level_values(indices, size, self._levels), weight)
