@@ -136,7 +136,7 @@ ENCODER = Network(
     },
     seeds=(1, 2, 3),
     small_seeds=(1, 2, 3, 4, 5),  # three left open which of two methods is better at home
-    cost="a run of FedVocab takes about 20 minutes of one core a seed on SST-2, and twice that on 20News",
+    cost="a run takes 15 to 30 minutes of one core a seed",
 )
 
 
