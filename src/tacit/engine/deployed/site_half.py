@@ -38,6 +38,9 @@ Piece = tuple[bytes, bytes]
 Peers = Callable[[str], bytes | None]
 """The public key of another site, by its name, as this site's owner learned it; None for a stranger."""
 
+_PAID = "purse.safetensors"
+"""The file of what clients have paid. A run that was begun under this name must find it again, so the name stays."""
+
 
 @dataclass
 class SiteHalf:
@@ -149,7 +152,7 @@ def build(
     sizes = encoded.train_clients.sizes()
     site = Site(agreement, names, root, sizes, learner, folder / "codec")
     site.own_rows = OwnRows(encoded.train, encoded.train_clients, encoded.held, encoded.held_clients)
-    site.client_ledgers = ClientLedgers(plan.ledger, len(sizes), plan.delta, folder / "client_ledgers.safetensors")
+    site.client_ledgers = ClientLedgers(plan.ledger, len(sizes), plan.delta, folder / _PAID)
     agreed = held(plan)
     if agreed:
         site.use_secret(agreed.secret, agreed.codec)
