@@ -24,7 +24,7 @@ FOUR_ROUNDS = {"spam": 6_000, "okiru": 2_500, "hps": 12_000, "cardio": 3_000}
 MANY_ROUNDS = {"spam": 40, "okiru": 14, "hps": 60, "cardio": 26}
 EPOCHS_OF_MANY = 1_000
 LEVELS = (4, 6, 8, 10)
-COST = "runs of up to 60,000 epochs take two to five minutes of one core each, four hours for Tables 2, 4 and 5 with three seeds"
+COST = "runs of up to 60,000 epochs take one to five minutes of one core each, Tables 4 and 5 about four hours with three seeds"
 
 
 @dataclass(frozen=True, kw_only=True)
