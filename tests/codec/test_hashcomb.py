@@ -178,6 +178,14 @@ def test_keyed_tokens_of_neighbours_are_no_nearer_than_others() -> None:
     assert ((possible - expected) ** 2 / expected).sum() < 335 + 6 * np.sqrt(2 * 335)
 
 
+def test_permutations_that_are_kept_are_those_that_would_be_made(monkeypatch) -> None:
+    channels, level = np.arange(5_000, dtype=np.uint32) % 256, np.full(5_000, 8, np.uint8)
+    kept = [KeyedTokens(round_key(SECRET, 9), 8).hide(channels, level) for _ in range(2)]
+    monkeypatch.setattr("tacit.codec.hashcomb.tokens._KEPT", 0)
+    made = KeyedTokens(round_key(SECRET, 9), 8).hide(channels, level)
+    assert all(np.array_equal(one, made) for one in kept)
+
+
 def test_paper_tokens_are_static_short_and_found_without_a_secret() -> None:
     quantiser = Quantiser(-0.35, 0.35, 8)
     assert quantiser.node(1, 0) == "1[-0.35  0.0]"

@@ -25,7 +25,7 @@ def as_bytes(series: pl.Series) -> pl.Series:
             raise _uneven(series.name)
         return pl.Series(series.name, np.stack(rows)) if rows else series.cast(pl.Array(pl.UInt8, 0))
     if isinstance(series.dtype, pl.Array):
-        return _flat(series)
+        return series if series.dtype.inner == pl.UInt8 else _flat(series)  # bytes in one line are what sets are kept as
     if isinstance(series.dtype, pl.List):
         widths = set(series.list.len().unique())
         if len(widths) != 1:
@@ -37,8 +37,6 @@ def as_bytes(series: pl.Series) -> pl.Series:
 
 
 def _flat(series: pl.Series) -> pl.Series:
-    if series.dtype == pl.Array(pl.UInt8, series.dtype.shape[0]):  # type: ignore[attr-defined]  # as sets are kept: nothing to copy
-        return series
     inner = series.to_numpy()
     return pl.Series(series.name, inner.reshape(len(inner), -1).astype(np.uint8))
 

@@ -25,6 +25,10 @@ class FloatSum:
         self._only: NDArray[np.float32] | None = None
         self._sum: NDArray[np.float64] | None = None
 
+    @property
+    def _empty(self) -> bool:
+        return self._only is None and self._sum is None
+
     def add(self, payload: NDArray[np.uint8], weight: int, public: Draws) -> None:
         """Add one payload `weight` times; refuse it if a value is not finite, for one such value would spoil the sum."""
         row = payload.view(np.float32)
@@ -39,7 +43,7 @@ class FloatSum:
 
     def add_row(self, row: NDArray[np.float32], weight: int) -> None:
         """Add an update `weight` times, unchecked."""
-        if self._only is None and self._sum is None:
+        if self._empty:
             self._only = row.copy()  # it may lie in a buffer that is used again
         else:
             add_whole(self.value(), row, float(weight))
@@ -47,7 +51,7 @@ class FloatSum:
 
     def merge(self, other: FloatSum) -> None:
         """Add another sum to this one; the other is used up."""
-        if self._only is None and self._sum is None:
+        if self._empty:
             self._only, self._sum = other._only, other._sum
         elif other._only is not None:
             add_whole(self.value(), other._only, float(other.weight))
