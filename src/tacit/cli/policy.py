@@ -123,6 +123,8 @@ def refusal(policy: Path | None, broken: list[str]) -> PolicyError:
 def _asks(asked: Asked) -> dict[str, str]:
     """Return what a plan asks, in words."""
     per_run = "no epsilon per client that is known before data" if asked.epsilon_per_run is None else _loss(asked)
+    if asked.unbounded:
+        per_run = f"answers without an epsilon per client, and beside them {per_run}"
     facts: dict[str, Any] = {
         "plan": asked.plan_hash,
         "trains": f"{asked.model}, sent by {asked.codec}",

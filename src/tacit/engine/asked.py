@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from tacit import codec, data
+from dataclasses import replace
+
+from tacit import codec, data, local
 from tacit.claim import Claim
 from tacit.engine.deployed.offered import as_sites_read_it
 from tacit.engine.exchanges import filter_claims
@@ -16,7 +18,20 @@ _HEADER_BYTES = 1_000
 
 
 def asked_of(plan: Plan, *, parameters: int | None = None, clients: int | None = None, columns: Columns | None = None) -> Asked:
-    """Return what a plan asks; no data is read.
+    """What a plan asks of a data owner, with lower bounds on the work it makes; no data is read."""
+    asked = _facts(plan, parameters, clients, columns)
+    few_inputs = plan.features.buckets if plan.data.columns.text and plan.features.text != "listed" else 1
+    size = parameters or local.parameter_floor(plan.model, few_inputs, classes=2)
+    return replace(asked, parameters=size, local_steps=work_of(plan, rows=1))
+
+
+def work_of(plan: Plan, rows: int) -> int:
+    """Optimiser steps that a client with `rows` rows takes in one round, on the model and on the last layer it is judged by."""
+    return local.local_steps(plan.local, rows) + (plan.filter.epochs if plan.filter else 0)
+
+
+def _facts(plan: Plan, parameters: int | None, clients: int | None, columns: Columns | None) -> Asked:
+    """What a plan asks, except for the work it makes.
 
     Without `parameters`, the number of a model's parameters, an epsilon that grows with it is not known, and neither is the size
     of a message. `columns` are the roles of columns at the site, without which those count that plan and named set say.

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from tacit import plan
 from tacit.local.contract import Figures, Group, Headed, Home, Learner, PersonalWorker, Tests, Update, Worker
+from tacit.local.effort import local_steps, parameter_floor
 from tacit.local.head import HeadPlace, Labels, Matrix, Steps, beside, losses, trained, with_ones
 from tacit.local.stored import flattened
 from tacit.local.weights import weights_for
@@ -16,7 +17,7 @@ from tacit.rows import Clients, Mixed, Rows
 
 __all__ = [
     "Figures", "Group", "HeadPlace", "Headed", "Home", "Labels", "Learner", "Matrix", "PersonalWorker", "Steps", "Tests", "Update",
-    "Worker", "beside", "build", "flattened", "losses", "trained", "weights_for", "with_ones",
+    "Worker", "beside", "build", "flattened", "local_steps", "losses", "parameter_floor", "trained", "weights_for", "with_ones",
 ]  # fmt: skip
 
 

@@ -151,3 +151,20 @@ def test_an_epsilon_that_grows_with_the_model_is_known_with_its_size() -> None:
     plan = plan_of(codec={"name": "rr", "epsilon": 0.001, "clip": 0.01})
     assert asked_of(plan).epsilon_per_run is None
     assert 0 < (asked_of(plan, parameters=100).epsilon_per_update or 0) < 0.1
+
+
+def test_votes_count_against_the_limits_also_where_something_else_has_no_epsilon() -> None:
+    """Heads in the clear have no epsilon, votes do: eight rounds of votes at 4 each exceed a cap of 8 per run before round one."""
+    plan = plan_of(
+        data={"local_test": 0.3, "columns": {"client": "patient", "text": ["note"], "numeric": ["age"], "label": "readmitted"}},
+        filter={"vote_epsilon": 0.5, "testers": 8},
+        server={"rounds": 8},
+        codec={"name": "plain"},
+    )
+    asked = asked_of(plan, parameters=10_000)
+    assert asked.unbounded
+    assert asked.epsilon_per_run is not None
+    assert asked.epsilon_per_run > 8
+    policy = parse_policy("[allow]\nvotes = true\n[limits]\nno_epsilon = true\nepsilon_per_run = 8\nepsilon_for_life = 100\n")
+    found = [sentence for sentence in refusals(policy, asked) if "epsilon_per_run" in sentence]
+    assert found == [f"limits.epsilon_per_run = 8 per client: the plan asks for {asked.epsilon_per_run:.6f} per client and run"]

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tacit.engine.asked import asked_of
+from tacit import local
+from tacit.engine.asked import asked_of, work_of
 from tacit.errors import PolicyError
 from tacit.ledger.owner import Asked, Policy, refusals, violations
 from tacit.plan import Plan
@@ -32,6 +33,18 @@ def refuse_unless_allowed(policy: Policy, plan: Plan, simulated_noise: bool, bui
         raise PolicyError("\n".join(found))
 
 
+def refuse_too_large(policy: Policy, plan: Plan, inputs: int, classes: int, rows: int) -> None:
+    """Raise PolicyError if the model or a client's work exceeds the limits, from numbers alone: nothing was allocated yet.
+
+    `inputs` and `classes` follow from the terms, which are the server's words; `rows` are those of the largest client here.
+    """
+    size = local.parameter_floor(plan.model, inputs, classes)
+    asked = replace(_before_rows(plan), parameters=size, local_steps=work_of(plan, rows))
+    found = [sentence for sentence in refusals(policy, asked) if sentence.startswith("limits.max_")]
+    if found:
+        raise PolicyError("\n".join(found))
+
+
 def check_rows(policy: Policy, shared: DisclosedRows) -> None:
     """Raise PolicyError if rows that would leave go beyond the policy."""
     found = violations(policy, shared)
@@ -41,6 +54,7 @@ def check_rows(policy: Policy, shared: DisclosedRows) -> None:
 
 def _before_rows(plan: Plan) -> Asked:
     asked = asked_of(plan)
-    if asked.epsilon_per_run is None and asked_of(plan, parameters=_SOME_SIZE).epsilon_per_run is not None:
-        return replace(asked, epsilon_per_update=0.0, epsilon_per_run=0.0)
-    return asked
+    if asked.epsilon_per_run is not None:
+        return asked
+    some = asked_of(plan, parameters=_SOME_SIZE)
+    return replace(asked, epsilon_per_update=0.0, epsilon_per_run=0.0, unbounded=some.unbounded)

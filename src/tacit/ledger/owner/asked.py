@@ -16,8 +16,9 @@ NO_POLICY = "there is no policy, so nothing is allowed; `tacit policy init` writ
 class Asked:
     """What is asked, as far as it is known when it is asked; what has no default must be known.
 
-    `columns` is None where a plan leaves them to the data. `epsilon_per_update` and `epsilon_per_run` are per client at `delta`;
-    None means that there is no such number, or none that is known. `k` is that of rows that would leave, None if none would.
+    `columns` is None where a plan leaves them to the data. `epsilon_per_update` and `epsilon_per_run` are per client at `delta`
+    and cover every answer that has an epsilon; None means that it is not known before data. `unbounded` says that something also
+    leaves for which no epsilon per client exists. `parameters` and `local_steps` are lower bounds until rows are read. `k` is that of rows that would leave, None if none would.
     """
 
     plan_hash: str
@@ -28,8 +29,11 @@ class Asked:
     epsilon_per_run: float | None
     delta: float
     rounds: int
+    unbounded: bool = False
     cohort: int | None = None
     message_bytes: int | None = None
+    parameters: int | None = None
+    local_steps: int | None = None
     k: int | None = None
     user_code: bool = False
     files: tuple[str, ...] = ()
@@ -89,7 +93,7 @@ def _switches(policy: Policy, asked: Asked) -> list[str]:
 
 def _limits(policy: Policy, asked: Asked) -> list[str]:
     limits, found = policy.limits, list[str]()
-    if asked.epsilon_per_run is None and not limits.no_epsilon:
+    if (asked.unbounded or asked.epsilon_per_run is None) and not limits.no_epsilon:
         found.append("limits.no_epsilon = false: the plan states no epsilon per client and run, or none that is known before data")
     for key, epsilon, words in (
         ("epsilon_per_update", asked.epsilon_per_update, "the plan asks for {} per client and update"),
@@ -106,6 +110,10 @@ def _limits(policy: Policy, asked: Asked) -> list[str]:
         found.append(f"limits.least_cohort = {limits.least_cohort:,}: the plan asks {asked.cohort:,} clients in a round")
     if asked.message_bytes is not None and asked.message_bytes > limits.largest_message_bytes:
         found.append(f"limits.largest_message_bytes = {limits.largest_message_bytes:,}: a message has {asked.message_bytes:,}")
+    if asked.parameters is not None and asked.parameters > limits.max_parameters:
+        found.append(f"limits.max_parameters = {limits.max_parameters:,}: the model has at least {asked.parameters:,}")
+    if asked.local_steps is not None and asked.local_steps > limits.max_local_steps:
+        found.append(f"limits.max_local_steps = {limits.max_local_steps:,}: a client takes {asked.local_steps:,} steps in a round")
     return found
 
 

@@ -7,7 +7,7 @@ from dataclasses import asdict
 
 from tacit.ledger.account import on_a_sample
 from tacit.ledger.owner.asked import Asked
-from tacit.ledger.owner.spending import MILLION, Claims, cost
+from tacit.ledger.owner.spending import MILLION, Claims, Cost, cost
 from tacit.plan import Columns, DPSum, Encoder, HashComb, OneBit, OwnModule, Plan, Skellam
 
 _KNOWN_NETWORKS = ("pixels", "efficientnet_lite0")
@@ -30,8 +30,9 @@ def facts_of(
         model=plan.model.name,
         codec=plan.codec.name,
         columns=_read(plan, roles),
-        epsilon_per_update=None if claims is None else max((_priced(plan, (one,), 1) for one in claims), key=_size, default=0.0),
-        epsilon_per_run=None if claims is None else _priced(plan, claims, _answers(plan)),
+        epsilon_per_update=None if claims is None else max((_epsilon(_cost(plan, (one,), 1)) for one in claims), default=0.0),
+        epsilon_per_run=None if claims is None else _epsilon(_cost(plan, claims, _answers(plan))),
+        unbounded=claims is not None and _cost(plan, claims, _answers(plan)).bare,
         delta=plan.delta,
         rounds=plan.server.rounds,
         cohort=plan.server.cohort_size or (None if plan.data.partition == "client" else plan.data.clients),
@@ -56,15 +57,14 @@ def _answers(plan: Plan) -> int:
     return min(plan.server.rounds, plan.ledger.participations or plan.server.rounds)
 
 
-def _priced(plan: Plan, claims: Sequence[Claims], answers: int) -> float | None:
-    """Return the epsilon of so many answers to each exchange, at the plan's delta; None if there is none."""
+def _cost(plan: Plan, claims: Sequence[Claims], answers: int) -> Cost:
+    """Privacy loss of `answers` answers to each exchange at the plan's delta, by the function that charges a site's ledger."""
     each = tuple((one, plan.server.rounds if on_a_sample(one) and answers > 1 else answers) for one in claims if one)
-    found = cost(each, plan.delta)
-    return None if found.bare else found.micro / MILLION
+    return cost(each, plan.delta)
 
 
-def _size(epsilon: float | None) -> float:
-    return float("inf") if epsilon is None else epsilon
+def _epsilon(found: Cost) -> float:
+    return found.micro / MILLION
 
 
 def _files(plan: Plan) -> Iterator[str]:

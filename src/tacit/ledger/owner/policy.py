@@ -87,6 +87,12 @@ class Limits:
     """The fewest clients of a round. The server says how many there are, and may lie; so nothing may rest on it."""
     largest_message_bytes: Count = 256_000_000
     """Bytes of one message, in either direction."""
+    max_parameters: Count = 50_000_000
+    """Parameters of the model. Checked before memory is spent on it."""
+    max_local_steps: Count = 100_000
+    """Optimiser steps of one client in one round. Checked before the first step."""
+    max_minutes_per_round: Annotated[float, Gt(0), Le(100_000)] = 120.0
+    """Minutes this machine trains for one request. A round that takes longer is stopped between two clients and not answered."""
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)

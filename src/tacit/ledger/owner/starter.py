@@ -33,6 +33,9 @@ _NOTES = {
     "epsilon_for_life": "per client, all runs together",
     "delta": "per run; deltas of runs add up",
     "no_epsilon": 'answers may leave for which no epsilon exists, such as those of "plain"',
+    "max_parameters": "of the model",
+    "max_local_steps": "of one client in one round",
+    "max_minutes_per_round": "this machine trains no longer for one request",
     "least_cohort": "clients in a round; the server says how many, and may lie: nothing rests on this",
 }
 _STATED = ("projunit", "rr_sampled", "gaussian", "dp_sum", "onebit", "skellam")
@@ -65,7 +68,7 @@ def policy_for(asked: Asked) -> Policy:
             trust_server=asked.trusts_server, simulation_noise=asked.simulation_noise,
         ),
         limits=Limits(
-            epsilon_per_run=epsilon, epsilon_for_life=epsilon, delta=asked.delta, no_epsilon=asked.epsilon_per_run is None,
+            epsilon_per_run=epsilon, epsilon_for_life=epsilon, delta=asked.delta, no_epsilon=asked.unbounded or asked.epsilon_per_run is None,
             rounds_per_run=asked.rounds, rounds_per_day=asked.rounds, least_cohort=min(asked.cohort or 100, 100),
             largest_message_bytes=50_000_000,
         ),
