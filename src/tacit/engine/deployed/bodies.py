@@ -12,9 +12,20 @@ from tacit.errors import WireError
 from tacit.features import Seen
 from tacit.wire import Frame
 
+MAX_CLIENTS = 10_000_000
+"""Clients of all sites of a run. Server and sites hold a few numbers for each; a larger count is refused before they do."""
+MAX_VALUES = 10_000
+"""Classes, and categories of one column."""
+
 Whole = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
+Clients = Annotated[int, msgspec.Meta(ge=0, le=MAX_CLIENTS)]
 Word = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
+Key = Annotated[bytes, msgspec.Meta(max_length=4096)]
+Value = Annotated[str, msgspec.Meta(max_length=1000)]
+Values = Annotated[list[Value], msgspec.Meta(max_length=MAX_VALUES)]
 Body = TypeVar("Body", bound=msgspec.Struct)
+_LARGEST = 1e300
+"""Ends of a range: a difference of two of them is finite."""
 
 
 class _Strict(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -31,10 +42,15 @@ class Offer(_Strict, frozen=True, kw_only=True):
 class SeenRows(_Strict, frozen=True, kw_only=True):
     """What features must know of a site's rows, in the clear."""
 
-    classes: list[str]
-    ranges: dict[str, tuple[float, float]]
-    categories: dict[str, list[str]]
-    pixels: int | None = None
+    classes: Values
+    ranges: Annotated[dict[Word, tuple[float, float]], msgspec.Meta(max_length=MAX_VALUES)]
+    categories: Annotated[dict[Word, Values], msgspec.Meta(max_length=MAX_VALUES)]
+    pixels: Annotated[int, msgspec.Meta(ge=0, le=100_000_000)] | None = None
+
+    def __post_init__(self) -> None:
+        for name, (low, high) in self.ranges.items():
+            if not -_LARGEST <= low <= high <= _LARGEST:  # also refuses NaN
+                raise ValueError(f"the range of column {name!r} must be finite and in order, got {low} to {high}")
 
     @staticmethod
     def of(seen: Seen) -> SeenRows:
@@ -56,7 +72,7 @@ class Opened(_Strict, frozen=True, kw_only=True):
     """A site takes part: how many clients it has, how many rows these train on and hold out, the most one of them counts, what
     features must know, and the keys with which it signs for helpers and is one."""
 
-    clients: Whole
+    clients: Clients
     rows: Whole
     test_rows: Whole
     largest_weight: Whole
@@ -69,8 +85,8 @@ class Member(_Strict, frozen=True, kw_only=True):
     """One site of a run, which clients are its own (`clients` names from `first` on), and how many rows they have."""
 
     site: Word
-    first: Whole
-    clients: Whole
+    first: Clients
+    clients: Clients
     rows: Whole
     test_rows: Whole
 
@@ -84,9 +100,19 @@ class Terms(_Strict, frozen=True, kw_only=True):
     public: bytes
     largest_weight: Whole
     seen: SeenRows
-    members: list[Member]
+    members: Annotated[list[Member], msgspec.Meta(min_length=1, max_length=10_000)]
     helpers: list[bytes] = []
     helps: list[Word] = []
+
+    def __post_init__(self) -> None:
+        first, names = 0, set[str]()
+        for member in self.members:
+            if member.first != first or member.site in names:
+                raise ValueError(f"site {member.site!r} must be listed once, with clients numbered from {first:,}")
+            first += member.clients
+            names.add(member.site)
+        if first > MAX_CLIENTS:
+            raise ValueError(f"a run has at most {MAX_CLIENTS:,} clients, got {first:,}")
 
     @property
     def clients(self) -> int:

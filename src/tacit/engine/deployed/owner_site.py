@@ -17,6 +17,7 @@ from tacit.engine.deployed.bodies import Answers, Offer, Question
 from tacit.engine.deployed.owner import Owner
 from tacit.engine.deployed.participation import Participation
 from tacit.engine.deployed.permission import check_rows
+from tacit.engine.deployed.work_clock import WorkClock
 from tacit.engine.exchanges import HelperSums, Votes
 from tacit.errors import BudgetError, DataError, PlanError, PolicyError, RunError, TacitError, WireError
 from tacit.ledger.owner import Book, Receipt
@@ -116,7 +117,8 @@ class OwnerSite:
         claims = exchange.claims(max(1, everyone)) if names else ()
         refused = dict.fromkeys(self._reserve(run, book, subject, names or built.site.names, claims), "budget")
         willing = request.part(np.array([name for name in names if name not in refused], np.int64))
-        return bodies.pack(built.answers(exchange, willing, claims, refused))
+        clock = WorkClock(self.owner.allowed().limits.max_minutes_per_round)
+        return bodies.pack(built.answers(exchange, willing, claims, refused, clock))
 
     def _check_size(self, body: bytes) -> None:
         """Refuse an answer that is larger than the owner lets go."""

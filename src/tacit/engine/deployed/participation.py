@@ -13,18 +13,18 @@ from pathlib import Path
 
 import numpy as np
 
-from tacit import local
+from tacit import data, features, local
 from tacit import plan as plans
 from tacit.draws import Draws
 from tacit.engine.deployed import bodies
 from tacit.engine.deployed.bodies import Begun, Offer, Opened, SeenRows, Terms
 from tacit.engine.deployed.offered import refuse_unless_offered
 from tacit.engine.deployed.owner import Owner
-from tacit.engine.deployed.permission import refuse_unless_allowed
+from tacit.engine.deployed.permission import refuse_too_large, refuse_unless_allowed
 from tacit.engine.deployed.site_half import SiteHalf, build
 from tacit.engine.deployed.site_rows import SiteRows, read_rows
+from tacit.engine.pictures import reader_of
 from tacit.errors import PlanError, RunError, WireError
-from tacit.features import look_at
 from tacit.files import replace_file
 from tacit.plan import HashComb, Plan
 from tacit.secure_sum import HelperKey
@@ -52,7 +52,7 @@ class Participation:
             rows=len(rows.clients.order),
             test_rows=rows.table.test.height or round(held),
             largest_weight=max(1, int(local.weights_for(plan.server, sizes).max(initial=1))),
-            seen=SeenRows.of(look_at(rows.table.train, rows.table.columns, plan.features)),
+            seen=SeenRows.of(features.look_at(rows.table.train, rows.table.columns, plan.features)),
             signs_with=self.owner.signs_with.public_key().public_bytes_raw(),
             helper_key=HelperKey.drawn(self.root().at("helper"), _post_quantum(plan)).public(),
         )
@@ -84,10 +84,21 @@ class Participation:
         own, here = terms.of(self.owner.name), len(self.rows.owners)
         if own.clients != here:
             raise WireError(f"terms refused: need {here:,} clients of this site, got {own.clients:,}")
+        self._refuse_too_large(terms)
         built = build(self.plan, self.rows, terms, self.owner.name, self.root(), self.folder, self.owner.peers)
         built.site.key = self.owner.signs_with
         refuse_unless_allowed(self.owner.allowed(), self.plan, self.simulated_noise, built)
         return built
+
+    def _refuse_too_large(self, terms: Terms) -> None:
+        """Raise PolicyError if the model that plan and terms imply exceeds the owner's limits, before it is built."""
+        plan, columns = self.plan, self.rows.table.columns
+        reader = reader_of(columns, plan.features)
+        ordered = data.word_list(plan.features.list) if plan.features.list and columns.text else ()
+        fitted = features.fit_seen(terms.seen.seen(), columns, plan.features, b"", reader, None, ordered)
+        inputs = features.width(columns, plan.features, fitted) if plan.features.text not in ("words", "pieces") else 0
+        largest = int(self.rows.clients.sizes().max(initial=0))
+        refuse_too_large(self.owner.allowed(), plan, inputs, len(terms.seen.classes), largest)
 
 
 def open_run(owner: Owner, run: str, body: bytes, digest: bytes) -> Participation:

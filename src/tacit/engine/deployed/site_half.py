@@ -17,6 +17,7 @@ from tacit.draws import Draws
 from tacit.engine.deployed.agreed import agreement_of, round_of
 from tacit.engine.deployed.bodies import Answers, Measured, Question, Terms
 from tacit.engine.deployed.site_rows import Encoded, SiteRows, encode_rows
+from tacit.engine.deployed.work_clock import WorkClock
 from tacit.engine.disclosure import facts_of_offer
 from tacit.engine.exchanges import HelperSums, Train
 from tacit.engine.exchanges.disclose_rows import Discloser, DiscloseRows
@@ -64,25 +65,27 @@ class SiteHalf:
         """Return who a client is, to its own site."""
         return self.rows.owners[self.site.seat(name).block]
 
-    def answers(self, exchange: Exchange, request: Request, claims: tuple[Claim, ...], refused: dict[int, str]) -> Answers:
-        """Return what the asked clients answer, one by one, or added up where the plan says that the site does so.
+    def answers(
+        self, exchange: Exchange, request: Request, claims: tuple[Claim, ...], refused: dict[int, str], clock: WorkClock
+    ) -> Answers:  # fmt: skip
+        """Answers of the asked clients, one by one, or added up where the plan says that the site does so.
 
-        By their own ledgers they pay what is claimed of all who are asked, wherever these sit.
+        Their own ledgers are charged for all clients who are asked, at every site. `clock` stops work that takes too long.
         """
         refused = {**refused, **dict.fromkeys(self.site.refusals(request, claims), "ledger")}
         here = [name for name in request.to.tolist() if name not in refused]
         if not here and self.site.agreement.codec.decoded_by == "clients":
             self.site.model(request)  # whoever reads the sums must read every one of them
         if self.site.agreement.sum_at_site and isinstance(exchange, Train) and here:
-            frames: list[Frame | None] = [self._summed(exchange, request, here)]
+            frames: list[Frame | None] = [self._summed(exchange, request, here, clock)]
         else:
-            frames = [exchange.answer(Client(self.site, self.site.seat(name), self.worker), request) for name in here]
+            frames = [exchange.answer(Client(self.site, self.site.seat(name), self.worker), request) for name in clock.each(here)]
         return Answers(frames=[_sent(frame) for frame in frames if frame is not None], refused=sorted(refused.items()))
 
-    def _summed(self, train: Train, request: Request, names: list[int]) -> Frame:
+    def _summed(self, train: Train, request: Request, names: list[int], clock: WorkClock) -> Frame:
         """Return one message for all these clients, trained many in one call where that gives the same bits."""
         found = Gathered(total=train.empty(), clients=0, bytes_up=0)
-        for part in parts_of(np.array(names)):
+        for part in clock.each(parts_of(np.array(names))):
             found = found.merged(answered(train, self.site, self.worker, request.part(part)))
         if found.refused or found.clients != len(names):
             raise WireError(found.refused[0].reason if found.refused else "a client had nothing to send")

@@ -18,7 +18,8 @@ class Asked:
 
     `columns` is None where a plan leaves them to the data. `epsilon_per_update` and `epsilon_per_run` are per client at `delta`
     and cover every answer that has an epsilon; None means that it is not known before data. `unbounded` says that something also
-    leaves for which no epsilon per client exists. `parameters` and `local_steps` are lower bounds until rows are read. `k` is that of rows that would leave, None if none would.
+    leaves for which no epsilon per client exists. `parameters` and `local_steps` are lower bounds until rows are read. `k` is that
+    of rows that would leave, None if none would.
     """
 
     plan_hash: str

@@ -68,7 +68,8 @@ def policy_for(asked: Asked) -> Policy:
             trust_server=asked.trusts_server, simulation_noise=asked.simulation_noise,
         ),
         limits=Limits(
-            epsilon_per_run=epsilon, epsilon_for_life=epsilon, delta=asked.delta, no_epsilon=asked.unbounded or asked.epsilon_per_run is None,
+            epsilon_per_run=epsilon, epsilon_for_life=epsilon, delta=asked.delta,
+            no_epsilon=asked.unbounded or asked.epsilon_per_run is None,
             rounds_per_run=asked.rounds, rounds_per_day=asked.rounds, least_cohort=min(asked.cohort or 100, 100),
             largest_message_bytes=50_000_000,
         ),
