@@ -13,14 +13,15 @@ import numpy as np
 
 from tacit.claim import Claim
 from tacit.engine.deployed import bodies, participation
-from tacit.engine.deployed.bodies import Answers, Offer, Question
+from tacit.engine.deployed.bodies import Answers, Question
 from tacit.engine.deployed.owner import Owner
 from tacit.engine.deployed.participation import Participation
 from tacit.engine.deployed.permission import check_rows
 from tacit.engine.deployed.work_clock import WorkClock
 from tacit.engine.exchanges import HelperSums, Votes
+from tacit.engine.exchanges.disclose_rows import DiscloseRows
 from tacit.errors import BudgetError, DataError, PlanError, PolicyError, RunError, TacitError, WireError
-from tacit.ledger.owner import Book, Receipt
+from tacit.ledger.owner import Book, Policy, Receipt
 from tacit.wire.letter import Letter, Status, Subject, read, write
 
 Claims = tuple[Claim, ...]
@@ -58,11 +59,13 @@ class OwnerSite:
     def _answered(self, letter: Letter) -> tuple[bytes, Receipt]:
         """Return the body of the reply, as it is stored, or made now and stored before it leaves; and how far the ledger came."""
         subject = letter.subject
+        _check_name(subject)
         if subject.kind == "end":
             return self._ended(subject), _NO_RECEIPT
         if subject.kind == "open":
             return self._opened(letter), _NO_RECEIPT
         run = self._run(subject)
+        run.check_policy()
         if subject.kind == "begin":
             return bodies.pack(run.begun(bytes(letter.body))), _NO_RECEIPT
         with closing(self.owner.book(self.owner.allowed(), run.plan)) as book:
@@ -77,14 +80,16 @@ class OwnerSite:
     def _opened(self, letter: Letter) -> bytes:
         """Look at an offer, and only if the policy allows it at the rows."""
         run = letter.subject.run
-        self._runs[run] = participation.open_run(self.owner, run, bytes(letter.body), letter.subject.plan)
-        opened = self._runs[run].opened()
-        self.owner.tell(f"takes part in run {run}: {opened.clients:,} clients, plan {self._runs[run].plan.name!r}")
+        made = participation.open_run(self.owner, run, bytes(letter.body), letter.subject.plan)
+        self._runs.setdefault(run, made)
+        opened = made.opened()
+        self.owner.tell(f"takes part in run {run}: {opened.clients:,} clients, plan {made.plan.name!r}")
         return bodies.pack(opened)
 
     def _run(self, subject: Subject) -> Participation:
         if subject.run not in self._runs:
             self._runs[subject.run] = participation.taken_up(self.owner, subject.run, subject.plan)
+        self._runs[subject.run].check_plan(subject.plan)
         return self._runs[subject.run]
 
     def _made(self, run: Participation, letter: Letter, book: Book) -> bytes:
@@ -141,16 +146,30 @@ class OwnerSite:
         return {persons[person]: why for person, why in found.items()}
 
     def _ended(self, subject: Subject) -> bytes:
-        """Let go of a run, also of one from before a restart; its charges stay."""
-        body = participation.offer_kept(self.owner, subject.run)
-        if body is not None:
-            plan = participation.plan_in(bodies.unpack(body, Offer), subject.plan)
-            with closing(self.owner.book(self.owner.allowed(), plan)) as book:
+        """Let go of a run, also of one from before a restart, and whatever the policy says by now; its charges stay."""
+        if participation.has_ended(self.owner, subject.run):
+            return b""
+        plan = participation.kept_plan(self.owner, subject.run, subject.plan)
+        if plan is not None:
+            with closing(self.owner.book(self.owner.policy() or Policy(), plan)) as book:
                 book.forget(subject.run)
             participation.end(self.owner, subject.run)
             self.owner.tell(f"run {subject.run} has ended")
         self._runs.pop(subject.run, None)
         return b""
+
+
+_NAMES = {"open": "open", "begin": "begin", "rows": DiscloseRows.name, "end": "end"}
+"""What requests outside of rounds are called; they have round 0."""
+
+
+def _check_name(subject: Subject) -> None:
+    """Raise WireError unless a request outside of rounds has its one name: under another it could be asked again."""
+    name = _NAMES.get(subject.kind)
+    if name is not None and (subject.exchange, subject.round_no) != (name, 0):
+        raise WireError(
+            f"{subject.kind}: must be called {name!r} in round 0, got {subject.exchange!r} in round {subject.round_no:,}"
+        )
 
 
 def _status_of(error: TacitError) -> Status:

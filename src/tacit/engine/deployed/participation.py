@@ -1,14 +1,16 @@
 """A run that a site takes part in: what was offered, the site's rows and randomness for it, and its half once terms are known.
 
-All of it is in a folder of the run, so that a site that was restarted takes the run up where it was.
+All of it is in a folder of the run, so that a site that was restarted takes the run up where it was. The folder binds the run's
+name to one offer and one set of terms for ever: after the run has ended a tombstone stays, and the name is never used again.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import tomllib
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -26,10 +28,11 @@ from tacit.engine.deployed.site_rows import SiteRows, read_rows
 from tacit.engine.pictures import reader_of
 from tacit.errors import PlanError, RunError, WireError
 from tacit.files import replace_file
+from tacit.ledger.owner import Policy
 from tacit.plan import HashComb, Plan
 from tacit.secure_sum import HelperKey
 
-_OFFER, _TERMS, _ROOT = "offer", "terms", "root"
+_OFFER, _TERMS, _ROOT, _ENDED = "offer", "terms", "root", "ended"
 
 
 @dataclass
@@ -38,10 +41,26 @@ class Participation:
 
     owner: Owner
     plan: Plan
+    plan_hash: bytes
     simulated_noise: bool
     folder: Path
     rows: SiteRows
     built: SiteHalf | None = None
+    _allowed_by: Policy | None = field(default=None, repr=False)
+
+    def check_plan(self, plan_hash: bytes) -> None:
+        """Raise WireError if a request names another plan than the one the run was opened with."""
+        _refuse_other_plan(self.folder.name, self.plan_hash, plan_hash)
+
+    def check_policy(self) -> None:
+        """Raise PolicyError if the policy as it is now does not allow the run; asked before every answer.
+
+        The plan is judged again only when the policy has changed since it was last judged.
+        """
+        policy = self.owner.allowed()
+        if policy != self._allowed_by:
+            refuse_unless_allowed(policy, self.plan, self.simulated_noise, self.built)
+            self._allowed_by = policy
 
     def opened(self) -> Opened:
         """Return what the site says to an offer."""
@@ -61,9 +80,10 @@ class Participation:
         """Take the terms of the run, once and for all, and return what the site says to them."""
         terms, before = bodies.unpack(body, Terms), self.folder / _TERMS
         if before.exists() and before.read_bytes() != body:
-            raise WireError("terms refused: need those the run began with, got others")
-        self.built = self._build(terms)
-        replace_file(before, body)
+            raise WireError(f"run {self.folder.name}: began here with other terms, and keeps them; start the plan as a new run")
+        if self.built is None:
+            self.built = self._build(terms)
+            replace_file(before, body)
         site = self.built.site
         with_rows = [name for name in site.names if site.weight(site.seat(name))]
         return Begun(dim=self.built.learner.size, with_rows=np.array(with_rows, "<i8").tobytes())
@@ -87,7 +107,9 @@ class Participation:
         self._refuse_too_large(terms)
         built = build(self.plan, self.rows, terms, self.owner.name, self.root(), self.folder, self.owner.peers)
         built.site.key = self.owner.signs_with
-        refuse_unless_allowed(self.owner.allowed(), self.plan, self.simulated_noise, built)
+        policy = self.owner.allowed()
+        refuse_unless_allowed(policy, self.plan, self.simulated_noise, built)
+        self._allowed_by = policy
         return built
 
     def _refuse_too_large(self, terms: Terms) -> None:
@@ -101,44 +123,79 @@ class Participation:
         refuse_too_large(self.owner.allowed(), plan, inputs, len(terms.seen.classes), largest)
 
 
-def open_run(owner: Owner, run: str, body: bytes, digest: bytes) -> Participation:
-    """Return a run that is offered, if the policy allows it; only then are rows read. The offer is kept."""
+def open_run(owner: Owner, run: str, body: bytes, plan_hash: bytes) -> Participation:
+    """Return a run that is offered, if the policy allows it; only then are rows read.
+
+    The offer is kept, and the run's name is bound to it: raise WireError if the name was offered with other bytes before, and
+    RunError if the run has ended here.
+    """
+    kept = offer_kept(owner, run)
+    if kept is not None and kept != body:
+        _refuse_other_plan(run, _hash_of(bodies.unpack(kept, Offer)), plan_hash)
+        raise WireError(f"run {run}: was opened here with another offer, and keeps it; start the plan as a new run")
     offer = bodies.unpack(body, Offer)
-    plan = plan_in(offer, digest)
-    refuse_unless_allowed(owner.allowed(), plan, offer.simulated_noise)
+    plan = plan_in(offer, plan_hash)
+    policy = owner.allowed()
+    refuse_unless_allowed(policy, plan, offer.simulated_noise)
     folder = folder_of(owner, run)
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     if isinstance(plan.codec, HashComb) and plan.codec.agreed is not None:
         plan = replace(plan, codec=replace(plan.codec, agreed=owner.agreed or plan.codec.agreed))
     rows = read_rows(plan, owner.source, _root(plan, offer.simulated_noise, folder))
-    replace_file(folder / _OFFER, body)
-    return Participation(owner, plan, offer.simulated_noise, folder, rows)
+    if kept is None:
+        replace_file(folder / _OFFER, body)
+    return Participation(owner, plan, plan_hash, offer.simulated_noise, folder, rows, _allowed_by=policy)
 
 
-def taken_up(owner: Owner, run: str, digest: bytes) -> Participation:
+def taken_up(owner: Owner, run: str, plan_hash: bytes) -> Participation:
     """Return a run from before a restart, if the policy still allows it."""
     body = offer_kept(owner, run)
     if body is None:
         raise RunError(f"run {run}: was never opened here")
-    return open_run(owner, run, body, digest)
+    _refuse_other_plan(run, _hash_of(bodies.unpack(body, Offer)), plan_hash)
+    return open_run(owner, run, body, plan_hash)
+
+
+def kept_plan(owner: Owner, run: str, plan_hash: bytes) -> Plan | None:
+    """Return the plan a run was opened with; None if it never was. Raise WireError if a request names another plan."""
+    body = offer_kept(owner, run)
+    if body is None:
+        return None
+    offer = bodies.unpack(body, Offer)
+    _refuse_other_plan(run, _hash_of(offer), plan_hash)
+    return plan_in(offer, plan_hash)
 
 
 def offer_kept(owner: Owner, run: str) -> bytes | None:
-    """Return the offer of a run that has not ended here; None if there is none."""
-    path = folder_of(owner, run) / _OFFER
-    return path.read_bytes() if path.exists() else None
+    """Return the offer that a run's name is bound to; None if there is none. Raise RunError if the run has ended here."""
+    folder = folder_of(owner, run)
+    if (folder / _ENDED).exists():
+        raise RunError(f"run {run}: has ended here, and its name is not used again; start the plan as a new run")
+    return (folder / _OFFER).read_bytes() if (folder / _OFFER).exists() else None
+
+
+def has_ended(owner: Owner, run: str) -> bool:
+    """Return whether a run has ended here."""
+    return (folder_of(owner, run) / _ENDED).exists()
 
 
 def end(owner: Owner, run: str) -> None:
-    """Let go of a run: nothing more is answered for it, and nobody can repeat its noise. Private parts of models stay."""
+    """Let go of a run: nothing more is answered for it, and nobody can repeat its noise. Private parts of models stay.
+
+    A tombstone stays too, on the disk before anything is removed: the hashes of the run's offer and terms.
+    """
+    folder = folder_of(owner, run)
+    kept = {name: folder / name for name in (_OFFER, _TERMS)}
+    hashes = {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in kept.items() if path.exists()}
+    replace_file(folder / _ENDED, json.dumps(hashes).encode())
     for name in (_OFFER, _ROOT):
-        (folder_of(owner, run) / name).unlink(missing_ok=True)
+        (folder / name).unlink(missing_ok=True)
 
 
 def plan_in(offer: Offer, digest: bytes) -> Plan:
     """Return the plan of an offer; raise WireError or PlanError if it is another, or one that sites cannot run."""
-    if hashlib.sha256(offer.plan.encode()).digest() != digest:
-        raise WireError("offer refused: needs the plan its hash is of, got another")
+    if _hash_of(offer) != digest:
+        raise WireError("offer refused: the plan in it does not match its hash")
     try:
         plan = plans.parse(tomllib.loads(offer.plan))
         plans.check(plan)
@@ -153,6 +210,18 @@ def folder_of(owner: Owner, run: str) -> Path:
     if not run.replace("-", "").replace("_", "").isalnum():
         raise WireError(f"letter refused: needs a run's name of letters, digits and dashes, got {run!r}")
     return owner.folder / "runs" / run
+
+
+def _hash_of(offer: Offer) -> bytes:
+    return hashlib.sha256(offer.plan.encode()).digest()
+
+
+def _refuse_other_plan(run: str, bound: bytes, asked: bytes) -> None:
+    if asked != bound:
+        raise WireError(
+            f"run {run}: was opened here with plan {bound.hex()[:16]}, and this request is about plan {asked.hex()[:16]}; "
+            "a run keeps its plan: start the other plan as a new run"
+        )
 
 
 def _root(plan: Plan, simulated_noise: bool, folder: Path) -> Draws:
