@@ -134,7 +134,7 @@ def test_a_resumed_server_that_asks_for_another_set_gets_nothing(reviews, tmp_pa
     engine.resume(watch.folder)
     refused = record.of_kind(entries(watch.folder), record.Refused)
     assert [(entry.round_no, entry.sender) for entry in refused] == [(1, "helper 1")]
-    assert "needs the set of clients and seeds it answered for in round 1, got another" in refused[0].reason
+    assert "round 1 was answered for another set of clients or seeds" in refused[0].reason
 
 
 def test_messages_that_are_no_shares_are_refused(reviews, tmp_path, monkeypatch) -> None:
@@ -174,8 +174,8 @@ def test_a_helper_refuses_what_is_no_question(reviews, tmp_path, monkeypatch) ->
     folder = engine.start(small_plan(reviews, codec=DP_SUM, secure_sum={}, server__rounds=2), tmp_path)
     refused = [entry.reason for entry in record.of_kind(entries(folder), record.Refused)]
     assert len(refused) == 2
-    assert "helper 1 refused: needs 184 bytes for each client" in refused[0]
-    assert "helper 1 refused: needs at least 10 clients, got 0" in refused[1]
+    assert "helper 1 refused: 20 clients need 4,000 bytes, got 3,999" in refused[0]
+    assert "helper 1 refused: a set must have at least 10 clients, got 0" in refused[1]
 
 
 class Opened(engine.Silence):

@@ -8,7 +8,7 @@ import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from tacit.draws import Draws
-from tacit.secure_sum import Helper, HelperKey, Terms, hidden, of_round, sealed_keys, sealer, zeros
+from tacit.secure_sum import Helper, HelperKey, Terms, hidden, of_round, salt_for, sealed_keys, sealer, zeros
 
 ROOT = Draws.seeded(11)
 
@@ -27,7 +27,7 @@ def helper_keys(count: int, post_quantum: bool = False) -> list[HelperKey]:
 
 def terms_for(size: int = 50, bits: int = 32, helpers: int = 1, least: int = 3, post_quantum: bool = False) -> Terms:
     keys = tuple(key.public() for key in helper_keys(helpers, post_quantum))
-    return Terms(run="run-1", plan="abc", exchange="train", size=size, bits=bits, helpers=keys, least_clients=least, rounds=9)
+    return Terms(run="run-1", digest="abc", exchange="train", size=size, bits=bits, helpers=keys, least_clients=least, rounds=9)
 
 
 @dataclass
@@ -58,8 +58,9 @@ def answered(
     """Return a client's share and envelope."""
     keys = keys_of(client, len(terms.helpers))
     sealed = sealed_keys(terms.context(client), keys, [sealer(public) for public in terms.helpers], site or site_key(client))
-    now = [of_round(key, round_no) for key in keys]
-    return hidden(numbers, [one.seed for one in now]), sealed + b"".join(one.token for one in now)
+    salt = salt_for(terms, ROOT.sealed("salt", client).key, round_no, numbers)
+    now = [of_round(terms, key, round_no, salt) for key in keys]
+    return hidden(numbers, [one.seed for one in now]), sealed + salt + b"".join(one.token for one in now)
 
 
 def keys_of(client: int, helpers: int = 1) -> list[bytes]:
@@ -71,9 +72,9 @@ def numbers_of(client: int, terms: Terms) -> np.ndarray:
     return ROOT.at("numbers", client).generator().integers(-1000, 1000, terms.size).astype(kind).view(f"<u{kind.itemsize}")
 
 
-def helper(terms: Terms, number: int = 1, noise=None, path=None, post_quantum: bool = False) -> Helper:
+def helper(terms: Terms, number: int = 1, noise=None, path=None, post_quantum: bool = False, simulated: bool = False) -> Helper:
     key = helper_keys(len(terms.helpers), post_quantum)[number - 1]
-    return Helper(terms, number, key, known, ROOT.at("own", number), noise, path)
+    return Helper(terms, number, key, known, ROOT.at("own", number), noise, path, simulated=simulated)
 
 
 def leader_with(terms: Terms, clients: range = range(5), round_no: int = 1) -> Leader:

@@ -12,18 +12,21 @@ from tests.secure_sum.parties import ROOT, answered, helper, keys_of, leader_wit
 
 TERMS = terms_for()
 TWO = terms_for(helpers=2)
+ANOTHER_SET = "round 1 was answered for another set of clients or seeds; it is answered once"
+SIGNATURE, TOKEN = "its site's signature does not fit", "its token is not for round 2, so it did not answer in this round"
 
 
 def refused(what: str, leader, asked: Helper, names: list[int] | None = None) -> None:
     with pytest.raises(WireError, match=f"helper . refused: .*{what}"):
         leader.asks(asked, names)
-    assert asked._stored.newest() is None or asked._stored.newest().round_no != leader.round_no or "another" in what
+    newest = asked._stored.newest()
+    assert newest is None or newest.round_no != leader.round_no or what == ANOTHER_SET
 
 
 def test_second_set() -> None:
     leader, asked = leader_with(TERMS), helper(TERMS)
     first = leader.asks(asked)
-    refused("needs the set of clients and seeds it answered for in round 1, got another", leader, asked, [0, 1, 2, 3])
+    refused(ANOTHER_SET, leader, asked, [0, 1, 2, 3])
     np.testing.assert_array_equal(leader.asks(asked), first)
 
 
@@ -31,7 +34,7 @@ def test_second_set_after_a_restart(tmp_path) -> None:
     leader, path = leader_with(TERMS), tmp_path / "own" / "train.safetensors"
     first = leader.asks(helper(TERMS, path=path))
     again = helper(TERMS, path=path)
-    refused("got another", leader, again, [0, 1, 2, 3])
+    refused(ANOTHER_SET, leader, again, [0, 1, 2, 3])
     np.testing.assert_array_equal(leader.asks(again), first)
 
 
@@ -40,97 +43,100 @@ def test_same_set_with_other_seeds() -> None:
     leader.asks(asked)
     key = ROOT.sealed("another key").key
     sealed = sealed_keys(TERMS.context(2), [key], [sealer(TERMS.helpers[0])], site_key(2))
-    leader.envelopes[2] = sealed + of_round(key, 1).token
-    refused("got another", leader, asked)
+    leader.envelopes[2] = sealed + bytes(16) + of_round(TERMS, key, 1, bytes(16)).token
+    refused(ANOTHER_SET, leader, asked)
 
 
 def test_small_set() -> None:
-    refused("needs at least 3 clients, got 2", leader_with(TERMS, range(2)), helper(TERMS))
+    refused("a set must have at least 3 clients, got 2", leader_with(TERMS, range(2)), helper(TERMS))
 
 
 def test_set_of_nobody() -> None:
-    refused("needs at least 3 clients, got 0", leader_with(TERMS), helper(TERMS), [])
+    refused("a set must have at least 3 clients, got 0", leader_with(TERMS), helper(TERMS), [])
 
 
 def test_client_twice_in_a_set() -> None:
-    refused("needs each client once", leader_with(TERMS), helper(TERMS), [0, 1, 1, 2])
+    refused("clients must be named once each", leader_with(TERMS), helper(TERMS), [0, 1, 1, 2])
 
 
 def test_replay_of_an_older_round() -> None:
     asked = helper(TERMS)
     leader_with(TERMS, round_no=4).asks(asked)
-    refused("needs round 4, which it answered last, or a later one, got round 3", leader_with(TERMS, round_no=3), asked)
+    refused("round 3 is over: round 4 was answered after it", leader_with(TERMS, round_no=3), asked)
 
 
 def test_envelope_of_another_round() -> None:
     leader = leader_with(TERMS, round_no=2)
     leader.envelopes[3] = leader_with(TERMS, round_no=1).envelopes[3]
-    refused("client 3: needs the token that only this client has for round 2, got another", leader, helper(TERMS))
+    refused(f"client 3: {TOKEN}", leader, helper(TERMS))
 
 
 def test_round_after_the_last() -> None:
-    refused("needs a round from 1 to 9, got 10", leader_with(TERMS, round_no=10), helper(TERMS))
+    refused("the plan has rounds 1 to 9, got round 10", leader_with(TERMS, round_no=10), helper(TERMS))
 
 
 def test_foreign_key() -> None:
     leader = leader_with(TERMS)
     leader.envelopes[1] = answered(TERMS, 1, 1, numbers_of(1, TERMS), Ed25519PrivateKey.generate())[1]
-    refused("client 1: needs the signature of the client's site", leader, helper(TERMS))
+    refused(f"client 1: {SIGNATURE}", leader, helper(TERMS))
 
 
 def test_unsigned() -> None:
     leader = leader_with(TERMS)
-    leader.envelopes[1] = leader.envelopes[1][:-96] + bytes(64) + leader.envelopes[1][-32:]
-    refused("client 1: needs the signature of the client's site", leader, helper(TERMS))
+    leader.envelopes[1] = leader.envelopes[1][:-112] + bytes(64) + leader.envelopes[1][-48:]
+    refused(f"client 1: {SIGNATURE}", leader, helper(TERMS))
 
 
 def test_stranger() -> None:
     leader = leader_with(TERMS)
     leader.envelopes[1000] = answered(TERMS, 1, 1000, numbers_of(1000, TERMS))[1]
-    refused("needs clients whose sites it knows, got client 1000", leader, helper(TERMS))
+    refused("client 1000 belongs to no site in this helper's peers", leader, helper(TERMS))
 
 
 def test_swapped_clients() -> None:
     leader = leader_with(TERMS)
     leader.envelopes[0], leader.envelopes[1] = leader.envelopes[1], leader.envelopes[0]
-    refused("client 0: needs the signature", leader, helper(TERMS))
+    refused(f"client 0: {SIGNATURE}", leader, helper(TERMS))
 
 
 def test_one_clients_answer_under_another_name_of_its_site() -> None:
     """A site with several clients signs for each of them by name."""
     leader = leader_with(TERMS)
     leader.envelopes[1] = answered(TERMS, 1, 0, numbers_of(0, TERMS), site_key(1))[1]
-    refused("client 1: needs the signature", leader, helper(TERMS))
+    refused(f"client 1: {SIGNATURE}", leader, helper(TERMS))
 
 
-@pytest.mark.parametrize("changes", [{"run": "run-2"}, {"plan": "abd"}, {"exchange": "votes"}, {"size": 51}, {"bits": 64}])
-def test_another_run_plan_exchange_or_size(changes) -> None:
+@pytest.mark.parametrize(
+    "changes",
+    [{"run": "run-2"}, {"digest": "abd"}, {"exchange": "votes"}, {"size": 51}, {"bits": 64}, {"least_clients": 1}, {"rounds": 10}],
+)
+def test_another_run_digest_exchange_size_or_least_set(changes) -> None:
     made_for = other(TERMS, **changes)
     leader = leader_with(TERMS)
     leader.envelopes[4] = leader_with(made_for).envelopes[4]
-    refused("client 4: needs the signature", leader, helper(TERMS))
+    refused(f"client 4: {SIGNATURE}", leader, helper(TERMS))
 
 
 def test_key_sealed_to_another_helper() -> None:
     leader = leader_with(TWO)
     swapped = [sealer(public) for public in reversed(TWO.helpers)]
-    leader.envelopes[2] = sealed_keys(TWO.context(2), keys_of(2, 2), swapped, site_key(2)) + leader.envelopes[2][-64:]
+    leader.envelopes[2] = sealed_keys(TWO.context(2), keys_of(2, 2), swapped, site_key(2)) + leader.envelopes[2][-80:]
     for number in (1, 2):
-        refused("client 2: needs a key sealed to this helper for this run, sum and client", leader, helper(TWO, number))
+        refused("client 2: its key is not sealed to this helper for this run, sum and client", leader, helper(TWO, number))
 
 
 def test_key_sealed_for_another_run_but_signed_for_this_one() -> None:
     leader = leader_with(TERMS)
-    sealed = leader_with(other(TERMS, run="run-2")).envelopes[0][:-96]
-    leader.envelopes[0] = sealed + site_key(0).sign(TERMS.context(0) + sealed) + leader.envelopes[0][-32:]
-    refused("client 0: needs a key sealed to this helper", leader, helper(TERMS))
+    sealed = leader_with(other(TERMS, run="run-2")).envelopes[0][:-112]
+    leader.envelopes[0] = sealed + site_key(0).sign(TERMS.context(0) + sealed) + leader.envelopes[0][-48:]
+    refused("client 0: its key is not sealed to this helper", leader, helper(TERMS))
 
 
 def test_key_of_the_wrong_length() -> None:
     leader = leader_with(TERMS)
     sealed = sealer(TERMS.helpers[0])(bytes(31), TERMS.context(0)) + b"\0"
-    leader.envelopes[0] = sealed + site_key(0).sign(TERMS.context(0) + sealed) + leader.envelopes[0][-32:]
-    refused("client 0: needs a key", leader, helper(TERMS))
+    leader.envelopes[0] = sealed + site_key(0).sign(TERMS.context(0) + sealed) + leader.envelopes[0][-48:]
+    refused("client 0: its key", leader, helper(TERMS))
 
 
 def test_client_that_did_not_answer() -> None:
@@ -139,13 +145,13 @@ def test_client_that_did_not_answer() -> None:
     leader_with(TERMS, round_no=1).asks(asked)
     leader = leader_with(TERMS, range(4), round_no=2)
     leader.envelopes[4] = leader_with(TERMS, round_no=1).envelopes[4]
-    refused("client 4: needs the token that only this client has for round 2", leader, asked)
+    refused(f"client 4: {TOKEN}", leader, asked)
 
 
 def test_truncated_envelopes() -> None:
     leader = leader_with(TERMS)
     leader.envelopes = {name: envelope[:-1] for name, envelope in leader.envelopes.items()}
-    refused("needs one envelope of 176 bytes for each client", leader, helper(TERMS))
+    refused("each client's envelope must have 192 bytes", leader, helper(TERMS))
 
 
 def test_damaged_store_is_not_taken_for_an_empty_one(tmp_path) -> None:

@@ -42,7 +42,7 @@ def test_post_quantum_seals() -> None:
     leader = leader_with(terms)
     parts = [leader.asks(helper(terms, number, post_quantum=True)) for number in (1, 2)]
     np.testing.assert_array_equal(lifted(leader.sum + parts[0] + parts[1]), plain_sum(leader, range(5)))
-    assert len(leader.envelopes[0]) == terms.envelope_size == 2 * (1168 + 32) + 64
+    assert len(leader.envelopes[0]) == terms.envelope_size == 2 * (1168 + 32) + 64 + 16
 
 
 def test_every_helper_adds_the_whole_noise_once() -> None:

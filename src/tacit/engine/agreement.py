@@ -18,6 +18,8 @@ class Agreement:
     """A run's public terms: its name, the model's size, the codec, the randomness everyone may know, how clients weigh.
 
     `identity` is what plan and rows the run is of; it enters the addresses of noise, so that two runs never share any.
+    `digest` covers all that sites, helpers and server agreed on before round one. Between sites it is the identity too, unless
+    noise comes from the plan's seed; a simulation has none.
     `largest_weight` is the most a client may count; an answer that says more is refused. With `sum_at_site` a site adds up
     the answers of its own clients before anything leaves it.
     """
@@ -30,6 +32,12 @@ class Agreement:
     server: plan.Server
     largest_weight: int = 1
     sum_at_site: bool = False
+    digest: str | None = None
+
+    @property
+    def binding(self) -> str:
+        """What seals and signatures of a secure aggregation are bound to."""
+        return self.digest or self.identity
 
     def check(self, clients: int) -> None:
         """Raise PlanError if so many clients of the largest weight could not be counted exactly."""

@@ -34,9 +34,9 @@ def simulated_helpers(
         return key_of_site(client) if 0 <= client < len(site.names) else None
 
     def helper(sums: HelperSums, number: int, key: HelperKey) -> Helper:
-        sharing, own = sums.shared.sharing, draws.at("helper", number)
+        sharing, own = sums.shared.sharing, draws.at("helper", number, "secure sum", site.agreement.identity)
         path = folder / str(number) / f"{sums.shared.name}.safetensors"
-        return Helper(sums.terms, number, key, known, own, sharing.noise, path)
+        return Helper(sums.terms, number, key, known, own, sharing.noise, path, simulated=True)
 
     asked = [exchange for exchange in exchanges if isinstance(exchange, HelperSums)]
     return {sums.name: tuple(helper(sums, number, key) for number, key in enumerate(keys, 1)) for sums in asked}

@@ -5,10 +5,13 @@ cryptography here comes from `cryptography`: AES-256 in counter mode for the ran
 helpers, Ed25519 for the signatures of sites. What follows from a key in a round is its HMAC-SHA256.
 """
 
-from tacit.secure_sum.envelope import OfRound, of_round, sealed_keys
+from tacit.secure_sum.envelope import OfRound, of_round, salt_for, sealed_keys
 from tacit.secure_sum.helper import Helper, Noise
-from tacit.secure_sum.seal import HelperKey, sealer
+from tacit.secure_sum.seal import HelperKey, is_post_quantum, sealer
 from tacit.secure_sum.shares import hidden, lifted, zeros
-from tacit.secure_sum.terms import Terms
+from tacit.secure_sum.terms import TAG, Terms
 
-__all__ = ["Helper", "HelperKey", "Noise", "OfRound", "Terms", "hidden", "lifted", "of_round", "sealed_keys", "sealer", "zeros"]
+__all__ = [
+    "TAG", "Helper", "HelperKey", "Noise", "OfRound", "Terms", "hidden", "is_post_quantum", "lifted", "of_round", "salt_for",
+    "sealed_keys", "sealer", "zeros",
+]  # fmt: skip

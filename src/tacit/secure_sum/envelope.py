@@ -1,8 +1,10 @@
-"""What a client sends to helpers through the leader: keys for the run, sealed and signed, and a token for the round.
+"""What a client sends to helpers through the leader: keys for the run, sealed and signed, and a salt and tokens for the round.
 
 A client shares a key with each helper. It is sealed once per run, under the site's signature. A round's seed and token follow
 from it by HMAC-SHA256, so that no round needs public-key cryptography: the seed stays with client and helper, the token
-passes through the leader and shows the helper that the client is in this round.
+passes through the leader and shows the helper that the client is in this round. Both depend on a salt, which the client derives
+from the numbers it masks: a site that is set back to an earlier state and trains again never masks other numbers with the same
+seed.
 """
 
 from __future__ import annotations
@@ -16,7 +18,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 
 from tacit.errors import WireError
 from tacit.secure_sum.seal import HelperKey, Seal
-from tacit.secure_sum.terms import KEY, SIGNATURE, Terms
+from tacit.secure_sum.shares import Words
+from tacit.secure_sum.terms import KEY, SALT, SIGNATURE, Terms
 
 
 class OfRound(NamedTuple):
@@ -26,10 +29,19 @@ class OfRound(NamedTuple):
     token: bytes
 
 
-def of_round(key: bytes, round_no: int) -> OfRound:
-    """Return the seed and the token of a round; from one nobody learns the other, or those of another round."""
-    when = round_no.to_bytes(8, "little")
+def of_round(terms: Terms, key: bytes, round_no: int, salt: bytes) -> OfRound:
+    """Return the seed and the token of a round; from one nobody learns the other, or those of another round, sum or salt."""
+    when = terms.binding + round_no.to_bytes(8, "little") + salt
     return OfRound(hmac.digest(key, b"seed " + when, "sha256"), hmac.digest(key, b"token " + when, "sha256"))
+
+
+def salt_for(terms: Terms, secret: bytes, round_no: int, numbers: Words) -> bytes:
+    """Return the salt under which a client masks these numbers in a round. `secret` is the client's own; no helper has it.
+
+    Equal numbers get an equal salt, so an answer can be made again to the bit. Nobody without `secret` can test a guess of them.
+    """
+    when = terms.binding + round_no.to_bytes(8, "little")
+    return hmac.digest(hmac.digest(secret, b"salt " + when, "sha256"), numbers.data.cast("B"), "sha256")[:SALT]
 
 
 def sealed_keys(context: bytes, keys: Sequence[bytes], seals: Sequence[Seal], site: Ed25519PrivateKey) -> bytes:
@@ -38,10 +50,11 @@ def sealed_keys(context: bytes, keys: Sequence[bytes], seals: Sequence[Seal], si
     return sealed + site.sign(context + sealed)
 
 
-def split_envelope(terms: Terms, number: int, envelope: bytes) -> tuple[bytes, bytes]:
-    """Return an envelope's sealed keys, and its token for helper `number` (from 1)."""
-    cut = len(envelope) - KEY * len(terms.helpers)
-    return envelope[:cut], envelope[cut + KEY * (number - 1) : cut + KEY * number]
+def split_envelope(terms: Terms, number: int, envelope: bytes) -> tuple[bytes, bytes, bytes]:
+    """Return an envelope's sealed keys, its salt, and its token for helper `number` (from 1)."""
+    tokens = len(envelope) - KEY * len(terms.helpers)
+    cut = tokens - SALT
+    return envelope[:cut], envelope[cut:tokens], envelope[tokens + KEY * (number - 1) : tokens + KEY * number]
 
 
 def opened_key(terms: Terms, number: int, own: HelperKey, site: bytes, client: int, sealed: bytes) -> bytes:
@@ -51,9 +64,12 @@ def opened_key(terms: Terms, number: int, own: HelperKey, site: bytes, client: i
     try:
         Ed25519PublicKey.from_public_bytes(site).verify(signature, context + keys)
     except (InvalidSignature, ValueError):
-        raise WireError("needs the signature of the client's site on this run, sum and client, got another or none") from None
+        raise WireError(
+            "its site's signature does not fit: the site signed for another plan, other terms, another sum or another client, or "
+            "somebody else signed"
+        ) from None
     start = sum(sizes[: number - 1])
     key = own.opened(keys[start : start + sizes[number - 1]], context)
     if len(key) != KEY:
-        raise WireError(f"needs a key of {KEY} bytes, got {len(key)}")
+        raise WireError(f"its key must have {KEY} bytes, got {len(key)}")
     return key

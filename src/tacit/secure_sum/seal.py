@@ -52,7 +52,7 @@ class HelperKey:
                 return _CLASSIC.decrypt(sealed, self.curve, info=context)
             return _HYBRID.decrypt(sealed, hpke.MLKEM768X25519PrivateKey(self.lattice, self.curve), info=context)
         except (InvalidTag, ValueError):
-            raise WireError("needs a key sealed to this helper for this run, sum and client, got something else") from None
+            raise WireError("its key is not sealed to this helper for this run, sum and client") from None
 
 
 def sealer(public: bytes) -> Seal:
@@ -68,6 +68,11 @@ def sealer(public: bytes) -> Seal:
     except ValueError:
         pass
     raise WireError(f"helper's key refused: needs {_X25519} or {_LATTICE + _X25519:,} bytes of a public key, got {len(public):,}")
+
+
+def is_post_quantum(public: bytes) -> bool:
+    """Whether a helper's public key, by its size, is a hybrid one."""
+    return len(public) == _LATTICE + _X25519
 
 
 def sealed_size(public: bytes) -> int:

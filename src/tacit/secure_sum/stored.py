@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from numpy.typing import NDArray
 
 from tacit import files
+from tacit.errors import WireError
 
 _ANSWER = "answer"
 
@@ -21,13 +22,15 @@ class Answer(NamedTuple):
 
 
 class Stored:
-    """One file that holds the newest answer. Without a path it is kept in memory, for trials."""
+    """One file that holds the newest answer, of one sum of one run. Without a path it is kept in memory, for trials."""
 
-    def __init__(self, path: Path | None) -> None:
-        self._path = path
+    def __init__(self, path: Path | None, binding: str) -> None:
+        self._path, self._binding = path, binding
         self._newest: Answer | None = None
         if path is not None and path.exists():
             arrays, facts = files.unseal(path)
+            if facts.get("sum") != binding:
+                raise WireError(f"{path}: holds a helper's answer under another plan or other terms; this run cannot go on here")
             self._newest = Answer(int(facts["round"]), facts["question"], arrays[_ANSWER])
 
     def newest(self) -> Answer | None:
@@ -38,6 +41,6 @@ class Stored:
         """Put an answer in the place of the one before; it is on the disk when this returns."""
         if self._path is not None:
             self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            facts = {"round": str(answer.round_no), "question": answer.question}
+            facts = {"round": str(answer.round_no), "question": answer.question, "sum": self._binding}
             files.replace_file(self._path, files.seal({_ANSWER: answer.numbers}, facts))
         self._newest = answer

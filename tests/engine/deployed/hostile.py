@@ -11,7 +11,7 @@ import numpy as np
 
 from tacit import features, plan, wire
 from tacit.engine.deployed import bodies
-from tacit.engine.deployed.bodies import Answers, Begun, Measured, Member, Offer, Opened, Question, SeenRows, Terms
+from tacit.engine.deployed.bodies import Answers, Begin, Begun, Measured, Member, Offer, Opened, Question, SeenRows, Terms
 from tacit.engine.deployed.owner_site import OwnerSite
 from tacit.wire.letter import Letter, Subject, read, write
 
@@ -42,10 +42,13 @@ class HostileServer:
     def begin(self, opened: Opened, **changes: Any) -> Begun | None:
         seen = SeenRows.of(features.together([opened.seen.seen()]))
         one = {"clients": opened.clients, "rows": opened.rows, "test_rows": opened.test_rows}
-        members = [Member(site=self.site.owner.name, first=0, **one), Member(site="b", first=opened.clients, **one)]
-        given = {"run": "job", "identity": "x" * 64, "public": b"p" * 32, "largest_weight": 1, "seen": seen, "members": members}
+        members = [
+            Member(site=self.site.owner.name, first=0, nonce=opened.nonce, **one),
+            Member(site="b", first=opened.clients, nonce=bytes(32), **one),
+        ]
+        given = {"run": "job", "public": b"p" * 32, "largest_weight": 1, "seen": seen, "members": members}
         self.terms = Terms(**{**given, **changes})
-        begun = self._body(self.send("begin", "begin", bodies.pack(self.terms)), Begun)
+        begun = self._body(self.send("begin", "begin", bodies.pack(Begin(terms=bodies.pack(self.terms)))), Begun)
         self.dim = begun.dim if begun else self.dim
         return begun
 

@@ -53,7 +53,7 @@ def owner(name: str, source: Path, folder: Path, policy: str = GENEROUS, **more:
         "key": ec.derive_private_key(int.from_bytes(hashlib.sha256(name.encode()).digest(), "big") >> 8, ec.SECP384R1()),
         "signs_with": signs[name], "policy": lambda: parse_policy(policy) if policy else None,
         "book": lambda allowed, job: Book(folder / "ledger.sqlite", limits=allowed.limits, delta=job.delta),
-        "peers": lambda site: signs[site].public_key().public_bytes_raw() if site in signs else None,
+        "peers": lambda: {site: key.public_key().public_bytes_raw() for site, key in signs.items()},
     }  # fmt: skip
     return Owner(**{**given, **more})
 

@@ -99,7 +99,7 @@ def test_a_run_keeps_its_terms(owned) -> None:
     assert opened
     assert server.begin(opened)
     assert server.begin(opened)
-    assert server.begin(opened, identity="y" * 64) is None
+    assert server.begin(opened, largest_weight=2) is None
     assert "began here with other terms, and keeps them" in owned.told[-1]
 
 

@@ -23,7 +23,7 @@ from tests.engine.deployed.local_post import owner, sites_of
 from tests.engine.small import small_plan, write_csv
 
 SEEN = {"classes": ["no", "yes"], "ranges": {}, "categories": {}}
-OPENED = {"clients": 7, "rows": 70, "test_rows": 0, "largest_weight": 1, "seen": SEEN, "signs_with": b"k" * 32, "helper_key": b""}
+OPENED = {"clients": 7, "rows": 70, "test_rows": 0, "largest_weight": 1, "seen": SEEN, "nonce": b"n" * 32, "helper_key": b""}
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ def _terms(*members: Member) -> bytes:
 
 def test_members_are_numbered_one_after_another() -> None:
     def member(site: str, first: int, clients: int) -> Member:
-        return Member(site=site, first=first, clients=clients, rows=1, test_rows=0)
+        return Member(site=site, first=first, clients=clients, rows=1, test_rows=0, nonce=bytes(32))
 
     assert bodies.unpack(_terms(member("a", 0, 3), member("b", 3, 4)), Terms).clients == 7
     for wrong in (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hmac
+import json
 import multiprocessing
 import os
 from collections.abc import Iterator
@@ -17,9 +18,11 @@ from tacit import local, plan
 from tacit.codec.hashcomb import round_key
 from tacit.draws import Draws
 from tacit.engine.deployed import bodies
-from tacit.engine.deployed.bodies import Terms as RunTerms
-from tacit.engine.deployed.job import TERMS
+from tacit.engine.deployed.bodies import Begin, Offer
+from tacit.engine.deployed.confirmation import run_digest
+from tacit.engine.deployed.job import DEPLOYMENT, TERMS
 from tacit.engine.deployed.rehearsal import rehearsal
+from tacit.engine.run_folder import plan_of
 from tacit.engine.simulated_data import prepare
 from tacit.local.private.store import PrivateStore
 from tacit.negotiate import Terms, save
@@ -79,8 +82,10 @@ def seen(tmp_path_factory) -> Iterator[Seen]:
     messages = carried({name: line for name, (line, _) in lines.items()}, to_sites, mine)
     place = Path(mine.recv())
     models = [_model_at(folder / name) for name in SITES]
-    terms = bodies.unpack((place / TERMS).read_bytes(), RunTerms)
-    bound = hmac.digest(agreed.secret, f"tacit run {terms.run} {terms.identity}".encode(), "sha256")
+    begin = bodies.unpack((place / TERMS).read_bytes(), Begin)
+    run, offer = json.loads((place / DEPLOYMENT).read_bytes())["run"], Offer(plan=plan.to_toml(plan_of(place)))
+    digest = run_digest(run, offer, begin.terms)
+    bound = hmac.digest(agreed.secret, f"tacit run {begin.read().run} {digest}".encode(), "sha256")
     whole = prepare(job, Draws.seeded(0))
     first = local.build(job.model, job.local, whole.train, whole.clients).initial(Draws(bound).at("initial"))
     wanted = forbidden(agreed, bound, models[0], first.tobytes())

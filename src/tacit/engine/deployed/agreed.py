@@ -15,11 +15,12 @@ from tacit.plan import Plan
 from tacit.record import RUN
 
 
-def agreement_of(plan: Plan, terms: Terms, learner: local.Learner) -> Agreement:
-    """Return a run's public terms."""
+def agreement_of(plan: Plan, terms: Terms, digest: str, learner: local.Learner) -> Agreement:
+    """Return a run's public terms; `digest` is theirs and the plan's, as whoever calls this computed it (`run_digest`)."""
     agreement = Agreement(
         run=terms.run,
-        identity=terms.identity,
+        identity=terms.identity or digest,
+        digest=digest,
         dim=learner.size,
         codec=codec.build(plan.codec, codec.Extent.of(plan, terms.clients, learner.layers)),
         public=Draws(terms.public),

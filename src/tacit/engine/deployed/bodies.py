@@ -24,6 +24,8 @@ Key = Annotated[bytes, msgspec.Meta(max_length=4096)]
 Value = Annotated[str, msgspec.Meta(max_length=1000)]
 Values = Annotated[list[Value], msgspec.Meta(max_length=MAX_VALUES)]
 Body = TypeVar("Body", bound=msgspec.Struct)
+Nonce = Annotated[bytes, msgspec.Meta(min_length=32, max_length=32)]
+Signature = Annotated[bytes, msgspec.Meta(min_length=64, max_length=64)]
 _LARGEST = 1e300
 """Ends of a range: a difference of two of them is finite."""
 
@@ -70,33 +72,35 @@ class SeenRows(_Strict, frozen=True, kw_only=True):
 
 class Opened(_Strict, frozen=True, kw_only=True):
     """A site takes part: how many clients it has, how many rows these train on and hold out, the most one of them counts, what
-    features must know, and the keys with which it signs for helpers and is one."""
+    features must know, its nonce in this run, and its public key as a helper."""
 
     clients: Clients
     rows: Whole
     test_rows: Whole
     largest_weight: Whole
     seen: SeenRows
-    signs_with: bytes
+    nonce: Nonce
     helper_key: bytes
 
 
 class Member(_Strict, frozen=True, kw_only=True):
-    """One site of a run, which clients are its own (`clients` names from `first` on), and how many rows they have."""
+    """One site of a run, its nonce, which clients are its own (`clients` names from `first` on), and how many rows they have."""
 
     site: Word
     first: Clients
     clients: Clients
     rows: Whole
     test_rows: Whole
+    nonce: Nonce
 
 
 class Terms(_Strict, frozen=True, kw_only=True):
     """What everybody knows before round one. `run` is the run's public name, `public` the key of the randomness everyone may
-    know; `helpers` are public keys, and `helps` says which site is which helper, in order."""
+    know; `helpers` are public keys, and `helps` says which site is which helper, in order. Only a run with simulated noise has an
+    `identity` here, that of the simulation; in any other run it is the digest that each party computes (`run_digest`)."""
 
     run: Word
-    identity: Word
+    identity: Word | None = None
     public: bytes
     largest_weight: Whole
     seen: SeenRows
@@ -132,11 +136,24 @@ class Terms(_Strict, frozen=True, kw_only=True):
         return next(found, None)
 
 
+class Begin(_Strict, frozen=True, kw_only=True):
+    """A run is to begin: its terms as bytes, and, once all sites have them, what each site confirms by its signature."""
+
+    terms: bytes
+    confirmations: dict[Word, Signature] = {}
+
+    def read(self) -> Terms:
+        """Return the terms; raise WireError if they are none."""
+        return unpack(self.terms, Terms)
+
+
 class Begun(_Strict, frozen=True, kw_only=True):
-    """A site is ready: the size of the model it built, and which of its clients have rows to train on."""
+    """A site is ready: the size of the model it built, which of its clients have rows to train on, and its signature on the run's
+    digest, for the other sites."""
 
     dim: Whole
     with_rows: bytes
+    confirmation: Signature
 
 
 class Question(_Strict, frozen=True, kw_only=True):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -11,7 +10,7 @@ import numpy as np
 from tacit import features, local
 from tacit.draws import Draws
 from tacit.engine.deployed import bodies
-from tacit.engine.deployed.bodies import Begun, Member, Offer, Opened, SeenRows, Terms
+from tacit.engine.deployed.bodies import Begin, Begun, Member, Offer, Opened, SeenRows, Terms
 from tacit.engine.deployed.mail import Mail, Replies
 from tacit.engine.round import Names
 from tacit.errors import RunError
@@ -41,31 +40,37 @@ class Handshake:
     draws: Draws
 
     def agreed(self, name: str) -> tuple[bytes, dict[str, str]]:
-        """Return the terms that all who take part have agreed on, as bytes, and what the other sites said; `name` is the run's."""
-        offer = bodies.pack(Offer(plan=self.text, simulated_noise=self.deployment.simulated_noise))
+        """Return the terms that all who take part have agreed on, with their confirmations, as the bytes of a `Begin`; and what the
+        other sites said. `name` is the run's."""
+        offer = bodies.pack(self.offer)
         replies = self.mail.ask("open", 0, "open", dict.fromkeys(self.mail.keys, offer))
         opened = replies.bodies(Opened)
         check_enough(self.mail, "takes part", opened, replies)
-        terms = self._terms(name, opened)
-        body = bodies.pack(terms)
-        begun = self.mail.ask("begin", 0, "begin", dict.fromkeys(opened, body))
+        terms = bodies.pack(self._terms(name, opened))
+        begun = self.mail.ask("begin", 0, "begin", dict.fromkeys(opened, bodies.pack(Begin(terms=terms))))
         check_enough(self.mail, "begins", begun.letters, begun)
         if begun.missing:
             told = "; ".join(f"{site}: {why}" for site, why in begun.missing.items())
             raise RunError(f"{self.plan.name}: a site that takes part cannot begin ({told}); start the plan anew")
-        return body, replies.missing
+        confirmations = {site: one.confirmation for site, one in begun.bodies(Begun).items()}
+        return bodies.pack(Begin(terms=terms, confirmations=confirmations)), replies.missing
+
+    @property
+    def offer(self) -> Offer:
+        """What sites are offered."""
+        return Offer(plan=self.text, simulated_noise=self.deployment.simulated_noise)
 
     def _terms(self, name: str, opened: dict[str, Opened]) -> Terms:
         members, first = [], 0
         for site, one in opened.items():
-            members.append(Member(site=site, first=first, clients=one.clients, rows=one.rows, test_rows=one.test_rows))
+            counts = {"first": first, "clients": one.clients, "rows": one.rows, "test_rows": one.test_rows}
+            members.append(Member(site=site, nonce=one.nonce, **counts))
             first += one.clients
         seen = features.together([one.seen.seen() for one in opened.values()])
         helps = self._helpers(list(opened))
-        identity = self.deployment.identity or hashlib.sha256(f"{self.deployment.run} {self.text}".encode()).hexdigest()
         return Terms(
             run=name,
-            identity=identity,
+            identity=self.deployment.identity if self.deployment.simulated_noise else None,
             public=self.draws.sealed("public").key,
             largest_weight=max(1, self._largest_weight(opened)),
             seen=SeenRows.of(seen),
@@ -88,9 +93,9 @@ class Handshake:
         return list(wanted)
 
 
-def ready(mail: Mail, terms: Terms) -> Names:
-    """Return which clients have rows to train on, as their sites say once they are ready."""
-    body = bodies.pack(terms)
+def ready(mail: Mail, begin: Begin) -> Names:
+    """Return which clients have rows to train on, as their sites say once they are ready and have each other's confirmations."""
+    terms, body = begin.read(), bodies.pack(begin)
     replies = mail.ask("begin", 0, "begin", {member.site: body for member in terms.members})
     check_enough(mail, "is ready", replies.letters, replies)
     found = [np.empty(0, np.int64)]

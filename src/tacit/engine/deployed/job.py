@@ -19,7 +19,8 @@ from tacit.draws import Draws
 from tacit.engine import checkpoint, loop, run_folder
 from tacit.engine.checkpoint import Checkpoint
 from tacit.engine.deployed import bodies
-from tacit.engine.deployed.bodies import Answers, Terms
+from tacit.engine.deployed.bodies import Answers, Begin, Terms
+from tacit.engine.deployed.confirmation import run_digest
 from tacit.engine.deployed.handshake import Deployment, Handshake, check_enough, ready
 from tacit.engine.deployed.mail import Mail, Manner, Post
 from tacit.engine.deployed.offered import offered
@@ -116,29 +117,30 @@ class DeployedJob:
         """Run what is left."""
         last = self._recover()
         if last and last.progress.arm == checkpoint.ALL_DONE:
-            self._end(bodies.unpack((self.place / TERMS).read_bytes(), Terms))
+            self._end(bodies.unpack((self.place / TERMS).read_bytes(), Begin).read())
             return self.place
         told = dict[str, str]()
+        handshake = Handshake(self.mail, self.plan, self.text, self.deployment, self.draws)
         if not (self.place / TERMS).exists():
-            body, told = Handshake(self.mail, self.plan, self.text, self.deployment, self.draws).agreed(self.place.name)
+            body, told = handshake.agreed(self.place.name)
             replace_file(self.place / TERMS, body)
-        body = (self.place / TERMS).read_bytes()
-        terms = bodies.unpack(body, Terms)
+        begin = bodies.unpack((self.place / TERMS).read_bytes(), Begin)
+        digest = run_digest(self.deployment.run, handshake.offer, begin.terms)
         writer = record.Writer(self.place / run_folder.RECORD, last.mark if last else None)
         prints = Fingerprints(
-            plan=plan_fingerprint(self.plan), data=hashlib.sha256(body).hexdigest(), identity=terms.identity
+            plan=plan_fingerprint(self.plan), data=hashlib.sha256(begin.terms).hexdigest(), identity=begin.read().identity or digest
         )  # fmt: skip
         desk = Desk(folder=self.place, writer=writer, observer=self.observer, fingerprints=prints)
         self.mail.on_rejected = lambda site, why: desk.note(_refused(f"site {site}", why))
         try:
-            self._run(desk, terms, last, told)
+            self._run(desk, begin, digest, last, told)
         finally:
             writer.close()
         return self.place
 
-    def _run(self, desk: Desk, terms: Terms, last: Checkpoint | None, told: dict[str, str]) -> None:
-        with_rows = ready(self.mail, terms)
-        side = ServerSide(self.plan, terms, self.mail, with_rows, self._given(terms))
+    def _run(self, desk: Desk, begin: Begin, digest: str, last: Checkpoint | None, told: dict[str, str]) -> None:
+        terms, with_rows = begin.read(), ready(self.mail, begin)
+        side = ServerSide(self.plan, terms, digest, self.mail, with_rows, self._given(terms))
         if last is None:
             self._open(desk, side, told)
             now = loop.begun(side.arm, desk, terms.clients)

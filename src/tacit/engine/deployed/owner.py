@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hmac
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,8 +19,10 @@ from tacit.plan import Plan
 class Owner:
     """What an owner brings: a name, rows, a place on the disk, keys, and a policy that is read anew for every letter.
 
-    `signs_with` is the key for helpers, `peers` the keys of other sites as this owner learned them, by their names. `agreed` is the
-    file of what was negotiated (`tacit negotiate`), for plans whose codec needs it.
+    `signs_with` is the key with which the site confirms terms and signs for helpers. `peers` are the public signing keys of sites
+    by name, as this owner learned them out of band, with the site's own; `helpers` says which of them may be helpers (None: all).
+    Both are read anew when they are needed. `agreed` is the file of what was negotiated (`tacit negotiate`), for plans whose codec
+    needs it.
     """
 
     name: str
@@ -32,7 +34,8 @@ class Owner:
     policy: Callable[[], Policy | None]
     book: Callable[[Policy, Plan], Book]
     agreed: str | None = None
-    peers: Callable[[str], bytes | None] = lambda site: None
+    peers: Callable[[], Mapping[str, bytes]] = dict
+    helpers: Callable[[], tuple[str, ...] | None] = lambda: None
     tell: Callable[[str], None] = lambda sentence: None
 
     def allowed(self) -> Policy:

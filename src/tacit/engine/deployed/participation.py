@@ -19,20 +19,21 @@ from tacit import data, features, local
 from tacit import plan as plans
 from tacit.draws import Draws
 from tacit.engine.deployed import bodies
-from tacit.engine.deployed.bodies import Begun, Offer, Opened, SeenRows, Terms
+from tacit.engine.deployed.bodies import Begin, Begun, Offer, Opened, SeenRows, Terms
+from tacit.engine.deployed.confirmation import check_confirmations, run_digest, sign_digest
 from tacit.engine.deployed.offered import refuse_unless_offered
 from tacit.engine.deployed.owner import Owner
 from tacit.engine.deployed.permission import refuse_too_large, refuse_unless_allowed
-from tacit.engine.deployed.site_half import SiteHalf, build
+from tacit.engine.deployed.site_half import SiteHalf, build, helper_key
 from tacit.engine.deployed.site_rows import SiteRows, read_rows
+from tacit.engine.deployed.terms_checks import Known, check_sites, check_terms, refuse_without_peers
 from tacit.engine.pictures import reader_of
 from tacit.errors import PlanError, RunError, WireError
 from tacit.files import replace_file
 from tacit.ledger.owner import Policy
 from tacit.plan import HashComb, Plan
-from tacit.secure_sum import HelperKey
 
-_OFFER, _TERMS, _ROOT, _ENDED = "offer", "terms", "root", "ended"
+_OFFER, _TERMS, _ROOT, _ENDED, _CONFIRMED = "offer", "terms", "root", "ended", "confirmed"
 
 
 @dataclass
@@ -42,7 +43,7 @@ class Participation:
     owner: Owner
     plan: Plan
     plan_hash: bytes
-    simulated_noise: bool
+    offer: Offer
     folder: Path
     rows: SiteRows
     built: SiteHalf | None = None
@@ -62,6 +63,11 @@ class Participation:
             refuse_unless_allowed(policy, self.plan, self.simulated_noise, self.built)
             self._allowed_by = policy
 
+    @property
+    def simulated_noise(self) -> bool:
+        """Whether noise comes from the plan's seed, as in a simulation."""
+        return self.offer.simulated_noise
+
     def opened(self) -> Opened:
         """Return what the site says to an offer."""
         plan, rows, sizes = self.plan, self.rows, self.rows.clients.sizes()
@@ -72,40 +78,86 @@ class Participation:
             test_rows=rows.table.test.height or round(held),
             largest_weight=max(1, int(local.weights_for(plan.server, sizes).max(initial=1))),
             seen=SeenRows.of(features.look_at(rows.table.train, rows.table.columns, plan.features)),
-            signs_with=self.owner.signs_with.public_key().public_bytes_raw(),
-            helper_key=HelperKey.drawn(self.root().at("helper"), _post_quantum(plan)).public(),
+            nonce=self._known().nonce,
+            helper_key=self._known().helper_key,
         )
 
     def begun(self, body: bytes) -> Begun:
-        """Take the terms of the run, once and for all, and return what the site says to them."""
-        terms, before = bodies.unpack(body, Terms), self.folder / _TERMS
-        if before.exists() and before.read_bytes() != body:
+        """Take the terms of the run, once and for all, and return what the site says to them.
+
+        It signs the digest of plan and terms. Under a secure aggregation it answers nothing until it has seen the same signature of
+        every member it knows.
+        """
+        begin, before = bodies.unpack(body, Begin), self.folder / _TERMS
+        if before.exists() and before.read_bytes() != begin.terms:
             raise WireError(f"run {self.folder.name}: began here with other terms, and keeps them; start the plan as a new run")
         if self.built is None:
-            self.built = self._build(terms)
-            replace_file(before, body)
-        site = self.built.site
+            self.built = self._build(begin.terms)
+            replace_file(before, begin.terms)
+        digest, site = self._digest(begin.terms), self.built.site
+        if self.plan.secure_sum is not None and begin.confirmations:
+            check_confirmations(self.built.terms, digest, begin.confirmations, self.owner.peers())
+            replace_file(self.folder / _CONFIRMED, bodies.pack(begin))
         with_rows = [name for name in site.names if site.weight(site.seat(name))]
-        return Begun(dim=self.built.learner.size, with_rows=np.array(with_rows, "<i8").tobytes())
+        return Begun(
+            dim=self.built.learner.size,
+            with_rows=np.array(with_rows, "<i8").tobytes(),
+            confirmation=sign_digest(self.owner.signs_with, self.owner.name, digest),
+        )
 
     def ready(self) -> SiteHalf:
         """Return the site's half of the run; after a restart it is built again."""
+        terms = self.folder / _TERMS
+        if not terms.exists():
+            raise RunError(f"run {self.folder.name}: has not begun here")
         if self.built is None:
-            if not (self.folder / _TERMS).exists():
-                raise RunError(f"run {self.folder.name}: has not begun here")
-            self.built = self._build(bodies.unpack((self.folder / _TERMS).read_bytes(), Terms))
+            self.built = self._build(terms.read_bytes())
+        if self.plan.secure_sum is not None:
+            self._check_sites(self.built, terms.read_bytes())
         return self.built
+
+    def _check_sites(self, built: SiteHalf, body: bytes) -> None:
+        """Raise WireError or PolicyError unless helpers and members are peers, as the owner knows them now, and confirmed it all."""
+        confirmed, known = self.folder / _CONFIRMED, self._known()
+        check_sites(self.owner.allowed(), self.plan, built.terms, built.site.agreement.codec, known)
+        if not confirmed.exists():
+            raise WireError(
+                "the other sites have not confirmed the plan and terms to this site, so it sends no update and helps nobody"
+            )
+        confirmations = bodies.unpack(confirmed.read_bytes(), Begin).confirmations
+        check_confirmations(built.terms, self._digest(body), confirmations, known.peers)
 
     def root(self) -> Draws:
         """Return the root of the run's randomness here."""
         return _root(self.plan, self.simulated_noise, self.folder)
 
-    def _build(self, terms: Terms) -> SiteHalf:
+    def _digest(self, terms: bytes) -> str:
+        return run_digest(self.folder.name, self.offer, terms)
+
+    def _known(self) -> Known:
+        """Return what the site knows for itself, and has not from the server."""
+        root, owner = self.root(), self.owner
+        return Known(
+            site=owner.name,
+            nonce=root.sealed("nonce", owner.name).key,
+            helper_key=helper_key(self.plan, root, owner.name).public(),
+            peers=owner.peers(),
+            helpers=owner.helpers(),
+        )
+
+    def _build(self, body: bytes) -> SiteHalf:
+        terms, known = Begin(terms=body).read(), self._known()
         own, here = terms.of(self.owner.name), len(self.rows.owners)
         if own.clients != here:
-            raise WireError(f"terms refused: need {here:,} clients of this site, got {own.clients:,}")
+            raise WireError(f"terms refused: this site has {here:,} clients, the terms say {own.clients:,}")
+        check_terms(self.plan, terms, known, self.simulated_noise)
         self._refuse_too_large(terms)
-        built = build(self.plan, self.rows, terms, self.owner.name, self.root(), self.folder, self.owner.peers)
+        built = build(
+            self.plan, self.rows, terms, self._digest(body), self.owner.name, self.root(), self.folder, self.owner.peers,
+            self.simulated_noise,
+        )  # fmt: skip
+        if self.plan.secure_sum is not None:
+            check_sites(self.owner.allowed(), self.plan, terms, built.site.agreement.codec, known)
         built.site.key = self.owner.signs_with
         policy = self.owner.allowed()
         refuse_unless_allowed(policy, self.plan, self.simulated_noise, built)
@@ -137,6 +189,7 @@ def open_run(owner: Owner, run: str, body: bytes, plan_hash: bytes) -> Participa
     plan = plan_in(offer, plan_hash)
     policy = owner.allowed()
     refuse_unless_allowed(policy, plan, offer.simulated_noise)
+    refuse_without_peers(plan, owner.name, owner.peers())
     folder = folder_of(owner, run)
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     if isinstance(plan.codec, HashComb) and plan.codec.agreed is not None:
@@ -144,7 +197,7 @@ def open_run(owner: Owner, run: str, body: bytes, plan_hash: bytes) -> Participa
     rows = read_rows(plan, owner.source, _root(plan, offer.simulated_noise, folder))
     if kept is None:
         replace_file(folder / _OFFER, body)
-    return Participation(owner, plan, plan_hash, offer.simulated_noise, folder, rows, _allowed_by=policy)
+    return Participation(owner, plan, plan_hash, offer, folder, rows, _allowed_by=policy)
 
 
 def taken_up(owner: Owner, run: str, plan_hash: bytes) -> Participation:
@@ -236,7 +289,3 @@ def _root(plan: Plan, simulated_noise: bool, folder: Path) -> Draws:
     if len(key) != 32:
         raise RunError(f"{path}: needs 32 bytes, got {len(key)}; it was damaged, and this run cannot go on here")
     return Draws(key)
-
-
-def _post_quantum(plan: Plan) -> bool:
-    return plan.secure_sum is not None and plan.secure_sum.post_quantum

@@ -49,7 +49,7 @@ class Given:
 class ServerSide:
     """Everything the server builds from a plan and the terms of its run."""
 
-    def __init__(self, plan: Plan, terms: Terms, mail: Mail, with_rows: Names, given: Given) -> None:
+    def __init__(self, plan: Plan, terms: Terms, digest: str, mail: Mail, with_rows: Names, given: Given) -> None:
         self.plan, self.terms, self.given = plan, terms, given
         self.columns = plan.data.columns
         self.lexicon: Lexicon | None = None
@@ -64,7 +64,7 @@ class ServerSide:
                 "filter: needs a model whose last layer is linear with a bias and the same for all clients, "
                 f"got model.name = {plan.model.name!r}"
             )
-        self.agreement = agreement_of(plan, terms, self.learner)
+        self.agreement = agreement_of(plan, terms, digest, self.learner)
         self.exchanges = round_of(plan, terms, self.agreement, self.learner.head, given.draws, self._member())
         self.carrier = SitesCarrier(mail, terms, self.agreement, with_rows)
         self.test = self._test_rows()

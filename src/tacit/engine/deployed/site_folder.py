@@ -41,6 +41,7 @@ class SiteSettings:
     server: str
     authority: str | None = None
     agreed: str | None = None
+    helpers: tuple[str, ...] | None = None
     peers: dict[str, Annotated[str, StringConstraints(pattern=_HEX)]] | None = None
 
 
@@ -84,14 +85,6 @@ def site_settings(folder: Path) -> SiteSettings:
 def owner_of(folder: Path, tell: Callable[[str], None] = lambda sentence: None) -> Owner:
     """Return the owner whose site lies in a folder."""
     settings = site_settings(folder)
-    peers = settings.peers or {}
-    own = signing_key(folder).public_key().public_bytes_raw()
-
-    def known(site: str) -> bytes | None:
-        if site == settings.name:
-            return own
-        return bytes.fromhex(peers[site]) if site in peers else None
-
     return Owner(
         name=settings.name,
         source=source_of(folder, settings),
@@ -102,9 +95,17 @@ def owner_of(folder: Path, tell: Callable[[str], None] = lambda sentence: None) 
         policy=lambda: policy_of(folder),
         book=lambda policy, plan: book_of(folder, policy, plan),
         agreed=str(folder / settings.agreed) if settings.agreed else None,
-        peers=known,
+        peers=lambda: peers_of(folder),
+        helpers=lambda: site_settings(folder).helpers,
         tell=tell,
     )
+
+
+def peers_of(folder: Path) -> dict[str, bytes]:
+    """Return the public signing keys of the sites that a site's owner knows, by name, with the site's own."""
+    settings = site_settings(folder)
+    others = {name: bytes.fromhex(key) for name, key in (settings.peers or {}).items()}
+    return {**others, settings.name: signing_key(folder).public_key().public_bytes_raw()}
 
 
 def source_of(folder: Path, settings: SiteSettings) -> str:
@@ -144,15 +145,18 @@ def node_key(folder: Path) -> EllipticCurvePrivateKey:
 
 
 def signing_key(folder: Path) -> Ed25519PrivateKey:
-    """Return the key with which a site signs what helpers of a secure sum get."""
+    """Return the key with which a site confirms the terms of runs, and signs what helpers get."""
     return Ed25519PrivateKey.from_private_bytes(read_private(folder / SIGNS))
 
 
 def _written(settings: SiteSettings) -> str:
     lines = [f"{key} = {json.dumps(value)}" for key, value in vars(settings).items() if isinstance(value, str)]
+    if settings.helpers is not None:
+        lines.append(f"helpers = {json.dumps(list(settings.helpers))}")
     lines += [
         "",
-        "# Signing keys of other sites, for plans whose [secure_sum] this site helps with (`tacit site status`).",
+        "# Signing keys of other sites, for plans with a [secure_sum]. Take them from their owners (`tacit site status`), never",
+        "# from the server.",
     ]
     lines.append("[peers]")
     lines += [f"{json.dumps(site)} = {json.dumps(key)}" for site, key in (settings.peers or {}).items()]

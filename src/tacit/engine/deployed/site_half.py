@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -27,7 +27,7 @@ from tacit.engine.round import Exchange, Gathered, Request
 from tacit.engine.simulate import answered
 from tacit.engine.site import Client, OwnRows, Site
 from tacit.engine.wording import checkpoint_of
-from tacit.errors import PlanError, WireError
+from tacit.errors import WireError
 from tacit.ledger.client_ledgers import ClientLedgers
 from tacit.plan import Plan
 from tacit.record import DisclosedRows
@@ -36,11 +36,27 @@ from tacit.secure_sum import Helper, HelperKey
 from tacit.wire import Frame
 
 Piece = tuple[bytes, bytes]
-Peers = Callable[[str], bytes | None]
-"""The public key of another site, by its name, as this site's owner learned it; None for a stranger."""
+Peers = Callable[[], Mapping[str, bytes]]
+"""The public signing keys of sites by name, as this site's owner knows them now."""
 
 _PAID = "purse.safetensors"
 """The file of what clients have paid. A run that was begun under this name must find it again, so the name stays."""
+
+
+class KnownSites:
+    """Which site's key a client's envelope must be signed with; keys are read anew before each answer of a helper."""
+
+    def __init__(self, terms: Terms, peers: Peers) -> None:
+        self._terms, self._peers = terms, peers
+        self._now: Mapping[str, bytes] = {}
+
+    def read(self) -> None:
+        """Read the keys as they are now."""
+        self._now = self._peers()
+
+    def key_of(self, client: int) -> bytes | None:
+        """Return the key of a client's site; None for a stranger."""
+        return self._now.get(self._terms.site_of(client) or "")
 
 
 @dataclass
@@ -56,6 +72,7 @@ class SiteHalf:
     exchanges: dict[str, Exchange]
     helpers: dict[str, Helper]
     names: set[int]
+    known: KnownSites
     worker: local.Worker = field(init=False)
 
     def __post_init__(self) -> None:
@@ -96,6 +113,7 @@ class SiteHalf:
         helper = self.helpers.get(exchange.name)
         if helper is None:
             raise WireError("question refused: this site is no helper of the run")
+        self.known.read()
         return _sent(exchange.answer(helper, request))
 
     def measured(self, question: Question, round_no: int) -> Measured:
@@ -144,13 +162,14 @@ class SiteHalf:
 
 
 def build(
-    plan: Plan, rows: SiteRows, terms: Terms, name: str, root: Draws, folder: Path, peers: Peers
+    plan: Plan, rows: SiteRows, terms: Terms, digest: str, name: str, root: Draws, folder: Path, peers: Peers,
+    simulated_noise: bool,
 ) -> SiteHalf:  # fmt: skip
-    """Return a site's half of a run."""
+    """Return a site's half of a run; `digest` is that of its plan and terms, as the site computed it."""
     own = terms.of(name)
     encoded = encode_rows(plan, rows, terms.seen.seen(), root, own.first)
     learner = local.build(plan.model, plan.local, encoded.train, encoded.train_clients, None, _home(plan, encoded, root, folder))
-    agreement = agreement_of(plan, terms, learner)
+    agreement = agreement_of(plan, terms, digest, learner)
     names = list(range(own.first, own.first + own.clients))
     sizes = encoded.train_clients.sizes()
     site = Site(agreement, names, root, sizes, learner, folder / "codec")
@@ -160,8 +179,9 @@ def build(
     if agreed:
         site.use_secret(agreed.secret, agreed.codec)
     exchanges = {one.name: one for one in round_of(plan, terms, agreement, learner.head, root)}
-    helpers = _helpers(plan, terms, name, exchanges, root, folder, peers)
-    return SiteHalf(plan, terms, rows, encoded, learner, site, exchanges, helpers, set(names))
+    known = KnownSites(terms, peers)
+    helpers = _helpers(plan, terms, name, exchanges, root, folder, known, agreement.identity, simulated_noise)
+    return SiteHalf(plan, terms, rows, encoded, learner, site, exchanges, helpers, set(names), known)
 
 
 def _home(plan: Plan, encoded: Encoded, root: Draws, folder: Path) -> local.Home | None:
@@ -177,27 +197,26 @@ def _home(plan: Plan, encoded: Encoded, root: Draws, folder: Path) -> local.Home
     )
 
 
+def helper_key(plan: Plan, root: Draws, name: str) -> HelperKey:
+    """Return the key of a site as a helper of the run with this root."""
+    return HelperKey.drawn(root.at("helper", name), plan.secure_sum is not None and plan.secure_sum.post_quantum)
+
+
 def _helpers(
-    plan: Plan, terms: Terms, name: str, exchanges: dict[str, Exchange], root: Draws, folder: Path, peers: Peers
-) -> dict[str, Helper]:
+    plan: Plan, terms: Terms, name: str, exchanges: dict[str, Exchange], root: Draws, folder: Path, known: KnownSites,
+    identity: str, simulated_noise: bool,
+) -> dict[str, Helper]:  # fmt: skip
     """Return this site as the helper the terms make of it, once for each secure sum; nothing if it is none."""
     if name not in terms.helps or plan.secure_sum is None:
         return {}
     number = terms.helps.index(name) + 1
-    strangers = [member.site for member in terms.members if peers(member.site) is None]
-    if strangers:
-        raise PlanError(f"secure_sum: needs the key of every site at a helper, got none of {', '.join(strangers)}; add it to peers")
-
-    def known(client: int) -> bytes | None:
-        site = terms.site_of(client)
-        return None if site is None else peers(site)
-
-    key = HelperKey.drawn(root.at("helper"), plan.secure_sum.post_quantum)
-    made = {}
+    key = helper_key(plan, root, name)
+    own, made = root.at("helper", number, "secure sum", identity), {}
     for sums in (one for one in exchanges.values() if isinstance(one, HelperSums)):
         path = folder / "helper" / f"{sums.shared.name}.safetensors"
         path.parent.mkdir(parents=True, exist_ok=True)
-        made[sums.name] = Helper(sums.terms, number, key, known, root.at("helper", number), sums.shared.sharing.noise, path)
+        noise = sums.shared.sharing.noise
+        made[sums.name] = Helper(sums.terms, number, key, known.key_of, own, noise, path, simulated=simulated_noise)
     return made
 
 

@@ -35,10 +35,11 @@ class Shared(Protocol):
 
 
 class Parts:
-    """What helpers sent, by their numbers, and which of them refused."""
+    """What helpers sent, by their numbers, with the tag that says what it is a part of, and which of them refused."""
 
     def __init__(self) -> None:
         self.numbers: dict[int, NDArray[Any]] = {}
+        self.tags: dict[int, bytes] = {}
         self.refused: list[Refusal] = []
 
 
@@ -69,28 +70,36 @@ class HelperSums:
         message = wire.expect(wire.parse(*request.frame), run=terms.run, codec=self.name, dim=terms.size)
         header, line = message.header, 8 + terms.envelope_size
         if header.payload_size != header.weight * line:
-            raise WireError(f"helper {helper.number} refused: needs {line:,} bytes for each client, got others")
+            raise WireError(
+                f"helper {helper.number} refused: {header.weight:,} clients need {header.weight * line:,} bytes, "
+                f"got {header.payload_size:,}"
+            )
         cut = 8 * header.weight
         names = message.payload[:cut].view("<i8").tolist()
         numbers = helper.answer(header.round_no, names, message.payload[cut:].reshape(header.weight, terms.envelope_size))
-        own = wire.Header(terms.run, header.round_no, helper.number, self.name, terms.size, header.weight, numbers.nbytes)
-        return wire.frame(own, numbers.view(np.uint8))
+        tag = np.frombuffer(terms.tag(header.round_no, names), np.uint8)
+        payload = np.concatenate([numbers.view(np.uint8), tag])
+        own = wire.Header(terms.run, header.round_no, helper.number, self.name, terms.size, header.weight, payload.nbytes)
+        return wire.frame(own, payload)
 
     def empty(self) -> Parts:
         """Return no parts."""
         return Parts()
 
     def receive(self, intake: Intake, total: Parts, frame: Frame) -> None:
-        """Check one helper's part and keep it."""
-        terms, message = self.terms, wire.parse(*frame)
-        header = wire.expect(message, run=terms.run, codec=self.name, dim=terms.size, payload_size=terms.share_size).header
+        """Check one helper's part and keep it, with the set it is for."""
+        terms, message, size = self.terms, wire.parse(*frame), self.terms.share_size
+        expected = {"run": terms.run, "codec": self.name, "dim": terms.size, "payload_size": size + secure_sum.TAG}
+        header = wire.expect(message, **expected).header
         intake.check(header.sender, header.round_no, header.weight)
-        total.numbers[header.sender] = message.payload.view(secure_sum.zeros(0, terms.bits).dtype)
+        total.numbers[header.sender] = message.payload[:size].view(secure_sum.zeros(0, terms.bits).dtype)
+        total.tags[header.sender] = message.payload[size:].tobytes()
         intake.note(header.sender)
 
     def close(self, state: State, total: Parts) -> Outcome:
         """Return what follows from the whole sum; where a part is missing, what follows without it, and why."""
         shares: Shares = state.pending
+        self._refuse_other_sets(total, self.terms.tag(state.round_no, sorted(shares.envelopes)))
         if len(total.numbers) == len(self.terms.helpers):
             whole = shares.sum.copy()
             for part in total.numbers.values():
@@ -101,6 +110,13 @@ class HelperSums:
             why = f"round lost: needs at least {self.terms.least_clients:,} clients in a secure sum, got {shares.weight:,}"
             refused = [Refusal(sender=0, reason=why)]
         return replace(outcome, notes=(*outcome.notes, *(self._note(one, state.round_no) for one in refused)))
+
+    def _refuse_other_sets(self, total: Parts, tag: bytes) -> None:
+        """Leave out parts for another set, plan or terms than the server's: they would not cancel the masks."""
+        for helper in [helper for helper, said in total.tags.items() if said != tag]:
+            del total.numbers[helper], total.tags[helper]
+            why = "its part is for another set of clients, or for a run with another plan or other terms"
+            total.refused.append(Refusal(sender=helper, reason=why))
 
     def _note(self, one: Refusal, round_no: int) -> record.Entry:
         who = f"helper {one.sender}" if one.sender else "server"

@@ -6,6 +6,7 @@ import numpy as np
 
 from tacit import secure_sum
 from tacit.codec import Codec, Payload, Wholes
+from tacit.draws import Draws
 from tacit.engine.agreement import Agreement
 from tacit.engine.site import Client
 from tacit.plan import SecureSum
@@ -30,13 +31,13 @@ class Shares:
 
 
 class Sharing:
-    """How messages of one exchange, for `dim` parameters, are split as the whole numbers they are.
+    """How messages of one exchange, for `dim` parameters, are split as the integers they are.
 
-    `identity` is in the addresses of keys, so that no two runs share one. Keys are sealed when a client first answers.
+    The digest of the run is in the addresses of keys, so that no two runs share one. Keys are sealed when a client first answers.
     """
 
-    def __init__(self, terms: secure_sum.Terms, identity: str, whole: Wholes, dim: int) -> None:
-        self.terms, self.identity, self.whole, self.dim = terms, identity, whole, dim
+    def __init__(self, terms: secure_sum.Terms, whole: Wholes, dim: int) -> None:
+        self.terms, self.whole, self.dim = terms, whole, dim
         self._seals = [secure_sum.sealer(public) for public in terms.helpers]
         self._sealed: dict[int, tuple[list[bytes], bytes]] = {}
 
@@ -53,26 +54,35 @@ class Sharing:
 
     def share(self, client: Client, message: Payload, round_no: int) -> Payload:
         """Return the server's share of a client's message; the same each time, since keys have an address."""
-        now = self._of_round(self._keys(client), round_no)
-        return secure_sum.hidden(self.whole.of(message, self.dim), [one.seed for one in now]).view(np.uint8)
+        numbers = self.whole.of(message, self.dim)
+        now = self._of_round(self._keys(client), round_no, self._salt(client, numbers, round_no))
+        return secure_sum.hidden(numbers, [one.seed for one in now]).view(np.uint8)
 
     def payload(self, client: Client, message: Payload, round_no: int) -> Payload:
         """Return what a client sends to the server instead of its message: a share, and an envelope for the helpers."""
         keys, sealed = self._sealed_keys(client)
-        now = self._of_round(keys, round_no)
         numbers, cut = self.whole.of(message, self.dim), self.terms.share_size
+        salt = self._salt(client, numbers, round_no)
+        now = self._of_round(keys, round_no, salt)
         payload = np.empty(self.payload_size, np.uint8)
         secure_sum.hidden(numbers, [one.seed for one in now], out=payload[:cut].view(numbers.dtype))
-        payload[cut:] = np.frombuffer(sealed + b"".join(one.token for one in now), np.uint8)
+        payload[cut:] = np.frombuffer(sealed + salt + b"".join(one.token for one in now), np.uint8)
         return payload
 
-    def _of_round(self, keys: list[bytes], round_no: int) -> list[secure_sum.OfRound]:
-        return [secure_sum.of_round(key, round_no) for key in keys]
+    def _of_round(self, keys: list[bytes], round_no: int, salt: bytes) -> list[secure_sum.OfRound]:
+        return [secure_sum.of_round(self.terms, key, round_no, salt) for key in keys]
+
+    def _own(self, client: Client) -> Draws:
+        return client.seat.own.private(f"{self.terms.exchange}: shares").at(self.terms.digest)
 
     def _keys(self, client: Client) -> list[bytes]:
         """Return the key a client shares with each helper in this run."""
-        own = client.seat.own.noise(self.identity, 0, f"{self.terms.exchange}: shares")
+        own = self._own(client)
         return [own.sealed(number).key for number in range(1, len(self.terms.helpers) + 1)]
+
+    def _salt(self, client: Client, numbers: Payload, round_no: int) -> bytes:
+        """Return the salt under which a client masks these numbers; other numbers get another salt, and with it other masks."""
+        return secure_sum.salt_for(self.terms, self._own(client).sealed("salt").key, round_no, numbers)
 
     def _sealed_keys(self, client: Client) -> tuple[list[bytes], bytes]:
         """Return a client's keys, and what it sends of them."""
@@ -97,7 +107,7 @@ def sharing_for(
     assert whole is not None, "a plan with a codec that does not add up is refused"
     terms = secure_sum.Terms(
         run=agreement.run,
-        plan=agreement.identity,
+        digest=agreement.binding,
         exchange=exchange,
         size=whole.size(dim),
         bits=whole.bits(dim),
@@ -105,4 +115,4 @@ def sharing_for(
         least_clients=max(settings.least_clients, codec.fewest),  # helpers add up no fewer clients than the codec needs
         rounds=agreement.server.rounds,
     )
-    return Sharing(terms, agreement.identity, whole, dim)
+    return Sharing(terms, whole, dim)

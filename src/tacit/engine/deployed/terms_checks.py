@@ -1,0 +1,93 @@
+"""What a site checks in the terms of a run before it begins: it believes no server, least of all about other sites."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tacit.codec import Codec
+from tacit.engine.deployed.bodies import Terms
+from tacit.errors import PolicyError, WireError
+from tacit.ledger.owner import Policy
+from tacit.plan import Plan
+from tacit.secure_sum import is_post_quantum
+
+NO_PEERS = (
+    "site.toml: [peers] names no other site, so this site cannot tell whether a helper's key in a plan with a [secure_sum] is the "
+    "helper's or the server's; add the signing keys of the other sites, as their owners read them from `tacit site status`"
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Known:
+    """What a site knows for itself: its name, its nonce in this run, its public key as a helper, the signing keys of its peers, its
+    own among them, and which of them it accepts as helpers (None: all)."""
+
+    site: str
+    nonce: bytes
+    helper_key: bytes
+    peers: Mapping[str, bytes]
+    helpers: tuple[str, ...] | None = None
+
+
+def refuse_without_peers(plan: Plan, site: str, peers: Mapping[str, bytes]) -> None:
+    """Raise PolicyError if a plan needs helpers and a site has nothing to check their keys with."""
+    if plan.secure_sum is not None and not any(name != site for name in peers):
+        raise PolicyError(NO_PEERS)
+
+
+def check_terms(plan: Plan, terms: Terms, known: Known, simulated_noise: bool) -> None:
+    """Raise WireError if a run's terms contradict themselves, the plan, or what the site knows."""
+    if terms.identity is not None and not simulated_noise:
+        raise WireError("terms refused: the server names the run's identity, which every site computes for itself")
+    if terms.of(known.site).nonce != known.nonce:
+        raise WireError("terms refused: they lack this site's nonce for this run, so they are of another run")
+    if plan.secure_sum is None and (terms.helps or terms.helpers):
+        raise WireError("terms refused: they name helpers, and the plan has no [secure_sum]")
+
+
+def check_sites(policy: Policy, plan: Plan, terms: Terms, codec: Codec, known: Known) -> None:
+    """Raise WireError or PolicyError unless a secure aggregation rests on sites that the owner knows; others may be invented.
+
+    Helpers are peers. A helper knows every member. So does every site where the clients of all sites make the noise together. Else
+    the clients at known sites are at least `limits.least_cohort`.
+    """
+    _check_helpers(plan, terms, known)
+    strangers = [member.site for member in terms.members if member.site not in known.peers]
+    together = codec.fewest > 1
+    if strangers and (together or known.site in terms.helps):
+        why = "the clients of all sites make the noise together" if together else "a helper adds up clients of sites it knows"
+        raise WireError(f"terms refused: [peers] of site.toml lacks {', '.join(strangers)}, and {why}; add the key if you know it")
+    least, count = policy.limits.least_cohort, sum(one.clients for one in terms.members if one.site in known.peers)
+    if count < least:
+        raise PolicyError(
+            f"limits.least_cohort = {least:,}: {count:,} of the {terms.clients:,} clients that the server names are at sites in "
+            "[peers] of site.toml; the others may be invented"
+        )
+
+
+def _check_helpers(plan: Plan, terms: Terms, known: Known) -> None:
+    settings = plan.secure_sum
+    assert settings is not None
+    if not len(terms.helps) == len(terms.helpers) == settings.helpers:
+        raise WireError(
+            f"terms refused: the plan has secure_sum.helpers = {settings.helpers}, got {len(terms.helps)} sites and "
+            f"{len(terms.helpers)} keys"
+        )
+    keys = [known.peers.get(site) for site in terms.helps]
+    for site, key in zip(terms.helps, keys, strict=True):
+        if key is None:
+            raise WireError(
+                f"terms refused: helper {site!r} is not in [peers] of site.toml, so its key may be the server's; add its signing "
+                "key if you know it"
+            )
+        if known.helpers is not None and site not in known.helpers:
+            raise WireError(f"terms refused: site.toml accepts the helpers {list(known.helpers)}, got {site!r}")
+        terms.of(site)
+    if len(set(terms.helps)) != len(keys) or len(set(keys)) != len(keys) or len(set(terms.helpers)) != len(keys):
+        raise WireError("terms refused: helpers must be different sites with different keys; one party would have all shares")
+    if any(is_post_quantum(public) != settings.post_quantum for public in terms.helpers):
+        wanted = str(settings.post_quantum).lower()
+        raise WireError(f"terms refused: a helper's key is not of the kind that secure_sum.post_quantum = {wanted} needs")
+    if known.site in terms.helps and terms.helpers[terms.helps.index(known.site)] != known.helper_key:
+        raise WireError("terms refused: the server put another key in the place of this site's own as a helper")
