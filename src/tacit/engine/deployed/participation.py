@@ -117,7 +117,7 @@ class Participation:
         return self.built
 
     def _check_sites(self, built: SiteHalf, body: bytes) -> None:
-        """Raise WireError or PolicyError unless helpers and members are peers, as the owner knows them now, and confirmed it all."""
+        """Raise WireError or PolicyError unless helpers and members are peers, as the owner knows them now, and confirmed it."""
         confirmed, known = self.folder / _CONFIRMED, self._known()
         check_sites(self.owner.allowed(), self.plan, built.terms, built.site.agreement.codec, known)
         if not confirmed.exists():
