@@ -7,7 +7,7 @@ CORE := $(VENV)/.core
 READY := $(VENV)/.ready
 INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable
 
-.PHONY: help setup run demo-sites test lint bench clean
+.PHONY: help setup run demo-sites test test-wheel lint bench clean
 
 help: ## print what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 13
@@ -35,6 +35,9 @@ demo-sites: setup ## train between three sites with TLS, policies and ledgers on
 
 test: lint ## check style, types and import rules, then run the tests
 	$(BIN)/pytest -n 2
+
+test-wheel: ## build the wheel, install it into an empty environment and use it (needs a package index)
+	$(PYTHON) tests/wheel/try_wheel.py
 
 lint: setup ## check style, types and import rules
 	$(BIN)/ruff check .

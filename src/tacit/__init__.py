@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from tacit.kernel_cache import prepare_kernel_cache
+
 if TYPE_CHECKING:
     from tacit.api import Run, load, resume, run, starter_plan, train
     from tacit.engine import Observer, Silence
@@ -77,6 +79,8 @@ __all__ = [
     "Quantise", "RRSampled", "RandomLabels", "RandomUpdate", "Run", "RunError", "SecureSum", "Server", "Sharing", "Sign",
     "SignFlip", "Silence", "Skellam", "TacitError", "ViT", "load", "resume", "run", "starter_plan", "train",
 ]  # fmt: skip
+
+prepare_kernel_cache()
 
 _ELSEWHERE = {
     "tacit.api": ("Run", "load", "resume", "run", "starter_plan", "train"),

@@ -36,6 +36,7 @@ from tacit.cli import (
     verify,
 )
 from tacit.cli.exit_codes import CODES, exit_code_of, without_debug
+from tacit.cli.help_text import build_command
 
 app = typer.Typer(
     name="tacit",
@@ -112,7 +113,7 @@ def tacit(
 def execute(arguments: Sequence[str]) -> int:
     """Return the exit code of one command line."""
     words, debug = without_debug(arguments)
-    command = typer.main.get_command(app)
+    command = build_command(app)
     return exit_code_of(
         lambda: command.main(args=words, prog_name="tacit", standalone_mode=False), debug=debug or "TACIT_DEBUG" in os.environ
     )

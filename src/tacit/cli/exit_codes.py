@@ -8,11 +8,16 @@ import os
 import sys
 import traceback
 from collections.abc import Callable, Sequence
+from typing import Any
 
-import click
+import typer
 
 from tacit.cli.tables import line
 from tacit.errors import DiskError, TacitError
+
+# Typer up to 0.20 raises the errors of Click, later ones raise their own copies; their base classes are not exported.
+USAGE_ERROR: type[Any] = typer.BadParameter.__bases__[0]
+SHOWN_ERROR: type[Any] = USAGE_ERROR.__bases__[0]
 
 CODES = (
     "Exit codes: 0 ok, 1 a check failed, 2 bad plan, data or usage, 3 refused by policy, 4 budget exhausted, "
@@ -32,6 +37,10 @@ EXTRAS = {
     "onnx": "onnx",
     "onnxruntime": "onnx",
     "fastexcel": "excel",
+    "matplotlib": "figures",
+    "google": "flower",
+    "httpx": "flower",
+    "uvicorn": "flower",
 }
 """Packages only some jobs need, and the extra of Tacit that brings each."""
 
@@ -91,14 +100,14 @@ def exit_code_of(call: Callable[[], object], *, debug: bool) -> int:
 def _explained(error: BaseException) -> tuple[str, int]:
     if isinstance(error, TacitError | Stopped):
         return str(error), error.exit_code
-    if isinstance(error, click.exceptions.Exit):
+    if isinstance(error, typer.Exit):
         return "", error.exit_code
-    if isinstance(error, click.Abort | KeyboardInterrupt):
+    if isinstance(error, typer.Abort | KeyboardInterrupt):
         return "stopped", Stopped.exit_code
-    if isinstance(error, click.UsageError):
+    if isinstance(error, USAGE_ERROR):
         where = error.ctx.command_path if error.ctx else "tacit"
         return f"{where}: {error.format_message()} `{where} --help` has examples.", error.exit_code
-    if isinstance(error, click.ClickException):
+    if isinstance(error, SHOWN_ERROR):
         return error.format_message(), error.exit_code
     if isinstance(error, ModuleNotFoundError) and error.name in EXTRAS:
         return f"this needs the package {error.name}; pip install 'tacit[{EXTRAS[error.name]}]', or in a clone: make setup", 2
