@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import subprocess
 import sys
@@ -12,7 +13,7 @@ from types import ModuleType, SimpleNamespace
 import pytest
 
 import tacit
-from tacit import progress
+from tacit import progress, report
 from tacit.plan import Plan
 from tacit.plan.kinds import fields_of, tables_in
 from tests.report import made_up
@@ -40,6 +41,17 @@ def test_a_plan_is_run_from_its_path_found_by_its_name_and_taken_up_by_it() -> N
     assert run.folder == Path("runs/mine-1")
     assert tacit.Run("mine-1").model_sha256 == run.model_sha256 == tacit.Run(run.folder).model_sha256
     assert tacit.resume("mine-1", rows=ROWS).model_sha256 == run.model_sha256
+
+
+def test_the_hash_of_the_model_is_the_one_sha256sum_prints() -> None:
+    run = tacit.run("plan.toml", rows=ROWS)
+    of_file = hashlib.sha256((run.folder / "model.safetensors").read_bytes()).hexdigest()
+    assert run.model_sha256 == of_file
+    assert report.as_json.of_run(report.summary(run.entries), run.folder)["model_sha256"] == of_file
+    page = (run.folder / "report.html").read_text(encoding="utf-8")
+    assert f"SHA-256 of model.safetensors: {of_file}" in page
+    assert run.parameters_sha256 != of_file
+    assert run.parameters_sha256 not in page
 
 
 def test_a_plan_is_loaded_with_overrides() -> None:

@@ -38,7 +38,7 @@ def main(words: Sequence[str] | None = None) -> int:
     place.mkdir(parents=True, exist_ok=True)
     try:
         plan = small_plan(place, asked.rounds)
-        simulated = Run(engine.start(plan, place / "simulated")).model_sha256
+        simulated = Run(engine.start(plan, place / "simulated")).parameters_sha256
         with started(place, plan) as here:
             trials = Trials(here, np.random.default_rng(asked.seed), lambda text: print(text, file=sys.stderr, flush=True))
             made = [trials.undisturbed()]

@@ -82,7 +82,7 @@ class Trials:
         finally:
             deploy.kill()
         made.seconds = time.monotonic() - began
-        made.model = Run(place).model_sha256 if made.code == 0 else ""
+        made.model = Run(place).parameters_sha256 if made.code == 0 else ""
         made.verdict = judged([one.folder for one in self.field.sites.values()], run, fields.arrived(deploy), self.expected)
         self.tell(f"{run}: {len(made.kills)} kills ({kind}), exit code {made.code}, {made.seconds:.0f} s, {made.verdict}")
         return made

@@ -193,8 +193,13 @@ class Run:
 
     @property
     def model_sha256(self) -> str:
-        """Return the fingerprint of the final model."""
-        return record.of_kind(self.entries, Finished, RUN)[-1].model_sha256
+        """The SHA-256 of `model.safetensors`, the one that `sha256sum` prints; empty if only clients can read the model."""
+        return report.summary(self.entries).model_sha256
+
+    @property
+    def parameters_sha256(self) -> str:
+        """The SHA-256 of the final parameters as flat float32 numbers, which baselines and unreadable models have too."""
+        return record.of_kind(self.entries, Finished, RUN)[-1].parameters_sha256
 
     @property
     def privacy(self) -> str:

@@ -17,7 +17,7 @@ from tacit.api import Run
 
 def test_a_deploy_and_a_site_are_killed(tmp_path) -> None:
     job = field.small_plan(tmp_path, rounds=2)
-    simulated = Run(engine.start(job, tmp_path / "simulated")).model_sha256
+    simulated = Run(engine.start(job, tmp_path / "simulated")).parameters_sha256
     with field.started(tmp_path, job) as here:
         place, deploy = here.begin_run()
         deploy.tell("after checkpoint")
@@ -32,7 +32,7 @@ def test_a_deploy_and_a_site_are_killed(tmp_path) -> None:
             deploy.kill()
         assert deploy.code == 0, (deploy.folder / "log").read_text()
     folders = [one.folder for one in here.sites.values()]
-    assert Run(place).model_sha256 == simulated
+    assert Run(place).parameters_sha256 == simulated
     found = judged(folders, run_of(place), field.arrived(deploy), {})
     assert found.arrived >= 6  # whoever is asked again sends the same once more
     assert replace(found, arrived=0) == Verdict(0, 0, 0, 0, 0, 0)

@@ -7,6 +7,7 @@ import importlib
 import json
 import pkgutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -32,9 +33,14 @@ def test_the_python_of_the_readme_runs(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.chdir(tmp_path)
     (block,) = blocks("README.md", "python")
     assert len([line for line in block.splitlines() if line.strip()]) <= 10
-    exec(compile(block, "README.md", "exec"), {})
-    assert "per update" in capsys.readouterr().out
-    assert (tmp_path / "runs" / "mine-1" / "report.html").exists()
+    names: dict[str, Any] = {}
+    exec(compile(block, "README.md", "exec"), names)
+    said = capsys.readouterr().out
+    assert "8 per run" in said
+    assert "['high' 'low']" in said
+    last = names["run"].metrics.filter(arm="run").row(-1, named=True)
+    assert last["accuracy"] > 0.97  # the README says about 98 %
+    assert (tmp_path / "runs" / "run-1" / "report.html").exists()
 
 
 def test_the_page_of_python_runs_from_top_to_bottom(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -117,7 +117,7 @@ def test_any_number_of_workers_and_any_stop_give_the_same_model(people, tmp_path
     watch = Stops()
     whole = engine.start(planned, tmp_path / "calm", watch)
     one = dataclasses.replace(planned, engine=dataclasses.replace(planned.engine, workers=1))
-    assert finished(engine.start(one, tmp_path / "one")).model_sha256 == finished(whole).model_sha256
+    assert finished(engine.start(one, tmp_path / "one")).parameters_sha256 == finished(whole).parameters_sha256
     second = [number for number, kind in enumerate(watch.kinds) if kind in ("Voted", "Round")]
     for number in second[1:3]:  # after the first round, and after the votes of the second
         stopped = Stops(number)

@@ -49,7 +49,7 @@ def job(reviews: Path, kind: str, **more: object) -> plan.Plan:
 def test_every_kind_changes_the_run_the_same_with_any_number_of_workers(reviews, tmp_path, kind) -> None:
     one, two = (finished(engine.start(job(reviews, kind, engine__workers=n), tmp_path)) for n in (1, 2))
     clean = finished(engine.start(small_plan(reviews, codec={"name": "plain"}, server__rounds=3), tmp_path))
-    assert one.model_sha256 == two.model_sha256 != clean.model_sha256
+    assert one.parameters_sha256 == two.parameters_sha256 != clean.parameters_sha256
     assert one.bytes_up == clean.bytes_up
     assert ("attack_success" in one.metrics) == (kind == "backdoor")
 
@@ -57,7 +57,7 @@ def test_every_kind_changes_the_run_the_same_with_any_number_of_workers(reviews,
 def test_colluders_in_processes_send_the_same(reviews, tmp_path) -> None:
     settings = {"model": {"name": "tests.engine.modules:Tiny"}, "server__rounds": 1}
     one, two = (finished(engine.start(job(reviews, "alie", **settings, engine__workers=n), tmp_path)) for n in (1, 2))
-    assert one.model_sha256 == two.model_sha256
+    assert one.parameters_sha256 == two.parameters_sha256
 
 
 @pytest.mark.parametrize("kind", ["random_labels", "feature_noise", "sign_flip", "ipm"])
@@ -114,7 +114,7 @@ def test_a_stopped_experiment_goes_on_as_if_nothing_happened(reviews, tmp_path) 
     with pytest.raises(KeyboardInterrupt):
         engine.start(planned, tmp_path, observer)
     whole = engine.start(planned, tmp_path)
-    assert finished(engine.resume(observer.folder)).model_sha256 == finished(whole).model_sha256
+    assert finished(engine.resume(observer.folder)).parameters_sha256 == finished(whole).parameters_sha256
 
 
 def test_an_experiment_is_told_everywhere(reviews, tmp_path) -> None:

@@ -15,7 +15,7 @@ from tests.engine.test_resume import few_rounds, stopped
 
 
 def model_of(folder: Path) -> str:
-    return next(entry.model_sha256 for entry in run_folder.entries(folder) if isinstance(entry, record.Finished))
+    return next(entry.parameters_sha256 for entry in run_folder.entries(folder) if isinstance(entry, record.Finished))
 
 
 def refused(folder: Path) -> str | None:

@@ -67,7 +67,7 @@ def test_one_and_two_workers_and_a_stop_in_between_end_with_the_same_bits(people
     with pytest.raises(KeyboardInterrupt):
         engine.start(job(people, codec=codec), tmp_path / "cut", watch)
     runs.append(engine.resume(watch.folder))
-    assert len({finished(folder).model_sha256 for folder in runs}) == 1
+    assert len({finished(folder).parameters_sha256 for folder in runs}) == 1
     assert len({(folder / disclosure.FILE).read_bytes() for folder in runs}) == 1
     assert [entry.round_no for entry in entries(runs[-1], record.Round)] == [1, 2, 3, 4, 5]
     assert len(entries(runs[-1], record.DisclosedRows)) == 1
@@ -75,7 +75,7 @@ def test_one_and_two_workers_and_a_stop_in_between_end_with_the_same_bits(people
 
 def test_a_class_nobody_reaches_is_plain_federated_averaging(people, tmp_path) -> None:
     none, without = (engine.start(job(people, share={"k": k}), tmp_path / str(k)) for k in (10_000, None))
-    assert finished(none).model_sha256 == finished(without).model_sha256
+    assert finished(none).parameters_sha256 == finished(without).parameters_sha256
     assert entries(none, record.DisclosedRows)[0].rows == 0
     assert "No row is disclosed" in report.summary(record.read(none / RECORD)).privacy.statement
     assert not entries(without, record.DisclosedRows)
@@ -125,8 +125,8 @@ def test_baselines_do_not_share(people, tmp_path) -> None:
         engine.start(job(people, share={"k": k}, baselines=["fedavg", "central"]), tmp_path / str(k)) for k in (12, 10_000)
     )
     for arm in ("fedavg", "central"):
-        assert finished(sharing_run, arm).model_sha256 == finished(other, arm).model_sha256
-    assert finished(sharing_run).model_sha256 != finished(other).model_sha256
+        assert finished(sharing_run, arm).parameters_sha256 == finished(other, arm).parameters_sha256
+    assert finished(sharing_run).parameters_sha256 != finished(other).parameters_sha256
 
 
 def test_what_left_is_in_the_folder_the_ledger_and_the_report(people, tmp_path) -> None:

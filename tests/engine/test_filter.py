@@ -118,10 +118,10 @@ def test_what_was_committed_to_is_made_once(reviews, tmp_path, monkeypatch) -> N
 
     monkeypatch.setattr(Train, "made", counted)
     plan = job(reviews, rounds=2)
-    first = finished(engine.start(plan, tmp_path)).model_sha256
+    first = finished(engine.start(plan, tmp_path)).parameters_sha256
     assert len(made) == len(set(made)) == 40
     monkeypatch.setattr("tacit.engine.promised._MOST_BYTES", 0)
-    assert finished(engine.start(plan, tmp_path)).model_sha256 == first, "what does not fit is made again, the same"
+    assert finished(engine.start(plan, tmp_path)).parameters_sha256 == first, "what does not fit is made again, the same"
     assert len(made) > 80
 
 
@@ -131,7 +131,7 @@ def test_any_number_of_workers_gives_the_same_model(reviews, tmp_path, codec) ->
     hashes = set()
     for workers in (1, 3):
         several = dataclasses.replace(plan, engine=dataclasses.replace(plan.engine, workers=workers))
-        hashes.add(finished(engine.start(several, tmp_path)).model_sha256)
+        hashes.add(finished(engine.start(several, tmp_path)).parameters_sha256)
     assert len(hashes) == 1
 
 

@@ -114,7 +114,7 @@ def test_a_stopped_run_is_taken_up_to_the_bit(reviews, tmp_path, monkeypatch, se
 
 
 def digest(folder: Path) -> str:
-    return record.of_kind(list(record.read(folder / RECORD)), record.Finished, "run")[-1].model_sha256
+    return record.of_kind(list(record.read(folder / RECORD)), record.Finished, "run")[-1].parameters_sha256
 
 
 def test_the_run_learns_and_says_that_it_is_not_differentially_private(reviews, tmp_path) -> None:

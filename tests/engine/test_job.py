@@ -37,7 +37,9 @@ def finished(folder: Path, arm: str = "run") -> record.Finished:
 @pytest.mark.parametrize("weights", ["equal", "rows"])
 def test_one_two_and_three_workers_end_with_the_same_bits(reviews, tmp_path, codec, weights) -> None:
     hashes = {
-        finished(engine.start(small_plan(reviews, codec=codec, server__weights=weights, engine__workers=n), tmp_path)).model_sha256
+        finished(
+            engine.start(small_plan(reviews, codec=codec, server__weights=weights, engine__workers=n), tmp_path)
+        ).parameters_sha256
         for n in (1, 2, 3, 2)
     }
     assert len(hashes) == 1
@@ -60,7 +62,7 @@ def test_a_run_without_rows_to_measure_on_is_refused_before_it_trains(reviews, t
 
 
 def test_another_seed_gives_another_model(reviews, tmp_path) -> None:
-    one, other = (finished(engine.start(small_plan(reviews, seed=n), tmp_path)).model_sha256 for n in (1, 2))
+    one, other = (finished(engine.start(small_plan(reviews, seed=n), tmp_path)).parameters_sha256 for n in (1, 2))
     assert one != other
 
 
@@ -107,7 +109,7 @@ def test_twenty_kills_change_nothing(reviews, tmp_path) -> None:
     assert outcome["places"] >= 5, "the kills did not hit different rounds"
     killed = Path(outcome["folder"])
     for arm in ("run", "fedavg"):
-        assert finished(killed, arm).model_sha256 == finished(calm, arm).model_sha256
+        assert finished(killed, arm).parameters_sha256 == finished(calm, arm).parameters_sha256
         rounds = [entry.round_no for entry in record.of_kind(list(record.read(killed / RECORD)), record.Round, arm)]
         assert rounds == list(range(1, 101))
     assert (killed / "model.safetensors").read_bytes() == (calm / "model.safetensors").read_bytes()
@@ -138,12 +140,12 @@ class StopsAt:
 
 def test_ctrl_c_leaves_a_resumable_run(reviews, tmp_path) -> None:
     job = small_plan(reviews)
-    whole = finished(engine.start(job, tmp_path / "whole")).model_sha256
+    whole = finished(engine.start(job, tmp_path / "whole")).parameters_sha256
     watch = StopsAt(4)
     with pytest.raises(KeyboardInterrupt):
         engine.start(job, tmp_path / "cut", watch)
     assert checkpoint.read(watch.folder).progress.round_no == 3
-    assert finished(engine.resume(watch.folder)).model_sha256 == whole
+    assert finished(engine.resume(watch.folder)).parameters_sha256 == whole
 
 
 def test_a_run_that_never_began_leaves_no_folder(reviews, tmp_path) -> None:
@@ -204,7 +206,7 @@ def test_an_unproven_codec_is_refused_before_anything_leaves(reviews, tmp_path, 
 def test_a_torch_module_runs_in_processes_with_the_same_bits(reviews, tmp_path) -> None:
     pytest.importorskip("torch")
     changes = {"model": {"name": "tests.engine.modules:Tiny"}, "server__rounds": 2}
-    hashes = {finished(engine.start(small_plan(reviews, engine__workers=n, **changes), tmp_path)).model_sha256 for n in (1, 2)}
+    hashes = {finished(engine.start(small_plan(reviews, engine__workers=n, **changes), tmp_path)).parameters_sha256 for n in (1, 2)}
     assert len(hashes) == 1
 
 

@@ -30,7 +30,7 @@ def identity(job: plan.Plan) -> str:
 
 
 def model_of(folder: Path) -> str:
-    return record.of_kind(list(record.read(folder / RECORD)), record.Finished, "run")[-1].model_sha256
+    return record.of_kind(list(record.read(folder / RECORD)), record.Finished, "run")[-1].parameters_sha256
 
 
 def test_a_run_under_another_name_from_a_moved_file_is_the_same_run(reviews, tmp_path) -> None:

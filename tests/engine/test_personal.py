@@ -113,7 +113,7 @@ def engine_initial(folder: Path) -> dict[str, np.ndarray]:
 @pytest.mark.parametrize("private", [*CASES.values(), {"words": "digits", "adapt": "reconstruct", "store": "none"}])
 def test_one_and_two_workers_end_with_the_same_bits(reviews, tmp_path, private) -> None:
     ends = [finished(engine.start(worded_plan(reviews, private, engine={"workers": n}), tmp_path)) for n in (1, 2)]
-    assert ends[0].model_sha256 == ends[1].model_sha256
+    assert ends[0].parameters_sha256 == ends[1].parameters_sha256
     assert ends[0].metrics == ends[1].metrics
 
 
@@ -127,7 +127,7 @@ def test_kills_change_nothing(reviews, tmp_path) -> None:
     told = subprocess.run(driver, capture_output=True, text=True, check=True)
     assert json.loads(told.stdout) == [-signal.SIGKILL, -signal.SIGKILL, 0], told.stderr
     killed = next((tmp_path / "killed").glob("*-1"))
-    assert finished(killed).model_sha256 == finished(calm).model_sha256
+    assert finished(killed).parameters_sha256 == finished(calm).parameters_sha256
     assert finished(killed).metrics == finished(calm).metrics
     kept, kept_calmly = (sorted((folder / "private").rglob("*.safetensors")) for folder in (killed, calm))
     assert [file.read_bytes() for file in kept] == [file.read_bytes() for file in kept_calmly]

@@ -79,7 +79,7 @@ def test_a_warm_start_learns_is_recorded_and_said(reviews, tmp_path, model) -> N
     assert "The first model was trained on 96 public rows, which are protected by nothing." in run.privacy.statement
     assert any("public rows" in sentence for sentence in run.privacy.unprotected)
     assert "96 public rows" in dict(facts(run))["First model"]
-    assert finished(engine.start(job, tmp_path)).model_sha256 == finished(folder).model_sha256
+    assert finished(engine.start(job, tmp_path)).parameters_sha256 == finished(folder).parameters_sha256
 
 
 def test_too_few_public_rows_and_a_rate_too_high_are_refused(reviews, tmp_path) -> None:

@@ -52,7 +52,7 @@ def test_a_run_keeps_its_loss_is_refused_nothing_and_is_the_same_after_a_stop(re
     with pytest.raises(KeyboardInterrupt):
         engine.start(job, tmp_path / "cut", stops)
     again = engine.resume(stops.folder)
-    ends = [record.of_kind(entries(folder), record.Finished, "run")[0].model_sha256 for folder in (whole, again)]
+    ends = [record.of_kind(entries(folder), record.Finished, "run")[0].parameters_sha256 for folder in (whole, again)]
     assert ends[0] == ends[1]
     assert not record.of_kind(entries(whole), record.Refused)
     assert [one.busiest for one in record.of_kind(entries(whole), record.Released, "run")] == [1, 1, 1, 1, 2, 2, 2, 2]

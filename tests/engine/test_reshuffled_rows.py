@@ -37,7 +37,7 @@ def test_workers_do_not_matter_and_dealing_does(tmp_path) -> None:
     def model(where: str, **changes: object) -> str:
         job = small_plan(source, codec={"name": "plain"}, server={"rounds": 3}, **changes)
         folder = engine.start(plans.parse(plans.dump(job)), tmp_path / where)
-        return record.of_kind(list(record.read(folder / RECORD)), record.Finished)[-1].model_sha256
+        return record.of_kind(list(record.read(folder / RECORD)), record.Finished)[-1].parameters_sha256
 
     once = model("once", data__clients=4)
     anew = [model(f"anew{workers}", data__clients=4, data__deal="every_round", engine={"workers": workers}) for workers in (1, 2)]

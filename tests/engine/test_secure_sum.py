@@ -41,7 +41,7 @@ def one_identity(monkeypatch) -> None:
 def test_bits_give_the_same_model_as_without_it(reviews, tmp_path, secure, one_identity) -> None:
     plain = engine.start(small_plan(reviews, server__rounds=2), tmp_path)
     shared = engine.start(small_plan(reviews, server__rounds=2, secure_sum=secure), tmp_path)
-    assert finished(shared).model_sha256 == finished(plain).model_sha256
+    assert finished(shared).parameters_sha256 == finished(plain).parameters_sha256
     assert not record.of_kind(entries(shared), record.Refused)
 
 
@@ -50,7 +50,7 @@ def test_codecs_whose_clients_make_the_noise_give_the_same_model_as_without_it(r
     settings = {"codec": {**DP_SUM, "name": name, "epsilon": 4.0}, "server__rounds": 2}
     plain = engine.start(small_plan(reviews, **settings), tmp_path)
     shared = engine.start(small_plan(reviews, secure_sum={"helpers": 2}, **settings), tmp_path)
-    assert finished(shared).model_sha256 == finished(plain).model_sha256
+    assert finished(shared).parameters_sha256 == finished(plain).parameters_sha256
     assert not record.of_kind(entries(shared), record.Refused)
     told = record.of_kind(entries(shared), record.Released)[-1].promise
     assert "its helpers do not work together with it" in told.trust[0]
@@ -109,7 +109,7 @@ def test_a_run_stopped_after_helpers_answered_goes_on_with_their_answers(reviews
     assert stored.read_bytes() == before
     stops[0] = 0
     engine.resume(watch.folder)
-    assert finished(watch.folder).model_sha256 == finished(whole).model_sha256
+    assert finished(watch.folder).parameters_sha256 == finished(whole).parameters_sha256
     assert not record.of_kind(entries(watch.folder), record.Refused)
 
 

@@ -30,7 +30,7 @@ class Watch:
 
 def model(folder: Path | None) -> str:
     assert folder is not None
-    return record.of_kind(list(record.read(folder / RECORD)), record.Finished, "run")[-1].model_sha256
+    return record.of_kind(list(record.read(folder / RECORD)), record.Finished, "run")[-1].parameters_sha256
 
 
 def test_a_stopped_sweep_goes_on_and_a_failed_run_is_named(tmp_path: Path) -> None:

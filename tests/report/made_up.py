@@ -95,7 +95,13 @@ def ending(arm: str, rounds: int, top: float, up: int) -> list[Entry]:
     last = round_of(arm, rounds, rounds, top, up)
     down = 400_200 if arm != "central" else 0
     end = Finished(
-        arm=arm, rounds=rounds, metrics=last.metrics, model_sha256="5b" * 32, bytes_up=up, bytes_down=down, seconds=0.8 * rounds
+        arm=arm,
+        rounds=rounds,
+        metrics=last.metrics,
+        parameters_sha256="5b" * 32,
+        bytes_up=up,
+        bytes_down=down,
+        seconds=0.8 * rounds,
     )
     return [*([Spread(arm=arm, accuracy=spread)] if arm != "central" else []), end]
 

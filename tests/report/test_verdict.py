@@ -25,7 +25,13 @@ def arm(name: str, course: list[float], **more: float) -> list[Entry]:
         for place, value in enumerate(course, 1)
     ]  # fmt: skip
     end = Finished(
-        arm=name, rounds=len(course), metrics={**rounds[-1].metrics, **more}, model_sha256="", bytes_up=1, bytes_down=1, seconds=1.0
+        arm=name,
+        rounds=len(course),
+        metrics={**rounds[-1].metrics, **more},
+        parameters_sha256="",
+        bytes_up=1,
+        bytes_down=1,
+        seconds=1.0,
     )
     return [*rounds, end]
 

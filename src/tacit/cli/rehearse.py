@@ -169,7 +169,7 @@ def compared(plan: Plan, place: Path, server_of: Servers, sites: int) -> tuple[s
     ready = rehearsal(plan, place / "rows", sites)
     with server_of(ready) as server:
         between = deployed(server, ready, place / "deployed", engine.Silence(), True)
-    return Run(simulated).model_sha256, Run(between).model_sha256
+    return Run(simulated).parameters_sha256, Run(between).parameters_sha256
 
 
 POLICY_OF_A_REHEARSAL = """# A rehearsal on one machine: everything the plan may ask is allowed. A real owner writes another.

@@ -176,7 +176,7 @@ def finish(arm: Arm, desk: Desk, now: Checkpoint, model: Vector, following: str)
     return finish_measured(arm, desk, now, hashlib.sha256(model.tobytes()).hexdigest(), found, following)
 
 
-def finish_measured(arm: Arm, desk: Desk, now: Checkpoint, model_sha256: str, found: Evaluation, following: str) -> Checkpoint:
+def finish_measured(arm: Arm, desk: Desk, now: Checkpoint, parameters_sha256: str, found: Evaluation, following: str) -> Checkpoint:
     """Close the arm with what its last model's measuring found."""
     desk.note(*found.entries)
     progress, messages = now.progress, max(1, now.progress.messages)
@@ -185,7 +185,7 @@ def finish_measured(arm: Arm, desk: Desk, now: Checkpoint, model_sha256: str, fo
             arm=arm.name,
             rounds=progress.round_no,
             metrics={**progress.metrics, **found.metrics},
-            model_sha256=model_sha256,
+            parameters_sha256=parameters_sha256,
             bytes_up=progress.bytes_up // messages,
             bytes_down=progress.bytes_down // messages,
             seconds=progress.seconds,

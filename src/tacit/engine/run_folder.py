@@ -98,7 +98,7 @@ def check_model(folder: Path, model: Vector) -> None:
         return
     found = list(entries(folder))
     ends, remedy = record.of_kind(found, record.Finished, record.RUN), "put the right file back, or run again"
-    if not ends or hashlib.sha256(model.tobytes()).hexdigest() != ends[-1].model_sha256:
+    if not ends or hashlib.sha256(model.tobytes()).hexdigest() != ends[-1].parameters_sha256:
         raise RunError(f"{folder / MODEL}: is not the model the record names; {remedy}")
     told = {name: digest for stored in record.of_kind(found, record.Stored) for name, digest in stored.sha256.items()}
     facts = folder / MODEL_FACTS

@@ -259,7 +259,7 @@ class Finished:
     arm: str
     rounds: int
     metrics: dict[str, float]
-    model_sha256: str
+    parameters_sha256: str  # of the flat float32 parameters, not of a file; `Stored` has those of files
     bytes_up: int  # per client and round
     bytes_down: int
     seconds: float

@@ -20,7 +20,8 @@ def of_run(run: Summary, folder: Path) -> dict[str, Any]:
     return {
         "run": run.name,
         "state": run.state,
-        "model_sha256": own.model_sha256 if own else "",
+        "model_sha256": run.model_sha256,
+        "parameters_sha256": own.parameters_sha256 if own else "",
         "rounds": own.rounds if own else 0,
         "metrics": dict(own.metrics) if own else {},
         "verdict": [asdict(one) for one in verdict(run)],
@@ -61,7 +62,7 @@ def _baseline(arm: Arm) -> dict[str, Any]:
         "bytes": _bytes(arm),
         "privacy": arm.privacy,
         "seconds": arm.seconds,
-        "model_sha256": arm.model_sha256,
+        "parameters_sha256": arm.parameters_sha256,
     }
 
 

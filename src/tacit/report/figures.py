@@ -19,6 +19,7 @@ from tacit.record import (
     Round,
     Spread,
     Started,
+    Stored,
     Voted,
     WarmStarted,
     of_kind,
@@ -41,7 +42,7 @@ class Arm:
     seconds: float
     finished: bool
     stopped_early: bool
-    model_sha256: str
+    parameters_sha256: str
     privacy: str
     course: list[Round]
     spread: list[float]
@@ -80,6 +81,8 @@ class Summary:
     refused: int = 0
     audits: tuple[Audited, ...] = ()
     running: bool = False
+    model_sha256: str = ""
+    """SHA-256 of model.safetensors, the one `sha256sum` prints; empty until the model is stored."""
 
     def arm(self, name: str) -> Arm | None:
         """Return the arm of that name, if it has begun."""
@@ -153,7 +156,13 @@ def summary(entries: Iterable[Entry], name: str | None = None, *, running: bool 
         refused=len(of_kind(known, Refused)),
         audits=tuple(of_kind(known, Audited)),
         running=running,
+        model_sha256=_stored_hash(known, "model.safetensors"),
     )
+
+
+def _stored_hash(entries: list[Entry], file: str) -> str:
+    """Return the SHA-256 of a file that the run stored, or an empty string."""
+    return next((stored.sha256[file] for stored in reversed(of_kind(entries, Stored)) if file in stored.sha256), "")
 
 
 def _arm_names(entries: list[Entry], plan: dict[str, Any]) -> list[str]:
@@ -179,7 +188,7 @@ def _arm(entries: list[Entry], name: str, plan: dict[str, Any]) -> Arm:
         seconds=end.seconds if end else sum(one.seconds for one in course),
         finished=end is not None,
         stopped_early=end is not None and end.stopped_early,
-        model_sha256=end.model_sha256 if end else "",
+        parameters_sha256=end.parameters_sha256 if end else "",
         privacy=headline(entries, name, regime_of(plan)),
         course=course,
         spread=spreads[-1].accuracy if spreads else [],

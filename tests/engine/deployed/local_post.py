@@ -81,4 +81,4 @@ def sites_of(owners: list[Owner], **manner: Any) -> Sites:
 
 
 def model_of(place: Path) -> str:
-    return record.of_kind(list(record.read(place / RECORD)), record.Finished, "run")[-1].model_sha256
+    return record.of_kind(list(record.read(place / RECORD)), record.Finished, "run")[-1].parameters_sha256
