@@ -114,7 +114,9 @@ def _made_sites(place: Path, ready: Rehearsal, address: str, server: Path) -> li
 
     made = []
     for name, rows in zip(_NAMES, ready.files, strict=False):
-        settings = SiteSettings(name=name, data=str(rows.resolve()), server=address, authority=str((server / AUTHORITY).resolve()))
+        settings = SiteSettings(
+            name=name, data=str(rows.resolve()), server=address, authority=str((server / AUTHORITY).resolve()), state="state"
+        )
         made.append((place / name, create_site(place / name, settings)))
         (place / name / POLICY).write_text(POLICY_OF_A_REHEARSAL, encoding="utf-8")
     introduce([folder for folder, _ in made])

@@ -80,13 +80,18 @@ def join(
       tacit site join hospital-a
     """
     from tacit.engine.deployed.owner_site import OwnerSite
-    from tacit.engine.deployed.site_folder import JOINED, KEY, joined_process, owner_of, site_settings
+    from tacit.engine.deployed.site_folder import JOINED, KEY, check_ready, joined_process, owner_of, site_settings
     from tacit.errors import RunError
     from tacit.flower.link import end_with_parent
     from tacit.flower.node import Node
 
     settings, stop = site_settings(folder), threading.Event()
-    site = OwnerSite(owner_of(folder, lambda sentence: tables.line(f"{settings.name}: {sentence}", stderr=True)))
+
+    def tell(sentence: str) -> None:
+        tables.line(f"{settings.name}: {sentence}", stderr=True)
+
+    check_ready(folder, tell)
+    site = OwnerSite(owner_of(folder, tell))
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
     if with_parent:

@@ -17,13 +17,15 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from pydantic import StringConstraints, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
 
+from tacit.engine.deployed.ledger_guard import LedgerGuard
 from tacit.engine.deployed.owner import Owner
+from tacit.engine.deployed.rows_register import RowsRegister
+from tacit.engine.deployed.witness import Witness, site_id, state_folder
 from tacit.errors import PeerError, PlanError, RunError
 from tacit.files import replace_file
 from tacit.flower.place import NODE_LOCK
 from tacit.flower.tls import make_node_key, private_folder, read_private
-from tacit.ledger.owner import Book, Policy, load_policy
-from tacit.plan import Plan
+from tacit.ledger.owner import Limits, Policy, load_policy
 from tacit.plan.kinds import STRICT
 
 SETTINGS, KEY, SIGNS, SECRET, POLICY, LEDGER = "site.toml", "node.key", "signing.key", "secret", "policy.toml", "ledger.sqlite"
@@ -42,6 +44,7 @@ class SiteSettings:
     authority: str | None = None
     agreed: str | None = None
     helpers: tuple[str, ...] | None = None
+    state: str | None = None
     peers: dict[str, Annotated[str, StringConstraints(pattern=_HEX)]] | None = None
 
 
@@ -85,6 +88,7 @@ def site_settings(folder: Path) -> SiteSettings:
 def owner_of(folder: Path, tell: Callable[[str], None] = lambda sentence: None) -> Owner:
     """Return the owner whose site lies in a folder."""
     settings = site_settings(folder)
+    guard = LedgerGuard(folder / LEDGER, witness_of(folder, settings), tell)
     return Owner(
         name=settings.name,
         source=source_of(folder, settings),
@@ -93,7 +97,7 @@ def owner_of(folder: Path, tell: Callable[[str], None] = lambda sentence: None) 
         signs_with=signing_key(folder),
         secret=read_private(folder / SECRET),
         policy=lambda: policy_of(folder),
-        book=lambda policy, plan: book_of(folder, policy, plan),
+        book=lambda policy, plan: guard.open(policy.limits, plan.delta),
         agreed=str(folder / settings.agreed) if settings.agreed else None,
         peers=lambda: peers_of(folder),
         helpers=lambda: site_settings(folder).helpers,
@@ -119,9 +123,33 @@ def policy_of(folder: Path) -> Policy | None:
     return load_policy(folder / POLICY) if (folder / POLICY).exists() else None
 
 
-def book_of(folder: Path, policy: Policy, plan: Plan) -> Book:
-    """Return a site's ledger."""
-    return Book(folder / LEDGER, limits=policy.limits, delta=plan.delta)
+def witness_of(folder: Path, settings: SiteSettings) -> Witness:
+    """The witness of a site's ledger, outside the site's folder."""
+    return Witness(_state(folder, settings) / "sites" / f"{site_id(node_key(folder).public_key())}.json")
+
+
+def check_ready(folder: Path, tell: Callable[[str], None] = lambda sentence: None) -> None:
+    """Raise LedgerError or PolicyError, with the remedy, unless the site may join.
+
+    Its ledger must be whole and the newest, and no other site of this machine may keep the ledger of the same rows.
+    """
+    settings = site_settings(folder)
+    guard = LedgerGuard(folder / LEDGER, witness_of(folder, settings))
+    if (folder / LEDGER).exists():
+        guard.open(Limits(), delta=1e-5).close()  # nothing is charged here, so neither matters
+    guard.witness.refuse_missing(folder / LEDGER)
+    register = RowsRegister(_state(folder, settings))
+    try:
+        register.claim(site_id(node_key(folder).public_key()), folder, source_of(folder, settings))
+    except OSError as error:
+        tell(
+            f"{register.folder}: cannot be written ({error.strerror}), so a second site over the same rows would go "
+            "unnoticed; name a folder outside the site's folder as `state` in site.toml"
+        )
+
+
+def _state(folder: Path, settings: SiteSettings) -> Path:
+    return state_folder(folder / settings.state if settings.state else None)
 
 
 def joined_process(folder: Path) -> int | None:

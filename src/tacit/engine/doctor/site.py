@@ -18,6 +18,7 @@ from tacit.engine.deployed.site_folder import (
     policy_of,
     site_settings,
     source_of,
+    witness_of,
 )
 from tacit.engine.doctor.finding import Finding, certificate, clock, disk, secrets
 from tacit.engine.doctor.reach import reached
@@ -81,13 +82,24 @@ def _rows(folder: Path, settings: SiteSettings) -> Finding:
 
 def _ledger(folder: Path) -> Iterator[Finding]:
     path = folder / LEDGER
+    try:
+        witness = witness_of(folder, site_settings(folder))
+        last = witness.receipt()
+    except TacitError as error:
+        yield Finding(what="ledger", state="problem", told=str(error), remedy="see the findings above")
+        return
     if not path.exists():
-        yield Finding(what="ledger", state="ok", told="nothing was paid yet")
+        if last.counter:
+            told = f"is missing, but it had {last.counter:,} entries; no answer is sent"
+            yield Finding(what="ledger", state="problem", told=told, remedy="put the newest ledger back")
+        else:
+            yield Finding(what="ledger", state="ok", told="nothing was paid yet")
         return
     yield from secrets(folder, (LEDGER,))
     try:
         with closing(Book(path, limits=Limits(), delta=1e-5)) as book:  # nothing is charged here, so neither matters
             book.verify()
+            witness.check(book)
             told = f"whole, {book.receipt().counter:,} entries"
     except LedgerError as error:
         yield Finding(what="ledger", state="problem", told=str(error), remedy="put back a copy that is whole and no older")

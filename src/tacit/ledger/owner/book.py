@@ -48,13 +48,23 @@ class Book:
     `delta` is that of totals per run; where the owner allows less, it is what the owner allows.
     """
 
-    def __init__(self, file: Path, *, limits: Limits, delta: float, today: Callable[[], str] = utc_day) -> None:
-        self.limits, self._today = limits, today
+    def __init__(
+        self, file: Path, *, limits: Limits, delta: float, today: Callable[[], str] = utc_day,
+        on_close: Callable[[Receipt], None] = lambda receipt: None,
+    ) -> None:  # fmt: skip
+        """`on_close` gets the last receipt once the file is closed."""
+        self.limits, self._today, self._on_close = limits, today, on_close
         self._prices = Prices(min(delta, limits.delta))
         self._disk = Disk(file)
 
     def close(self) -> None:
         """Close the file."""
+        last = self.receipt()
+        self._disk.close()
+        self._on_close(last)
+
+    def abandon(self) -> None:
+        """Close the file of a ledger that must not be used."""
         self._disk.close()
 
     def reserve(self, run: str, round_no: int, exchange: str, persons: Sequence[bytes], claims: Claims) -> dict[bytes, str]:
