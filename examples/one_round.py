@@ -43,7 +43,7 @@ agreement = Agreement(
     identity="one-round",
     dim=learner.size,
     codec=codec.build(job.codec),
-    public=draws.sealed("public"),
+    public=draws.publish("public"),
     server=job.server,
 )
 exchange = Train(agreement, draws)

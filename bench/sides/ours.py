@@ -20,7 +20,7 @@ from tacit.rows import Vector
 def agreed(dim: int, settings: plan.Codec) -> Agreement:
     """Return what both sides of a bench run know."""
     return Agreement(
-        run="bench", identity="bench", dim=dim, codec=codec.build(settings), public=DRAWS.sealed("public"), server=plan.Server()
+        run="bench", identity="bench", dim=dim, codec=codec.build(settings), public=DRAWS.publish("public"), server=plan.Server()
     )
 
 

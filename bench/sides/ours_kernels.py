@@ -31,7 +31,7 @@ def randomising() -> Callable[[], object]:
 
     def encode() -> None:
         for number in range(PASSES):
-            codec.encode(update, {}, DRAWS.at("noise", number), DRAWS.at("public", number))
+            codec.encode(update, {}, own=DRAWS.at("noise", number).for_client(), public=DRAWS.publish("public", number))
 
     return encode
 

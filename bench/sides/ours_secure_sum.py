@@ -71,7 +71,7 @@ def main(work: str, way: str, workers: str) -> None:
     if way == "messages":
         coded = replace(coded, takes_updates=False)
     agreement = Agreement(
-        run="bench", identity="bench", dim=made.size, codec=coded, public=DRAWS.sealed("public"), server=job.server
+        run="bench", identity="bench", dim=made.size, codec=coded, public=DRAWS.publish("public"), server=job.server
     )  # fmt: skip
     site = Site(agreement, range(CLIENTS), DRAWS, np.ones(CLIENTS, np.int64), made)
     train = Train(agreement, DRAWS)

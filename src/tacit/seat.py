@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from tacit.draws import Draws
+from tacit.draws import ClientDraws, Draws
 
 
 class Own(NamedTuple):
@@ -21,17 +21,17 @@ class Own(NamedTuple):
         """Return the draws of local training in a round: shuffles, dropout."""
         return self.root.at("rounds", round_no, self.address, "train")
 
-    def noise(self, identity: str, round_no: int, exchange: str) -> Draws:
+    def noise(self, identity: str, round_no: int, exchange: str) -> ClientDraws:
         """Return the draws that protect an answer in a round.
 
         The run's identity is part of the address: two runs that differ in anything share no noise, for whoever saw the
         same noise twice could subtract it.
         """
-        return self.root.at("noise", identity, round_no, exchange, self.address)
+        return self.root.at("noise", identity, round_no, exchange, self.address).for_client()
 
-    def private(self, purpose: str) -> Draws:
+    def private(self, purpose: str) -> ClientDraws:
         """Return the draws behind what stays with the client: first word vectors, rotations, keys."""
-        return self.root.at("private", self.address, purpose)
+        return self.root.at("private", self.address, purpose).for_client()
 
 
 class Seat(NamedTuple):

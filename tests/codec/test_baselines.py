@@ -10,6 +10,7 @@ from tacit.claim import Open
 from tacit.codec import paper_gaussian, qsgd
 from tacit.draws import Draws
 from tacit.errors import WireError
+from tests.roles import decode, encode
 
 
 @pytest.mark.parametrize(
@@ -20,7 +21,7 @@ def test_the_printed_noise_has_its_printed_size(logarithm, factor, stddev) -> No
     settings = plan.PaperGaussian(logarithm=logarithm, factor=factor)
     assert paper_gaussian.stddev_of(settings) == pytest.approx(stddev, rel=1e-5)
     made = codec.build(settings)
-    sent = made.encode(np.full(100_000, 5.0, np.float32), {}, Draws.seeded(0), Draws.seeded(0)).payload.view("<f4")
+    sent = encode(made, np.full(100_000, 5.0, np.float32), Draws.seeded(0), Draws.seeded(0)).payload.view("<f4")
     assert sent.std() == pytest.approx(stddev, rel=0.02)
     assert sent.mean() == pytest.approx(5.0, abs=6 * stddev / math.sqrt(100_000))
 
@@ -43,11 +44,11 @@ def test_none_of_them_claims_anything(settings) -> None:
 def test_rounding_gives_neighbouring_levels_and_leaves_zeros_alone(bits, size) -> None:
     made = codec.build(plan.QSGD(bits=bits, size=size))
     update = np.concatenate([np.zeros(50), np.random.default_rng(0).normal(0, 0.1, 951)]).astype(np.float32)
-    payload = made.encode(update, {}, Draws.seeded(1), Draws.seeded(0)).payload
+    payload = encode(made, update, Draws.seeded(1), Draws.seeded(0)).payload
     assert payload.nbytes == made.payload_size(1001) == 4 + math.ceil(1001 * bits / 8)
     total = made.empty(1001)
     total.add(payload, 1, Draws.seeded(0))
-    value = made.decode(total, Draws.seeded(0), Draws.seeded(0))
+    value = decode(made, total, Draws.seeded(0), Draws.seeded(0))
     step = 2 * qsgd.size_of(update, size) / (qsgd.levels_of(bits) - 1)
     assert np.abs(value - update).max() <= step * (1 + 1e-6)
     assert bits == 1 or not value[:50].any()
@@ -56,8 +57,8 @@ def test_rounding_gives_neighbouring_levels_and_leaves_zeros_alone(bits, size) -
 def test_a_sign_is_sent_with_the_mean_size() -> None:
     made = codec.build(plan.Sign())
     total = made.empty(4)
-    total.add(made.encode(np.array([3, -1, 2, -2], np.float32), {}, Draws.seeded(0), Draws.seeded(0)).payload, 1, Draws.seeded(0))
-    assert made.decode(total, Draws.seeded(0), Draws.seeded(0)).tolist() == [2, -2, 2, -2]
+    total.add(encode(made, np.array([3, -1, 2, -2], np.float32), Draws.seeded(0), Draws.seeded(0)).payload, 1, Draws.seeded(0))
+    assert decode(made, total, Draws.seeded(0), Draws.seeded(0)).tolist() == [2, -2, 2, -2]
     assert made.payload_size(506_451) == 4 + 63_307
 
 
@@ -66,7 +67,7 @@ def test_a_sign_is_sent_with_the_mean_size() -> None:
 def test_an_update_that_is_not_finite_is_refused(settings, wrong) -> None:
     made = codec.build(settings)
     total = made.empty(5)
-    payload = made.encode(np.array([0, 1, wrong, 2, 3], np.float32), {}, Draws.seeded(0), Draws.seeded(0)).payload
+    payload = encode(made, np.array([0, 1, wrong, 2, 3], np.float32), Draws.seeded(0), Draws.seeded(0)).payload
     with pytest.raises(WireError, match="finite size"):
         total.add(payload, 1, Draws.seeded(0))
     assert total.weight == 0

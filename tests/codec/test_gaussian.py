@@ -20,6 +20,7 @@ from tacit.codec.whole_run import Loss, Scale, scale_for
 from tacit.draws import Draws
 from tacit.errors import ChainError, WireError
 from tacit.ledger import Account, charge, prose
+from tests.roles import decode, encode
 
 SETTINGS = [
     plan.Gaussian(epsilon=2.0, delta=1e-3, clip=0.5),
@@ -140,8 +141,8 @@ def test_the_sum_is_divided_by_the_agreed_number_of_clients_whoever_answered() -
     """A mean over those who answered would show how many they were, beside the noise."""
     made = made_for(SETTINGS[1], cohort=10)
     one, nobody = made.empty(4), made.empty(4)
-    one.add(made.encode(np.array([0.3, 0, 0, 0], np.float32), {}, Draws.seeded(0), Draws.seeded(0)).payload, 1, Draws.seeded(0))
-    with_one, with_nobody = (made.decode(total, Draws.seeded(0), Draws.seeded(7)) for total in (one, nobody))
+    one.add(encode(made, np.array([0.3, 0, 0, 0], np.float32), Draws.seeded(0), Draws.seeded(0)).payload, 1, Draws.seeded(0))
+    with_one, with_nobody = (decode(made, total, Draws.seeded(0), Draws.seeded(7)) for total in (one, nobody))
     np.testing.assert_allclose(with_one - with_nobody, [0.03, 0, 0, 0], atol=1e-7)
     assert with_nobody.all()
 
@@ -197,13 +198,13 @@ def test_a_release_in_one_dimension_is_what_the_codecs_release() -> None:
     for number in range(20):
         own = Draws.seeded(3).at(number)
         local, central = (made_for(case) for case in SETTINGS[:2])
-        message = local.encode(np.array([7.0], np.float32), {}, own, Draws.seeded(0)).payload.view("<i4")[0]
+        message = encode(local, np.array([7.0], np.float32), own, Draws.seeded(0)).payload.view("<i4")[0]
         radii = [scale_for(Loss(epsilon=2.0, delta=1e-3), codec.Extent(rounds=1, cohort=1), 0.5, n, 1).radius for n in (2, 1)]
         assert message == radii[0] + whole_noise(own, 1)[0]
         total = central.empty(1)
-        total.add(central.encode(np.array([7.0], np.float32), {}, own, Draws.seeded(0)).payload, 1, Draws.seeded(0))
+        total.add(encode(central, np.array([7.0], np.float32), own, Draws.seeded(0)).payload, 1, Draws.seeded(0))
         noisy = radii[1] + whole_noise(own, 1)[0] + 0.5
-        assert central.decode(total, Draws.seeded(0), own)[0] == np.float32(noisy * (0.5 / radii[1]))
+        assert decode(central, total, Draws.seeded(0), own)[0] == np.float32(noisy * (0.5 / radii[1]))
 
 
 def test_a_chain_that_bounds_no_length_is_refused_by_dp_sum_too() -> None:

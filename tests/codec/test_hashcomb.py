@@ -14,6 +14,7 @@ from tacit.codec.hashcomb import KeyedTokens, PaperTokens, Quantiser, draw, head
 from tacit.codec.sums.tokens import Counted
 from tacit.draws import Draws
 from tacit.errors import PlanError, RunError, WireError
+from tests.roles import decode, encode
 
 SECRET = bytes.fromhex("00112233445566778899aabbccddeeff")
 ROOT = Draws.seeded(0)
@@ -79,8 +80,8 @@ def test_parameters_nobody_changed_stay_exactly_as_they_are() -> None:
         made = codec.build(settings(x_min=-0.13, levels=6, selection=selection, mean_level=mean))
         total = made.empty(500)
         for _ in range(3):
-            total.add(made.keyed(SECRET, 2).encode(np.zeros(500, np.float32), {}, ROOT, ROOT).payload, 2, ROOT)
-        assert not made.keyed(SECRET, 2).decode(total, ROOT, ROOT).any()
+            total.add(encode(made.keyed(SECRET, 2), np.zeros(500, np.float32), ROOT, ROOT).payload, 2, ROOT)
+        assert not decode(made.keyed(SECRET, 2), total, ROOT, ROOT).any()
 
 
 TABLE = {
@@ -119,7 +120,7 @@ def test_a_parameter_costs_as_many_bits_as_documented(levels) -> None:
         for path in (False, True):
             made = codec.build(settings(levels=levels, path=path, **tokens))
             widths = [bits or place for place in (range(1, levels + 1) if path else [levels])]
-            sent = made.keyed(SECRET, 1).encode(np.zeros(dim, np.float32), {}, ROOT, ROOT).payload
+            sent = encode(made.keyed(SECRET, 1), np.zeros(dim, np.float32), ROOT, ROOT).payload
             assert sent.nbytes == made.payload_size(dim) == sum(-(-dim * width // 8) for width in widths)
             bytes_each.append(f"{sum(widths) / 8:g}")
     assert f"| {levels} | {' | '.join(bytes_each)} |" in HASHCOMB_PAGE.read_text(encoding="utf-8")
@@ -133,9 +134,9 @@ def test_a_path_decodes_to_what_its_deepest_token_says() -> None:
             made = codec.build(settings(levels=6, path=path, **more))
             client, total, back = made.keyed(SECRET, 3), made.empty(400), made.empty(400)
             for update in updates:
-                total.add(client.encode(update, {}, ROOT, ROOT).payload, 2, ROOT)
+                total.add(encode(client, update, ROOT, ROOT).payload, 2, ROOT)
             back.add_packed(total.packed(), 6)
-            means.append(client.decode(back, ROOT, ROOT))
+            means.append(decode(client, back, ROOT, ROOT))
             for bad in (total.packed()[:-1], total.packed()[:5], np.append(total.packed(), np.uint8(0))):
                 with pytest.raises(WireError, match="histogram refused"):
                     made.empty(400).add_packed(bad, 6)
@@ -213,13 +214,13 @@ def test_the_histogram_forgets_the_order_of_clients_and_decodes_to_the_weighted_
     totals = [made.empty(50), made.empty(50)]
     for total, order in zip(totals, ([0, 1, 2], [2, 0, 1]), strict=True):
         for n in order:
-            total.add(client.encode(updates[n], {}, ROOT, ROOT).payload, weights[n], ROOT)
+            total.add(encode(client, updates[n], ROOT, ROOT).payload, weights[n], ROOT)
     assert totals[0].packed().tobytes() == totals[1].packed().tobytes()
     returned = made.empty(50)
     returned.add_packed(totals[0].packed(), sum(weights))
-    mean = client.decode(returned, ROOT, ROOT)
+    mean = decode(client, returned, ROOT, ROOT)
     np.testing.assert_allclose(mean, np.average(updates, axis=0, weights=weights), atol=0.6 / (2**5 - 1) / 2 + 1e-6)
-    wrong = made.keyed(SECRET[::-1], 4).decode(returned, ROOT, ROOT)
+    wrong = decode(made.keyed(SECRET[::-1], 4), returned, ROOT, ROOT)
     assert abs(np.corrcoef(wrong, mean)[0, 1]) < 0.5
 
 
@@ -227,7 +228,7 @@ def test_a_histogram_that_does_not_add_up_is_refused() -> None:
     made = codec.build(settings(levels=5))
     total = made.empty(9)
     for weight in (1, 4):
-        total.add(made.keyed(SECRET, 1).encode(np.full(9, weight / 50, np.float32), {}, ROOT, ROOT).payload, weight, ROOT)
+        total.add(encode(made.keyed(SECRET, 1), np.full(9, weight / 50, np.float32), ROOT, ROOT).payload, weight, ROOT)
     good = total.packed()
     for bad, weight in ((good, 6), (good[:-1], 5), (good[:0], 5), (np.concatenate([[np.uint8(3)], good[1:]]), 5)):
         with pytest.raises(WireError, match="histogram refused"):
@@ -255,11 +256,11 @@ def test_what_the_server_holds_has_no_secret_and_cannot_read() -> None:
     made = codec.build(settings(levels=5))
     client = made.keyed(SECRET, 1)
     total = made.empty(9)
-    total.add(client.encode(np.zeros(9, np.float32), {}, ROOT, ROOT).payload, 1, ROOT)
+    total.add(encode(client, np.zeros(9, np.float32), ROOT, ROOT).payload, 1, ROOT)
     derived = round_key(SECRET, 1).key
     assert derived in held_by(client), "the search finds it where it is"
     assert not {SECRET, derived} & set(held_by(made) + held_by(total))
-    for refused in (lambda: made.decode(total, ROOT, ROOT), lambda: made.encode(np.zeros(9, np.float32), {}, ROOT, ROOT)):
+    for refused in (lambda: decode(made, total, ROOT, ROOT), lambda: encode(made, np.zeros(9, np.float32), ROOT, ROOT)):
         with pytest.raises(RunError, match="needs the clients' secret"):
             refused()
 

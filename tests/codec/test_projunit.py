@@ -15,6 +15,7 @@ from tacit.codec.rotation import rotated
 from tacit.draws import Draws
 from tacit.errors import ChainError, WireError
 from tacit.ledger import Account, charge
+from tests.roles import decode, encode
 
 
 def unit_vector(dim: int, seed: int = 0) -> np.ndarray:
@@ -76,8 +77,8 @@ def error(settings: plan.Codec, update: np.ndarray, times: int) -> float:
     made, found = codec.build(settings), []
     for n in range(times):
         total, public = made.empty(len(update)), Draws.seeded(1).at("public", n)
-        total.add(made.encode(update, {}, Draws.seeded(1).at("own", n), public).payload, 1, public)
-        found.append(float(np.square(made.decode(total, public, public).astype(np.float64) - update).sum()))
+        total.add(encode(made, update, Draws.seeded(1).at("own", n), public).payload, 1, public)
+        found.append(float(np.square(decode(made, total, public, public).astype(np.float64) - update).sum()))
     return float(np.mean(found))
 
 
@@ -103,8 +104,8 @@ def test_few_coordinates_cost_little_accuracy_and_do_not_shrink_updates() -> Non
     made, along = codec.build(plan.ProjUnit(epsilon=8.0, clip=1.0, coordinates=64)), []
     for n in range(300):
         total, public = made.empty(dim), Draws.seeded(2).at("public", n)
-        total.add(made.encode(update, {}, Draws.seeded(2).at(n), public).payload, 1, public)
-        along.append(float(made.decode(total, public, public) @ update))
+        total.add(encode(made, update, Draws.seeded(2).at(n), public).payload, 1, public)
+        along.append(float(decode(made, total, public, public) @ update))
     assert abs(np.mean(along) - 1) < 5 * np.std(along) / math.sqrt(300)
 
 
@@ -128,7 +129,7 @@ def sides(made: codec.Codec, edge: float, updates: tuple[np.ndarray, np.ndarray]
     public, own = Draws.seeded(0), Draws.from_system()
     plane, found = rotated(SIDE), []
     for number, update in enumerate(updates):
-        rows = np.stack([made.encode(update, {}, own.at(number, n), public).payload.view("<i2") for n in range(times)])
+        rows = np.stack([encode(made, update, own.at(number, n), public).payload.view("<i2") for n in range(times)])
         found.append((rows * STEP @ plane >= edge).astype(np.int64))
     return found
 

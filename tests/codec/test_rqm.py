@@ -16,6 +16,7 @@ from tacit.draws import Draws
 from tacit.errors import WireError
 from tacit.ledger import losses
 from tests.laws.thresholds import Words
+from tests.roles import encode
 
 SETTINGS = [(1.0, 0.42, 16), (0.33, 0.57, 16), (2.33, 0.42, 16), (1.0, 0.5, 8), (1.0, 0.3, 16)]
 LARGEST = [(5.469889, 5.063546), (11.562092, 11.229338), (3.584841, 3.074542), (3.548315, 3.134103), (3.982551, 3.516680)]
@@ -143,14 +144,14 @@ def test_the_counts_of_the_claim_are_those_the_codec_draws_by() -> None:
         for first, corner in ((0, cell + 1), (WORD - 1, cell)):
             second = np.stack([ends[corner] - 1, ends[corner]], axis=1).ravel()
             words = np.stack([np.full(20, first), second], axis=1).ravel().astype(np.uint32)
-            payload = made.encode(np.full(20, middle), {}, Words(words), Draws.seeded(0)).payload
+            payload = encode(made, np.full(20, middle), Words(words), Draws.seeded(0)).payload
             assert unpacked(payload, 20, 4).tolist() == [z for n in range(10) for z in (n, n + 1)]
 
 
 @pytest.mark.parametrize(("value", "like"), [(np.nan, 0.0), (np.inf, 1.0), (-np.inf, -1.0), (1e30, 1.0), (-3.0, -1.0)])
 def test_what_is_out_of_range_is_drawn_like_its_clipped_value(value, like) -> None:
     made = codec.build(plan.RQM(clip=1.0, margin=1.0, levels=16))
-    one, other = (made.encode(np.full(500, x, np.float32), {}, Draws.seeded(3), Draws.seeded(0)).payload for x in (value, like))
+    one, other = (encode(made, np.full(500, x, np.float32), Draws.seeded(3), Draws.seeded(0)).payload for x in (value, like))
     np.testing.assert_array_equal(one, other)
 
 
@@ -170,7 +171,7 @@ def outputs(setting: tuple[float, float, int], times: int) -> tuple[np.ndarray, 
     made, law = codec.build(plan.RQM(clip=1.0, margin=margin, levels=levels, keep=keep)), law_of(*setting)
     worst = int((law.counts.max(axis=0) / law.counts.min(axis=0)).argmax())
     pair = (law.corners[law.counts[:, worst].argmax()], law.corners[law.counts[:, worst].argmin()])
-    sides = [made.encode(np.full(times, x, np.float32), {}, Draws.from_system(), Draws.seeded(0)).payload for x in pair]
+    sides = [encode(made, np.full(times, x, np.float32), Draws.from_system(), Draws.seeded(0)).payload for x in pair]
     here, there = (unpacked(side, times, rqm.bits_of(levels)) for side in sides)
     (claim,) = made.claims(1, 1)
     return here, there, float(losses.pure(claim.event))

@@ -8,6 +8,7 @@ import pytest
 from tacit import codec, plan
 from tacit.draws import Draws
 from tacit.errors import RunError, WireError
+from tests.roles import decode, encode
 
 SECRET = bytes(range(16))
 ROOT = Draws.seeded(0)
@@ -17,7 +18,7 @@ UPDATES = np.random.default_rng(0).uniform(-0.1, 0.1, (4, 700)).astype(np.float3
 
 def total_of(sender: codec.Codec, total: codec.Sum, weights: list[int]) -> codec.Sum:
     for n, (update, weight) in enumerate(zip(UPDATES, weights, strict=True)):
-        total.add(sender.encode(update, {}, ROOT.at(n), ROOT).payload, weight, ROOT)
+        total.add(encode(sender, update, ROOT.at(n), ROOT).payload, weight, ROOT)
     return total
 
 
@@ -26,10 +27,10 @@ def test_clients_read_exactly_what_the_server_reads_without_tokens(weights) -> N
     bare, made = codec.build(BARE), codec.build(replace(BARE, tokens=True))
     client, back = made.keyed(SECRET, 3), made.empty(700)
     back.add_packed(total_of(client, made.empty(700), weights).packed(), sum(weights))
-    expected = bare.decode(total_of(bare, bare.empty(700), weights), ROOT, ROOT)
-    np.testing.assert_array_equal(client.decode(back, ROOT, ROOT), expected)
+    expected = decode(bare, total_of(bare, bare.empty(700), weights), ROOT, ROOT)
+    np.testing.assert_array_equal(decode(client, back, ROOT, ROOT), expected)
     assert made.payload_size(700) == bare.payload_size(700)
-    other = made.keyed(SECRET[::-1], 3).decode(back, ROOT, ROOT)
+    other = decode(made.keyed(SECRET[::-1], 3), back, ROOT, ROOT)
     assert abs(np.corrcoef(other, expected)[0, 1]) < 0.2
 
 
@@ -39,8 +40,8 @@ def test_a_token_says_nothing_about_its_level() -> None:
     one = codec.build(BARE)
     update = np.full(20_000, 0.1, np.float32)
     levels, tokens = one.empty(20_000), codec.build(replace(BARE, tokens=True)).empty(20_000)
-    levels.add(one.encode(update, {}, ROOT, ROOT).payload, 1, ROOT)
-    tokens.add(made.encode(update, {}, ROOT, ROOT).payload, 1, ROOT)
+    levels.add(encode(one, update, ROOT, ROOT).payload, 1, ROOT)
+    tokens.add(encode(made, update, ROOT, ROOT).payload, 1, ROOT)
     counts = np.bincount(tokens.value()[0][0], minlength=11)
     assert np.bincount((levels.value() + 10) // 2, minlength=11).max() > 2 * 20_000 / 11, "levels themselves are uneven"
     expected = 20_000 / 11
@@ -54,6 +55,6 @@ def test_claims_are_those_without_tokens_and_the_server_can_do_nothing() -> None
     assert replace(under, mechanism=without.mechanism) == without
     assert "only equality" in under.mechanism
     with pytest.raises(RunError, match="needs the clients' secret"):
-        made.encode(UPDATES[0], {}, ROOT, ROOT)
+        encode(made, UPDATES[0], ROOT, ROOT)
     with pytest.raises(WireError, match="tokens from 0 to 10"):
         made.empty(2).add(np.array([0xFF], np.uint8), 1, ROOT)

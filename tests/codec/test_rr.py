@@ -10,6 +10,7 @@ from tacit import codec, plan
 from tacit.audit.epsilon import lower_bound
 from tacit.codec import rr
 from tacit.draws import Draws
+from tests.roles import decode, encode
 
 
 @pytest.mark.parametrize("epsilon", [0.001, 0.01, 0.1, 0.5, 1, 2, 5, 10, 15, 20])
@@ -44,15 +45,15 @@ def test_the_printed_decoder_shrinks_the_signal_and_drifts() -> None:
         made = codec.build(plan.RR(epsilon=1.0, clip=clip, decoder=decoder))
         total = made.empty(50)
         for n in range(times):
-            total.add(made.encode(update, {}, Draws.seeded(0).at(n), Draws.seeded(0)).payload, 1, Draws.seeded(0))
-        means[decoder] = made.decode(total, Draws.seeded(0), Draws.seeded(0))
+            total.add(encode(made, update, Draws.seeded(0).at(n), Draws.seeded(0)).payload, 1, Draws.seeded(0))
+        means[decoder] = decode(made, total, Draws.seeded(0), Draws.seeded(0))
     np.testing.assert_allclose(means["printed"], keep * (update + clip) - clip, atol=6 * clip / math.sqrt(times))
     assert np.abs(means["corrected"] - update).max() < 6 * clip / math.tanh(0.5) / math.sqrt(times)
 
 
 def bits_of(value: float, times: int, settings: plan.Codec) -> np.ndarray:
     made = codec.build(settings)
-    payload = made.encode(np.full(times, value, np.float32), {}, Draws.from_system(), Draws.seeded(0)).payload
+    payload = encode(made, np.full(times, value, np.float32), Draws.from_system(), Draws.seeded(0)).payload
     return np.unpackbits(payload, bitorder="little")[:times]
 
 
@@ -82,7 +83,7 @@ def test_a_twin_that_repeats_its_noise_is_caught() -> None:
     before, after = np.zeros(size, np.float32), np.full(size, 1e-4, np.float32)
 
     def falls_and_rises(first: Draws, second: Draws) -> tuple[int, int]:
-        sent = (made.encode(update, {}, own, Draws.seeded(0)).payload for update, own in ((before, first), (after, second)))
+        sent = (encode(made, update, own, Draws.seeded(0)).payload for update, own in ((before, first), (after, second)))
         old, new = (np.unpackbits(payload, bitorder="little")[:size].astype(int) for payload in sent)
         return int((new < old).sum()), int((new > old).sum())
 

@@ -10,6 +10,7 @@ from tacit.audit.epsilon import lower_bound
 from tacit.codec import rr_sampled
 from tacit.draws import Draws
 from tacit.ledger import losses
+from tests.roles import encode
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1, 2.2, 4, 8, 20, 100])
@@ -34,7 +35,7 @@ def payloads(made: codec.Codec, value: float, times: int) -> np.ndarray:
     In the worst case both sides know which coordinates are sent, so the public randomness is the same for all.
     """
     update, own, public = np.full(6, value, np.float32), Draws.from_system(), Draws.seeded(0)
-    return np.array([made.encode(update, {}, own.at(n), public).payload[0] for n in range(times)])
+    return np.array([encode(made, update, own.at(n), public).payload[0] for n in range(times)])
 
 
 def test_measured_epsilon_of_a_whole_update_is_below_the_claim_and_tight() -> None:

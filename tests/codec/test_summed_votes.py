@@ -7,6 +7,7 @@ from tacit import plan
 from tacit.audit.epsilon import lower_bound
 from tacit.codec import Codec, summed_votes
 from tacit.draws import Draws
+from tests.roles import encode
 
 CLIENTS, VOTES = 20, 19
 EPSILON, DELTA = 2.0, 1e-2
@@ -20,7 +21,7 @@ def made(epsilon: float = EPSILON, testers: int | None = None) -> Codec:
 
 def steps_of(codec: Codec, vector: np.ndarray) -> np.ndarray:
     """Return a vector of votes as the whole numbers that are added up."""
-    payload = codec.encode(vector.astype(np.float32), {}, UNUSED, UNUSED).payload
+    payload = encode(codec, vector.astype(np.float32), UNUSED, UNUSED).payload
     return codec.whole.of(payload, len(vector)).view("<i4").astype(np.int64)
 
 

@@ -11,7 +11,7 @@ from tacit.codec.rr import epsilon_of, flips_for, kept_signal
 from tacit.draws import Draws
 from tacit.errors import WireError
 
-OWN = Draws.seeded(7)
+OWN = Draws.seeded(7).for_client()
 MANY = 100_000
 
 

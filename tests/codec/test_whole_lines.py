@@ -5,6 +5,7 @@ import numpy as np
 from tacit import codec, plan
 from tacit.draws import Draws
 from tacit.rows import Lines
+from tests.roles import encode
 
 WIDTH, LINES, REST = 3, 8, 2
 DIM = LINES * WIDTH + REST
@@ -34,7 +35,7 @@ def test_dp_sum_of_lines_and_of_rows_is_the_sum_of_messages() -> None:
     lines, rows, weights = hostile_lines()
     public, by_message, by_row, at_once = Draws.seeded(0), made.empty(DIM), made.empty(DIM), made.empty(DIM)
     for row, weight in zip(rows, weights.tolist(), strict=True):
-        by_message.add(made.encode(row, {}, public, public).payload, weight, public)
+        by_message.add(encode(made, row, public, public).payload, weight, public)
         by_row.add_row(row, weight)
     at_once.add_lines(lines, weights)
     assert by_message.weight == by_row.weight == at_once.weight == 16

@@ -18,6 +18,7 @@ from tacit.draws import Draws
 from tacit.engine import checkpoint
 from tacit.rows import Clients, Rows, Sparse
 from tacit.seat import Own, Seat
+from tests.roles import encode
 
 
 def load_kernels(job: plan.Plan) -> None:
@@ -30,7 +31,7 @@ def load_kernels(job: plan.Plan) -> None:
         made = codec.build(settings)
         total = made.empty(learner.size)
         row = learner.worker().train(model, Seat(0, 0, Own(Draws.seeded(0), 0)), Draws.seeded(0)).row
-        total.add(made.encode(row, {}, Draws.seeded(0), Draws.seeded(1)).payload, 1, Draws.seeded(1))
+        total.add(encode(made, row, Draws.seeded(0), Draws.seeded(1)).payload, 1, Draws.seeded(1))
         ledger.totals(ledger.charge(ledger.Account(), made.claims(learner.size, 1), 1), 1e-5)
     server.measure(learner.predict(model, inputs), rows.labels)
     assert engine.start, "named, so that it is imported here and not anew by each child"

@@ -16,6 +16,7 @@ from tacit.report.as_json import of_privacy, of_run
 from tacit.report.audits import grids
 from tests.engine.small import small_plan, write_csv
 from tests.engine.test_resume import Stops
+from tests.roles import decode, encode
 
 DP_SUM = {"name": "dp_sum", "epsilon": 8.0, "delta": 1e-5, "clip": 1.0}
 
@@ -29,7 +30,7 @@ def some(dim: int = 300, count: int = 200, epsilon: float = 8.0, rate: float = 1
     settings = plan.DPSum(epsilon=epsilon, delta=1e-5, clip=0.7)
     extent = codec.Extent(rounds=8, cohort=5, rate=rate)
     made = codec.build(settings, extent)
-    terms = Agreement(run="a", identity="x", dim=dim, codec=made, public=Draws.seeded(1), server=plan.Server())
+    terms = Agreement(run="a", identity="x", dim=dim, codec=made, public=Draws.seeded(1).publish(), server=plan.Server())
     return Canaries(count=count, terms=terms, draws=Draws.seeded(3), extent=extent)
 
 
@@ -40,7 +41,7 @@ def test_the_sum_is_that_of_single_messages(rate, round_no) -> None:
     canaries.join(together, round_no)
     for number in np.flatnonzero(canaries.inside & canaries._asked(round_no)):
         sign = np.float32((1, -1, -1, 1)[round_no - 1])
-        single.add(made.encode(sign * canaries.direction(number), {}, Draws.seeded(0), Draws.seeded(0)).payload, 1, Draws.seeded(0))
+        single.add(encode(made, sign * canaries.direction(number), Draws.seeded(0), Draws.seeded(0)).payload, 1, Draws.seeded(0))
     assert together.value().tolist() == single.value().tolist()
     assert together.weight == single.weight
     assert 60 < canaries.inside.sum() < 140
@@ -53,7 +54,7 @@ def run(canaries: Canaries, twice: bool = False) -> record.Audited:
         total = made.empty(canaries.terms.dim)
         for _ in range(2 if twice else 1):
             canaries.join(total, round_no)
-        arrays = canaries.seen(arrays, made.decode(total, Draws.seeded(0), Draws.seeded(7).at(round_no)))
+        arrays = canaries.seen(arrays, decode(made, total, Draws.seeded(0), Draws.seeded(7).at(round_no)))
     return canaries.audited(arrays[SEEN], 8.0, 1e-5)
 
 
@@ -92,6 +93,6 @@ def test_the_codec_of_canaries_draws_nothing_at_the_client() -> None:
     """Their sum is made of one encoded message, which holds for a codec whose clients add no noise."""
     made = dp_sum.make(plan.DPSum(epsilon=8.0, delta=1e-5, clip=0.7), codec.Extent(rounds=8, cohort=5))
     row = np.random.default_rng(0).normal(size=50).astype(np.float32)
-    first, second = (made.encode(row, {}, Draws.seeded(seed), Draws.seeded(seed)).payload for seed in (0, 1))
+    first, second = (encode(made, row, Draws.seeded(seed), Draws.seeded(seed)).payload for seed in (0, 1))
     assert first.tobytes() == second.tobytes()
-    assert (made.encode(-row, {}, Draws.seeded(0), Draws.seeded(0)).payload.view("<i4") == -first.view("<i4")).all()
+    assert (encode(made, -row, Draws.seeded(0), Draws.seeded(0)).payload.view("<i4") == -first.view("<i4")).all()

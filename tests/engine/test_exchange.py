@@ -44,7 +44,7 @@ def learner(kind: str) -> local.Learner:
 
 def train_over(made: local.Learner, settings: Codec, weights: str = "rows", folder=None) -> tuple[Train, Site]:
     agreement = Agreement(
-        run="run-1", identity="i", dim=made.size, codec=settings, public=ROOT.sealed("public"),
+        run="run-1", identity="i", dim=made.size, codec=settings, public=ROOT.publish("public"),
         server=plan.Server(weights=weights), largest_weight=60,
     )  # fmt: skip
     return Train(agreement, ROOT), Site(
@@ -216,14 +216,14 @@ def masked(decoded_by: str = "server") -> Codec:
     """Send the update plus a mask that is remembered; the second phase sends the mask, and the server takes it off."""
     plain = codec.build(plan.Plain())
 
-    def encode(update, memory, own, public) -> Encoded:
+    def encode(update, memory, *, own, public) -> Encoded:
         mask = own.generator().integers(-8, 8, len(update)).astype(np.float32)
         count = memory.get("count", np.zeros(1, np.float32)) + 1
         return Encoded(
             payload=(np.round(update * 1024) + mask).astype(np.float32).view(np.uint8), memory={"mask": mask, "count": count}
         )
 
-    def answer(memory, question, own, public) -> Encoded:
+    def answer(memory, question, *, own, public) -> Encoded:
         assert bytes(question) == b"who?"
         return Encoded(payload=memory["mask"].copy().view(np.uint8), memory=memory)
 
@@ -231,14 +231,16 @@ def masked(decoded_by: str = "server") -> Codec:
         total.value()[:] -= masks.value()
         return total
 
-    def decode(total: FloatSum, public, own) -> np.ndarray:
+    def decode(total: FloatSum, *, public, own) -> np.ndarray:
         return (total.value() / total.weight / 1024).astype(np.float32)
 
     phase = Phase(
         name="masks", ask=lambda total: np.frombuffer(b"who?", np.uint8), answer=answer, payload_size=lambda dim: 4 * dim,
         empty=FloatSum, close=close,
     )  # fmt: skip
-    return replace(plain, name="masked", encode=encode, decode=decode, phases=(phase,), decoded_by=decoded_by, takes_updates=False)
+    return replace(
+        plain, name="masked", encoder=encode, decoder=decode, phases=(phase,), decoded_by=decoded_by, takes_updates=False
+    )
 
 
 @pytest.mark.parametrize("decoded_by", ["server", "clients"])

@@ -8,6 +8,7 @@ import pytest
 from safetensors.numpy import load_file
 
 from tacit import codec, engine, plan, record
+from tacit.draws import Draws
 from tacit.engine import checkpoint, simulate
 from tacit.engine.loop import begun, run_rounds
 from tacit.engine.round import State
@@ -19,6 +20,7 @@ from tacit.negotiate.agreed import bind
 from tests.codec.test_hashcomb import held_by
 from tests.engine.small import small_plan, write_csv
 from tests.engine.test_exchange import CLIENTS, arm_of, desk_in, learner, train_over
+from tests.roles import decode, encode
 
 FINE = plan.HashComb(x_min=-0.04, x_max=0.04, levels=10)
 WEIGHTS = plan.HashComb(of="weights", x_min=-0.7, x_max=0.7, levels=14)
@@ -75,7 +77,7 @@ def test_sites_read_each_other_only_with_the_same_secret(tmp_path) -> None:
     total = train.empty()
     total.add(np.frombuffer(frames[2], np.uint8), 1, one.root)
     with pytest.raises(WireError, match="clients of this round"):
-        one.codec(1).decode(total, one.root, one.root)
+        decode(one.codec(1), total, one.root, one.root)
 
 
 def state_at_first() -> State:
@@ -194,8 +196,9 @@ def test_a_range_per_layer_reads_each_layer_by_its_own() -> None:
     made = codec.build(settings, codec.Extent(rounds=1, cohort=1, layers=(2, 3))).keyed(b"k" * 16, 1)
     update = np.array([0.05, -0.09, 5, -9, 0], np.float32)
     total = made.empty(5)
-    total.add(made.encode(update, {}, None, None).payload, 1, None)
-    read = made.decode(total, None, None)
+    unused = Draws(b"")
+    total.add(encode(made, update, unused, unused).payload, 1, unused)
+    read = decode(made, total, unused, unused)
     np.testing.assert_allclose(read, update, atol=15 / (2**12 - 1) + 1e-6)
     assert abs(read[:2] - update[:2]).max() < 0.15 / 2**11
     assert read[4] == 0

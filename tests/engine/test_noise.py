@@ -100,7 +100,7 @@ def test_the_server_adds_other_noise_in_another_run_and_in_another_round_even_if
         identity="one",
         dim=size,
         codec=codec.build(plan.DPSum(**DP_SUM), extent),
-        public=Draws.seeded(1),
+        public=Draws.seeded(1).publish(),
         server=plan.Server(),
     )
     models = []

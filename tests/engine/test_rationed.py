@@ -77,14 +77,14 @@ def audit(weight: int) -> record.Audited:
     settings = plan.DPSum(epsilon=8.0, delta=1e-5, clip=1.0, noise="banded")
     extent = codec.Extent(rounds=8, cohort=1, participations=2, separation=4)
     made = codec.build(settings, extent)
-    terms = Agreement(run="a", identity="x", dim=20_000, codec=made, public=Draws.seeded(1), server=plan.Server())
+    terms = Agreement(run="a", identity="x", dim=20_000, codec=made, public=Draws.seeded(1).publish(), server=plan.Server())
     canaries = Canaries(count=1000, terms=terms, draws=Draws.seeded(3), extent=extent, bands=coefficients(8, 4))
     arrays: dict[str, np.ndarray] = {}
     for round_no in range(1, 9):
         total = made.empty(20_000)
         for _ in range(weight):
             canaries.join(total, round_no)
-        arrays = canaries.seen(arrays, made.decode_over_rounds(total, round_no, Draws.seeded(7)))
+        arrays = canaries.seen(arrays, made.decode_over_rounds(total, round_no, own=Draws.seeded(7).for_server()))
     return canaries.audited(arrays[SEEN], 8.0, 1e-5)
 
 

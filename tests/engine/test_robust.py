@@ -20,6 +20,7 @@ from tacit.engine.run_folder import RECORD
 from tacit.engine.site import Client, Site
 from tacit.rows import Clients, Dense, Rows
 from tests.engine.small import small_plan, write_csv
+from tests.roles import decode
 
 ROOT, CLIENTS = Draws.seeded(0), 8
 EXTENT = Extent(rounds=1, cohort=CLIENTS)
@@ -48,7 +49,7 @@ def learner() -> local.Learner:
 
 def train_over(made: local.Learner, settings: plan.Codec, server: plan.Server) -> tuple[Train, Site]:
     agreement = Agreement(
-        run="run-1", identity="i", dim=made.size, codec=codec.build(settings, EXTENT), public=ROOT.sealed("public"), server=server
+        run="run-1", identity="i", dim=made.size, codec=codec.build(settings, EXTENT), public=ROOT.publish("public"), server=server
     )  # fmt: skip
     return Train(agreement, ROOT), Site(agreement, range(CLIENTS), ROOT, np.full(CLIENTS, 5), made)
 
@@ -71,7 +72,7 @@ def test_single_updates_are_what_the_sum_is_made_of(settings) -> None:
     assert weights.tolist() == [1] * CLIENTS
     assert all(np.array_equal(ours, theirs) for ours, theirs in zip(single.total.value(), alone.total.value(), strict=True))
     assert (single.clients, single.bytes_up) == (alone.clients, alone.bytes_up)
-    mean = by_sum.agreement.codec.decode(total, ROOT, ROOT)
+    mean = decode(by_sum.agreement.codec, total, ROOT, ROOT)
     np.testing.assert_allclose(rows.mean(axis=0), mean, rtol=1e-4, atol=1e-6)
 
 

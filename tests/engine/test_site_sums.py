@@ -10,13 +10,14 @@ from tacit.engine.agreement import Agreement
 from tacit.engine.exchanges.site_sums import receive_site_sum, site_sum
 from tacit.errors import WireError
 from tests.laws.codec_cases import ALL, at_client, built, label
+from tests.roles import encode
 
 DIM = 37
 
 
 def agreed(case: plan.Codec) -> Agreement:
     return Agreement(
-        run="run-1", identity="i", dim=DIM, codec=at_client(case), public=Draws.seeded(1), server=plan.Server(),
+        run="run-1", identity="i", dim=DIM, codec=at_client(case), public=Draws.seeded(1).publish(), server=plan.Server(),
         largest_weight=5, sum_at_site=True,
     )  # fmt: skip
 
@@ -26,7 +27,7 @@ def summed(terms: Agreement, names: list[int], weight: int = 2) -> wire.Frame:
     for name in names:
         update = np.full(DIM, 1e-3 * name, np.float32)
         total.add(
-            terms.codec.encode(update, {}, Draws.seeded(name), terms.public.at(1, name)).payload, weight, terms.public.at(1, name)
+            encode(terms.codec, update, Draws.seeded(name), terms.public.at(1, name)).payload, weight, terms.public.at(1, name)
         )
     return site_sum(terms, 0, 1, names, total)
 

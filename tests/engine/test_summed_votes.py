@@ -17,6 +17,7 @@ from tacit.engine.run_folder import RECORD
 from tacit.ledger.parts import planned_parts
 from tests.engine.small import small_plan, write_csv
 from tests.engine.test_filter import TEXT, harmful, voted
+from tests.roles import encode
 
 DP_SUM = {"name": "dp_sum", "epsilon": 20.0, "delta": 1e-3, "clip": 0.5}
 
@@ -78,7 +79,7 @@ def test_a_tester_moves_the_sum_by_no_more_than_the_noise_covers() -> None:
     vector = summed_votes.as_vector(said, np.array([1, 4, 5, 9, 12, 13, 19]), 20)
     unused = Draws(bytes(32))
     for row in (vector, 50 * vector, np.full(20, np.nan, np.float32)):
-        steps = made.whole.of(made.encode(row, {}, unused, unused).payload, 20).view("<i4").astype(np.int64)
+        steps = made.whole.of(encode(made, row, unused, unused).payload, 20).view("<i4").astype(np.int64)
         noise = made.claims(20, 20)[0].event.noise_multiplier
         assert math.sqrt(float(np.square(steps).sum())) * noise <= 2**20 * (1 + 1e-12)
 

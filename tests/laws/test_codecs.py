@@ -11,6 +11,7 @@ from tacit.codec import projunit, rr_sampled
 from tacit.codec.privunit import LARGEST
 from tacit.draws import Draws
 from tests.laws.codec_cases import ALL, CASES, PRIVATE, at_client, label
+from tests.roles import decode, encode
 
 every = pytest.mark.parametrize("case", ALL, ids=label)
 hostile = hnp.arrays(np.float32, st.integers(1, 70), elements=st.floats(width=32, allow_nan=True, allow_infinity=True))
@@ -18,7 +19,7 @@ hostile = hnp.arrays(np.float32, st.integers(1, 70), elements=st.floats(width=32
 
 def send(made: codec.Codec, total: codec.Sum, update: np.ndarray, address: Draws, weight: int = 1) -> None:
     public = address.at("public")
-    total.add(made.encode(update, {}, address.at("own"), public).payload, weight, public)
+    total.add(encode(made, update, address.at("own"), public).payload, weight, public)
 
 
 def decoded_mean(made: codec.Codec, update: np.ndarray, addresses: list[Draws]) -> np.ndarray:
@@ -30,10 +31,10 @@ def decoded_mean(made: codec.Codec, update: np.ndarray, addresses: list[Draws]) 
 
 def decoded(made: codec.Codec, total: codec.Sum) -> np.ndarray:
     """Return the mean without what decoding adds: the same draws add the same noise to the sum of nobody."""
-    value = made.decode(total, Draws.seeded(0), Draws.seeded(0))
+    value = decode(made, total, Draws.seeded(0), Draws.seeded(0))
     if made.sum_noise is None:
         return value
-    noise = made.decode(made.empty(len(value)), Draws.seeded(0), Draws.seeded(0))
+    noise = decode(made, made.empty(len(value)), Draws.seeded(0), Draws.seeded(0))
     return (value.astype(np.float64) - noise).astype(np.float32)
 
 
@@ -56,7 +57,7 @@ def test_decoding_is_unbiased_with_the_stated_variance(case) -> None:
     total, singles = made.empty(len(update)), []
     for address in (Draws.seeded(1).at(n) for n in range(times)):
         public, alone = address.at("public"), made.empty(len(update))
-        payload = made.encode(update, {}, address.at("own"), public).payload
+        payload = encode(made, update, address.at("own"), public).payload
         total.add(payload, 1, public)
         if variance.any():
             alone.add(payload, 1, public)
@@ -78,8 +79,8 @@ def test_decoding_is_unbiased_with_the_stated_variance(case) -> None:
 def test_same_address_same_bytes_and_other_address_other_bytes(case) -> None:
     made = at_client(case)
     update = np.linspace(-1e-3, 1e-3, 400, dtype=np.float32)
-    here, again = (made.encode(update, {}, Draws.seeded(0).at(1), Draws.seeded(0)).payload.tobytes() for _ in range(2))
-    others = {made.encode(update, {}, Draws.seeded(0).at(n), Draws.seeded(0)).payload.tobytes() for n in range(60)}
+    here, again = (encode(made, update, Draws.seeded(0).at(1), Draws.seeded(0)).payload.tobytes() for _ in range(2))
+    others = {encode(made, update, Draws.seeded(0).at(n), Draws.seeded(0)).payload.tobytes() for n in range(60)}
     assert here == again
     assert (len(others) == 1) == (not made.variance(update).any()), "a codec without noise repeats itself, no other does"
 
@@ -89,13 +90,13 @@ def test_same_address_same_bytes_and_other_address_other_bytes(case) -> None:
 @settings(max_examples=150, deadline=None)
 def test_any_update_gives_a_payload_of_the_stated_size_and_a_bounded_decode(case, update) -> None:
     made = at_client(case)
-    payload = made.encode(update, {}, Draws.seeded(0), Draws.seeded(1)).payload
+    payload = encode(made, update, Draws.seeded(0), Draws.seeded(1)).payload
     assert payload.dtype == np.uint8
     assert payload.nbytes == made.payload_size(len(update))
     if case in PRIVATE:
         total = made.empty(len(update))
         send(made, total, update, Draws.seeded(0))
-        value = made.decode(total, Draws.seeded(0), Draws.seeded(0))
+        value = decode(made, total, Draws.seeded(0), Draws.seeded(0))
         assert np.isfinite(value).all()
         assert np.abs(value).max() <= _largest(case, len(update)) * 1.0001
 
@@ -130,7 +131,7 @@ def test_encoding_leaves_the_update_and_global_randomness_alone(case) -> None:
     made = at_client(case)
     update = np.linspace(-1, 1, 100, dtype=np.float32)
     before, state = update.copy(), np.random.get_state()[1].copy()  # noqa: NPY002
-    made.encode(update, {}, Draws.seeded(0), Draws.seeded(1))
+    encode(made, update, Draws.seeded(0), Draws.seeded(1))
     np.testing.assert_array_equal(update, before)
     np.testing.assert_array_equal(np.random.get_state()[1], state)  # noqa: NPY002
 

@@ -6,6 +6,7 @@ import pytest
 from tacit import codec
 from tacit.draws import Draws
 from tests.laws.codec_cases import ALL, ROUNDS, label
+from tests.roles import decode, encode
 
 CLIENTS = 9
 
@@ -24,7 +25,7 @@ def summed(made: codec.Codec, dim: int, clients: int, clip: float) -> tuple[code
     modulo = np.zeros(made.whole.size(dim), kind)
     for n in range(clients):
         update = np.sin(np.arange(dim, dtype=np.float32) * (n + 1)) * clip * (-1) ** n
-        payload = made.encode(update, {}, Draws.seeded(0).at(n), Draws.seeded(1).at(n)).payload
+        payload = encode(made, update, Draws.seeded(0).at(n), Draws.seeded(1).at(n)).payload
         own.add(payload, 1, Draws.seeded(1).at(n))
         numbers = made.whole.of(payload, dim)
         assert numbers.dtype == kind
@@ -53,7 +54,7 @@ def test_noise_of_all_helpers_is_what_the_codec_says_and_is_centred(case) -> Non
     dim = 20_000
     made = under_helpers(case, 2)
     noise = sum(made.whole.noise(dim, Draws.seeded(7).at(n)) for n in range(2))
-    found = made.decode(made.whole.total(noise, CLIENTS), Draws.seeded(1), Draws.seeded(2)).astype(np.float64) * CLIENTS
+    found = decode(made, made.whole.total(noise, CLIENTS), Draws.seeded(1), Draws.seeded(2)).astype(np.float64) * CLIENTS
     assert abs(found.mean()) < 5 * made.sum_noise(dim) / np.sqrt(dim)
     assert found.std() == pytest.approx(made.sum_noise(dim), rel=5 / np.sqrt(2 * dim))
 

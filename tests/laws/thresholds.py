@@ -6,19 +6,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit import codec
-from tacit.draws import Draws
+from tacit.draws import ClientDraws, Draws
+from tests.roles import encode
 
 WORD = 1 << 32
 
 
-class Words:
+class Words(ClientDraws):
     """Stands in for a client's own draws: hands out the words it was given."""
 
     def __init__(self, words: NDArray[np.uint32]) -> None:
-        self.words, self.used = words, 0
+        super().__init__(b"words")
+        object.__setattr__(self, "given", Given(words))
 
-    def stream(self) -> "Words":
-        return self
+    def stream(self) -> "Given":
+        return self.given
+
+
+class Given:
+    """A stream of known words."""
+
+    def __init__(self, words: NDArray[np.uint32]) -> None:
+        self.words, self.used = words, 0
 
     def fill(self, out: NDArray[np.uint32]) -> None:
         out[:] = self.words[self.used : self.used + len(out)]
@@ -31,7 +40,7 @@ def of(made: codec.Codec, update: NDArray[np.float32], bits: int) -> NDArray[np.
     while (low < high).any():
         middle = (low + high) // 2
         asked = Words(np.minimum(middle, WORD - 1).astype(np.uint32))
-        payload = made.encode(update, {}, asked, Draws.seeded(0)).payload
+        payload = encode(made, update, asked, Draws.seeded(0)).payload
         ones = np.unpackbits(payload, bitorder="little")[:bits].astype(bool) & (middle < WORD)
         low, high = np.where(ones, middle + 1, low), np.where(ones, high, middle)
     return low

@@ -22,6 +22,7 @@ from tacit.papers.rr_ldp.exact import loss
 from tacit.papers.rr_ldp.keywords import averaged_vectors
 from tacit.plan import RR, Columns, Plan
 from tacit.rows import Dense, Rows
+from tests.roles import decode, encode
 
 LEXICON = Lexicon(["cat", "dog"], np.float32([[1, 0], [0, 2]]))
 
@@ -121,8 +122,8 @@ def test_the_corrected_channel_is_the_one_of_ldp_fl_on_differences() -> None:
     codec = make(RR(epsilon=1.0, clip=clip))
     for value in (-0.5, -0.2, 0.0, 0.4, 2.0):
         total, root = codec.empty(dim), Draws.seeded(3)
-        total.add(codec.encode(np.full(dim, value, np.float32), {}, root, root).payload, 1, root)
-        decoded = codec.decode(total, root, root)
+        total.add(encode(codec, np.full(dim, value, np.float32), root, root).payload, 1, root)
+        decoded = decode(codec, total, root, root)
         assert np.allclose(np.abs(decoded), clip / kept, rtol=1e-5)
         expected = 0.5 + kept * max(-clip, min(clip, value)) / (2 * clip)
         assert abs((decoded > 0).mean() - expected) < 5 * 0.5 / dim**0.5  # false alarms: fewer than 1 in a million

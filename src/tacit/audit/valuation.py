@@ -156,7 +156,8 @@ def lazy(case: Case, first: Numbers, draws: Draws, lr: float = 0.1, epsilon: flo
         before, after = (local.losses(*rows, local.beside(tried)) for tried in (head[None], heads[others]))
         helped = helps(before - after, "set_sign")
         asked = [int(other).to_bytes(8, "little") for other in others]
-        said, kept = vote.decode(vote.encode(helped, asked, epsilon, draws.at("tester", tester)), len(others))
+        sent = vote.encode(helped, asked, epsilon, draws.at("tester", tester).for_client())
+        said, kept = vote.decode(sent, len(others))
         about, votes = np.zeros(case.clients), np.zeros(case.clients)
         about[others], votes[others] = 1, kept * said
         more = Ballots(votes=votes, squares=kept**2 * about, fourths=kept**4 * about, count=about)

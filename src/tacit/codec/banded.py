@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.codec.gaussian_noise import whole_noise
-from tacit.draws import Draws
+from tacit.draws import ServerDraws, require
 
 FINE_BITS = 8
 """A step of a sum is 2^8 steps of noise, and coefficients are multiples of 2^-8."""
@@ -61,10 +61,11 @@ class BandedNoise:
     """The noise of one run, round by round. It follows from the draws of all rounds, so a resumed run has the same."""
 
     def __init__(self, whole: tuple[int, ...]) -> None:
-        self._whole, self._root, self._kept = whole, Draws(b""), dict[int, NDArray[np.int64]]()
+        self._whole, self._root, self._kept = whole, ServerDraws(b""), dict[int, NDArray[np.int64]]()
 
-    def at(self, root: Draws, round_no: int, count: int) -> NDArray[np.int64]:
+    def at(self, root: ServerDraws, round_no: int, count: int) -> NDArray[np.int64]:
         """Return a round's noise in steps of a sum; `root` is what the draws of each round lie below."""
+        require(root, ServerDraws)
         wanted = range(max(1, round_no - len(self._whole)), round_no)
         if root != self._root or any(one not in self._kept or len(self._kept[one]) != count for one in wanted):
             self._root, self._kept = root, {}

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.codec.contract import Bound, Codec, Encoded, Memory
-from tacit.draws import Draws
+from tacit.codec.contract import Bound, Codec, Encoded, Encoder, Memory
+from tacit.draws import ClientDraws, PublicDraws
 from tacit.errors import ChainError
 from tacit.rows import Vector
 
@@ -54,7 +54,7 @@ def chain(*stages: Stage, last: Last) -> Codec:
             )
     codec = last.make(bound)
     return replace(
-        codec, encode=_before(stages, codec), clipped=_applied(stages, codec), variance=_varied(stages, codec), bound=bound
+        codec, encoder=_before(stages, codec), clipped=_applied(stages, codec), variance=_varied(stages, codec), bound=bound
     )
 
 
@@ -64,9 +64,9 @@ def _through(stages: tuple[Stage, ...], update: Vector) -> Vector:
     return update
 
 
-def _before(stages: tuple[Stage, ...], codec: Codec) -> Callable[[Vector, Memory, Draws, Draws], Encoded]:
-    def encode(update: Vector, memory: Memory, own: Draws, public: Draws) -> Encoded:
-        return codec.encode(_through(stages, update), memory, own, public)
+def _before(stages: tuple[Stage, ...], codec: Codec) -> Encoder:
+    def encode(update: Vector, memory: Memory, *, own: ClientDraws, public: PublicDraws) -> Encoded:
+        return codec.encode(_through(stages, update), memory, own=own, public=public)
 
     return encode
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from tacit import plan
 from tacit.claim import Claim
-from tacit.draws import Draws
+from tacit.draws import ClientDraws, Draws, PublicDraws, ServerDraws, require
 from tacit.rows import Vector
 
 Payload = NDArray[np.uint8]
@@ -83,7 +83,7 @@ class Sum(Protocol):
 
     weight: int
 
-    def add(self, payload: Payload, weight: int, public: Draws) -> None:
+    def add(self, payload: Payload, weight: int, public: PublicDraws) -> None:
         """Add one client's payload `weight` times; `public` is the randomness of that message both sides know."""
 
     def merge(self, other: Self) -> None:
@@ -104,6 +104,34 @@ class Encoded:
     memory: Memory
 
 
+class Encoder(Protocol):
+    """Turns an update into a message. Runs at the client; `own` is the client's randomness, `public` what the server knows too."""
+
+    def __call__(self, update: Vector, memory: Memory, *, own: ClientDraws, public: PublicDraws) -> Encoded:
+        """Return the message and what the client remembers."""
+
+
+class Decoder(Protocol):
+    """Turns a sum into the mean update; `own` is the randomness of the party that decodes."""
+
+    def __call__(self, total: Any, *, public: PublicDraws, own: ServerDraws) -> Vector:
+        """Return the mean update."""
+
+
+class RoundsDecoder(Protocol):
+    """Decodes the sum of one round where noise of several rounds is correlated; the draws of each round lie below `own`."""
+
+    def __call__(self, total: Any, round_no: int, *, own: ServerDraws) -> Vector:
+        """Return the mean update of a round."""
+
+
+class PhaseAnswer(Protocol):
+    """Answers a further question of a codec from the client's memory."""
+
+    def __call__(self, memory: Memory, asked: Payload, *, own: ClientDraws, public: PublicDraws) -> Encoded:
+        """Return the message and what the client remembers."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Phase:
     """One more question about the same update, asked after the phase before it was added up.
@@ -114,7 +142,7 @@ class Phase:
 
     name: str
     ask: Callable[[Sum], Payload]
-    answer: Callable[[Memory, Payload, Draws, Draws], Encoded]
+    answer: PhaseAnswer
     payload_size: Callable[[int], int]
     empty: Callable[[int], Sum]
     close: Callable[[Sum, Sum], Sum]
@@ -141,12 +169,13 @@ class Codec:
     """One way to turn an update into bytes, and the sum of many such messages into their mean update.
 
     `encode` runs at the client, with what the client remembers and two kinds of randomness: the client's own, which
-    nobody may know, and the message's public one, which the server can repeat. `empty(dim)` is the sum of no messages; only
-    the codec knows how a payload is laid out, so only its sum reads one. `decode` turns a sum into the mean update, with
-    public randomness and that of whoever decodes: the server, or with `decoded_by = "clients"` every client for itself,
-    from the sum the server sends back unread. `phases` are further questions between the two. A codec whose clients share a
-    secret has `keyed(secret, round_no)`: the codec as clients hold it in one round. What it is called on holds no secret, which
-    is what the agreement and the server have; its own `encode` and `decode` refuse.
+    nobody may know, and the message's public one, which the server can repeat. The two have types of their own. `encoder` and
+    `decoder` are the codec's functions; `encode` and `decode` check the types of the draws first. `empty(dim)` is the sum of no
+    messages; only the codec knows how a payload is laid out, so only its sum reads one. `decode` turns a sum into the mean
+    update, with public randomness and that of whoever decodes: the server, or with `decoded_by = "clients"` every client for
+    itself, from the sum the server sends back unread. `phases` are further questions between the two. A codec whose clients
+    share a secret has `keyed(secret, round_no)`: the codec as clients hold it in one round. What it is called on holds no secret,
+    which is what the agreement and the server have; its own `encode` and `decode` refuse.
 
     `of` says what is encoded and decoded: updates, or the weights after training, whose mean is the next model itself.
 
@@ -158,16 +187,16 @@ class Codec:
     `at_ends` says of a decoded sum what share of its values lay in outermost channels, for a codec with a range.
     `whole` is there where messages add up as whole numbers, so that a secure sum can add them.
     `known_noise(dim)` is the standard deviation of all public noise in a coordinate of the sum, whoever adds it: a released model
-    may take it into account. `decode_over_rounds(total, round_no, own)` is there where noise of different rounds goes together, and
-    takes the place of `decode`; the draws of each round lie below `own`. `fewest` is the fewest clients whose sum says little
+    may take it into account. `decode_over_rounds(total, round_no, own=…)` is there where noise of different rounds goes together,
+    and takes the place of `decode`; the draws of each round lie below `own`. `fewest` is the fewest clients whose sum says little
     enough about each: with fewer answers the model stays as it is.
     """
 
     name: str
     payload_size: Callable[[int], int]
-    encode: Callable[[Vector, Memory, Draws, Draws], Encoded]
+    encoder: Encoder
     empty: Callable[[int], Sum]
-    decode: Callable[[Any, Draws, Draws], Vector]
+    decoder: Decoder
     clipped: Callable[[Vector], Vector]
     variance: Callable[[Vector], NDArray[np.float64]]
     claims: Callable[[int, int], tuple[Claim, ...]]
@@ -182,8 +211,20 @@ class Codec:
     at_ends: Callable[[Any], float] | None = None
     whole: Wholes | None = None
     known_noise: Callable[[int], float] | None = None
-    decode_over_rounds: Callable[[Any, int, Draws], Vector] | None = None
+    decode_over_rounds: RoundsDecoder | None = None
     fewest: int = 1
+
+    def encode(self, update: Vector, memory: Memory, *, own: ClientDraws, public: PublicDraws) -> Encoded:
+        """Return a client's message; raise TypeError if its own randomness could be known to the server."""
+        require(own, ClientDraws)
+        require(public, PublicDraws)
+        return self.encoder(update, memory, own=own, public=public)
+
+    def decode(self, total: Any, *, public: PublicDraws, own: ServerDraws) -> Vector:
+        """Return the mean update of a sum; raise TypeError if the decoder's randomness is not its own."""
+        require(public, PublicDraws)
+        require(own, ServerDraws)
+        return self.decoder(total, public=public, own=own)
 
 
 def encoded(payload: Payload) -> Encoded:

@@ -33,7 +33,7 @@ from tacit.codec.gaussian_noise import LARGEST, STEPS
 from tacit.codec.sums import WholeSum
 from tacit.codec.whole_lines import add_updates
 from tacit.codec.whole_run import Loss, Scale, scale_of
-from tacit.draws import Draws
+from tacit.draws import ClientDraws, PublicDraws, ServerDraws
 from tacit.errors import ChainError
 from tacit.rows import Vector
 
@@ -73,10 +73,10 @@ def noisy_sum(loss: Loss, extent: Extent, *, banded: bool = False) -> Last:
             coarse = fine.coarser(_COARSER)
             return coarse if helpers and _fits_32_bits(coarse, extent) else fine
 
-        def encode(update: Vector, memory: Memory, own: Draws, public: Draws) -> Encoded:
+        def encode(update: Vector, memory: Memory, *, own: ClientDraws, public: PublicDraws) -> Encoded:
             return encoded(scale(len(update)).whole(update).astype("<i4").view(np.uint8))
 
-        def decode(total: WholeSum, public: Draws, own: Draws) -> Vector:
+        def decode(total: WholeSum, *, public: PublicDraws, own: ServerDraws) -> Vector:
             noisy = total.value() if helpers else total.value() + scale(len(total.value())).noise(own, len(total.value()))
             # Noise is the floor of a Gaussian: half a step too low on average, for each that adds some.
             middle = noisy + 0.5 * max(1, helpers)
@@ -84,16 +84,16 @@ def noisy_sum(loss: Loss, extent: Extent, *, banded: bool = False) -> Last:
 
         together = BandedNoise(bands)
 
-        def decode_over_rounds(total: WholeSum, round_no: int, own: Draws) -> Vector:
+        def decode_over_rounds(total: WholeSum, round_no: int, *, own: ServerDraws) -> Vector:
             noisy = total.value() + together.at(own, round_no, len(total.value()))
             return np.asarray((noisy + 0.5) * (scale(len(noisy)).step / extent.cohort), np.float32)
 
         return Codec(
             name="dp_sum",
             payload_size=lambda dim: 4 * dim,
-            encode=encode,
+            encoder=encode,
             empty=lambda dim: WholeSum(dim, scale(dim).radius, length=scale(dim).radius),
-            decode=decode,
+            decoder=decode,
             clipped=lambda update: update,
             variance=lambda update: np.zeros(len(update)),
             claims=lambda dim, cohort: (_claim(scale(dim), extent, bands),),

@@ -19,7 +19,7 @@ from tacit.codec.contract import Bound, Codec, Encoded, Extent, Memory, encoded
 from tacit.codec.gaussian_noise import LARGEST, STEPS, whole_noise
 from tacit.codec.sums import WholeSum
 from tacit.codec.whole_run import Loss, Scale, scale_for
-from tacit.draws import Draws
+from tacit.draws import ClientDraws, PublicDraws, ServerDraws
 from tacit.rows import Vector
 
 _TIMES = 2  # the other update may be the opposite one
@@ -37,20 +37,20 @@ def noisy(loss: Loss, extent: Extent) -> Last:
         def scale(dim: int) -> Scale:
             return scale_for(loss, extent, bound.l2, _TIMES, dim)
 
-        def encode(update: Vector, memory: Memory, own: Draws, public: Draws) -> Encoded:
+        def encode(update: Vector, memory: Memory, *, own: ClientDraws, public: PublicDraws) -> Encoded:
             steps = scale(len(update)).whole(update) + whole_noise(own, len(update))
             return encoded(steps.astype("<i4").view(np.uint8))
 
-        def decode(total: WholeSum, public: Draws, own: Draws) -> Vector:
+        def decode(total: WholeSum, *, public: PublicDraws, own: ServerDraws) -> Vector:
             # Noise is rounded down, by half a step on average.
             return np.asarray((total.value() / total.weight + 0.5) * scale(len(total.value())).step, np.float32)
 
         return Codec(
             name="gaussian",
             payload_size=lambda dim: 4 * dim,
-            encode=encode,
+            encoder=encode,
             empty=lambda dim: WholeSum(dim, scale(dim).radius + LARGEST),
-            decode=decode,
+            decoder=decode,
             clipped=lambda update: update,
             variance=lambda update: np.full(len(update), scale(len(update)).stddev ** 2),
             claims=lambda dim, cohort: (_claim(scale(dim)),),

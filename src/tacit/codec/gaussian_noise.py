@@ -23,7 +23,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.draws import Draws
+from tacit.draws import Draws, require
 
 STEPS = 1 << 26
 """Steps in one standard deviation."""
@@ -43,6 +43,7 @@ Words = NDArray[np.uint64]
 
 def whole_noise(own: Draws, count: int) -> NDArray[np.int64]:
     """Return `count` independent numbers: the floor of Gaussian noise with a standard deviation of `STEPS`."""
+    require(own, Draws)
     ends, guide, stream, noise = _ends(), _guide(), own.stream(), np.empty(count, np.int64)
     most = min(count, _BLOCK)
     words, waiting = np.empty(4 * most, np.uint64), np.empty(most, np.int64)

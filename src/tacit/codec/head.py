@@ -19,7 +19,7 @@ from tacit.claim import Claim, Event, Gaussian, Open
 from tacit.codec.clip import clip_l2
 from tacit.codec.gaussian_noise import whole_noise
 from tacit.codec.whole_run import Loss, Scale, scale_of
-from tacit.draws import Draws
+from tacit.draws import ClientDraws, require
 from tacit.gaussian_loss import multiplier_for
 from tacit.plan import Filter
 
@@ -40,17 +40,19 @@ def noise_scale(settings: Filter, size: int, rounds: int) -> Scale | None:
     return scale_of(loss, settings.clip, times, releases=steps, numbers=rounds * steps * size)
 
 
-def noised_change(scale: Scale, change: Matrix, own: Draws) -> Matrix:
+def noised_change(scale: Scale, change: Matrix, own: ClientDraws) -> Matrix:
     """Return the change of a head, cut to the clip, with noise that hides all rows behind it."""
+    require(own, ClientDraws)
     cut = clip_l2(scale.clip).apply(change.ravel())
     return _floats(scale, scale.whole(cut) + whole_noise(own, cut.size)).reshape(change.shape)
 
 
-def noised_sum(scale: Scale, rows: Matrix, slopes: Matrix, own: Draws) -> Matrix:
+def noised_sum(scale: Scale, rows: Matrix, slopes: Matrix, own: ClientDraws) -> Matrix:
     """Return the sum of rows' gradients, each cut to the clip, with noise that hides one row.
 
     A row's gradient is its inputs times its slope at each output.
     """
+    require(own, ClientDraws)
     total = np.zeros(rows.shape[1] * slopes.shape[1], np.int64)
     block = max(1, _AT_ONCE // total.size)
     for start in range(0, len(rows), block):

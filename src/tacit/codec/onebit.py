@@ -39,7 +39,7 @@ from tacit.codec.sums import BitSum, LevelSum
 from tacit.codec.sums.packing import packed, packed_size, unpacked
 from tacit.codec.whole_bits import whole_bits
 from tacit.codec.whole_run import Loss
-from tacit.draws import Draws
+from tacit.draws import ClientDraws, PublicDraws, ServerDraws
 from tacit.errors import ChainError
 from tacit.gaussian_loss import multiplier_for
 from tacit.renyi_loss import ORDERS, epsilon_at
@@ -95,7 +95,7 @@ def coin_sum(settings: plan.OneBit, extent: Extent) -> Last:
         def coins(dim: int) -> Coins:
             return coins_for(Loss(epsilon=settings.epsilon, delta=settings.delta), extent.rounds, clients, bound.l2, block_of(dim))
 
-        def encode(update: Vector, memory: Memory, own: Draws, public: Draws) -> Encoded:
+        def encode(update: Vector, memory: Memory, *, own: ClientDraws, public: PublicDraws) -> Encoded:
             found = coins(len(update))
             return encoded(tossed(found.steps(rotated(update)), found, own))
 
@@ -103,7 +103,7 @@ def coin_sum(settings: plan.OneBit, extent: Extent) -> Last:
             bits = coins(dim).bits
             return BitSum(dim) if bits == 1 else LevelSum(dim, bits + 1, bits.bit_length())
 
-        def decode(total: BitSum | LevelSum, public: Draws, own: Draws) -> Vector:
+        def decode(total: BitSum | LevelSum, *, public: PublicDraws, own: ServerDraws) -> Vector:
             found = coins(len(total.value()))
             twice = 2 * total.value() - total.weight if isinstance(total, BitSum) else total.value()
             return np.asarray(rotated_back(twice / (2 * found.bits * found.slope * total.weight)), np.float32)
@@ -119,9 +119,9 @@ def coin_sum(settings: plan.OneBit, extent: Extent) -> Last:
         return Codec(
             name="onebit",
             payload_size=lambda dim: packed_size(dim, coins(dim).bits.bit_length()),
-            encode=encode,
+            encoder=encode,
             empty=empty,
-            decode=decode,
+            decoder=decode,
             clipped=clipped,
             variance=variance,
             claims=lambda dim, cohort: (_claim(coins(dim), extent.helpers),),
@@ -170,7 +170,7 @@ def coins_for(loss: Loss, rounds: int, clients: int, clip: float, block: int) ->
     return Coins(clip=clip, clients=clients, bits=bits, slope=slope, largest=off / high / math.sqrt(bits), curve=at(high)[1])
 
 
-def tossed(steps: NDArray[np.float64], coins: Coins, own: Draws) -> Payload:
+def tossed(steps: NDArray[np.float64], coins: Coins, own: ClientDraws) -> Payload:
     """Return how many coins of each coordinate are ones, packed. Words are drawn and used up block by block, in the cache."""
     stream, size = own.stream(), len(steps)
     words = np.empty(_BLOCK, np.uint32)

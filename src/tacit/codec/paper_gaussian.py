@@ -22,7 +22,7 @@ from tacit.codec.contract import Codec, Encoded, Memory, encoded
 from tacit.codec.gaussian_noise import STEPS, whole_noise
 from tacit.codec.plain import decode_mean
 from tacit.codec.sums import FloatSum
-from tacit.draws import Draws
+from tacit.draws import ClientDraws, PublicDraws
 from tacit.rows import Vector
 
 
@@ -30,16 +30,16 @@ def make(settings: plan.PaperGaussian) -> Codec:
     """Return the codec that adds the printed noise to an update as it is."""
     stddev = stddev_of(settings)
 
-    def encode(update: Vector, memory: Memory, own: Draws, public: Draws) -> Encoded:
+    def encode(update: Vector, memory: Memory, *, own: ClientDraws, public: PublicDraws) -> Encoded:
         noise = whole_noise(own, len(update)) * (stddev / STEPS)
         return encoded((update + noise).astype("<f4").view(np.uint8))
 
     return Codec(
         name="paper_gaussian",
         payload_size=lambda dim: 4 * dim,
-        encode=encode,
+        encoder=encode,
         empty=FloatSum,
-        decode=decode_mean,
+        decoder=decode_mean,
         clipped=lambda update: update,
         variance=lambda update: np.full(len(update), stddev**2),
         claims=lambda dim, cohort: (_claim(settings, stddev),),

@@ -8,7 +8,7 @@ from tacit import plan
 from tacit.claim import Claim, Open
 from tacit.codec.contract import Codec, Encoded, Memory, encoded
 from tacit.codec.sums import FloatSum
-from tacit.draws import Draws
+from tacit.draws import ClientDraws, PublicDraws, ServerDraws
 from tacit.rows import Vector
 
 
@@ -17,9 +17,9 @@ def make(settings: plan.Plain) -> Codec:
     return Codec(
         name="plain",
         payload_size=lambda dim: 4 * dim,
-        encode=_encode,
+        encoder=_encode,
         empty=FloatSum,
-        decode=decode_mean,
+        decoder=decode_mean,
         clipped=lambda update: update,
         variance=lambda update: np.zeros(len(update)),
         claims=_claims,
@@ -27,12 +27,12 @@ def make(settings: plan.Plain) -> Codec:
     )
 
 
-def _encode(update: Vector, memory: Memory, own: Draws, public: Draws) -> Encoded:
+def _encode(update: Vector, memory: Memory, *, own: ClientDraws, public: PublicDraws) -> Encoded:
     # A copy: the update lies in a buffer its worker uses again, and a message owns its bytes.
     return encoded(update.copy().view(np.uint8))
 
 
-def decode_mean(total: FloatSum, public: Draws, own: Draws) -> Vector:
+def decode_mean(total: FloatSum, *, public: PublicDraws, own: ServerDraws) -> Vector:
     """Return the mean of updates that were added as they are."""
     return (total.value() / total.weight).astype(np.float32)
 

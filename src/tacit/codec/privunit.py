@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.codec.gaussian_noise import STEPS, whole_noise
-from tacit.draws import Draws
+from tacit.draws import ClientDraws
 
 Floats = NDArray[np.float64]
 
@@ -84,7 +84,7 @@ def _lean(epsilon: float, chance: float) -> Lean:
     return Lean(chance=chance, edge=edge, mean=density * (chance / free - (1 - chance) / -math.expm1(log_free)))
 
 
-def leaning(direction: Floats, lean: Lean, own: Draws) -> NDArray[np.int64]:
+def leaning(direction: Floats, lean: Lean, own: ClientDraws) -> NDArray[np.int64]:
     """Return a random vector, in whole steps, that leans towards a direction of length 1."""
     size = len(direction)
     words = own.at("even").words(size + 2)

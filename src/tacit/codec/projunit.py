@@ -30,7 +30,7 @@ from tacit.codec.privunit import LARGEST, STEP, Lean, lean_for, leaning, roundin
 from tacit.codec.rotation import rotated, rotated_back
 from tacit.codec.rr_sampled import Places
 from tacit.codec.sums import PlacedSum
-from tacit.draws import Draws
+from tacit.draws import ClientDraws, PublicDraws, ServerDraws
 from tacit.errors import ChainError
 from tacit.rows import Vector
 
@@ -84,7 +84,7 @@ def leaning_towards(settings: plan.ProjUnit) -> Last:
         def shape(dim: int) -> Shape:
             return shape_of(settings, dim)
 
-        def encode(update: Vector, memory: Memory, own: Draws, public: Draws) -> Encoded:
+        def encode(update: Vector, memory: Memory, *, own: ClientDraws, public: PublicDraws) -> Encoded:
             wanted = shape(len(update))
             length = float(np.linalg.norm(update.astype(np.float64))) / settings.clip
             picked = rotated(update)[wanted.places(public)].astype(np.float64)
@@ -92,7 +92,7 @@ def leaning_towards(settings: plan.ProjUnit) -> Last:
             sent = leaning(_direction(picked) * (1 if forwards else -1), wanted.lean, own)
             return encoded(sent.astype("<i2").view(np.uint8))
 
-        def decode(total: PlacedSum, public: Draws, own: Draws) -> Vector:
+        def decode(total: PlacedSum, *, public: PublicDraws, own: ServerDraws) -> Vector:
             row = total.value() * (shape(len(total.value())).scale / total.weight)
             return np.asarray(rotated_back(row), np.float32)
 
@@ -103,9 +103,9 @@ def leaning_towards(settings: plan.ProjUnit) -> Last:
         return Codec(
             name="projunit",
             payload_size=lambda dim: 2 * shape(dim).sent,
-            encode=encode,
+            encoder=encode,
             empty=lambda dim: PlacedSum(dim, LARGEST, shape(dim).places),
-            decode=decode,
+            decoder=decode,
             clipped=lambda update: update,
             variance=variance,
             claims=lambda dim, cohort: (_claim(settings.epsilon, shape(dim)),),

@@ -19,7 +19,7 @@ from tacit.claim import Claim, Open
 from tacit.codec.contract import Codec, Encoded, Memory, encoded
 from tacit.codec.plain import decode_mean
 from tacit.codec.sums.scaled import ScaledSum, scaled_payload, scaled_payload_size
-from tacit.draws import Draws
+from tacit.draws import ClientDraws, PublicDraws
 from tacit.rows import Vector
 
 
@@ -27,7 +27,7 @@ def make(settings: plan.QSGD) -> Codec:
     """Return the quantiser for a plan's number of bits and its measure of size."""
     bits, levels = settings.bits, levels_of(settings.bits)
 
-    def encode(update: Vector, memory: Memory, own: Draws, public: Draws) -> Encoded:
+    def encode(update: Vector, memory: Memory, *, own: ClientDraws, public: PublicDraws) -> Encoded:
         size = size_of(update, settings.size)
         words = np.empty(len(update), np.uint32)
         own.fill(words)
@@ -43,9 +43,9 @@ def make(settings: plan.QSGD) -> Codec:
     return Codec(
         name="qsgd",
         payload_size=lambda dim: scaled_payload_size(dim, bits),
-        encode=encode,
+        encoder=encode,
         empty=lambda dim: ScaledSum(dim, levels, bits),
-        decode=decode_mean,
+        decoder=decode_mean,
         clipped=lambda update: update,
         variance=variance,
         claims=lambda dim, cohort: (_claim(bits),),

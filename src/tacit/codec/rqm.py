@@ -24,7 +24,7 @@ from tacit.codec.rqm_law import WORD, Law, bits_of, realised_law
 from tacit.codec.rqm_tokens import under_tokens
 from tacit.codec.rr_sampled import Places
 from tacit.codec.sums import LevelSum
-from tacit.draws import Draws
+from tacit.draws import ClientDraws, PublicDraws, ServerDraws
 from tacit.rows import Vector
 
 _BLOCK = 1 << 14  # coordinates drawn at a time; a multiple of eight, so that blocks end at whole bytes
@@ -42,11 +42,11 @@ def make(settings: plan.RQM) -> Codec:
     def places(dim: int) -> Places | None:
         return None if sent(dim) == dim else Places(dim, sent(dim))
 
-    def encode(update: Vector, memory: Memory, own: Draws, public: Draws) -> Encoded:
+    def encode(update: Vector, memory: Memory, *, own: ClientDraws, public: PublicDraws) -> Encoded:
         chosen = places(len(update))
         return encoded(randomised_levels(update if chosen is None else update[chosen(public)], law, ends, own))
 
-    def decode(total: LevelSum, public: Draws, own: Draws) -> Vector:
+    def decode(total: LevelSum, *, public: PublicDraws, own: ServerDraws) -> Vector:
         dim = len(total.value())
         return np.asarray(total.value() * (dim / sent(dim) * law.reach / steps / total.weight), np.float32)
 
@@ -57,9 +57,9 @@ def make(settings: plan.RQM) -> Codec:
     made = Codec(
         name="rqm",
         payload_size=lambda dim: packed_size(sent(dim), bits),
-        encode=encode,
+        encoder=encode,
         empty=lambda dim: LevelSum(dim, settings.levels, bits, places(dim)),
-        decode=decode,
+        decoder=decode,
         clipped=lambda update: into_box(update, law.clip),
         variance=variance,
         claims=lambda dim, cohort: (_claim(settings, law, sent(dim), dim),),
@@ -92,7 +92,7 @@ def packed_size(count: int, bits: int) -> int:
     return (count * bits + 7) // 8
 
 
-def randomised_levels(update: Vector, law: Law, ends: NDArray[np.int64], own: Draws) -> Payload:
+def randomised_levels(update: Vector, law: Law, ends: NDArray[np.int64], own: ClientDraws) -> Payload:
     """Return one randomised level per coordinate, packed. Words are drawn and used up block by block, in the cache."""
     levels = law.counts.shape[1]
     bits, step = bits_of(levels), 2 * law.reach / (levels - 1)

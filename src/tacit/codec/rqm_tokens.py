@@ -17,7 +17,7 @@ from tacit.codec.hashcomb.tokens import KeyedTokens, round_key
 from tacit.codec.rqm_law import bits_of
 from tacit.codec.sums import LevelSum, TokenTally
 from tacit.codec.sums.packing import packed, unpacked
-from tacit.draws import Draws
+from tacit.draws import ClientDraws, PublicDraws, ServerDraws
 from tacit.errors import RunError
 from tacit.rows import Vector
 
@@ -30,9 +30,9 @@ def under_tokens(made: Codec, levels: int) -> Codec:
 
     return replace(
         made,
-        encode=_needs_secret,
+        encoder=_needs_secret,
         empty=lambda dim: TokenTally(dim, levels),
-        decode=_needs_secret,
+        decoder=_needs_secret,
         claims=lambda dim, cohort: tuple(
             replace(claim, mechanism=f"{claim.mechanism}, under keyed tokens: without the clients' secret only equality shows")
             for claim in made.claims(dim, cohort)
@@ -49,20 +49,20 @@ def _at_clients(made: Codec, levels: int, tokens: KeyedTokens) -> Codec:
     def every(dim: int) -> np.ndarray[tuple[int], np.dtype[np.uint8]]:
         return np.full(dim, bits, np.uint8)
 
-    def encode(update: Vector, memory: Memory, own: Draws, public: Draws) -> Encoded:
-        plain = made.encode(update, memory, own, public)
+    def encode(update: Vector, memory: Memory, *, own: ClientDraws, public: PublicDraws) -> Encoded:
+        plain = made.encode(update, memory, own=own, public=public)
         indices = unpacked(plain.payload, len(update), bits).astype(np.uint32)
         return replace(plain, payload=packed(tokens.hide(indices, every(len(update))), bits))
 
-    def decode(total: TokenTally, public: Draws, own: Draws) -> Vector:
+    def decode(total: TokenTally, *, public: PublicDraws, own: ServerDraws) -> Vector:
         sent, plain = total.counted(), LevelSum(total.dim, levels, bits)
         for here, indices in tokens.reveal(sent, every(total.dim)):
             plain.total[here] = ((2 * indices.astype(np.int64) - (levels - 1)) * sent.weights_of(here)).sum(axis=0)
         plain.weight = total.weight
-        return made.decode(plain, public, own)
+        return made.decode(plain, public=public, own=own)
 
-    return replace(under_tokens(made, levels), encode=encode, decode=decode, keyed=None)
+    return replace(under_tokens(made, levels), encoder=encode, decoder=decode, keyed=None)
 
 
-def _needs_secret(*given: object) -> NoReturn:
+def _needs_secret(*given: object, **draws: object) -> NoReturn:
     raise RunError("rqm(tokens=true) needs the clients' secret to encode or decode, got none; use the codec a site holds")

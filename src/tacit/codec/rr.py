@@ -32,7 +32,7 @@ from tacit.codec.clip import clip_l1, clip_largest, into_box
 from tacit.codec.contract import Bound, Codec, Encoded, Memory, Payload, encoded
 from tacit.codec.sums import BitSum
 from tacit.codec.whole_bits import whole_bits
-from tacit.draws import Draws
+from tacit.draws import ClientDraws, PublicDraws, ServerDraws
 from tacit.rows import Vector
 
 WORD = 1 << 32
@@ -64,10 +64,10 @@ def one_bit(flips: int, clip: float, decoder: str = "corrected") -> Last:
     """Return the end of a chain: one randomised bit per coordinate, `flips` of 2^32 words flip it, values clipped to ±clip."""
     keep = kept_signal(flips)
 
-    def encode(update: Vector, memory: Memory, own: Draws, public: Draws) -> Encoded:
+    def encode(update: Vector, memory: Memory, *, own: ClientDraws, public: PublicDraws) -> Encoded:
         return encoded(randomised_bits(update, flips, clip, own))
 
-    def decode(total: BitSum, public: Draws, own: Draws) -> Vector:
+    def decode(total: BitSum, *, public: PublicDraws, own: ServerDraws) -> Vector:
         share = total.value() / total.weight
         if decoder == "printed":
             return np.asarray((share - flips / WORD) * keep * 2 * clip - clip, np.float32)
@@ -83,9 +83,9 @@ def one_bit(flips: int, clip: float, decoder: str = "corrected") -> Last:
         return Codec(
             name="rr",
             payload_size=packed_size,
-            encode=encode,
+            encoder=encode,
             empty=BitSum,
-            decode=decode,
+            decoder=decode,
             clipped=clipped,
             variance=variance,
             claims=lambda dim, cohort: (_claim(flips, clip, bound, dim),),
@@ -114,7 +114,7 @@ def kept_signal(flips: int) -> float:
     return (WORD - 2 * flips) / WORD
 
 
-def randomised_bits(update: Vector, flips: int, clip: float, own: Draws) -> Payload:
+def randomised_bits(update: Vector, flips: int, clip: float, own: ClientDraws) -> Payload:
     """Return one randomised bit per coordinate, packed. Words are drawn and used up block by block, in the cache."""
     payload = np.empty(packed_size(len(update)), np.uint8)
     largest = WORD // 2 - flips

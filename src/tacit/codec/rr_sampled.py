@@ -21,7 +21,7 @@ from tacit.codec.clip import into_box
 from tacit.codec.contract import Codec, Encoded, Memory, encoded
 from tacit.codec.rr import epsilon_of, flips_for, kept_signal, packed_size, randomised_bits
 from tacit.codec.sums import LevelSum
-from tacit.draws import Draws
+from tacit.draws import ClientDraws, PublicDraws, ServerDraws
 from tacit.rows import Vector
 
 _BEST_EPSILON_PER_BIT = 2.177
@@ -39,7 +39,7 @@ class Places:
     dim: int
     bits: int
 
-    def __call__(self, public: Draws) -> NDArray[np.int64]:
+    def __call__(self, public: PublicDraws) -> NDArray[np.int64]:
         """Return the coordinates in ascending order."""
         return np.sort(public.generator().choice(self.dim, self.bits, replace=False))
 
@@ -55,10 +55,10 @@ def make(settings: plan.RRSampled) -> Codec:
     def flips(dim: int) -> int:
         return flips_for(epsilon / bits_for(epsilon, dim))
 
-    def encode(update: Vector, memory: Memory, own: Draws, public: Draws) -> Encoded:
+    def encode(update: Vector, memory: Memory, *, own: ClientDraws, public: PublicDraws) -> Encoded:
         return encoded(randomised_bits(update[_places(epsilon, len(update))(public)], flips(len(update)), clip, own))
 
-    def decode(total: LevelSum, public: Draws, own: Draws) -> Vector:
+    def decode(total: LevelSum, *, public: PublicDraws, own: ServerDraws) -> Vector:
         dim = len(total.value())
         scale = dim / bits_for(epsilon, dim) * clip / kept_signal(flips(dim))
         return np.asarray(total.value() * (scale / total.weight), np.float32)
@@ -85,8 +85,8 @@ def make(settings: plan.RRSampled) -> Codec:
     return Codec(
         name="rr_sampled",
         payload_size=lambda dim: packed_size(bits_for(epsilon, dim)),
-        encode=encode,
-        decode=decode,
+        encoder=encode,
+        decoder=decode,
         empty=lambda dim: LevelSum(dim, 2, 1, _places(epsilon, dim)),
         clipped=lambda update: into_box(update, clip),
         variance=variance,

@@ -14,7 +14,7 @@ from tacit.claim import Claim, Open
 from tacit.codec.contract import Codec, Encoded, Memory, encoded
 from tacit.codec.plain import decode_mean
 from tacit.codec.sums.scaled import ScaledSum, scaled_payload, scaled_payload_size
-from tacit.draws import Draws
+from tacit.draws import ClientDraws, PublicDraws
 from tacit.rows import Vector
 
 
@@ -23,9 +23,9 @@ def make(settings: plan.Sign) -> Codec:
     return Codec(
         name="sign",
         payload_size=lambda dim: scaled_payload_size(dim, 1),
-        encode=_encode,
+        encoder=_encode,
         empty=lambda dim: ScaledSum(dim, 2, 1),
-        decode=decode_mean,
+        decoder=decode_mean,
         clipped=lambda update: update,
         variance=lambda update: np.zeros(len(update)),
         claims=lambda dim, cohort: (_CLAIM,),
@@ -33,7 +33,7 @@ def make(settings: plan.Sign) -> Codec:
     )
 
 
-def _encode(update: Vector, memory: Memory, own: Draws, public: Draws) -> Encoded:
+def _encode(update: Vector, memory: Memory, *, own: ClientDraws, public: PublicDraws) -> Encoded:
     size = float(np.abs(update).mean(dtype=np.float64))
     return encoded(scaled_payload(size, (update >= 0).astype(np.uint32), 1))
 

@@ -39,7 +39,7 @@ from tacit.codec.skellam_noise import PARTS, WIDEST, skellam_noise, variance_of
 from tacit.codec.sums import ModularSum
 from tacit.codec.sums.packing import packed, packed_size, unpacked
 from tacit.codec.whole_run import Loss
-from tacit.draws import Draws
+from tacit.draws import ClientDraws, PublicDraws, ServerDraws
 from tacit.errors import ChainError
 from tacit.gaussian_loss import multiplier_for
 from tacit.renyi_loss import ORDERS, epsilon_at
@@ -76,7 +76,7 @@ class Grid:
         """Return the standard deviation of one client's noise, in units of an update."""
         return math.sqrt(self.parts / PARTS) / self.scale
 
-    def whole(self, row: Vector, own: Draws) -> NDArray[np.int64]:
+    def whole(self, row: Vector, own: ClientDraws) -> NDArray[np.int64]:
         """Return a rotated update, rounded at random to whole numbers whose squares add up to at most `squares`."""
         wanted = row.astype(np.float64) * self.scale
         below = np.floor(wanted)
@@ -106,12 +106,12 @@ def shared_noise(settings: plan.Skellam, extent: Extent) -> Last:
         def grid(dim: int) -> Grid:
             return grid_for(loss, wires, bound.l2, dim)
 
-        def encode(update: Vector, memory: Memory, own: Draws, public: Draws) -> Encoded:
+        def encode(update: Vector, memory: Memory, *, own: ClientDraws, public: PublicDraws) -> Encoded:
             chosen = grid(len(update))
             steps = chosen.whole(rotated(update), own.at("rounding")) + skellam_noise(chosen.parts, own.at("noise"), len(update))
             return encoded(packed(steps & ((1 << wires.bits) - 1), wires.bits))
 
-        def decode(total: ModularSum, public: Draws, own: Draws) -> Vector:
+        def decode(total: ModularSum, *, public: PublicDraws, own: ServerDraws) -> Vector:
             sums = total.value()
             return np.asarray(rotated_back(sums / (grid(len(sums)).scale * total.weight)), np.float32)
 
@@ -123,9 +123,9 @@ def shared_noise(settings: plan.Skellam, extent: Extent) -> Last:
         return Codec(
             name="skellam",
             payload_size=lambda dim: packed_size(dim, wires.bits),
-            encode=encode,
+            encoder=encode,
             empty=lambda dim: ModularSum(dim, wires.bits),
-            decode=decode,
+            decoder=decode,
             clipped=lambda update: update,
             variance=variance,
             claims=lambda dim, cohort: (_claim(grid(dim), wires, extent.helpers),),

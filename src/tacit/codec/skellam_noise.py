@@ -19,7 +19,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.draws import Draws
+from tacit.draws import Draws, require
 
 PARTS = 1024
 """Variances are whole numbers of that part."""
@@ -47,6 +47,7 @@ def variance_of(wanted: float) -> int:
 
 def skellam_noise(parts: int, own: Draws, count: int) -> NDArray[np.int64]:
     """Return `count` independent numbers of a variance in whole parts."""
+    require(own, Draws)
     ends, stream, noise = _ends(parts), own.stream(), np.empty(count, np.int64)
     words, ties = np.empty(min(count, _BLOCK), np.uint64), np.empty(min(count, _BLOCK), np.int64)
     for start in range(0, count, _BLOCK):

@@ -16,15 +16,16 @@ from numpy.typing import NDArray
 
 from tacit.claim import Claim, Open, Pure, Repeated
 from tacit.codec.rr import WORD, epsilon_of, flips_for, kept_signal
-from tacit.draws import Draws
+from tacit.draws import ClientDraws, require
 from tacit.errors import WireError
 
 _FLIPS = 4
 """Bytes of a message that say how many words turn a vote round."""
 
 
-def encode(helped: NDArray[np.bool_], asked: list[bytes], epsilon: float | None, own: Draws) -> NDArray[np.uint8]:
+def encode(helped: NDArray[np.bool_], asked: list[bytes], epsilon: float | None, own: ClientDraws) -> NDArray[np.uint8]:
     """Return votes as bytes: with which chance they are turned round, then one bit each; `asked` tells questions apart."""
+    require(own, ClientDraws)
     flips = flips_for(epsilon) if epsilon is not None else 0
     if flips:
         key = own.sealed("votes").key

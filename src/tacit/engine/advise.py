@@ -116,12 +116,13 @@ def _choice(updates: NDArray[np.float32], clip: float, keep: float, cohort: int)
 def _measured(settings: RR, updates: NDArray[np.float32], cohort: int, draws: Draws) -> float:
     """Return the rms error of really encoding and decoding the sampled updates, scaled from their number to the cohort's."""
     made = codec.build(replace(settings, decoder="corrected"))
-    total = made.empty(updates.shape[1])
+    total, public = made.empty(updates.shape[1]), draws.publish("advice")
     for number, update in enumerate(updates):
-        sent = made.encode(np.ascontiguousarray(update), {}, draws.at("advice", number), draws)
-        total.add(sent.payload, 1, draws)
+        sent = made.encode(np.ascontiguousarray(update), {}, own=draws.at("advice", number).for_client(), public=public)
+        total.add(sent.payload, 1, public)
     cut = np.stack([made.clipped(update) for update in updates])
-    noise = _rms(made.decode(total, draws, draws) - cut.mean(axis=0)) * math.sqrt(len(updates) / cohort)
+    mean = made.decode(total, public=public, own=draws.for_server())
+    noise = _rms(mean - cut.mean(axis=0)) * math.sqrt(len(updates) / cohort)
     return math.hypot(noise, _rms(updates.mean(axis=0) - cut.mean(axis=0)))
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from tacit import plan
 from tacit.codec import Codec
-from tacit.draws import Draws
+from tacit.draws import PublicDraws
 from tacit.errors import PlanError
 
 _MOST_WEIGHT = 2**53
@@ -28,7 +28,7 @@ class Agreement:
     identity: str
     dim: int
     codec: Codec
-    public: Draws
+    public: PublicDraws
     server: plan.Server
     largest_weight: int = 1
     sum_at_site: bool = False

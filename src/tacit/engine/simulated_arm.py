@@ -177,7 +177,7 @@ class SimulatedArm:
             identity=self.setting.desk.fingerprints.identity,
             dim=self.learner.size,
             codec=codec.build(self.plan.codec, extent),
-            public=draws.sealed("public"),
+            public=draws.publish("public"),
             server=settings,
             largest_weight=max(1, int(weights.max(initial=1))),
             sum_at_site=settings.sum_at == "site",

@@ -174,8 +174,8 @@ class Site:
         total = terms.codec.empty(terms.dim)
         total.add_packed(message.payload, message.header.weight)
         if total.weight:
-            public, own = terms.public.at(round_no - 1), self.root.at("decode", round_no - 1)
-            mean = self.codec(round_no - 1).decode(total, public, own)
+            public, own = terms.public.at(round_no - 1), self.root.at("decode", round_no - 1).for_server()
+            mean = self.codec(round_no - 1).decode(total, public=public, own=own)
             self.at_ends = terms.codec.at_ends(total) if terms.codec.at_ends else None
             update = mean if terms.codec.of == "updates" else mean - model
             model, state = server.step(terms.server, model, update, state)

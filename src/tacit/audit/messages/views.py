@@ -100,7 +100,8 @@ class Observed:
         """Return what one message says to whoever can decode it, as an update."""
         one = self.terms.codec.empty(self.terms.dim)
         one.add(victim.payload, 1, self.terms.public.at(1, victim.name))
-        found = self.codec.decode(one, self.terms.public.at(1), self.draws.at("alone", victim.name))
+        own = self.draws.at("alone", victim.name).for_server()
+        found = self.codec.decode(one, public=self.terms.public.at(1), own=own)
         return found if self.terms.codec.of == "updates" else found - self.model
 
     def _sum_views(self, who: str) -> list[View]:

@@ -94,10 +94,11 @@ def follow(run: Trained, rounds: int) -> Following:
     for round_no in range(1, rounds + 1):
         sent.append(run.of_all(models[-1], count, round_no))
         held, draws = run.held(round_no), run.draws.at("follow", round_no)
+        public = draws.publish("follow")
         total = held.empty(len(run.model))
         for row in sent[-1]:
-            total.add(held.encode(row, {}, draws, draws).payload, 1, draws)
-        models.append(run.next_model(models[-1], held.decode(total, draws, draws)))
+            total.add(held.encode(row, {}, own=draws.for_client(), public=public).payload, 1, public)
+        models.append(run.next_model(models[-1], held.decode(total, public=public, own=draws.for_server())))
     return Following(models=tuple(models), sent=tuple(sent))
 
 

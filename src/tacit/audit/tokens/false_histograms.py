@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from tacit.audit.tokens.trained import Sent, Trained
 from tacit.codec import Codec
 from tacit.codec.sums.tokens import TokenTally, packed
-from tacit.draws import Draws
+from tacit.draws import Draws, PublicDraws, ServerDraws
 from tacit.errors import WireError
 from tacit.rows import Vector
 
@@ -59,7 +59,7 @@ class Scene:
         total = self.held.empty(messages.shape[1])
         assert isinstance(total, TokenTally)
         for row in messages:
-            total.add(packed(np.ascontiguousarray(row), total.bits), 1, self.draws)
+            total.add(packed(np.ascontiguousarray(row), total.bits), 1, PublicDraws(b""))
         return total.packed(), total.weight + more
 
     def read(self, given: Histogram) -> Vector:
@@ -67,7 +67,7 @@ class Scene:
         total = self.held.empty(self.now.shape[1])
         assert isinstance(total, TokenTally)
         total.add_packed(*given)
-        return self.held.decode(total, self.draws, self.draws)
+        return self.held.decode(total, public=PublicDraws(b""), own=ServerDraws(b""))  # nothing is drawn
 
 
 def _foreign(scene: Scene) -> Messages:
@@ -142,7 +142,8 @@ def tokens_of(held: Codec, values: Vector, draws: Draws) -> NDArray[np.uint32]:
     """Return one client's tokens, as a server reads them out of its message."""
     total = held.empty(len(values))
     assert isinstance(total, TokenTally)
-    total.add(held.encode(values, {}, draws, draws).payload, 1, draws)
+    public = PublicDraws(b"")  # nothing is drawn
+    total.add(held.encode(values, {}, own=draws.for_client(), public=public).payload, 1, public)
     found: NDArray[np.uint32] = total.value()[0][0]
     return found
 

@@ -98,10 +98,10 @@ class Victim:
 def through(sends: codec.Codec, change: NDArray[np.float32], draws: Draws) -> NDArray[np.float32]:
     """Return what the server reads out of one client's message."""
     total = sends.empty(len(change))
-    public = draws.at("public")
-    sent = sends.encode(np.ascontiguousarray(change), {}, draws.at("noise"), public)
+    public = draws.publish("public")
+    sent = sends.encode(np.ascontiguousarray(change), {}, own=draws.at("noise").for_client(), public=public)
     total.add(sent.payload, 1, public)
-    return sends.decode(total, public, draws.at("decode"))
+    return sends.decode(total, public=public, own=draws.at("decode").for_server())
 
 
 def victim_of(job: plan.Plan, data: SimulatedData, client: int, private: plan.Private) -> Victim:

@@ -24,7 +24,7 @@ from tacit.codec.contract import Codec, Encoded, Memory, encoded
 from tacit.codec.hashcomb.tokens import KeyedTokens, PaperTokens, Tokens, round_key
 from tacit.codec.sums.joined import JoinedTally
 from tacit.codec.sums.tokens import TokenTally, packed, packed_size
-from tacit.draws import Draws
+from tacit.draws import ClientDraws, PublicDraws, ServerDraws
 from tacit.errors import PlanError, RunError
 from tacit.levels import draw, head_chance, mean_level
 from tacit.quantiser import Levels, Quantiser
@@ -49,9 +49,9 @@ def make(settings: plan.HashComb, layers: tuple[int, ...] = ()) -> Codec:
     return Codec(
         name="hashcomb",
         payload_size=lambda dim: sum(packed_size(dim, bits) for bits in widths),
-        encode=_needs_secret,
+        encoder=_needs_secret,
         empty=empty,
-        decode=_needs_secret,
+        decoder=_needs_secret,
         clipped=lambda update: quantiser_of(settings, layers).clamped(update),
         variance=lambda update: np.zeros(len(update)),
         claims=lambda dim, cohort: (_claim(settings),),
@@ -91,7 +91,7 @@ def _at_clients(settings: plan.HashComb, layers: tuple[int, ...], secret: bytes,
         """Return the level of each parameter's token: on a path the place, and level 0, which says nothing, where it ended."""
         return np.where(level >= place, place, 0).astype(np.uint8) if settings.path else level
 
-    def encode(update: Vector, memory: Memory, own: Draws, public: Draws) -> Encoded:
+    def encode(update: Vector, memory: Memory, *, own: ClientDraws, public: PublicDraws) -> Encoded:
         level, pieces = levels(len(update)), []
         for place in _places(settings):
             here = level_at(place, level)
@@ -99,7 +99,7 @@ def _at_clients(settings: plan.HashComb, layers: tuple[int, ...], secret: bytes,
             pieces.append(packed(hidden, _bits(settings, place)) if hidden.ndim == 1 else hidden.view(np.uint8).ravel())
         return encoded(pieces[0] if len(pieces) == 1 else np.concatenate(pieces))
 
-    def decode(total: TokenTally | JoinedTally, public: Draws, own: Draws) -> Vector:
+    def decode(total: TokenTally | JoinedTally, *, public: PublicDraws, own: ServerDraws) -> Vector:
         tallies = total.parts if isinstance(total, JoinedTally) else (total,)
         level = levels(tallies[0].dim)
         mean = quantiser.middles(np.zeros(len(level), np.uint32), np.zeros(len(level), np.uint8)).astype(np.float32)
@@ -115,7 +115,7 @@ def _at_clients(settings: plan.HashComb, layers: tuple[int, ...], secret: bytes,
         total.at_ends = at_ends / max(1, int((level > 0).sum()))
         return mean
 
-    return replace(make(settings, layers), encode=encode, decode=decode, keyed=None)
+    return replace(make(settings, layers), encoder=encode, decoder=decode, keyed=None)
 
 
 def _check(settings: plan.HashComb, layers: tuple[int, ...]) -> None:
@@ -143,7 +143,7 @@ def quantiser_of(settings: plan.HashComb, layers: tuple[int, ...] = ()) -> Quant
     return Quantiser.enlarged(x_min, x_max, settings.enlargement, settings.levels, centred)
 
 
-def _needs_secret(*given: object) -> NoReturn:
+def _needs_secret(*given: object, **draws: object) -> NoReturn:
     raise RunError("hashcomb needs the clients' secret to encode or decode, got none; use the codec a site holds")
 
 

@@ -6,7 +6,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.draws import Draws
+from tacit.draws import PublicDraws
 from tacit.errors import WireError
 
 _LANES_FULL = 255
@@ -34,7 +34,7 @@ class BitSum:
         made._ones, made.weight = np.clip(ones, 0, weight), weight
         return made
 
-    def add(self, payload: NDArray[np.uint8], weight: int, public: Draws) -> None:
+    def add(self, payload: NDArray[np.uint8], weight: int, public: PublicDraws) -> None:
         """Count one payload's bits `weight` times."""
         if weight == 1:
             count_in_lanes(self._lanes, payload, _SPREAD)

@@ -8,7 +8,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.draws import Draws
+from tacit.draws import PublicDraws
 from tacit.errors import WireError
 from tacit.rows import Lines
 
@@ -29,7 +29,7 @@ class FloatSum:
     def _empty(self) -> bool:
         return self._only is None and self._sum is None
 
-    def add(self, payload: NDArray[np.uint8], weight: int, public: Draws) -> None:
+    def add(self, payload: NDArray[np.uint8], weight: int, public: PublicDraws) -> None:
         """Add one payload `weight` times; refuse it if a value is not finite, for one such value would spoil the sum."""
         row = payload.view(np.float32)
         if not finite(row):

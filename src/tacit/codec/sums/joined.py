@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from tacit.codec.sums.packing import packed_size
 from tacit.codec.sums.tokens import TokenTally
-from tacit.draws import Draws
+from tacit.draws import PublicDraws
 from tacit.errors import WireError
 
 _LENGTH = 8
@@ -20,7 +20,7 @@ class JoinedTally:
         self.parts, self.weight = parts, 0
         self.at_ends: float | None = None  # what share of the values lies in outermost channels; whoever decodes finds out
 
-    def add(self, payload: NDArray[np.uint8], weight: int, public: Draws) -> None:
+    def add(self, payload: NDArray[np.uint8], weight: int, public: PublicDraws) -> None:
         """Add one client's tokens, place by place."""
         begin = 0
         for part in self.parts:

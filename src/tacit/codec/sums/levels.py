@@ -8,7 +8,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.draws import Draws
+from tacit.draws import PublicDraws
 from tacit.errors import WireError
 
 
@@ -20,7 +20,7 @@ class LevelSum:
     `places` says which coordinates a message speaks of, from its public randomness; without it, of all.
     """
 
-    def __init__(self, dim: int, levels: int, bits: int, places: Callable[[Draws], NDArray[np.int64]] | None = None) -> None:
+    def __init__(self, dim: int, levels: int, bits: int, places: Callable[[PublicDraws], NDArray[np.int64]] | None = None) -> None:
         self.total = np.zeros(dim, np.int64)
         self.weight = 0
         self._levels, self._bits, self._places = levels, bits, places
@@ -32,7 +32,7 @@ class LevelSum:
         made.total, made.weight = half_steps, weight
         return made
 
-    def add(self, payload: NDArray[np.uint8], weight: int, public: Draws) -> None:
+    def add(self, payload: NDArray[np.uint8], weight: int, public: PublicDraws) -> None:
         """Add one payload's levels `weight` times; refuse it if it names a level that does not exist."""
         places = slice(None) if self._places is None else self._places(public)
         indices = unpacked(payload, len(self.total) if isinstance(places, slice) else len(places), self._bits)

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.codec.sums.packing import unpacked
-from tacit.draws import Draws
+from tacit.draws import PublicDraws
 from tacit.errors import WireError
 
 
@@ -25,7 +25,7 @@ class ModularSum:
         made.total, made.weight = numbers.astype(np.uint64), weight
         return made
 
-    def add(self, payload: NDArray[np.uint8], weight: int, public: Draws) -> None:
+    def add(self, payload: NDArray[np.uint8], weight: int, public: PublicDraws) -> None:
         """Add one payload `weight` times."""
         self.total += unpacked(payload, len(self.total), self._bits).astype(np.uint64) * np.uint64(weight)
         self.weight += weight

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from tacit.codec.sums.floats import FloatSum
 from tacit.codec.sums.packing import packed, packed_size, unpacked
-from tacit.draws import Draws
+from tacit.draws import PublicDraws
 from tacit.errors import WireError
 
 
@@ -18,7 +18,7 @@ class ScaledSum(FloatSum):
         super().__init__(dim)
         self._levels, self._bits = levels, bits
 
-    def add(self, payload: NDArray[np.uint8], weight: int, public: Draws) -> None:
+    def add(self, payload: NDArray[np.uint8], weight: int, public: PublicDraws) -> None:
         """Add one payload `weight` times; refuse it if its size is not finite or a level does not exist."""
         size = float(payload[:4].copy().view("<f4")[0])
         if not 0 <= size < np.inf:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from tacit.codec.sums.names import Names, named, places_of, union, word_count
 from tacit.codec.sums.packing import kind, packed, packed_size, unpacked
 from tacit.codec.sums.sorting import sort_columns
-from tacit.draws import Draws
+from tacit.draws import PublicDraws
 from tacit.errors import WireError
 
 __all__ = ["Counted", "TokenTally", "packed", "packed_size"]
@@ -77,7 +77,7 @@ class TokenTally:
         self.at_ends: float | None = None  # what share of the values lies in outermost channels; whoever decodes finds out
         self._parts: list[Counted] = []
 
-    def add(self, payload: NDArray[np.uint8], weight: int, public: Draws) -> None:
+    def add(self, payload: NDArray[np.uint8], weight: int, public: PublicDraws) -> None:
         """Keep one client's tokens, to be counted `weight` times; refuse a token that cannot be."""
         names = None
         if self.named:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.draws import Draws
+from tacit.draws import PublicDraws
 from tacit.errors import WireError
 from tacit.rows import Lines
 
@@ -30,7 +30,7 @@ class WholeSum:
         made.total, made.weight = numbers, weight
         return made
 
-    def add(self, payload: NDArray[np.uint8], weight: int, public: Draws) -> None:
+    def add(self, payload: NDArray[np.uint8], weight: int, public: PublicDraws) -> None:
         """Add one payload `weight` times; refuse it if it is longer than any client's may be."""
         row = payload.view("<i4").astype(np.int64)  # wide enough for their squares, too
         if len(row) and np.abs(row).max() > self._largest:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tacit import codec, local
 from tacit.codec import Codec
-from tacit.draws import Draws
+from tacit.draws import Draws, PublicDraws
 from tacit.engine.agreement import Agreement
 from tacit.engine.deployed.bodies import Terms
 from tacit.engine.exchanges import SecureTrain, Train, exchanges_of
@@ -23,7 +23,7 @@ def agreement_of(plan: Plan, terms: Terms, digest: str, learner: local.Learner) 
         digest=digest,
         dim=learner.size,
         codec=codec.build(plan.codec, codec.Extent.of(plan, terms.clients, learner.layers)),
-        public=Draws(terms.public),
+        public=PublicDraws(terms.public),
         server=plan.server,
         largest_weight=terms.largest_weight,
         sum_at_site=plan.server.sum_at == "site",

@@ -71,7 +71,7 @@ class Handshake:
         return Terms(
             run=name,
             identity=self.deployment.identity if self.deployment.simulated_noise else None,
-            public=self.draws.sealed("public").key,
+            public=self.draws.publish("public").key,
             largest_weight=max(1, self._largest_weight(opened)),
             seen=SeenRows.of(seen),
             members=members,

@@ -44,7 +44,7 @@ class FollowUp:
         site.charge(seat, self.name, request.round_no)
         own = seat.own.noise(terms.identity, request.round_no, self.name)
         public = terms.public.at(request.round_no, seat.name)
-        made = self.phase.answer(site.memory(seat, request.round_no + 1), message.payload, own, public)
+        made = self.phase.answer(site.memory(seat, request.round_no + 1), message.payload, own=own, public=public)
         site.remember(seat, request.round_no, made.memory)
         size, weight = made.payload.nbytes, site.weight(seat)
         return wire.frame(wire.Header(terms.run, request.round_no, seat.name, self.name, terms.dim, weight, size), made.payload)

@@ -11,7 +11,7 @@ from tacit import wire
 from tacit.aggregate import Intake
 from tacit.claim import Claim
 from tacit.codec import Codec, Payload, summed_votes
-from tacit.draws import Draws
+from tacit.draws import ClientDraws, PublicDraws, ServerDraws
 from tacit.engine.exchanges.heads import COMMITMENTS, HEADS, SENDERS, Heads
 from tacit.engine.exchanges.sharing import Shares, Sharing
 from tacit.engine.exchanges.votes import Cast, Votes
@@ -38,8 +38,8 @@ class SummedVotes(Votes):
         """Return a tester's share of its votes; one that cheats says what it likes, but still only one vote each."""
         cheated = client.site.behaviour.votes(client.seat, helped, on, round_no)
         said = helped if cheated is None else cheated
-        unused = Draws(bytes(32))  # nothing is drawn by clients
-        message = self.codec.encode(summed_votes.as_vector(said, on, self.clients), {}, unused, unused).payload
+        vector = summed_votes.as_vector(said, on, self.clients)
+        message = self.codec.encode(vector, {}, own=ClientDraws(b""), public=PublicDraws(b"")).payload  # clients draw nothing
         return self.sharing.payload(client, message, round_no)
 
     def empty(self) -> Shares:  # type: ignore[override]
@@ -65,8 +65,8 @@ class SummedVotes(Votes):
         count = np.zeros(self.clients)
         for on in self._assigned(senders, state.round_no)[np.searchsorted(senders, testers)]:
             count[on] += 1
-        unused = Draws(bytes(32))
-        votes = self.codec.decode(self.sharing.whole.total(numbers, clients), unused, unused).astype(np.float64)
+        total = self.sharing.whole.total(numbers, clients)
+        votes = self.codec.decode(total, public=PublicDraws(b""), own=ServerDraws(b"")).astype(np.float64)
         assert self.codec.sum_noise is not None
         noise = np.full(self.clients, self.codec.sum_noise(self.clients) ** 2)
         cast = Cast(self.clients)

@@ -13,7 +13,7 @@ from tacit import server, wire
 from tacit.aggregate import Collected, Intake, commitment
 from tacit.claim import Claim
 from tacit.codec import Encoded, Payload, Sum
-from tacit.draws import Draws
+from tacit.draws import Draws, PublicDraws
 from tacit.engine.agreement import Agreement
 from tacit.engine.canaries import Canaries
 from tacit.engine.round import Outcome, Request, State
@@ -46,7 +46,8 @@ class Train:
         canaries: Canaries | None = None,
     ) -> None:  # fmt: skip
         """`draws` are the server's own: noise it adds when it decodes. `judge` is there where its rule needs rows of its own."""
-        self.agreement, self.draws, self.member, self.judge, self.canaries = agreement, draws, member, judge, canaries
+        self.agreement, self.draws, self.member = agreement, draws.for_server(), member
+        self.judge, self.canaries = judge, canaries
 
     @property
     def kind(self) -> str:
@@ -130,7 +131,7 @@ class Train:
         terms, site, seat = self.agreement, client.site, client.seat
         own, public = seat.own.noise(terms.identity, round_no, self.name), terms.public.at(round_no, seat.name)
         sent = update if terms.codec.of == "updates" else model + update
-        return site.codec(round_no).encode(sent, site.memory(seat, round_no), own, public)
+        return site.codec(round_no).encode(sent, site.memory(seat, round_no), own=own, public=public)
 
     def header(self, client: Client, round_no: int, payload_size: int) -> wire.Header:
         """Return the header of a client's message."""
@@ -159,13 +160,13 @@ class Train:
             total.add(message.payload, header.weight, public)
         intake.note(header.sender)
 
-    def _alone(self, message: wire.Message, public: Draws) -> Vector:
+    def _alone(self, message: wire.Message, public: PublicDraws) -> Vector:
         """Return what one message says, decoded as if it were the round's only one."""
         terms, round_no = self.agreement, message.header.round_no
         one = terms.codec.empty(terms.dim)
         one.add(message.payload, 1, public)
         own = self.draws.at("decode", terms.identity, round_no, message.header.sender)
-        return terms.codec.decode(one, terms.public.at(round_no), own)
+        return terms.codec.decode(one, public=terms.public.at(round_no), own=own)
 
     def close(self, state: State, total: Sum | Collected) -> Outcome:
         """Return the next model, unless the codec has more to ask."""
@@ -204,8 +205,8 @@ class Train:
         """Return the mean update of a sum, with what noise the server adds."""
         terms, noise = self.agreement, self.draws.at("decode", self.agreement.identity)
         if terms.codec.decode_over_rounds is not None:
-            return terms.codec.decode_over_rounds(total, state.round_no, noise)
-        mean = terms.codec.decode(total, terms.public.at(state.round_no), noise.at(state.round_no))
+            return terms.codec.decode_over_rounds(total, state.round_no, own=noise)
+        mean = terms.codec.decode(total, public=terms.public.at(state.round_no), own=noise.at(state.round_no))
         return mean if terms.codec.of == "updates" or state.model is None else mean - state.model
 
     def _combined(self, state: State, total: Collected) -> tuple[Vector, Arrays]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tacit import codec, wire
-from tacit.draws import Draws
+from tacit.draws import ClientDraws, PublicDraws
 from tacit.papers.published import Figures
 from tacit.plan import Plain
 
@@ -26,5 +26,5 @@ def _bytes(words: int, width: int, hidden: int, private_words: str, private_read
     reader = 0 if private_reader else 2 * (4 * hidden * (width + hidden) + 8 * hidden)
     size = table + reader + 2 * hidden + 1
     plain = codec.build(Plain())
-    payload = plain.encode(np.zeros(size, np.float32), {}, Draws.seeded(0), Draws.seeded(0)).payload
+    payload = plain.encode(np.zeros(size, np.float32), {}, own=ClientDraws(b""), public=PublicDraws(b"")).payload
     return wire.size(wire.frame(wire.Header("bytes-1", 1, 1, plain.name, size, 1, payload.nbytes), payload))
