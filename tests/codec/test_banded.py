@@ -31,7 +31,7 @@ def matrix(whole: tuple[int, ...], rounds: int) -> np.ndarray:
 
 def noise(rounds: int, count: int) -> np.ndarray:
     made = BandedNoise(coefficients(40, 4))
-    return np.stack([made.at(Draws.seeded(2), round_no, count) for round_no in range(1, rounds + 1)])
+    return np.stack([made.at(Draws.seeded(2).for_server(), round_no, count) for round_no in range(1, rounds + 1)])
 
 
 def test_taken_apart_the_noise_is_independent_again() -> None:
@@ -45,9 +45,9 @@ def test_noise_is_the_same_in_whatever_round_one_begins() -> None:
     whole = coefficients(40, 4)
     straight = noise(7, 50)
     for round_no in (1, 5, 7):
-        assert (BandedNoise(whole).at(Draws.seeded(2), round_no, 50) == straight[round_no - 1]).all()
+        assert (BandedNoise(whole).at(Draws.seeded(2).for_server(), round_no, 50) == straight[round_no - 1]).all()
     other = BandedNoise(whole)
-    assert (other.at(Draws.seeded(3), 7, 50) != straight[6]).any()
+    assert (other.at(Draws.seeded(3).for_server(), 7, 50) != straight[6]).any()
 
 
 def test_ten_answers_cost_the_stated_epsilon() -> None:
