@@ -1,7 +1,9 @@
 """Settings for the whole suite."""
 
+import atexit
 import itertools
 import os
+import shutil
 import tempfile
 
 import pytest
@@ -13,6 +15,7 @@ settings.load_profile("house")
 
 # No test leaves state of its sites on the machine, and none finds another's.
 _STATE = tempfile.mkdtemp(prefix="tacit-state-")
+atexit.register(shutil.rmtree, _STATE, ignore_errors=True)
 os.environ["TACIT_STATE"] = os.path.join(_STATE, "shared")
 _numbers = itertools.count()
 
