@@ -7,7 +7,7 @@ CORE := $(VENV)/.core
 READY := $(VENV)/.ready
 INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable
 
-.PHONY: help setup run demo-sites test test-wheel lint bench clean
+.PHONY: help setup run demo-sites test test-wheel lint bench mutants clean
 
 help: ## print what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 13
@@ -47,6 +47,11 @@ lint: setup ## check style, types and import rules
 
 bench: setup ## measure speed side by side with peers (long)
 	$(BIN)/python -m bench all
+
+mutants: setup ## mutation testing of ledger, secure aggregation, messages and the site's side (long, can be resumed)
+	@$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt mutmut
+	-$(BIN)/mutmut run --max-children 2
+	$(BIN)/python -m tests.mutants
 
 clean: ## remove the environment and all caches; runs are kept
 	rm -rf $(VENV) build .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

@@ -15,6 +15,12 @@ def whole(header: wire.Header = HEADER, size: int = 63_307) -> bytes:
     return b"".join(bytes(piece) for piece in wire.frame(header, np.zeros(size, np.uint8)))
 
 
+def pieces(data: bytes, header: wire.Header = HEADER) -> wire.Frame:
+    """The two pieces of a message that was joined: its head is as long as that of the header."""
+    cut = len(wire.head_of(header))
+    return data[:cut], memoryview(data)[cut:]
+
+
 def test_framing_of_a_one_bit_update_costs_at_most_200_bytes() -> None:
     assert 63_307 < len(whole()) <= 63_507
 
@@ -30,8 +36,7 @@ def test_lengths_of_heads_are_known_without_making_them() -> None:
 def test_a_message_comes_back_as_it_was() -> None:
     payload = np.arange(256, dtype=np.uint8)
     header = wire.Header("r", 1, 2, "plain", 64, 7, 256)
-    data = b"".join(bytes(piece) for piece in wire.frame(header, payload))
-    message = wire.parse(*wire.split(data))
+    message = wire.parse(*wire.frame(header, payload))
     assert message.header == header
     np.testing.assert_array_equal(message.payload, payload)
 
@@ -39,18 +44,37 @@ def test_a_message_comes_back_as_it_was() -> None:
 @given(st.binary(max_size=300))
 @settings(max_examples=500, deadline=None)
 def test_noise_is_refused(data) -> None:
-    with pytest.raises(WireError):
-        wire.parse(*wire.split(data))
+    for cut in {0, len(data) // 2, len(data)}:
+        with pytest.raises(WireError):
+            wire.parse(data[:cut], memoryview(data)[cut:])
+
+
+def test_a_head_begins_with_its_mark_and_its_length() -> None:
+    head, payload = wire.frame(HEADER, np.zeros(63_307, np.uint8))
+    for wrong in (b"TAC2" + head[4:], head[:4] + b"\0" + head[5:], head + b"\0", head[:7], b"", head[:-1]):
+        with pytest.raises(WireError, match=r"message refused: .*head"):
+            wire.parse(wrong, payload)
+    assert wire.sender_of((b"", payload)) == -1
+    assert wire.sender_of((head, payload)) == 99
+    assert wire.size((head, payload)) == len(head) + 63_307
+    longest = wire.head_of(wire.Header("r" * 80, 2**62, 2**62, "c" * 80, 2**62, 2**62, 0))
+    assert wire.parse(longest, memoryview(b"")).header.run == "r" * 80
+    with pytest.raises(WireError, match="its header is malformed"):
+        wire.parse(head[:8] + b"\xc1" + head[9:], payload)
+    too_long = b"TAC1" + (5000).to_bytes(4, "little") + bytes(5000)
+    with pytest.raises(WireError, match="a head has 8 to 4104 bytes, got 5008"):
+        wire.parse(too_long, payload)
 
 
 @given(place=st.integers(0, 60), value=st.integers(0, 255), cut=st.integers(0, 80))
 @settings(max_examples=500, deadline=None)
 def test_damaged_messages_are_refused_or_differ_visibly(place, value, cut) -> None:
-    data = bytearray(whole(wire.Header("r", 1, 2, "rr", 80, 1, 10), 10))
-    good = wire.parse(*wire.split(bytes(data)))
+    header = wire.Header("r", 1, 2, "rr", 80, 1, 10)
+    data = bytearray(whole(header, 10))
+    good = wire.parse(*pieces(bytes(data), header))
     data[place % len(data)] = value
     try:
-        message = wire.parse(*wire.split(bytes(data[: max(0, len(data) - cut)])))
+        message = wire.parse(*pieces(bytes(data[: max(0, len(data) - cut)]), header))
     except WireError:
         return
     assert isinstance(message.header, wire.Header)
@@ -61,10 +85,10 @@ def test_damaged_messages_are_refused_or_differ_visibly(place, value, cut) -> No
 
 def test_claims_of_absurd_sizes_are_refused_before_anything_is_allocated() -> None:
     with pytest.raises(WireError, match="payload bytes"):
-        wire.parse(*wire.split(whole(wire.Header("r", 1, 2, "rr", 2**60, 1, 2**60), 10)))
+        wire.parse(wire.head_of(wire.Header("r", 1, 2, "rr", 2**60, 1, 2**60)), memoryview(bytes(10)))
 
 
 def test_a_message_for_another_round_names_sender_and_difference() -> None:
-    message = wire.parse(*wire.split(whole()))
+    message = wire.parse(*pieces(whole()))
     with pytest.raises(WireError, match=r"sender 99 refused: needs round_no 21, got 20"):
         wire.expect(message, run="newsgroups-1", round_no=21)

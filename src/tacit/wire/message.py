@@ -73,21 +73,13 @@ def size(message: Frame) -> int:
     return len(message[0]) + message[1].nbytes
 
 
-def split(data: bytes | bytearray | memoryview) -> tuple[memoryview, memoryview]:
-    """Return the head and the payload of a message that arrived in one piece."""
-    view = memoryview(data).cast("B")
-    if len(view) < _LEAD.size:
-        raise WireError(f"message of {len(view)} bytes refused: needs at least {_LEAD.size}; it was cut short")
-    magic, length = _LEAD.unpack(view[: _LEAD.size])
-    if magic != _MAGIC:
-        raise WireError(f"message refused: needs to start with {_MAGIC!r}, got {bytes(magic)!r}; not a Tacit message")
-    if length > _HEADER_LIMIT or _LEAD.size + length > len(view):
-        raise WireError(f"message refused: header of {length} bytes does not fit (limit {_HEADER_LIMIT})")
-    return view[: _LEAD.size + length], view[_LEAD.size + length :]
-
-
 def parse(head: bytes | memoryview, payload: memoryview) -> Message:
-    """Return the message in a head and a payload; raise WireError on anything malformed."""
+    """Read a message from its head and its payload; raise WireError on anything malformed."""
+    if len(head) < _LEAD.size or len(head) > _LEAD.size + _HEADER_LIMIT:
+        raise WireError(f"message refused: a head has {_LEAD.size} to {_LEAD.size + _HEADER_LIMIT} bytes, got {len(head)}")
+    magic, length = _LEAD.unpack(memoryview(head)[: _LEAD.size])
+    if magic != _MAGIC or length != len(head) - _LEAD.size:
+        raise WireError(f"message refused: its head must begin with {_MAGIC!r} and its own length")
     try:
         header = msgspec.msgpack.decode(memoryview(head)[_LEAD.size :], type=Header)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
