@@ -1,8 +1,8 @@
 """What mutation testing found: killed and surviving mutants by package, each survivor with its reason or none.
 
-`make mutants` runs mutmut over the packages that `[tool.mutmut]` names and then prints this. A survivor that changes no behaviour that
-anybody could observe is *equivalent*; `tests/mutants.toml` lists those, with the reason. Exit code 1 if fewer than 90 % of the others were
-killed.
+`make mutants` runs mutmut over the packages that `[tool.mutmut]` names and then prints this. A survivor that changes no behaviour
+that anybody could observe is *equivalent*; `tests/mutants.toml` lists those, with the reason. Exit code 1 if fewer than 90 % of the
+others were killed.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from collections import Counter
 from pathlib import Path
 
 BAR = 0.9
+_KINDS = {"killed": "killed", "timeout": "killed", "caught by type check": "killed", "not checked": "not run"}
 _LINE = re.compile(r"^\s*(?P<name>tacit\.\S+): (?P<state>.+)$")
 
 
@@ -40,7 +41,7 @@ def report(found: dict[str, str], reasons: dict[str, str]) -> tuple[str, float]:
     kinds: dict[str, Counter[str]] = {}
     survivors = []
     for name, state in sorted(found.items()):
-        kind = {"killed": "killed", "timeout": "killed", "caught by type check": "killed", "not checked": "not run"}.get(
+        kind = _KINDS.get(state, "alive")
             state, "alive"
         )
         if kind == "alive" and reason_for(name, reasons):
