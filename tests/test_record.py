@@ -1,12 +1,13 @@
 """The record: versions, unknown and old entries, and damage, which is always told in one sentence."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from tacit import record
+from tacit import ledger, record
 from tacit.errors import RunError
 
 STARTED = record.Started(plan={"name": "x"}, versions={"tacit": "1"}, version=record.VERSION)
@@ -106,7 +107,7 @@ def test_flipped_bits_are_always_found(path) -> None:
         with pytest.raises(RunError, match=r"record\.jsonl: .*damaged"):
             list(record.read(path, at_least=mark.length))
         with pytest.raises(RunError, match=r"record\.jsonl: .*damaged"):
-            record.cut(path, mark)
+            record.verify(path, mark)
 
 
 @pytest.mark.parametrize("change", ["drop", "swap", "repeat"])
@@ -119,26 +120,93 @@ def test_lines_lost_moved_or_repeated_are_found(path, change) -> None:
         list(record.read(path))
 
 
-def test_a_record_is_cut_back_to_a_mark_and_goes_on_from_there(path) -> None:
+def released(round_no: int, request: str = "q", clients: int = 2, busiest: int | None = None) -> record.Released:
+    claim = {
+        "mechanism": "m", "event": {"event": "pure", "epsilon": 1.0}, "unit": "update",
+        "relation": "replace all rows of one client", "view": "server", "trust": [], "source": "s",
+    }  # fmt: skip
+    return record.Released(
+        arm="run", round_no=round_no, exchange="train", clients=clients, busiest=busiest or round_no, claim=claim,
+        request=f"{request}{round_no}",
+    )  # fmt: skip
+
+
+def went_on(path: Path, mark: record.Mark, entries: list[record.Entry]) -> list[record.Entry]:
+    """Resume a record from a mark, append entries, and return what is read of it."""
+    end = record.repair_end(path)
+    before = path.read_bytes()
+    writer = record.Writer(path, end)
+    for entry in (record.Resumed(arm="run", round_no=1, length=mark.length, checksum=mark.checksum), *entries):
+        writer.append(entry)
+    writer.close()
+    assert path.read_bytes().startswith(before)  # appended, and nothing else
+    return [entry for entry in record.read(path) if not isinstance(entry, record.Resumed)]
+
+
+def test_a_resume_supersedes_what_its_checkpoint_does_not_cover_and_removes_nothing(path) -> None:
     mark = written(path, [STARTED, ROUNDS[0]])
     writer = record.Writer(path, mark)
     writer.append(ROUNDS[1])
     writer.close()
-    assert list(record.read(path)) == [STARTED, *ROUNDS[:2]]
-    record.cut(path, mark)
+    assert went_on(path, mark, [ROUNDS[2]]) == [STARTED, ROUNDS[0], ROUNDS[2]]
+    assert [entry for _, entry in record.read_lines(path) if isinstance(entry, record.Round)] == ROUNDS
+
+
+def stopped_after_the_second_charge(path: Path) -> record.Mark:
+    mark = written(path, [STARTED, released(1), ROUNDS[0]])
     writer = record.Writer(path, mark)
-    writer.append(ROUNDS[2])
+    writer.append(released(2))
+    writer.sync()
     writer.close()
-    assert list(record.read(path)) == [STARTED, ROUNDS[0], ROUNDS[2]]
+    return mark
 
 
-def test_a_record_shorter_than_its_mark_is_refused_and_left_alone(path) -> None:
-    mark = written(path, [STARTED, *ROUNDS])
-    short = path.read_bytes()[:-10]
-    path.write_bytes(short)
-    with pytest.raises(RunError, match=r"record\.jsonl: is damaged"):
-        record.cut(path, mark)
-    assert path.read_bytes() == short
+def paid(entries: list[record.Entry]) -> int:
+    account = ledger.folded(entry for entry in entries if isinstance(entry, record.Released))
+    return account.payments[0].times
+
+
+def test_a_charge_that_is_repeated_after_a_resume_counts_once(path) -> None:
+    mark = stopped_after_the_second_charge(path)
+    assert paid(list(record.read(path))) == 2
+    assert went_on(path, mark, [released(2), ROUNDS[1]]) == [STARTED, released(1), ROUNDS[0], released(2), ROUNDS[1]]
+    assert paid(list(record.read(path))) == 2
+
+
+def test_a_charge_that_is_not_repeated_counts_all_the_same(path) -> None:
+    mark = stopped_after_the_second_charge(path)
+    assert went_on(path, mark, []) == [STARTED, released(1), ROUNDS[0], replace(released(2), superseded=True)]
+    assert paid(list(record.read(path))) == 2
+
+
+@pytest.mark.parametrize("other", [released(2, request="another"), released(2, clients=1)], ids=["request", "clients"])
+def test_a_round_that_asks_something_else_after_a_resume_is_paid_twice(path, other) -> None:
+    mark = stopped_after_the_second_charge(path)
+    went_on(path, mark, [other, ROUNDS[1]])
+    assert paid(list(record.read(path))) == 3
+    went_on(path, mark, [other, ROUNDS[1]])
+    assert paid(list(record.read(path))) == 3
+
+
+def test_only_a_line_that_was_never_complete_is_removed(path) -> None:
+    whole = written(path, [STARTED, *ROUNDS])
+    content = path.read_bytes()
+    last = content.rindex(b"\n", 0, -1) + 1
+    for length in range(last, len(content)):
+        path.write_bytes(content[:length])
+        end = record.repair_end(path)
+        complete = length >= len(content) - 1
+        assert path.read_bytes() == (content if complete else content[:last])
+        assert (end == whole) == complete
+
+
+def test_a_damaged_line_is_not_removed(path) -> None:
+    written(path, [STARTED, *ROUNDS])
+    content = path.read_bytes().replace(b'"round_no": 3', b'"round_no": 2')
+    path.write_bytes(content)
+    with pytest.raises(RunError, match="entry 4 is damaged"):
+        record.repair_end(path)
+    assert path.read_bytes() == content
 
 
 def test_the_record_of_another_run_is_refused(path) -> None:

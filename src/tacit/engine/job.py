@@ -11,10 +11,11 @@ from tacit.engine import checkpoint, children, disclosure, loop, negotiated, run
 from tacit.engine.baselines import arms_of
 from tacit.engine.checkpoint import Checkpoint
 from tacit.engine.facts import model_facts, prepared, released_in_the_clear, started
-from tacit.engine.fingerprint import Fingerprints, fingerprints_of, plan_fingerprint
+from tacit.engine.fingerprint import Fingerprints, fingerprints_of
 from tacit.engine.loop import Desk
 from tacit.engine.numbers import Numbers
 from tacit.engine.observer import Observer, Silence
+from tacit.engine.recovery import recover
 from tacit.engine.simulated_arm import Setting, SimulatedArm
 from tacit.engine.simulated_data import SimulatedData, prepare
 from tacit.errors import RunError, TacitError
@@ -68,17 +69,21 @@ class Job:
 
     def run(self) -> Path:
         """Run what is left of every arm."""
-        last = self._recover()
-        if last and last.progress.arm == checkpoint.ALL_DONE:
+        found = recover(self.place, self.plan, self.arms)
+        last = found.last
+        if found.is_finished:
             return self.place
         with children.stoppable():
             data = self._data()
             fingerprints = fingerprints_of(self.plan, data)
             if last:
                 _check_data(self.place, last.fingerprints, fingerprints)
-            writer = record.Writer(self.place / run_folder.RECORD, last.mark if last else None)
-            desk = Desk(folder=self.place, writer=writer, observer=self.observer, fingerprints=fingerprints)
+            writer = record.Writer(self.place / run_folder.RECORD, found.end)
+            desk = Desk(
+                folder=self.place, writer=writer, observer=self.observer, fingerprints=fingerprints, superseded=found.superseded
+            )  # fmt: skip
             try:
+                desk.note(*([found.entry] if found.entry else []))
                 self._run_arms(Setting(desk=desk, draws=self.draws, data=data, module=self.module), last)
             finally:
                 writer.close()
@@ -91,8 +96,6 @@ class Job:
 
     def _run_arms(self, setting: Setting, last: Checkpoint | None) -> None:
         names = list(self.arms)
-        if last:
-            setting.desk.note(record.Resumed(arm=last.progress.arm, round_no=last.progress.round_no))
         for name in names[names.index(last.progress.arm) :] if last else names:
             begun = last if last and last.progress.arm == name and last.progress.begun else None
             following = names[names.index(name) + 1] if name != names[-1] else checkpoint.ALL_DONE
@@ -121,31 +124,6 @@ class Job:
             desk.note(data.disclosure.facts, *ledger.disclosures(data.disclosure.facts))
             desk.writer.sync()  # charged before it is released
             replace_file(self.place / disclosure.FILE, data.disclosure.parquet())
-
-    def _recover(self) -> Checkpoint | None:
-        """Return the last checkpoint, with the record cut back to it; None if no round was ever begun.
-
-        Raises RunError if a file is damaged, or if the plan is not the one the run began with.
-        """
-        path = self.place / run_folder.RECORD
-        if not (self.place / checkpoint.NAME).exists():
-            if path.exists() and record.has_rounds(path):
-                raise RunError(f"{self.place / checkpoint.NAME}: is missing, though rounds were recorded; start the plan anew")
-            path.unlink(missing_ok=True)
-            return None
-        last = checkpoint.read(self.place)
-        if last.fingerprints.plan != plan_fingerprint(self.plan):
-            raise RunError(
-                f"{self.place / run_folder.PLAN}: was changed since the run began, and what it promised would no longer be true; "
-                "put the old settings back, or start the new plan with `tacit run`"
-            )
-        if last.progress.arm == checkpoint.ALL_DONE:
-            record.verify(path, last.mark)
-        elif last.progress.arm in self.arms:
-            record.cut(path, last.mark)
-        else:
-            raise RunError(f"{self.place / run_folder.PLAN}: needs the baseline {last.progress.arm!r}; the run was stopped in it")
-        return last
 
 
 def _check_data(place: Path, before: Fingerprints, now: Fingerprints) -> None:

@@ -22,7 +22,7 @@ from tacit.engine import checkpoint
 from tacit.engine.checkpoint import Checkpoint, Progress
 from tacit.engine.fingerprint import Fingerprints
 from tacit.engine.observer import Observer
-from tacit.engine.round import Carrier, Exchange, Gathered, Names, State
+from tacit.engine.round import Carrier, Exchange, Gathered, Names, Request, State
 from tacit.errors import RunError
 from tacit.plan import Plan
 from tacit.rows import Vector
@@ -30,12 +30,16 @@ from tacit.rows import Vector
 
 @dataclass(frozen=True, kw_only=True)
 class Desk:
-    """Where a run is kept, its record, and who looks on."""
+    """Where a run is kept, its record, and who looks on.
+
+    `superseded` are releases from before a resume that were not repeated yet: they count until they are.
+    """
 
     folder: Path
     writer: record.Writer
     observer: Observer
     fingerprints: Fingerprints = field(default_factory=Fingerprints)
+    superseded: list[record.Released] = field(default_factory=list)
 
     def note(self, *entries: record.Entry) -> None:
         """Add entries to the record and show them."""
@@ -158,8 +162,9 @@ def _exchanged(arm: Arm, desk: Desk, carrier: Carrier, state: State, before: Spe
     """Return the server's state after all exchanges of a round, and what they took; `busiest` is the most any client answered."""
     (up, down), account = before.crossed, before.account
     for exchange in arm.exchanges:
-        account = _charge(arm, desk, exchange, state, account, busiest)
         request = exchange.ask(state)
+        account, entries = _charge(arm, exchange, state, account, busiest)
+        _note_released(desk, [replace(entry, request=_digest(request)) for entry in entries])
         gathered = carrier.carry(exchange, request, _ticker(arm, desk, state))
         _note_refused(arm, desk, exchange, state.round_no, gathered)
         outcome = exchange.close(state, gathered.total)
@@ -195,19 +200,34 @@ def finish_measured(arm: Arm, desk: Desk, now: Checkpoint, parameters_sha256: st
     return desk.save(replace(now, progress=Progress(arm=following, round_no=0, begun=False), evaluated={}))
 
 
-def _charge(arm: Arm, desk: Desk, exchange: Exchange, state: State, account: ledger.Account, busiest: int) -> ledger.Account:
-    """Return the account with what the clients about to answer will have paid; it is on the disk before any of them does."""
+def _charge(
+    arm: Arm, exchange: Exchange, state: State, account: ledger.Account, busiest: int
+) -> tuple[ledger.Account, list[record.Released]]:
+    """Return the account with what the clients about to answer will have paid, and the record's entries for it."""
     clients = len(state.cohort)
     claims = exchange.claims(max(1, clients))
     if ledger.on_a_sample(claims):
         busiest = state.round_no  # whoever might have been asked pays, in every round
     elif not clients:
-        return account
+        return account, []
     account = ledger.charge(account, claims, busiest)
     times = account.times(claims)
-    desk.note(*(ledger.entry(claim, arm.name, state.round_no, exchange.name, clients, times) for claim in claims))
+    return account, [ledger.entry(claim, arm.name, state.round_no, exchange.name, clients, times) for claim in claims]
+
+
+def _note_released(desk: Desk, entries: list[record.Released]) -> None:
+    """Force charges onto the disk, before anybody answers. One that repeats a charge from before a resume is the same charge."""
+    desk.superseded[:] = [one for one in desk.superseded if one not in entries]
+    desk.note(*entries)
     desk.writer.sync()
-    return account
+
+
+def _digest(request: Request) -> str:
+    """Return a hash of what is asked of whom. The same request gets the same answers, also after a resume."""
+    digest = hashlib.sha256(request.to.astype("<i8").tobytes())
+    for part in request.frame:
+        digest.update(hashlib.sha256(part).digest())
+    return digest.hexdigest()
 
 
 def _ticker(arm: Arm, desk: Desk, state: State) -> Callable[[int], None]:
@@ -229,7 +249,8 @@ def _note_refused(arm: Arm, desk: Desk, exchange: Exchange, round_no: int, gathe
 
 
 def _note_round(arm: Arm, desk: Desk, state: State, spending: Spending, metrics: dict[str, float]) -> None:
-    totals = [asdict(total) for total in ledger.totals(spending.account, arm.plan.delta)]
+    account = ledger.with_superseded(spending.account, [one for one in desk.superseded if one.arm == arm.name])
+    totals = [asdict(total) for total in ledger.totals(account, arm.plan.delta)]
     desk.note(
         record.Spent(arm=arm.name, round_no=state.round_no, totals=totals),
         record.Round(

@@ -1,6 +1,6 @@
 """What was spent: each release is an entry, entries fold into totals per bit, update and run, never a bare number."""
 
-from tacit.ledger.account import Account, Payment, charge, entry, every_claim, folded, on_a_sample, totals
+from tacit.ledger.account import Account, Payment, charge, entry, every_claim, folded, on_a_sample, totals, with_superseded
 from tacit.ledger.disclosure import disclosures
 from tacit.ledger.prose import statement
 from tacit.ledger.prose_rows import disclosure
@@ -17,4 +17,5 @@ __all__ = [
     "on_a_sample",
     "statement",
     "totals",
+    "with_superseded",
 ]

@@ -83,16 +83,30 @@ def folded(entries: Iterable[Released]) -> Account:
     """Return the account of what left in an arm, from the record's entries alone.
 
     Claims of one exchange in one round were paid together. A client answers an exchange once, so it has paid at most as
-    often as the exchange took place.
+    often as the exchange took place. What a resume superseded and did not repeat was paid in addition.
     """
-    answers: dict[tuple[int, str], list[Released]] = {}
-    for one in entries:
-        answers.setdefault((one.round_no, one.exchange), []).append(one)
+    found = list(entries)
     account = Account()
-    for together in answers.values():
+    for together in _answers(one for one in found if not one.superseded):
         claims = tuple(Claim.from_json(one.claim) for one in together)
         account = charge(account, claims, max(one.busiest for one in together))
+    return with_superseded(account, (one for one in found if one.superseded))
+
+
+def with_superseded(account: Account, entries: Iterable[Released]) -> Account:
+    """Return the account with releases that a resume did not repeat: the busiest client may have paid for each of them too."""
+    for together in _answers(entries):
+        claims = tuple(Claim.from_json(one.claim) for one in together)
+        account = charge(account, claims, account.times(claims) + 1)
     return account
+
+
+def _answers(entries: Iterable[Released]) -> Iterable[list[Released]]:
+    """Return entries that were paid for together: of one request."""
+    found: dict[tuple[int, str, str], list[Released]] = {}
+    for one in entries:
+        found.setdefault((one.round_no, one.exchange, one.request), []).append(one)
+    return found.values()
 
 
 def totals(account: Account, delta: float) -> tuple[Total, ...]:

@@ -1,7 +1,7 @@
 """The append-only account of a run: typed entries, one JSON line each.
 
-Engines write it and never read it; report, tables and pages read only it. An entry is never changed. The file is cut back to
-a checkpoint's length when a run is resumed, so every entry stands once.
+Engines write it and do not steer by it; report, tables and pages read only it. An entry is never changed and never removed. A run
+that is resumed appends from which checkpoint it goes on; `read` leaves out what that superseded, so every entry stands once.
 """
 
 from tacit.record.entries import (
@@ -28,7 +28,8 @@ from tacit.record.entries import (
     WarmStarted,
     of_kind,
 )
-from tacit.record.lines import Mark, Writer, add, cut, has_rounds, read, verify
+from tacit.record.fold import fold, superseded_by
+from tacit.record.lines import Mark, Writer, add, read, read_lines, repair_end, verify
 
 __all__ = [
     "KINDS",
@@ -55,9 +56,11 @@ __all__ = [
     "WarmStarted",
     "Writer",
     "add",
-    "cut",
-    "has_rounds",
+    "fold",
     "of_kind",
     "read",
+    "read_lines",
+    "repair_end",
+    "superseded_by",
     "verify",
 ]

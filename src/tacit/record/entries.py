@@ -24,10 +24,16 @@ class Started:
 
 @dataclass(frozen=True, kw_only=True)
 class Resumed:
-    """A stopped run was taken up after this round of this arm. A resumption that finished no round leaves no entry."""
+    """A stopped run went on from a checkpoint: after this round of this arm.
+
+    `length` and `checksum` are the mark of that checkpoint: how much of the record it covers. Entries between the mark and this one
+    are superseded (`fold.py`); a length of 0 means that the run began again from nothing.
+    """
 
     arm: str
     round_no: int
+    length: int | None = None
+    checksum: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,7 +107,8 @@ class Released:
     """One entry of the ledger, written before anything leaves: what clients answer in an exchange, and what that costs.
 
     Round 0 is before the first round. `claim` is a Claim as JSON; `busiest` is how often the client that has paid for this
-    claim most often has paid for it, this time included.
+    claim most often has paid for it, this time included. `request` is the SHA-256 of what was asked of whom: the same request gets
+    the same answers. `superseded` is never written: the reader sets it on a release that a resume did not repeat.
     """
 
     arm: str
@@ -110,6 +117,8 @@ class Released:
     clients: int
     busiest: int
     claim: dict[str, Any]
+    request: str = ""
+    superseded: bool = False
 
     def __post_init__(self) -> None:
         Claim.from_json(self.claim)  # an entry whose claim cannot be read is damaged

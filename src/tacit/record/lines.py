@@ -15,10 +15,13 @@ from pathlib import Path
 
 from tacit.errors import RunError
 from tacit.record.entries import KINDS, Entry, Started
+from tacit.record.fold import fold
 
 _NAMES = {kind: name for name, kind in KINDS.items()}
 _OLD_KINDS = {"shared": "disclosed_rows", "tried": "clients_evaluated"}
 _OLD_FIELDS = {"labels_shared": "labels_disclosed"}
+_FOUND_BY_READER = "superseded"
+"""A field that is no part of a line."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,6 +42,7 @@ class Writer:
     def append(self, entry: Entry) -> None:
         """Write one entry as one line."""
         line = {"kind": _NAMES[type(entry)], **dataclasses.asdict(entry)}
+        line.pop(_FOUND_BY_READER, None)
         content = json.dumps(line, allow_nan=False).encode()
         self._checksum = _next_checksum(self._checksum, content)
         self._file.write(content[:-1] + _ending(self._checksum) + b"\n")
@@ -63,15 +67,27 @@ def verify(path: Path, mark: Mark) -> None:
         raise RunError(f"{path}: is damaged: it is not the record its checkpoint was made with")
 
 
-def has_rounds(path: Path) -> bool:
-    """Return whether a record tells of a finished round, damaged or not."""
-    return b'"kind": "round"' in _content(path)
+def repair_end(path: Path) -> Mark:
+    """Return where a record ends; complete or remove a last line that a crash cut short. Raise RunError if it is damaged.
 
-
-def cut(path: Path, mark: Mark) -> None:
-    """Drop every entry after a mark, which no checkpoint covers; raise RunError if the record before it is damaged."""
-    verify(path, mark)
-    os.truncate(path, mark.length)
+    A line is removed only if it was never complete: nothing leaves before its charge is a whole line on the disk. A whole line
+    that lacks its line break gets it. Nothing else of a record is ever removed.
+    """
+    content = _content(path)
+    *lines, rest = content.split(b"\n")
+    checksum = ""
+    for number, line in enumerate(lines, start=1):
+        checksum = _verified(path, number, line, checksum)[1]
+    if not rest:
+        return Mark(length=len(content), checksum=checksum)
+    try:
+        whole = _verified(path, len(lines) + 1, rest, checksum)[1]
+    except RunError:
+        os.truncate(path, len(content) - len(rest))
+        return Mark(length=len(content) - len(rest), checksum=checksum)
+    with path.open("ab") as file:
+        file.write(b"\n")
+    return Mark(length=len(content) + 1, checksum=whole)
 
 
 def add(path: Path, entry: Entry) -> None:
@@ -95,20 +111,29 @@ def _last_checksum(path: Path, content: bytes) -> str:
 
 
 def read(path: Path, at_least: int = 0) -> Iterator[Entry]:
-    """Yield the entries of a record; a last line cut short by a crash is passed over, but not within `at_least` bytes."""
+    """Yield the entries of a record that stand, and every release: what a resume superseded is left out (`fold.py`)."""
+    yield from fold(read_lines(path, at_least))
+
+
+def read_lines(path: Path, at_least: int = 0) -> Iterator[tuple[int, Entry]]:
+    """Yield every entry of a record with the byte it begins at; a last line that a crash cut short is passed over.
+
+    Raise RunError if the record is damaged, or has fewer than `at_least` bytes of whole lines.
+    """
     content = _content(path)
     *lines, rest = content.split(b"\n")
     if len(content) - len(rest) < at_least:
         raise RunError(f"{path}: is damaged: its end is missing; the run cannot be read")
-    has_checksums, checksum = bool(lines) and _has_checksum(lines[0]), ""
+    has_checksums, checksum, after = bool(lines) and _has_checksum(lines[0]), "", 0
     for number, line in enumerate(lines, start=1):
+        begins, after = after, after + len(line) + 1
         if has_checksums:
             line, checksum = _verified(path, number, line, checksum)
         entry = _entry(path, number, line)
         if isinstance(entry, Started) and entry.version > 1 and not has_checksums:
             raise _damaged(path, number, "its checksum is missing")
         if entry is not None:
-            yield entry
+            yield begins, entry
 
 
 def _content(path: Path) -> bytes:

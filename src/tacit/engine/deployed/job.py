@@ -32,6 +32,7 @@ from tacit.engine.facts import released_in_the_clear, started
 from tacit.engine.fingerprint import Fingerprints, plan_fingerprint
 from tacit.engine.loop import Desk, Evaluation
 from tacit.engine.observer import Observer, Silence
+from tacit.engine.recovery import recover
 from tacit.engine.round import gather
 from tacit.errors import RunError, TacitError
 from tacit.files import replace_file
@@ -115,8 +116,8 @@ class DeployedJob:
 
     def run(self) -> Path:
         """Run what is left."""
-        last = self._recover()
-        if last and last.progress.arm == checkpoint.ALL_DONE:
+        found = recover(self.place, self.plan, [RUN])
+        if found.is_finished:
             self._end(bodies.unpack((self.place / TERMS).read_bytes(), Begin).read())
             return self.place
         told = dict[str, str]()
@@ -126,14 +127,15 @@ class DeployedJob:
             replace_file(self.place / TERMS, body)
         begin = bodies.unpack((self.place / TERMS).read_bytes(), Begin)
         digest = run_digest(self.deployment.run, handshake.offer, begin.terms)
-        writer = record.Writer(self.place / run_folder.RECORD, last.mark if last else None)
+        writer = record.Writer(self.place / run_folder.RECORD, found.end)
         prints = Fingerprints(
             plan=plan_fingerprint(self.plan), data=hashlib.sha256(begin.terms).hexdigest(), identity=begin.read().identity or digest
         )  # fmt: skip
-        desk = Desk(folder=self.place, writer=writer, observer=self.observer, fingerprints=prints)
+        desk = Desk(folder=self.place, writer=writer, observer=self.observer, fingerprints=prints, superseded=found.superseded)
         self.mail.on_rejected = lambda site, why: desk.note(_refused(f"site {site}", why))
         try:
-            self._run(desk, begin, digest, last, told)
+            desk.note(*([found.entry] if found.entry else []))
+            self._run(desk, begin, digest, found.last, told)
         finally:
             writer.close()
         return self.place
@@ -147,7 +149,6 @@ class DeployedJob:
             if side.warm_started:
                 desk.note(side.warm_started)
         else:
-            desk.note(record.Resumed(arm=RUN, round_no=last.progress.round_no))
             now = last
         now = loop.run_rounds(side.arm, desk, side.carrier, now)
         self._finish(desk, side, now)
@@ -231,20 +232,6 @@ class DeployedJob:
             "columns": asdict(side.columns),
             "fitted": side.fitted.to_dict(),
         }
-
-    def _recover(self) -> Checkpoint | None:
-        path = self.place / run_folder.RECORD
-        if not (self.place / checkpoint.NAME).exists():
-            path.unlink(missing_ok=True)
-            return None
-        last = checkpoint.read(self.place)
-        if last.fingerprints.plan != plan_fingerprint(self.plan):
-            raise RunError(f"{self.place / run_folder.PLAN}: was changed since the run began; put the old settings back")
-        if last.progress.arm == checkpoint.ALL_DONE:
-            record.verify(path, last.mark)
-        else:
-            record.cut(path, last.mark)
-        return last
 
     def _root(self) -> Draws:
         """Return the root of the server's own randomness, kept so that a run that was killed goes on as it would have."""
