@@ -50,13 +50,26 @@ _SLOWEST = 32_768
 
 
 class Front:
-    """An ASGI application around the SuperLink's. `known` says whether a public key is that of a registered site."""
+    """An ASGI application around the SuperLink's. `known` says whether a public key is that of a registered site.
 
-    def __init__(self, app: App, *, secret: str, known: Callable[[bytes], bool], body_limit: int) -> None:
+    `prove` is called with the other side's address and port and with the site's key (the server's own commands: an empty one) for
+    every request that is let in.
+    """
+
+    def __init__(
+        self,
+        app: App,
+        *,
+        secret: str,
+        known: Callable[[bytes], bool],
+        body_limit: int,
+        prove: Callable[[object, object], None] = lambda peer, site: None,
+    ) -> None:
         self._app = app
         self._secret = secret.encode()
         self._known = known
         self._body_limit = body_limit
+        self._prove = prove
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Judge a request by its head, read its body within limits, and hand it on."""
@@ -88,10 +101,12 @@ class Front:
         if call is None:
             if not hmac.compare_digest(headers.get(SECRET_HEADER, "").encode(), self._secret):
                 raise _Refused(401)
+            self._prove(scope.get("client"), b"")
             return self._body_limit
         # A database is asked, so not in the loop that serves everybody.
         if not await asyncio.to_thread(self._is_site, headers):
             raise _Refused(401)
+        self._prove(scope.get("client"), headers[FLEET_HTTP_PUBLIC_KEY_HEADER])
         return _SITE_CALLS[call] or self._body_limit
 
     def _is_site(self, headers: dict[str, str]) -> bool:

@@ -6,6 +6,7 @@ uvicorn itself would wait for the rest of a head for ever, and take in the rest 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
@@ -17,10 +18,18 @@ _LAST_SECONDS = 0.2
 class HastyProtocol(HttpToolsProtocol):
     """Ends a connection that has not asked anything in time. Strangers get one request, since their answer closes it."""
 
+    on_lost: Callable[[], None] = staticmethod(lambda: None)
+    """Called once the connection has ended, whatever ended it."""
+
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Start the clock of a new connection."""
         super().connection_made(transport)
         self.loop.call_later(HEAD_SECONDS, self._end_if_silent)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Let go of a connection, and tell who counts them."""
+        super().connection_lost(exc)
+        self.on_lost()
 
     def on_response_complete(self) -> None:
         """Cut a connection soon after the answer that closed it."""

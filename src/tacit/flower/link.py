@@ -64,19 +64,22 @@ def serve(settings: LinkSettings) -> None:
     import uvicorn
 
     from tacit.flower.front import Front
+    from tacit.flower.gate import Gate, GatedServer, raise_file_limit
     from tacit.flower.heads import HastyProtocol
     from tacit.flower.superlink import superlink
 
     keep_quiet(folder)
     app, known = superlink(folder, host, port, superexec_secret)
-    front = Front(app, secret=secret.hex(), known=known, body_limit=settings.body_limit)
+    gate = Gate()
+    front = Front(app, secret=secret.hex(), known=known, body_limit=settings.body_limit, prove=gate.prove)
     quiet: dict[str, Any] = {"log_config": None, "access_log": False, "server_header": False, "proxy_headers": False}
     served = uvicorn.Config(
         front, http=HastyProtocol, ws="none", timeout_keep_alive=30, timeout_graceful_shutdown=2, **quiet, **certificates
     )
     tell_place(folder, Place(host, port, settings.tls, os.getpid()))
+    raise_file_limit()
     with _signals_end_here():
-        uvicorn.Server(served).run(sockets=[listening])
+        GatedServer(served, gate).run(sockets=[listening])
 
 
 @contextmanager
@@ -115,7 +118,7 @@ def _bound(settings: LinkSettings) -> socket.socket:
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind((settings.host, settings.port))
-        listening.listen(128)
+        listening.listen(512)
     except (OSError, OverflowError) as error:
         listening.close()
         told = getattr(error, "strerror", None) or str(error)
