@@ -42,8 +42,6 @@ def report(found: dict[str, str], reasons: dict[str, str]) -> tuple[str, float]:
     survivors = []
     for name, state in sorted(found.items()):
         kind = _KINDS.get(state, "alive")
-            state, "alive"
-        )
         if kind == "alive" and reason_for(name, reasons):
             kind = "equivalent"
         elif kind == "alive":
