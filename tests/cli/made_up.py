@@ -40,8 +40,12 @@ LENIENT = """
 [allow]
 models = ["*"]
 codecs = ["*"]
-columns = ["*"]
 tells = ["clients", "classes", "rows", "ranges", "measures"]
+[columns]
+label = ["*"]
+text = ["*"]
+numeric = ["*"]
+categorical = ["*"]
 [limits]
 no_epsilon = true
 least_cohort = 1

@@ -69,11 +69,14 @@ def test_names_in_the_data_are_text_on_the_page(capsys: Capture, here: Path) -> 
     [
         ("min_k = 4", "the smallest class that would leave has 3 rows"),
         ("max_share = 0.69", "0.7000 of the rows would leave"),
-        ('forbidden_columns = ["pay"]', "'pay' would leave"),
+        ('columns = ["age", "y"]', "the plan would hand over the column 'pay'"),
+        ("min_l = 2", "0.5714 of these rows are in classes of one label"),
     ],
 )
 def test_a_policy_that_is_broken_ends_with_three_and_writes_no_rows(capsys: Capture, here: Path, policy: str, refused: str) -> None:
-    Path("mine.toml").write_text(f"{LENIENT}[share]\n{policy}\n")
+    table = {"columns": 'columns = ["*"]', "min_k": "min_k = 3", "min_l": "min_l = 1", "max_share": "max_share = 0.7"}
+    lines = {**table, policy.partition(" ")[0]: policy}
+    Path("mine.toml").write_text("\n".join([f"{LENIENT}[share]", *lines.values(), ""]))
     said = tacit(capsys, "disclose", "plan.toml", "--policy", "mine.toml")
     assert said.code == 3
     assert refused in said.err
@@ -82,10 +85,10 @@ def test_a_policy_that_is_broken_ends_with_three_and_writes_no_rows(capsys: Capt
 
 
 def test_a_policy_that_is_kept(capsys: Capture) -> None:
-    Path("mine.toml").write_text(LENIENT + '[share]\nmin_k = 3\nmax_share = 0.7\nforbidden_columns = ["who"]\n')
+    Path("mine.toml").write_text(LENIENT + '[share]\ncolumns = ["age", "pay", "y"]\nmin_k = 3\nmin_l = 1\nmax_share = 0.7\n')
     assert tacit(capsys, "disclose", "plan.toml", "--policy", "mine.toml").code == 0
     suppressed = ("-o", 'data.share.generalise.pay="suppress"')
-    Path("mine.toml").write_text(LENIENT + '[share]\nforbidden_columns = ["pay"]\n')
+    Path("mine.toml").write_text(LENIENT + '[share]\ncolumns = ["age", "y"]\nmin_k = 3\nmin_l = 1\nmax_share = 0.7\n')
     assert tacit(capsys, "disclose", "plan.toml", "--policy", "mine.toml", *suppressed).code == 0
 
 

@@ -11,7 +11,8 @@ from tacit import engine
 from tests.cli.made_up import LENIENT, PEOPLE, tacit, write_people
 
 Capture = pytest.CaptureFixture[str]
-STRICT = f"{LENIENT}[share]\nmin_k = 4\n"
+ROWS = '[share]\ncolumns = ["age", "pay", "y"]\nmin_l = 1\n'
+STRICT = f"{LENIENT}{ROWS}min_k = 4\n"
 
 
 @pytest.fixture(autouse=True)
@@ -34,7 +35,7 @@ def test_a_run_beyond_the_policy_is_refused_and_leaves_nothing(capsys: Capture, 
 
 
 def test_a_run_within_the_policy_goes_on(capsys: Capture, here: Path) -> None:
-    Path("mine.toml").write_text(f"{LENIENT}[share]\nmin_k = 2\nmax_share = 1.0\n")
+    Path("mine.toml").write_text(f"{LENIENT}{ROWS}min_k = 2\nmax_share = 1.0\n")
     said = tacit(capsys, "run", "plan.toml", "--policy", "mine.toml", "--quiet", "-o", "server.rounds=1")
     assert said.code == 0, said.err
     assert (here / "runs" / "people-1").exists()
@@ -58,7 +59,7 @@ def test_resume_keeps_the_policy_too(capsys: Capture, here: Path, monkeypatch: p
 
 
 def test_rows_that_would_leave_are_looked_at_themselves(capsys: Capture) -> None:
-    Path("mine.toml").write_text(f"{LENIENT}[share]\nmax_share = 0.1\n")
+    Path("mine.toml").write_text(f"{LENIENT}{ROWS}min_k = 2\nmax_share = 0.1\n")
     said = tacit(capsys, "run", "plan.toml", "--policy", "mine.toml", "--quiet")
     assert said.code == 3
     assert "share.max_share = 0.1" in said.err
@@ -88,7 +89,7 @@ def test_a_policy_to_start_from_is_careful(capsys: Capture) -> None:
     said = tacit(capsys, "policy", "check", "policy.toml", "plan.toml")
     assert said.code == 3
     assert "share: the policy has no [share] table" in said.err
-    assert "allow.columns = []: the plan reads the column 'age'" in said.err
+    assert "columns.numeric = []: the plan uses the column 'age' as numeric" in said.err
     assert "limits.no_epsilon = false" in said.err
 
 

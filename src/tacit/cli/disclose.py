@@ -9,7 +9,7 @@ import typer
 
 from tacit.cli import tables
 from tacit.cli.options import AsJson, Overrides, PlanFile, PolicyFile
-from tacit.cli.policy import refusal
+from tacit.cli.policy import refusal, unit_beside
 from tacit.errors import PlanError
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def disclose(
     """
     from tacit.engine.asked import asked_of
     from tacit.engine.simulated_data import preview
-    from tacit.ledger.owner import load_policy, refusals, violations
+    from tacit.ledger.owner import load_policy, refusals, unit_refusals, violations
     from tacit.plan import load
 
     loaded = load(plan, overrides)
@@ -53,7 +53,10 @@ def disclose(
         _without_rows(loaded, policy, as_json=as_json)
         return
     ahead = preview(loaded)
-    broken = [*refusals(limits, asked_of(loaded)), *violations(limits, ahead.facts)] if limits else []
+    broken = list[str]()
+    if limits and policy:
+        unit, asked = unit_beside(policy), asked_of(loaded)
+        broken = [*refusals(limits, asked), *(unit_refusals(unit, asked) if unit else ()), *violations(limits, ahead.facts)]
     files = _write(ahead, page, with_rows=rows and not broken, broken=broken)
     if as_json:
         tables.print_json(

@@ -12,7 +12,7 @@ from tacit.cli.options import AsJson, Overrides, PlanFile
 from tacit.errors import PlanError, PolicyError
 
 if TYPE_CHECKING:
-    from tacit.ledger.owner import Asked
+    from tacit.ledger.owner import Asked, PrivacyUnit
     from tacit.plan import Plan
 
 commands = typer.Typer(no_args_is_help=True, help="What a data owner allows: write a policy, and try a plan against it.")
@@ -65,8 +65,10 @@ def check(
 ) -> None:
     """Say what a policy would refuse in a plan, and exit with 3 if there is anything; no data is read.
 
-    The plan's hash is printed too, for `hashes` under [plans]. A site looks
-    again when it knows the model's size, and at every message.
+    If the policy lies in a site's folder, the site's client column and
+    quasi-identifiers (site.toml) are looked at too. The plan's hash is printed,
+    for `hashes` under [plans]. A site looks again when it knows the model's
+    size, and at every message.
 
     \b
     Examples:
@@ -74,15 +76,16 @@ def check(
       tacit policy check policy.toml plan.toml -o codec.epsilon=0.5 --json
       tacit policy check policy.toml plan.toml --parameters 506451
     """
-    from dataclasses import asdict
+    from dataclasses import asdict, replace
 
     from tacit.engine.asked import asked_of
-    from tacit.ledger.owner import load_policy, refusals
+    from tacit.ledger.owner import load_policy, refusals, unit_refusals
     from tacit.plan import load
 
-    limits = load_policy(policy)
+    limits, unit = load_policy(policy), unit_beside(policy)
     asked = asked_of(load(plan, overrides), parameters=parameters)
-    broken = refusals(limits, asked)
+    # Sites run no baselines; a simulation under this policy would.
+    broken = refusals(limits, replace(asked, baselines=()) if unit else asked) + (unit_refusals(unit, asked) if unit else [])
     if as_json:
         tables.print_json({"policy": str(policy), "plan": str(plan), "asks": asdict(asked), "refusals": broken})
     else:
@@ -91,8 +94,17 @@ def check(
     if broken:
         raise refusal(policy, broken)
     if not as_json:
+        if unit is None:
+            tables.say(f"No site.toml lies beside {policy}, so the client column and quasi-identifiers were not looked at.")
         open_cost = ", as far as is known before data; --parameters N tells what it may cost"
         tables.line(f"{policy}: allows {plan}{open_cost if asked.epsilon_per_run is None else ''}")
+
+
+def unit_beside(policy: Path) -> PrivacyUnit | None:
+    """Return who the clients of a policy's site are; None if the policy lies in no site's folder."""
+    from tacit.engine.deployed.site_folder import SETTINGS, site_settings
+
+    return site_settings(policy.parent).unit if (policy.parent / SETTINGS).exists() else None
 
 
 def check_policy(plan: Plan, policy: Path | None) -> None:
@@ -103,10 +115,11 @@ def check_policy(plan: Plan, policy: Path | None) -> None:
     if policy is None:
         return
     from tacit.engine.asked import asked_of
-    from tacit.ledger.owner import load_policy, refusals, violations
+    from tacit.ledger.owner import load_policy, refusals, unit_refusals, violations
 
     limits = load_policy(policy)
-    broken = refusals(limits, asked_of(plan))
+    unit, asked = unit_beside(policy), asked_of(plan)
+    broken = refusals(limits, asked) + (unit_refusals(unit, asked) if unit else [])
     if not broken and plan.data.share is not None:
         from tacit.engine.simulated_data import preview
 
@@ -128,13 +141,18 @@ def _asks(asked: Asked) -> dict[str, str]:
     facts: dict[str, Any] = {
         "plan": asked.plan_hash,
         "trains": f"{asked.model}, sent by {asked.codec}",
-        "reads": "whatever columns it finds" if asked.columns is None else ", ".join(asked.columns),
+        "reads": "whatever columns it finds" if asked.columns is None else _reads(asked.columns),
+        "clients": f"each value of {asked.client}" if asked.client else "one per site",
         "tells": ", ".join(asked.tells),
         "rounds": f"{asked.rounds:,}",
         "costs": per_run,
-        "rows leave": f"k = {asked.k:,}" if asked.k is not None else "",
+        "rows leave": f"k = {asked.k:,}; {', '.join(asked.released)}" if asked.k is not None else "",
     }
     return {what: text for what, text in facts.items() if text}
+
+
+def _reads(columns: dict[str, tuple[str, ...]]) -> str:
+    return "; ".join(f"{', '.join(names)} as {role}" for role, names in columns.items())
 
 
 def _loss(asked: Asked) -> str:

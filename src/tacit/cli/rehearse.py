@@ -115,8 +115,9 @@ def _made_sites(place: Path, ready: Rehearsal, address: str, server: Path) -> li
     made = []
     for name, rows in zip(_NAMES, ready.files, strict=False):
         settings = SiteSettings(
-            name=name, data=str(rows.resolve()), server=address, authority=str((server / AUTHORITY).resolve()), state="state"
-        )
+            name=name, data=str(rows.resolve()), server=address, authority=str((server / AUTHORITY).resolve()), state="state",
+            client=ready.plan.data.columns.client, quasi_identifiers=ready.plan.data.columns.quasi,
+        )  # fmt: skip
         made.append((place / name, create_site(place / name, settings)))
         (place / name / POLICY).write_text(POLICY_OF_A_REHEARSAL, encoding="utf-8")
     introduce([folder for folder, _ in made])
@@ -178,12 +179,19 @@ POLICY_OF_A_REHEARSAL = """# A rehearsal on one machine: everything the plan may
 [allow]
 models = ["*"]
 codecs = ["*"]
-columns = ["*"]
 files = ["*"]
-tells = ["clients", "rows", "classes", "ranges", "medians", "categories", "words", "measures"]
+tells = ["clients", "rows", "classes", "ranges", "exact_ranges", "medians", "categories", "words", "measures"]
 votes = true
 trust_server = true
 simulation_noise = true
+
+[columns]
+label = ["*"]
+text = ["*"]
+numeric = ["*"]
+categorical = ["*"]
+image = ["*"]
+split = ["*"]
 
 [limits]
 epsilon_per_run = 1e12
@@ -193,7 +201,13 @@ no_epsilon = true
 rounds_per_run = 100000
 rounds_per_day = 100000
 least_cohort = 1
+least_clients_told = 1
+most_values_told = 100000
 
 [share]
+columns = ["*"]
+exact = ["*"]
 min_k = 1
+min_l = 1
+max_share = 1.0
 """

@@ -9,7 +9,7 @@ import threading
 import time
 from contextlib import closing
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -32,28 +32,55 @@ def init(
         Path | None, typer.Option("--ca", metavar="FILE", help="The server's ca.crt; without it no TLS, on this machine only.")
     ] = None,
     policy: Annotated[Path | None, typer.Option("--policy", metavar="FILE", help="Your policy; without it, a careful one.")] = None,
+    client: Annotated[
+        str | None,
+        typer.Option("--client", metavar="COLUMN", help="The column that names the person a row is about; each has a budget."),
+    ] = None,
+    one_client: Annotated[
+        bool, typer.Option("--one-client", help="In place of --client: all rows belong to one client, with one budget.")
+    ] = False,
+    quasi: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--quasi-identifier", metavar="COLUMN", help="A column that could help to point at a person; may be repeated."
+        ),
+    ] = None,
+    encoding: Annotated[str | None, typer.Option("--encoding", metavar="NAME", help="The file's encoding, such as cp1252.")] = None,
+    header: Annotated[bool | None, typer.Option("--header/--no-header", help="Whether its first line holds names.")] = None,
 ) -> None:
     """Make a site: its folder, its keys, and a policy to edit.
 
     Nothing is sent. Give the .pub file to whoever runs the server, read
-    policy.toml, and join with `tacit site join`.
+    policy.toml, and join with `tacit site join`. Every budget is kept per
+    value of the client column; a plan that names another is refused.
 
     \b
     Examples:
-      tacit site init hospital-a --data patients.csv --server tacit.example.org:8443 --ca ca.crt
+      tacit site init hospital-a --data patients.csv --client patient --server tacit.example.org:8443 --ca ca.crt
+      tacit site init phone --data notes.csv --one-client --server tacit.example.org:8443 --ca ca.crt
     """
     from tacit.engine.deployed.site_folder import KEY, POLICY, SiteSettings, create_site
-    from tacit.errors import DataError
+    from tacit.errors import DataError, PlanError
     from tacit.ledger.owner.starter import policy_text
 
     source = Path(data)
     if not source.exists() and source.suffix:
         raise DataError(f"site init(data={data!r}) needs a file that exists, or the name of a data set; check the path")
+    if bool(client) == one_client:
+        raise PlanError(
+            "site init: say whose privacy is protected: --client COLUMN, the column that names the person a row is about, or "
+            "--one-client if all rows belong to one client"
+        )
     settings = SiteSettings(
         name=name or folder.name,
         data=str(source.resolve()) if source.exists() else data,
         server=server,
         authority="ca.crt" if authority else None,
+        client=client,
+        one_client=one_client,
+        quasi_identifiers=tuple(quasi or ()),
+        encoding=encoding,
+        header=header,
     )
     create_site(folder, settings)
     if authority:
@@ -141,18 +168,44 @@ def status(folder: Folder, as_json: AsJson = False) -> None:
         "name": settings.name,
         "data": settings.data,
         "server": settings.server,
+        "client": settings.client or ("all rows are of one client" if settings.one_client else None),
+        "quasi_identifiers": list(settings.quasi_identifiers),
         "joined": joined_process(folder) is not None,
         "policy": None if policy is None else {"models": list(policy.allow.models), "codecs": list(policy.allow.codecs)},
         "epsilon_per_run": None if policy is None else policy.limits.epsilon_per_run,
         "epsilon_for_life": None if policy is None else policy.limits.epsilon_for_life,
         "signing_key": signing_key(folder).public_key().public_bytes_raw().hex(),
     }
+    told, gone = list[dict[str, Any]](), list[dict[str, Any]]()
     if policy is not None and (folder / LEDGER).exists():
         with closing(Book(folder / LEDGER, limits=policy.limits, delta=policy.limits.delta)) as book:
             spent = [one.life.micro / 1e6 for one in book.totals()]
+            told, gone = book.said("told"), book.said("disclosed")
         facts |= {"clients_charged": len(spent), "largest_epsilon_spent_for_life": max(spent, default=0.0)}
     if as_json:
-        tables.print_json(facts)
+        tables.print_json({**facts, "told": told, "disclosed": gone})
         return
     for key, value in facts.items():
-        tables.line(f"{key.replace('_', ' ')}: {'none: nothing is allowed' if key == 'policy' and value is None else value}")
+        nothing = key in ("policy", "client") and value is None
+        tables.line(f"{key.replace('_', ' ')}: {'none: nothing is allowed' if nothing else value}")
+    for sentence in (*map(_told, told), *map(_disclosed, gone)):
+        tables.line(sentence)
+
+
+def _told(entry: dict[str, Any]) -> str:
+    """Return what a run was told of the rows, value by value."""
+    told, seen = entry["told"], entry["told"]["seen"]
+    parts = [f"{told['clients']:,} clients, {told['rows']:,} training rows, {told['test_rows']:,} test rows"]
+    parts.append(f"classes {', '.join(seen['classes'])}")
+    parts += [f"categories of {name}: {', '.join(known)}" for name, known in seen["categories"].items()]
+    parts += [f"range of {name}: {low:g} to {high:g}" for name, (low, high) in seen["ranges"].items()]
+    return f"told in run {entry['run']}: {'; '.join(parts)}"
+
+
+def _disclosed(entry: dict[str, Any]) -> str:
+    """Return which rows a run was handed."""
+    return (
+        f"rows handed over in run {entry['run']}: {entry['rows']:,} of {entry['of_rows']:,} in full "
+        f"({', '.join(entry['columns'])}); over all runs {entry['rows_of_all_runs']:,} rows, of which those of at least "
+        f"{entry['fewest_clients_alike']:,} clients cannot be told apart"
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 
 import numpy as np
 import polars as pl
@@ -18,23 +19,29 @@ from tacit.draws import Draws
 from tacit.errors import DataError
 from tacit.plan import GIVEN, Columns, Data
 
+Mark = Callable[[pl.DataFrame], pl.DataFrame]
 _OTHER_TESTS = ("dev", "valid", "validation", "val", "eval")
 
 
 def load(
-    data: Data, draws: Draws, input_rows: object | None = None, *, progress: Progress | None = None, least_classes: int = 2
-) -> Table:
+    data: Data, draws: Draws, input_rows: object | None = None, *, progress: Progress | None = None, least_classes: int = 2,
+    mark: Mark | None = None,
+) -> Table:  # fmt: skip
     """Return the rows of `data.source`, split into train and test, cleaned, and cut to `data.limit`.
 
     Edge cases: rows without a label are dropped, missing text becomes "", a missing number the train median, a missing
     category "(missing)"; test rows of a class without train rows are left out. Each of these is counted in `source`.
     With a split column, rows marked test are the test set (dev rows only if nothing is marked test); without one, a
     share `data.test` is held out at random. With `data.validation` a share of the train rows takes the test rows' place.
-    One site among several may have rows of fewer classes: `least_classes` says of how many.
+    One site among several may have rows of fewer classes: `least_classes` says of how many. `mark` may change rows as they were
+    read, or add columns, which are kept.
     """
     frame, columns, sentence = _rows(data, input_rows, progress)
     check_roles(frame, columns, data)
     wanted = [name for name in frame.columns if name in _used(columns, data)]
+    if mark is not None:
+        there, frame = set(frame.columns), mark(frame)
+        wanted += [name for name in frame.columns if name not in there]
     train, test, how = _split(frame.select(wanted), columns, data, draws)
     if data.validation > 0:
         train, test = _held_out(train, data.validation, draws.at("validation"))

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
@@ -18,7 +19,7 @@ from tacit.engine.deployed.owner import Owner
 from tacit.engine.deployed.owner_site import OwnerSite
 from tacit.engine.deployed.rehearsal import rehearsal
 from tacit.engine.run_folder import RECORD
-from tacit.ledger.owner import Book
+from tacit.ledger.owner import Book, PrivacyUnit
 from tacit.ledger.owner.policy import parse_policy
 
 
@@ -45,6 +46,16 @@ class LocalPost:
         pass
 
 
+def unit_of(source: Path) -> PrivacyUnit:
+    """Return who the clients in a file are, as its owner would say it: a column of that name, or all rows are one client's."""
+    if not source.exists():
+        return PrivacyUnit(client="client")
+    names = list(pl.scan_parquet(source).collect_schema() if source.suffix == ".parquet" else pl.scan_csv(source).collect_schema())
+    client = next((name for name in ("client", "patient") if name in names), None)
+    quasi = tuple(name for name in ("age", "town") if name in names)
+    return PrivacyUnit(client=client, one_client=client is None, quasi_identifiers=quasi)
+
+
 def owner(name: str, source: Path, folder: Path, policy: str = GENEROUS, **more: Any) -> Owner:
     folder.mkdir(parents=True, exist_ok=True)
     signs = {one: Ed25519PrivateKey.from_private_bytes(hashlib.sha256(one.encode()).digest()) for one in ("a", "b", "c")}
@@ -53,6 +64,7 @@ def owner(name: str, source: Path, folder: Path, policy: str = GENEROUS, **more:
         "key": ec.derive_private_key(int.from_bytes(hashlib.sha256(name.encode()).digest(), "big") >> 8, ec.SECP384R1()),
         "signs_with": signs[name], "policy": lambda: parse_policy(policy) if policy else None,
         "book": lambda allowed, job: Book(folder / "ledger.sqlite", limits=allowed.limits, delta=job.delta),
+        "unit": unit_of(source),
         "peers": lambda: {site: key.public_key().public_bytes_raw() for site, key in signs.items()},
     }  # fmt: skip
     return Owner(**{**given, **more})

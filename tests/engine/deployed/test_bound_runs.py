@@ -131,7 +131,7 @@ def test_requests_outside_of_rounds_have_one_name(owned, kind, round_no) -> None
 CHANGES = {
     "allow.codecs": ('codecs = ["*"]', 'codecs = ["gaussian"]'),
     "allow.models": ('models = ["*"]', 'models = ["mlp"]'),
-    "allow.columns": ('columns = ["*"]', 'columns = ["patient", "readmitted"]'),
+    "columns.text": ('text = ["*"]', 'text = ["readmitted"]'),
     "allow.tells": ('"classes", ', ""),
     "plans.hashes": ("[allow]", f'[plans]\nhashes = ["{"0" * 64}"]\n[allow]'),
     "limits.epsilon_per_run": ("epsilon_per_run = 1e12", "epsilon_per_run = 0.1"),

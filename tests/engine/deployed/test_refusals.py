@@ -21,7 +21,7 @@ from tacit.engine.deployed.receipts import Receipts
 from tacit.engine.deployed.rehearsal import Rehearsal, rehearsal
 from tacit.engine.run_folder import RECORD
 from tacit.errors import RunError, WireError
-from tacit.ledger.owner import Book, Limits
+from tacit.ledger.owner import Book, Limits, PrivacyUnit
 from tacit.ledger.owner.policy import parse_policy
 from tacit.wire import letter as letters
 from tests.engine.deployed.local_post import GENEROUS, model_of, owner, sites_of
@@ -30,6 +30,7 @@ from tests.ledger.owner.test_malicious_plans import MALICIOUS, plan_of
 from tests.ledger.owner.test_malicious_plans import POLICY as OF_THE_OWNER_BY_HASH
 
 OF_THE_OWNER = OF_THE_OWNER_BY_HASH.replace('[plans]\nhashes = ["HASH"]\n', "")
+ONE_CLIENT = PrivacyUnit(one_client=True, quasi_identifiers=("age",))
 COSTLY = {"name": "dp_sum", "epsilon": 20.0, "delta": 1e-3, "clip": 0.5}
 
 
@@ -121,9 +122,9 @@ def test_an_older_ledger_is_not_answered_from(ready, tmp_path) -> None:
 
     sites.post.spoil = put_back  # type: ignore[attr-defined]
     place = deploy(ready.plan, sites, tmp_path / "runs", test=str(ready.test))
-    assert any("the ledger is older than its last receipt: it has 3 entries, the receipt says 5" in sentence for sentence in told)
+    assert any("the ledger is older than its last receipt: it has 4 entries, the receipt says 6" in sentence for sentence in told)
     assert {(one.sender, one.round_no, one.reason) for one in refused(place)} == {("site b", 3, "it failed; its own log says why")}
-    assert json.loads((place / "receipts.json").read_bytes())["b"][0] == 5
+    assert json.loads((place / "receipts.json").read_bytes())["b"][0] == 6
 
 
 def test_a_server_takes_no_answer_from_an_older_ledger(tmp_path) -> None:
@@ -165,7 +166,7 @@ def said_to(site: OwnerSite, job: plans.Plan) -> letters.Subject:
 
 
 def test_only_a_plan_the_policy_allows_comes_as_far_as_the_rows(tmp_path) -> None:
-    site = OwnerSite(owner("a", tmp_path / "no such file.csv", tmp_path / "a", OF_THE_OWNER))
+    site = OwnerSite(owner("a", tmp_path / "no such file.csv", tmp_path / "a", OF_THE_OWNER, unit=ONE_CLIENT))
     assert said_to(site, as_sites_read_it(plan_of())).status == "data"
 
 
@@ -179,7 +180,7 @@ def test_a_malicious_plan_is_refused_by_a_letter_and_no_row_is_read(tmp_path, ca
     told: list[str] = []
     changes, _ = MALICIOUS[case]
     job = as_sites_read_it(plan_of(**changes))
-    site = OwnerSite(owner("a", tmp_path / "no such file.csv", tmp_path / "a", OF_THE_OWNER, tell=told.append))
+    site = OwnerSite(owner("a", tmp_path / "no such file.csv", tmp_path / "a", OF_THE_OWNER, unit=ONE_CLIENT, tell=told.append))
     reply = said_to(site, job)
     assert reply.status in ("policy", "question")
     assert reply.status == "policy" or "cannot run between sites" in told[0]

@@ -29,8 +29,11 @@ hashes = ["HASH"]
 [allow]
 models = ["logistic"]
 codecs = ["gaussian"]
-columns = ["note", "age", "readmitted"]
 tells = ["clients", "classes", "measures"]
+[columns]
+label = ["readmitted"]
+text = ["note"]
+numeric = ["age"]
 [limits]
 epsilon_per_update = 2
 epsilon_per_run = 2
@@ -72,7 +75,7 @@ def test_without_a_policy_nothing_is_allowed() -> None:
 
 def test_an_empty_policy_allows_nothing() -> None:
     found = "\n".join(refusals(Policy(), asked_of(plan_of())))
-    for key in ("allow.models", "allow.codecs", "allow.columns", "allow.tells", "limits.epsilon_per_run is not set"):
+    for key in ("allow.models", "allow.codecs", "columns.label", "allow.tells", "limits.epsilon_per_run is not set"):
         assert key in found
 
 
@@ -93,7 +96,15 @@ MALICIOUS: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "forbidden column": (
         {"data": {"columns": {**HONEST["data"]["columns"], "text": ["note", "name"]}}},
-        "allow.columns = ['note', 'age', 'readmitted']: the plan reads the column 'name'",
+        "columns.text = ['note']: the plan uses the column 'name' as text",
+    ),
+    "the note as label": (
+        {"data": {"columns": {"numeric": ["age"], "label": "note"}}},
+        "columns.label = ['readmitted']: the plan uses the column 'note' as label",
+    ),
+    "the note as category": (
+        {"data": {"columns": {"categorical": ["note"], "label": "readmitted"}}, "features": {"ranges": {}}},
+        "columns.categorical = []: the plan uses the column 'note' as categorical",
     ),
     "no columns named": ({"data": {"source": "hf:someone/visits", "columns": {}}}, "the plan names no columns"),
     "user code": ({"model": {"name": "evil.x:Net"}}, "allow.user_code = false: the plan names a Python class, 'evil.x:Net'"),

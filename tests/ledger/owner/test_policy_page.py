@@ -7,7 +7,7 @@ import re
 import pytest
 
 from tacit.ledger.owner import Policy, parse_policy
-from tacit.ledger.owner.policy import Allow, Limits, Plans, SharePolicy
+from tacit.ledger.owner.policy import Allow, ColumnRoles, Limits, Plans, SharePolicy
 from tacit.ledger.owner.starter import policy_text
 from tacit.plan.kinds import fields_of
 from tests.docs.pages import ROOT
@@ -22,7 +22,7 @@ def test_the_example_is_a_policy() -> None:
     assert policy.share is not None
 
 
-@pytest.mark.parametrize("key", [key for table in (Plans, Allow, Limits, SharePolicy) for key in fields_of(table)])
+@pytest.mark.parametrize("key", [key for table in (Plans, Allow, ColumnRoles, Limits, SharePolicy) for key in fields_of(table)])
 def test_every_key_is_explained(key: str) -> None:
     assert re.search(rf"^\|.*`{key}`.*\|", PAGE, re.MULTILINE)
 
@@ -30,5 +30,5 @@ def test_every_key_is_explained(key: str) -> None:
 def test_the_policy_to_start_from_can_be_read_and_allows_no_row_to_leave() -> None:
     policy = parse_policy(policy_text("policy.toml"))
     assert policy.share is None
-    assert policy.allow.columns == ()
+    assert policy.columns == ColumnRoles()
     assert Policy().limits.epsilon_for_life is None

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import hmac
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from tacit.errors import PolicyError
-from tacit.ledger.owner import Book, Policy
+from tacit.ledger.owner import Book, Policy, PrivacyUnit
 from tacit.plan import Plan
 
 
@@ -22,7 +22,8 @@ class Owner:
     `signs_with` is the key with which the site confirms terms and signs for helpers. `peers` are the public signing keys of sites
     by name, as this owner learned them out of band, with the site's own; `helpers` says which of them may be helpers (None: all).
     Both are read anew when they are needed. `agreed` is the file of what was negotiated (`tacit negotiate`), for plans whose codec
-    needs it.
+    needs it. `unit` says who the clients are, `encoding` and `header` how the file of rows is read: a plan that could choose them
+    would choose whose budget is charged.
     """
 
     name: str
@@ -33,6 +34,9 @@ class Owner:
     secret: bytes
     policy: Callable[[], Policy | None]
     book: Callable[[Policy, Plan], Book]
+    unit: PrivacyUnit = field(default_factory=PrivacyUnit)
+    encoding: str | None = None
+    header: bool | None = None
     agreed: str | None = None
     peers: Callable[[], Mapping[str, bytes]] = dict
     helpers: Callable[[], tuple[str, ...] | None] = lambda: None
@@ -46,5 +50,5 @@ class Owner:
         return policy
 
     def pseudonym(self, client: str) -> bytes:
-        """Return how the ledger knows a client; nobody without the site's secret can make it."""
+        """Return how the ledger knows a client, in every run and under every plan; nobody without the site's secret can make it."""
         return hmac.digest(self.secret, client.encode(), "sha256")[:16]

@@ -13,10 +13,11 @@ import numpy as np
 
 from tacit.claim import Claim
 from tacit.engine.deployed import bodies, participation
-from tacit.engine.deployed.bodies import Answers, Question
+from tacit.engine.deployed.bodies import Answers, Opened, Question
+from tacit.engine.deployed.leaving import release_rows
 from tacit.engine.deployed.owner import Owner
 from tacit.engine.deployed.participation import Participation
-from tacit.engine.deployed.permission import check_rows
+from tacit.engine.deployed.told import told_facts, told_sentences
 from tacit.engine.deployed.work_clock import WorkClock
 from tacit.engine.exchanges import HelperSums, Votes
 from tacit.engine.exchanges.disclose_rows import DiscloseRows
@@ -83,8 +84,17 @@ class OwnerSite:
         made = participation.open_run(self.owner, run, bytes(letter.body), letter.subject.plan)
         self._runs.setdefault(run, made)
         opened = made.opened()
+        self._note_told(made, opened, run)
         self.owner.tell(f"takes part in run {run}: {opened.clients:,} clients, plan {made.plan.name!r}")
         return bodies.pack(opened)
+
+    def _note_told(self, run: Participation, opened: Opened, name: str) -> None:
+        """Write into ledger and log what the server is about to be told of the rows."""
+        policy = self.owner.allowed()
+        with closing(self.owner.book(policy, run.plan)) as book:
+            book.note_told(name, str(self.owner.unit), told_facts(opened))
+        for sentence in told_sentences(run.rows, opened.seen.seen(), policy):
+            self.owner.tell(f"run {name}: {sentence}")
 
     def _run(self, subject: Subject) -> Participation:
         if subject.run not in self._runs:
@@ -97,7 +107,7 @@ class OwnerSite:
         subject, built = letter.subject, run.ready()
         if subject.kind == "rows":
             self._reserve(run, book, subject, built.site.names, ())
-            check_rows(self.owner.allowed(), built.disclosed())
+            release_rows(self.owner, subject.run, built, book)
             return bodies.pack(Answers(frames=built.rows_that_leave()))
         question = bodies.unpack(letter.body, Question)
         if not 1 <= subject.round_no <= run.plan.server.rounds + (subject.kind == "measure"):

@@ -27,6 +27,7 @@ from tacit.engine.deployed.permission import refuse_too_large, refuse_unless_all
 from tacit.engine.deployed.site_half import SiteHalf, build, helper_key
 from tacit.engine.deployed.site_rows import SiteRows, read_rows
 from tacit.engine.deployed.terms_checks import Known, check_sites, check_terms, refuse_without_peers
+from tacit.engine.deployed.told import tell_seen
 from tacit.engine.pictures import reader_of
 from tacit.errors import PlanError, RunError, WireError
 from tacit.files import replace_file
@@ -60,7 +61,7 @@ class Participation:
         """
         policy = self.owner.allowed()
         if policy != self._allowed_by:
-            refuse_unless_allowed(policy, self.plan, self.simulated_noise, self.built)
+            refuse_unless_allowed(policy, self.plan, self.simulated_noise, self.built, unit=self.owner.unit)
             self._allowed_by = policy
 
     @property
@@ -77,7 +78,7 @@ class Participation:
             rows=len(rows.clients.order),
             test_rows=rows.table.test.height or round(held),
             largest_weight=max(1, int(local.weights_for(plan.server, sizes).max(initial=1))),
-            seen=SeenRows.of(features.look_at(rows.table.train, rows.table.columns, plan.features)),
+            seen=SeenRows.of(tell_seen(plan, rows, self.owner.allowed())),
             nonce=self._known().nonce,
             helper_key=self._known().helper_key,
         )
@@ -160,7 +161,7 @@ class Participation:
             check_sites(self.owner.allowed(), self.plan, terms, built.site.agreement.codec, known)
         built.site.key = self.owner.signs_with
         policy = self.owner.allowed()
-        refuse_unless_allowed(policy, self.plan, self.simulated_noise, built)
+        refuse_unless_allowed(policy, self.plan, self.simulated_noise, built, unit=self.owner.unit)
         self._allowed_by = policy
         return built
 
@@ -188,13 +189,13 @@ def open_run(owner: Owner, run: str, body: bytes, plan_hash: bytes) -> Participa
     offer = bodies.unpack(body, Offer)
     plan = plan_in(offer, plan_hash)
     policy = owner.allowed()
-    refuse_unless_allowed(policy, plan, offer.simulated_noise)
+    refuse_unless_allowed(policy, plan, offer.simulated_noise, unit=owner.unit)
     refuse_without_peers(plan, owner.name, owner.peers())
     folder = folder_of(owner, run)
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     if isinstance(plan.codec, HashComb) and plan.codec.agreed is not None:
         plan = replace(plan, codec=replace(plan.codec, agreed=owner.agreed or plan.codec.agreed))
-    rows = read_rows(plan, owner.source, _root(plan, offer.simulated_noise, folder))
+    rows = read_rows(plan, owner, policy.limits, _root(plan, offer.simulated_noise, folder))
     if kept is None:
         replace_file(folder / _OFFER, body)
     return Participation(owner, plan, plan_hash, offer, folder, rows, _allowed_by=policy)

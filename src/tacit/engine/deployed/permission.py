@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 from tacit import local
 from tacit.engine.asked import asked_of, work_of
 from tacit.errors import PolicyError
-from tacit.ledger.owner import Asked, Policy, refusals, violations
+from tacit.ledger.owner import Asked, Policy, PrivacyUnit, refusals, unit_refusals
 from tacit.plan import Plan
-from tacit.record import DisclosedRows
 
 if TYPE_CHECKING:
     from tacit.engine.deployed.site_half import SiteHalf
@@ -18,8 +17,10 @@ if TYPE_CHECKING:
 _SOME_SIZE = 100_000
 
 
-def refuse_unless_allowed(policy: Policy, plan: Plan, simulated_noise: bool, built: SiteHalf | None = None) -> None:
-    """Raise PolicyError that names every line of the policy which a plan goes beyond.
+def refuse_unless_allowed(
+    policy: Policy, plan: Plan, simulated_noise: bool, built: SiteHalf | None = None, *, unit: PrivacyUnit
+) -> None:  # fmt: skip
+    """Raise PolicyError that names every line of the policy, and of what the owner says clients are, which a plan goes beyond.
 
     Before rows are read the size of the model may be unknown; a codec whose price depends on it is judged once it is known, before
     anything is trained.
@@ -28,7 +29,8 @@ def refuse_unless_allowed(policy: Policy, plan: Plan, simulated_noise: bool, bui
     # Sites run the plan itself and nothing beside it; how a simulation divides rows says nothing about the cohort.
     cohort = plan.server.cohort_size or (built.terms.clients if built else None)
     tells = (*asked.tells, "measures")
-    found = refusals(policy, replace(asked, baselines=(), cohort=cohort, tells=tells, simulation_noise=simulated_noise))
+    asked = replace(asked, baselines=(), cohort=cohort, tells=tells, simulation_noise=simulated_noise)
+    found = [*unit_refusals(unit, asked), *refusals(policy, asked)]
     if found:
         raise PolicyError("\n".join(found))
 
@@ -41,13 +43,6 @@ def refuse_too_large(policy: Policy, plan: Plan, inputs: int, classes: int, rows
     size = local.parameter_floor(plan.model, inputs, classes)
     asked = replace(_before_rows(plan), parameters=size, local_steps=work_of(plan, rows))
     found = [sentence for sentence in refusals(policy, asked) if sentence.startswith("limits.max_")]
-    if found:
-        raise PolicyError("\n".join(found))
-
-
-def check_rows(policy: Policy, shared: DisclosedRows) -> None:
-    """Raise PolicyError if rows that would leave go beyond the policy."""
-    found = violations(policy, shared)
     if found:
         raise PolicyError("\n".join(found))
 

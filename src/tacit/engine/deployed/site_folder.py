@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
+from annotated_types import Len
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -25,7 +26,7 @@ from tacit.errors import PeerError, PlanError, RunError
 from tacit.files import replace_file
 from tacit.flower.place import NODE_LOCK
 from tacit.flower.tls import make_node_key, private_folder, read_private
-from tacit.ledger.owner import Limits, Policy, load_policy
+from tacit.ledger.owner import Limits, Policy, PrivacyUnit, load_policy
 from tacit.plan.kinds import STRICT
 
 SETTINGS, KEY, SIGNS, SECRET, POLICY, LEDGER = "site.toml", "node.key", "signing.key", "secret", "policy.toml", "ledger.sqlite"
@@ -36,16 +37,31 @@ _HEX = r"^[0-9a-f]{64}$"
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
 class SiteSettings:
-    """`site.toml`. Paths are relative to the folder it lies in."""
+    """`site.toml`. Paths are relative to the folder it lies in.
+
+    `client` is the column that names the person a row is about; budgets are kept per value of it, whatever a plan says. Instead,
+    `one_client = true` says that all rows belong to one client. `quasi_identifiers` are the columns that could point at a person.
+    `encoding` and `header` say how a text file is read, as in a plan's `[data]`.
+    """
 
     name: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
     data: str
     server: str
     authority: str | None = None
+    client: Annotated[str, Len(1, 200)] | None = None
+    one_client: bool = False
+    quasi_identifiers: tuple[Annotated[str, Len(1, 200)], ...] = ()
+    encoding: str | None = None
+    header: bool | None = None
     agreed: str | None = None
     helpers: tuple[str, ...] | None = None
     state: str | None = None
     peers: dict[str, Annotated[str, StringConstraints(pattern=_HEX)]] | None = None
+
+    @property
+    def unit(self) -> PrivacyUnit:
+        """Return who the clients of this site are."""
+        return PrivacyUnit(client=self.client, one_client=self.one_client, quasi_identifiers=self.quasi_identifiers)
 
 
 def create_site(folder: Path, settings: SiteSettings) -> bytes:
@@ -98,6 +114,9 @@ def owner_of(folder: Path, tell: Callable[[str], None] = lambda sentence: None) 
         secret=read_private(folder / SECRET),
         policy=lambda: policy_of(folder),
         book=lambda policy, plan: guard.open(policy.limits, plan.delta),
+        unit=settings.unit,
+        encoding=settings.encoding,
+        header=settings.header,
         agreed=str(folder / settings.agreed) if settings.agreed else None,
         peers=lambda: peers_of(folder),
         helpers=lambda: site_settings(folder).helpers,
@@ -177,10 +196,26 @@ def signing_key(folder: Path) -> Ed25519PrivateKey:
     return Ed25519PrivateKey.from_private_bytes(read_private(folder / SIGNS))
 
 
+_NOTES = {
+    "name": "",
+    "data": "",
+    "server": "",
+    "authority": "",
+    "client": "  # the column that names the person a row is about: every budget is kept per value of it",
+    "one_client": "  # all rows of this site belong to one client",
+    "quasi_identifiers": "  # columns that together could point at a person, for plans that hand over rows",
+    "encoding": "",
+    "header": "",
+    "agreed": "",
+    "helpers": "",
+    "state": "",
+}
+"""What is written of a site's settings, and a comment on it."""
+
+
 def _written(settings: SiteSettings) -> str:
-    lines = [f"{key} = {json.dumps(value)}" for key, value in vars(settings).items() if isinstance(value, str)]
-    if settings.helpers is not None:
-        lines.append(f"helpers = {json.dumps(list(settings.helpers))}")
+    given = {name: getattr(settings, name) for name in _NOTES if getattr(settings, name) != getattr(SiteSettings, name, None)}
+    lines = [f"{name} = {json.dumps(value)}{_NOTES[name]}" for name, value in given.items()]
     lines += [
         "",
         "# Signing keys of other sites, for plans with a [secure_sum]. Take them from their owners (`tacit site status`), never",

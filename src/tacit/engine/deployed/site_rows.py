@@ -10,10 +10,16 @@ import polars as pl
 
 from tacit import data, features
 from tacit.data import disclose
+from tacit.data.roles import free_name
 from tacit.draws import Draws
 from tacit.engine import negotiated
+from tacit.engine.deployed.fingerprints import fingerprints
+from tacit.engine.deployed.owner import Owner
+from tacit.engine.deployed.told import common_values
 from tacit.engine.pictures import reader_of
 from tacit.engine.wording import worded
+from tacit.errors import PolicyError, WireError
+from tacit.ledger.owner import Limits
 from tacit.plan import Data, Plan
 from tacit.rows import Clients, Lexicon, Rows
 
@@ -22,11 +28,17 @@ THE_SITE = "the site"
 
 
 class SiteRows(NamedTuple):
-    """The site's table, which rows are whose, and who the clients are, in the same order."""
+    """The site's table, which rows are whose, and who the clients are, in the same order.
+
+    `left_out` says in words which rows take no part; `marks` names the column with a keyed fingerprint of each row as it was read,
+    where rows may leave.
+    """
 
     table: data.Table
     clients: Clients
     owners: tuple[str, ...]
+    left_out: tuple[str, ...] = ()
+    marks: str | None = None
 
 
 class Encoded(NamedTuple):
@@ -41,25 +53,83 @@ class Encoded(NamedTuple):
     offer: disclose.Offer | None
 
 
-def settings_at_a_site(plan: Plan, source: str) -> Data:
+def settings_at_a_site(plan: Plan, owner: Owner) -> Data:
     """Return the plan's [data] as it is meant at a site: how a simulation divides rows has no meaning there.
 
-    With a column of owners each owner is a client; without one the whole site is a single client.
+    With a column of owners each owner is a client; without one the whole site is a single client. How a file is read is the data
+    owner's to say: under another encoding a client would have another name, and another budget.
     """
-    whose: Literal["client", "iid"] = "client" if plan.data.columns.client else "iid"
+    whose: Literal["client", "iid"] = "client" if owner.unit.client else "iid"
     return replace(
-        plan.data, source=source, partition=whose, clients=1, by=None, limit=None, validation=0.0, deal="once", divide_test=False
-    )
+        plan.data, source=owner.source, encoding=owner.encoding, header=owner.header,
+        partition=whose, clients=1, by=None, limit=None, validation=0.0, deal="once", divide_test=False,
+    )  # fmt: skip
 
 
-def read_rows(plan: Plan, source: str, root: Draws) -> SiteRows:
-    """Return the owner's rows."""
-    settings = settings_at_a_site(plan, source)
-    table = data.load(settings, root.at("data"), least_classes=1)
+def read_rows(plan: Plan, owner: Owner, limits: Limits, root: Draws) -> SiteRows:
+    """Return the owner's rows that take part in a run.
+
+    Rows without a client are left out, and so are rows whose class too few clients have: its name would point at them. Raises
+    PolicyError if too few clients are left to tell anything of them.
+    """
+    settings, client = settings_at_a_site(plan, owner), owner.unit.client
+    roles = data.columns_of(settings)
+    if roles != plan.data.columns:
+        raise PolicyError(
+            f"columns: the data set {owner.source!r} would be read with columns the plan does not name; name a file as `data` in "
+            "site.toml"
+        )
+    notes, marks = list[str](), list[str]()
+
+    def marked(frame: pl.DataFrame) -> pl.DataFrame:
+        if plan.data.share:
+            marks.append(free_name("mark", frame.columns))
+            frame = frame.with_columns(fingerprints(frame, owner.secret).alias(marks[0]))
+        if client is None:
+            return frame
+        frame, before = frame.with_columns(_as_name(frame[client])), frame.height
+        frame = frame.filter(pl.col(client).is_not_null())
+        if frame.height < before:
+            notes.append(f"{before - frame.height:,} rows name nobody in the column {client!r} and are left out")
+        return frame
+
+    table = data.load(settings, root.at("data"), least_classes=1, mark=marked)
+    table, rare = _without_rare_classes(table, client, limits)
+    found = _divided(table, settings, root)
+    count, who = (len(found.owners), "clients") if client else (table.train.height, "rows")
+    if count < limits.least_clients_told:
+        raise PolicyError(f"limits.least_clients_told = {limits.least_clients_told:,}: this site has {count:,} {who} to train on")
+    return found._replace(left_out=(*notes, *rare), marks=marks[0] if marks else None)
+
+
+def _divided(table: data.Table, settings: Data, root: Draws) -> SiteRows:
     if settings.partition == "client":
         return SiteRows(table, data.divide(table, settings, root.at("partition")), tuple(data.owners(table)))
     everything = Clients(order=np.arange(table.train.height), starts=np.array([0, table.train.height]))
     return SiteRows(table, everything, (THE_SITE,))
+
+
+def _without_rare_classes(table: data.Table, client: str | None, limits: Limits) -> tuple[data.Table, list[str]]:
+    """Return the rows whose class enough clients have, training and test rows counted together, and a sentence on the others."""
+    label = table.columns.label or ""
+    common = common_values(pl.concat([table.train, table.test]), label, client, limits, "label")
+    halves = [half.filter(pl.col(label).cast(pl.String).is_in(common)) for half in (table.train, table.test)]
+    lost = table.train.height + table.test.height - sum(half.height for half in halves)
+    if not lost:
+        return table, []
+    kind = table.train.schema[label]
+    assert isinstance(kind, pl.Enum), "a loaded table's label is an Enum"
+    kept = pl.Enum([name for name in kind.categories.to_list() if name in common])
+    train, test = (half.with_columns(pl.col(label).cast(pl.String).cast(kept)) for half in halves)
+    who = "clients" if client else "rows"
+    note = f"{lost:,} rows are left out: their class of {label!r} has fewer than {limits.least_clients_told:,} {who}"
+    return replace(table, train=train, test=test), [note]
+
+
+def _as_name(column: pl.Series) -> pl.Series:
+    """Return who rows belong to as text without spaces around it; nothing but white space is nobody."""
+    text = column.cast(pl.String).str.strip_chars()
+    return text.set(text == "", None).alias(column.name)
 
 
 def encode_rows(plan: Plan, rows: SiteRows, seen: features.Seen, root: Draws, first: int) -> Encoded:
@@ -91,10 +161,16 @@ def encode_rows(plan: Plan, rows: SiteRows, seen: features.Seen, root: Draws, fi
 
 
 def _classed(frame: pl.DataFrame, table: data.Table, seen: features.Seen) -> pl.DataFrame:
-    """Return rows whose label has the classes of all sites; test rows of other classes are left out."""
+    """Return rows whose label has the classes of all sites.
+
+    All classes that this site told must be among them: a server that leaves one out would be told whose rows are gone.
+    """
     label = table.columns.label or ""
-    kept = frame.filter(pl.col(label).cast(pl.String).is_in(list(seen.classes)))
-    return kept.with_columns(pl.col(label).cast(pl.String).cast(pl.Enum(list(seen.classes))))
+    own = table.train.schema[label]
+    assert isinstance(own, pl.Enum), "a loaded table's label is an Enum"
+    if not set(own.categories.to_list()) <= set(seen.classes):
+        raise WireError("terms refused: they lack classes that this site told")
+    return frame.with_columns(pl.col(label).cast(pl.String).cast(pl.Enum(list(seen.classes))))
 
 
 def _in_place(clients: Clients) -> Clients:

@@ -4,19 +4,25 @@ from tacit.ledger.owner.asked import Asked, refusals, violations
 from tacit.ledger.owner.book import Book, Spent
 from tacit.ledger.owner.chain import Entry, Receipt
 from tacit.ledger.owner.facts import facts_of
-from tacit.ledger.owner.policy import Limits, Policy, load_policy, parse_policy
+from tacit.ledger.owner.policy import Limits, Policy, SharePolicy, load_policy, parse_policy
+from tacit.ledger.owner.releases import Leaving
+from tacit.ledger.owner.unit import PrivacyUnit, unit_refusals
 
 __all__ = [
     "Asked",
     "Book",
     "Entry",
+    "Leaving",
     "Limits",
     "Policy",
+    "PrivacyUnit",
     "Receipt",
+    "SharePolicy",
     "Spent",
     "facts_of",
     "load_policy",
     "parse_policy",
     "refusals",
+    "unit_refusals",
     "violations",
 ]

@@ -3,29 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
-from tacit.ledger.owner.policy import ANY, Policy
+from tacit.ledger.owner.policy import ANY, Policy, SharePolicy
 from tacit.ledger.owner.spending import ceiling, micro, said, shown
 from tacit.record import DisclosedRows
 
 NO_POLICY = "there is no policy, so nothing is allowed; `tacit policy init` writes one"
+INPUT_ROLES = ("label", "text", "numeric", "categorical", "image")
+"""What columns are to a model."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Asked:
     """What is asked, as far as it is known when it is asked; what has no default must be known.
 
-    `columns` is None where a plan leaves them to the data. `epsilon_per_update` and `epsilon_per_run` are per client at `delta`
-    and cover every answer that has an epsilon; None means that it is not known before data. `unbounded` says that something also
-    leaves for which no epsilon per client exists. `parameters` and `local_steps` are lower bounds until rows are read. `k` is that
-    of rows that would leave, None if none would.
+    `columns` are those a plan reads, by their role; None where a plan leaves them to the data. `epsilon_per_update` and
+    `epsilon_per_run` are per client at `delta` and cover every answer that has an epsilon; None means that it is not known before
+    data. `unbounded` says that something also leaves for which no epsilon per client exists. `parameters` and `local_steps` are
+    lower bounds until rows are read. `k` is that of rows that would leave, None if none would; `released` are the columns of these
+    rows, `key` those in which rows alike are counted.
     """
 
     plan_hash: str
     model: str
     codec: str
-    columns: tuple[str, ...] | None
+    columns: dict[str, tuple[str, ...]] | None
     epsilon_per_update: float | None
     epsilon_per_run: float | None
     delta: float
@@ -35,7 +38,10 @@ class Asked:
     message_bytes: int | None = None
     parameters: int | None = None
     local_steps: int | None = None
+    client: str | None = None
     k: int | None = None
+    released: tuple[str, ...] = ()
+    key: tuple[str, ...] = ()
     user_code: bool = False
     files: tuple[str, ...] = ()
     tells: tuple[str, ...] = ()
@@ -49,7 +55,7 @@ def refusals(policy: Policy | None, asked: Asked) -> list[str]:
     """Return a sentence for each way in which what is asked goes beyond a policy; none if all of it is allowed."""
     if policy is None:
         return [NO_POLICY]
-    looks = (_plans, _parts, _switches, _limits, _rows)
+    looks = (_plans, _parts, _columns, _switches, _limits, _rows)
     return [sentence for look in looks for sentence in look(policy, asked)]
 
 
@@ -66,20 +72,33 @@ def _parts(policy: Policy, asked: Asked) -> list[str]:
     wanted: dict[str, tuple[Iterable[str], tuple[str, ...], str]] = {
         "models": ((asked.model,), allow.models, "the plan trains {}"),
         "codecs": ((asked.codec,), allow.codecs, "the plan sends updates by {}"),
-        "columns": (asked.columns or (), allow.columns, "the plan reads the column {}"),
         "files": (asked.files, allow.files, "the plan reads {} on this machine"),
         "tells": (asked.tells, allow.tells, "the plan wants {} told in the clear"),
         "baselines": (asked.baselines, allow.baselines, "the plan runs {}, which protects nothing"),
     }
-    found = [
+    return [
         f"allow.{key} = {list(allowed)}: {words.format(repr(name))}"
         for key, (names, allowed, words) in wanted.items()
         for name in dict.fromkeys(names)
         if name not in allowed and ANY not in allowed
     ]
-    if asked.columns is None and ANY not in allow.columns:
-        found.append(f"allow.columns = {list(allow.columns)}: the plan names no columns and would read what it finds")
-    return found
+
+
+def _columns(policy: Policy, asked: Asked) -> list[str]:
+    """Return which columns a plan uses as what they may not be."""
+    roles = {field.name: getattr(policy.columns, field.name) for field in fields(policy.columns)}
+    if asked.columns is None:
+        closed = [role for role in INPUT_ROLES if ANY not in roles[role]][:1]
+        return [f"columns.{role} = {list(roles[role])}: the plan names no columns and would read what it finds" for role in closed]
+    anywhere = tuple(name for allowed in roles.values() for name in allowed)
+    return [
+        f"columns.{role} = {list(roles[role])}: the plan uses the column {name!r} as {role}"
+        if role in roles
+        else f"columns: the plan divides rows by the column {name!r}, which may be used for nothing"
+        for role, names in asked.columns.items()
+        for name in names
+        if not {name, ANY} & set(roles.get(role, anywhere))
+    ]
 
 
 def _switches(policy: Policy, asked: Asked) -> list[str]:
@@ -123,26 +142,36 @@ def _rows(policy: Policy, asked: Asked) -> list[str]:
         return []
     if policy.share is None:
         return ["share: the policy has no [share] table, so no row may leave; the plan would hand over rows ([data.share])"]
-    if policy.share.min_k is not None and asked.k < policy.share.min_k:
-        return [f"share.min_k = {policy.share.min_k:,}: the plan asks for k = {asked.k:,}"]
-    return []
+    found = []
+    if asked.k < policy.share.min_k:
+        found.append(f"share.min_k = {policy.share.min_k:,}: the plan asks for k = {asked.k:,}")
+    return found + _leaving(policy.share, asked.released)
+
+
+def _leaving(share: SharePolicy, columns: Iterable[str]) -> list[str]:
+    return [
+        f"share.columns = {list(share.columns)}: the plan would hand over the column {name!r}"
+        for name in columns
+        if not {name, ANY} & set(share.columns)
+    ]
 
 
 def violations(policy: Policy, shared: DisclosedRows) -> list[str]:
     """Return a sentence for each way in which rows that would leave go beyond the policy.
 
     Classes are judged by the rows that would really leave, not by the k a plan asks for: noise and counts that include
-    rows of others can let smaller classes through.
+    rows of others can let smaller classes through. What left before is the ledger's to know (`Book.disclose`).
     """
     limits, found = policy.share, list[str]()
+    if not shared.rows:
+        return []
     if limits is None:
-        return ["share: the policy has no [share] table, so no row may leave"] if shared.rows else []
-    if limits.min_k is not None and shared.rows and shared.smallest_class < limits.min_k:
+        return ["share: the policy has no [share] table, so no row may leave"]
+    if shared.smallest_class < limits.min_k:
         found.append(f"share.min_k = {limits.min_k:,}: the smallest class that would leave has {shared.smallest_class:,} rows")
-    share = shared.rows / shared.of_rows if shared.of_rows else 0.0
-    if limits.max_share is not None and share > limits.max_share:
+    if limits.min_l > 1 and shared.single_label_share:
+        found.append(f"share.min_l = {limits.min_l:,}: {shared.single_label_share:.4f} of these rows are in classes of one label")
+    share = shared.rows / shared.of_rows
+    if share > limits.max_share:
         found.append(f"share.max_share = {limits.max_share:g}: {share:.4f} of the rows would leave")
-    if shared.rows:
-        present = [name for name in limits.forbidden_columns if name in shared.columns]
-        found += [f"share.forbidden_columns: {name!r} would leave; suppress it in data.share.generalise" for name in present]
-    return found
+    return found + _leaving(limits, shared.columns)

@@ -13,13 +13,15 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from tacit.errors import BudgetError, LedgerError, PolicyError
+from tacit.ledger.owner import releases
 from tacit.ledger.owner.chain import Entry, Receipt
 from tacit.ledger.owner.charging import Place, Prices, again, charge, day_of, each_once, judged, too_many_rounds
 from tacit.ledger.owner.disk import Disk, blob
-from tacit.ledger.owner.policy import Limits
+from tacit.ledger.owner.policy import Limits, SharePolicy
+from tacit.ledger.owner.releases import Leaving
 from tacit.ledger.owner.spending import Claims, Cost
 
 
@@ -131,6 +133,26 @@ class Book:
             self._disk.append("forgotten", {"run": run})
             db.execute("DELETE FROM answers WHERE entry IN (SELECT stored FROM exchanges WHERE run = ?)", (run,))
             db.execute("INSERT INTO forgotten VALUES (?)", (run,))
+
+    def note_told(self, run: str, unit: str, told: dict[str, Any]) -> None:
+        """Write down, on the disk, what a run is told of the rows, before it is told.
+
+        `unit` says whom budgets belong to; raises PolicyError if they belonged to others before.
+        """
+        with self._disk.writing() as db:
+            releases.note_told(self._disk, db, run, unit, told)
+
+    def disclose(self, leaving: Sequence[Leaving], of_rows: int, facts: dict[str, Any], share: SharePolicy) -> None:
+        """Write down, on the disk, which rows leave, before they do; raise PolicyError if too few of them would be alike.
+
+        `facts` names the run. All releases of all runs count together. The same release again changes nothing.
+        """
+        with self._disk.writing() as db:
+            releases.disclose(self._disk, db, leaving, of_rows, facts, share)
+
+    def said(self, kind: Literal["told", "disclosed"]) -> list[dict[str, Any]]:
+        """Return what was told of the rows, or which rows were handed over, the first entry first."""
+        return [entry.body for entry in self.entries() if entry.kind == kind]
 
     def entries(self) -> Iterator[Entry]:
         """Yield every entry, the first one first, each checked against the one before."""

@@ -30,6 +30,12 @@ _TABLES = (
     "CREATE TABLE days (day TEXT PRIMARY KEY, rounds INTEGER NOT NULL) WITHOUT ROWID",
     "CREATE TABLE forgotten (run TEXT PRIMARY KEY) WITHOUT ROWID",
 )
+MORE_TABLES = (
+    "CREATE TABLE IF NOT EXISTS told (entry INTEGER PRIMARY KEY, run TEXT NOT NULL)",
+    "CREATE TABLE IF NOT EXISTS released (row BLOB PRIMARY KEY, person BLOB NOT NULL, label BLOB NOT NULL, alike INTEGER NOT NULL) "
+    "WITHOUT ROWID",
+)
+"""Tables that ledgers from before lack: what was told, and which rows left (`releases.py`)."""
 
 
 def blob(value: Any) -> bytes:
@@ -148,6 +154,8 @@ class Disk:
                 self.append("opened", {"version": VERSION})
             elif version != VERSION:
                 raise LedgerError(f"{self.file}: needs a ledger of version {VERSION}, got {version}; use the Tacit that wrote it")
+            for statement in MORE_TABLES:
+                db.execute(statement)
             last = self.receipt().counter
             if not last:
                 raise self.damaged(1, "it is missing")

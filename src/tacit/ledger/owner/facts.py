@@ -9,6 +9,7 @@ from tacit.ledger.account import on_a_sample
 from tacit.ledger.owner.asked import Asked
 from tacit.ledger.owner.spending import MILLION, Claims, Cost, cost
 from tacit.plan import Columns, DPSum, Encoder, HashComb, OneBit, OwnModule, Plan, Skellam
+from tacit.plan.share import SUPPRESS
 
 _KNOWN_NETWORKS = ("pixels", "efficientnet_lite0")
 _KNOWN_CHECKPOINTS = ("minilm",)
@@ -37,7 +38,10 @@ def facts_of(
         rounds=plan.server.rounds,
         cohort=plan.server.cohort_size or (None if plan.data.partition == "client" else plan.data.clients),
         message_bytes=message_bytes,
+        client=roles.client,
         k=plan.data.share.rows_alike if plan.data.share else None,
+        released=_released(plan, roles),
+        key=_key(plan, roles),
         user_code=isinstance(plan.model, OwnModule),
         files=tuple(_files(plan)),
         tells=tuple(_told(plan, roles)),
@@ -47,10 +51,35 @@ def facts_of(
     )
 
 
-def _read(plan: Plan, roles: Columns) -> tuple[str, ...] | None:
-    """Return every column that has a role, once; None if the plan leaves that to the data."""
-    names = [name for role in asdict(roles).values() for name in (role if isinstance(role, tuple) else (role,)) if name]
-    return tuple(dict.fromkeys((*names, *([plan.data.by] if plan.data.by else [])))) if names else None
+def _read(plan: Plan, roles: Columns) -> dict[str, tuple[str, ...]] | None:
+    """Return the columns a plan reads, by role; None if the plan leaves them to the data.
+
+    The client column and the quasi-identifiers are judged by themselves.
+    """
+    found = {role: names if isinstance(names, tuple) else (names,) for role, names in asdict(roles).items() if names}
+    if not found:
+        return None
+    read = {role: names for role, names in found.items() if role not in ("client", "quasi")}
+    return {**read, "by": (plan.data.by,)} if plan.data.by else read
+
+
+def _released(plan: Plan, roles: Columns) -> tuple[str, ...]:
+    """Return the columns of rows that would leave, the label among them; none if no row would."""
+    share = plan.data.share
+    if share is None:
+        return ()
+    single = [name for name in (roles.image, roles.label) if name]
+    names = dict.fromkeys((*roles.numeric, *roles.categorical, *roles.text, *single, *roles.quasi))
+    return tuple(name for name in names if share.generalise.get(name, "").strip() != SUPPRESS)
+
+
+def _key(plan: Plan, roles: Columns) -> tuple[str, ...]:
+    """Return the columns in which rows that leave are alike."""
+    share = plan.data.share
+    if share is None:
+        return ()
+    counted = _released(plan, roles) if share.release == "whole_row" else roles.quasi
+    return tuple(name for name in counted if name != roles.label)
 
 
 def _answers(plan: Plan) -> int:

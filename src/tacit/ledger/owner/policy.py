@@ -8,7 +8,7 @@ from dataclasses import field
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from annotated_types import Ge, Gt, Le, Len, Lt
+from annotated_types import Ge, Gt, Le, Lt
 from pydantic import StringConstraints, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
 
@@ -21,9 +21,10 @@ from tacit.plan.toml import tree_of
 ANY = "*"
 """In a list of [allow]: everything of that kind."""
 
-Tell = Literal["clients", "rows", "classes", "ranges", "medians", "categories", "words", "measures"]
-"""What may be told in the clear: how many clients a site has, how many rows each has, the names of the classes, smallest and
-largest values of columns, their medians, the categories in them, the words of texts, and how well a model does on own test rows."""
+Tell = Literal["clients", "rows", "classes", "ranges", "exact_ranges", "medians", "categories", "words", "measures"]
+"""What may be told in the clear: how many clients a site has, how many rows each has, the names of the classes, rounded ends of
+numeric columns (or with `exact_ranges` their smallest and largest values), their medians, the categories in them, the words of
+texts, and how well a model does on own test rows. `limits.least_clients_told` holds for all of it."""
 
 Loss = Annotated[float, Gt(0), Le(1e12)]
 """An epsilon whose millionths fit into a ledger."""
@@ -46,8 +47,6 @@ class Allow:
     """Names of models as in a plan; with `user_code` also classes, as `package.module:Class`."""
     codecs: tuple[Name, ...] = ()
     """Names of codecs as in a plan."""
-    columns: tuple[Name, ...] = ()
-    """Columns a plan may read, whatever their role."""
     files: tuple[Name, ...] = ()
     """Files and folders a plan may name besides the data, such as a list of words or a checkpoint."""
     tells: tuple[Tell, ...] = ()
@@ -63,6 +62,27 @@ class Allow:
     which rests on its helpers."""
     simulation_noise: bool = False
     """Noise may come from a known seed, to compare with a simulation. Whoever knows the seed can take it off."""
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class ColumnRoles:
+    """Which columns a plan may use, and as what. A role that is left out allows no column, `["*"]` allows every column.
+
+    The client column and the quasi-identifiers are in `site.toml`.
+    """
+
+    label: tuple[Name, ...] = ()
+    """Columns a plan may predict. Names of their classes are told."""
+    text: tuple[Name, ...] = ()
+    """Columns a plan may read as text."""
+    numeric: tuple[Name, ...] = ()
+    """Columns a plan may read as numbers. Their ends are told, unless the plan states them in `features.ranges`."""
+    categorical: tuple[Name, ...] = ()
+    """Columns a plan may read as categories. The names of categories are told."""
+    image: tuple[Name, ...] = ()
+    """Columns a plan may read as pictures."""
+    split: tuple[Name, ...] = ()
+    """Columns a plan may divide training from test rows by."""
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
@@ -93,18 +113,32 @@ class Limits:
     """Optimiser steps of one client in one round. Checked before the first step."""
     max_minutes_per_round: Annotated[float, Gt(0), Le(100_000)] = 120.0
     """Minutes this machine trains for one request. A round that takes longer is stopped between two clients and not answered."""
+    least_clients_told: Count = 10
+    """A class, a category or the end of a range is told only if at least so many clients stand behind it, and a site with fewer
+    training clients takes part in nothing. Where the whole site is one client, rows are counted."""
+    most_values_told: Count = 100
+    """The most classes, and the most categories of one column, that are told; a column with more cannot be used that way."""
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
 class SharePolicy:
-    """The most rows a data owner lets go. Without this table no row leaves; what is not said in it is not limited."""
+    """The most rows a data owner lets go, over all runs together. Without this table no row leaves.
 
-    min_k: Annotated[int, Ge(1)] | None = None
-    """The smallest class of rows that look alike."""
-    max_share: Annotated[float, Ge(0), Le(1)] | None = None
-    """The largest share of the rows."""
-    forbidden_columns: Annotated[tuple[str, ...], Len(0, 10_000)] = ()
-    """Columns that do not leave."""
+    Quasi-identifiers are the site's (`site.toml`), never the plan's alone.
+    """
+
+    columns: tuple[Name, ...] = ()
+    """Columns that may leave, the label included. A column that is no quasi-identifier leaves only if each of its values is that of
+    at least `min_k` clients."""
+    exact: tuple[Name, ...] = ()
+    """Of these, columns that leave whatever their values are, also values that a single person has."""
+    min_k: Annotated[int, Ge(1)] = 50
+    """The fewest clients whose rows cannot be told apart by everything that has left in all runs. Where the whole site is one
+    client, rows are counted."""
+    min_l: Annotated[int, Ge(1)] = 2
+    """The fewest different labels of rows that cannot be told apart."""
+    max_share: Annotated[float, Ge(0), Le(1)] = 0.5
+    """The largest share of the rows that may leave, in all runs together."""
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
@@ -113,6 +147,7 @@ class Policy:
 
     plans: Plans = field(default_factory=Plans)
     allow: Allow = field(default_factory=Allow)
+    columns: ColumnRoles = field(default_factory=ColumnRoles)
     limits: Limits = field(default_factory=Limits)
     share: SharePolicy | None = None
 
@@ -163,6 +198,8 @@ def _said(problem: Any) -> str:
     key, word = ".".join(place), place[-1]
     if problem["type"] in ("unexpected_keyword_argument", "extra_forbidden"):
         known = _keys(place[:-1])
+        if key == "allow.columns":
+            return "allow.columns: unknown key; say in a [columns] table what columns may be used as: label, text, numeric, …"
         return f"{key}: unknown key; known are {', '.join(known)}.{did_you_mean(word, known)}"
     if problem["type"] in ("dataclass_type", "dataclass_exact_type"):
         return f"{key}: needs to be a table, got {problem['input']!r}; write [{key}] and its keys below it"

@@ -5,28 +5,36 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import fields
 
-from tacit.ledger.owner.asked import Asked
-from tacit.ledger.owner.policy import Allow, Limits, Policy, SharePolicy
+from tacit.ledger.owner.asked import INPUT_ROLES, Asked
+from tacit.ledger.owner.policy import Allow, ColumnRoles, Limits, Policy, SharePolicy
 from tacit.plan.starter import quoted
 
+_Table = Allow | ColumnRoles | Limits | SharePolicy
 _HEAD = """\
 # What may happen to the rows on this machine. What this file does not say is not allowed; without it nothing is.
 # `tacit policy check {file} plan.toml` says what it would refuse in a plan, and prints the plan's hash.
 """
 _NO_SHARE = """
 # [share]                       # without this table no row leaves
-# min_k = 50                    # rows that leave look like at least so many
-# max_share = 0.5               # of all rows
-# forbidden_columns = ["name"]
+# columns = ["age", "outcome"]  # columns that may leave; quasi-identifiers are in site.toml
+# exact = []                    # of these, columns that leave even where one person alone has a value
+# min_k = 50                    # clients that cannot be told apart by all rows that ever left
+# min_l = 2                     # different labels among them
+# max_share = 0.5               # of all rows, in all runs together
 """
 _NOTES = {
-    "columns": "columns a plan may read, whatever for",
     "files": "files a plan may name besides the data",
-    "tells": 'told in the clear; also "rows" (how many), "ranges", "medians", "categories", "words", "measures"',
+    "tells": 'told in the clear; also "rows" (how many), "exact_ranges", "medians", "words"',
     "baselines": '"central", "fedavg": without protection, for simulations',
     "user_code": "a plan may name a Python class, whose code then runs here",
     "votes": "clients may vote on each other",
-    "trust_server": "a promise may rest on the server; not needed under a [secure_sum]",
+    "trust_server": "the server may see single updates; not needed if the plan has a [secure_sum]",
+    "label": "columns a plan may predict; names of classes are told",
+    "text": "columns a plan may read as text",
+    "numeric": "columns a plan may read as numbers; rounded ends are told",
+    "categorical": "columns a plan may read as categories, whose names are told",
+    "image": "columns a plan may read as pictures",
+    "split": "columns that may say which rows are for training",
     "simulation_noise": "noise may come from a seed that others know",
     "epsilon_per_update": "per client: a person, a device, a patient",
     "epsilon_per_run": "per client, all rounds of a run together",
@@ -37,13 +45,15 @@ _NOTES = {
     "max_local_steps": "of one client in one round",
     "max_minutes_per_round": "this machine trains no longer for one request",
     "least_cohort": "clients in a round; the server says how many, and may lie: nothing rests on this",
+    "least_clients_told": "classes, categories and ends of ranges are told if so many clients have them",
+    "most_values_told": "classes, or categories of one column, that are told at most",
 }
 _STATED = ("projunit", "rr_sampled", "gaussian", "dp_sum", "onebit", "skellam")
 """Codecs that state an epsilon per update or run."""
 _CAREFUL = Policy(
-    allow=Allow(models=("logistic", "mlp"), codecs=_STATED, tells=("clients", "classes")),
+    allow=Allow(models=("logistic", "mlp"), codecs=_STATED, tells=("clients", "classes", "ranges", "categories", "measures")),
     limits=Limits(
-        epsilon_per_update=1.0, epsilon_per_run=2.0, epsilon_for_life=10.0, rounds_per_run=50, rounds_per_day=50, least_cohort=100,
+        epsilon_per_update=1.0, epsilon_per_run=8.0, epsilon_for_life=16.0, rounds_per_run=50, rounds_per_day=50, least_cohort=100,
         largest_message_bytes=50_000_000,
     ),
 )  # fmt: skip
@@ -53,9 +63,15 @@ def policy_text(file: str, asked: Asked | None = None) -> str:
     """Return a careful policy; with what a plan asks, one that allows this plan and no other."""
     policy = _CAREFUL if asked is None else policy_for(asked)
     hashes = () if asked is None else ("", "[plans]", f"hashes = [{quoted(asked.plan_hash)}]")
-    share = _NO_SHARE if policy.share is None else f"\n[share]\n{_line('min_k', policy.share.min_k)}\n"
-    lines = [*hashes, "", "[allow]", *_lines(policy.allow), "", "[limits]", *_lines(policy.limits)]
-    return _HEAD.format(file=" ".join(file.split())) + "\n".join(lines) + "\n" + share
+    tables: dict[str, _Table | None] = {
+        "allow": policy.allow,
+        "columns": policy.columns,
+        "limits": policy.limits,
+        "share": policy.share,
+    }
+    lines = [line for name, table in tables.items() if table for line in ("", f"[{name}]", *_lines(table))]
+    share = _NO_SHARE if policy.share is None else ""
+    return _HEAD.format(file=" ".join(file.split())) + "\n".join([*hashes, *lines]) + "\n" + share
 
 
 def policy_for(asked: Asked) -> Policy:
@@ -63,21 +79,29 @@ def policy_for(asked: Asked) -> Policy:
     epsilon = asked.epsilon_per_run or None
     return Policy(
         allow=Allow(
-            models=(asked.model,), codecs=(asked.codec,), columns=asked.columns or ("*",), files=asked.files,
+            models=(asked.model,), codecs=(asked.codec,), files=asked.files,
             tells=asked.tells, baselines=asked.baselines, user_code=asked.user_code, votes=asked.votes,  # type: ignore[arg-type]
             trust_server=asked.trusts_server, simulation_noise=asked.simulation_noise,
         ),
+        columns=_roles(asked),
         limits=Limits(
             epsilon_per_run=epsilon, epsilon_for_life=epsilon, delta=asked.delta,
             no_epsilon=asked.unbounded or asked.epsilon_per_run is None,
             rounds_per_run=asked.rounds, rounds_per_day=asked.rounds, least_cohort=min(asked.cohort or 100, 100),
             largest_message_bytes=50_000_000,
         ),
-        share=SharePolicy(min_k=asked.k) if asked.k else None,
+        share=SharePolicy(columns=asked.released or ("*",), min_k=asked.k) if asked.k else None,
     )  # fmt: skip
 
 
-def _lines(table: Allow | Limits) -> Iterable[str]:
+def _roles(asked: Asked) -> ColumnRoles:
+    """Return the columns a plan uses, each as what it uses it; all of them where the plan leaves that to the data."""
+    if asked.columns is None:
+        return ColumnRoles(**dict.fromkeys(INPUT_ROLES, ("*",)))
+    return ColumnRoles(**{role: names for role, names in asked.columns.items() if role != "by"})
+
+
+def _lines(table: _Table) -> Iterable[str]:
     values = {field.name: getattr(table, field.name) for field in fields(table)}
     return [_line(key, value) for key, value in values.items() if value is not None]
 

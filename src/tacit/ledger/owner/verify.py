@@ -11,6 +11,7 @@ from tacit.errors import BudgetError
 from tacit.ledger.owner.chain import canonical
 from tacit.ledger.owner.charging import Place, Prices, counts, paid_after, people, read
 from tacit.ledger.owner.disk import Disk, blob
+from tacit.ledger.owner.releases import released, released_hash
 
 _NOTHING = hashlib.sha256(b"[]").hexdigest()
 """The hash of no claims."""
@@ -28,6 +29,8 @@ class Replayed:
     rounds: dict[tuple[str, int], str] = field(default_factory=dict)
     answers: dict[int, tuple[str, str]] = field(default_factory=dict)
     forgotten: dict[str, int] = field(default_factory=dict)
+    told: dict[int, str] = field(default_factory=dict)
+    released: tuple[int, str] | None = None
 
 
 def verify(disk: Disk) -> None:
@@ -53,6 +56,10 @@ def _replay(db: sqlite3.Connection, then: Replayed, number: int, body: dict[str,
     kind = body["kind"]
     if kind == "forgotten":
         then.forgotten[body["run"]] = number
+    if kind == "told":
+        then.told[number] = body["run"]
+    if kind == "disclosed":
+        then.released = (number, body["released"])
     if kind not in ("reserved", "stored"):
         return ""
     place = Place(body["run"], body["round_no"], body["exchange"])
@@ -112,8 +119,14 @@ def _compare(disk: Disk, db: sqlite3.Connection, then: Replayed) -> None:
     for day in then.rounds.values():
         counted[day] = counted.get(day, 0) + 1
     forgotten = {one[0] for one in db.execute("SELECT run FROM forgotten")}
+    told = dict(db.execute("SELECT entry, run FROM told").fetchall())
+    bad += [(number, "that it told is not in the tables") for number, run in then.told.items() if told.get(number) != run]
+    gone = released(db)
+    if then.released and released_hash(gone) != then.released[1]:
+        bad.append((then.released[0], "the rows that left are not as they were written"))
+    more = [len(kept) > len(then.tallies), len(found) > len(then.exchanges), len(told) > len(then.told), gone and not then.released]
     last = disk.receipt().counter
-    if len(kept) > len(then.tallies) or len(found) > len(then.exchanges) or days != counted or forgotten != set(then.forgotten):
+    if any(more) or days != counted or forgotten != set(then.forgotten):
         bad.append((last, "tables hold what no entry says"))
     if bad:
         raise disk.damaged(*min(bad))
