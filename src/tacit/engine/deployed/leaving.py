@@ -41,7 +41,7 @@ def release_rows(owner: Owner, run: str, built: SiteHalf, book: Book) -> None:
 def _said(run: str, shared: DisclosedRows, share: SharePolicy, who: str) -> str:
     return (
         f"run {run}: hands over {shared.rows:,} of {shared.of_rows:,} rows in full ({', '.join(shared.columns)}); over all runs, "
-        f"rows of at least {share.min_k:,} {who} cannot be told apart by {', '.join(shared.key)}"
+        f"at least {share.min_k:,} {who} are alike in {', '.join(shared.key)}"
     )
 
 

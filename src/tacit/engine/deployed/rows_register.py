@@ -15,7 +15,7 @@ from pathlib import Path
 
 import polars as pl
 
-from tacit.data.read import is_file_source, read_file
+from tacit.data.read import Text, is_file_source, read_file
 from tacit.errors import DataError, PolicyError
 from tacit.files import replace_file
 
@@ -30,14 +30,15 @@ class RowsRegister:
 
     folder: Path
 
-    def claim(self, site: str, place: Path, source: str) -> None:
+    def claim(self, site: str, place: Path, source: str, text: Text | None = None) -> None:
         """Note that the site in folder `place` keeps the ledger of these rows; raise PolicyError if another site does.
 
-        A named data set is not registered: it is public. A site that was moved is known by its key and stays the same site.
+        `text` says how the file is read. A named data set is not registered: it is public. A site that was moved is known by its
+        key and stays the same site.
         """
         if not is_file_source(source):
             return
-        sketch = self._sketch(read_file(source)[0])
+        sketch = self._sketch(read_file(source, text)[0])
         for file in sorted((self.folder / "rows").glob("*.json")):
             if file.stem == site:
                 continue

@@ -18,6 +18,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from pydantic import StringConstraints, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
 
+from tacit.data.read import Text
 from tacit.engine.deployed.ledger_guard import LedgerGuard
 from tacit.engine.deployed.owner import Owner
 from tacit.engine.deployed.rows_register import RowsRegister
@@ -159,7 +160,8 @@ def check_ready(folder: Path, tell: Callable[[str], None] = lambda sentence: Non
     guard.witness.refuse_missing(folder / LEDGER)
     register = RowsRegister(_state(folder, settings))
     try:
-        register.claim(site_id(node_key(folder).public_key()), folder, source_of(folder, settings))
+        read_as = Text(encoding=settings.encoding, header=settings.header)
+        register.claim(site_id(node_key(folder).public_key()), folder, source_of(folder, settings), read_as)
     except OSError as error:
         tell(
             f"{register.folder}: cannot be written ({error.strerror}), so a second site over the same rows would go "

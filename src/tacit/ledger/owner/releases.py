@@ -133,6 +133,6 @@ def _refusals(after: dict[bytes, Released], of_rows: int, share: SharePolicy) ->
             f"share.min_l = {share.min_l:,}: by all rows that left in any run, {sum(map(len, plain)):,} rows could be told from "
             f"all but rows with {min(map(_labels, plain)):,} different labels"
         )
-    if len(after) > share.max_share * of_rows:
+    if share.max_share < 1 and len(after) > share.max_share * of_rows:
         found.append(f"share.max_share = {share.max_share:g}: {len(after):,} of {of_rows:,} rows would have left, over all runs")
     return found
