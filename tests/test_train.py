@@ -34,8 +34,10 @@ def test_two_logits_for_two_classes_will_do_and_rows_may_be_read_once() -> None:
     assert 0 <= run.metrics["accuracy"][-1] <= 1
     assert set(run.predict(ROWS)) <= {"no", "yes"}
     assert np.allclose(run.predict_proba(ROWS).sum(axis=1), 1)
-    with pytest.raises(tacit.PlanError, match=r"hand the module itself over in Python, as module="):
+    with pytest.raises(tacit.RunError, match=r"hand the module itself over, as module="):
         tacit.Run("Linear-1").predict(ROWS)
+    with pytest.raises(tacit.PlanError, match=r"hand the module itself over in Python, as module="):
+        tacit.Run("Linear-1", allow_code=True).predict(ROWS)
 
 
 class Talkative(torch.nn.Linear):
@@ -61,7 +63,7 @@ def test_a_column_that_is_not_there_is_named() -> None:
         tacit.train(torch.nn.Linear(2, 1), ROWS, label="bought", clients="holder")
 
 
-def test_a_plan_finds_a_module_in_the_working_folder(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_plan_finds_a_module_by_the_path_and_not_in_the_working_folder(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.path", [place for place in __import__("sys").path if place])
     (here / "my_own_net.py").write_text(
         "import torch\n\n\nclass Net(torch.nn.Linear):\n"
@@ -72,6 +74,8 @@ def test_a_plan_finds_a_module_in_the_working_folder(here: Path, monkeypatch: py
         data=tacit.Data(source="given", clients=4, columns=columns), model=tacit.OwnModule(name="my_own_net:Net"),
         codec=tacit.Plain(), server=tacit.Server(rounds=1),
     )  # fmt: skip
+    with pytest.raises(tacit.PlanError, match=r"my_own_net:Net.*PYTHONPATH"):
+        tacit.run(plan, rows=ROWS)
+    monkeypatch.syspath_prepend(str(here))
     run = tacit.run(plan, rows=ROWS)
     assert np.isfinite(run.model["weight"]).all()
-    assert str(here) not in __import__("sys").path

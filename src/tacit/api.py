@@ -55,7 +55,7 @@ def run(
     with _watched(observer) as watching:
         place = engine.start(made, Path(folder), watching, rows, module)
     report.write(place)
-    return Run(place, module=module)
+    return Run(place, module=module, allow_code=True)
 
 
 def train(
@@ -78,25 +78,31 @@ def train(
 
 def resume(
     run: str | Path, *, rows: object | None = None, module: object | None = None, folder: str | Path = RUNS,
-    observer: engine.Observer | None = None,
+    observer: engine.Observer | None = None, allow_code: bool = False,
 ) -> Run:  # fmt: skip
-    """Take up a run that was stopped, finish it, and return it; it is given by its name below `folder`, or by its path."""
+    """Take up a run that was stopped, finish it, and return it; it is given by its name below `folder`, or by its path.
+
+    With `allow_code`, a Python class that the run's plan names is imported and run.
+    """
     place = folder_of(run, Path(folder))
     with _watched(observer) as watching:
-        done = engine.resume(place, watching, rows, module)
+        done = engine.resume(place, watching, rows, module, allow_code=allow_code)
     report.write(done)
-    return Run(done, module=module)
+    return Run(done, module=module, allow_code=allow_code)
 
 
-def load(run: str | Path | Run, *, module: object | None = None, folder: str | Path = RUNS) -> StoredModel:
+def load(
+    run: str | Path | Run, *, module: object | None = None, folder: str | Path = RUNS, allow_code: bool = False
+) -> StoredModel:
     """Return the model of a finished run, ready to predict; the run is given by its name below `folder`, its path, or itself.
 
     A folder that `tacit export --to safetensors` wrote will do too. `module` is the nn.Module the run was given, if it was.
+    With `allow_code`, a Python class that the folder names is imported and run; use it only for folders you trust.
     """
     from tacit.engine import predict  # what trains and predicts is heavy to load
 
     place = run.folder if isinstance(run, Run) else model_folder(run, Path(folder))
-    return predict.load(place, module)
+    return predict.load(place, module, allow_code=allow_code)
 
 
 @contextmanager
@@ -113,11 +119,14 @@ class Run:
     """A finished run, read from its folder, which is given by its path or by its name below `folder`.
 
     `module` is the nn.Module the run was given in Python, if it was; without it such a run has its weights and cannot predict.
+    With `allow_code`, a Python class that the folder names is imported to predict or export; use it only for folders you trust.
     """
 
-    def __init__(self, run: str | Path, *, folder: str | Path = RUNS, module: object | None = None) -> None:
+    def __init__(
+        self, run: str | Path, *, folder: str | Path = RUNS, module: object | None = None, allow_code: bool = False
+    ) -> None:
         self.folder = folder_of(run, Path(folder))
-        self._module = module
+        self._module, self._allow_code = module, allow_code
 
     @cached_property
     def plan(self) -> Plan:
@@ -157,7 +166,7 @@ class Run:
 
     @cached_property
     def _stored(self) -> StoredModel:
-        return load(self, module=self._module)
+        return load(self, module=self._module, allow_code=self._allow_code)
 
     def predict(self, rows: object) -> NDArray[np.str_]:
         """Return the most probable class of each row; rows as `run` takes them, or the path of a file, without a label."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar
 import typer
 
 from tacit.cli import tables
-from tacit.cli.options import RUNS, AsJson, Overrides, PlanFile, Quiet, RunName, Runs
+from tacit.cli.options import RUNS, AllowCode, AsJson, Overrides, PlanFile, Quiet, RunName, Runs
 
 if TYPE_CHECKING:
     from tacit.audit.messages.audit import Audit as MessageAudit
@@ -109,7 +109,7 @@ def reconstruct(
 
 
 @commands.command()
-def tokens(run: RunName, runs: Runs = RUNS, as_json: AsJson = False, quiet: Quiet = False) -> None:
+def tokens(run: RunName, runs: Runs = RUNS, as_json: AsJson = False, quiet: Quiet = False, allow_code: AllowCode = False) -> None:
     """Attack the tokens of a finished run of the hashcomb codec.
 
     RUN is a name that `tacit runs` lists, or a folder. A few more rounds are
@@ -129,7 +129,7 @@ def tokens(run: RunName, runs: Runs = RUNS, as_json: AsJson = False, quiet: Quie
     from tacit.report.audits import grids
 
     folder = _finished(run, runs)
-    found = record.Audited(name=NAME, findings=audit(folder, _teller(quiet)).as_json())
+    found = record.Audited(name=NAME, findings=audit(folder, _teller(quiet), allow_code=allow_code).as_json())
     run_folder.add(folder, found)
     page = report.write(folder)
     if as_json:

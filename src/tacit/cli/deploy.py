@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tacit.cli import tables
-from tacit.cli.options import RUNS, AsJson, NoReport, Overrides, Quiet, Runs
+from tacit.cli.options import RUNS, AllowCode, AsJson, NoReport, Overrides, Quiet, Runs
 from tacit.cli.run import carry_out
 from tacit.cli.server import FOLDER, Folder
 
@@ -40,6 +40,7 @@ def deploy(
     as_json: AsJson = False,
     quiet: Quiet = False,
     no_report: NoReport = False,
+    allow_code: AllowCode = False,
 ) -> None:
     """Run a plan between the sites that joined the server.
 
@@ -67,8 +68,11 @@ def deploy(
     }  # fmt: skip
     if resume is not None:
         from tacit.cli.folders import folder_of
+        from tacit.engine.allowed_code import require_permission
+        from tacit.engine.run_folder import PLAN, plan_of
 
         place = folder_of(resume, runs)
+        require_permission(place / PLAN, plan_of(place).model, allow_code=allow_code)
         name = place.name
     else:
         loaded = load(Path(plan or ""), overrides)

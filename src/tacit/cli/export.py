@@ -9,7 +9,7 @@ import typer
 
 from tacit.cli import tables
 from tacit.cli.folders import folder_of
-from tacit.cli.options import RUNS, AsJson, RunName, Runs
+from tacit.cli.options import RUNS, AllowCode, AsJson, RunName, Runs
 
 To = Annotated[str, typer.Option("--to", metavar="FORMAT", help="safetensors, onnx, torch, sklearn or hf.", show_default=False)]
 Out = Annotated[
@@ -20,7 +20,15 @@ TriedOn = Annotated[
 ]
 
 
-def export(run: RunName, to: To, out: Out = None, rows: TriedOn = None, runs: Runs = RUNS, as_json: AsJson = False) -> None:
+def export(
+    run: RunName,
+    to: To,
+    out: Out = None,
+    rows: TriedOn = None,
+    runs: Runs = RUNS,
+    as_json: AsJson = False,
+    allow_code: AllowCode = False,
+) -> None:
     """Write a run's model in another format, with its features inside, and a card that says what was promised.
 
     RUN is a name that `tacit runs` lists, or a folder.
@@ -35,7 +43,7 @@ def export(run: RunName, to: To, out: Out = None, rows: TriedOn = None, runs: Ru
     """
     from tacit.api import Run
 
-    done = Run(folder_of(run, runs)).export(to, out, rows=rows)
+    done = Run(folder_of(run, runs), allow_code=allow_code).export(to, out, rows=rows)
     if as_json:
         tables.print_json({"folder": str(done.folder), "to": to, "largest_difference": done.difference, "rows": done.rows})
         return

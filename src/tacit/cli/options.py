@@ -28,6 +28,10 @@ Shuffle = Annotated[
     int | None,
     typer.Option("--shuffle", metavar="N", min=2, help="Also say what a shuffler of N messages a round would be worth."),
 ]
+AllowCode = Annotated[
+    bool,
+    typer.Option("--allow-code", help="Run the code of a Python class that the folder names; only for folders you trust."),
+]
 NoReport = Annotated[bool, typer.Option("--no-report", help="Write no report page.")]
 
 RUNS = Path("runs")

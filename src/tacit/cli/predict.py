@@ -8,7 +8,7 @@ import typer
 
 from tacit.cli import tables
 from tacit.cli.folders import model_folder
-from tacit.cli.options import RUNS, AsJson, RunName, Runs
+from tacit.cli.options import RUNS, AllowCode, AsJson, RunName, Runs
 
 if TYPE_CHECKING:
     import polars as pl
@@ -21,7 +21,9 @@ NewRows = Annotated[
 Proba = Annotated[bool, typer.Option("--proba", help="Add a column probability_CLASS for each class.")]
 
 
-def predict(run: RunName, rows: NewRows, proba: Proba = False, runs: Runs = RUNS, as_json: AsJson = False) -> None:
+def predict(
+    run: RunName, rows: NewRows, proba: Proba = False, runs: Runs = RUNS, as_json: AsJson = False, allow_code: AllowCode = False
+) -> None:
     """Predict new rows with a run's model: the file's columns and `prediction`, as CSV on stdout.
 
     RUN is a name that `tacit runs` lists, or a folder.
@@ -36,7 +38,7 @@ def predict(run: RunName, rows: NewRows, proba: Proba = False, runs: Runs = RUNS
     """
     from tacit.engine.predict import load
 
-    found = load(model_folder(run, runs)).predicted(rows)
+    found = load(model_folder(run, runs), allow_code=allow_code).predicted(rows)
     if as_json:
         tables.print_json({"run": run, **_as_json(found, proba)})
         return

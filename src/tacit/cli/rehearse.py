@@ -128,7 +128,7 @@ def _made_sites(place: Path, ready: Rehearsal, address: str, server: Path) -> li
 def _joined(folder: Path) -> Iterator[None]:
     """Run a site in a process of its own, which ends with this one, whatever ends it."""
     with (folder / "site.log").open("w") as log:
-        words = [sys.executable, "-m", "tacit", "site", "join", str(folder), "--with-parent"]
+        words = [sys.executable, "-P", "-m", "tacit", "site", "join", str(folder), "--with-parent"]
         process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=log, stderr=log)
         try:
             yield

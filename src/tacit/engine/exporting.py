@@ -60,7 +60,7 @@ def _tried(model: StoredModel, to: str, out: Path, as_run: bool, rows: object | 
     if to == "sklearn":
         theirs = pipeline_of(out).predict_proba(table)
     elif as_run:
-        theirs = load(out).predict_proba(table)
+        theirs = load(out, allow_code=True).predict_proba(table)  # the same class that the model was loaded with
     else:
         cleaned, _ = data.as_trained(table, model.roles, model.habits, model.fitted.categories)
         theirs = export.probabilities(out, to, cleaned.to_dicts())

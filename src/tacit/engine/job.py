@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
-from tacit import ledger, record
+from tacit import ledger, local, record
 from tacit import plan as plans
 from tacit.draws import Draws
 from tacit.engine import checkpoint, children, disclosure, loop, negotiated, run_folder
+from tacit.engine.allowed_code import require_permission
 from tacit.engine.baselines import arms_of
 from tacit.engine.checkpoint import Checkpoint
 from tacit.engine.facts import model_facts, prepared, released_in_the_clear, started
@@ -32,20 +34,28 @@ def start(
     """Run a plan to its end in a new folder and return the folder."""
     plans.check(plan)
     negotiated.held(plan)  # refused before anything is made
+    if module is None:  # a resumed run needs the same code
+        plan = replace(plan, model=local.with_hash(plan.model))
     place = run_folder.create(plan, root)
     observer = observer or Silence()
     try:
         with run_folder.lock(place):
             observer.opened(place)
-            return Job(place, plan, observer, input_rows, module).run()
+            return Job(place, plan, observer, input_rows, module, allow_code=True).run()
     except TacitError:
         if not (place / checkpoint.NAME).exists():  # nothing was trained: the folder would only be in the way
             run_folder.remove(place)
         raise
 
 
-def resume(place: Path, observer: Observer | None = None, input_rows: object | None = None, module: object | None = None) -> Path:
-    """Take a run up where its last checkpoint left it and run it to its end; a finished run is left as it is."""
+def resume(
+    place: Path, observer: Observer | None = None, input_rows: object | None = None, module: object | None = None, *,
+    allow_code: bool = False,
+) -> Path:  # fmt: skip
+    """Take a run up where its last checkpoint left it and run it to its end; a finished run is left as it is.
+
+    A run's folder may come from anybody, so a class that its plan names is imported only with `allow_code`.
+    """
     run_folder.refuse_links(place)
     plan = run_folder.plan_of(place)
     if plan.data.source == GIVEN and input_rows is None:
@@ -54,15 +64,17 @@ def resume(place: Path, observer: Observer | None = None, input_rows: object | N
     with run_folder.lock(place):
         run_folder.remove_unfinished(place)
         observer.opened(place)
-        return Job(place, plan, observer, input_rows, module).run()
+        return Job(place, plan, observer, input_rows, module, allow_code=allow_code).run()
 
 
 class Job:
     """One run in one folder."""
 
-    def __init__(self, place: Path, plan: Plan, observer: Observer, input_rows: object | None, module: object | None) -> None:
+    def __init__(
+        self, place: Path, plan: Plan, observer: Observer, input_rows: object | None, module: object | None, *, allow_code: bool
+    ) -> None:
         self.place, self.plan, self.observer = place, plan, observer
-        self.input_rows, self.module = input_rows, module
+        self.input_rows, self.module, self.allow_code = input_rows, module, allow_code
         self.model: Vector | None = None  # the run's last one, once it is there
         self.draws = Draws.seeded(plan.seed)
         self.arms = arms_of(plan)
@@ -73,6 +85,7 @@ class Job:
         last = found.last
         if found.is_finished:
             return self.place
+        require_permission(self.place / run_folder.PLAN, self.plan.model, allow_code=self.allow_code, module=self.module)
         with children.stoppable():
             data = self._data()
             fingerprints = fingerprints_of(self.plan, data)

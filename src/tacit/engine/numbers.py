@@ -80,7 +80,7 @@ def train_numbers(plan: Plan, numbers: Numbers, module: object | None = None, ob
     with tempfile.TemporaryDirectory(prefix="tacit-") as root:
         place = run_folder.create(plan, Path(root))
         with run_folder.lock(place):
-            job = Job(place, plan, observer or Silence(), numbers, module)
+            job = Job(place, plan, observer or Silence(), numbers, module, allow_code=True)
             job.run()
         assert job.model is not None, "a run from its start trains its own arm"
         entries = tuple(run_folder.entries(place))

@@ -17,6 +17,7 @@ from tacit import data, features, local, record
 from tacit import plan as plans
 from tacit.draws import Draws
 from tacit.engine import negotiated, run_folder
+from tacit.engine.allowed_code import require_permission
 from tacit.engine.pictures import reader_of
 from tacit.errors import RunError
 from tacit.plan import Columns, Features, Local, Model, Plan, Worded
@@ -109,11 +110,12 @@ def probabilities_of(logits: NDArray[np.float32]) -> NDArray[np.float64]:
     return np.asarray(odds / odds.sum(axis=1, keepdims=True))
 
 
-def load(folder: Path, module: object | None = None) -> StoredModel:
+def load(folder: Path, module: object | None = None, *, allow_code: bool = False) -> StoredModel:
     """Return the model of a run's folder, or of one that `tacit export --to safetensors` wrote.
 
-    `module` is the nn.Module that the run was given in Python, if it was. Raises RunError with the reason where nobody but the
-    clients can use the model, or a file is missing, damaged or not the run's own.
+    `module` is the nn.Module that the run was given in Python, if it was. A folder may come from anybody, so a class it names is
+    imported only with `allow_code`. Raises RunError with the reason where that is missing, where nobody but the clients can use the
+    model, or where a file is missing, damaged or not the run's own.
     """
     facts = _facts(folder)
     job = run_folder.plan_of(folder) if (folder / run_folder.PLAN).exists() else None
@@ -124,6 +126,7 @@ def load(folder: Path, module: object | None = None) -> StoredModel:
         raise RunError(f"{folder / run_folder.MODEL_FACTS}: is damaged ({type(error).__name__}); put the run's own back") from None
     network, settings, roles = stored.model, stored.features, stored.data.columns
     _refuse_private(folder, network, job)
+    require_permission(folder / run_folder.MODEL_FACTS, network, allow_code=allow_code, module=module)
     reader = reader_of(roles, settings)
     secret = _secret(job)
     empty = features.encode_inputs(_no_rows(roles, fitted), roles, settings, fitted, secret, reader)

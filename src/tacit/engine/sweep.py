@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
+from tacit import local, record
 from tacit import plan as plans
-from tacit import record
 from tacit.engine import children, run_folder
 from tacit.engine.fingerprint import plan_fingerprint
 from tacit.errors import TacitError
@@ -56,7 +56,8 @@ def carry_out(wanted: Sequence[Plan], root: Path, at_once: int, watch: Watch) ->
     the others go on. A stop ends all processes and loses what each did since its last round.
     """
     runs = _known(root)
-    jobs = [replace(one, baselines=(), engine=Engine(workers=_workers(at_once))) for one in wanted]
+    workers = Engine(workers=_workers(at_once))
+    jobs = [replace(one, baselines=(), engine=workers, model=local.with_hash(one.model)) for one in wanted]
     found: dict[int, Outcome] = {}
     waiting: list[tuple[int, Path | None]] = []
     for number, job in enumerate(jobs):
@@ -96,7 +97,7 @@ class _Process:
         places = {"PYTHONPATH": os.pathsep.join(part for part in sys.path if part)}
         environment = {**os.environ, **children.thread_limits(at_once), **places}
         self._process = subprocess.Popen(
-            [sys.executable, "-c", _PROGRAM, str(os.getpid())], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            [sys.executable, "-P", "-c", _PROGRAM, str(os.getpid())], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL, text=True, env=environment,
         )  # fmt: skip
         self._reader = threading.Thread(target=self._listen, args=(heard,), daemon=True)

@@ -37,7 +37,10 @@ def main() -> None:
 
 def _answer(plan: dict[str, Any], root: str, folder: str | None) -> None:
     try:
-        place = engine.resume(Path(folder), _Teller()) if folder else engine.start(plans.parse(plan), Path(root), _Teller())
+        if folder:  # its plan is the one that was asked for, code included
+            place = engine.resume(Path(folder), _Teller(), allow_code=True)
+        else:
+            place = engine.start(plans.parse(plan), Path(root), _Teller())
         _tell(done=str(place))
     except TacitError as error:
         _tell(error=str(error))

@@ -90,7 +90,7 @@ def started(settings: LinkSettings) -> Iterator[Place]:
     words = ["--folder", str(settings.folder), "--host", settings.host, "--port", str(settings.port)]
     words += ["--body-limit", str(settings.body_limit), "--with-parent", *(["--tls"] if settings.tls else [])]
     process = subprocess.Popen(
-        [sys.executable, "-m", "tacit.flower.link", *words],
+        [sys.executable, "-P", "-m", "tacit.flower.link", *words],
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,

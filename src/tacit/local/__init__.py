@@ -11,13 +11,15 @@ from tacit import plan
 from tacit.local.contract import Figures, Group, Headed, Home, Learner, PersonalWorker, Tests, Update, Worker
 from tacit.local.effort import local_steps, parameter_floor
 from tacit.local.head import HeadPlace, Labels, Matrix, Steps, beside, losses, trained, with_ones
+from tacit.local.own_code import find_code, hash_code, with_hash
 from tacit.local.stored import flattened
 from tacit.local.weights import weights_for
 from tacit.rows import Clients, Mixed, Rows
 
 __all__ = [
     "Figures", "Group", "HeadPlace", "Headed", "Home", "Labels", "Learner", "Matrix", "PersonalWorker", "Steps", "Tests", "Update",
-    "Worker", "beside", "build", "flattened", "local_steps", "losses", "parameter_floor", "trained", "weights_for", "with_ones",
+    "Worker", "beside", "build", "find_code", "flattened", "hash_code", "local_steps", "losses", "parameter_floor",
+    "trained", "weights_for", "with_hash", "with_ones",
 ]  # fmt: skip
 
 

@@ -12,6 +12,7 @@ from safetensors.numpy import load_file
 from tacit import codec, local, plan, server
 from tacit.draws import Draws
 from tacit.engine import run_folder
+from tacit.engine.allowed_code import require_permission
 from tacit.engine.negotiated import held
 from tacit.engine.simulated_data import SimulatedData, prepare
 from tacit.errors import RunError
@@ -86,7 +87,7 @@ class Trained:
         return found
 
 
-def trained(folder: Path) -> Trained:
+def trained(folder: Path, *, allow_code: bool = False) -> Trained:
     """Return a finished run, ready to be attacked; raise RunError if it is of another codec or cannot be taken up here."""
     job = run_folder.plan_of(folder)
     if not isinstance(job.codec, HashComb):
@@ -96,6 +97,7 @@ def trained(folder: Path) -> Trained:
         raise RunError(f"audit tokens {folder.name}: needs rows and a model it can read, got {got}; audit another run")
     if isinstance(job.codec.x_min, tuple):
         raise RunError(f"audit tokens {folder.name}: needs one range for all layers, as published, got one each; audit another run")
+    require_permission(folder / run_folder.PLAN, job.model, allow_code=allow_code)
     draws = Draws.seeded(job.seed)
     data = prepare(job, draws)
     learner = local.build(job.model, job.local, data.train, data.clients)

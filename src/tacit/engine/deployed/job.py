@@ -12,7 +12,7 @@ from pathlib import Path
 import polars as pl
 from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePublicKey
 
-from tacit import features, record
+from tacit import features, local, record
 from tacit import plan as plans
 from tacit.aggregate import Intake
 from tacit.draws import Draws
@@ -223,7 +223,7 @@ class DeployedJob:
         loop.finish_measured(side.arm, desk, now, hashes.pop().hex(), Evaluation(metrics=figures(found)), checkpoint.ALL_DONE)
 
     def _model_facts(self, side: ServerSide) -> dict[str, object]:
-        described = plans.dump(self.plan)
+        described = plans.dump(replace(self.plan, model=local.with_hash(self.plan.model)))
         return {
             "model": described["model"],
             "features": described["features"],

@@ -40,7 +40,7 @@ def keep_kernels() -> None:
             # The cache knows when the file of a kernel changed, not when what it calls from other files did.
             for stale in (*folder.glob("*.nbi"), *folder.glob("*.nbc"), *folder.glob("kernels-*.kept")):
                 stale.unlink()
-            command = [sys.executable, "-c", "from tacit.local.compiled.keep import compile_kernels; compile_kernels()"]
+            command = [sys.executable, "-P", "-c", "from tacit.local.compiled.keep import compile_kernels; compile_kernels()"]
             path = os.pathsep.join(part for part in sys.path if part)
             environment = {**os.environ, _COMPILING: "1", "PYTHONPATH": path}
             done = subprocess.run(command, env=environment, capture_output=True, timeout=_LONGEST_SECONDS, check=False)

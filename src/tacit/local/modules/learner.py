@@ -224,7 +224,7 @@ def maker(model: plan.Model, inputs: Inputs, outputs: int, module: object | None
             raise PlanError(f"run(module={type(module).__name__}) needs a torch.nn.Module; pass an instance of one")
         return lambda: copy.deepcopy(module)
     if isinstance(model, plan.OwnModule):
-        kind = imported(model.name)
+        kind = imported(model)
         return lambda: own_module(kind, model.name, inputs.width, outputs)
     assert not isinstance(model, plan.Worded), "models with a word table are made in local/private"
     beside = inputs.beside.width if isinstance(inputs, Mixed) else 0

@@ -3,27 +3,28 @@
 from __future__ import annotations
 
 import importlib
-import os
-import sys
 from typing import Any
 
 import torch
 from torch import nn
 
 from tacit.errors import PlanError
+from tacit.local.own_code import check_code
+from tacit.plan import OwnModule
 
 
-def imported(name: str) -> Any:
-    """Return the class that `package.module:Class` names; the module may lie in the working folder."""
-    place, _, attribute = name.partition(":")
+def imported(model: OwnModule) -> Any:
+    """Import the class that a plan names, after a look at its code's hash; the working folder is not searched."""
+    place, _, attribute = model.name.partition(":")
+    check_code(model)
     try:
-        kind = getattr(_module(place), attribute)
+        kind = getattr(importlib.import_module(place), attribute)
     except (ImportError, AttributeError) as error:
         raise PlanError(
-            f"model.name = {name!r} cannot be imported ({error}); run where `import {place}` works, such as the folder it lies in"
+            f"model.name = {model.name!r} cannot be imported ({error}); name the folder it lies in: PYTHONPATH=FOLDER tacit …"
         ) from None
     if not (isinstance(kind, type) and issubclass(kind, nn.Module)):
-        raise PlanError(f"model.name = {name!r} needs a subclass of torch.nn.Module, got {kind!r}")
+        raise PlanError(f"model.name = {model.name!r} needs a subclass of torch.nn.Module, got {kind!r}")
     return kind
 
 
@@ -37,22 +38,6 @@ def own_module(kind: Any, name: str, inputs: int, outputs: int) -> nn.Module:
             "or hand the module itself over in Python, as module=…"
         ) from error
     return made
-
-
-def _module(place: str) -> Any:
-    """Return a module; what lies in the working folder is found last, so it takes no installed package's place."""
-    here = os.getcwd()
-    try:
-        return importlib.import_module(place)
-    except ModuleNotFoundError as error:
-        if error.name != place.partition(".")[0] or here in sys.path:
-            raise
-    sys.path.append(here)
-    try:
-        importlib.invalidate_caches()
-        return importlib.import_module(place)
-    finally:
-        sys.path.remove(here)
 
 
 def checked(module: nn.Module, name: str) -> nn.Module:
