@@ -138,7 +138,10 @@ class OwnModule:
     reads: ClassVar[tuple[Text, ...]] = ("binary", "listed", "sequence")
     name: Annotated[Name, StringConstraints(pattern=r"^[\w.]+:[\w.]+$"), Needs(f"a class as {OWN}")]
     """Where to find it, as `package.module:Class`: in an installed package, or in a folder of PYTHONPATH."""
-    sha256: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$"), Needs("64 hexadecimal digits")] | None = None
+    sha256: Annotated[
+        Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")] | None,
+        Needs("64 hexadecimal digits, as sha256sum prints them"),
+    ] = None
     """SHA-256 of the file that holds the class, as `sha256sum` prints it; other code is refused. A simulated run writes it into its
     own plan, and every run beside its model. It covers that one file, not what the file imports."""
 
