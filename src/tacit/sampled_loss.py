@@ -19,6 +19,10 @@ _SAFE = 1 + 1e-9
 """More than floating point can take off an epsilon that comes out of a discretised distribution."""
 
 
+_LEAST = 1 / 16
+"""No multiplier below it is looked for: where delta is above the sampling rate any would do, however small."""
+
+
 def spread(noise_multiplier: float, rate: float) -> float:
     """Return about how far the loss of one round spreads: the root of the chi-squared divergence."""
     return rate * math.sqrt(math.expm1(min(50.0, 1 / noise_multiplier**2)))
@@ -58,10 +62,10 @@ def multiplier_for(epsilon: float, delta: float, rate: float, rounds: int) -> fl
     if rate == 1:
         return full
     low, high = 0.0, full
-    while low < high * (1 - 1e-4):
+    while low < high * (1 - 1e-4) and high > _LEAST:
         middle = max((low + high) / 2, high / 4)
         if epsilon_at(delta, middle, rate, rounds) <= epsilon * (1 - 1e-7):
             high = middle
         else:
             low = middle
-    return high
+    return max(high, min(full, _LEAST))

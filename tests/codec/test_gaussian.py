@@ -130,7 +130,7 @@ def test_the_server_refuses_what_no_clipped_update_can_be() -> None:
             total.add(np.array(row, "<i4").view(np.uint8), 1, Draws.seeded(0))
     total.add(np.array([radius, 0], "<i4").view(np.uint8), 1, Draws.seeded(0))
     for wrong in (np.array([2 * radius + 1, 0], "<i8"), np.array([1], "<i8")):
-        with pytest.raises(WireError, match="sum of whole numbers refused"):
+        with pytest.raises(WireError, match="sum of integers refused"):
             total.add_packed(wrong.view(np.uint8), 2)
     with pytest.raises(WireError, match="total weight"):
         WholeSum(1, 2**30).add(np.zeros(4, np.uint8), 2**40, Draws.seeded(0))

@@ -9,6 +9,7 @@ from scipy.stats import norm
 from tacit import codec, gaussian_loss, ledger, plan, sampled_loss
 from tacit.audit.epsilon import lower_bound
 from tacit.claim import Gaussian, Sampled
+from tacit.draws import ClientDraws, PublicDraws
 from tacit.ledger import Account, charge
 
 SETTINGS = plan.DPSum(epsilon=2.0, delta=1e-3, clip=0.5)
@@ -84,3 +85,15 @@ def test_no_gain_is_claimed_where_whoever_is_not_trusted_knows_who_was_asked() -
     full = claim_for(1.0).event
     assert isinstance(local.claims(1000, 10)[0].event, Gaussian)
     assert helped.claims(1000, 10)[0].event.noise_multiplier == pytest.approx(full.noise_multiplier, rel=1e-3)
+
+
+@pytest.mark.parametrize("rate", [0.001, 0.1, 0.39])
+def test_a_delta_above_the_rate_ends_the_search_at_a_safe_multiplier(rate) -> None:
+    """Any noise keeps such a delta, so the search for the smallest multiplier had no end."""
+    found = sampled_loss.multiplier_for(50.0, 0.4, rate, 1)
+    assert found == 1 / 16
+    assert sampled_loss.epsilon_at(0.4, found, rate, 1) <= 50
+    made = codec.build(plan.DPSum(epsilon=50.0, delta=0.4, clip=1.0), codec.Extent(rounds=1, cohort=10, rate=rate))
+    row = np.array([1.0, 0.0], np.float32)
+    sent = made.encode(row, {}, own=ClientDraws(b""), public=PublicDraws(b"")).payload.view("<i4")
+    assert 0 < sent[0] <= 2**30, "an update fits the 32 bits it is sent in"

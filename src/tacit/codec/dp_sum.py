@@ -54,7 +54,7 @@ def make(settings: plan.DPSum, extent: Extent) -> Codec:
     def empty(dim: int) -> WholeSum:
         scale = _scale(loss, extent, settings.clip, dim, _bands(extent, banded))
         adding = partial(add_updates, scale=scale)
-        return WholeSum(dim, scale.radius, length=scale.radius, adding=adding)
+        return WholeSum(dim, scale.radius, norm=scale.radius, adding=adding)
 
     return replace(codec, empty=empty, takes_updates=True)
 
@@ -92,7 +92,7 @@ def noisy_sum(loss: Loss, extent: Extent, *, banded: bool = False) -> Last:
             name="dp_sum",
             payload_size=lambda dim: 4 * dim,
             encoder=encode,
-            empty=lambda dim: WholeSum(dim, scale(dim).radius, length=scale(dim).radius),
+            empty=lambda dim: WholeSum(dim, scale(dim).radius, norm=scale(dim).radius),
             decoder=decode,
             clipped=lambda update: update,
             variance=lambda update: np.zeros(len(update)),

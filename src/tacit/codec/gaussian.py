@@ -16,7 +16,7 @@ from tacit.claim import Claim, Gaussian
 from tacit.codec.chain import Last, chain
 from tacit.codec.clip import clip_l2
 from tacit.codec.contract import Bound, Codec, Encoded, Extent, Memory, encoded
-from tacit.codec.gaussian_noise import LARGEST, STEPS, whole_noise
+from tacit.codec.gaussian_noise import LARGEST, STEPS, norm_of, whole_noise
 from tacit.codec.sums import WholeSum
 from tacit.codec.whole_run import Loss, Scale, scale_for
 from tacit.draws import ClientDraws, PublicDraws, ServerDraws
@@ -49,7 +49,7 @@ def noisy(loss: Loss, extent: Extent) -> Last:
             name="gaussian",
             payload_size=lambda dim: 4 * dim,
             encoder=encode,
-            empty=lambda dim: WholeSum(dim, scale(dim).radius + LARGEST),
+            empty=lambda dim: WholeSum(dim, scale(dim).radius + LARGEST, norm=scale(dim).radius + norm_of(dim)),
             decoder=decode,
             clipped=lambda update: update,
             variance=lambda update: np.full(len(update), scale(len(update)).stddev ** 2),

@@ -16,6 +16,7 @@ compared with 64 bits, so a kept point's density is off by at most (2^-50 r + 2^
 
 from __future__ import annotations
 
+import math
 from decimal import Decimal, localcontext
 from functools import lru_cache
 
@@ -31,6 +32,9 @@ LARGEST = 13 * STEPS
 """No noise is larger: |N| ends with its last cell, at 12.7 standard deviations."""
 DISTANCE, FACTOR = 2.0**-117, 2.0**-52
 """How far the law of one number may be from that of the floor of a Gaussian."""
+
+_SAFE = 64
+"""An honest sender's noise exceeds `norm_of` with a probability of at most 2^-64."""
 
 _PI = Decimal("3.14159265358979323846264338327950288419716939937510582097494459230781640628620899862803")
 _CELLS = 64  # in one standard deviation
@@ -57,6 +61,16 @@ def whole_noise(own: Draws, count: int) -> NDArray[np.int64]:
             stream.fill(words[: 2 * left])
             left = draw_within(words[: 2 * left], waiting[:left].copy(), block, waiting)
     return noise
+
+
+def norm_of(count: int) -> int:
+    """Return an L2 norm, in steps, that `count` numbers of noise exceed with a probability of at most 2^-64.
+
+    A Gaussian vector exceeds σ(√count + t) with a probability of at most e^(-t²/2) (its norm is 1-Lipschitz). The floor moves a
+    number by less than one step, so the norm by less than √count.
+    """
+    root = math.sqrt(count)
+    return math.ceil(STEPS * (root + math.sqrt(2 * _SAFE * math.log(2))) + root)
 
 
 @lru_cache(maxsize=1)

@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.codec.gaussian_noise import STEPS, whole_noise
+from tacit.codec.gaussian_noise import norm_of as gaussian_norm_of
 from tacit.draws import ClientDraws
 
 Floats = NDArray[np.float64]
@@ -32,6 +33,7 @@ Floats = NDArray[np.float64]
 STEP = 2.0**-8
 """What leaves is a multiple of it."""
 LARGEST = 1 << 12
+_FURTHEST = 12.0
 """No number is more steps from 0."""
 
 
@@ -93,6 +95,16 @@ def leaning(direction: Floats, lean: Lean, own: ClientDraws) -> NDArray[np.int64
     part = _part(lean, bool(shares[0] < lean.chance), float(shares[1]))
     steps = np.rint((free + (part - float(free @ direction)) * direction) / STEP)
     return np.clip(steps, -LARGEST, LARGEST).astype(np.int64)
+
+
+def norm_of(size: int) -> int:
+    """Return an L2 norm, in steps of `STEP`, that vectors of `size` numbers exceed with a probability of at most 2^-64.
+
+    A vector is a free Gaussian one whose part along the direction is replaced. The free one is bounded as in `gaussian_noise`.
+    The part is drawn from 53 bits of a share, at an epsilon of at most 16: it is never beyond 12. Rounding moves a number by
+    at most half a step.
+    """
+    return math.ceil((gaussian_norm_of(size) / STEPS + _FURTHEST) / STEP + math.sqrt(size) / 2)
 
 
 def _part(lean: Lean, beyond: bool, share: float) -> float:

@@ -26,7 +26,7 @@ from tacit.claim import Claim, Leaning
 from tacit.codec.chain import Last, chain
 from tacit.codec.clip import clip_l2
 from tacit.codec.contract import Bound, Codec, Encoded, Memory, encoded
-from tacit.codec.privunit import LARGEST, STEP, Lean, lean_for, leaning, rounding
+from tacit.codec.privunit import LARGEST, STEP, Lean, lean_for, leaning, norm_of, rounding
 from tacit.codec.rotation import rotated, rotated_back
 from tacit.codec.rr_sampled import Places
 from tacit.codec.sums import PlacedSum
@@ -104,7 +104,7 @@ def leaning_towards(settings: plan.ProjUnit) -> Last:
             name="projunit",
             payload_size=lambda dim: 2 * shape(dim).sent,
             encoder=encode,
-            empty=lambda dim: PlacedSum(dim, LARGEST, shape(dim).places),
+            empty=lambda dim: PlacedSum(dim, LARGEST, shape(dim).sent, norm_of(shape(dim).sent), shape(dim).places),
             decoder=decode,
             clipped=lambda update: update,
             variance=variance,

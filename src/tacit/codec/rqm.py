@@ -58,7 +58,7 @@ def make(settings: plan.RQM) -> Codec:
         name="rqm",
         payload_size=lambda dim: packed_size(sent(dim), bits),
         encoder=encode,
-        empty=lambda dim: LevelSum(dim, settings.levels, bits, places(dim)),
+        empty=lambda dim: LevelSum(dim, settings.levels, bits, places(dim), sent(dim)),
         decoder=decode,
         clipped=lambda update: into_box(update, law.clip),
         variance=variance,

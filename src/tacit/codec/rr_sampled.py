@@ -87,7 +87,7 @@ def make(settings: plan.RRSampled) -> Codec:
         payload_size=lambda dim: packed_size(bits_for(epsilon, dim)),
         encoder=encode,
         decoder=decode,
-        empty=lambda dim: LevelSum(dim, 2, 1, _places(epsilon, dim)),
+        empty=lambda dim: LevelSum(dim, 2, 1, _places(epsilon, dim), bits_for(epsilon, dim)),
         clipped=lambda update: into_box(update, clip),
         variance=variance,
         claims=claims,

@@ -23,6 +23,9 @@ from tacit.draws import Draws
 from tacit.errors import ChainError
 from tacit.sampled_loss import multiplier_for
 
+_WIDEST = 1 << 30
+"""The most steps to a clip: then an update with its noise fits 32 bits, and its squares add up within 64."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Scale:
@@ -98,7 +101,7 @@ def scale_of(loss: Loss, clip: float, times: float, *, releases: int, numbers: i
             f"raise {loss.table}.delta, or lower {loss.table}.epsilon"
         )
     multiplier = multiplier_for(left.epsilon, left.delta, rate, releases)
-    radius = math.floor(STEPS / (times * multiplier))
+    radius = min(_WIDEST, math.floor(STEPS / (times * multiplier)))  # with fewer steps to a clip noise is larger, never smaller
     if radius < 1:
         raise ChainError(
             f"{who} needs a noise multiplier below {STEPS // times:,}, got {multiplier:,.0f} with {releases:,} releases; "

@@ -8,6 +8,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.codec.sums.checks import check_dimensions, check_size, check_weight
 from tacit.draws import PublicDraws
 from tacit.errors import WireError
 from tacit.rows import Lines
@@ -31,6 +32,8 @@ class FloatSum:
 
     def add(self, payload: NDArray[np.uint8], weight: int, public: PublicDraws) -> None:
         """Add one payload `weight` times; refuse it if a value is not finite, for one such value would spoil the sum."""
+        check_size(payload, 4 * self.dim)
+        check_weight(self.weight, weight)
         row = payload.view(np.float32)
         if not finite(row):
             raise WireError("update refused: needs finite values, got NaN or infinite ones")
@@ -51,6 +54,8 @@ class FloatSum:
 
     def merge(self, other: FloatSum) -> None:
         """Add another sum to this one; the other is used up."""
+        check_dimensions(self.dim, other.dim)
+        check_weight(self.weight, other.weight, least=0)
         if self._empty:
             self._only, self._sum = other._only, other._sum
         elif other._only is not None:
@@ -69,13 +74,18 @@ class FloatSum:
         return self.value().astype("<f8").view(np.uint8)
 
     def add_packed(self, payload: NDArray[np.uint8], weight: int) -> None:
-        """Add a sum that crossed a wire."""
-        if payload.nbytes != 8 * self.dim:
-            raise WireError(f"sum refused: needs {8 * self.dim:,} bytes, got {payload.nbytes:,}")
+        """Add a sum that crossed a wire; no value may be larger than its weight of the largest float32, and none is NaN.
+
+        Nothing clips updates that are sent as they are, so there is no bound on their norm.
+        """
+        check_size(payload, 8 * self.dim, "sum")
+        check_weight(self.weight, weight, least=0)
         other = FloatSum(self.dim)
         other._sum, other.weight = payload.view("<f8").copy(), weight
         if not other.is_finite():
             raise WireError("sum refused: needs finite values, got NaN or infinite ones")
+        if self.dim and np.abs(other._sum).max() > weight * float(np.finfo(np.float32).max):
+            raise WireError(f"sum refused: a value is larger than {weight:,} float32 numbers can add up to; sum the updates again")
         self.merge(other)
 
     def value(self) -> NDArray[np.float64]:

@@ -8,6 +8,8 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.codec.sums.checks import check_dimensions, check_norm, check_range, check_size, check_weight
+from tacit.codec.sums.packing import packed_size
 from tacit.draws import PublicDraws
 from tacit.errors import WireError
 
@@ -17,13 +19,16 @@ class LevelSum:
 
     Two levels are a sign: a bit that is set counts +1, one that is clear -1.
 
-    `places` says which coordinates a message speaks of, from its public randomness; without it, of all.
+    `places` says which `sent` coordinates a message speaks of, from its public randomness; without it, of all.
     """
 
-    def __init__(self, dim: int, levels: int, bits: int, places: Callable[[PublicDraws], NDArray[np.int64]] | None = None) -> None:
+    def __init__(
+        self, dim: int, levels: int, bits: int, places: Callable[[PublicDraws], NDArray[np.int64]] | None = None,
+        sent: int | None = None,
+    ) -> None:  # fmt: skip
         self.total = np.zeros(dim, np.int64)
         self.weight = 0
-        self._levels, self._bits, self._places = levels, bits, places
+        self._levels, self._bits, self._places, self._sent = levels, bits, places, dim if sent is None else sent
 
     @classmethod
     def of(cls, half_steps: NDArray[np.int64], weight: int) -> LevelSum:
@@ -34,8 +39,10 @@ class LevelSum:
 
     def add(self, payload: NDArray[np.uint8], weight: int, public: PublicDraws) -> None:
         """Add one payload's levels `weight` times; refuse it if it names a level that does not exist."""
+        check_size(payload, packed_size(self._sent, self._bits))
+        check_weight(self.weight, weight, self._levels - 1)
         places = slice(None) if self._places is None else self._places(public)
-        indices = unpacked(payload, len(self.total) if isinstance(places, slice) else len(places), self._bits)
+        indices = unpacked(payload, self._sent, self._bits)
         if len(indices) and indices.max() >= self._levels:
             raise WireError(f"update refused: needs levels from 0 to {self._levels - 1}, got others")
         self.total[places] += weight * (2 * indices.astype(np.int64) - (self._levels - 1))
@@ -43,6 +50,8 @@ class LevelSum:
 
     def merge(self, other: LevelSum) -> None:
         """Add another sum to this one."""
+        check_dimensions(len(self.total), len(other.total))
+        check_weight(self.weight, other.weight, self._levels - 1, least=0)
         self.total += other.total
         self.weight += other.weight
 
@@ -55,12 +64,17 @@ class LevelSum:
         return self.total.astype("<i8").view(np.uint8)
 
     def add_packed(self, payload: NDArray[np.uint8], weight: int) -> None:
-        """Add a sum that crossed a wire; none may be further from the middle than its weight of outermost levels."""
-        if payload.nbytes != 8 * len(self.total):
-            raise WireError(f"sum of levels refused: needs {8 * len(self.total):,} bytes, got {payload.nbytes:,}")
+        """Add a sum that crossed a wire; none may be further from the middle than its weight of outermost levels.
+
+        Where messages speak of `sent` coordinates, the L2 norm is at most √sent times that. Otherwise clients may send any levels,
+        so any such sum can be theirs: there is no tighter bound.
+        """
+        check_size(payload, 8 * len(self.total), "sum of levels")
         sums, most = payload.view("<i8"), weight * (self._levels - 1)
-        if len(sums) and (sums.min() < -most or sums.max() > most):
-            raise WireError(f"sum of levels refused: needs values within ±{most:,}, its weight of outermost levels, got others")
+        check_weight(self.weight, weight, self._levels - 1, least=0)
+        check_range(sums, -most, most, "sum of levels")
+        if self._sent < len(self.total):
+            check_norm(sums, self._sent * most * most, "sum of levels")
         self.total += sums
         self.weight += weight
 

@@ -7,22 +7,24 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.codec.sums.checks import check_size
 from tacit.codec.sums.wholes import WholeSum
 from tacit.draws import PublicDraws
-from tacit.errors import WireError
 
 
 class PlacedSum(WholeSum):
     """A running weighted sum of payloads; `places` says which coordinates a message speaks of, from its public randomness."""
 
-    def __init__(self, dim: int, largest: int, places: Callable[[PublicDraws], NDArray[np.int64]]) -> None:
-        super().__init__(dim, largest)
-        self._places = places
+    def __init__(self, dim: int, largest: int, sent: int, norm: int, places: Callable[[PublicDraws], NDArray[np.int64]]) -> None:
+        """A message has `sent` numbers."""
+        super().__init__(dim, largest, norm)
+        self._sent, self._places = sent, places
 
     def add(self, payload: NDArray[np.uint8], weight: int, public: PublicDraws) -> None:
-        """Add one payload `weight` times; refuse it if a number is larger than any client's may be."""
+        """Add one payload `weight` times; refuse it if a number or its L2 norm is larger than any client's may be."""
+        check_size(payload, 2 * self._sent)
         row = payload.view("<i2").astype(np.int64)
-        if len(row) and np.abs(row).max() > self._largest:
-            raise WireError(f"update refused: needs whole numbers within ±{self._largest:,}, got others")
+        self._check(row, 1, "update")
+        places = self._places(public)
         self._counted(weight)
-        self.total[self._places(public)] += weight * row
+        self.total[places] += weight * row

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.codec.sums.checks import check_size, check_weight
 from tacit.codec.sums.floats import FloatSum
 from tacit.codec.sums.packing import packed, packed_size, unpacked
 from tacit.draws import PublicDraws
@@ -20,6 +21,8 @@ class ScaledSum(FloatSum):
 
     def add(self, payload: NDArray[np.uint8], weight: int, public: PublicDraws) -> None:
         """Add one payload `weight` times; refuse it if its size is not finite or a level does not exist."""
+        check_size(payload, scaled_payload_size(self.dim, self._bits))
+        check_weight(self.weight, weight)
         size = float(payload[:4].copy().view("<f4")[0])
         if not 0 <= size < np.inf:
             raise WireError("update refused: needs a finite size, got NaN, an infinite or a negative one")

@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.codec.sums.checks import check_dimensions, check_size, check_weight
 from tacit.codec.sums.names import Names, named, places_of, union, word_count
 from tacit.codec.sums.packing import kind, packed, packed_size, unpacked
 from tacit.codec.sums.sorting import sort_columns
@@ -24,6 +25,8 @@ __all__ = ["Counted", "TokenTally", "packed", "packed_size"]
 
 Weights = NDArray[np.int64]
 _HEAD = 16
+_LARGEST = 256
+"""A token may stand for so many half steps at most, so that weighted sums of what tokens stand for fit 64 bits."""
 
 
 @dataclass(frozen=True)
@@ -79,6 +82,12 @@ class TokenTally:
 
     def add(self, payload: NDArray[np.uint8], weight: int, public: PublicDraws) -> None:
         """Keep one client's tokens, to be counted `weight` times; refuse a token that cannot be."""
+        self.keep(self.read(payload, weight), weight)
+
+    def read(self, payload: NDArray[np.uint8], weight: int) -> Counted:
+        """Return one client's tokens, checked but not counted yet."""
+        check_size(payload, packed_size(self.dim, self.bits))
+        check_weight(self.weight, weight, _LARGEST)
         names = None
         if self.named:
             names, keys = named(payload, self.dim, self.bits)
@@ -86,11 +95,17 @@ class TokenTally:
             keys = unpacked(payload, self.dim, self.bits)
             if self.count != 1 << self.bits and keys.max(initial=0) >= self.count:
                 raise WireError(f"update refused: needs tokens from 0 to {self.count - 1}, got others")
-        self._parts.append(Counted(keys[None], np.array([weight]), names))
+        return Counted(keys[None], np.array([weight]), names)
+
+    def keep(self, checked: Counted, weight: int) -> None:
+        """Count tokens that were checked."""
+        self._parts.append(checked)
         self.weight += weight
 
     def merge(self, other: TokenTally) -> None:
         """Add another tally to this one."""
+        check_dimensions(self.dim, other.dim)
+        check_weight(self.weight, other.weight, _LARGEST, least=0)
         self._parts += other._parts
         self.weight += other.weight
 
@@ -130,13 +145,14 @@ class TokenTally:
 
     def add_packed(self, payload: NDArray[np.uint8], weight: int) -> None:
         """Add a histogram that crossed a wire: its tokens must be possible, and at each coordinate add up to its weight."""
-        self._parts.append(self._checked(payload, weight))
-        self.weight += weight
+        self.keep(self.read_packed(payload, weight), weight)
 
-    def _checked(self, payload: NDArray[np.uint8], weight: int) -> Counted:
+    def read_packed(self, payload: NDArray[np.uint8], weight: int) -> Counted:
+        """Return a histogram that crossed a wire, checked but not counted yet."""
+        check_weight(self.weight, weight, _LARGEST, least=0)
         count, kinds, called, zero = payload[:_HEAD].view("<u4").tolist() if len(payload) >= _HEAD else (0, 0, 0, 1)
         words, at = called * word_count(self.bits) if self.named else called, _HEAD + 8 * kinds
-        width = self._width(kinds, called)
+        width = min(64, self._width(kinds, called))
         row, begin = packed_size(self.dim, width), at + 8 * words
         if zero or (called > 0) != (self.named and count * self.dim > 0) or len(payload) != begin + count * row:
             self._refuse(f"needs rows of {self.dim:,} tokens of {self.bits} bits, got other bytes")
@@ -146,6 +162,7 @@ class TokenTally:
         for n in range(count):
             keys[n] = unpacked(payload[begin + n * row : begin + (n + 1) * row].copy(), self.dim, width)
         found = Counted(keys, weights, None if names is None else names.astype(np.uint64))
+        self._check_names(found.names)
         self._check_weights(found, weight)
         tokens = called if self.named else self.count
         if count * self.dim and (int(keys.max()) >> found.weight_bits) >= tokens:
@@ -154,17 +171,41 @@ class TokenTally:
 
     def _check_weights(self, found: Counted, weight: int) -> None:
         kinds = found.weights
-        if (kinds <= 0).any() or (np.diff(kinds) <= 0).any() or (len(kinds) > 0) != (len(found.keys) > 0):
+        if (kinds <= 0).any() or (kinds[1:] <= kinds[:-1]).any() or (len(kinds) > 0) != (len(found.keys) > 0):
             self._refuse("needs weights above 0 in ascending order, got others")
-        sums = np.full(self.dim, len(found.keys) * int(kinds.sum()) if len(kinds) == 1 else 0, np.int64)
+        if len(kinds) and int(kinds[-1]) > weight:
+            self._refuse(f"a weight is larger than that of all together, {weight:,}")
+        if len(kinds) == 1 and len(found.keys) * int(kinds[0]) != weight:
+            self._refuse(f"needs counts that add up to its weight {weight:,}, got others")
         if len(kinds) > 1:
-            numbers = found.keys & ((1 << found.weight_bits) - 1)
-            if self.dim and int(numbers.max()) >= len(kinds):
-                self._refuse("needs weights of its table, got others")
-            for row in numbers:
-                sums += kinds[row]
+            self._check_sums(found.keys & ((1 << found.weight_bits) - 1), kinds, weight)
+        if not len(kinds) and weight:
+            self._refuse(f"needs counts that add up to its weight {weight:,}, got none")
+
+    def _check_sums(self, numbers: NDArray[Any], kinds: Weights, weight: int) -> None:
+        """Refuse weights, by their numbers in the table, that do not add up; each sum is looked at before it could wrap."""
+        if self.dim and int(numbers.max()) >= len(kinds):
+            self._refuse("needs weights of its table, got others")
+        sums = np.zeros(self.dim, np.int64)
+        for row in numbers:
+            sums += kinds[row]
+            if (sums > weight).any():
+                break
         if (sums != weight).any():
             self._refuse(f"needs counts that add up to its weight {weight:,}, got others")
+
+    def _check_names(self, names: Names | None) -> None:
+        """Refuse a table of names that are too long, or not in ascending order."""
+        if names is None or not len(names):
+            return
+        top, bits = names[:, -1], self.bits - 64 * (names.shape[1] - 1)
+        if bits < 64 and (top >> np.uint64(bits)).any():
+            self._refuse(f"needs names of {self.bits} bits, got longer ones")
+        rising = top[1:] > top[:-1]
+        if names.shape[1] == 2:
+            rising |= (top[1:] == top[:-1]) & (names[1:, 0] > names[:-1, 0])
+        if not rising.all():
+            self._refuse("needs names in ascending order, each once, got others")
 
     def _refuse(self, why: str) -> NoReturn:
         raise WireError(f"histogram refused: {why}")

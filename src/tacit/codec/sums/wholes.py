@@ -7,8 +7,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.codec.sums.checks import check_dimensions, check_norm, check_range, check_size, check_weight
 from tacit.draws import PublicDraws
-from tacit.errors import WireError
 from tacit.rows import Lines
 
 Adding = Callable[[NDArray[np.int64], Lines, NDArray[np.int64]], None]
@@ -16,29 +16,35 @@ Adding = Callable[[NDArray[np.int64], Lines, NDArray[np.int64]], None]
 
 
 class WholeSum:
-    """A running weighted sum of payloads of 32-bit whole numbers, each within ±largest; `length` bounds their root of squares."""
+    """A running weighted sum of payloads of 32-bit integers, each within ±largest and of an L2 norm of at most `norm`.
 
-    def __init__(self, dim: int, largest: int, length: int | None = None, adding: Adding | None = None) -> None:
+    A sum of weight w made elsewhere has an L2 norm of at most w · `norm`, by the triangle inequality, exactly: both bounds are
+    about integers, so rounding needs no slack. The check is exact for all integers (`checks`).
+    """
+
+    def __init__(self, dim: int, largest: int, norm: int | None = None, adding: Adding | None = None) -> None:
         self.total = np.zeros(dim, np.int64)
         self.weight = 0
-        self._largest, self._length, self._adding = largest, length, adding
+        self._largest, self._norm, self._adding = largest, norm, adding
 
     @classmethod
     def of(cls, numbers: NDArray[np.int64], weight: int) -> WholeSum:
-        """Return a sum somebody else made; nothing bounds its numbers."""
+        """Return a sum that secure aggregation made, with the helpers' noise in it; nothing bounds its numbers.
+
+        No party sees a single message there, so a client that ignores the clip cannot be told from the others: a bound on the sum
+        would only let that client void the round.
+        """
         made = cls(len(numbers), 1)
         made.total, made.weight = numbers, weight
         return made
 
     def add(self, payload: NDArray[np.uint8], weight: int, public: PublicDraws) -> None:
-        """Add one payload `weight` times; refuse it if it is longer than any client's may be."""
-        row = payload.view("<i4").astype(np.int64)  # wide enough for their squares, too
-        if len(row) and np.abs(row).max() > self._largest:
-            raise WireError(f"update refused: needs whole numbers within ±{self._largest:,}, got others")
-        if self._length is not None and int(np.square(row).sum()) > self._length**2:
-            raise WireError(f"update refused: needs a length of at most {self._length:,} steps, got more")
+        """Add one payload `weight` times; refuse it if a number or its L2 norm is larger than any client's may be."""
+        check_size(payload, 4 * len(self.total))
+        row = payload.view("<i4")
+        self._check(row, 1, "update")
         self._counted(weight)
-        self.total += weight * row
+        self.total += weight * row.astype(np.int64)
 
     def add_lines(self, lines: Lines, weights: NDArray[np.int64]) -> None:
         """Add updates as often as they weigh, unencoded."""
@@ -56,7 +62,8 @@ class WholeSum:
 
     def merge(self, other: WholeSum) -> None:
         """Add another sum to this one."""
-        self._counted(other.weight)
+        check_dimensions(len(self.total), len(other.total))
+        self._counted(other.weight, least=0)
         self.total += other.total
 
     def value(self) -> NDArray[np.int64]:
@@ -68,17 +75,20 @@ class WholeSum:
         return self.total.astype("<i8").view(np.uint8)
 
     def add_packed(self, payload: NDArray[np.uint8], weight: int) -> None:
-        """Add a sum that crossed a wire; none may be further from 0 than its weight of largest numbers."""
-        if payload.nbytes != 8 * len(self.total):
-            raise WireError(f"sum of whole numbers refused: needs {8 * len(self.total):,} bytes, got {payload.nbytes:,}")
-        sums, most = payload.view("<i8"), weight * self._largest
-        if len(sums) and (sums.min() < -most or sums.max() > most):
-            raise WireError(f"sum of whole numbers refused: needs values within ±{most:,}, got others")
-        self._counted(weight)
+        """Add a sum that crossed a wire; refuse it if so much weight cannot add up to it."""
+        check_size(payload, 8 * len(self.total), "sum of integers")
+        sums = payload.view("<i8")
+        self._check(sums, weight, "sum of integers")
+        self._counted(weight, least=0)
         self.total += sums
 
-    def _counted(self, weight: int) -> None:
+    def _check(self, numbers: NDArray[np.signedinteger], weight: int, what: str) -> None:
+        """Refuse numbers that no clients of such a weight together can have sent."""
+        check_range(numbers, -weight * self._largest, weight * self._largest, what)
+        if self._norm is not None:
+            check_norm(numbers, (weight * self._norm) ** 2, what)
+
+    def _counted(self, weight: int, *, least: int = 1) -> None:
         """Count what is about to be added; refuse it if the sum might no longer fit 64 bits."""
-        if (self.weight + weight) * self._largest >= 1 << 63:
-            raise WireError(f"update refused: needs a total weight below {(1 << 63) // self._largest:,}, got more")
+        check_weight(self.weight, weight, self._largest, least=least)
         self.weight += weight
