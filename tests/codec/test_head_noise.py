@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from scipy.stats import norm
 
 from tacit import ledger
 from tacit.audit.epsilon import lower_bound
@@ -18,6 +19,8 @@ from tacit.errors import ChainError
 from tacit.gaussian_loss import multiplier_for
 from tacit.ledger import Account, charge
 from tacit.plan import Filter
+from tests import seeds
+from tests.measured import least_bound
 
 EPSILON, DELTA = 2.0, 1e-3
 OWN = Draws.seeded(3).for_client()
@@ -104,42 +107,59 @@ def test_a_large_head_is_summed_in_parts() -> None:
 # What is measured
 
 
-def released(scale, length: float, count: int) -> np.ndarray:
-    """Return what a head of one parameter gives for a change, or one row's gradient, of a length: many releases at once."""
-    return scale.whole(np.array([length]))[0] + whole_noise(Draws.from_system(), count)
+def steps_of(scale, length: float) -> int:
+    return int(scale.whole(np.array([length]))[0])
 
 
-def measured(protect: str, sides: list[np.ndarray]) -> float:
-    """Return the lower bound on epsilon at delta, from the event at which the loss of a release is the stated one."""
+def measured(protect: str, low: int, high: int, count: int, spread: float = 1.0) -> tuple[float, float]:
+    """Return what an audit of many releases of one parameter finds at least, and the lower bound on epsilon at delta it finds.
+
+    The two sides are at `low` and `high` steps, with `spread` times the noise of a release. The event begins at
+    nine tenths of the way to where the loss of a release is the stated one: there it is seen often enough.
+    """
     away = 1 / head.claim(asked(protect)).event.noise_multiplier
-    edge = int(sides[0].mean() + (EPSILON / away + away / 2) * STEPS)
-    return lower_bound(*((side > edge).astype(np.int64) for side in sides), delta=DELTA)
+    edge = int(low + 0.9 * (EPSILON / away + away / 2) * STEPS)
+    sides = [place + spread * whole_noise(seeds.draws(side), count) for side, place in enumerate((low, high))]
+    unlikely, likely = (float(norm.sf((edge - place) / (spread * STEPS))) for place in (low, high))
+    return least_bound(likely, unlikely, count, delta=DELTA), lower_bound(
+        *((side > edge).astype(np.int64) for side in sides), delta=DELTA
+    )
 
 
+@pytest.mark.statistical
 @both
 def test_measured_epsilon_is_below_the_stated_one_and_near_it(protect) -> None:
-    """All rows replaced by their opposite, or one row more; a million releases on each side."""
+    """All rows replaced by their opposite, or one row more; two million releases on each side.
+
+    It finds too much with a probability of at most 1e-6, too little with 5e-7.
+    """
     scale = head.noise_scale(asked(protect), 1, 1)
-    bound = measured(protect, [released(scale, length, 1_000_000) for length in (-0.5 if protect == "client" else 0.0, 0.5)])
-    assert 0.8 * EPSILON <= bound <= EPSILON
+    ends = (steps_of(scale, length) for length in (-0.5 if protect == "client" else 0.0, 0.5))
+    least, found = measured(protect, *ends, 2_000_000)
+    assert 0.8 * EPSILON <= least <= found <= EPSILON
 
 
+@pytest.mark.statistical
 def test_a_twin_with_the_noise_of_a_removed_client_is_caught() -> None:
     """Half the noise: what moves by twice the clip, and is taken to move by one."""
     broken = head.noise_scale(asked("record"), 1, 1)
-    assert measured("client", [released(broken, length, 300_000) for length in (-0.5, 0.5)]) > EPSILON + 0.5
+    least, found = measured("client", steps_of(broken, -0.5), steps_of(broken, 0.5), 300_000)
+    assert EPSILON + 0.5 < least <= found
 
 
+@pytest.mark.statistical
 def test_a_twin_whose_rows_are_not_cut_is_caught() -> None:
     scale = head.noise_scale(asked("record"), 1, 1)
-    long = round(3 * 0.5 / scale.step) + whole_noise(Draws.from_system(), 300_000)
-    assert measured("record", [released(scale, 0.0, 300_000), long]) > EPSILON + 0.5
+    least, found = measured("record", steps_of(scale, 0.0), round(3 * 0.5 / scale.step), 300_000)
+    assert EPSILON + 0.5 < least <= found
 
 
+@pytest.mark.statistical
 def test_a_twin_whose_steps_each_have_the_noise_of_one_is_caught() -> None:
+    """Four steps move the sum four times as far, and their noise by twice as much: half of either, to have the scale of one."""
     scale = head.noise_scale(asked("record"), 1, 1)
-    four = [sum(released(scale, length, 300_000) for _ in range(4)) // 2 for length in (0.0, 0.5)]
-    assert measured("record", four) > EPSILON + 0.5
+    least, found = measured("record", 2 * steps_of(scale, 0.0), 2 * steps_of(scale, 0.5), 300_000)
+    assert EPSILON + 0.5 < least <= found
 
 
 @pytest.mark.parametrize("value", [7.0, -7.0, 0.2, np.inf, np.nan])

@@ -15,7 +15,9 @@ from tacit.codec.sums.levels import LevelSum, unpacked
 from tacit.draws import Draws
 from tacit.errors import WireError
 from tacit.ledger import losses
+from tests import seeds
 from tests.laws.thresholds import Words
+from tests.measured import least_bound
 from tests.roles import encode
 
 SETTINGS = [(1.0, 0.42, 16), (0.33, 0.57, 16), (2.33, 0.42, 16), (1.0, 0.5, 8), (1.0, 0.3, 16)]
@@ -45,7 +47,7 @@ def in_fractions(x: Fraction, margin: float, keep: float, levels: int) -> list[F
 def by_steps(x: float, setting: tuple[float, float, int], times: int, nearest: bool = False) -> np.ndarray:
     """Return outputs of the mechanism step by step: keep levels, find the neighbours, round at random, or to the nearest."""
     margin, keep, levels = setting
-    random = np.random.default_rng(int(1000 * (x + 2)))
+    random = seeds.generator(int(1000 * (x + 2)))
     values = level_values(1 + margin, levels)
     kept = random.random((times, levels)) < keep
     kept[:, [0, -1]] = True
@@ -60,6 +62,7 @@ def test_the_law_has_its_printed_value() -> None:
     np.testing.assert_allclose(exact_law(0.3, level_values(2.0, 4), 0.5), [0.140625, 0.228125, 0.396875, 0.234375], atol=1e-12)
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("setting", SETTINGS, ids=str)
 def test_the_law_is_that_of_the_formula_and_of_the_mechanism_and_the_realised_one_is_next_to_it(setting) -> None:
     margin, keep, levels = setting
@@ -71,7 +74,8 @@ def test_the_law_is_that_of_the_formula_and_of_the_mechanism_and_the_realised_on
         np.testing.assert_allclose(mixed, exact, atol=1.01 / WORD)
     seen = np.bincount(by_steps(0.875, setting, 400_000), minlength=levels)
     chances = exact_law(0.875, values, keep)
-    assert (np.abs(seen - 400_000 * chances) < 6 * np.sqrt(400_000 * chances) + 6).all()
+    off = seeds.deviations(levels) * np.sqrt(400_000 * chances)  # rare levels are counted by numbers that are not quite normal
+    assert (np.abs(seen - 400_000 * chances) < off + 6).all()
 
 
 @pytest.mark.parametrize("setting", SETTINGS, ids=str)
@@ -165,24 +169,27 @@ def test_numbers_come_back_as_they_were_packed(bits, count) -> None:
     assert int.from_bytes(payload.tobytes(), "little") >> (bits * count) == 0
 
 
-def outputs(setting: tuple[float, float, int], times: int) -> tuple[np.ndarray, np.ndarray, float]:
-    """Return what the codec sends for the worst pair of corners, and the claimed epsilon per coordinate."""
+def audit(setting: tuple[float, float, int], times: int) -> tuple[float, float, float]:
+    """Return what an audit of the worst pair of corners finds at least, the lower bound it finds, and the claimed epsilon."""
     margin, keep, levels = setting
     made, law = codec.build(plan.RQM(clip=1.0, margin=margin, levels=levels, keep=keep)), law_of(*setting)
     worst = int((law.counts.max(axis=0) / law.counts.min(axis=0)).argmax())
     pair = (law.corners[law.counts[:, worst].argmax()], law.corners[law.counts[:, worst].argmin()])
-    sides = [encode(made, np.full(times, x, np.float32), Draws.from_system(), Draws.seeded(0)).payload for x in pair]
-    here, there = (unpacked(side, times, rqm.bits_of(levels)) for side in sides)
-    (claim,) = made.claims(1, 1)
-    return here, there, float(losses.pure(claim.event))
+    sides = [encode(made, np.full(times, x, np.float32), seeds.draws(n), Draws.seeded(0)).payload for n, x in enumerate(pair)]
+    found = lower_bound(*(unpacked(side, times, rqm.bits_of(levels)) for side in sides))
+    (claim,), counts = made.claims(1, 1), law.counts[:, worst] / WORD
+    return least_bound(counts.max(), counts.min(), times, events=levels), found, float(losses.pure(claim.event))
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("setting", MEASURED, ids=str)
 def test_measured_epsilon_is_below_the_claim_and_tight(setting) -> None:
-    here, there, claimed = outputs(setting, 1_000_000)
-    assert 0.9 * claimed <= lower_bound(here, there) <= claimed
+    """It finds too much with a probability of at most 1e-6, too little with 5e-7."""
+    least, found, claimed = audit(setting, 1_000_000)
+    assert 0.9 * claimed <= least <= found <= claimed
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("setting", MEASURED, ids=str)
 def test_a_twin_that_rounds_to_the_nearest_kept_level_is_caught(setting) -> None:
     sides = [by_steps(x, setting, 200_000, nearest=True) for x in (-1.0, 1.0)]
