@@ -25,7 +25,7 @@ def site(tmp_path) -> Path:
     rows.write_text("a,b\n")
     rows.chmod(0o600)
     folder = tmp_path / "a"
-    create_site(folder, SiteSettings(name="a", data=str(rows), server=NOBODY))
+    create_site(folder, SiteSettings(name="a", data=str(rows), server=NOBODY, client="a"))
     (folder / POLICY).write_text(policy_text(POLICY, None))
     Book(folder / LEDGER, limits=Limits(), delta=1e-5).close()
     return folder
@@ -45,6 +45,7 @@ FAULTS = {
     "node.key": lambda site: (site / "node.key").chmod(0o644),
     "secret": lambda site: (site / "secret").unlink(),
     "policy": lambda site: (site / POLICY).unlink(),
+    "clients": lambda site: (site / "site.toml").write_text((site / "site.toml").read_text().replace("client =", "# client =")),
     "rows": lambda site: (site.parent / "rows.csv").unlink(),
     "ledger": lambda site: (site / LEDGER).write_bytes(b"no ledger at all" * 100),
     "settings": lambda site: (site / "site.toml").write_text("name = 3"),

@@ -44,7 +44,7 @@ def show(file: File, most: Most = 10, as_json: AsJson = False) -> None:
         return
     tables.say(
         f"{file}: {facts['entries']:,} entries, {len(paid):,} clients, {facts['exchanges']:,} exchanges paid for, "
-        f"{facts['unanswered']:,} of them without an answer, which stay paid."
+        f"{facts['unanswered']:,} of them without an answer, which stay paid; {facts['rows_disclosed']:,} rows left."
     )
     rows = [
         (one.person.hex(), str(len(one.runs)), shown(max(run.micro for run in one.runs.values())), shown(one.life.micro),
@@ -96,10 +96,13 @@ def opened(file: Path) -> Book:
 
 
 def _facts(book: Book) -> dict[str, Any]:
-    kinds = [entry.kind for entry in book.entries()]
+    entries = list(book.entries())
+    kinds = [entry.kind for entry in entries]
     counter, head = book.receipt()
-    paid = kinds.count("reserved")
-    return {"entries": counter, "head": head.hex(), "exchanges": paid, "unanswered": paid - kinds.count("stored")}
+    paid, gone = kinds.count("reserved"), [entry.body["rows_of_all_runs"] for entry in entries if entry.kind == "disclosed"]
+    unanswered = paid - kinds.count("stored")
+    rows = gone[-1] if gone else 0
+    return {"entries": counter, "head": head.hex(), "exchanges": paid, "unanswered": unanswered, "rows_disclosed": rows}
 
 
 def _object(one: Spent) -> dict[str, Any]:

@@ -184,6 +184,19 @@ def test_a_second_release_cannot_be_subtracted_from_the_first(site) -> None:
         assert [entry["run"] for entry in book.said("disclosed")] == ["job-1", "job-2", "job-4"]
 
 
+def test_what_would_leave_counts_before_anything_is_told_of_it(site) -> None:
+    """Who keeps rows is told when a run begins: a server that asks for no rows afterwards has learnt something all the same."""
+    for ranges, begun in (("ranges 15", True), ("ranges 4", False)):
+        plan = job({"generalise": {"age": ranges, "zip": "suppress"}}, quasi=["age", "sex"])
+        server = HostileServer(OwnerSite(site.owner), plan, f"only-{ranges.split()[1]}")
+        opened = server.open()
+        assert opened
+        assert (server.begin(opened, largest_weight=opened.largest_weight) is not None) == begun
+    assert server.rule == "share.min_k"
+    with closing(site.book()) as book:
+        assert [entry["run"] for entry in book.said("disclosed")] == ["only-15"]
+
+
 def test_alone_the_third_release_would_have_left(site) -> None:
     assert site.taken(job({"generalise": {"age": "ranges 4", "zip": "suppress"}}, quasi=["age", "sex"])) == 240
 

@@ -20,7 +20,10 @@ if TYPE_CHECKING:
 
 
 def release_rows(owner: Owner, run: str, built: SiteHalf, book: Book) -> None:
-    """Write into ledger and log which rows leave; raise PolicyError if the policy does not let all of them go."""
+    """Write into ledger and log which rows leave; raise PolicyError if the policy does not let all of them go.
+
+    A site calls it before it tells which clients keep rows, and again before the rows leave: by then the policy may have changed.
+    """
     if built.encoded.offer is None:
         raise WireError("question refused: the plan shares no rows")
     policy, shared = owner.allowed(), built.disclosed()
@@ -30,12 +33,11 @@ def release_rows(owner: Owner, run: str, built: SiteHalf, book: Book) -> None:
     if found:
         raise PolicyError("\n".join(found))
     if not shared.rows:
-        owner.tell(f"run {run}: hands over no row")
         return
     assert policy.share is not None, "without a [share] table nothing leaves"
     facts = {"run": run, "plan": built.plan.name, "columns": shared.columns, "key": shared.key}
-    book.disclose(_leaving(owner, built), shared.of_rows, facts, policy.share)
-    owner.tell(_said(run, shared, policy.share, "rows" if owner.unit.one_client else "clients"))
+    if book.disclose(_leaving(owner, built), shared.of_rows, facts, policy.share):
+        owner.tell(_said(run, shared, policy.share, "rows" if owner.unit.one_client else "clients"))
 
 
 def _said(run: str, shared: DisclosedRows, share: SharePolicy, who: str) -> str:

@@ -10,6 +10,7 @@ import hashlib
 import json
 import os
 import tomllib
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from tacit.draws import Draws
 from tacit.engine.deployed import bodies
 from tacit.engine.deployed.bodies import Begin, Begun, Offer, Opened, SeenRows, Terms
 from tacit.engine.deployed.confirmation import check_confirmations, run_digest, sign_digest
+from tacit.engine.deployed.leaving import release_rows
 from tacit.engine.deployed.offered import refuse_unless_offered
 from tacit.engine.deployed.owner import Owner
 from tacit.engine.deployed.permission import refuse_too_large, refuse_unless_allowed
@@ -93,7 +95,11 @@ class Participation:
         if before.exists() and before.read_bytes() != begin.terms:
             raise WireError(f"run {self.folder.name}: began here with other terms, and keeps them; start the plan as a new run")
         if self.built is None:
-            self.built = self._build(begin.terms)
+            built = self._build(begin.terms)
+            if built.encoded.offer is not None:  # which clients keep rows is told below, so what leaves is decided here
+                with closing(self.owner.book(self.owner.allowed(), self.plan)) as book:
+                    release_rows(self.owner, self.folder.name, built, book)
+            self.built = built
             replace_file(before, begin.terms)
         digest, site = self._digest(begin.terms), self.built.site
         if self.plan.secure_sum is not None and begin.confirmations:

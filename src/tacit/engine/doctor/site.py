@@ -37,6 +37,7 @@ def look_at_site(folder: Path) -> Iterator[Finding]:
     yield disk(folder)
     yield from secrets(folder, (KEY, SIGNS, SECRET))
     yield _policy(folder)
+    yield _unit(settings)
     yield _rows(folder, settings)
     yield from _ledger(folder)
     authority = folder / settings.authority if settings.authority else None
@@ -65,6 +66,15 @@ def _policy(folder: Path) -> Finding:
     limits = policy.limits
     told = f"epsilon per client: {limits.epsilon_per_run:g} per run, {limits.epsilon_for_life:g} for life"
     return Finding(what="policy", state="ok", told=told)
+
+
+def _unit(settings: SiteSettings) -> Finding:
+    """Whether it is said whom the budgets of this site protect."""
+    if bool(settings.client) == settings.one_client:
+        remedy = 'write client = "COLUMN" into site.toml, or one_client = true'
+        return Finding(what="clients", state="problem", told="nobody said who they are, so every plan is refused", remedy=remedy)
+    told = f"each value of the column {settings.client!r}" if settings.client else "all rows belong to one client"
+    return Finding(what="clients", state="ok", told=told)
 
 
 def _rows(folder: Path, settings: SiteSettings) -> Finding:

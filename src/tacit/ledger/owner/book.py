@@ -142,13 +142,13 @@ class Book:
         with self._disk.writing() as db:
             releases.note_told(self._disk, db, run, unit, told)
 
-    def disclose(self, leaving: Sequence[Leaving], of_rows: int, facts: dict[str, Any], share: SharePolicy) -> None:
+    def disclose(self, leaving: Sequence[Leaving], of_rows: int, facts: dict[str, Any], share: SharePolicy) -> bool:
         """Write down, on the disk, which rows leave, before they do; raise PolicyError if too few of them would be alike.
 
-        `facts` names the run. All releases of all runs count together. The same release again changes nothing.
+        `facts` names the run. All releases of all runs count together. Return whether it was not written down before.
         """
         with self._disk.writing() as db:
-            releases.disclose(self._disk, db, leaving, of_rows, facts, share)
+            return releases.disclose(self._disk, db, leaving, of_rows, facts, share)
 
     def said(self, kind: Literal["told", "disclosed"]) -> list[dict[str, Any]]:
         """Return what was told of the rows, or which rows were handed over, the first entry first."""

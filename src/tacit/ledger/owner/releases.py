@@ -53,19 +53,22 @@ def note_told(disk: Disk, db: sqlite3.Connection, run: str, unit: str, told: dic
 
 def disclose(
     disk: Disk, db: sqlite3.Connection, leaving: Sequence[Leaving], of_rows: int, facts: dict[str, Any], share: SharePolicy
-) -> None:  # fmt: skip
-    """Write down which rows leave; raise PolicyError if too few people would be alike in everything that left by then."""
+) -> bool:  # fmt: skip
+    """Write down which rows leave; raise PolicyError if too few people would be alike in everything that left by then.
+
+    Return False if nothing leaves, or the same rows as this run's last entry says.
+    """
     before, last = released(db), last_disclosed(disk, db)
     if (released_hash(before) != last["released"]) if last else before:
         raise disk.damaged(last["number"] if last else 1, "the rows that left are not as they were written")
     if not leaving:
-        return
+        return False
     after = _after(before, leaving)
     found = _refusals(after, of_rows, share)
     if found:
         raise PolicyError("\n".join(found))
     if after == before and last and last["run"] == facts["run"]:
-        return
+        return False
     db.execute("DELETE FROM released")
     db.executemany("INSERT INTO released VALUES (?, ?, ?, ?)", [(row, *one) for row, one in after.items()])
     counted = {
@@ -74,6 +77,7 @@ def disclose(
         "fewest_labels_alike": min(map(_labels, _groups(after.values()))),
     }  # fmt: skip
     disk.append("disclosed", {**facts, **counted})
+    return True
 
 
 def released(db: sqlite3.Connection) -> dict[bytes, Released]:
