@@ -82,10 +82,11 @@ def check(
     from tacit.ledger.owner import load_policy, refusals, unit_refusals
     from tacit.plan import load
 
-    limits, unit = load_policy(policy), unit_beside(policy)
-    asked = asked_of(load(plan, overrides), parameters=parameters)
+    limits, unit, planned = load_policy(policy), unit_beside(policy), load(plan, overrides)
+    asked = asked_of(planned, parameters=parameters)
     # Sites run no baselines; a simulation under this policy would.
     broken = refusals(limits, replace(asked, baselines=()) if unit else asked) + (unit_refusals(unit, asked) if unit else [])
+    broken += _without_peers(planned, policy.parent)
     if as_json:
         tables.print_json({"policy": str(policy), "plan": str(plan), "asks": asdict(asked), "refusals": broken})
     else:
@@ -105,6 +106,20 @@ def unit_beside(policy: Path) -> PrivacyUnit | None:
     from tacit.engine.deployed.site_folder import SETTINGS, site_settings
 
     return site_settings(policy.parent).unit if (policy.parent / SETTINGS).exists() else None
+
+
+def _without_peers(plan: Plan, folder: Path) -> list[str]:
+    """What a site refuses in a plan with helpers if it knows no other site; nothing if the policy lies in no site's folder."""
+    from tacit.engine.deployed.site_folder import SETTINGS, peers_of, site_settings
+    from tacit.engine.deployed.terms_checks import refuse_without_peers
+
+    if not (folder / SETTINGS).exists():
+        return []
+    try:
+        refuse_without_peers(plan, site_settings(folder).name, peers_of(folder))
+    except PolicyError as error:
+        return [str(error)]
+    return []
 
 
 def check_policy(plan: Plan, policy: Path | None) -> None:

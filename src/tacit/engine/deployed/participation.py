@@ -104,6 +104,8 @@ class Participation:
         digest, site = self._digest(begin.terms), self.built.site
         if self.plan.secure_sum is not None and begin.confirmations:
             check_confirmations(self.built.terms, digest, begin.confirmations, self.owner.peers())
+            if not (self.folder / _CONFIRMED).exists():
+                self.owner.tell(f"run {self.folder.name}: {_trusted(self.built.terms)}")
             replace_file(self.folder / _CONFIRMED, bodies.pack(begin))
         with_rows = [name for name in site.names if site.weight(site.seat(name))]
         return Begun(
@@ -126,7 +128,7 @@ class Participation:
     def _check_sites(self, built: SiteHalf, body: bytes) -> None:
         """Raise WireError or PolicyError unless helpers and members are peers, as the owner knows them now, and confirmed it."""
         confirmed, known = self.folder / _CONFIRMED, self._known()
-        check_sites(self.owner.allowed(), self.plan, built.terms, built.site.agreement.codec, known)
+        check_sites(self.owner.allowed(), self.plan, built.terms, built.sums(), known)
         if not confirmed.exists():
             raise WireError(
                 "the other sites have not confirmed the plan and terms to this site, so it sends no update and helps nobody"
@@ -164,7 +166,7 @@ class Participation:
             self.simulated_noise,
         )  # fmt: skip
         if self.plan.secure_sum is not None:
-            check_sites(self.owner.allowed(), self.plan, terms, built.site.agreement.codec, known)
+            check_sites(self.owner.allowed(), self.plan, terms, built.sums(), known)
         built.site.key = self.owner.signs_with
         policy = self.owner.allowed()
         refuse_unless_allowed(policy, self.plan, self.simulated_noise, built, unit=self.owner.unit)
@@ -282,6 +284,12 @@ def _refuse_other_plan(run: str, bound: bytes, asked: bytes) -> None:
             f"run {run}: was opened here with plan {bound.hex()[:16]}, and this request is about plan {asked.hex()[:16]}; "
             "a run keeps its plan: start the other plan as a new run"
         )
+
+
+def _trusted(terms: Terms) -> str:
+    """A sentence for the owner on who could read updates."""
+    who = " and ".join(terms.helps)
+    return f"the sites confirmed its plan and terms; updates stay hidden unless the server and all its helpers ({who}) collude"
 
 
 def _root(plan: Plan, simulated_noise: bool, folder: Path) -> Draws:

@@ -17,6 +17,7 @@ from tacit.draws import Draws
 from tacit.engine.deployed.agreed import agreement_of, round_of
 from tacit.engine.deployed.bodies import Answers, Measured, Question, Terms
 from tacit.engine.deployed.site_rows import Encoded, SiteRows, encode_rows
+from tacit.engine.deployed.terms_checks import Sums
 from tacit.engine.deployed.work_clock import WorkClock
 from tacit.engine.disclosure import facts_of_offer
 from tacit.engine.exchanges import HelperSums, Train
@@ -115,6 +116,11 @@ class SiteHalf:
             raise WireError("question refused: this site is no helper of the run")
         self.known.read()
         return _sent(exchange.answer(helper, request))
+
+    def sums(self) -> Sums:
+        """Return what helpers add up in this run."""
+        least = [one.terms.least_clients for one in self.exchanges.values() if isinstance(one, HelperSums)]
+        return Sums(min(least, default=0), self.site.agreement.codec.fewest > 1)
 
     def measured(self, question: Question, round_no: int) -> Measured:
         """Return how the model a round begins with does on what the site holds out."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from tacit.codec import Codec
 from tacit.engine.deployed.bodies import Terms
 from tacit.errors import PolicyError, WireError
 from tacit.ledger.owner import Policy
@@ -30,6 +30,13 @@ class Known:
     helpers: tuple[str, ...] | None = None
 
 
+class Sums(NamedTuple):
+    """What helpers add up in a run: sets of at least `least_clients`, whose noise the clients make, or else the helpers."""
+
+    least_clients: int
+    noise_by_clients: bool
+
+
 def refuse_without_peers(plan: Plan, site: str, peers: Mapping[str, bytes]) -> None:
     """Raise PolicyError if a plan needs helpers and a site has nothing to check their keys with."""
     if plan.secure_sum is not None and not any(name != site for name in peers):
@@ -46,23 +53,28 @@ def check_terms(plan: Plan, terms: Terms, known: Known, simulated_noise: bool) -
         raise WireError("terms refused: they name helpers, and the plan has no [secure_sum]")
 
 
-def check_sites(policy: Policy, plan: Plan, terms: Terms, codec: Codec, known: Known) -> None:
+def check_sites(policy: Policy, plan: Plan, terms: Terms, sums: Sums, known: Known) -> None:
     """Raise WireError or PolicyError unless a secure aggregation rests on sites that the owner knows; others may be invented.
 
-    Helpers are peers. A helper knows every member. So does every site where the clients of all sites make the noise together. Else
-    the clients at known sites are at least `limits.least_cohort`.
+    Helpers are peers. A helper knows every member. So does every site where the clients of all sites make the noise together. The
+    clients at known sites are at least `limits.least_cohort`, and helpers add up no smaller set.
     """
     _check_helpers(plan, terms, known)
     strangers = [member.site for member in terms.members if member.site not in known.peers]
-    together = codec.fewest > 1
-    if strangers and (together or known.site in terms.helps):
-        why = "the clients of all sites make the noise together" if together else "a helper adds up clients of sites it knows"
+    if strangers and (sums.noise_by_clients or known.site in terms.helps):
+        made = "the clients of all sites make the noise together"
+        why = made if sums.noise_by_clients else "a helper adds up clients of sites it knows"
         raise WireError(f"terms refused: [peers] of site.toml lacks {', '.join(strangers)}, and {why}; add the key if you know it")
     least, count = policy.limits.least_cohort, sum(one.clients for one in terms.members if one.site in known.peers)
     if count < least:
         raise PolicyError(
             f"limits.least_cohort = {least:,}: {count:,} of the {terms.clients:,} clients that the server names are at sites in "
             "[peers] of site.toml; the others may be invented"
+        )
+    if sums.least_clients < least:
+        raise PolicyError(
+            f"limits.least_cohort = {least:,}: helpers add up sets of {sums.least_clients:,} clients in this run; ask for a plan "
+            "with a larger secure_sum.least_clients"
         )
 
 

@@ -12,6 +12,7 @@ from tacit.engine.deployed.site_folder import (
     LEDGER,
     POLICY,
     SECRET,
+    SETTINGS,
     SIGNS,
     SiteSettings,
     joined_process,
@@ -38,6 +39,7 @@ def look_at_site(folder: Path) -> Iterator[Finding]:
     yield from secrets(folder, (KEY, SIGNS, SECRET))
     yield _policy(folder)
     yield _unit(settings)
+    yield _peers(settings)
     yield _rows(folder, settings)
     yield from _ledger(folder)
     authority = folder / settings.authority if settings.authority else None
@@ -75,6 +77,20 @@ def _unit(settings: SiteSettings) -> Finding:
         return Finding(what="clients", state="problem", told="nobody said who they are, so every plan is refused", remedy=remedy)
     told = f"each value of the column {settings.client!r}" if settings.client else "all rows belong to one client"
     return Finding(what="clients", state="ok", told=told)
+
+
+def _peers(settings: SiteSettings) -> Finding:
+    """Whether the site knows other sites, without which it refuses plans with a secure aggregation."""
+    others = sorted(name for name in settings.peers or {} if name != settings.name)
+    if not others:
+        told = "the site knows no other site's key, so it refuses plans with a [secure_sum]"
+        remedy = f"add signing keys of other sites to [peers] in {SETTINGS}, as their owners read them from `tacit site status`"
+        return Finding(what="peers", state="warning", told=told, remedy=remedy)
+    unknown = [name for name in settings.helpers or () if name != settings.name and name not in others]
+    if unknown:
+        told = f"helpers in {SETTINGS} names {', '.join(unknown)}, which [peers] lacks"
+        return Finding(what="peers", state="problem", told=told, remedy=f"add the keys to [peers] in {SETTINGS}")
+    return Finding(what="peers", state="ok", told=f"knows the keys of {', '.join(others)}")
 
 
 def _rows(folder: Path, settings: SiteSettings) -> Finding:

@@ -35,6 +35,7 @@ class Asked:
     rounds: int
     unbounded: bool = False
     cohort: int | None = None
+    least_summed: int | None = None
     message_bytes: int | None = None
     parameters: int | None = None
     local_steps: int | None = None
@@ -128,6 +129,11 @@ def _limits(policy: Policy, asked: Asked) -> list[str]:
         found.append(f"limits.rounds_per_run = {limits.rounds_per_run:,}: the plan has {asked.rounds:,} rounds")
     if asked.cohort is not None and asked.cohort < limits.least_cohort:
         found.append(f"limits.least_cohort = {limits.least_cohort:,}: the plan asks {asked.cohort:,} clients in a round")
+    if asked.least_summed is not None and asked.least_summed < limits.least_cohort:
+        found.append(
+            f"limits.least_cohort = {limits.least_cohort:,}: helpers of the plan's [secure_sum] add up {asked.least_summed:,} "
+            "clients; ask for a plan with a larger secure_sum.least_clients"
+        )
     if asked.message_bytes is not None and asked.message_bytes > limits.largest_message_bytes:
         found.append(f"limits.largest_message_bytes = {limits.largest_message_bytes:,}: a message has {asked.message_bytes:,}")
     if asked.parameters is not None and asked.parameters > limits.max_parameters:

@@ -37,6 +37,7 @@ def facts_of(
         delta=plan.delta,
         rounds=plan.server.rounds,
         cohort=plan.server.cohort_size or (None if plan.data.partition == "client" else plan.data.clients),
+        least_summed=_least_summed(plan),
         message_bytes=message_bytes,
         client=roles.client,
         k=plan.data.share.rows_alike if plan.data.share else None,
@@ -49,6 +50,13 @@ def facts_of(
         votes=plan.filter is not None,
         trusts_server=isinstance(plan.codec, DPSum | OneBit | Skellam) and plan.secure_sum is None,
     )
+
+
+def _least_summed(plan: Plan) -> int | None:
+    """The smallest set that helpers add up; None without helpers, and where it depends on how many clients there are."""
+    if plan.secure_sum is None or (isinstance(plan.codec, OneBit | Skellam) and plan.filter is None):
+        return None
+    return plan.secure_sum.least_clients
 
 
 def _read(plan: Plan, roles: Columns) -> dict[str, tuple[str, ...]] | None:

@@ -104,7 +104,8 @@ class Limits:
     rounds_per_day: Count = 200
     """Rounds of all runs in one day (UTC)."""
     least_cohort: Count = 10
-    """The fewest clients of a round. The server says how many there are, and may lie; so nothing may rest on it."""
+    """The fewest clients of a round. The server says how many there are, and may lie; so nothing may rest on it, except under a
+    `[secure_sum]`: there the clients of sites whose keys the owner knows count, and helpers add up no smaller set."""
     largest_message_bytes: Count = 256_000_000
     """Bytes of one message, in either direction."""
     max_parameters: Count = 50_000_000

@@ -44,7 +44,7 @@ _NOTES = {
     "max_parameters": "of the model",
     "max_local_steps": "of one client in one round",
     "max_minutes_per_round": "this machine trains no longer for one request",
-    "least_cohort": "clients in a round; the server says how many, and may lie: nothing rests on this",
+    "least_cohort": "clients in a round; the server may lie, unless helpers of a [secure_sum] count",
     "least_clients_told": "classes, categories and ends of ranges are told if so many clients have them",
     "most_values_told": "classes, or categories of one column, that are told at most",
 }
@@ -76,7 +76,7 @@ def policy_text(file: str, asked: Asked | None = None) -> str:
 
 def policy_for(asked: Asked) -> Policy:
     """Return the policy that allows what is asked, at its price, and little else."""
-    epsilon = asked.epsilon_per_run or None
+    epsilon, fewest = asked.epsilon_per_run or None, min(asked.cohort or 100, asked.least_summed or 100, 100)
     return Policy(
         allow=Allow(
             models=(asked.model,), codecs=(asked.codec,), files=asked.files,
@@ -87,7 +87,7 @@ def policy_for(asked: Asked) -> Policy:
         limits=Limits(
             epsilon_per_run=epsilon, epsilon_for_life=epsilon, delta=asked.delta,
             no_epsilon=asked.unbounded or asked.epsilon_per_run is None,
-            rounds_per_run=asked.rounds, rounds_per_day=asked.rounds, least_cohort=min(asked.cohort or 100, 100),
+            rounds_per_run=asked.rounds, rounds_per_day=asked.rounds, least_cohort=fewest,
             largest_message_bytes=50_000_000,
         ),
         share=SharePolicy(columns=asked.released or ("*",), min_k=asked.k) if asked.k else None,
