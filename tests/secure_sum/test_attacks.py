@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from tacit.codec.gaussian_noise import whole_noise
 from tacit.errors import RunError, WireError
-from tacit.secure_sum import Helper, of_round, sealed_keys, sealer
+from tacit.secure_sum import Helper, is_post_quantum, lifted, of_round, salt_for, sealed_keys, sealer
 from tests.secure_sum.parties import ROOT, answered, helper, keys_of, leader_with, numbers_of, other, site_key, terms_for
 
 TERMS = terms_for()
@@ -152,6 +153,85 @@ def test_truncated_envelopes() -> None:
     leader = leader_with(TERMS)
     leader.envelopes = {name: envelope[:-1] for name, envelope in leader.envelopes.items()}
     refused("each client's envelope must have 192 bytes", leader, helper(TERMS))
+
+
+def test_store_of_another_run_is_not_taken_for_this_ones(tmp_path) -> None:
+    """A run that was opened again under the same name, with another plan or other terms, does not go on from old answers."""
+    path = tmp_path / "train.safetensors"
+    leader_with(TERMS).asks(helper(TERMS, path=path))
+    with pytest.raises(WireError, match="holds a helper's answer under another plan or other terms"):
+        helper(other(TERMS, digest="abd"), path=path)
+
+
+def test_helper_set_back_to_an_earlier_state_adds_other_noise_to_another_set(tmp_path) -> None:
+    """Before, both answers had the same noise: their difference was one client's numbers, exactly."""
+    leader, path = leader_with(TERMS, range(6)), tmp_path / "train.safetensors"
+    first = leader.asks(helper(TERMS, noise=own_noise, path=path))
+    path.unlink()
+    again = leader.asks(helper(TERMS, noise=own_noise, path=path))
+    np.testing.assert_array_equal(again, first)  # the same question: nothing new to average
+    path.unlink()
+    fewer = leader.asks(helper(TERMS, noise=own_noise, path=path), [0, 1, 2, 3, 4])
+    left = lifted(first - fewer + leader_share(leader, 5)) - lifted(numbers_of(5, TERMS))  # the masks cancel, the noise does not
+    assert np.std(left) > 2**15
+
+
+def test_client_set_back_to_an_earlier_state_masks_other_numbers_with_other_masks() -> None:
+    """Before, a round's mask was the same whatever it masked: two answers to one round gave the difference of two updates."""
+    one, two = numbers_of(1, TERMS), numbers_of(2, TERMS)
+    shares = [answered(TERMS, 1, 1, numbers)[0] for numbers in (one, two)]
+    assert not np.array_equal(shares[0] - shares[1], one - two)
+    again = answered(TERMS, 1, 1, one)[0]
+    np.testing.assert_array_equal(again, shares[0])
+    leader = leader_with(TERMS)
+    leader.take(1, one)
+    first = leader.asks(asked := helper(TERMS))
+    leader.take(1, two)
+    refused(ANOTHER_SET, leader, asked)
+    leader.envelopes[1] = answered(TERMS, 1, 1, one)[1]
+    np.testing.assert_array_equal(leader.asks(asked), first)
+
+
+def test_salt_of_another_answer() -> None:
+    """The token holds the salt, so the leader cannot have a helper unmask with a seed that no client used."""
+    leader = leader_with(TERMS)
+    envelope = leader.envelopes[2]
+    leader.envelopes[2] = envelope[:-48] + bytes(16) + envelope[-32:]
+    refused("client 2: its token is not for round 1", leader, helper(TERMS))
+
+
+def test_helpers_cannot_test_a_guess_of_the_numbers() -> None:
+    """A helper has the client's key for the run; the salt does not follow from it and the numbers."""
+    numbers = numbers_of(1, TERMS)
+    salt = salt_for(TERMS, b"s" * 32, 1, numbers)
+    assert salt != salt_for(TERMS, keys_of(1)[0], 1, numbers)
+    others = [salt_for(TERMS, b"t" * 32, 1, numbers), salt_for(TERMS, b"s" * 32, 2, numbers), salt_for(TWO, b"s" * 32, 1, numbers)]
+    assert len({salt, *others, salt_for(TERMS, b"s" * 32, 1, numbers + 1)}) == 5
+
+
+def test_two_helpers_that_are_asked_for_different_sets() -> None:
+    """Whichever shares the leader adds up, masks of the client that one set lacks stay on: all it sees looks random."""
+    terms = terms_for(size=20_000, helpers=2)
+    leader = leader_with(terms, range(6))
+    parts = leader.asks(helper(terms, 1)) + leader.asks(helper(terms, 2), [0, 1, 2, 3, 4])
+    for total in (leader.sum + parts, leader.sum - leader_share(leader, 5) + parts):
+        bits = np.unpackbits(total.view(np.uint8)).reshape(-1, 32).mean(axis=0)
+        assert np.abs(bits - 0.5).max() < 5.2 * 0.5 / np.sqrt(
+            terms.size
+        )  # alarms falsely with a probability below 1e-5, seeds fixed
+
+
+def test_post_quantum_keys_are_told_by_their_size() -> None:
+    assert [is_post_quantum(terms_for(post_quantum=flag).helpers[0]) for flag in (False, True)] == [False, True]
+
+
+def own_noise(own) -> np.ndarray:
+    return whole_noise(own, TERMS.size) >> 10
+
+
+def leader_share(leader, client: int) -> np.ndarray:
+    """The leader's share of one client's numbers."""
+    return answered(leader.terms, leader.round_no, client, numbers_of(client, leader.terms))[0]
 
 
 def test_damaged_store_is_not_taken_for_an_empty_one(tmp_path) -> None:
