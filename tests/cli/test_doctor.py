@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import pytest
 
 from tacit.cli import execute
-from tacit.engine.deployed.site_folder import LEDGER, POLICY, SiteSettings, create_site
+from tacit.engine.deployed.site_folder import LEDGER, POLICY, SETTINGS, SiteSettings, create_site
 from tacit.engine.doctor import finding, look_at_machine, look_at_server, look_at_site
 from tacit.flower import tls
 from tacit.ledger.owner import Book, Limits
@@ -38,7 +38,19 @@ def states(found) -> dict[str, str]:
 def test_a_site_that_is_well_but_alone(site) -> None:
     found = states(look_at_site(site))
     assert {what for what, state in found.items() if state == "problem"} == {"server"}
-    assert {what for what, state in found.items() if state == "warning"} <= {"clock", "joined", "disk"}
+    assert {what for what, state in found.items() if state == "warning"} <= {"clock", "joined", "disk", "peers"}
+
+
+def test_a_site_that_knows_no_other_site_hears_what_it_refuses(site) -> None:
+    alone = next(one for one in look_at_site(site) if one.what == "peers")
+    assert (alone.state, "refuses plans with a [secure_sum]" in alone.told, "[peers]" in alone.remedy) == ("warning", True, True)
+    with (site / SETTINGS).open("a") as file:
+        file.write(f'b = "{"0" * 64}"\n')
+    assert next(one for one in look_at_site(site) if one.what == "peers").told == "knows the keys of b"
+    text = (site / SETTINGS).read_text()
+    (site / SETTINGS).write_text('helpers = ["b", "z"]\n' + text)
+    strange = next(one for one in look_at_site(site) if one.what == "peers")
+    assert (strange.state, "names z, which [peers] lacks" in strange.told) == ("problem", True)
 
 
 FAULTS = {

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tacit import engine
+from tacit.engine.deployed.site_folder import POLICY, SETTINGS, SiteSettings, create_site
 from tests.cli.made_up import LENIENT, PEOPLE, tacit, write_people
 
 Capture = pytest.CaptureFixture[str]
@@ -168,3 +169,38 @@ def test_a_price_that_is_not_known_before_data_is_said_to_be_open(capsys: Captur
     tacit(capsys, "policy", "init", "mine.toml", "--for", "plan.toml")
     said = tacit(capsys, "policy", "check", "mine.toml", "plan.toml")
     assert "allows plan.toml, as far as is known before data; --parameters N tells what it may cost" in said.out
+
+
+def test_a_plan_with_helpers_at_a_site_without_peers(capsys: Capture, here: Path) -> None:
+    """In a site's folder the check looks at the site's peers too: without any, the site would refuse the plan."""
+    create_site(here / "a", SiteSettings(name="a", data=str(here / "people.csv"), server="localhost:1"))
+    lenient = f"{LENIENT}epsilon_per_run = 1.0\nepsilon_for_life = 1.0\n"
+    (here / "a" / POLICY).write_text(lenient)
+    Path("summed.toml").write_text(SUMMED)
+    said = tacit(capsys, "policy", "check", "a/policy.toml", "summed.toml")
+    assert said.code == 3
+    assert "site.toml: [peers] names no other site" in said.err
+    with (here / "a" / SETTINGS).open("a") as file:
+        file.write(f'b = "{"0" * 64}"\n')
+    assert tacit(capsys, "policy", "check", "a/policy.toml", "summed.toml").code == 0
+    (here / "a" / POLICY).write_text(lenient.replace("least_cohort = 1\n", "least_cohort = 20\n"))
+    said = tacit(capsys, "policy", "check", "a/policy.toml", "summed.toml")
+    assert "limits.least_cohort = 20: helpers of the plan's [secure_sum] add up 5 clients" in said.err
+
+
+SUMMED = """\
+name = "summed"
+[data]
+source = "people.csv"
+clients = 50
+[data.columns]
+text = ["note"]
+label = "ill"
+[codec]
+name = "dp_sum"
+epsilon = 1.0
+delta = 1e-5
+clip = 1.0
+[secure_sum]
+least_clients = 5
+"""

@@ -178,6 +178,23 @@ def test_a_helper_refuses_what_is_no_question(reviews, tmp_path, monkeypatch) ->
     assert "helper 1 refused: a set must have at least 10 clients, got 0" in refused[1]
 
 
+def test_a_part_for_another_set_or_other_terms_is_not_added(reviews, tmp_path, monkeypatch) -> None:
+    """A helper that answers for something else than it was asked: its part would leave the sum random, so the round is lost."""
+    answer = HelperSums.answer
+
+    def elsewhere(self, helper, request):
+        head, payload = answer(self, helper, request)
+        changed = np.frombuffer(payload, np.uint8).copy()
+        changed[-1] ^= 1
+        return head, changed.data
+
+    monkeypatch.setattr(HelperSums, "answer", elsewhere)
+    folder = engine.start(small_plan(reviews, codec=DP_SUM, secure_sum={"helpers": 2}, server__rounds=1), tmp_path)
+    refused = record.of_kind(entries(folder), record.Refused)
+    assert [entry.sender for entry in refused] == ["helper 1", "helper 2"]
+    assert all("its part is for another set of clients, or for a run with another plan" in entry.reason for entry in refused)
+
+
 class Opened(engine.Silence):
     """Remembers the folder."""
 

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+from cryptography.hazmat.primitives.poly1305 import Poly1305
 
 from tacit.errors import WireError
 from tacit.secure_sum.seal import HelperKey, Seal
@@ -38,10 +39,12 @@ def of_round(terms: Terms, key: bytes, round_no: int, salt: bytes) -> OfRound:
 def salt_for(terms: Terms, secret: bytes, round_no: int, numbers: Words) -> bytes:
     """Return the salt under which a client masks these numbers in a round. `secret` is the client's own; no helper has it.
 
-    Equal numbers get an equal salt, so an answer can be made again to the bit. Nobody without `secret` can test a guess of them.
+    Equal numbers get an equal salt, so an answer can be made again to the bit. Nobody without `secret` can test a guess of them. It
+    is HMAC-SHA256 over a universal hash of the numbers (Poly1305 under a key that is used for nothing else, its value never shown):
+    two vectors of n bytes get the same salt with a probability of at most n / 2^107 + 2^-128.
     """
-    when = terms.binding + round_no.to_bytes(8, "little")
-    return hmac.digest(hmac.digest(secret, b"salt " + when, "sha256"), numbers.data.cast("B"), "sha256")[:SALT]
+    hashed = Poly1305.generate_tag(hmac.digest(secret, b"hash " + terms.binding, "sha256"), numbers.data.cast("B"))
+    return hmac.digest(secret, b"salt " + terms.binding + round_no.to_bytes(8, "little") + hashed, "sha256")[:SALT]
 
 
 def sealed_keys(context: bytes, keys: Sequence[bytes], seals: Sequence[Seal], site: Ed25519PrivateKey) -> bytes:

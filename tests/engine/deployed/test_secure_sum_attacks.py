@@ -27,6 +27,7 @@ from tacit.engine.deployed.owner import Owner
 from tacit.engine.deployed.owner_site import OwnerSite
 from tacit.engine.deployed.rehearsal import rehearsal
 from tacit.engine.run_folder import RECORD
+from tacit.ledger.owner import PrivacyUnit
 from tacit.secure_sum import HelperKey
 from tacit.wire.letter import read
 from tests.engine.deployed.hostile import HostileServer
@@ -262,7 +263,8 @@ def test_helpers_that_the_owner_does_not_accept(tmp_path) -> None:
 
 def test_without_peers_a_plan_with_helpers_is_refused_before_rows_are_read(tmp_path) -> None:
     told: list[str] = []
-    one = owner("a", tmp_path / "no such file.csv", tmp_path / "a", tell=told.append)
+    unit = PrivacyUnit(client="patient")
+    one = owner("a", tmp_path / "no such file.csv", tmp_path / "a", tell=told.append, unit=unit)
     own = {"a": one.signs_with.public_key().public_bytes_raw()}
     server = HostileServer(OwnerSite(dataclasses.replace(one, peers=lambda: own)), plan_of())
     assert server.open() is None

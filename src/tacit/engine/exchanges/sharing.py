@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from tacit import secure_sum
 from tacit.codec import Codec, Payload, Wholes
-from tacit.draws import Draws
 from tacit.engine.agreement import Agreement
 from tacit.engine.site import Client
 from tacit.plan import SecureSum
@@ -30,6 +31,13 @@ class Shares:
         self.envelopes |= other.envelopes
 
 
+class OwnKeys(NamedTuple):
+    """A client's keys in a run: one that it shares with each helper, and one for salts that it shares with nobody."""
+
+    shared: tuple[bytes, ...]
+    salt: bytes
+
+
 class Sharing:
     """How messages of one exchange, for `dim` parameters, are split as the integers they are.
 
@@ -39,7 +47,8 @@ class Sharing:
     def __init__(self, terms: secure_sum.Terms, whole: Wholes, dim: int) -> None:
         self.terms, self.whole, self.dim = terms, whole, dim
         self._seals = [secure_sum.sealer(public) for public in terms.helpers]
-        self._sealed: dict[int, tuple[list[bytes], bytes]] = {}
+        self._keys: dict[int, OwnKeys] = {}
+        self._sealed: dict[int, bytes] = {}
 
     @property
     def payload_size(self) -> int:
@@ -54,42 +63,39 @@ class Sharing:
 
     def share(self, client: Client, message: Payload, round_no: int) -> Payload:
         """Return the server's share of a client's message; the same each time, since keys have an address."""
-        numbers = self.whole.of(message, self.dim)
-        now = self._of_round(self._keys(client), round_no, self._salt(client, numbers, round_no))
+        numbers, own = self.whole.of(message, self.dim), self._own_keys(client)
+        now = self._of_round(own, round_no, secure_sum.salt_for(self.terms, own.salt, round_no, numbers))
         return secure_sum.hidden(numbers, [one.seed for one in now]).view(np.uint8)
 
     def payload(self, client: Client, message: Payload, round_no: int) -> Payload:
         """Return what a client sends to the server instead of its message: a share, and an envelope for the helpers."""
-        keys, sealed = self._sealed_keys(client)
+        own = self._own_keys(client)
         numbers, cut = self.whole.of(message, self.dim), self.terms.share_size
-        salt = self._salt(client, numbers, round_no)
-        now = self._of_round(keys, round_no, salt)
+        salt = secure_sum.salt_for(self.terms, own.salt, round_no, numbers)
+        now = self._of_round(own, round_no, salt)
         payload = np.empty(self.payload_size, np.uint8)
         secure_sum.hidden(numbers, [one.seed for one in now], out=payload[:cut].view(numbers.dtype))
-        payload[cut:] = np.frombuffer(sealed + salt + b"".join(one.token for one in now), np.uint8)
+        payload[cut:] = np.frombuffer(self._sealed_keys(client, own) + salt + b"".join(one.token for one in now), np.uint8)
         return payload
 
-    def _of_round(self, keys: list[bytes], round_no: int, salt: bytes) -> list[secure_sum.OfRound]:
-        return [secure_sum.of_round(self.terms, key, round_no, salt) for key in keys]
+    def _of_round(self, own: OwnKeys, round_no: int, salt: bytes) -> list[secure_sum.OfRound]:
+        return [secure_sum.of_round(self.terms, key, round_no, salt) for key in own.shared]
 
-    def _own(self, client: Client) -> Draws:
-        return client.seat.own.private(f"{self.terms.exchange}: shares").at(self.terms.digest)
+    def _own_keys(self, client: Client) -> OwnKeys:
+        """Return a client's keys in this run."""
+        name = client.seat.name
+        if name not in self._keys:
+            own = client.seat.own.private(f"{self.terms.exchange}: shares").at(self.terms.digest)
+            shared = tuple(own.sealed(number).key for number in range(1, len(self.terms.helpers) + 1))
+            self._keys[name] = OwnKeys(shared, own.sealed("salt").key)
+        return self._keys[name]
 
-    def _keys(self, client: Client) -> list[bytes]:
-        """Return the key a client shares with each helper in this run."""
-        own = self._own(client)
-        return [own.sealed(number).key for number in range(1, len(self.terms.helpers) + 1)]
-
-    def _salt(self, client: Client, numbers: Payload, round_no: int) -> bytes:
-        """Return the salt under which a client masks these numbers; other numbers get another salt, and with it other masks."""
-        return secure_sum.salt_for(self.terms, self._own(client).sealed("salt").key, round_no, numbers)
-
-    def _sealed_keys(self, client: Client) -> tuple[list[bytes], bytes]:
-        """Return a client's keys, and what it sends of them."""
+    def _sealed_keys(self, client: Client, own: OwnKeys) -> bytes:
+        """Return what a client sends of its keys."""
         name = client.seat.name
         if name not in self._sealed:
-            keys, site = self._keys(client), client.site.signing_key(client.seat)
-            self._sealed[name] = keys, secure_sum.sealed_keys(self.terms.context(name), keys, self._seals, site)
+            site = client.site.signing_key(client.seat)
+            self._sealed[name] = secure_sum.sealed_keys(self.terms.context(name), own.shared, self._seals, site)
         return self._sealed[name]
 
     def add(self, total: Shares, sender: int, payload: Payload) -> None:
