@@ -173,7 +173,7 @@ def test_a_price_that_is_not_known_before_data_is_said_to_be_open(capsys: Captur
 
 def test_a_plan_with_helpers_at_a_site_without_peers(capsys: Capture, here: Path) -> None:
     """In a site's folder the check looks at the site's peers too: without any, the site would refuse the plan."""
-    create_site(here / "a", SiteSettings(name="a", data=str(here / "people.csv"), server="localhost:1"))
+    create_site(here / "a", SiteSettings(name="a", data=str(here / "people.csv"), server="localhost:1", one_client=True))
     lenient = f"{LENIENT}epsilon_per_run = 1.0\nepsilon_for_life = 1.0\n"
     (here / "a" / POLICY).write_text(lenient)
     Path("summed.toml").write_text(SUMMED)
