@@ -40,7 +40,7 @@ LENIENT = """
 [allow]
 models = ["*"]
 codecs = ["*"]
-tells = ["clients", "classes", "rows", "ranges", "measures"]
+tells = ["clients", "classes", "rows", "ranges", "formats", "measures"]
 [columns]
 label = ["*"]
 text = ["*"]

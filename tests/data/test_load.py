@@ -76,7 +76,7 @@ def test_only_columns_with_a_role_are_kept(draws: Draws) -> None:
     assert set(load(plan(), draws, rows()).train.columns) == {"text", "label"}
 
 
-def test_holes_are_filled_dropped_and_counted(draws: Draws) -> None:
+def test_what_is_missing_is_named_or_dropped_and_counted(draws: Draws) -> None:
     given = [
         {"text": None, "label": "a", "age": 1.0, "town": None},
         {"text": "x", "label": "b", "age": None, "town": "Rom"},
@@ -88,25 +88,26 @@ def test_holes_are_filled_dropped_and_counted(draws: Draws) -> None:
     ]
     table = load(plan(Columns(text=("text",), label="label", numeric=("age",), categorical=("town",)), test=0.0), draws, given)
     assert table.train["text"].to_list() == ["", "x", "x", "x", "x"]
-    assert table.train["age"].to_list() == [1, 3, 3, 3, 8]
+    assert table.train["age"].to_list() == [1, None, None, 3, 8]
     assert table.train["town"].to_list() == ["(missing)", "Rom", "(missing)", "Bern", "Bern"]
     assert "2 rows without a label were dropped" in table.source
-    assert "2 cells of 'age' without a number were filled with the train median 3" in table.source
-    assert table.habits.released == ("median of age",)
+    assert "2 cells of 'age' have no number and count as the middle of its range" in table.source
 
 
-def test_median_is_of_the_train_rows_only(draws: Draws) -> None:
-    given = [{"x": value, "label": number % 2, "part": "train"} for number, value in enumerate([1, 2, 3])]
-    given += [{"x": value, "label": 0, "part": "test"} for value in (None, 1000, 2000)]
-    table = load(plan(Columns(numeric=("x",), label="label", split="part")), draws, given)
-    assert table.test["x"].to_list() == [2, 1000, 2000]
+def test_a_column_may_lack_most_numbers_but_not_hold_other_words(draws: Draws) -> None:
+    columns = Columns(numeric=("x",), label="label")
+    sparse = [{"x": value, "label": number % 2} for number, value in enumerate(["", None, "NA", "n/a", "7", "8"])]
+    assert load(plan(columns, test=0.0), draws, sparse).train["x"].to_list() == [None, None, None, None, 7, 8]
+    for cells in (["", "low", "high", "7"], ["", "", "", ""]):
+        with pytest.raises(DataError, match=r"'x', which needs numbers, got none in [34] of 4 cells"):
+            load(plan(columns, test=0.0), draws, [{"x": cell, "label": number % 2} for number, cell in enumerate(cells)])
 
 
 def test_numbers_written_as_text(draws: Draws, tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text("x;label\n1,5;a\n-2,25;b\n n/a ;a\n4;b\n")
     table = load(Data(source=str(path), columns=Columns(numeric=("x",), label="label"), test=0.0), draws)
-    assert table.train["x"].to_list() == [1.5, -2.25, 1.5, 4.0]
+    assert table.train["x"].to_list() == [1.5, -2.25, None, 4.0]
     assert "decimal marks" in table.source
 
 

@@ -92,7 +92,7 @@ def test_what_is_unlike_training_is_noted(mixed: tacit.Run) -> None:
     found = model.predicted(rows)
     assert found.notes == [
         "2 of 3 rows have no text",
-        f"2 cells of 'pay' without a number were filled with the train median {model.habits.medians['pay']:g}",
+        "2 cells of 'pay' have no number and count as the middle of its range",
         "1 cells of 'town' hold a category that training did not have",
     ]
     assert len(found.names) == 3

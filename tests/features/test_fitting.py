@@ -16,13 +16,19 @@ def test_fit_reads_ranges_categories_and_classes_and_says_so():
     assert fitted.ranges == {"age": (17.0, 90.0)}
     assert fitted.categories == {"race": ("Black", "White")}
     assert fitted.classes == ("9", "10")
-    assert fitted.released == ("smallest and largest value of age", "categories of race")
+    assert fitted.released == (
+        "smallest and largest value of age",
+        "in which numeric columns numbers are missing",
+        "categories of race",
+    )
+    assert fitted.missing == ("age",)
 
 
 def test_hashed_text_and_raw_numbers_release_nothing():
     assert fit(FRAME, Columns(text=("words",), label="y"), Features()).released == ()
-    raw = fit(FRAME, Columns(numeric=("age",), label="y"), Features(numeric="raw"))
+    raw = fit(FRAME, Columns(numeric=("age",), label="y"), Features(numeric="raw", missing=("age",)))
     assert raw.released == ()
+    assert raw.missing == ("age",)
     assert raw.ranges == {}
 
 

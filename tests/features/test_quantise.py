@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -19,7 +20,7 @@ AGREED = {"age": (0.0, 100.0), "pay": (0.0, 8.0)}
 
 
 def features(**settings) -> Features:
-    return Features(ranges=AGREED, quantise=Quantise(**settings))
+    return Features(ranges=AGREED, missing=(), quantise=Quantise(**settings))
 
 
 def inputs(settings: Features, frame: pl.DataFrame = FRAME, columns: Columns = COLUMNS, secret: bytes = SECRET) -> np.ndarray:
@@ -33,10 +34,10 @@ def inputs(settings: Features, frame: pl.DataFrame = FRAME, columns: Columns = C
 
 def test_a_value_becomes_the_middle_of_its_channel_and_a_lower_bound_belongs_to_its_channel() -> None:
     made = inputs(features(levels=2))
-    assert made[:, 0].tolist() == [0.125, 0.125, 0.375, 0.875, 0.875, 0.0]  # a missing cell says nothing, as everywhere
+    assert made[:, 0].tolist() == [0.125, 0.125, 0.375, 0.875, 0.875, 0.5]  # a missing number is the middle of the range
     assert made[:, 1].tolist() == [0.125, 0.375, 0.375, 0.625, 0.625, 0.875]
     beyond = pl.DataFrame({"age": [-5.0, 1e300], "pay": [0.0, math.nan], "y": ["n", "y"]})
-    assert inputs(features(levels=2), beyond).tolist() == [[0.125, 0.125], [0.875, 0.0]]
+    assert inputs(features(levels=2), beyond).tolist() == [[0.125, 0.125], [0.875, 0.5]]
 
 
 @pytest.mark.parametrize("levels", [1, 5, 8, 16])
@@ -50,14 +51,14 @@ def test_no_value_is_off_by_more_than_half_a_channel(levels: int) -> None:
 
 def test_agreed_ranges_are_not_read_from_rows() -> None:
     assert fit(FRAME, COLUMNS, features()).released == ()
-    one = fit(FRAME, COLUMNS, Features(ranges={"age": (0.0, 100.0)}, quantise=Quantise()))
+    one = fit(FRAME, COLUMNS, Features(ranges={"age": (0.0, 100.0)}, missing=(), quantise=Quantise()))
     assert one.released == ("smallest and largest value of pay",)
     assert one.ranges == {"age": (0.0, 100.0), "pay": (1.0, 6.0)}
 
 
 def test_only_the_named_columns_are_quantised() -> None:
     made = inputs(features(levels=1, columns=("age",)))
-    assert made[:, 0].tolist() == [0.25, 0.25, 0.25, 0.75, 0.75, 0.0]
+    assert made[:, 0].tolist() == [0.25, 0.25, 0.25, 0.75, 0.75, 0.5]
     assert made[:, 1].tolist() == [1 / 8, 2 / 8, 3 / 8, 4 / 8, 5 / 8, 6 / 8]
 
 
@@ -66,7 +67,10 @@ def test_tokens_are_one_input_per_channel_and_keep_equality_only() -> None:
     made = inputs(settings)
     assert made.shape == (6, 16)
     assert width(COLUMNS, settings, fit(FRAME, COLUMNS, settings, SECRET)) == 16
-    assert made.sum(axis=1).tolist() == [2, 2, 2, 2, 2, 1]  # nothing for the missing cell
+    assert made.sum(axis=1).tolist() == [2, 2, 2, 2, 2, 1]  # no token for the missing number
+    said = inputs(replace(settings, missing=("age",)))
+    assert said[:, 16].tolist() == [0, 0, 0, 0, 0, 1]
+    np.testing.assert_array_equal(said[:, :16], made)
     middles = inputs(features(levels=3))
     for column, block in ((0, made[:5, :8]), (1, made[:5, 8:])):
         equal = middles[:5, column, None] == middles[None, :5, column]

@@ -4,8 +4,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from tacit.errors import DataError
-from tacit.features import Fitted, encode, fit, width
+from tacit.errors import DataError, PlanError
+from tacit.features import Fitted, blocks, encode, fit, width
 from tacit.plan import Columns, Features
 
 ADULT = pl.DataFrame(
@@ -51,11 +51,40 @@ def test_e2_one_hot():
 
 
 @pytest.mark.parametrize("settings", [E1, E2])
-def test_cells_that_say_nothing_are_zero(settings):
+def test_categories_that_say_nothing_are_zero_and_missing_numbers_the_middle(settings):
     odd = ADULT.head(1).with_columns(
         age=pl.lit(None, pl.Int64), hours=pl.lit(math.nan), race=pl.lit("Martian"), sex=pl.lit(None, pl.String)
     )
-    assert not encoded(odd, COLUMNS, settings).inputs.matrix.any()
+    matrix = encoded(odd, COLUMNS, settings).inputs.matrix
+    assert matrix[:, :2].tolist() == [[0.5, 0.5]]
+    assert not matrix[:, 2:].any()
+
+
+HOLES = ADULT.with_columns(hours=pl.Series([0, None, 1, None]))
+
+
+@pytest.mark.parametrize(
+    ("numeric", "values"), [("minmax", [0, 0.5, 1, 0.5]), ("robust", [-1, 0, 1, 0]), ("raw", [0, 0, 1, 0])]
+)  # fmt: skip
+def test_a_missing_number_is_a_fixed_value_and_one_more_input_says_that_it_is_missing(numeric, values):
+    settings = Features(numeric=numeric, categorical="codes")
+    rows = encoded(HOLES, COLUMNS, settings, train=HOLES)
+    assert rows.inputs.matrix[:, 1].tolist() == values
+    assert rows.inputs.matrix[:, 2].tolist() == [0, 1, 0, 1], "after all numbers, before the categories"
+    assert rows.inputs.width == width(COLUMNS, settings, fit(HOLES, COLUMNS, settings)) == 5
+    found = blocks(COLUMNS, settings, fit(HOLES, COLUMNS, settings))
+    assert [(one.kind, one.name, one.start) for one in found[1:4]] == [
+        ("number", "hours", 1), ("missing", "hours", 2), ("number", "race", 3),
+    ]  # fmt: skip
+
+
+def test_the_plan_may_say_in_which_columns_numbers_are_missing():
+    agreed = Features(ranges={"age": (0.0, 100.0), "hours": (0.0, 10.0)}, missing=("age",))
+    fitted = fit(HOLES, Columns(numeric=("age", "hours"), label="income"), agreed)
+    assert fitted.missing == ("age",)
+    assert fitted.released == (), "nothing is read of rows"
+    with pytest.raises(PlanError, match=r"features\(missing=race\) needs numeric columns"):
+        fit(HOLES, COLUMNS, Features(missing=("race",)))
 
 
 def test_outside_the_range_is_clamped_and_a_constant_is_zero():
@@ -149,9 +178,9 @@ def test_a_robust_range_is_not_stretched_by_a_few_values():
     fitted = fit(frame, columns, robust)
     values = encode(frame, columns, robust, fitted).inputs.matrix[:, 0]
     assert fitted.ranges == {"pressure": (100.0, 199.0)}
-    assert fitted.released == ("smallest and largest value but for 1% at either end of pressure",)
+    assert fitted.released[0] == "smallest and largest value but for 1% at either end of pressure"
     assert values[[0, 99, 100, 101, 102]].tolist() == [-1, 1, 1, -1, 0]
-    agreed = Features(numeric="robust", ranges={"pressure": (0.0, 400.0)})
+    agreed = Features(numeric="robust", ranges={"pressure": (0.0, 400.0)}, missing=())
     assert fit(frame, columns, agreed).released == ()
 
 

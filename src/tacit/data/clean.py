@@ -1,4 +1,7 @@
-"""No holes downstream: what is missing is dropped, filled or named, and every such repair is counted."""
+"""What is missing is dropped, named, or left empty for the features to handle; every such repair is counted.
+
+Nothing that becomes of a row here depends on the value of another row's number: features give a missing number a fixed value.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ import math
 import numpy as np
 import polars as pl
 
+from tacit.data.column_kinds import without_blanks
 from tacit.data.images import as_bytes
 from tacit.data.roles import free_name
 from tacit.data.table import Habits
@@ -19,7 +23,7 @@ MISSING = "(missing)"
 def clean(
     train: pl.DataFrame, test: pl.DataFrame, columns: Columns, needs_client: bool
 ) -> tuple[pl.DataFrame, pl.DataFrame, list[str], Habits]:
-    """Return both halves without holes, a sentence part for each kind of repair, and how numbers were read."""
+    """Return both halves cleaned, a sentence part for each kind of repair, and how numbers were read."""
     assert columns.label is not None, "roles are checked before cleaning"
     half = free_name("train", train.columns)
     both = pl.concat([train.with_columns(pl.lit(True).alias(half)), test.with_columns(pl.lit(False).alias(half))])
@@ -33,16 +37,14 @@ def clean(
         both = both.with_columns(_as_enum(as_text(both[name]), MISSING))
     for name in set(columns.quasi) - {*columns.categorical, *columns.numeric, *columns.text, columns.label}:
         both = both.with_columns(as_text(both[name]).fill_null(MISSING))
-    medians, commas = dict[str, float](), dict[str, str]()
+    commas = dict[str, str]()
     for name in columns.numeric:
-        series, more, median, comma = _as_number(both[name], both[half])
+        series, more, comma = _as_number(both[name])
         both, repairs = both.with_columns(series), repairs + more
-        medians |= {} if median is None else {name: median}
         commas |= {name: comma} if comma else {}
     if columns.image:
         both = both.with_columns(as_bytes(both[columns.image]))
-    habits = Habits(medians=medians, commas=commas)
-    return both.filter(half).drop(half), both.filter(~pl.col(half)).drop(half), repairs, habits
+    return both.filter(half).drop(half), both.filter(~pl.col(half)).drop(half), repairs, Habits(commas=commas)
 
 
 def known_classes(train: pl.DataFrame, test: pl.DataFrame, label: str) -> tuple[pl.DataFrame, pl.DataFrame, list[str]]:
@@ -109,24 +111,21 @@ def natural_order(words: list[str]) -> list[str]:
     return [word for _, word in sorted(zip(values, words, strict=True))] if all(map(math.isfinite, values)) else sorted(words)
 
 
-def _as_number(series: pl.Series, is_train: pl.Series) -> tuple[pl.Series, list[str], float | None, str]:
-    """Return the column as finite numbers, the train median if it stands for what is no number, and what commas mean."""
+def _as_number(series: pl.Series) -> tuple[pl.Series, list[str], str]:
+    """Return the column as finite numbers, null where there is none, what to tell of it, and what commas mean."""
     numbers, comma = parsed(series)
     notes = [f"commas in {series.name!r} were read as {comma} marks"] if comma else []
     if numbers.dtype.is_float():
         numbers = numbers.set(~numbers.is_finite(), None)
-    holes = numbers.null_count()
-    if holes == 0:
-        return numbers, notes, None, comma
-    median = numbers.filter(is_train).median()
-    if not isinstance(median, int | float) or holes * 2 > len(numbers):
+    missing, other = numbers.null_count(), len(without_blanks(series.filter(numbers.is_null())))
+    if missing == len(numbers) or 2 * other > len(numbers) - missing + other:
         raise DataError(
-            f"data.columns.numeric has {series.name!r}, which needs numbers, got {holes:,} of {len(numbers):,} cells without one; "
+            f"data.columns.numeric has {series.name!r}, which needs numbers, got none in {missing:,} of {len(numbers):,} cells; "
             "put it under data.columns.categorical or text, or leave it out"
         )
-    filled = numbers.cast(pl.Float64).fill_null(float(median))
-    note = f"{holes:,} cells of {series.name!r} without a number were filled with the train median {median:g}"
-    return filled, [*notes, note], float(median), comma
+    if missing:
+        notes.append(f"{missing:,} cells of {series.name!r} have no number and count as the middle of its range")
+    return numbers, notes, comma
 
 
 def parsed(series: pl.Series, comma: str = "") -> tuple[pl.Series, str]:
@@ -144,7 +143,7 @@ def parsed(series: pl.Series, comma: str = "") -> tuple[pl.Series, str]:
     numbers = text.cast(pl.Float64, strict=False)
     known = numbers.drop_nulls()
     whole = bool((known == known.round()).all()) and bool((known.abs() < 2**53).all())
-    return numbers.cast(pl.Int64) if whole and numbers.null_count() == 0 else numbers, comma
+    return numbers.cast(pl.Int64) if whole else numbers, comma
 
 
 def _with_point(text: pl.Series, comma: str) -> tuple[pl.Series, str]:

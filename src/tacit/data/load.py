@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from tacit.data.clean import clean, known_classes
 from tacit.data.fetch import Progress
@@ -29,8 +30,8 @@ def load(
 ) -> Table:  # fmt: skip
     """Return the rows of `data.source`, split into train and test, cleaned, and cut to `data.limit`.
 
-    Edge cases: rows without a label are dropped, missing text becomes "", a missing number the train median, a missing
-    category "(missing)"; test rows of a class without train rows are left out. Each of these is counted in `source`.
+    Edge cases: rows without a label are dropped, missing text becomes "", a missing number stays null, a missing category
+    becomes "(missing)"; test rows of a class without train rows are left out. Each of these is counted in `source`.
     With a split column, rows marked test are the test set (dev rows only if nothing is marked test); without one, a
     share `data.test` is held out at random. With `data.validation` a share of the train rows takes the test rows' place.
     One site among several may have rows of fewer classes: `least_classes` says of how many. `mark` may change rows as they were
@@ -44,7 +45,7 @@ def load(
         wanted += [name for name in frame.columns if name not in there]
     train, test, how = _split(frame.select(wanted), columns, data, draws)
     if data.validation > 0:
-        train, test = _held_out(train, data.validation, draws.at("validation"))
+        train, test = _held_out(train, data.validation, draws.at("validation"), _owners(train, columns, data))
         how = f"{how}; test rows were put aside, and a share {data.validation:g} of the train rows is measured on instead"
     train, test, repairs, habits = clean(train, test, columns, data.partition == "client")
     train, test, cut = _limited(train, test, data, draws)
@@ -93,17 +94,43 @@ def _split(frame: pl.DataFrame, columns: Columns, data: Data, draws: Draws) -> t
         halves = _marked(frame, columns.split)
         if halves:
             return halves
-    train, test = _held_out(frame, data.test, draws.at("test-split"))
+    train, test = _held_out(frame, data.test, draws.at("test-split"), _owners(frame, columns, data))
     how = f"a share {data.test:g} was held out at random as test" if test.height else "no rows were held out as test"
     return train, test, how
 
 
-def _held_out(frame: pl.DataFrame, share: float, draws: Draws) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return the rows that stay and a random share that is held out: at least one of each, if there are two."""
+def _owners(frame: pl.DataFrame, columns: Columns, data: Data) -> pl.Series | None:
+    """Return whose each row is, where rows have owners."""
+    return frame[columns.client].cast(pl.String) if data.partition == "client" and columns.client else None
+
+
+def _held_out(
+    frame: pl.DataFrame, share: float, draws: Draws, owners: pl.Series | None = None
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Return the rows that stay and a random share that is held out: at least one of each, if there are two.
+
+    Where rows have owners, each row is drawn by itself, and what is drawn for an owner's rows depends on no other owner's. An
+    owner keeps at least one row.
+    """
+    if owners is not None and share > 0:
+        held_out = pl.Series(_drawn_rows(owners, share, draws))
+        return frame.filter(~held_out), frame.filter(held_out)
     count = frame.height
     held = min(count - 1, max(1, round(count * share))) if share > 0 and count > 1 else 0
     order = draws.generator().permutation(count)
     return frame[np.sort(order[held:])], frame[np.sort(order[:held])]
+
+
+def _drawn_rows(owners: pl.Series, share: float, draws: Draws) -> NDArray[np.bool_]:
+    """Return which rows are held out. Rows without an owner, which are dropped later, are not."""
+    held_out = np.zeros(len(owners), np.bool_)
+    threshold = np.uint64(min(int(share * 2**64), 2**64 - 1))
+    groups = pl.DataFrame({"owner": owners}).with_row_index("row").drop_nulls().group_by("owner").agg("row")
+    for owner, rows in groups.iter_rows():
+        chosen = draws.at(owner).words(len(rows)) < threshold
+        chosen[0] &= not chosen.all()
+        held_out[rows] = chosen
+    return held_out
 
 
 def _marked(frame: pl.DataFrame, split: str) -> tuple[pl.DataFrame, pl.DataFrame, str] | None:

@@ -46,8 +46,8 @@ def as_trained(
 ) -> tuple[pl.DataFrame, list[str]]:
     """Return the columns a model reads, cleaned as in training, and a sentence for each way in which they are unlike it.
 
-    Edge cases: a missing text is empty; a cell without a number becomes the train median if training had such cells, else it
-    counts as zero after scaling, as do categories that training did not have. Rows stay as many and in their order.
+    Edge cases: a missing text is empty; a cell without a number is null, which features read as the middle of the column's range;
+    categories that training did not have count as zero. Rows stay as many and in their order.
     """
     _check_names(frame, columns)
     notes: list[str] = []
@@ -93,11 +93,9 @@ def _numbers(series: pl.Series, habits: Habits) -> tuple[pl.Series, list[str]]:
             f"predict(rows) needs numbers in {name!r}, as in training, got something else in {odd:,} of {len(series):,} rows; "
             "check that the column is the one that was trained on"
         )
-    holes, median = numbers.null_count(), habits.medians.get(name)
-    if holes:
-        became = "count as zero after scaling" if median is None else f"were filled with the train median {median:g}"
-        notes.append(f"{holes:,} cells of {name!r} without a number {became}")
-    return numbers if median is None else numbers.fill_null(median), notes
+    if numbers.null_count():
+        notes.append(f"{numbers.null_count():,} cells of {name!r} have no number and count as the middle of its range")
+    return numbers, notes
 
 
 def _categories(series: pl.Series, known: tuple[str, ...]) -> tuple[pl.Series, list[str]]:

@@ -15,37 +15,29 @@ from tacit.plan import Columns
 class Habits:
     """How cells of numeric columns were read in training, so that later rows are read alike.
 
-    `medians` of train rows stand for cells without a number, in columns that had such cells; `commas` says of columns with
-    numbers like "1,5" whether commas are "decimal" or "thousands" marks.
+    `commas` says of columns with numbers like "1,5" whether commas are "decimal" or "thousands" marks.
     """
 
-    medians: Mapping[str, float] = field(default_factory=dict)
     commas: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def released(self) -> tuple[str, ...]:
-        """Return what was read from train rows in the clear to fill holes."""
-        return tuple(f"median of {name}" for name in self.medians)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the same as plain values, ready for JSON."""
-        return {"medians": dict(self.medians), "commas": dict(self.commas)}
+        return {"commas": dict(self.commas)}
 
     @staticmethod
     def from_dict(tree: Mapping[str, Any]) -> Habits:
         """Return what `to_dict` wrote."""
-        medians = {str(name): float(value) for name, value in tree.get("medians", {}).items()}
-        return Habits(medians=medians, commas={str(name): str(mark) for name, mark in tree.get("commas", {}).items()})
+        return Habits(commas={str(name): str(mark) for name, mark in tree.get("commas", {}).items()})
 
 
 @dataclass(frozen=True, kw_only=True)
 class Table:
     """Train and test rows, what their columns are for, and a sentence saying what was read.
 
-    `habits` says how numbers were read, for rows that come later; it holds medians, read from train rows in the clear.
+    `habits` says how numbers were read, for rows that come later.
 
     Guarantees: every column named in `columns` exists in both halves; text is String without nulls; numeric columns
-    are numbers without nulls, NaN or infinities; the label and the categorical columns are Enums whose categories
+    are finite numbers, or null where a cell has none; the label and the categorical columns are Enums whose categories
     stand in natural order (numbers by value, words by alphabet); every class of the label has train rows; images are
     Arrays of uint8.
     """

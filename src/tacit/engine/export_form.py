@@ -95,11 +95,12 @@ def _numbers(model: StoredModel, skip: int) -> export.Numbers | None:
         return None
     ends = np.array([ranges.get(name, (0.0, 1.0)) for name in names], np.float64)
     probe = _probe(model, 3).with_columns(
-        pl.Series(name, [*ends[place], model.habits.medians.get(name)], dtype=pl.Float64) for place, name in enumerate(names)
+        pl.Series(name, [*ends[place], None], dtype=pl.Float64) for place, name in enumerate(names)
     )
     plain = replace(model, settings=replace(model.settings, row_length=None, constant=0.0))
     seen = dense(plain.encode(probe))[:, skip : skip + len(names)].astype(np.float64)
-    return _scaling(names, None, ends, seen, clamps=bool(ranges))
+    said = tuple(names.index(name) for name in model.fitted.missing)
+    return replace(_scaling(names, None, ends, seen, clamps=bool(ranges)), said=said)
 
 
 def _scaling(

@@ -52,7 +52,10 @@ class Text:
 
 @dataclass(frozen=True, kw_only=True)
 class Numbers:
-    """How numbers are scaled: cut to a range, then moved so that its ends become other ends; what is missing has a value too."""
+    """How numbers are scaled: cut to a range, then moved so that its ends become other ends; what is missing has a value too.
+
+    `said` are the places of the numbers that have one more input each, after all numbers: whether the number is missing.
+    """
 
     names: tuple[str, ...]
     picture: str | None  # a column of pictures whose values these are
@@ -63,6 +66,7 @@ class Numbers:
     at_low: NDArray[np.float64]
     rise: NDArray[np.float64]
     missing: NDArray[np.float64]
+    said: tuple[int, ...] = ()
 
     def tensors(self) -> dict[str, NDArray[Any]]:
         """Return the figures as named arrays."""
@@ -100,7 +104,7 @@ class Form:
             "name": self.name,
             "classes": list(self.classes),
             "text": {key: getattr(text, key) for key in said} if text else None,
-            "numbers": {"names": numbers.names, "picture": numbers.picture, "count": len(numbers.low)} if numbers else None,
+            "numbers": _said(numbers) if numbers else None,
             "categories": [{"name": one.name, "known": one.known, "onehot": one.onehot} for one in self.categories],
             "row_length": self.row_length,
             "layers": len(self.net.layers),
@@ -110,6 +114,10 @@ class Form:
         """Return every array by name, each in one piece: safetensors would write the memory a view lies in, not the view."""
         found = {**self.net.tensors(), **(self.numbers.tensors() if self.numbers else {})}
         return {name: np.ascontiguousarray(array) for name, array in found.items()}
+
+
+def _said(numbers: Numbers) -> dict[str, Any]:
+    return {"names": numbers.names, "picture": numbers.picture, "count": len(numbers.low), "said": numbers.said}
 
 
 def net_of(tensors: Mapping[str, NDArray[Any]], text_inputs: int, constant: float) -> Net:

@@ -112,8 +112,11 @@ class _Graph:
             cut = self.add("Min", self.add("Max", "numbers", self.array(scale.least)), self.array(scale.greatest))
             part = self.add("Div", self.add("Sub", cut, self.array(scale.low)), self.array(scale.span))
             moved = self.add("Add", self.add("Mul", part, self.array(scale.rise)), self.array(scale.at_low))
-            whole = self.add("Where", self.add("IsNaN", "numbers"), self.array(scale.missing), moved)
-            parts.append(self.add("Cast", whole, to=TensorProto.FLOAT))
+            unknown = self.add("IsNaN", "numbers")
+            parts.append(self.add("Cast", self.add("Where", unknown, self.array(scale.missing), moved), to=TensorProto.FLOAT))
+            if scale.said:
+                said = self.add("Gather", unknown, self.array(np.array(scale.said, np.int64)), axis=1)
+                parts.append(self.add("Cast", said, to=TensorProto.FLOAT))
         if form.categories:
             self.inputs.append(_value("categories", TensorProto.STRING, len(form.categories)))
         for place, one in enumerate(form.categories):

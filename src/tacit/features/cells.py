@@ -36,6 +36,11 @@ def numbers(frame: pl.DataFrame, name: str) -> NDArray[np.float64]:
     return values.fill_null(math.nan).to_numpy()
 
 
+def lacks_numbers(frame: pl.DataFrame, name: str) -> bool:
+    """Return whether cells of a numeric column lack a number."""
+    return bool(np.isnan(numbers(frame, name)).any())
+
+
 def _refuse(name: str, wrong: pl.Series, what: str, remedy: str) -> None:
     if wrong.any():
         row = wrong.arg_true()[0]

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import polars as pl
 
 from tacit.errors import DataError, PlanError
-from tacit.features.cells import codes, in_order, names
+from tacit.features.cells import codes, in_order, lacks_numbers, names
 from tacit.features.image import Reader, pixel_count
 from tacit.features.image import numbers as image_numbers
 from tacit.features.listed import bucket_rarity, common_words
@@ -30,7 +30,8 @@ class Fitted:
     and the size of an image are taken as public; hashed text reads nothing and so releases nothing. `secret_check` tells
     the secret that columns were quantised under from any other, and does not show it. An image becomes `image_width`
     numbers; `projection` comes from public rows, so it says nothing of the training rows, and neither do `words`, those of a
-    public list, and `weights`, how much each bucket of hashed words counts by such a list.
+    public list, and `weights`, how much each bucket of hashed words counts by such a list. `missing` names the numeric columns
+    that have one more input, which says whether a cell lacks a number.
     """
 
     classes: tuple[str, ...]
@@ -43,6 +44,7 @@ class Fitted:
     projection: Projection | None = None
     words: tuple[str, ...] = ()
     weights: tuple[float, ...] = ()
+    missing: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Return the same as nested plain values, ready for JSON."""
@@ -57,6 +59,7 @@ class Fitted:
             "projection": self.projection.to_dict() if self.projection else None,
             "words": list(self.words),
             "weights": list(self.weights),
+            "missing": list(self.missing),
         }
 
     @staticmethod
@@ -77,6 +80,7 @@ class Fitted:
                 projection=None if projection is None else Projection.from_dict(projection),
                 words=tuple(map(str, tree.get("words", ()))),
                 weights=tuple(map(float, tree.get("weights", ()))),
+                missing=tuple(map(str, tree.get("missing", ()))),
             )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise DataError(f"Fitted.from_dict needs what Fitted.to_dict wrote, got {error!r}; fit the features again") from None
@@ -98,7 +102,7 @@ def fit(
 def look_at(frame: pl.DataFrame, columns: Columns, settings: Features) -> Seen:
     """Return what features must know of some rows; only what the settings need is read.
 
-    numeric = "raw" and agreed ranges read no range, text reads nothing.
+    numeric = "raw" and agreed ranges read no range, an agreed list of columns with missing numbers reads none, text reads nothing.
     """
     check_roles(columns, settings)
     scaled = columns.numeric if settings.numeric != "raw" else ()
@@ -110,6 +114,7 @@ def look_at(frame: pl.DataFrame, columns: Columns, settings: Features) -> Seen:
         ranges={name: range_of(frame, name, tail) for name in scaled if name not in settings.ranges},
         categories={name: in_order(names(frame, name, "categorical")) for name in columns.categorical},
         pixels=pixel_count(frame, columns.image) if columns.image else None,
+        missing=tuple(name for name in columns.numeric if settings.missing is None and lacks_numbers(frame, name)),
     )
 
 
@@ -128,7 +133,10 @@ def fit_seen(
     projection = _projection(columns, settings, seen.pixels or 0, reader, public)
     scaled = columns.numeric if settings.numeric != "raw" else ()
     but = f" but for {TAIL:.0%} at either end" if settings.numeric == "robust" else ""
-    released = (f"smallest and largest value{but} of {name}" for name in seen.ranges)
+    released = [f"smallest and largest value{but} of {name}" for name in seen.ranges]
+    if columns.numeric and settings.missing is None:
+        released.append("in which numeric columns numbers are missing")
+    missing = seen.missing if settings.missing is None else settings.missing
     return Fitted(
         classes=seen.classes,
         ranges={name: settings.ranges.get(name) or seen.ranges[name] for name in scaled},
@@ -140,6 +148,7 @@ def fit_seen(
         projection=projection,
         words=_words(columns, settings, ordered),
         weights=_weights(columns, settings, ordered),
+        missing=tuple(name for name in columns.numeric if name in missing),
     )
 
 
@@ -159,7 +168,8 @@ def check_roles(columns: Columns, settings: Features) -> None:
         raise PlanError(
             "features.image and features.project need an image column, got none; name one in data.columns.image, or leave them out"
         )
-    for key, asked in (("ranges", tuple(settings.ranges)), ("quantise.columns", quantised(columns, settings))):
+    wanted = {"ranges": tuple(settings.ranges), "missing": settings.missing or (), "quantise.columns": quantised(columns, settings)}
+    for key, asked in wanted.items():
         others = tuple(name for name in asked if name not in columns.numeric)
         if others:
             raise PlanError(

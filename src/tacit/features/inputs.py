@@ -9,14 +9,15 @@ from tacit.features.fitting import Fitted, check_roles
 from tacit.features.quantise import inputs_of, quantised
 from tacit.plan import Columns, Features
 
-Kind = Literal["words", "category", "token", "number", "picture", "constant"]
+Kind = Literal["words", "category", "token", "number", "missing", "picture", "constant"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Block:
     """Inputs start to stop of encoded rows, filled by one column (by all text columns together).
 
-    In a block of words, a category or a token each input says whether something is there. `cells` says what: listed words or
+    In a block of words, a category or a token each input says whether something is there; in a block of kind "missing", that the
+    column's number is not. `cells` says what: listed words or
     categories; it is empty where inputs are buckets or tokens, which have no names.
     """
 
@@ -46,6 +47,7 @@ def blocks(columns: Columns, settings: Features, fitted: Fitted) -> tuple[Block,
         parts.append(("words", ", ".join(columns.text), len(fitted.words) if listed else settings.buckets, fitted.words))
     if not (columns.text and settings.text == "sequence"):
         parts += [_number(name, columns, settings) for name in columns.numeric]
+        parts += [("missing", name, 1, ()) for name in fitted.missing]
         parts += [_category(name, settings, fitted) for name in columns.categorical]
         parts += [("constant", "constant", 1, ())] if settings.constant else []
     found, start = [], 0

@@ -14,12 +14,14 @@ from tacit.features.cells import in_order, numbers
 
 @dataclass(frozen=True, kw_only=True)
 class Seen:
-    """The classes, the ends of numeric columns without an agreed range, the categories, and the size of a picture."""
+    """The classes, the ends of numeric columns without an agreed range, the categories, the size of a picture, and the numeric
+    columns in which cells lack a number."""
 
     classes: tuple[str, ...]
     ranges: Mapping[str, tuple[float, float]]
     categories: Mapping[str, tuple[str, ...]]
     pixels: int | None = None
+    missing: tuple[str, ...] = ()
 
 
 def together(parts: Sequence[Seen]) -> Seen:
@@ -33,6 +35,7 @@ def together(parts: Sequence[Seen]) -> Seen:
         ranges={name: (min(low for low, _ in ends), max(high for _, high in ends)) for name, ends in ranges.items()},
         categories={name: _union([part.categories[name] for part in parts]) for name in parts[0].categories},
         pixels=parts[0].pixels,
+        missing=tuple(sorted({name for part in parts for name in part.missing})),
     )
 
 

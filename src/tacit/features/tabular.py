@@ -1,7 +1,9 @@
 """Numeric and categorical columns become numbers.
 
-One rule for every cell that says nothing: a missing number, a missing category and a category the training rows did
-not have all count as zero. For one-hot that is a block of zeros; for integer codes it is the place of the first category.
+A missing number becomes the middle of its column's range, a value that no row decides, and no token if numbers become tokens. In
+the columns that `Fitted.missing` names, one more input is 1 where the number is missing and 0 elsewhere; these inputs stand after
+all numbers. A missing category and one that the training rows did not have count as zero: for one-hot a block of zeros, for
+integer codes the place of the first category.
 """
 
 from __future__ import annotations
@@ -23,6 +25,9 @@ from tacit.rows import Dense, Sparse, Vector
 
 Value = TypeVar("Value")
 
+_MIDDLE = 0.5
+"""Of a range that is scaled to [0, 1]: what a missing number counts as."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Slots:
@@ -35,7 +40,7 @@ class Slots:
 
 def width_of(columns: Columns, settings: Features, fitted: Fitted) -> int:
     """Return how many numbers the numeric and categorical columns of one row become."""
-    return sum(_block(name, columns, settings, fitted) for name in (*columns.numeric, *columns.categorical))
+    return sum(_block(name, columns, settings, fitted) for name in (*columns.numeric, *columns.categorical)) + len(fitted.missing)
 
 
 def _block(name: str, columns: Columns, settings: Features, fitted: Fitted) -> int:
@@ -45,8 +50,8 @@ def _block(name: str, columns: Columns, settings: Features, fitted: Fitted) -> i
 
 
 def slots(frame: pl.DataFrame, columns: Columns, settings: Features, fitted: Fitted, secret: bytes = b"") -> Slots:
-    """Return the entries of the numeric columns, then of the categorical ones, in the order of the plan."""
-    count = len(columns.numeric) + len(columns.categorical)
+    """Return the entries of the numeric columns, those that say which numbers are missing, and those of the categorical columns."""
+    count = len(columns.numeric) + len(fitted.missing) + len(columns.categorical)
     places = np.zeros((len(frame), count), np.int32)
     values = np.zeros((len(frame), count), np.float32)
     at = 0
@@ -55,9 +60,13 @@ def slots(frame: pl.DataFrame, columns: Columns, settings: Features, fitted: Fit
         places[:, slot], values[:, slot] = at, _scaled(name, cells, settings, fitted)
         if settings.quantise and name in quantised(columns, settings):
             place, value = told(name, values[:, slot], settings.quantise, secret)
-            places[:, slot], values[:, slot] = at + place, np.where(np.isnan(cells), 0, value)
+            unknown = 0.0 if settings.quantise.trained_on == "tokens" else _MIDDLE
+            places[:, slot], values[:, slot] = at + place, np.where(np.isnan(cells), unknown, value)
         at += _block(name, columns, settings, fitted)
-    for slot, name in enumerate(columns.categorical, start=len(columns.numeric)):
+    for slot, name in enumerate(fitted.missing, start=len(columns.numeric)):
+        places[:, slot], values[:, slot] = at, np.isnan(numbers(frame, name))
+        at += 1
+    for slot, name in enumerate(columns.categorical, start=len(columns.numeric) + len(fitted.missing)):
         known = _fitted_for(fitted.categories, name)
         code = codes(names(frame, name, "categorical"), known)
         if settings.categorical == "onehot":
@@ -73,7 +82,8 @@ def slots(frame: pl.DataFrame, columns: Columns, settings: Features, fitted: Fit
 def _scaled(name: str, values: NDArray[np.float64], settings: Features, fitted: Fitted) -> Vector:
     """Return the numbers as they are, or moved to [0, 1], or [-1, 1] if robust; what lies outside the fitted range is clamped.
 
-    Edge cases: a column with one value only becomes zero.
+    A missing number is the middle of these ranges; of numbers as they are, zero. Edge cases: a column with one value only
+    becomes zero.
     """
     if settings.numeric == "raw":
         known = np.nan_to_num(values, nan=0.0)
@@ -81,7 +91,7 @@ def _scaled(name: str, values: NDArray[np.float64], settings: Features, fitted: 
         low, high = _fitted_for(fitted.ranges, name)
         known = _to_unit(values, low, high)
         if settings.numeric == "robust" and low < high:
-            known = np.where(np.isnan(values), 0.0, 2 * known - 1)
+            known = 2 * known - 1
     if settings.numeric == "raw" and np.any(np.abs(known) > np.finfo(np.float32).max):
         raise DataError(
             f"features(numeric={name!r}) needs values a float32 can hold, got a larger one; use features.numeric = 'minmax'"
@@ -94,7 +104,7 @@ def _to_unit(values: NDArray[np.float64], low: float, high: float) -> NDArray[np
         return np.zeros(len(values))
     # Halved first, because the distance of two large doubles may be larger than any double.
     scaled = (np.clip(values, low, high) / 2 - low / 2) / (high / 2 - low / 2)
-    return np.nan_to_num(scaled, nan=0.0)
+    return np.nan_to_num(scaled, nan=_MIDDLE)
 
 
 def _fitted_for(kept: Mapping[str, Value], name: str) -> Value:

@@ -74,6 +74,10 @@ class Features:
     ranges: Annotated[dict[Name, tuple[float, float]], ListedEach] = field(default_factory=dict)
     """`minmax`, `robust`: agreed least and greatest values of columns, which must not come from rows. The range of any other column
     is read from the training rows in the clear."""
+    missing: Many[Name] | None = None
+    """Numeric columns in which cells may lack a number: each has one more input that says whether it does, and the missing number
+    itself becomes the middle of the column's range. Without this key, the columns in which training rows lack one, which is read
+    in the clear."""
     categorical: Literal["codes", "onehot"] = "onehot"
     """One input per category, or one number per column. The categories are read in the clear."""
     image: Name = "pixels"

@@ -18,7 +18,7 @@ HONEST: dict[str, Any] = {
         "clients": 5000,
         "columns": {"text": ["note"], "numeric": ["age"], "label": "readmitted"},
     },
-    "features": {"ranges": {"age": [0, 120]}},
+    "features": {"ranges": {"age": [0, 120]}, "missing": ["age"]},
     "codec": {"name": "gaussian", "epsilon": 2.0, "delta": 1e-5, "clip": 1.0},
     "server": {"rounds": 20},
 }

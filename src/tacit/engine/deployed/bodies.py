@@ -48,6 +48,7 @@ class SeenRows(_Strict, frozen=True, kw_only=True):
     ranges: Annotated[dict[Word, tuple[float, float]], msgspec.Meta(max_length=MAX_VALUES)]
     categories: Annotated[dict[Word, Values], msgspec.Meta(max_length=MAX_VALUES)]
     pixels: Annotated[int, msgspec.Meta(ge=0, le=100_000_000)] | None = None
+    missing: Values = []
 
     def __post_init__(self) -> None:
         for name, (low, high) in self.ranges.items():
@@ -62,12 +63,19 @@ class SeenRows(_Strict, frozen=True, kw_only=True):
             ranges=dict(seen.ranges),
             categories={name: list(known) for name, known in seen.categories.items()},
             pixels=seen.pixels,
+            missing=list(seen.missing),
         )
 
     def seen(self) -> Seen:
         """Return the same as features take it."""
         categories = {name: tuple(known) for name, known in self.categories.items()}
-        return Seen(classes=tuple(self.classes), ranges=self.ranges, categories=categories, pixels=self.pixels)
+        return Seen(
+            classes=tuple(self.classes),
+            ranges=self.ranges,
+            categories=categories,
+            pixels=self.pixels,
+            missing=tuple(self.missing),
+        )
 
 
 class Opened(_Strict, frozen=True, kw_only=True):

@@ -51,7 +51,8 @@ def tell_seen(plan: Plan, rows: SiteRows, policy: Policy) -> Seen:
     """Return what features must know of a site's rows, as far as the owner lets it be told.
 
     Classes are those of the rows that take part, each of which enough clients have. Rare categories count as unknown here. Ends of
-    ranges are rounded, with enough clients at or beyond each end, unless the policy's `tells` has "exact_ranges".
+    ranges are rounded, with enough clients at or beyond each end, unless the policy's `tells` has "exact_ranges". That numbers are
+    missing in a column is told where enough clients lack one.
     """
     table, client, limits = rows.table, rows.table.columns.client, policy.limits
     seen, everything = look_at(table.train, table.columns, plan.features), pl.concat([table.train, table.test])
@@ -61,7 +62,14 @@ def tell_seen(plan: Plan, rows: SiteRows, policy: Policy) -> Seen:
         categories[name] = tuple(value for value in known if value in common)
     exact = "exact_ranges" in policy.allow.tells
     ranges = seen.ranges if exact else _rounded_ranges(table.train, client, seen.ranges, limits.least_clients_told)
-    return replace(seen, categories=categories, ranges=ranges)
+    missing = tuple(name for name in seen.missing if _clients_without(table.train, name, client) >= limits.least_clients_told)
+    return replace(seen, categories=categories, ranges=ranges, missing=missing)
+
+
+def _clients_without(frame: pl.DataFrame, name: str, client: str | None) -> int:
+    """Return how many clients, or rows, lack a number in a column."""
+    lacking = frame.filter(pl.col(name).is_null())
+    return lacking[client].n_unique() if client else lacking.height
 
 
 def _rounded_ranges(
@@ -113,5 +121,6 @@ def told_sentences(rows: SiteRows, seen: Seen, policy: Policy) -> list[str]:
     told = [f"{len(seen.classes):,} classes of {columns.label!r}"]
     told += [f"{len(known):,} categories of {name!r}" for name, known in seen.categories.items()]
     told += [f"the {exact} range {low:g} to {high:g} of {name!r}" for name, (low, high) in seen.ranges.items()]
+    told += [f"that numbers are missing in {name!r}" for name in seen.missing]
     sentence = f"tells the server: {len(rows.owners):,} clients, {len(rows.clients.order):,} rows, {', '.join(told)}"
     return [f"{sentence}; each class and category is that of at least {least:,} {who}", *rows.left_out]

@@ -64,7 +64,8 @@ class ExportedModel(nn.Module):
         scale = self.numbers
         cut = torch.minimum(torch.maximum(numbers.double(), scale["least"]), scale["greatest"])
         moved = scale["at_low"] + (cut - scale["low"]) / scale["span"] * scale["rise"]
-        return torch.where(numbers.isnan(), scale["missing"], moved).float()
+        known = torch.where(numbers.isnan(), scale["missing"], moved).float()
+        return torch.cat([known, numbers.isnan()[:, self.config["numbers"]["said"]].float()], dim=1)
 
     def predict_proba(self, rows: list[dict[str, Any]]) -> torch.Tensor:
         """Return the probability of each class for rows as dicts."""

@@ -128,6 +128,8 @@ def _told(plan: Plan, roles: Columns) -> Iterator[str]:
         yield "rows"
     if plan.features.numeric != "raw" and set(roles.numeric) - set(plan.features.ranges):
         yield "ranges"
+    if roles.numeric and plan.features.missing is None:
+        yield "formats"
     if roles.categorical:
         yield "categories"
     if plan.features.text in ("words", "pieces") and plan.private.words != "all":
