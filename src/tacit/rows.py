@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -151,12 +152,18 @@ class Clients:
 class Lexicon:
     """The words token numbers stand for, and their public vectors if there are any (zero where a word has none).
 
-    Token `len(words)` is the padding. Only a simulator holds a lexicon of everybody's words: it is how one block of rows
-    serves clients whose vocabularies differ.
+    Token `len(words)` is the padding. A site and a simulator hold one lexicon for all clients: it is how one block of rows serves
+    clients whose vocabularies differ. What a client makes of its own words depends on nobody else's: `spread` is the standard
+    deviation of coordinates of random vectors, a constant of the public table; `stems` are public vectors of shortened words,
+    whether or not a text has them; a word that a client's own texts have less than `least_count` times is unknown to it.
     """
 
     words: tuple[str, ...]
     vectors: NDArray[np.float32] | None = None
+    spread: float = 0.4
+    """That of GloVe's coordinates, about."""
+    stems: Mapping[str, NDArray[np.float32]] = field(default_factory=dict)
+    least_count: int = 1
 
     def known(self) -> NDArray[np.bool_]:
         """Return which words have a public vector."""

@@ -72,6 +72,18 @@ def test_limit_cuts_both_halves(draws: Draws) -> None:
     assert "at most 6 rows" in table.source
 
 
+def test_what_is_held_out_of_an_owner_s_rows_depends_on_no_other_owner(draws: Draws) -> None:
+    columns = Columns(text=("text",), label="label", client="who")
+    rest = [{"text": f"t{number}", "label": number % 2, "who": f"w{number % 9}"} for number in range(900)]
+    more = [{"text": "x", "label": 0, "who": "v"} for _ in range(77)]
+    tables = [load(plan(columns, partition="client", test=0.3), draws, given) for given in (rest, [*more, *rest], rest[:899])]
+    kept = [table.train.filter((pl.col("who") != "v") & (pl.col("text") != "t899"))["text"].to_list() for table in tables]
+    assert kept[0] == kept[1] == kept[2]
+    assert 0.2 < tables[0].test.height / 900 < 0.4
+    alone = load(plan(columns, partition="client", test=0.9), draws, [*rest[:2], {"text": "y", "label": 0, "who": "only"}])
+    assert "only" in alone.train["who"].to_list(), "an owner keeps a row"
+
+
 def test_only_columns_with_a_role_are_kept(draws: Draws) -> None:
     assert set(load(plan(), draws, rows()).train.columns) == {"text", "label"}
 

@@ -1,15 +1,16 @@
 """The law of no coupling: changing one client's rows leaves all other clients' messages the same to the bit.
 
-Without it the stated sensitivity is false: a client's rows would move the sum by more than that client's own message. Between the two
-worlds everything is held that is told in the clear before round one, since it is told and stated, and so is the identity of the run,
-which chooses the addresses of noise: noise at another address is as good, but no longer the same bits.
+Without it the stated sensitivity is false: a client's rows would move a sum by more than that client's own message. What is told in
+the clear before round one is the same in both worlds, since it is told and stated. So is the identity of the run, which chooses the
+addresses of noise: noise at another address protects as well, but has other bits.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -17,25 +18,38 @@ import numpy as np
 import polars as pl
 import pytest
 
-from tacit import data as data_room
 from tacit import plan as plans
 from tacit.data import clean
+from tacit.data.disclose import Offer, pack_rows
+from tacit.data.disclose import offer as disclose_offer
 from tacit.draws import Draws
 from tacit.engine import first_round as first_round_module
+from tacit.engine import wording
+from tacit.engine.deployed import bodies, participation
+from tacit.engine.deployed.bodies import Begin, Member, SeenRows, Terms
+from tacit.engine.deployed.bodies import Offer as OfferedPlan
+from tacit.engine.deployed.offered import offered
+from tacit.engine.deployed.site_half import SiteHalf
 from tacit.engine.fingerprint import Fingerprints
 from tacit.engine.first_round import FirstRound, first_round
-from tacit.engine.round import Request
-from tacit.engine.simulate import updates_of
-from tacit.engine.simulated_arm import Setting, SimulatedArm
-from tacit.engine.site import Client
+from tacit.engine.round import Exchange, Request, State
+from tacit.engine.simulate import answered, updates_of
+from tacit.engine.simulated_arm import SimulatedArm
+from tacit.engine.simulated_data import trained_on
+from tacit.engine.site import Client, Site
+from tacit.local import Learner, Worker
+from tacit.local.private.vocabulary import Wordings
 from tacit.plan.kinds import tables_in
 from tacit.record import RUN
-from tests.laws.coupling_cases import CHANGED, CODECS, KINDS, MODULES, OTHERS, tree_of, write_world
+from tacit.rows import Lexicon
+from tests.engine.deployed.local_post import owner
+from tests.laws.coupling_cases import CHANGED, CODECS, KINDS, MODULES, OTHERS, public_vectors, tree_of, write_world
 
 Frames = dict[str, bytes]
 """What each client sends, by its owner."""
 
-TRAINED_ALONE = {name: kind for name, kind in KINDS.items() if name != "pixels"}
+EVERYBODY = sorted([CHANGED, *OTHERS])
+MIXED = KINDS["words beside a table"]
 
 
 @pytest.fixture(scope="module")
@@ -47,66 +61,322 @@ def worlds(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def same_identity(monkeypatch: pytest.MonkeyPatch) -> None:
     """Hold the identity of a simulation, which is made of its plan and its rows."""
     monkeypatch.setattr(first_round_module, "fingerprints_of", lambda plan, data: Fingerprints(identity="law"))
+
+
+@pytest.fixture(autouse=True)
+def made_up_vectors(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(wording, "vectors_for", public_vectors)
 
 
 def source_of(worlds: Path, kind: dict[str, Any], world: int) -> str:
     return str(worlds / f"world-{world}{'.parquet' if 'image' in kind['columns'] else '.csv'}")
 
 
-def owners_of(begun: FirstRound) -> list[str]:
-    return sorted([CHANGED, *OTHERS])[: len(begun.arm.site.names)]
-
-
-def answers_of(begun: FirstRound, arm: SimulatedArm, exchange: str, request: Request) -> Frames:
-    """Return what each client answers, one by one."""
-    site, made = arm.site, {one.name: one for one in arm.exchanges}[exchange]
-    worker = arm.learner.worker()
-    frames = [made.answer(Client(site, site.seat(name), worker), request) for name in site.names]
-    return {who: bytes(frame[0]) + bytes(frame[1]) for who, frame in zip(owners_of(begun), frames, strict=True) if frame}
-
-
-def updates_together(begun: FirstRound, arm: SimulatedArm, request: Request) -> Frames:
-    """Return each client's update where all are trained in one call, as far as the learner does so."""
-    site = arm.site
-    seats = [site.seat(name) for name in site.names]
-    found = updates_of(site, arm.learner.worker(), site.model(request), seats, 1)
-    return {who: update.row.tobytes() for who, update in zip(owners_of(begun), found, strict=True)}
-
-
 def moved(one: Frames, other: Frames) -> list[str]:
     """Return whose messages differ between two worlds."""
-    assert set(one) == set(other) == {CHANGED, *OTHERS}
-    return [who for who in one if one[who] != other[who]]
+    assert list(one) == list(other) == EVERYBODY
+    return [who for who in EVERYBODY if one[who] != other[who]]
+
+
+def answers_of(site: Site, worker: Worker, exchange: Exchange, request: Request) -> Frames:
+    """Return what each client answers, one by one; nothing of a client that has no rows left."""
+    frames = [exchange.answer(Client(site, site.seat(name), worker), request) for name in site.names]
+    return {who: b"".join(map(bytes, frame or ())) for who, frame in zip(EVERYBODY, frames, strict=True)}
+
+
+def updates_in_one_call(site: Site, worker: Worker, request: Request) -> Frames:
+    """Return each client's update where all are trained in one call, as far as the learner does so."""
+    found = updates_of(site, worker, site.model(request), [site.seat(name) for name in site.names], 1)
+    return {who: update.row.tobytes() for who, update in zip(EVERYBODY, found, strict=True)}
+
+
+def simulated(stack: ExitStack, worlds: Path, kind: dict[str, Any], codec: str, **more: Any) -> list[FirstRound]:
+    """Return the first round of a simulation in both worlds."""
+    trees = [tree_of(kind, CODECS[codec], source_of(worlds, kind, world), **more) for world in (0, 1)]
+    begun = [stack.enter_context(first_round(plans.parse(tree))) for tree in trees]
+    assert begun[0].data.fitted == begun[1].data.fitted, "what is told is held"
+    return begun
+
+
+def at_a_site(worlds: Path, folder: Path, kind: dict[str, Any], codec: str, **more: Any) -> list[SiteHalf]:
+    """Return a site's half of a run in both worlds, as the site builds it from an offer and from the same terms."""
+    opened, halves, terms = [], [], b""
+    for world in (0, 1):
+        source = source_of(worlds, kind, world)
+        text = plans.to_toml(offered(plans.parse(tree_of(kind, CODECS[codec], source, **more)), simulated_noise=True))
+        offer = OfferedPlan(plan=text, simulated_noise=True)
+        one = owner("a", Path(source), folder / str(world))
+        run = participation.open_run(one, "law", bodies.pack(offer), participation._hash_of(offer))
+        opened.append(run.opened())
+        if world == 0:
+            terms = bodies.pack(_terms(opened[0], bool(more.get("secure_sum"))))
+        run.begun(bodies.pack(Begin(terms=terms)))
+        assert run.built is not None
+        assert [run.built.owner_of(name) for name in run.built.site.names] == EVERYBODY
+        halves.append(run.built)
+    assert opened[0].seen == opened[1].seen, "what is told is held"
+    return halves
+
+
+def _terms(opened: bodies.Opened, helps: bool) -> Terms:
+    member = Member(
+        site="a", first=0, clients=opened.clients, rows=opened.rows, test_rows=opened.test_rows, nonce=opened.nonce
+    )  # fmt: skip
+    return Terms(
+        run="law-1",
+        identity="law",
+        public=bytes(32),
+        largest_weight=1000,
+        seen=SeenRows.of(opened.seen.seen()),
+        members=[member],
+        helpers=[opened.helper_key] if helps else [],
+        helps=["a"] if helps else [],
+    )
 
 
 def test_no_codec_is_left_out() -> None:
     assert set(CODECS) == set(tables_in(plans.Codec))
 
 
-@pytest.mark.usefixtures("same_identity")
 @pytest.mark.parametrize("kind", [*KINDS, *MODULES])
 def test_a_client_s_rows_move_no_other_update_in_a_simulation(worlds: Path, kind: str) -> None:
     """Every codec for every kind of features; clients train one by one, and many in one call."""
     chosen = KINDS.get(kind) or MODULES[kind]
-    codecs = CODECS if kind in KINDS else {name: CODECS[name] for name in ("plain", "rr")}
     with ExitStack() as stack:
-        begun = [
-            stack.enter_context(first_round(plans.parse(tree_of(chosen, CODECS["plain"], source_of(worlds, chosen, world)))))
-            for world in (0, 1)
-        ]
-        assert begun[0].data.fitted == begun[1].data.fitted, "what is told is held"
-        together = [updates_together(one, one.arm, one.request) for one in begun]
-        assert moved(*together) == [CHANGED]
-        for name, codec in codecs.items():
+        begun = simulated(stack, worlds, chosen, "plain")
+        assert moved(*(updates_in_one_call(one.arm.site, one.arm.learner.worker(), one.request) for one in begun)) == [CHANGED]
+        for codec in CODECS if kind in KINDS else ("plain", "rr"):
             frames = []
             for world, one in enumerate(begun):
-                job = plans.parse(tree_of(chosen, codec, source_of(worlds, chosen, world)))
+                job = plans.parse(tree_of(chosen, CODECS[codec], source_of(worlds, chosen, world)))
                 arm = SimulatedArm(replace(one.arm.setting, data=one.data), RUN, job)
-                model = arm.arm.first()
-                request = arm.exchanges[0].ask(replace(one.state, model=model))
-                frames.append(answers_of(one, arm, "train", request))
-            assert moved(*frames) in ([CHANGED], []), name
+                request = arm.exchanges[0].ask(replace(one.state, model=arm.arm.first()))
+                frames.append(answers_of(arm.site, arm.learner.worker(), arm.exchanges[0], request))
+            assert set(moved(*frames)) <= {CHANGED}, codec
+
+
+@pytest.mark.parametrize(
+    ("kind", "codec"),
+    [
+        *((kind, "rr") for kind in (*KINDS, *MODULES) if kind != "tokens of channels"),  # their secret is no server's to know
+        *(("words beside a table", codec) for codec in CODECS),
+    ],
+)  # fmt: skip
+def test_a_client_s_rows_move_no_other_update_at_a_site(worlds: Path, tmp_path: Path, kind: str, codec: str) -> None:
+    halves = at_a_site(worlds, tmp_path, KINDS.get(kind) or MODULES[kind], codec)
+    frames = [answers_of(half.site, half.worker, half.exchanges["train"], question(half)) for half in halves]
+    assert set(moved(*frames)) <= {CHANGED}
+    together = [updates_in_one_call(half.site, half.learner.worker(), question(half)) for half in halves]
+    assert moved(*together) == [CHANGED]
+
+
+def question(half: SiteHalf) -> Request:
+    """Return the question of the first round to everybody at a site."""
+    return half.exchanges["train"].ask(first_state(half.site, half.learner))
+
+
+def first_state(site: Site, learner: Learner) -> State:
+    model = learner.initial(Draws.seeded(1)) if site.agreement.codec.decoded_by == "server" else None
+    return State(round_no=1, cohort=np.array(site.names), model=model, optimizer={})
+
+
+@dataclass(frozen=True)
+class Seated:
+    """The clients of one world, in a simulation or at a site: what they are asked and what they answer."""
+
+    site: Site
+    learner: Learner
+    exchanges: dict[str, Exchange]
+    offer: Callable[[], list[pl.DataFrame]]
+
+    def question(self, exchange: str) -> Request:
+        return self.exchanges[exchange].ask(first_state(self.site, self.learner))
+
+    def answers(self, exchange: str, request: Request) -> Frames:
+        return answers_of(self.site, self.learner.worker(), self.exchanges[exchange], request)
+
+    def after_heads(self) -> State:
+        """Return what the server knows once all heads have arrived."""
+        heads, request = self.exchanges["heads"], self.question("heads")
+        intake, total = request.intake(1000), heads.empty()
+        for name in self.site.names:
+            heads.receive(intake, total, heads.answer(Client(self.site, self.site.seat(name), self.learner.worker()), request))
+        return heads.close(first_state(self.site, self.learner), total).state
+
+    def hidden(self, exchange: str, frames: Frames) -> Frames:
+        """Return messages of which the envelope for helpers, which is sealed anew each time, is replaced by the keys inside."""
+        sharing = getattr(self.exchanges[exchange], "sharing", None)
+        if sharing is None:
+            return frames
+        clients = (Client(self.site, self.site.seat(name)) for name in self.site.names)
+        keys = {who: b"".join(sharing._keys(client)) for who, client in zip(EVERYBODY, clients, strict=True)}
+        return {who: frame[: -sharing.terms.envelope_size] + keys[who] for who, frame in frames.items()}
+
+    def disclosed(self) -> Frames:
+        return {who: pack_rows(rows) for who, rows in zip(EVERYBODY, self.offer(), strict=True)}
+
+
+def seats(
+    stack: ExitStack, worlds: Path, folder: Path, place: str, kind: dict[str, Any], codec: str, **more: Any
+) -> list[Seated]:  # fmt: skip
+    """Return the clients of both worlds."""
+    if place == "site":
+        halves = at_a_site(worlds, folder, kind, codec, **more)
+        return [Seated(half.site, half.learner, half.exchanges, lambda half=half: _released(half.encoded.offer)) for half in halves]
+    begun = simulated(stack, worlds, kind, codec, **more)
+    return [
+        Seated(one.arm.site, one.arm.learner, {each.name: each for each in one.arm.exchanges}, lambda one=one: _offered(one))
+        for one in begun
+    ]
+
+
+def _released(offer: Offer | None) -> list[pl.DataFrame]:
+    assert offer is not None
+    return [offer.released_by(block) for block in range(len(EVERYBODY))]
+
+
+def _offered(begun: FirstRound) -> list[pl.DataFrame]:
+    """Return the rows each simulated client would send, decided as the run decides."""
+    plan = begun.arm.plan
+    table, clients = trained_on(plan)
+    return _released(disclose_offer(table, clients, plan.data.share, Draws.seeded(plan.seed).at("share")))
+
+
+FILTER = {"lr": 0.5, "vote_epsilon": 4.0}
+VOTES_ADDED_UP = {"lr": 0.5, "votes_epsilon": 8.0, "delta": 1e-3}
+VOTING: dict[str, dict[str, Any]] = {
+    "votes": {"filter": FILTER},
+    "heads with noise": {"filter": {**FILTER, "protect": "record", "epsilon": 4.0, "clip": 1.0, "batch_rows": 4}},
+    "heads are averaged": {"filter": {**FILTER, "aggregate": "heads"}},
+    "votes added up": {"filter": VOTES_ADDED_UP, "secure_sum": {"helpers": 1, "least_clients": 2}},
+}  # fmt: skip
+HELD_OUT = {"local_test": 0.3}
+WAYS = {"compiled": KINDS["words beside a table"], "private words": MODULES["private words"]}
+
+
+@pytest.mark.parametrize("place", ["simulation", "site"])
+@pytest.mark.parametrize(
+    ("voting", "way"),
+    [(voting, way) for voting in VOTING for way in WAYS if (voting, way) != ("heads are averaged", "private words")],
+)
+def test_a_client_s_rows_move_no_other_head_or_vote(
+    worlds: Path, tmp_path: Path, voting: str, way: str, place: str
+) -> None:  # fmt: skip
+    """The question to voters is the server's words, and the same in both worlds."""
+    codec = "dp_sum" if "secure_sum" in VOTING[voting] else "plain"
+    with ExitStack() as stack:
+        seated = seats(stack, worlds, tmp_path, place, WAYS[way], codec, data=HELD_OUT, **VOTING[voting])
+        heads = [one.answers("heads", one.question("heads")) for one in seated]
+        assert moved(*heads) == [CHANGED]
+        shown = seated[0].after_heads()
+        votes = [one.answers("votes", one.exchanges["votes"].ask(shown)) for one in seated]
+        assert set(moved(*(one.hidden("votes", frames) for one, frames in zip(seated, votes, strict=True)))) <= {CHANGED}
+
+
+@pytest.mark.parametrize("place", ["simulation", "site"])
+@pytest.mark.parametrize("codec", ["rr", "dp_sum", "onebit", "skellam"])
+def test_a_client_s_rows_move_no_other_share_of_a_secure_sum(worlds: Path, tmp_path: Path, codec: str, place: str) -> None:
+    secure = {"secure_sum": {"helpers": 1, "least_clients": 2}, "server": {"rounds": 1}}
+    with ExitStack() as stack:
+        seated = seats(stack, worlds, tmp_path, place, MIXED, codec, **secure)
+        frames = [one.hidden("train", one.answers("train", one.question("train"))) for one in seated]
+        assert set(moved(*frames)) <= {CHANGED}
+
+
+@pytest.mark.parametrize("codec", [name for name in CODECS if name not in ("onebit", "skellam", "hashcomb")])
+def test_a_site_s_sum_moves_by_the_message_of_that_client_alone(worlds: Path, tmp_path: Path, codec: str) -> None:
+    """The sum without the client is the same to the bit; with it, the sums differ by its own messages, up to rounding of floats."""
+    server_of = {"server": {"rounds": 1, "sum_at": "site", "weights": "equal"}}
+    halves = at_a_site(worlds, tmp_path, MIXED, codec, **server_of)
+    sums, whole, own = [], [], []
+    for half in halves:
+        train, request = half.exchanges["train"], question(half)
+        names = np.array(half.site.names)
+        changed = names[EVERYBODY.index(CHANGED)]
+        some, every, alone = (
+            answered(train, half.site, half.worker, request.part(part)).total
+            for part in (names[names != changed], names, names[names == changed])
+        )
+        sums.append(some.packed().tobytes())
+        whole.append(every)
+        own.append(alone)
+    assert sums[0] == sums[1]
+    codec_made = halves[0].site.agreement.codec
+    if codec_made.sum_noise is None:
+        means = [codec_made.decode(total, Draws.seeded(0), Draws.seeded(0)).astype(np.float64) for total in (*whole, *own)]
+        count = len(EVERYBODY)
+        np.testing.assert_allclose(count * (means[0] - means[1]), means[2] - means[3], atol=1e-5 * max(1, np.abs(means[2:]).max()))
+
+
+SHARE = {"rule": "k_anonymity", "k": 3}
+
+
+def disclosing(counts: str) -> dict[str, Any]:
+    data = {"share": {**SHARE, "counts": counts}}
+    return {**KINDS["a table"], "columns": {**KINDS["a table"]["columns"], "quasi": ["ward"]}, "data": data}
+
+
+@pytest.mark.parametrize("place", ["simulation", "site"])
+def test_a_client_s_rows_move_no_row_that_others_disclose_by_counts_of_their_own(worlds: Path, tmp_path: Path, place: str) -> None:
+    kind = disclosing("local")
+    with ExitStack() as stack:
+        seated = seats(stack, worlds, tmp_path, place, kind, "rr", data=kind["data"])
+        rows = [one.disclosed() for one in seated]
+        assert moved(*rows) == [CHANGED]
+        assert len({*rows[0].values()}) > 2, "some disclose rows, some none"
+        assert moved(*(one.answers("train", one.question("train")) for one in seated)) == [CHANGED]
+
+
+def test_counts_over_all_clients_are_the_stated_exception(worlds: Path, tmp_path: Path) -> None:
+    """Where k counts everybody's rows, one client's rows help to decide which rows of others leave; never what such a row says.
+
+    Rows of others that look like the changed ones in the key columns may leave or stay, and with them what their owners train on.
+    No epsilon speaks of disclosed rows (docs/partfed.md). Given what leaves, nothing else moves: a client that discloses the same
+    rows in both worlds sends the same update.
+    """
+    kind = disclosing("global")
+    with ExitStack() as stack:
+        for k, moves in ((3, False), (12, True)):
+            data = {"share": {**kind["data"]["share"], "k": k}}
+            seated = seats(stack, worlds, tmp_path / str(k), "simulation", kind, "rr", data=data)
+            others = [who for who in moved(*(one.disclosed() for one in seated)) if who != CHANGED]
+            trained = set(moved(*(one.answers("train", one.question("train")) for one in seated))) - {CHANGED}
+            assert bool(others) == moves
+            assert trained <= set(others)
+
+
+def _with_medians(series: pl.Series) -> Any:
+    numbers, *rest = _AS_NUMBER(series)
+    return numbers.fill_null(numbers.median()), *rest
+
+
+def _spread_over_all(self: Wordings, private: plans.Private, lexicon: Lexicon, *rest: Any) -> None:
+    _BEGIN(self, private, lexicon, *rest)
+    self.spread = float(len(lexicon.words))
+
+
+_AS_NUMBER, _BEGIN, LOAD = clean._as_number, Wordings.__init__, import_module("tacit.data.load")
+TWINS: dict[str, tuple[str, Callable[[pytest.MonkeyPatch], None]]] = {
+    "a missing number is the median over all clients": ("a table", lambda patch: patch.setattr(clean, "_as_number", _with_medians)),
+    "rows are held out by a permutation of all rows": ("pixels", lambda patch: patch.setattr(LOAD, "_owners", lambda *_: None)),
+    "first vectors are as long as all clients' words say": (
+        "private words", lambda patch: patch.setattr(Wordings, "__init__", _spread_over_all)
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("place", ["simulation", "site"])
+@pytest.mark.parametrize("twin", TWINS)
+def test_the_law_finds_a_broken_twin(
+    worlds: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, twin: str, place: str
+) -> None:  # fmt: skip
+    kind, breaks = TWINS[twin]
+    breaks(monkeypatch)
+    with ExitStack() as stack:
+        seated = seats(stack, worlds, tmp_path, place, KINDS.get(kind) or MODULES[kind], "plain")
+        found = moved(*(one.answers("train", one.question("train")) for one in seated))
+    assert len(found) > len(EVERYBODY) // 2

@@ -104,3 +104,27 @@ def test_three_public_tables_are_known_to_everybody_and_differ() -> None:
         np.testing.assert_allclose(np.linalg.norm(tables[client], axis=1), np.linalg.norm(tables[0], axis=1), rtol=1e-5)
     assert not np.allclose(tables[0], tables[1])
     assert not np.allclose(tables[1], tables[2])
+
+
+def test_words_rare_in_the_own_texts_are_unknown_whoever_else_has_them() -> None:
+    lexicon = Lexicon(words=WORDS, least_count=2)
+    made = Wordings(plan.Private(words="all"), lexicon, 4, 16)
+    found = made.vocabulary(seat(0), OWN)
+    assert found.units == ("cat",), "the only word that this client has twice"
+    assert (np.delete(found.rows[:-1], 4) == UNKNOWN).all()
+    keyed = Wordings(plan.Private(words="all", rows="keyed"), lexicon, 4, 16).vocabulary(seat(0), OWN)
+    assert (keyed.rows[[0, 1, 5]] == UNKNOWN).all()
+    assert keyed.rows[4] != UNKNOWN
+
+
+def test_first_vectors_do_not_depend_on_which_words_others_have() -> None:
+    few = Lexicon(words=WORDS[:6], vectors=PUBLIC[:6])
+    private = plan.Private(words="all", start="public")
+    for unit in ("1999", "cat"):
+        ours, alone = (
+            Wordings(private, known, 4, 16).start(seat(0), (unit,)) for known in (few, Lexicon(words=WORDS, vectors=PUBLIC))
+        )
+        np.testing.assert_array_equal(ours, alone)
+    stem = Lexicon(words=("runners",), vectors=PUBLIC[1:2], stems={"runne": PUBLIC[6]})
+    made = Wordings(plan.Private(words="all", start="public", spelling="stem"), stem, 4, 16)
+    np.testing.assert_array_equal(made.start(seat(0), ("runne",))[2], PUBLIC[6])

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,6 +16,7 @@ from tacit import data, features
 from tacit.data.named.vectors import vectors
 from tacit.data.named.weights import weights
 from tacit.errors import DataError
+from tacit.local.private.vocabulary import stem_of
 from tacit.plan import Encoder, Plan
 from tacit.rows import Lexicon, Rows
 
@@ -32,9 +34,12 @@ def worded(plan: Plan, table: data.Table, fitted: features.Fitted, secret: bytes
     """Return a table's rows as word numbers; `secret` is the clients', for columns beside the words that become tokens."""
     checkpoint = checkpoint_of(plan, progress)
     split = features.word_pieces(checkpoint) if checkpoint else features.plain_words(plan.features.stop_words)
-    reading = features.Reading(columns=table.columns, settings=plan.features, fitted=fitted, split=split, secret=secret)
+    private = plan.private.words == "all"
+    # Which words are rare is each client's own affair where its words are.
+    settings = replace(plan.features, least_count=1) if private else plan.features
+    reading = features.Reading(columns=table.columns, settings=settings, fitted=fitted, split=split, secret=secret)
     (train, test), words = features.encode_words((table.train, table.test), reading)
-    lexicon = Lexicon(words=words, vectors=_public(plan, words, checkpoint, progress))
+    lexicon = replace(_lexicon(plan, words, checkpoint, progress), least_count=plan.features.least_count if private else 1)
     return Worded(train, test, lexicon, lambda frame: features.encode_further(frame, reading, words))
 
 
@@ -43,12 +48,18 @@ def checkpoint_of(plan: Plan, progress: data.Progress | None = None) -> Path | N
     return weights(plan.model.checkpoint, "model.checkpoint", progress) if isinstance(plan.model, Encoder) else None
 
 
-def _public(
-    plan: Plan, words: tuple[str, ...], checkpoint: Path | None, progress: data.Progress | None
-) -> NDArray[np.float32] | None:
+def _lexicon(plan: Plan, words: tuple[str, ...], checkpoint: Path | None, progress: data.Progress | None) -> Lexicon:
+    """Return the words with their public vectors, if any, and those of their stems, whoever else has the stem as a word."""
+    stemmed = () if plan.private.spelling == "word" else tuple(sorted({stem_of(word) for word in words}))
     if checkpoint:
-        return piece_vectors(checkpoint, words)
-    return vectors_for(words, progress) if plan.private.start != "random" else None
+        table = piece_table(checkpoint)
+        known = [word for word in stemmed if word in table]
+        stems = dict(zip(known, table.of(known), strict=True)) if known else {}
+        return Lexicon(words=words, vectors=table.of(words), spread=table.spread, stems=stems)
+    if plan.private.start == "random":
+        return Lexicon(words=words)
+    stems = dict(zip(stemmed, vectors_for(stemmed, progress), strict=True)) if stemmed else {}
+    return Lexicon(words=words, vectors=vectors_for(words, progress), stems=stems)
 
 
 def vectors_for(words: tuple[str, ...], progress: data.Progress | None = None) -> NDArray[np.float32]:
@@ -62,8 +73,28 @@ def vectors_for(words: tuple[str, ...], progress: data.Progress | None = None) -
     return found
 
 
-def piece_vectors(checkpoint: Path, words: tuple[str, ...]) -> NDArray[np.float32]:
-    """Return the vectors of word pieces in a checkpoint's own table."""
+@dataclass(frozen=True)
+class PieceTable:
+    """The word pieces of a checkpoint and their vectors."""
+
+    vocabulary: Mapping[str, int]
+    vectors: NDArray[np.float32]
+
+    def __contains__(self, word: str) -> bool:
+        return word in self.vocabulary
+
+    @property
+    def spread(self) -> float:
+        """Return the standard deviation of all coordinates."""
+        return float(self.vectors.std())
+
+    def of(self, words: Sequence[str]) -> NDArray[np.float32]:
+        """Return the vectors of some pieces."""
+        return self.vectors[[self.vocabulary[word] for word in words]]
+
+
+def piece_table(checkpoint: Path) -> PieceTable:
+    """Return a checkpoint's own table of word pieces."""
     from safetensors import SafetensorError, safe_open
 
     try:
@@ -71,7 +102,7 @@ def piece_vectors(checkpoint: Path, words: tuple[str, ...]) -> NDArray[np.float3
         with safe_open(str(checkpoint / "model.safetensors"), framework="numpy") as file:
             name = next(key for key in file.keys() if key.endswith("word_embeddings.weight"))  # noqa: SIM118
             table = file.get_tensor(name)
-        return np.stack([table[vocabulary[word]] for word in words]).astype(np.float32)
+        return PieceTable(dict(vocabulary), np.asarray(table, np.float32))
     except (OSError, ValueError, LookupError, TypeError, StopIteration, SafetensorError) as error:
         raise DataError(
             f"model.checkpoint = {str(checkpoint)!r} needs a BERT-type checkpoint: tokenizer.json with a vocabulary, and its "

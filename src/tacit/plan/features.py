@@ -67,7 +67,8 @@ class Features:
     stop_words: bool = False
     """Drop common English words first."""
     least_count: Count = 1
-    """`words`: leave out words that stand less often than this in all training texts of a simulation or a site together."""
+    """`words`: words that occur less often than this in a client's own training texts are unknown words to it. Where words are
+    shared (`private.words` is not `all`), words that are rarer than this in all training texts together are left out."""
     numeric: Literal["minmax", "robust", "raw"] = "minmax"
     """Scale each column to 0…1 by its range; or to -1…1 by the range of all rows but 1 % at either end, so that a few wrong or
     extreme values do not flatten it; or leave it. `tacit init` writes `robust`."""

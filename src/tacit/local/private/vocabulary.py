@@ -20,8 +20,6 @@ from tacit.seat import Seat
 PADDING, UNKNOWN = 0, 1
 PUBLIC_TABLES = 3
 _STEM = 5
-_SPREAD = 0.4
-"""Standard deviation of random word vectors: about that of GloVe's coordinates."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +42,7 @@ class Wordings:
         # A shared table lists public words only; without public vectors it must list everybody's words.
         self.shared = np.flatnonzero(~kept & (known | (lexicon.vectors is None)))
         self.shared_rows = 0 if private.words == "all" else 2 + len(self.shared)
-        self.spread = _SPREAD if lexicon.vectors is None or not known.any() else float(lexicon.vectors[known].std())
+        self.spread = lexicon.spread
         self.head = 2 if private.words == "all" else 0  # private rows that belong to no word
         self.place = {word: place for place, word in enumerate(lexicon.words)}
 
@@ -61,14 +59,23 @@ class Wordings:
         `more` are tokens of texts the client only reads (tests): where first vectors are public, their words get rows
         after the own ones, else they are unknown words.
         """
-        own = self._in_order(tokens)
-        units = list(dict.fromkeys(self._unit(seat, word) for word in own if self.private_word[word]))
+        own, rare = self._in_order(tokens), self._rare(tokens)
+        units = list(dict.fromkeys(self._unit(seat, word) for word in own if self.private_word[word] and word not in rare))
         if more is not None and self.private.start != "random" and self.private.rows == "own":
             read = self._in_order(more)
             seen = set(units)
-            extra = (self._unit(seat, word) for word in read if self.private_word[word])
+            extra = (self._unit(seat, word) for word in read if self.private_word[word] and word not in rare)
             units += [unit for unit in dict.fromkeys(extra) if unit not in seen and self._vector_of(unit) is not None]
-        return Vocabulary(rows=self._rows(seat, units), units=tuple(units))
+        rows = self._rows(seat, units)
+        if self.private.rows == "keyed":
+            rows[sorted(rare)] = UNKNOWN
+        return Vocabulary(rows=rows, units=tuple(units))
+
+    def _rare(self, tokens: NDArray[np.int32]) -> frozenset[int]:
+        """Return the words that a client's own texts hold too rarely; words of a shared table are counted over all texts before."""
+        found, counts = np.unique(tokens, return_counts=True)
+        few = found[(counts < self.lexicon.least_count) & (found < len(self.lexicon.words))]
+        return frozenset(few.tolist())
 
     def _in_order(self, tokens: NDArray[np.int32]) -> list[int]:
         """Return the different words of some texts by alphabet: an order that does not depend on other clients' words."""
@@ -117,9 +124,11 @@ class Wordings:
     def _unit(self, seat: Seat, token: int) -> str:
         word, spelling = self.lexicon.words[token], self.private.spelling
         stems = spelling == "stem" or (spelling == "mixed" and seat.name % 2 == 1)
-        return word[:_STEM] if stems and word.isalpha() else word
+        return stem_of(word) if stems else word
 
     def _vector_of(self, unit: str) -> Vector | None:
+        if unit in self.lexicon.stems:
+            return self.lexicon.stems[unit] if self.lexicon.stems[unit].any() else None
         place = self.place.get(unit)
         if place is None or self.lexicon.vectors is None or not self.lexicon.vectors[place].any():
             return None
@@ -134,6 +143,11 @@ class Wordings:
         table = (self.spread * draws.generator().standard_normal((rows, self.width))).astype(np.float32)
         table[:zeros] = 0
         return table
+
+
+def stem_of(word: str) -> str:
+    """Return the first letters of a word; of anything with other signs, all of it."""
+    return word[:_STEM] if word.isalpha() else word
 
 
 def public_rotation(table: int, width: int) -> NDArray[np.float32] | None:
