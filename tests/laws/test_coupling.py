@@ -37,6 +37,7 @@ from tacit.engine.simulate import answered, updates_of
 from tacit.engine.simulated_arm import SimulatedArm
 from tacit.engine.simulated_data import trained_on
 from tacit.engine.site import Client, Site
+from tacit.ledger.owner import PrivacyUnit
 from tacit.local import Learner, Worker
 from tacit.local.private.vocabulary import Wordings
 from tacit.plan.kinds import tables_in
@@ -44,6 +45,7 @@ from tacit.record import RUN
 from tacit.rows import Lexicon
 from tests.engine.deployed.local_post import owner
 from tests.laws.coupling_cases import CHANGED, CODECS, KINDS, MODULES, OTHERS, public_vectors, tree_of, write_world
+from tests.roles import decode
 
 Frames = dict[str, bytes]
 """What each client sends, by its owner."""
@@ -109,7 +111,7 @@ def at_a_site(worlds: Path, folder: Path, kind: dict[str, Any], codec: str, **mo
         source = source_of(worlds, kind, world)
         text = plans.to_toml(offered(plans.parse(tree_of(kind, CODECS[codec], source, **more)), simulated_noise=True))
         offer = OfferedPlan(plan=text, simulated_noise=True)
-        one = owner("a", Path(source), folder / str(world))
+        one = owner("a", Path(source), folder / str(world), unit=PrivacyUnit(client="who", quasi_identifiers=("ward",)))
         run = participation.open_run(one, "law", bodies.pack(offer), participation._hash_of(offer))
         opened.append(run.opened())
         if world == 0:
@@ -307,7 +309,7 @@ def test_a_site_s_sum_moves_by_the_message_of_that_client_alone(worlds: Path, tm
     assert sums[0] == sums[1]
     codec_made = halves[0].site.agreement.codec
     if codec_made.sum_noise is None:
-        means = [codec_made.decode(total, Draws.seeded(0), Draws.seeded(0)).astype(np.float64) for total in (*whole, *own)]
+        means = [decode(codec_made, total, Draws.seeded(0), Draws.seeded(0)).astype(np.float64) for total in (*whole, *own)]
         count = len(EVERYBODY)
         np.testing.assert_allclose(count * (means[0] - means[1]), means[2] - means[3], atol=1e-5 * max(1, np.abs(means[2:]).max()))
 

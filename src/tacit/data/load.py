@@ -109,8 +109,8 @@ def _held_out(
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Return the rows that stay and a random share that is held out: at least one of each, if there are two.
 
-    Where rows have owners, each row is drawn by itself, and what is drawn for an owner's rows depends on no other owner's. An
-    owner keeps at least one row.
+    Where rows have owners, each row is drawn by itself instead, so that what is held out of an owner's rows depends on no other
+    owner's. An owner keeps at least one row.
     """
     if owners is not None and share > 0:
         held_out = pl.Series(_drawn_rows(owners, share, draws))

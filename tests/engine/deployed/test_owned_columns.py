@@ -33,7 +33,7 @@ OF_THE_OWNER = """
 [allow]
 models = ["logistic"]
 codecs = ["projunit"]
-tells = ["clients", "classes", "ranges", "categories", "measures"]
+tells = ["clients", "classes", "ranges", "formats", "categories", "measures"]
 [columns]
 label = ["readmitted", "ward"]
 text = ["note"]
@@ -326,11 +326,11 @@ def test_a_range_that_is_agreed_is_not_told(tmp_path, rows) -> None:
     assert opened.seen.ranges == {}
 
 
-@pytest.mark.parametrize(("patients", "test"), [(1, 0.0), (9, 0.0), (300, 0.99)])
-def test_a_site_with_few_training_clients_tells_nothing(tmp_path, patients, test) -> None:
+@pytest.mark.parametrize("patients", [1, 9])
+def test_a_site_with_few_training_clients_tells_nothing(tmp_path, patients) -> None:
     site = Site(tmp_path, write_rows(tmp_path / "rows.csv", patients, readmitted=lambda number: "yes"))
     columns = {"client": "patient", "numeric": ["age"], "label": "readmitted"}
-    server = site.server(job(data={"source": "given", "test": test, "columns": columns}))
+    server = site.server(job(data={"source": "given", "test": 0.0, "columns": columns}))
     assert server.open() is None
     assert server.status == "policy"
     assert "limits.least_clients_told = 10" in site.told[-1]

@@ -29,7 +29,7 @@ POLICY = """
 [allow]
 models = ["logistic"]
 codecs = ["plain"]
-tells = ["clients", "rows", "classes", "ranges", "categories", "measures"]
+tells = ["clients", "rows", "classes", "ranges", "formats", "categories", "measures"]
 [columns]
 label = ["outcome"]
 text = ["note"]

@@ -24,7 +24,8 @@ ANY = "*"
 Tell = Literal["clients", "rows", "classes", "ranges", "exact_ranges", "formats", "categories", "words", "measures"]
 """What may be told in the clear: how many clients a site has, how many rows each has, the names of the classes, rounded ends of
 numeric columns (or with `exact_ranges` their smallest and largest values), in which of them numbers are missing and how these are
-written, the categories in them, the words of texts, and how well a model does on own test rows. `limits.least_clients_told` holds for all of it."""
+written, the categories in them, the words of texts, and how well a model does on own test rows. `limits.least_clients_told` holds
+for all of it."""
 
 Loss = Annotated[float, Gt(0), Le(1e12)]
 """An epsilon whose millionths fit into a ledger."""

@@ -51,7 +51,9 @@ _NOTES = {
 _STATED = ("projunit", "rr_sampled", "gaussian", "dp_sum", "onebit", "skellam")
 """Codecs that state an epsilon per update or run."""
 _CAREFUL = Policy(
-    allow=Allow(models=("logistic", "mlp"), codecs=_STATED, tells=("clients", "classes", "ranges", "formats", "categories", "measures")),
+    allow=Allow(
+        models=("logistic", "mlp"), codecs=_STATED, tells=("clients", "classes", "ranges", "formats", "categories", "measures")
+    ),
     limits=Limits(
         epsilon_per_update=1.0, epsilon_per_run=8.0, epsilon_for_life=16.0, rounds_per_run=50, rounds_per_day=50, least_cohort=100,
         largest_message_bytes=50_000_000,
