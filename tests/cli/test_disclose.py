@@ -126,7 +126,8 @@ def test_columns_read_in_the_clear_are_said_in_one_line(capsys: Capture, here: P
     said = tacit(capsys, "disclose", "wide.toml")
     assert said.code == 0, said.err
     assert [line for line in said.out.splitlines() if "in the clear:" in line] == [
-        "Left once before, in the clear: smallest and largest value of x0 to x3."
+        "Left once before, in the clear: smallest and largest value of x0 to x3.",
+        "Left once before, in the clear: in which numeric columns numbers are missing.",
     ]
 
 
