@@ -34,7 +34,8 @@ def job(source: Path, quantise: dict | None, **changes: object) -> plan.Plan:
         "name": "columns", "seed": 2, "data": {"source": str(source), "clients": 6,
         "columns": {"numeric": ["age", "pay", "noise"], "label": "y"}},
         "features": {
-            "ranges": {"age": [0, 100], "pay": [0, 8], "noise": [0, 1]}, "missing": [], **({"quantise": quantise} if quantise else {}),
+            "ranges": {"age": [0, 100], "pay": [0, 8], "noise": [0, 1]}, "missing": [],
+            **({"quantise": quantise} if quantise else {}),
         },
         "model": {"name": "mlp", "hidden": [16]}, "local": {"lr": 0.2, "epochs": 5, "batch": 16}, "codec": {"name": "plain"},
         "server": {"rounds": 8, "weights": "rows"}, **changes,
