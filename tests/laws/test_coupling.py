@@ -215,7 +215,7 @@ class Seated:
         if sharing is None:
             return frames
         clients = (Client(self.site, self.site.seat(name)) for name in self.site.names)
-        keys = {who: b"".join(sharing._keys(client)) for who, client in zip(EVERYBODY, clients, strict=True)}
+        keys = {who: b"".join(sharing._own_keys(client).shared) for who, client in zip(EVERYBODY, clients, strict=True)}
         return {who: frame[: -sharing.terms.envelope_size] + keys[who] for who, frame in frames.items()}
 
     def disclosed(self) -> Frames:
