@@ -7,7 +7,7 @@ Coarser levels are no protection in the sense of differential privacy: two value
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, assert_never
 
 import numpy as np
 
@@ -25,10 +25,16 @@ def mean_level(selection: Selection, levels: int, p: float, toss_again: bool = F
     >>> mean_level("last_head", 9, 1.0)
     9.0
     """
-    if selection == "finest":
-        return float(levels)
     last = [p * (1 - p) ** after for after in range(levels)]  # the chance that so many tails follow the last head
-    mean = levels * p if selection == "subset" else sum((levels - after) * chance for after, chance in enumerate(last))
+    match selection:
+        case "finest":
+            return float(levels)
+        case "subset":
+            mean = levels * p
+        case "last_head":
+            mean = sum((levels - after) * chance for after, chance in enumerate(last))
+        case _:
+            assert_never(selection)
     return mean / sum(last) if toss_again else mean
 
 
@@ -57,5 +63,11 @@ def draw(selection: Selection, levels: int, p: float, dim: int, coins: Draws) ->
     for position in range(1, levels + 1):
         stream.fill(words)
         heads = words < p * _WORD
-        found = np.where(heads, np.uint8(position), found) if selection == "last_head" else found + heads.astype(np.uint8)
+        match selection:
+            case "last_head":
+                found = np.where(heads, np.uint8(position), found)
+            case "subset":
+                found = found + heads.astype(np.uint8)
+            case _:
+                assert_never(selection)
     return found

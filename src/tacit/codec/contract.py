@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, Self
+from typing import Any, Literal, Protocol, Self, assert_never
 
 import numpy as np
 from numpy.typing import NDArray
@@ -219,6 +219,26 @@ class Codec:
         require(own, ClientDraws)
         require(public, PublicDraws)
         return self.encoder(update, memory, own=own, public=public)
+
+    def sent(self, model: Vector, update: Vector) -> Vector:
+        """Return what is encoded of a client that changed a model by an update."""
+        match self.of:
+            case "updates":
+                return update
+            case "weights":
+                return model + update
+            case _:
+                assert_never(self.of)
+
+    def changed(self, model: Vector, mean: Vector) -> Vector:
+        """Return the update that a decoded mean stands for."""
+        match self.of:
+            case "updates":
+                return mean
+            case "weights":
+                return mean - model
+            case _:
+                assert_never(self.of)
 
     def decode(self, total: Any, *, public: PublicDraws, own: ServerDraws) -> Vector:
         """Return the mean update of a sum; raise TypeError if the decoder's randomness is not its own."""

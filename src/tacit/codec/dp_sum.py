@@ -18,7 +18,7 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache, partial
-from typing import Any
+from typing import Any, assert_never
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,7 +46,7 @@ _FINE = 1 << 8
 def make(settings: plan.DPSum, extent: Extent) -> Codec:
     """Return the codec whose sum gets as much noise as keeps a plan's epsilon and delta over all its rounds."""
     loss = Loss(epsilon=settings.epsilon, delta=settings.delta)
-    banded = settings.noise == "banded"
+    banded = _is_banded(settings)
     codec = chain(clip_l2(settings.clip), last=noisy_sum(loss, extent, banded=banded))
     if extent.helpers:
         return codec
@@ -57,6 +57,16 @@ def make(settings: plan.DPSum, extent: Extent) -> Codec:
         return WholeSum(dim, scale.radius, norm=scale.radius, adding=adding)
 
     return replace(codec, empty=empty, takes_updates=True)
+
+
+def _is_banded(settings: plan.DPSum) -> bool:
+    match settings.noise:
+        case "independent":
+            return False
+        case "banded":
+            return True
+        case _:
+            assert_never(settings.noise)
 
 
 def noisy_sum(loss: Loss, extent: Extent, *, banded: bool = False) -> Last:

@@ -12,6 +12,8 @@ counts as no change.
 
 from __future__ import annotations
 
+from typing import assert_never
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -35,7 +37,15 @@ def noise_scale(settings: Filter, size: int, rounds: int) -> Scale | None:
     """
     if settings.epsilon is None or settings.clip is None:
         return None
-    steps, times = (settings.epochs, 1) if settings.protect == "record" else (1, 2)
+    match settings.protect:
+        case "nothing":
+            return None
+        case "client":
+            steps, times = 1, 2
+        case "record":
+            steps, times = settings.epochs, 1
+        case _:
+            assert_never(settings.protect)
     loss = Loss(epsilon=settings.epsilon, delta=settings.delta, table="filter", per="round", counted_by="filter.epochs")
     return scale_of(loss, settings.clip, times, releases=steps, numbers=rounds * steps * size)
 

@@ -13,6 +13,7 @@ Source: Colombo et al., *A Quantization-based Technique for Privacy Preserving D
 from __future__ import annotations
 
 import math
+from typing import assert_never
 
 import numpy as np
 
@@ -49,15 +50,27 @@ def make(settings: plan.PaperGaussian) -> Codec:
 def printed_variance(settings: plan.PaperGaussian) -> float:
     """Return the variance the paper's formula gives."""
     sensitivity = 4 * settings.steps * settings.gradient * settings.lr
-    logarithm = math.log if settings.logarithm == "natural" else math.log10
-    wanted = logarithm(1.25 * settings.row_ratio / settings.stated_delta)
+    ratio = 1.25 * settings.row_ratio / settings.stated_delta
+    match settings.logarithm:
+        case "natural":
+            wanted = math.log(ratio)
+        case "ten":
+            wanted = math.log10(ratio)
+        case _:
+            assert_never(settings.logarithm)
     return 2 * sensitivity**2 * wanted / settings.stated_epsilon**2
 
 
 def stddev_of(settings: plan.PaperGaussian) -> float:
     """Return the standard deviation of the noise: the root of the variance or, as in the paper's program, the variance."""
     variance = printed_variance(settings)
-    return variance if settings.factor == "variance" else math.sqrt(variance)
+    match settings.factor:
+        case "deviation":
+            return math.sqrt(variance)
+        case "variance":
+            return variance
+        case _:
+            assert_never(settings.factor)
 
 
 def _claim(settings: plan.PaperGaussian, stddev: float) -> Claim:

@@ -11,6 +11,8 @@ Source: Alistarh, Grubic, Li, Tomioka, Vojnovic 2017, *QSGD*, with levels on bot
 
 from __future__ import annotations
 
+from typing import Literal, assert_never
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -57,13 +59,17 @@ def levels_of(bits: int) -> int:
     return max(2, (1 << bits) - 1)
 
 
-def size_of(update: Vector, measure: str) -> float:
+def size_of(update: Vector, measure: Literal["length", "largest"]) -> float:
     """Return the size of an update as a float32 that is not below any of its values; not finite if a value is not."""
-    if measure == "largest":
-        return float(np.abs(update).max(initial=0.0))
-    with np.errstate(over="ignore"):
-        length = np.float32(np.sqrt(np.square(update, dtype=np.float64).sum()))
-        return float(np.nextafter(length, np.float32(np.inf))) if length else 0.0
+    match measure:
+        case "largest":
+            return float(np.abs(update).max(initial=0.0))
+        case "length":
+            with np.errstate(over="ignore"):
+                length = np.float32(np.sqrt(np.square(update, dtype=np.float64).sum()))
+                return float(np.nextafter(length, np.float32(np.inf))) if length else 0.0
+        case _:
+            assert_never(measure)
 
 
 def positions(update: Vector, size: float, levels: int) -> NDArray[np.float64]:

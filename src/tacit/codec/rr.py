@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal, assert_never
 
 import numba
 import numpy as np
@@ -35,6 +35,7 @@ from tacit.codec.whole_bits import whole_bits
 from tacit.draws import ClientDraws, PublicDraws, ServerDraws
 from tacit.rows import Vector
 
+Decoding = Literal["corrected", "printed"]
 WORD = 1 << 32
 _BLOCK = 1 << 14  # coordinates drawn at a time
 
@@ -60,7 +61,7 @@ def make(settings: plan.RR) -> Codec:
     return replace(chain(*before, last=bits), of=settings.of)
 
 
-def one_bit(flips: int, clip: float, decoder: str = "corrected") -> Last:
+def one_bit(flips: int, clip: float, decoder: Decoding = "corrected") -> Last:
     """Return the end of a chain: one randomised bit per coordinate, `flips` of 2^32 words flip it, values clipped to ±clip."""
     keep = kept_signal(flips)
 
@@ -69,9 +70,13 @@ def one_bit(flips: int, clip: float, decoder: str = "corrected") -> Last:
 
     def decode(total: BitSum, *, public: PublicDraws, own: ServerDraws) -> Vector:
         share = total.value() / total.weight
-        if decoder == "printed":
-            return np.asarray((share - flips / WORD) * keep * 2 * clip - clip, np.float32)
-        return np.asarray((2 * share - 1) * (clip / keep), np.float32)
+        match decoder:
+            case "corrected":
+                return np.asarray((2 * share - 1) * (clip / keep), np.float32)
+            case "printed":
+                return np.asarray((share - flips / WORD) * keep * 2 * clip - clip, np.float32)
+            case _:
+                assert_never(decoder)
 
     def clipped(update: Vector) -> Vector:
         return into_box(update, clip)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import assert_never
+
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
@@ -24,17 +26,21 @@ def divide(table: Table, data: Data, draws: Draws) -> Clients:
     Source: Zhang et al. 2022 (dirichlet), Fisichella et al. 2022 (quantile, interval).
     """
     rows, count = table.train.height, data.clients
-    if data.partition == "client":
-        owners, members = _owners(table)
-        return _grouped(owners, len(members))
-    if count > rows:
+    if data.partition != "client" and count > rows:
         raise DataError(f"data.clients = {count:,} needs at least as many train rows, got {rows:,}; lower it or give more rows")
-    if data.partition == "iid":
-        return _dealt_evenly(rows, count, draws.at("divide"))
-    if data.partition == "dirichlet":
-        return _by_label(table, data, draws.at("divide"))
-    values, starts = _intervals(table, data)
-    return _without_empty(_grouped(_interval_of(values, starts), count), data)
+    match data.partition:
+        case "client":
+            owners, members = _owners(table)
+            return _grouped(owners, len(members))
+        case "iid":
+            return _dealt_evenly(rows, count, draws.at("divide"))
+        case "dirichlet":
+            return _by_label(table, data, draws.at("divide"))
+        case "quantile" | "interval":
+            values, starts = _intervals(table, data)
+            return _without_empty(_grouped(_interval_of(values, starts), count), data)
+        case _:
+            assert_never(data.partition)
 
 
 def divide_test(table: Table, data: Data, draws: Draws, clients: Clients) -> Clients:
@@ -45,17 +51,21 @@ def divide_test(table: Table, data: Data, draws: Draws, clients: Clients) -> Cli
     Edge cases: test rows of an owner without train rows belong to nobody; a client may have no test rows.
     """
     rows, count = table.test.height, len(clients)
-    if data.partition == "client":
-        return _test_rows_of_owners(table)
-    if data.partition == "iid":
-        return _dealt_evenly(rows, count, draws.at("divide-test"))
-    if data.partition == "dirichlet":
-        labels = _labels(table.test, table)
-        stock = np.bincount(labels, minlength=_classes(table)).astype(np.int64)
-        sizes = _even_sizes(rows, count)
-        return _clients(deal(labels, allot(stock, sizes, label_shares(table, clients)), draws.at("divide-test")), sizes)
-    _, starts = _intervals(table, data)
-    return _grouped(_interval_of(as_float(table.test[data.by or ""]), starts), count)
+    match data.partition:
+        case "client":
+            return _test_rows_of_owners(table)
+        case "iid":
+            return _dealt_evenly(rows, count, draws.at("divide-test"))
+        case "dirichlet":
+            labels = _labels(table.test, table)
+            stock = np.bincount(labels, minlength=_classes(table)).astype(np.int64)
+            sizes = _even_sizes(rows, count)
+            return _clients(deal(labels, allot(stock, sizes, label_shares(table, clients)), draws.at("divide-test")), sizes)
+        case "quantile" | "interval":
+            _, starts = _intervals(table, data)
+            return _grouped(_interval_of(as_float(table.test[data.by or ""]), starts), count)
+        case _:
+            assert_never(data.partition)
 
 
 def hold_out(clients: Clients, share: float, draws: Draws, first: int = 0) -> tuple[Clients, Clients]:

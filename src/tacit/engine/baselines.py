@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import assert_never
 
 import numpy as np
 
@@ -19,7 +20,7 @@ def arms_of(plan: Plan) -> dict[str, Plan]:
 
 
 def _baseline(plan: Plan, name: Baseline) -> Plan:
-    regime: Regime = "federated" if name == "fedavg" else name
+    regime = _regime_of(name)
     server = replace(plan.server, rule="mean", mix=False, assumed_bad=None, bound=None)
     if regime != "federated":  # one model, trained step by step: nothing is averaged that a server could stretch
         server = replace(server, optimizer="sgd", lr=1.0, soften=0.0)
@@ -28,6 +29,16 @@ def _baseline(plan: Plan, name: Baseline) -> Plan:
     return replace(
         plan, regime=regime, local=local, codec=Plain(), secure_sum=None, filter=None, server=server, ledger=ledger, audit=Audit()
     )
+
+
+def _regime_of(name: Baseline) -> Regime:
+    match name:
+        case "fedavg":
+            return "federated"
+        case "central" | "local_only":
+            return name
+        case _:
+            assert_never(name)
 
 
 def pooled(clients: Clients) -> Clients:

@@ -5,13 +5,15 @@ Only a simulation gives a site another behaviour than the honest one.
 
 from __future__ import annotations
 
+from typing import assert_never
+
 import numpy as np
 from numpy.typing import NDArray
 
 from tacit.draws import Draws
 from tacit.local import Update, attacks
 from tacit.local.contract import WholeUpdate
-from tacit.plan.corrupt import ALIE, IPM, Colluding, Corrupt, FreeRider, RandomUpdate, SignFlip
+from tacit.plan.corrupt import ALIE, IPM, Colluding, Corrupt, CorruptRows, FreeRider, Mimic, RandomUpdate, SignFlip
 from tacit.rows import Vector
 from tacit.seat import Seat
 
@@ -81,7 +83,9 @@ class Misbehaving(Honest):
             return WholeUpdate(attacks.gaussian(update.row, self.draws.at(round_no, seat.name, exchange), settings.scale))
         if isinstance(settings, Colluding):
             return WholeUpdate(self.common[exchange])
-        return update
+        if isinstance(settings, CorruptRows):
+            return update
+        assert_never(settings)
 
     def all_honest(self, names: Names, round_no: int) -> bool:
         """Return whether none of these clients does harm in a round."""
@@ -89,9 +93,17 @@ class Misbehaving(Honest):
 
     def votes(self, seat: Seat, helped: NDArray[np.bool_], on: Names, round_no: int) -> NDArray[np.bool_] | None:
         """Return the votes of a tester that cheats: the opposite of what it found, or for its own kind and against all others."""
-        if self.settings.votes == "honest" or not self.acts(seat.name, round_no):
+        if not self.acts(seat.name, round_no):
             return None
-        return ~helped if self.settings.votes == "inverted" else self.corrupted[on]
+        match self.settings.votes:
+            case "honest":
+                return None
+            case "inverted":
+                return ~helped
+            case "colluding":
+                return self.corrupted[on]
+            case _:
+                assert_never(self.settings.votes)
 
     def colluders(self, cohort: Names, round_no: int) -> Names:
         """Return the corrupted clients of a cohort, if they attack together and have not agreed in this round yet.
@@ -112,4 +124,8 @@ class Misbehaving(Honest):
         settings = self.settings
         if isinstance(settings, ALIE):
             return attacks.alie(seen, clients, len(seen), settings.spread)
-        return attacks.ipm(seen, settings.scale) if isinstance(settings, IPM) else attacks.mimic(seen)
+        if isinstance(settings, IPM):
+            return attacks.ipm(seen, settings.scale)
+        if isinstance(settings, Mimic):
+            return attacks.mimic(seen)
+        raise AssertionError(f"clients do not collude by {settings.kind!r}")

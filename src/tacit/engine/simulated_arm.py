@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import assert_never
 
 import numpy as np
 
@@ -145,9 +146,14 @@ class SimulatedArm:
         def build(rows: Rows, holders: Clients) -> local.Learner:
             return local.build(plan.model, settings, rows, holders, self.setting.module, self._home())
 
-        if plan.data.deal == "every_round" and self.regime == "federated":
-            return ReshuffledRows(build, rows, holders, self.setting.draws.at("deal"))
-        return build(rows, holders)
+        match plan.data.deal:
+            case "once":
+                return build(rows, holders)
+            case "every_round":
+                dealt = self.regime == "federated"
+                return ReshuffledRows(build, rows, holders, self.setting.draws.at("deal")) if dealt else build(rows, holders)
+            case _:
+                assert_never(plan.data.deal)
 
     def _home(self) -> local.Home | None:
         """Return the clients' side of a run whose models are partly private; None for any other run."""
@@ -180,7 +186,7 @@ class SimulatedArm:
             public=draws.publish("public"),
             server=settings,
             largest_weight=max(1, int(weights.max(initial=1))),
-            sum_at_site=settings.sum_at == "site",
+            sum_at_site=settings.sums_at_site,
         )
         agreement.check(len(clients))
         site = Site(agreement, range(len(clients)), draws, clients.sizes(), self.learner, self._folder("codec"))
@@ -199,8 +205,16 @@ class SimulatedArm:
         return site
 
     def _train(self) -> Train:
-        if self.regime == "central":
-            return Pooled(self.setting, self.plan, self.site)
+        match self.regime:
+            case "central":
+                return Pooled(self.setting, self.plan, self.site)
+            case "federated" | "local_only":
+                return self._train_apart()
+            case _:
+                assert_never(self.regime)
+
+    def _train_apart(self) -> Train:
+        """Return the exchange of clients that keep their rows."""
         if self.plan.secure_sum is not None and self.site.agreement.codec.whole is not None:
             terms = self.site.agreement
             return SecureTrain(terms, self.setting.draws, self._sharing(Train.name, terms.codec, terms.dim), self._member())

@@ -177,7 +177,7 @@ class Site:
             public, own = terms.public.at(round_no - 1), self.root.at("decode", round_no - 1).for_server()
             mean = self.codec(round_no - 1).decode(total, public=public, own=own)
             self.at_ends = terms.codec.at_ends(total) if terms.codec.at_ends else None
-            update = mean if terms.codec.of == "updates" else mean - model
+            update = terms.codec.changed(model, mean)
             model, state = server.step(terms.server, model, update, state)
         return self._keep(round_no, model, state, digest)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import assert_never
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -23,8 +25,13 @@ def first_model(
     first = learner.initial(draws.at("initial"))
     if plan.public is None or public is None:
         return first, None
-    if plan.public.last_layer == "zero":
-        first = _without_head(first, learner)
+    match plan.public.last_layer:
+        case "random":
+            pass
+        case "zero":
+            first = _without_head(first, learner)
+        case _:
+            assert_never(plan.public.last_layer)
     train, held = _divided(public, draws.at("center", "held-out"))
     everything = Clients(order=np.arange(len(train)), starts=np.array([0, len(train)]))
     center = local.build(plan.model, _settings(plan.public), train, everything, module)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import assert_never
+
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
@@ -91,12 +93,18 @@ def _words(frame: pl.DataFrame, columns: Columns, settings: Features, fitted: Fi
     """Return the text part of the rows, if there is any."""
     if not columns.text:
         return None
-    if settings.text == "listed":
-        return listed_words(frame, columns, settings, fitted.words)
-    if settings.text == "sequence":
-        return text.word_sequence(frame, columns, settings)
-    weights = np.array(fitted.weights, np.float32) if fitted.weights else None
-    return text.hashed_words(frame, columns, settings, weights)
+    match settings.text:
+        case "listed":
+            return listed_words(frame, columns, settings, fitted.words)
+        case "sequence":
+            return text.word_sequence(frame, columns, settings)
+        case "binary":
+            weights = np.array(fitted.weights, np.float32) if fitted.weights else None
+            return text.hashed_words(frame, columns, settings, weights)
+        case "words" | "pieces":
+            raise PlanError(f"features.text = {settings.text!r} is read by a word table, not as features; use another model.name")
+        case _:
+            assert_never(settings.text)
 
 
 def labels_of(frame: pl.DataFrame, columns: Columns, fitted: Fitted) -> NDArray[np.int32]:

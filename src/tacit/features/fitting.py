@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, assert_never
 
 import polars as pl
 
@@ -200,11 +200,15 @@ def _projection(
             "rows, or leave features.project out"
         )
     rows = image_numbers(public, columns.image, pixels, reader)
-    if settings.directions == "classes":
-        found = names(public, columns.label or "", "label")
-        labels = codes(found, in_order(found))
-        return fit_class_projection(rows, labels, settings.project, standardise=settings.standardise)
-    return fit_projection(rows, settings.project, standardise=settings.standardise)
+    match settings.directions:
+        case "strongest":
+            return fit_projection(rows, settings.project, standardise=settings.standardise)
+        case "classes":
+            found = names(public, columns.label or "", "label")
+            labels = codes(found, in_order(found))
+            return fit_class_projection(rows, labels, settings.project, standardise=settings.standardise)
+        case _:
+            assert_never(settings.directions)
 
 
 def _words(columns: Columns, settings: Features, ordered: tuple[str, ...]) -> tuple[str, ...]:

@@ -15,6 +15,7 @@ values are spread.
 from __future__ import annotations
 
 import hmac
+from typing import assert_never
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,15 +35,25 @@ def quantised(columns: Columns, settings: Features) -> tuple[str, ...]:
 
 def inputs_of(settings: Quantise) -> int:
     """Return how many inputs a quantised column takes."""
-    return 1 << settings.levels if settings.trained_on == "tokens" else 1
+    match settings.trained_on:
+        case "midpoints":
+            return 1
+        case "tokens":
+            return 1 << settings.levels
+        case _:
+            assert_never(settings.trained_on)
 
 
 def told(name: str, scaled: Vector, settings: Quantise, secret: bytes) -> tuple[NDArray[np.int32], Vector]:
     """Return which of its column's inputs each value enters, and the number it enters there; values are scaled to 0…1."""
     finest = Quantiser(0.0, 1.0, settings.levels).channels(scaled, np.full(len(scaled), settings.levels, np.uint8))
-    if settings.trained_on == "tokens":
-        return tokens(name, settings, secret)[finest], np.ones(len(scaled), np.float32)
-    return np.zeros(len(scaled), np.int32), midpoints(name, settings, secret)[finest]
+    match settings.trained_on:
+        case "midpoints":
+            return np.zeros(len(scaled), np.int32), midpoints(name, settings, secret)[finest]
+        case "tokens":
+            return tokens(name, settings, secret)[finest], np.ones(len(scaled), np.float32)
+        case _:
+            assert_never(settings.trained_on)
 
 
 def midpoints(name: str, settings: Quantise, secret: bytes) -> Vector:

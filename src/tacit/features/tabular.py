@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import TypeVar, assert_never
 
 import numpy as np
 import polars as pl
@@ -69,12 +69,15 @@ def slots(frame: pl.DataFrame, columns: Columns, settings: Features, fitted: Fit
     for slot, name in enumerate(columns.categorical, start=len(columns.numeric) + len(fitted.missing)):
         known = _fitted_for(fitted.categories, name)
         code = codes(names(frame, name, "categorical"), known)
-        if settings.categorical == "onehot":
-            places[:, slot] = at + np.maximum(code, 0)
-            values[:, slot] = code >= 0
-        else:
-            places[:, slot] = at
-            values[:, slot] = np.maximum(code, 0) / max(len(known) - 1, 1)
+        match settings.categorical:
+            case "onehot":
+                places[:, slot] = at + np.maximum(code, 0)
+                values[:, slot] = code >= 0
+            case "codes":
+                places[:, slot] = at
+                values[:, slot] = np.maximum(code, 0) / max(len(known) - 1, 1)
+            case _:
+                assert_never(settings.categorical)
         at += _block(name, columns, settings, fitted)
     return Slots(columns=places, values=values, width=at)
 
@@ -85,13 +88,16 @@ def _scaled(name: str, values: NDArray[np.float64], settings: Features, fitted: 
     A missing number is the middle of these ranges; of numbers as they are, zero. Edge cases: a column with one value only
     becomes zero.
     """
-    if settings.numeric == "raw":
-        known = np.nan_to_num(values, nan=0.0)
-    else:
-        low, high = _fitted_for(fitted.ranges, name)
-        known = _to_unit(values, low, high)
-        if settings.numeric == "robust" and low < high:
-            known = 2 * known - 1
+    match settings.numeric:
+        case "raw":
+            known = np.nan_to_num(values, nan=0.0)
+        case "minmax" | "robust":
+            low, high = _fitted_for(fitted.ranges, name)
+            known = _to_unit(values, low, high)
+            if settings.numeric == "robust" and low < high:
+                known = 2 * known - 1
+        case _:
+            assert_never(settings.numeric)
     if settings.numeric == "raw" and np.any(np.abs(known) > np.finfo(np.float32).max):
         raise DataError(
             f"features(numeric={name!r}) needs values a float32 can hold, got a larger one; use features.numeric = 'minmax'"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import assert_never
+
 import numpy as np
 import polars as pl
 import pyarrow as pa
@@ -36,10 +38,17 @@ def hashed_words(frame: pl.DataFrame, columns: Columns, settings: Features, weig
 
 def valued(places: NDArray[np.int32], counts: Vector | None, settings: Features, weights: Vector | None) -> Vector | None:
     """Return what entries count: by the settings from how often each occurs, times the weight of its place; None: one each."""
-    if settings.counts == "presence" or counts is None:
+    match settings.counts:
+        case "presence":
+            counts = None
+        case "counts":
+            pass
+        case "sublinear":
+            counts = None if counts is None else np.asarray(1 + np.log(counts))
+        case _:
+            assert_never(settings.counts)
+    if counts is None:
         return None if weights is None else weights[places]
-    if settings.counts == "sublinear":
-        counts = 1 + np.log(counts)
     return np.asarray(counts if weights is None else counts * weights[places], np.float32)
 
 
@@ -51,9 +60,13 @@ def word_sequence(frame: pl.DataFrame, columns: Columns, settings: Features) -> 
 
 
 def _rule(settings: Features) -> rolling_hash.Rule:
-    if settings.words == "unicode":
-        return rolling_hash.any_script(settings.buckets)
-    return rolling_hash.rule_of(settings.base, settings.buckets)
+    match settings.words:
+        case "letters":
+            return rolling_hash.rule_of(settings.base, settings.buckets)
+        case "unicode":
+            return rolling_hash.any_script(settings.buckets)
+        case _:
+            assert_never(settings.words)
 
 
 def text_bytes(frame: pl.DataFrame, columns: Columns, settings: Features) -> tuple[Bytes, Offsets]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import assert_never
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -14,9 +16,13 @@ def weights_for(settings: plan.Server, rows: NDArray[np.int64]) -> NDArray[np.in
     The mean divides by the sum over the clients that actually report. Row counts reveal how much data a client has;
     equal weights reveal nothing.
     """
-    if settings.weights == "equal":
-        return np.ones(len(rows), np.int64)
-    if settings.weights == "rows":
-        return rows.astype(np.int64)
-    assert settings.weight_cap is not None
-    return np.minimum(rows, settings.weight_cap).astype(np.int64)
+    match settings.weights:
+        case "equal":
+            return np.ones(len(rows), np.int64)
+        case "rows":
+            return rows.astype(np.int64)
+        case "capped":
+            assert settings.weight_cap is not None
+            return np.minimum(rows, settings.weight_cap).astype(np.int64)
+        case _:
+            assert_never(settings.weights)

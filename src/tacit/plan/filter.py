@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 _Epsilon = Annotated[float, Ge(1e-6), Le(20)]
 
 
+VoteRule = Literal["set_sign", "majority_of_point_signs"]
+
+
 @dataclass(frozen=True, kw_only=True, config=STRICT)
 class Filter:
     """Clients vote, in private, on whose data harms the model, before anything is averaged."""
@@ -33,7 +36,7 @@ class Filter:
     """`client`, `record`, `votes_epsilon`: the chance that the loss is larger."""
     clip: Positive | None = None
     """`client`: the largest length of the change of the last layer; `record`: of one row's gradient."""
-    vote: Literal["set_sign", "majority_of_point_signs"] = "set_sign"
+    vote: VoteRule = "set_sign"
     """A tester votes by the sign of the summed change of its loss, or by the majority of its rows' signs."""
     vote_epsilon: _Epsilon | Many[_Epsilon] | None = None
     """The loss one vote may cost, **per vote**; a list lets each tester choose one of them. Without it votes are not noised."""

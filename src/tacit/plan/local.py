@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, assert_never
 
 from annotated_types import Ge
 from pydantic.dataclasses import dataclass
@@ -54,10 +54,15 @@ def problems(plan: Plan) -> list[str]:
         found.append("local.steps: has no meaning beside local.epochs; keep one of the two")
     if local.batch and local.batches:
         found.append("local.batches: has no meaning beside local.batch; keep one of the two")
-    if local.method == "fedprox" and local.proximal == 0:
-        found.append("local.proximal: needs a value above 0, since local.method = 'fedprox'; got 0 (0.1 is usual)")
-    if local.method != "fedprox" and local.proximal > 0:
-        found.append(f"local.proximal: has no meaning with local.method = {local.method!r}; use method = 'fedprox' or remove it")
+    match local.method:
+        case "fedavg":
+            if local.proximal > 0:
+                found.append("local.proximal: has no meaning with local.method = 'fedavg'; use method = 'fedprox' or remove it")
+        case "fedprox":
+            if local.proximal == 0:
+                found.append("local.proximal: needs a value above 0, since local.method = 'fedprox'; got 0 (0.1 is usual)")
+        case _:
+            assert_never(local.method)
     if local.method != "fedavg" and plan.regime != "federated":
         found.append(f"local.method: {local.method!r} has no meaning with regime = {plan.regime!r}, which has no rounds; remove it")
     found += [*_decay_problems(plan), *_table_problems(plan)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, assert_never
 
 from annotated_types import Ge, Le, Len
 from pydantic import StringConstraints
@@ -33,6 +33,17 @@ class Logistic:
     """Add a constant to each output. Where updates are cut to one length, it takes up much of that length."""
     start: Literal["random", "zero"] = "random"
     """The first weights: small random ones, or zeros."""
+
+    @property
+    def starts_at_zero(self) -> bool:
+        """Return whether all first weights are zero."""
+        match self.start:
+            case "random":
+                return False
+            case "zero":
+                return True
+            case _:
+                assert_never(self.start)
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass as plain_dataclass
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 from annotated_types import Ge, Gt, Le, Lt
 from pydantic.dataclasses import dataclass
@@ -70,9 +70,12 @@ def expanded(tree: Tree, where: str = "plan") -> Tree:
     asked = tree.get("privacy")
     if not isinstance(asked, dict):
         return tree
-    filled = _PRESETS.get(asked.get("preset", "private"))
-    if filled is None:
-        return tree
+    name = asked.get("preset", "private")
+    if name not in _PRESETS:
+        if name in get_args(Preset):
+            raise PlanError(f"{where}: 1 problem\n  privacy.preset: {name!r} fills in nothing, so it keeps no promise; use another")
+        return tree  # a word that is no preset is named where the table is read
+    filled = _PRESETS[name]
     if _nobody_counted(asked, tree):
         raise PlanError(
             f"{where}: 1 problem\n  privacy.clients: needs the number of clients, since data.partition = 'client' leaves it to the "
@@ -211,7 +214,7 @@ def _no_trust(asked: Tree, tree: Tree) -> Tree:
     return {**filled, "privacy": promise, "features": features, "codec": codec, "server": server}
 
 
-_PRESETS: dict[str, Callable[[Tree, Tree], Tree]] = {
+_PRESETS: dict[Preset, Callable[[Tree, Tree], Tree]] = {
     "private": _private,
     "no_trust": _no_trust,
     "none": lambda asked, tree: {"codec": {"name": "plain"}},

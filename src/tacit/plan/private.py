@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, assert_never
 
 from pydantic.dataclasses import dataclass
 
@@ -40,6 +40,17 @@ class Private:
     """One row per word of the client's own text, or hash buckets (`features.buckets`) under the client's own key."""
     spelling: Literal["word", "stem", "mixed"] = "word"
     """What counts as a word: the word; its first five letters; or one of the two by client."""
+
+    @property
+    def stores(self) -> bool:
+        """Return whether what stays is kept on the client's disk between rounds."""
+        match self.store:
+            case "disk":
+                return True
+            case "none":
+                return False
+            case _:
+                assert_never(self.store)
 
     @property
     def keeps_something(self) -> bool:

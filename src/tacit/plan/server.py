@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, assert_never
 
 from annotated_types import Ge, Le
 from pydantic.dataclasses import dataclass
@@ -70,6 +70,17 @@ class Server:
     def one_by_one(self) -> bool:
         """Return whether the server reads each update by itself, and not only their sum."""
         return self.rule != "mean" or self.mix
+
+    @property
+    def sums_at_site(self) -> bool:
+        """Return whether a site adds up its own clients' answers before anything leaves it."""
+        match self.sum_at:
+            case "server":
+                return False
+            case "site":
+                return True
+            case _:
+                assert_never(self.sum_at)
 
     @property
     def judges(self) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import field
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, assert_never
 
 from annotated_types import Ge, Gt, Le, Lt
 from pydantic.dataclasses import dataclass
@@ -48,7 +48,13 @@ class Sharing:
     @property
     def rows_alike(self) -> int:
         """Return how many rows a class needs before they may be shared."""
-        return self.k + 1 if self.k_of == "other_rows" else self.k
+        match self.k_of:
+            case "rows":
+                return self.k
+            case "other_rows":
+                return self.k + 1
+            case _:
+                assert_never(self.k_of)
 
 
 def problems(plan: Plan) -> list[str]:

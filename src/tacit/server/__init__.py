@@ -2,7 +2,7 @@
 
 from tacit.server.cohort import choose
 from tacit.server.measure import by_class, loss, measure
-from tacit.server.robust import MEMORY, Clean, Updates, combine
+from tacit.server.robust import MEMORY, Clean, Updates, combine, rule_of
 from tacit.server.robust.matrix import Floats, Matrix
 from tacit.server.shared import Own, with_own
 from tacit.server.soften import softened
@@ -12,5 +12,5 @@ from tacit.server.votes import Ballots, Decision, assigned, decide
 
 __all__ = [
     "FIRST", "MEMORY", "Ballots", "Clean", "Decision", "Floats", "Matrix", "Own", "ServerState", "Updates", "assigned", "by_class",
-    "choose", "combine", "decide", "initial_state", "loss", "measure", "should_stop", "softened", "step", "with_own",
+    "choose", "combine", "decide", "initial_state", "loss", "measure", "rule_of", "should_stop", "softened", "step", "with_own",
 ]  # fmt: skip

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import assert_never
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -23,14 +25,17 @@ def choose(
     Edge cases: a Poisson cohort may be empty (the round then changes nothing); a fixed count above the number of
     clients takes them all.
     """
-    if settings.cohort == "all":
-        return np.arange(clients)
-    assert settings.cohort_size is not None
-    size = min(settings.cohort_size, clients)
-    if settings.cohort == "count" and answered is not None:
-        return np.sort(np.lexsort((draws.words(clients), answered))[:size])
-    if settings.cohort == "count":
-        return np.sort(draws.generator().choice(clients, size, replace=False))
-    if size == clients:
-        return np.arange(clients)
-    return np.flatnonzero(draws.words(clients) < np.uint64((size << 64) // clients))
+    size = clients if settings.cohort_size is None else min(settings.cohort_size, clients)
+    match settings.cohort:
+        case "all":
+            return np.arange(clients)
+        case "count":
+            if answered is not None:
+                return np.sort(np.lexsort((draws.words(clients), answered))[:size])
+            return np.sort(draws.generator().choice(clients, size, replace=False))
+        case "poisson":
+            if size == clients:
+                return np.arange(clients)
+            return np.flatnonzero(draws.words(clients) < np.uint64((size << 64) // clients))
+        case _:
+            assert_never(settings.cohort)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import assert_never
+
 import numpy as np
 
 from tacit import plan
@@ -32,16 +34,20 @@ def step(settings: plan.Server, model: Vector, update: Vector, state: ServerStat
     stabiliser 1e-3.
     """
     lr, decay = np.float32(settings.lr), np.float32(settings.momentum)
-    if settings.optimizer == "sgd":
-        return model + lr * update, state
-    if settings.optimizer == "momentum":
-        mean = decay * state["mean"] + update
-        return model + lr * mean, {**state, "mean": mean}
+    match settings.optimizer:
+        case "sgd":
+            return model + lr * update, state
+        case "momentum":
+            mean = decay * state["mean"] + update
+            return model + lr * mean, {**state, "mean": mean}
+        case "adam":
+            square, fresh = state["square"], update * update
+            square = _SECOND_MOMENT_DECAY * square + (1 - _SECOND_MOMENT_DECAY) * fresh
+        case "yogi":
+            square, fresh = state["square"], update * update
+            square = square - (1 - _SECOND_MOMENT_DECAY) * fresh * np.sign(square - fresh)
+        case _:
+            assert_never(settings.optimizer)
     mean = decay * state["mean"] + (1 - decay) * update
-    square, fresh = state["square"], update * update
-    if settings.optimizer == "adam":
-        square = _SECOND_MOMENT_DECAY * square + (1 - _SECOND_MOMENT_DECAY) * fresh
-    else:
-        square = square - (1 - _SECOND_MOMENT_DECAY) * fresh * np.sign(square - fresh)
     move = lr * mean / (np.sqrt(square) + _TINY)
     return model + move.astype(np.float32), {**state, "mean": mean, "square": square}

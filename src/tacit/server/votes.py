@@ -9,7 +9,7 @@ Source: the rule at zero is Rokvic et al.'s; the self-tuned one replaces their d
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, assert_never
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,7 +73,13 @@ def decide(settings: Filter, ballots: Ballots) -> Decision:
     A score of exactly the threshold is accepted, and so is a contributor nobody voted on.
     """
     scores, voted = ballots.scores(), ballots.squares > 0
-    threshold = self_tuned(scores[voted], ballots.errors()[voted]) if settings.rule == "self_tuned" else 0.0
+    match settings.rule:
+        case "zero":
+            threshold = 0.0
+        case "self_tuned":
+            threshold = self_tuned(scores[voted], ballots.errors()[voted])
+        case _:
+            assert_never(settings.rule)
     rejected = voted & (scores < threshold)
     most = int(settings.most_rejected * len(scores) + 1e-9)
     if rejected.sum() > most:

@@ -102,7 +102,7 @@ class Observed:
         one.add(victim.payload, 1, self.terms.public.at(1, victim.name))
         own = self.draws.at("alone", victim.name).for_server()
         found = self.codec.decode(one, public=self.terms.public.at(1), own=own)
-        return found if self.terms.codec.of == "updates" else found - self.model
+        return self.terms.codec.changed(self.model, found)
 
     def _sum_views(self, who: str) -> list[View]:
         """Return the sum of the cohort, and what is left of it for somebody who knows the others; each with and without the victim.

@@ -14,7 +14,7 @@ Source: Colombo et al., A Quantization-based Technique for Privacy Preserving Di
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import NoReturn
+from typing import NoReturn, assert_never
 
 import numpy as np
 
@@ -69,7 +69,13 @@ def _places(settings: plan.HashComb) -> range:
 
 
 def _bits(settings: plan.HashComb, place: int) -> int:
-    return place if settings.tokens == "keyed" else settings.token_bits
+    match settings.tokens:
+        case "keyed":
+            return place
+        case "paper":
+            return settings.token_bits
+        case _:
+            assert_never(settings.tokens)
 
 
 def _at_clients(settings: plan.HashComb, layers: tuple[int, ...], secret: bytes, round_no: int) -> Codec:
@@ -83,9 +89,13 @@ def _at_clients(settings: plan.HashComb, layers: tuple[int, ...], secret: bytes,
         return draw(settings.selection, settings.levels, chance, dim, key.at("levels"))
 
     def tokens(place: int) -> Tokens:
-        if settings.tokens == "paper":
-            return PaperTokens(quantiser, secret, settings.token_bits, settings.hash)
-        return KeyedTokens(key.at("path", place) if settings.path else key, place)
+        match settings.tokens:
+            case "keyed":
+                return KeyedTokens(key.at("path", place) if settings.path else key, place)
+            case "paper":
+                return PaperTokens(quantiser, secret, settings.token_bits, settings.hash)
+            case _:
+                assert_never(settings.tokens)
 
     def level_at(place: int, level: Levels) -> Levels:
         """Return the level of each parameter's token: on a path the place, and level 0, which says nothing, where it ended."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import assert_never
 
 import numpy as np
 import polars as pl
@@ -66,11 +67,18 @@ def offer(table: Table, clients: Clients, settings: Sharing, draws: Draws) -> Of
     rows = generalised(owned.select(columns), settings.generalise).with_columns(owned[label])
     key = _key(rows, table.columns, settings)
     counted, labels = rows.select(key), rows[label]
-    if settings.counts == "with_test":
-        tested = generalised(table.test.select(columns), settings.generalise).select(key)
-        counted = pl.concat([counted, tested], how="vertical_relaxed")
-        labels = pl.concat([labels, table.test[label]])
-    owner = pl.Series(np.repeat(np.arange(len(clients)), clients.sizes())) if settings.counts == "local" else None
+    owner = None
+    match settings.counts:
+        case "local":
+            owner = pl.Series(np.repeat(np.arange(len(clients)), clients.sizes()))
+        case "global" | "stable":
+            pass
+        case "with_test":
+            tested = generalised(table.test.select(columns), settings.generalise).select(key)
+            counted = pl.concat([counted, tested], how="vertical_relaxed")
+            labels = pl.concat([labels, table.test[label]])
+        case _:
+            assert_never(settings.counts)
     classes = key_classes(counted, owner, labels, settings)
     disclosed = classes.spread(_verdict(classes, labels, settings, draws))[: rows.height]
     return Offer(
@@ -86,9 +94,13 @@ def released_columns(columns: Columns) -> list[str]:
 
 
 def _key(rows: pl.DataFrame, columns: Columns, settings: Sharing) -> tuple[str, ...]:
-    if settings.release == "whole_row":
-        return tuple(name for name in rows.columns if name != columns.label)
-    key = tuple(name for name in columns.quasi if name in rows.columns and name != columns.label)
+    match settings.release:
+        case "whole_row":
+            return tuple(name for name in rows.columns if name != columns.label)
+        case "columns":
+            key = tuple(name for name in columns.quasi if name in rows.columns and name != columns.label)
+        case _:
+            assert_never(settings.release)
     if not key:
         raise DataError(
             f"data.share(rule={settings.rule!r}) needs the columns that could point at a person, got none; "

@@ -6,6 +6,7 @@ None of these rules is differential privacy, and all of them speak of the chosen
 from __future__ import annotations
 
 import math
+from typing import assert_never
 
 import numpy as np
 import polars as pl
@@ -22,7 +23,13 @@ _TINY = 1e-12
 def key_classes(key: pl.DataFrame, owner: pl.Series | None, label: pl.Series, settings: Sharing) -> Classes:
     """Return the classes the rule counts: rows alike in the key, of one owner if given, and with `label_k` of one label."""
     beside = [] if owner is None else [owner]
-    return alike(key, *beside, label) if settings.rule == "label_k" else alike(key, *beside)
+    match settings.rule:
+        case "label_k":
+            return alike(key, *beside, label)
+        case "k_anonymity" | "distinct_l" | "entropy_l":
+            return alike(key, *beside)
+        case _:
+            assert_never(settings.rule)
 
 
 def allowed(classes: Classes, labels: NDArray[np.int64], kinds: int, settings: Sharing) -> NDArray[np.bool_]:
@@ -33,19 +40,29 @@ def allowed(classes: Classes, labels: NDArray[np.int64], kinds: int, settings: S
     rows, with at least l different labels. `entropy_l`: as many rows, whose labels have an entropy of at least ln(l).
     Source: Sweeney 2002 (k-anonymity); Machanavajjhala et al. 2007 (the two true l-diversities).
     """
-    if settings.rule in ("k_anonymity", "label_k"):
-        enough: NDArray[np.bool_] = classes.counts() >= settings.rows_alike
-        return enough
+    match settings.rule:
+        case "k_anonymity" | "label_k":
+            return np.asarray(classes.counts() >= settings.rows_alike)
+        case "distinct_l":
+            by_label, least = _labels(classes, labels, kinds, settings)
+            return np.asarray((by_label.sum(axis=1) >= settings.rows_alike) & ((by_label > 0).sum(axis=1) >= least))
+        case "entropy_l":
+            by_label, least = _labels(classes, labels, kinds, settings)
+            return np.asarray((by_label.sum(axis=1) >= settings.rows_alike) & (entropy(by_label) >= math.log(least) - _TINY))
+        case _:
+            assert_never(settings.rule)
+
+
+def _labels(
+    classes: Classes, labels: NDArray[np.int64], kinds: int, settings: Sharing
+) -> tuple[NDArray[np.int64], float]:  # fmt: skip
+    """Return how many rows of each label a class has, and the plan's l."""
     assert settings.l is not None, "a checked plan says l"
     if settings.l > kinds:
         raise DataError(
             f"data.share.l = {settings.l:g} needs at least as many classes of the label, got {kinds}; lower it to at most {kinds}"
         )
-    by_label = classes.by_label(labels, kinds)
-    large = by_label.sum(axis=1) >= settings.rows_alike
-    if settings.rule == "distinct_l":
-        return np.asarray(large & ((by_label > 0).sum(axis=1) >= settings.l))
-    return np.asarray(large & (entropy(by_label) >= math.log(settings.l) - _TINY))
+    return classes.by_label(labels, kinds), settings.l
 
 
 def entropy(by_label: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -26,7 +26,7 @@ def agreement_of(plan: Plan, terms: Terms, digest: str, learner: local.Learner) 
         public=PublicDraws(terms.public),
         server=plan.server,
         largest_weight=terms.largest_weight,
-        sum_at_site=plan.server.sum_at == "site",
+        sum_at_site=plan.server.sums_at_site,
     )
     agreement.check(terms.clients)
     return agreement

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import assert_never
 
 from tacit.claim import Claim
 from tacit.codec import Codec
@@ -46,7 +47,13 @@ def exchanges_of(
         made = summed_codec.make(plan.filter, clients, plan.helpers)
         shared = SummedVotes(heads, clients, arm, made, sharing(SummedVotes.name, made, clients))
         votes = (shared, HelperSums(shared, arm))
-    return (heads, *votes) if plan.filter.aggregate == "heads" else (heads, *votes, train, *after)
+    match plan.filter.aggregate:
+        case "heads":
+            return (heads, *votes)
+        case "updates":
+            return (heads, *votes, train, *after)
+        case _:
+            assert_never(plan.filter.aggregate)
 
 
 def filter_claims(settings: Filter, clients: int, helpers: int = 0) -> tuple[Claim, ...]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
+from typing import assert_never
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +13,7 @@ from tacit import local, plan, wire
 from tacit.aggregate import Intake
 from tacit.claim import Claim
 from tacit.codec import head
+from tacit.draws import ClientDraws
 from tacit.engine.exchanges.train import Train
 from tacit.engine.round import Outcome, Request, State
 from tacit.engine.site import Client
@@ -77,15 +80,20 @@ class Heads:
         first = self.place.matrix(model)
         steps = Steps(epochs=settings.epochs, lr=settings.lr, divide_by=settings.batch_rows)
         scale, own = self.scale, seat.own.noise(self.agreement.identity, round_no, self.name)
-        if scale is None:
-            return local.trained(rows, labels, first, steps)
-        if settings.protect == "client":
-            return head.noised_change(scale, local.trained(rows, labels, first, steps), own)
+        match settings.protect:
+            case "nothing":
+                return local.trained(rows, labels, first, steps)
+            case "client":
+                assert scale is not None, "a checked plan says how much noise"
+                return head.noised_change(scale, local.trained(rows, labels, first, steps), own)
+            case "record":
+                return local.trained(rows, labels, first, steps, partial(self._noised_sum, own))
+            case _:
+                assert_never(settings.protect)
 
-        def total(rows: local.Matrix, slopes: local.Matrix, step: int) -> local.Matrix:
-            return head.noised_sum(scale, rows, slopes, own.at("step", step))
-
-        return local.trained(rows, labels, first, steps, total)
+    def _noised_sum(self, own: ClientDraws, rows: local.Matrix, slopes: local.Matrix, step: int) -> local.Matrix:
+        assert self.scale is not None, "a checked plan says how much noise"
+        return head.noised_sum(self.scale, rows, slopes, own.at("step", step))
 
     def empty(self) -> Sent:
         """Return no heads."""

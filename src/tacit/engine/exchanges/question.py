@@ -6,13 +6,14 @@ All pairs of testers and contributors are tried as matrix products: a tester's r
 from __future__ import annotations
 
 import hashlib
-from typing import NamedTuple
+from typing import NamedTuple, assert_never
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tacit import local
 from tacit.engine.round import Names
+from tacit.plan.filter import VoteRule
 from tacit.rows import Vector
 
 
@@ -49,8 +50,12 @@ def gains(question: Question, places: NDArray[np.int64], rows: local.Matrix, lab
     return before - local.losses(rows, labels, question.all_beside)[:, places]
 
 
-def helps(gained: NDArray[np.float32], rule: str) -> NDArray[np.bool_]:
+def helps(gained: NDArray[np.float32], rule: VoteRule) -> NDArray[np.bool_]:
     """Return whether each head helps, from how much lower it makes each row's loss; no change at all counts as help."""
-    if rule == "set_sign":
-        return np.asarray(gained.sum(axis=0, dtype=np.float64) >= 0)
-    return np.asarray(np.sign(gained).sum(axis=0) >= 0)
+    match rule:
+        case "set_sign":
+            return np.asarray(gained.sum(axis=0, dtype=np.float64) >= 0)
+        case "majority_of_point_signs":
+            return np.asarray(np.sign(gained).sum(axis=0) >= 0)
+        case _:
+            assert_never(rule)

@@ -48,6 +48,7 @@ class Train:
         """`draws` are the server's own: noise it adds when it decodes. `judge` is there where its rule needs rows of its own."""
         self.agreement, self.draws, self.member = agreement, draws.for_server(), member
         self.judge, self.canaries = judge, canaries
+        server.rule_of(agreement.server)  # a rule without an implementation stops the run here, before anybody is asked
 
     @property
     def kind(self) -> str:
@@ -130,8 +131,7 @@ class Train:
         """Return an encoded update; the same each time, since its randomness has an address."""
         terms, site, seat = self.agreement, client.site, client.seat
         own, public = seat.own.noise(terms.identity, round_no, self.name), terms.public.at(round_no, seat.name)
-        sent = update if terms.codec.of == "updates" else model + update
-        return site.codec(round_no).encode(sent, site.memory(seat, round_no), own=own, public=public)
+        return site.codec(round_no).encode(terms.codec.sent(model, update), site.memory(seat, round_no), own=own, public=public)
 
     def header(self, client: Client, round_no: int, payload_size: int) -> wire.Header:
         """Return the header of a client's message."""
@@ -207,7 +207,7 @@ class Train:
         if terms.codec.decode_over_rounds is not None:
             return terms.codec.decode_over_rounds(total, state.round_no, own=noise)
         mean = terms.codec.decode(total, public=terms.public.at(state.round_no), own=noise.at(state.round_no))
-        return mean if terms.codec.of == "updates" or state.model is None else mean - state.model
+        return mean if state.model is None else terms.codec.changed(state.model, mean)
 
     def _combined(self, state: State, total: Collected) -> tuple[Vector, Arrays]:
         """Return the mean update by the server's rule, and what an exchange leaves for the next, the rule's memory with it."""

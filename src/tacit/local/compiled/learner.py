@@ -51,7 +51,7 @@ class CompiledLearner:
         self.shape = kernels.Shape(np.array(widths), not first_biases, gated, dropout)
         has_bias = first_biases or len(widths) > 2
         self.head = HeadPlace(self.size - (widths[-2] + 1) * outputs, widths[-2], outputs) if has_bias else None
-        self.zero = isinstance(model, plan.Logistic) and model.start == "zero"
+        self.zero = isinstance(model, plan.Logistic) and model.starts_at_zero
         self.unit = local.normalise
         self.pace, self.rule = pace_of(local), rule_of(local)
         self.held = kernels.Held(_table(rows.inputs), rows.labels, clients.starts)

@@ -8,7 +8,7 @@ import itertools
 import os
 from collections.abc import Iterator
 from functools import cache
-from typing import Any, Literal
+from typing import Any, Literal, assert_never
 
 import numpy as np
 import torch
@@ -205,11 +205,15 @@ def loss_of(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
 
 def optimizer_for(local: plan.Local, parameters: list[Any]) -> torch.optim.Optimizer:
     """Return a fresh optimiser as the plan says, over parameters or groups of them."""
-    if local.optimizer == "sgd":
-        return torch.optim.SGD(parameters, lr=local.lr)
-    if local.optimizer == "adam":
-        return torch.optim.Adam(parameters, lr=local.lr, weight_decay=local.weight_decay, fused=True)
-    return torch.optim.AdamW(parameters, lr=local.lr, weight_decay=local.weight_decay, fused=True)
+    match local.optimizer:
+        case "sgd":
+            return torch.optim.SGD(parameters, lr=local.lr)
+        case "adam":
+            return torch.optim.Adam(parameters, lr=local.lr, weight_decay=local.weight_decay, fused=True)
+        case "adamw":
+            return torch.optim.AdamW(parameters, lr=local.lr, weight_decay=local.weight_decay, fused=True)
+        case _:
+            assert_never(local.optimizer)
 
 
 def seed_of(draws: Draws) -> int:

@@ -18,7 +18,7 @@ def build(model: Built, inputs: int, outputs: int, beside: int = 0) -> nn.Module
     """Return the built-in network of that name; `beside` is the number of features beside a word sequence."""
     if isinstance(model, plan.Logistic):
         net = FeedForward(inputs, (), outputs, bias=model.bias)
-        if model.start == "zero":
+        if model.starts_at_zero:
             for parameter in net.parameters():
                 nn.init.zeros_(parameter)
         return net

@@ -67,7 +67,7 @@ class PartialLearner:
         self.size = sum(dict(self.module.named_parameters())[name].numel() for name in self.split.shared)
         self.layers: tuple[int, ...] = (self.size,)
         self.head = self._head()
-        self.store = PrivateStore(home.folder, keeps_arrays=home.private.store == "disk" and home.private.train)
+        self.store = PrivateStore(home.folder, keeps_arrays=home.private.stores and home.private.train)
         self._firsts: dict[Draws, Arrays] = {}
         self._reader: PartialWorker | None = None
 

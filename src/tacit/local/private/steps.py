@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import assert_never
 
 import numpy as np
 import torch
@@ -47,17 +48,21 @@ def local_half(training: Training, parts: Parts, rows: int, draws: Draws) -> Non
     everything, adapt = np.arange(rows), training.private.adapt
     parts = parts if training.private.train else Parts(parts.shared, ())
     once = replace(training, local=replace(training.local, epochs=1, steps=None, schedule="constant", proximal=0.0))
-    if adapt == "reconstruct":
-        order = draws.at("halves").generator().permutation(rows)
-        support, query = np.sort(order[: rows // 2]), np.sort(order[rows // 2 :])
-        train(once, Parts((), parts.private), support, draws.at("adapt"))
-        train(training, Parts(parts.shared, ()), query, draws)
-        return
-    carried = parts.shared if adapt == "pass_accumulated" else ()
-    if adapt in ("pass", "pass_accumulated"):
-        train(once, Parts((), parts.private), everything, draws.at("adapt"), collecting=carried)
-    summed = [None if one.grad is None else one.grad.clone() for one in carried]
-    train(training, parts, everything, draws, added=summed)
+    match adapt:
+        case "none":
+            train(training, parts, everything, draws)
+        case "pass" | "pass_accumulated":
+            carried = parts.shared if adapt == "pass_accumulated" else ()
+            train(once, Parts((), parts.private), everything, draws.at("adapt"), collecting=carried)
+            summed = [None if one.grad is None else one.grad.clone() for one in carried]
+            train(training, parts, everything, draws, added=summed)
+        case "reconstruct":
+            order = draws.at("halves").generator().permutation(rows)
+            support, query = np.sort(order[: rows // 2]), np.sort(order[rows // 2 :])
+            train(once, Parts((), parts.private), support, draws.at("adapt"))
+            train(training, Parts(parts.shared, ()), query, draws)
+        case _:
+            assert_never(adapt)
 
 
 def train(
@@ -86,9 +91,9 @@ def train(
         if optimizer is None:
             loss_of(module(*inputs), labels).backward()  # type: ignore[no-untyped-call]
             continue
-        if local.schedule == "linear":
-            for group, (lr, _) in zip(optimizer.param_groups, groups, strict=True):
-                group["lr"] = lr * (1 - number / len(ends))
+        share = _share_of_rate(local, number, len(ends))
+        for group, (lr, _) in zip(optimizer.param_groups, groups, strict=True):
+            group["lr"] = lr * share
         optimizer.zero_grad()
         loss_of(module(*inputs), labels).backward()  # type: ignore[no-untyped-call]
         if number == 0:
@@ -100,6 +105,17 @@ def train(
             for part in (moving.shared, moving.private):
                 nn.utils.clip_grad_norm_(part, local.clip_norm)
         optimizer.step()
+
+
+def _share_of_rate(local: plan.Local, number: int, steps: int) -> float:
+    """Return by how much the learning rate of a step is smaller than that of the first."""
+    match local.schedule:
+        case "constant":
+            return 1.0
+        case "linear":
+            return 1 - number / steps
+        case _:
+            assert_never(local.schedule)
 
 
 def _groups(training: Training, moving: Parts) -> list[tuple[float, list[nn.Parameter]]]:

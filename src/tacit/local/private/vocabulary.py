@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hmac
 from dataclasses import dataclass
+from typing import assert_never
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,7 +38,15 @@ class Wordings:
         self.private, self.lexicon, self.width, self.buckets = private, lexicon, width, buckets
         known = lexicon.known()
         digits = np.array([any(letter.isdigit() for letter in word) for word in lexicon.words], bool)
-        kept = {"none": np.zeros_like(digits), "digits": digits, "all": np.ones_like(digits)}[private.words]
+        match private.words:
+            case "none":
+                kept = np.zeros_like(digits)
+            case "digits":
+                kept = digits
+            case "all":
+                kept = np.ones_like(digits)
+            case _:
+                assert_never(private.words)
         self.private_word = kept
         # A shared table lists public words only; without public vectors it must list everybody's words.
         self.shared = np.flatnonzero(~kept & (known | (lexicon.vectors is None)))
@@ -90,8 +99,16 @@ class Wordings:
     def start(self, seat: Seat, units: tuple[str, ...]) -> NDArray[np.float32]:
         """Return the first values of a client's private rows."""
         head = self.head
-        if self.private.rows == "keyed":
-            return self._random(seat.own.private("table"), head + self.buckets, head)
+        match self.private.rows:
+            case "keyed":
+                return self._random(seat.own.private("table"), head + self.buckets, head)
+            case "own":
+                return self._start_of(seat, units, head)
+            case _:
+                assert_never(self.private.rows)
+
+    def _start_of(self, seat: Seat, units: tuple[str, ...], head: int) -> NDArray[np.float32]:
+        """Return the first values of a client's private rows, one for each word or stem."""
         # A word's random vector depends on the word and the client alone, not on which other words there are.
         table = np.zeros((head + len(units), self.width), np.float32)
         rotation = self._rotation(seat)
@@ -123,7 +140,15 @@ class Wordings:
 
     def _unit(self, seat: Seat, token: int) -> str:
         word, spelling = self.lexicon.words[token], self.private.spelling
-        stems = spelling == "stem" or (spelling == "mixed" and seat.name % 2 == 1)
+        match spelling:
+            case "word":
+                stems = False
+            case "stem":
+                stems = True
+            case "mixed":
+                stems = seat.name % 2 == 1
+            case _:
+                assert_never(spelling)
         return stem_of(word) if stems else word
 
     def _vector_of(self, unit: str) -> Vector | None:
@@ -135,9 +160,15 @@ class Wordings:
         return np.asarray(self.lexicon.vectors[place], np.float32)
 
     def _rotation(self, seat: Seat) -> NDArray[np.float32] | None:
-        if self.private.start == "rotated":
-            return random_rotation(seat.own.private("rotation"), self.width)
-        return public_rotation(seat.name % PUBLIC_TABLES, self.width) if self.private.start == "varied" else None
+        match self.private.start:
+            case "random" | "public":
+                return None
+            case "rotated":
+                return random_rotation(seat.own.private("rotation"), self.width)
+            case "varied":
+                return public_rotation(seat.name % PUBLIC_TABLES, self.width)
+            case _:
+                assert_never(self.private.start)
 
     def _random(self, draws: Draws, rows: int, zeros: int = 1) -> NDArray[np.float32]:
         table = (self.spread * draws.generator().standard_normal((rows, self.width))).astype(np.float32)

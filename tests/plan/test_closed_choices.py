@@ -1,0 +1,280 @@
+"""Every choice that a plan declares is implemented: a word that nobody handles stops a run instead of doing something else.
+
+Mypy says the same before: the functions named here match all choices and end in `assert_never`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from types import SimpleNamespace
+from typing import Any, Literal, get_args, get_origin
+
+import numpy as np
+import polars as pl
+import pytest
+
+from tacit import codec, features, local, plan, server
+from tacit.codec import head, paper_gaussian, qsgd
+from tacit.codec.hashcomb.tokens import round_key
+from tacit.data.disclose import release, rules
+from tacit.data.divide import divide
+from tacit.draws import Draws
+from tacit.engine.agreement import Agreement
+from tacit.engine.baselines import arms_of
+from tacit.engine.behaviour import Misbehaving
+from tacit.engine.exchanges import Heads, Train, exchanges_of
+from tacit.engine.exchanges.question import helps
+from tacit.engine.simulated_arm import SimulatedArm
+from tacit.engine.warm_start import _settings as center_settings
+from tacit.engine.warm_start import first_model
+from tacit.errors import PlanError
+from tacit.features import tabular, text
+from tacit.features.encoding import _words
+from tacit.features.fitting import _projection
+from tacit.local.compiled.optimizer import rule_of as compiled_rule
+from tacit.local.private.steps import Parts, Training, _share_of_rate, local_half
+from tacit.local.private.vocabulary import Wordings
+from tacit.plan import Plan
+from tacit.plan.kinds import fields_of, tables_in
+from tacit.plan.local import problems as local_problems
+from tacit.plan.privacy import expanded
+from tacit.rows import Lexicon
+from tests.seats import seat
+
+UNKNOWN = "declared, and implemented by nobody"
+ROOT = Draws.seeded(1)
+COLUMNS = plan.Columns(text=("t",), numeric=("n",), categorical=("c",), label="y", quasi=("n",))
+FRAME = pl.DataFrame({"t": ["a b", "b"], "n": [1.0, 2.0], "c": ["x", "y"], "y": ["no", "yes"]})
+ONLY_CATEGORIES = plan.Columns(categorical=("c",), label="y")
+TABLE: Any = SimpleNamespace(train=FRAME, test=FRAME, columns=COLUMNS)
+CLIENTS: Any = SimpleNamespace(order=np.arange(2), sizes=lambda: np.array([1, 1]), __len__=lambda: 2)
+ROWS = np.ones((3, 4), np.float32)
+
+
+def choices(kind: Any) -> tuple[Any, ...]:
+    """Return the choices of a key; nothing if it has no list of them."""
+    if get_origin(kind) is Literal:
+        return get_args(kind)
+    return next((found for one in get_args(kind) if (found := choices(one))), ())
+
+
+def tables(table: type) -> Iterator[type]:
+    yield table
+    for field in fields_of(table).values():
+        for inner in tables_in(field.annotation).values():
+            yield from tables(inner)
+
+
+DECLARED = {
+    f"{table.__name__}.{name}"
+    for table in tables(Plan)
+    for name, field in fields_of(table).items()
+    if len(choices(field.annotation)) > 1
+}
+
+
+def unknown(table: Any, key: str) -> Any:
+    """Return a table with a word that nobody handles; checking is gone round, as a word added to the declaration would."""
+    object.__setattr__(table, key, UNKNOWN)
+    return table
+
+
+def train_with(settings: plan.Server) -> Train:
+    made = codec.build(plan.Plain())
+    return Train(Agreement(run="r", identity="i", dim=4, codec=made, public=ROOT.publish(), server=settings), ROOT)
+
+
+def votes_of(settings: Any) -> object:
+    return Misbehaving(settings, np.array([True, True]), ROOT, rows_before=False).votes(seat(0), np.array([True]), np.array([1]), 9)
+
+
+def server_with(key: str) -> plan.Server:
+    return unknown(plan.Server(), key)
+
+
+def share_with(key: str) -> plan.Sharing:
+    return unknown(plan.Sharing(k=2), key)
+
+
+def features_with(key: str) -> plan.Features:
+    return unknown(plan.Features(), key)
+
+
+def wordings(key: str) -> Wordings:
+    return Wordings(unknown(plan.Private(), key), Lexicon(words=("a", "b")), 3, 5)
+
+
+def plan_with(**tables: Any) -> Plan:
+    return Plan(data=plan.Data(source="x.csv"), **tables)
+
+
+def filtered(key: str) -> plan.Filter:
+    return unknown(plan.Filter(lr=0.1), key)
+
+
+def ballots() -> server.Ballots:
+    return server.Ballots.none(3)
+
+
+def training(key: str) -> Training:
+    private = unknown(plan.Private(), key)
+    return Training(module=None, local=plan.Local(), private=private, batch=None)  # type: ignore[arg-type]
+
+
+def token_decoder(key: str) -> object:
+    settings = unknown(plan.HashComb(x_min=-1.0, x_max=1.0, levels=4), key)
+    made = codec.build(settings, codec.Extent(rounds=1, cohort=1))
+    assert made.keyed is not None
+    held = made.keyed(b"k" * 16, 1)
+    update = np.zeros(3, np.float32)
+    sent = held.encode(update, {}, own=ROOT.for_client(), public=ROOT.publish())
+    return held.sent(update, update), sent
+
+
+CONSUMERS: dict[str, Callable[[], object]] = {
+    "Plan.regime": lambda: SimulatedArm._train(SimpleNamespace(regime=UNKNOWN)),  # type: ignore[arg-type]
+    "Plan.baselines": lambda: arms_of(unknown_baseline()),
+    "Privacy.preset": lambda: expanded({"privacy": {"preset": "paper:hashcomb"}}),
+    "Data.partition": lambda: divide(TABLE, unknown(plan.Data(source="x", clients=2), "partition"), ROOT),
+    "Data.deal": lambda: SimulatedArm._learner(_arm_with_deal()),  # type: ignore[arg-type]
+    "Sharing.rule": lambda: rules.allowed(None, np.zeros(1, np.int64), 2, share_with("rule")),  # type: ignore[arg-type]
+    "Sharing.k_of": lambda: share_with("k_of").rows_alike,
+    "Sharing.release": lambda: release._key(FRAME, COLUMNS, share_with("release")),
+    "Sharing.counts": lambda: release.offer(TABLE, CLIENTS, share_with("counts"), ROOT),
+    "Features.text": lambda: _words(FRAME, COLUMNS, features_with("text"), None),  # type: ignore[arg-type]
+    "Features.counts": lambda: text.valued(np.zeros(1, np.int32), np.ones(1, np.float32), features_with("counts"), None),
+    "Features.words": lambda: text._rule(features_with("words")),
+    "Features.numeric": lambda: tabular._scaled("n", np.ones(2), features_with("numeric"), None),  # type: ignore[arg-type]
+    "Features.categorical": lambda: tabular.slots(
+        FRAME, ONLY_CATEGORIES, features_with("categorical"), features.fit(FRAME, ONLY_CATEGORIES, plan.Features())
+    ),
+    "Features.directions": lambda: _directions(),
+    "Quantise.trained_on": lambda: features.quantise.told("n", np.zeros(2, np.float32), quantise("trained_on"), b"s"),
+    "Quantise.selection": lambda: features.quantise.told("n", np.zeros(2, np.float32), quantise("selection"), b"s"),
+    "Logistic.start": lambda: unknown(plan.Logistic(), "start").starts_at_zero,
+    "Local.method": lambda: local_problems(SimpleNamespace(local=unknown(plan.Local(), "method"))),  # type: ignore[arg-type]
+    "Local.optimizer": lambda: compiled_rule(unknown(plan.Local(), "optimizer")),
+    "Local.schedule": lambda: _share_of_rate(unknown(plan.Local(), "schedule"), 1, 2),
+    "Private.words": lambda: wordings("words"),
+    "Private.adapt": lambda: local_half(training("adapt"), Parts((), ()), 3, ROOT),
+    "Private.store": lambda: unknown(plan.Private(), "store").stores,
+    "Private.start": lambda: wordings("start")._rotation(seat(0)),
+    "Private.rows": lambda: wordings("rows").start(seat(0), ("a",)),
+    "Private.spelling": lambda: wordings("spelling")._unit(seat(0), 0),
+    "RR.decoder": lambda: _decoded(unknown(plan.RR(epsilon=1.0, clip=1.0), "decoder")),
+    "RR.of": lambda: codec.build(unknown(plan.RR(epsilon=1.0, clip=1.0), "of")).sent(ROWS[0], ROWS[0]),
+    "HashComb.of": lambda: token_decoder("of"),
+    "HashComb.selection": lambda: token_decoder("selection"),
+    "HashComb.tokens": lambda: token_decoder("tokens"),
+    "HashComb.token_bits": lambda: _paper_tokens("token_bits"),
+    "HashComb.hash": lambda: round_key(b"s", 1, UNKNOWN),  # type: ignore[arg-type]
+    "DPSum.noise": lambda: codec.build(
+        unknown(plan.DPSum(epsilon=1.0, delta=1e-5, clip=1.0), "noise"), codec.Extent(rounds=1, cohort=1)
+    ),
+    "PaperGaussian.logarithm": lambda: paper_gaussian.printed_variance(unknown(plan.PaperGaussian(), "logarithm")),
+    "PaperGaussian.factor": lambda: paper_gaussian.stddev_of(unknown(plan.PaperGaussian(), "factor")),
+    "QSGD.size": lambda: qsgd.size_of(ROWS[0], UNKNOWN),  # type: ignore[arg-type]
+    "Public.last_layer": lambda: first_model(
+        plan_with(public=unknown(plan.Public(share=0.1), "last_layer")), ROWS, None, ROOT, _learner()
+    ),  # type: ignore[arg-type]
+    "Public.optimizer": lambda: compiled_rule(center_settings(unknown(plan.Public(share=0.1), "optimizer"))),
+    "Filter.protect": lambda: head.noise_scale(_protected(), 3, 2),
+    "Filter.vote": lambda: helps(ROWS, filtered("vote").vote),
+    "Filter.rule": lambda: server.decide(filtered("rule"), ballots()),
+    "Filter.aggregate": lambda: exchanges_of(
+        SimpleNamespace(filter=filtered("aggregate")), train_with(plan.Server()), head=_head_place(), clients=3
+    ),  # type: ignore[arg-type]
+    **{f"{kind.__name__}.votes": lambda kind=kind: votes_of(unknown(kind(), "votes")) for kind in get_args(plan.corrupt.Corrupt)},
+    "Server.cohort": lambda: server.choose(server_with("cohort"), 3, ROOT),
+    "Server.weights": lambda: local.weights_for(server_with("weights"), np.ones(3, np.int64)),
+    "Server.sum_at": lambda: server_with("sum_at").sums_at_site,
+    "Server.rule": lambda: train_with(server_with("rule")),
+    "Server.optimizer": lambda: server.step(server_with("optimizer"), ROWS[0], ROWS[0], {}),
+}
+"""For each key with a list of choices the function that a run cannot do without, called with a word that is not handled."""
+
+
+def unknown_baseline() -> Plan:
+    job = plan_with()
+    object.__setattr__(job, "baselines", (UNKNOWN,))
+    return job
+
+
+def quantise(key: str) -> plan.Quantise:
+    return unknown(plan.Quantise(levels=3), key)
+
+
+def _arm_with_deal() -> SimpleNamespace:
+    data = unknown(plan.Data(source="x"), "deal")
+    given = SimpleNamespace(train=None, clients=None, corruption=None)
+    setting = SimpleNamespace(data=given, draws=ROOT, module=None)
+    return SimpleNamespace(
+        setting=setting, plan=SimpleNamespace(data=data, local=None, model=None), regime="local_only", disclosure=None
+    )
+
+
+def _directions() -> object:
+    settings = unknown(plan.Features(project=2), "directions")
+    public = pl.DataFrame({"i": [np.zeros((2, 2), np.uint8)] * 3}, schema={"i": pl.Object})
+    reader: Any = SimpleNamespace(width=4)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("tacit.features.fitting.image_numbers", lambda *given: ROWS)
+        return _projection(plan.Columns(image="i"), settings, 4, reader, public)
+
+
+def _decoded(settings: plan.RR) -> object:
+    made = codec.build(settings)
+    total = made.empty(3)
+    total.add(np.zeros(1, np.uint8), 1, ROOT.publish())
+    return made.decode(total, public=ROOT.publish(), own=ROOT.for_server())
+
+
+def _paper_tokens(key: str) -> object:
+    settings = unknown(plan.HashComb(x_min=-1.0, x_max=1.0, levels=4, tokens="paper"), key)
+    return codec.build(settings, codec.Extent(rounds=1, cohort=1)).payload_size(3)
+
+
+def _protected() -> plan.Filter:
+    return unknown(plan.Filter(lr=0.1, protect="client", epsilon=1.0, clip=1.0), "protect")
+
+
+def _head_place() -> local.HeadPlace:
+    return local.HeadPlace(start=0, inputs=1, outputs=2)
+
+
+def _learner() -> Any:
+    return SimpleNamespace(initial=lambda draws: ROWS[0])
+
+
+def test_every_key_with_a_list_of_choices_is_named_here() -> None:
+    assert set(CONSUMERS) == DECLARED
+
+
+@pytest.mark.parametrize("key", sorted(DECLARED))
+def test_a_word_that_nobody_handles_stops_the_run(key, monkeypatch) -> None:
+    if key == "Privacy.preset":
+        monkeypatch.delitem(plan.privacy._PRESETS, "paper:hashcomb")
+    with pytest.raises((AssertionError, KeyError, TypeError, ValueError, PlanError)) as found:
+        CONSUMERS[key]()
+    assert UNKNOWN in str(found.value) or key in ("Privacy.preset", "HashComb.token_bits"), (
+        "it fails by the word, and by nothing else"
+    )
+
+
+def test_a_rule_without_an_implementation_stops_before_anybody_is_asked() -> None:
+    """It was averaged plainly: a plan said that bad clients cannot lead the model, and they could."""
+    with pytest.raises(AssertionError, match=UNKNOWN):
+        train_with(server_with("rule"))
+    given = server.Updates(names=np.arange(3), rows=ROWS, weights=np.ones(3, np.int64))
+    with pytest.raises(AssertionError, match=UNKNOWN):
+        server.combine(server_with("rule"), given, {})
+
+
+def test_every_rule_of_a_plan_has_an_implementation() -> None:
+    for rule in get_args(plan.server.Rule):
+        assert server.rule_of(unknown(plan.Server(), "rule").__class__(rule=rule)) is not None
+
+
+def test_heads_are_never_sent_without_the_noise_of_an_unknown_protection() -> None:
+    with pytest.raises(AssertionError, match=UNKNOWN):
+        Heads(train_with(plan.Server()), _protected(), _head_place())
