@@ -12,7 +12,7 @@ from tacit.cli.options import AsJson, Overrides, PlanFile
 from tacit.errors import PlanError, PolicyError
 
 if TYPE_CHECKING:
-    from tacit.ledger.owner import Asked, PrivacyUnit
+    from tacit.ledger.owner import Asked, Policy, PrivacyUnit
     from tacit.plan import Plan
 
 commands = typer.Typer(no_args_is_help=True, help="What a data owner allows: write a policy, and try a plan against it.")
@@ -49,9 +49,11 @@ def init(file: Target = Path("policy.toml"), plan: For = None, force: Force = Fa
     asked = None
     if plan is not None:
         from tacit.engine.asked import asked_of
+        from tacit.ledger.owner import Limits, Policy
         from tacit.plan import load
 
-        asked = asked_of(load(plan))
+        loaded = load(plan)
+        asked = asked_of(loaded, policy=Policy(limits=Limits(delta=loaded.delta)))
     try:
         file.write_text(policy_text(str(file), asked), encoding="utf-8")
     except OSError as error:
@@ -83,15 +85,18 @@ def check(
     from tacit.plan import load
 
     limits, unit, planned = load_policy(policy), unit_beside(policy), load(plan, overrides)
-    asked = asked_of(planned, parameters=parameters)
+    asked = asked_of(planned, parameters=parameters, policy=limits)
     # Sites run no baselines; a simulation under this policy would.
     broken = refusals(limits, replace(asked, baselines=()) if unit else asked) + (unit_refusals(unit, asked) if unit else [])
     broken += _without_peers(planned, policy.parent)
     if as_json:
-        tables.print_json({"policy": str(policy), "plan": str(plan), "asks": asdict(asked), "refusals": broken})
+        told = {"asks": asdict(asked), "refusals": broken, "measures": _measures(limits, asked) if asked.measures else ""}
+        tables.print_json({"policy": str(policy), "plan": str(plan), **told})
     else:
         for what, text in _asks(asked).items():
             tables.say(f"  {what + ':':11}{text}")
+        if asked.measures:
+            tables.say(f"  {'measures:':11}{_measures(limits, asked)}")
     if broken:
         raise refusal(policy, broken)
     if not as_json:
@@ -168,6 +173,19 @@ def _asks(asked: Asked) -> dict[str, str]:
 
 def _reads(columns: dict[str, tuple[str, ...]]) -> str:
     return "; ".join(f"{', '.join(names)} as {role}" for role, names in columns.items())
+
+
+def _measures(policy: Policy, asked: Asked) -> str:
+    """How often models are measured on held-out rows, how this policy answers, and what that costs."""
+    from tacit.ledger.owner import find_measures_too_costly
+
+    often = f"{asked.measures:,} times, on {asked.test_share:.3g} of the rows"
+    if policy.measures.answer != "noisy":
+        return f"{often}; answered with {'exact counts' if policy.measures.answer == 'exact' else 'no counts'}"
+    why = find_measures_too_costly(policy, asked)
+    if why or asked.epsilon_with_measures is None:
+        return f"{often}; {why or 'what noisy counts cost is not known before data'}"
+    return f"{often}; with noisy counts the run costs at most epsilon {asked.epsilon_with_measures:g} per client"
 
 
 def _loss(asked: Asked) -> str:

@@ -203,6 +203,12 @@ rounds_per_day = 100000
 least_cohort = 1
 least_clients_told = 1
 most_values_told = 100000
+test_share = 0.9
+
+[measures]
+answer = "exact"
+least_rows = 1
+least_clients = 1
 
 [share]
 columns = ["*"]

@@ -93,7 +93,7 @@ def scale_of(loss: Loss, clip: float, times: float, *, releases: int, numbers: i
     the run, for the law of each is a little off. Raises ChainError if there is more noise than whole numbers can hold, or more
     numbers than it is fine enough for.
     """
-    left = _less_rounding(loss, numbers)
+    left = less_rounding(loss, numbers)
     who = f"{loss.table}(epsilon={loss.epsilon:g} per {loss.per}, delta={loss.delta:g})"
     if left.delta < loss.delta / 2 or left.epsilon < loss.epsilon / 2:
         raise ChainError(
@@ -110,7 +110,7 @@ def scale_of(loss: Loss, clip: float, times: float, *, releases: int, numbers: i
     return Scale(clip=clip, radius=radius)
 
 
-def _less_rounding(loss: Loss, numbers: int) -> Loss:
+def less_rounding(loss: Loss, numbers: int) -> Loss:
     """Return what true Gaussian noise must keep, so that `numbers` of ours keep a loss.
 
     Proof. Let η be DISTANCE and γ FACTOR, P and Q the laws of all releases on two neighbouring data sets with true noise, n the

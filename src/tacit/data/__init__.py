@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tacit.data.divide import divide, divide_test, hold_out, label_shares, owners
+from tacit.data.divide import divide, divide_test, hold_out, label_shares, owners, set_apart
 from tacit.data.fetch import Progress, fetch
 from tacit.data.guess_roles import Guess, guess_roles
 from tacit.data.load import columns_of, load
@@ -39,6 +39,7 @@ __all__ = [
     "owners",
     "public_rows",
     "resolved",
+    "set_apart",
     "set_aside",
     "starter",
     "vectors",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import assert_never
 
 import numpy as np
@@ -83,6 +84,12 @@ def hold_out(clients: Clients, share: float, draws: Draws, first: int = 0) -> tu
         kept.append(rows[np.sort(order[count:])])
         held.append(rows[np.sort(order[:count])])
     return _joined(kept), _joined(held)
+
+
+def set_apart(clients: Clients, held: NDArray[np.bool_]) -> tuple[Clients, Clients]:
+    """Divide each client's rows into those it trains on and those it holds out; `held` says for each row of the table."""
+    blocks = [clients.order[start:end] for start, end in pairwise(clients.starts.tolist())]
+    return _joined([rows[~held[rows]] for rows in blocks]), _joined([rows[held[rows]] for rows in blocks])
 
 
 def owners(table: Table) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
@@ -21,12 +22,23 @@ from tacit.errors import DataError
 from tacit.plan import GIVEN, Columns, Data
 
 Mark = Callable[[pl.DataFrame], pl.DataFrame]
+Split = Callable[[pl.DataFrame, Columns, list[str]], tuple[pl.DataFrame, pl.DataFrame, str]]
+"""Divides a whole table into train and test rows, with the wanted columns and perhaps more, and says how."""
+
 _OTHER_TESTS = ("dev", "valid", "validation", "val", "eval")
+
+
+class MarkedRows(NamedTuple):
+    """Which rows a split column marks as train and as test rows, and by which mark."""
+
+    train: NDArray[np.bool_]
+    test: NDArray[np.bool_]
+    by: str
 
 
 def load(
     data: Data, draws: Draws, input_rows: object | None = None, *, progress: Progress | None = None, least_classes: int = 2,
-    mark: Mark | None = None,
+    mark: Mark | None = None, split: Split | None = None,
 ) -> Table:  # fmt: skip
     """Return the rows of `data.source`, split into train and test, cleaned, and cut to `data.limit`.
 
@@ -35,7 +47,7 @@ def load(
     With a split column, rows marked test are the test set (dev rows only if nothing is marked test); without one, a
     share `data.test` is held out at random. With `data.validation` a share of the train rows takes the test rows' place.
     One site among several may have rows of fewer classes: `least_classes` says of how many. `mark` may change rows as they were
-    read, or add columns, which are kept.
+    read, or add columns, which are kept. With `split`, it divides the rows.
     """
     frame, columns, sentence = _rows(data, input_rows, progress)
     check_roles(frame, columns, data)
@@ -43,7 +55,10 @@ def load(
     if mark is not None:
         there, frame = set(frame.columns), mark(frame)
         wanted += [name for name in frame.columns if name not in there]
-    train, test, how = _split(frame.select(wanted), columns, data, draws)
+    if split is not None:
+        train, test, how = split(frame, columns, wanted)
+    else:
+        train, test, how = _split(frame.select(wanted), columns, data, draws)
     if data.validation > 0:
         train, test = _held_out(train, data.validation, draws.at("validation"), _owners(train, columns, data))
         how = f"{how}; test rows were put aside, and a share {data.validation:g} of the train rows is measured on instead"
@@ -133,8 +148,8 @@ def _drawn_rows(owners: pl.Series, share: float, draws: Draws) -> NDArray[np.boo
     return held_out
 
 
-def _marked(frame: pl.DataFrame, split: str) -> tuple[pl.DataFrame, pl.DataFrame, str] | None:
-    """Return train and test as the split column says, or None if it marks no test rows at all."""
+def find_marked_rows(frame: pl.DataFrame, split: str) -> MarkedRows | None:
+    """Rows that the split column marks as train and test; None if it marks no test rows. Raise DataError without train rows."""
     marks = frame[split].cast(pl.String).str.strip_chars().str.to_lowercase()
     present = set(marks.drop_nulls().unique())
     if "train" not in present:
@@ -142,14 +157,22 @@ def _marked(frame: pl.DataFrame, split: str) -> tuple[pl.DataFrame, pl.DataFrame
             f"data.columns.split = {split!r} needs rows marked train (and test), got {len(present):,} other marks and none of "
             "these; name another column or none"
         )
-    test_mark = next((mark for mark in ("test", *_OTHER_TESTS) if mark in present), None)
-    if test_mark is None:
+    by = next((mark for mark in ("test", *_OTHER_TESTS) if mark in present), None)
+    if by is None:
         return None
-    used = marks.is_in(["train", test_mark])
-    dropped = int((~used.fill_null(False)).sum())
-    how = f"split by column {split!r}" + ("" if test_mark == "test" else f", where rows marked {test_mark!r} are the test set")
+    train, test = ((marks == mark).fill_null(False).to_numpy() for mark in ("train", by))
+    return MarkedRows(train, test, by)
+
+
+def _marked(frame: pl.DataFrame, split: str) -> tuple[pl.DataFrame, pl.DataFrame, str] | None:
+    """Return train and test as the split column says, or None if it marks no test rows at all."""
+    found = find_marked_rows(frame, split)
+    if found is None:
+        return None
+    dropped = int((~found.train & ~found.test).sum())
+    how = f"split by column {split!r}" + ("" if found.by == "test" else f", where rows marked {found.by!r} are the test set")
     how += f"; {dropped:,} rows marked otherwise are left out" if dropped else ""
-    return frame.filter(marks == "train"), frame.filter(marks == test_mark), how
+    return frame.filter(pl.Series(found.train)), frame.filter(pl.Series(found.test)), how
 
 
 def _limited(train: pl.DataFrame, test: pl.DataFrame, data: Data, draws: Draws) -> tuple[pl.DataFrame, pl.DataFrame, list[str]]:

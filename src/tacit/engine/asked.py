@@ -6,10 +6,12 @@ from dataclasses import replace
 
 from tacit import codec, data, local
 from tacit.claim import Claim
+from tacit.engine.deployed.agenda import count_measured_rounds
+from tacit.engine.deployed.measures import claims_of_measure
 from tacit.engine.deployed.offered import as_sites_read_it
 from tacit.engine.exchanges import filter_claims
 from tacit.engine.fingerprint import plan_fingerprint
-from tacit.ledger.owner import Asked, facts_of
+from tacit.ledger.owner import Asked, Policy, facts_of
 from tacit.plan import Columns, Plan
 
 _SIZES = (100_000, 200_000)
@@ -17,9 +19,15 @@ _SIZES = (100_000, 200_000)
 _HEADER_BYTES = 1_000
 
 
-def asked_of(plan: Plan, *, parameters: int | None = None, clients: int | None = None, columns: Columns | None = None) -> Asked:
-    """What a plan asks of a data owner, with lower bounds on the work it makes; no data is read."""
-    asked = _facts(plan, parameters, clients, columns)
+def asked_of(
+    plan: Plan, *, parameters: int | None = None, clients: int | None = None, columns: Columns | None = None,
+    policy: Policy | None = None,
+) -> Asked:  # fmt: skip
+    """What a plan asks of a data owner, with lower bounds on the work it makes; no data is read.
+
+    With the owner's `policy`, measures on held-out rows are counted too, at the price the policy sets; a simulation has none.
+    """
+    asked = _facts(plan, parameters, clients, columns, policy)
     few_inputs = plan.features.buckets if plan.data.columns.text and plan.features.text != "listed" else 1
     size = parameters or local.parameter_floor(plan.model, few_inputs, classes=2)
     return replace(asked, parameters=size, local_steps=work_of(plan, rows=1))
@@ -30,7 +38,7 @@ def work_of(plan: Plan, rows: int) -> int:
     return local.local_steps(plan.local, rows) + (plan.filter.epochs if plan.filter else 0)
 
 
-def _facts(plan: Plan, parameters: int | None, clients: int | None, columns: Columns | None) -> Asked:
+def _facts(plan: Plan, parameters: int | None, clients: int | None, columns: Columns | None, policy: Policy | None) -> Asked:
     """What a plan asks, except for the work it makes.
 
     Without `parameters`, the number of a model's parameters, an epsilon that grows with it is not known, and neither is the size
@@ -39,12 +47,17 @@ def _facts(plan: Plan, parameters: int | None, clients: int | None, columns: Col
     roles, digest = columns or data.columns_of(plan.data), plan_fingerprint(as_sites_read_it(plan))
     if plan.regime != "federated":
         return facts_of(plan, digest, (), columns=roles)
+
+    def found(size: int, sent: int | None = None) -> Asked:
+        claims = claims_of(plan, size, clients)
+        measured = (claims_of_measure(plan, policy, claims), count_measured_rounds(plan)) if policy else ((), 0)
+        return facts_of(plan, digest, claims, columns=roles, message_bytes=sent, measured=measured)
+
     if parameters is not None:
-        sent = _codec(plan, clients).payload_size(parameters) + _HEADER_BYTES
-        return facts_of(plan, digest, claims_of(plan, parameters, clients), columns=roles, message_bytes=sent)
-    few, many = (facts_of(plan, digest, claims_of(plan, size, clients), columns=roles) for size in _SIZES)
+        return found(parameters, _codec(plan, clients).payload_size(parameters) + _HEADER_BYTES)
+    few, many = (found(size) for size in _SIZES)
     if _grown(few, many):
-        return facts_of(plan, digest, None, columns=roles)
+        return replace(facts_of(plan, digest, None, columns=roles), measures=many.measures)
     return many
 
 

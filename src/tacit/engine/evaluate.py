@@ -19,11 +19,6 @@ from tacit.plan import Plan
 from tacit.rows import Rows, Vector
 
 
-def is_evaluated(plan: Plan, round_no: int) -> bool:
-    """Return whether the plan measures the model of a round."""
-    return round_no % plan.server.evaluate_every == 0 or round_no == plan.server.rounds
-
-
 @dataclass(frozen=True, kw_only=True)
 class OneModel:
     """Everybody has the same model: it is measured on the common test rows, and at the end on each client's own."""
@@ -37,7 +32,7 @@ class OneModel:
 
     def after_round(self, model: Vector, state: State, history: History) -> Evaluation:
         """Return the figures on the test rows, if this round is measured."""
-        if not is_evaluated(self.plan, state.round_no) or not len(self.data.test):
+        if not self.plan.server.is_evaluated(state.round_no) or not len(self.data.test):
             return Evaluation()
         return Evaluation(metrics=self.figures(model))
 
@@ -91,7 +86,7 @@ class OwnModels:
 
     def after_round(self, model: Vector, state: State, history: History) -> Evaluation:
         """Return how the new shared part does with the own parts of this round's cohort."""
-        if not is_evaluated(self.plan, state.round_no) or not len(state.cohort):
+        if not self.plan.server.is_evaluated(state.round_no) or not len(state.cohort):
             return Evaluation()
         figures = self._figures(model, state.cohort, state.round_no + 1)
         entry = entry_of(self.arm, state.round_no, state.cohort, figures)

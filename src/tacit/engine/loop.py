@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit import ledger, record, server, wire
+from tacit.claim import Claim
 from tacit.draws import Draws
 from tacit.engine import checkpoint
 from tacit.engine.checkpoint import Checkpoint, Progress
@@ -56,11 +57,13 @@ class Desk:
 
 @dataclass(frozen=True, kw_only=True)
 class Evaluation:
-    """What measuring a model found: figures, what the record should say, and what is kept of it for the last figures."""
+    """What measuring a model found: figures, what the record should say, what is kept of it for the last figures, and what it cost
+    clients whose rows were counted."""
 
     metrics: dict[str, float] = field(default_factory=dict)
     entries: list[record.Entry] = field(default_factory=list)
     history: dict[str, NDArray[np.float64]] = field(default_factory=dict)
+    claims: tuple[Claim, ...] = ()
 
 
 class Evaluator(Protocol):
@@ -131,7 +134,9 @@ def run_round(arm: Arm, desk: Desk, carrier: Carrier, now: Checkpoint) -> Checkp
     seen = _seen(arm, carrier, state)
     found = arm.evaluator.after_round(seen, state, now.evaluated) if seen is not None else Evaluation()
     desk.note(*found.entries)
-    spending = replace(spending, seconds=time.perf_counter() - began)
+    spent = replace(now.progress, round_no=round_no, account=spending.account.to_json())
+    account = _charge_measure(arm, desk, found, spent, carrier.clients)
+    spending = replace(spending, account=account, seconds=time.perf_counter() - began)
     _note_round(arm, desk, state, spending, found.metrics)
     progress = _after(now.progress, state, spending, found.metrics)
     return desk.save(
@@ -184,6 +189,7 @@ def finish(arm: Arm, desk: Desk, now: Checkpoint, model: Vector, following: str)
 def finish_measured(arm: Arm, desk: Desk, now: Checkpoint, parameters_sha256: str, found: Evaluation, following: str) -> Checkpoint:
     """Close the arm with what its last model's measuring found."""
     desk.note(*found.entries)
+    _charge_measure(arm, desk, found, now.progress, len(now.updates))
     progress, messages = now.progress, max(1, now.progress.messages)
     desk.note(
         record.Finished(
@@ -230,6 +236,16 @@ def _digest(request: Request) -> str:
     return digest.hexdigest()
 
 
+def _charge_measure(arm: Arm, desk: Desk, found: Evaluation, progress: Progress, clients: int) -> ledger.Account:
+    """Return the account with what a measure cost; sites have charged their own clients before they answered."""
+    account = ledger.Account.from_json(progress.account)
+    if not found.claims:
+        return account
+    times = account.times(found.claims) + 1
+    desk.note(*(ledger.entry(claim, arm.name, progress.round_no, "measure", clients, times) for claim in found.claims))
+    return ledger.charge(account, found.claims, times)
+
+
 def _ticker(arm: Arm, desk: Desk, state: State) -> Callable[[int], None]:
     return lambda done: desk.observer.clients(arm.name, state.round_no, done, len(state.cohort))
 
@@ -271,7 +287,7 @@ def _after(before: Progress, state: State, spending: Spending, metrics: dict[str
         before,
         round_no=state.round_no,
         seconds=before.seconds + spending.seconds,
-        losses=[*before.losses, metrics["loss"]] if metrics else before.losses,
+        losses=[*before.losses, metrics.get("loss", 1 - metrics["accuracy"])] if metrics else before.losses,
         bytes_up=before.bytes_up + spending.crossed[0],
         bytes_down=before.bytes_down + spending.crossed[1],
         messages=before.messages + len(state.cohort),

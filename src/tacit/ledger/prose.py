@@ -55,7 +55,7 @@ DECODED = "none: not differentially private, other clients can decode"
 ONLY_HEADS = "that of the last layers that are voted on; no other update is sent"
 MIXED = "no one figure: parts under different changes of data"
 _WITHOUT_NUMBER = {NO_NUMBER: CLEAR, HIDDEN: DECODED, UNLIKE: MIXED}
-ANSWERS = {"head": ("last layer", "last layers"), "vote": ("set of votes", "sets of votes")}
+ANSWERS = {"head": ("last layer", "last layers"), "vote": ("set of votes", "sets of votes"), "measure": ("measure", "measures")}
 """What an answer is called that is no update, by the unit of its claim: one, and many."""
 
 
@@ -143,13 +143,16 @@ def verdict(stated: Sequence[Total]) -> str:
 
 
 def _updates(account: Account) -> str:
-    several, parts = any(one.claims[0].unit in ANSWERS for one in account.payments), []
+    several, parts, sampled = any(one.claims[0].unit in ANSWERS for one in account.payments), list[str](), ""
     for one in account.payments:
         how = joined([claim.mechanism for claim in one.claims])
         times = "once" if one.times == 1 else f"{one.times:,} times"
         if on_a_sample(one.claims):
-            return f"in {_rounds(one.times)} each client was asked {_chance(one)}, and if so sent {how}"
+            sampled = f"in {_rounds(one.times)} each client was asked {_chance(one)}, and if so sent {how}"
+            continue
         parts.append(f"{times} {how}" if one.claims[0].unit in ANSWERS else f"{_answers((one,))} as {how}")
+    if sampled:
+        return "; also ".join([sampled, *parts])
     return f"the client that took part most often sent {'; '.join(parts) if several else joined(parts)}"
 
 

@@ -64,7 +64,11 @@ class Server:
     test_clients: Count | None = None
     """Where clients have models of their own: measure so many of them after the last round."""
     patience: Count | None = None
-    """Stop after so many measurements without a lower loss."""
+    """Stop after so many measurements without a lower loss; where sites measure, which send no loss, without fewer errors."""
+
+    def is_evaluated(self, round_no: int) -> bool:
+        """Whether the model after a round is measured."""
+        return round_no % self.evaluate_every == 0 or round_no == self.rounds
 
     @property
     def one_by_one(self) -> bool:

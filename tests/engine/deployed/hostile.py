@@ -23,7 +23,7 @@ class HostileServer:
 
     def __init__(self, site: OwnerSite, job: plan.Plan, run: str = "job-1") -> None:
         self.site, self.run, self.text = site, run, plan.to_toml(job)
-        self.status, self.rule = "", ""
+        self.status, self.rule, self.measures = "", "", True
         self.terms: Terms | None = None
         self.dim = 0
 
@@ -37,7 +37,8 @@ class HostileServer:
         return reply
 
     def open(self, text: str | None = None, **changes: Any) -> Opened | None:
-        return self._body(self.send("open", "open", bodies.pack(Offer(plan=text or self.text)), **changes), Opened)
+        offer = bodies.pack(Offer(plan=text or self.text, measures=self.measures))
+        return self._body(self.send("open", "open", offer, **changes), Opened)
 
     def begin(self, opened: Opened, **changes: Any) -> Begun | None:
         seen = SeenRows.of(features.together([opened.seen.seen()]))
@@ -64,8 +65,9 @@ class HostileServer:
         question = self.question(model, round_no, names.astype("<i8").tobytes(), 2 * len(names))
         return self._body(self.send("ask", exchange, bodies.pack(question), round_no, **changes), Answers)
 
-    def measure(self, model: Any = 0.0, round_no: int = 2, exchange: str = "measure", **changes: Any) -> Measured | None:
-        question = self.question(model, round_no)
+    def measure(self, model: Any = 0.0, round_no: int = 1, exchange: str = "measure", **changes: Any) -> Measured | None:
+        """Ask for the model after a round, which is the one the next round begins with."""
+        question = self.question(model, round_no + 1)
         return self._body(self.send("measure", exchange, bodies.pack(question), round_no, **changes), Measured)
 
     def question(self, model: Any, round_no: int, to: bytes = b"", everyone: int = 0) -> Question:

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from tacit.ledger.owner import Policy, parse_policy
-from tacit.ledger.owner.policy import Allow, ColumnRoles, Limits, Plans, SharePolicy
+from tacit.ledger.owner.policy import Allow, ColumnRoles, Limits, Measures, Plans, SharePolicy
 from tacit.ledger.owner.starter import policy_text
 from tacit.plan.kinds import fields_of
 from tests.docs.pages import ROOT
@@ -22,7 +22,10 @@ def test_the_example_is_a_policy() -> None:
     assert policy.share is not None
 
 
-@pytest.mark.parametrize("key", [key for table in (Plans, Allow, ColumnRoles, Limits, SharePolicy) for key in fields_of(table)])
+TABLES = (Plans, Allow, ColumnRoles, Limits, Measures, SharePolicy)
+
+
+@pytest.mark.parametrize("key", [key for table in TABLES for key in fields_of(table)])
 def test_every_key_is_explained(key: str) -> None:
     assert re.search(rf"^\|.*`{key}`.*\|", PAGE, re.MULTILINE)
 

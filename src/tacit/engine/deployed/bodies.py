@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
 import numpy as np
@@ -18,11 +18,14 @@ MAX_VALUES = 10_000
 """Classes, and categories of one column."""
 
 Whole = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
+Signed = Annotated[int, msgspec.Meta(ge=-(2**53), le=2**53)]
 Clients = Annotated[int, msgspec.Meta(ge=0, le=MAX_CLIENTS)]
 Word = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
 Key = Annotated[bytes, msgspec.Meta(max_length=4096)]
 Value = Annotated[str, msgspec.Meta(max_length=1000)]
 Values = Annotated[list[Value], msgspec.Meta(max_length=MAX_VALUES)]
+Answer = Literal["off", "noisy", "exact"]
+"""How a site answers measures: with no counts, with noisy ones, with exact ones."""
 Body = TypeVar("Body", bound=msgspec.Struct)
 Nonce = Annotated[bytes, msgspec.Meta(min_length=32, max_length=32)]
 Signature = Annotated[bytes, msgspec.Meta(min_length=64, max_length=64)]
@@ -35,10 +38,12 @@ class _Strict(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
 
 
 class Offer(_Strict, frozen=True, kw_only=True):
-    """A run is offered: its whole plan, and whether noise would come from the plan's seed, as in a simulation."""
+    """A run is offered: its whole plan, whether noise would come from the plan's seed, as in a simulation, and whether sites are
+    asked to measure models on rows they hold out."""
 
     plan: Annotated[str, msgspec.Meta(max_length=1 << 20)]
     simulated_noise: bool = False
+    measures: bool = True
 
 
 class SeenRows(_Strict, frozen=True, kw_only=True):
@@ -79,8 +84,8 @@ class SeenRows(_Strict, frozen=True, kw_only=True):
 
 
 class Opened(_Strict, frozen=True, kw_only=True):
-    """A site takes part: how many clients it has, how many rows these train on and hold out, the most one of them counts, what
-    features must know, its nonce in this run, and its public key as a helper."""
+    """A site takes part: how many clients it has, how many rows these train on, about how many it holds out, the most one of them
+    counts, what features must know, its nonce in this run, its public key as a helper, and how it answers measures."""
 
     clients: Clients
     rows: Whole
@@ -89,10 +94,12 @@ class Opened(_Strict, frozen=True, kw_only=True):
     seen: SeenRows
     nonce: Nonce
     helper_key: bytes
+    measures: Answer = "off"
 
 
 class Member(_Strict, frozen=True, kw_only=True):
-    """One site of a run, its nonce, which clients are its own (`clients` names from `first` on), and how many rows they have."""
+    """One site of a run, its nonce, which clients are its own (`clients` names from `first` on), how many rows they have, and how
+    it answers measures."""
 
     site: Word
     first: Clients
@@ -100,6 +107,7 @@ class Member(_Strict, frozen=True, kw_only=True):
     rows: Whole
     test_rows: Whole
     nonce: Nonce
+    measures: Answer = "off"
 
 
 class Terms(_Strict, frozen=True, kw_only=True):
@@ -196,13 +204,23 @@ class Answers(_Strict, frozen=True, kw_only=True):
     refused: list[tuple[int, str]] = []
 
 
-class Measured(_Strict, frozen=True, kw_only=True):
-    """How a model does on the rows a site holds out: sums over these rows; and the hash of the model as clients there read it."""
+class Counts(_Strict, frozen=True, kw_only=True):
+    """How many held-out rows a site counted, and how many of them the model predicts correctly; `noise` is the standard deviation
+    of the noise in each count, and `claim` what they cost a client, as JSON; empty where counts are exact."""
 
-    rows: Whole
-    right: Whole
-    loss: float
+    rows: Signed
+    right: Signed
+    noise: Annotated[float, msgspec.Meta(ge=0, le=2**53)] = 0.0
+    claim: Annotated[bytes, msgspec.Meta(max_length=10_000)] = b""
+
+
+class Measured(_Strict, frozen=True, kw_only=True):
+    """What a site says of a model: the hash of the model as clients there read it, and counts on rows it holds out. Without counts
+    `withheld` names the line of the policy by which none are sent. A loss is never sent: it tells of single rows."""
+
     model: bytes
+    counts: Counts | None = None
+    withheld: Annotated[str, msgspec.Meta(max_length=200)] = ""
 
 
 def pack(body: msgspec.Struct) -> bytes:

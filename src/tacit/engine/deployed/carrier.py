@@ -11,6 +11,7 @@ from tacit import wire
 from tacit.aggregate import Intake, parts_of
 from tacit.engine.agreement import Agreement
 from tacit.engine.deployed import bodies
+from tacit.engine.deployed.agenda import MEASURE
 from tacit.engine.deployed.bodies import Answers, Measured, Question, Terms
 from tacit.engine.deployed.mail import Mail, Replies
 from tacit.engine.exchanges import HelperSums
@@ -56,11 +57,18 @@ class SitesCarrier:
         """Return nothing: what only clients can read is not the server's to know."""
         return None
 
-    def measured(self, request: Request, round_no: int) -> dict[str, Measured]:
-        """Return how the model a round begins with does on what each site holds out."""
+    def measured(self, request: Request, round_no: int) -> tuple[dict[str, Measured], dict[str, str]]:
+        """Return how the model after a round does on what each site holds out, and which sites send no counts, and why.
+
+        `request` carries the model as the next round would.
+        """
         question = bodies.pack(Question.of(request, np.empty(0, np.int64), 0))
-        replies = self.mail.ask("measure", round_no, "measure", {member.site: question for member in self.terms.members})
-        return {site: one for site, one in replies.bodies(Measured).items() if one.right <= one.rows and 0 <= one.loss < np.inf}
+        replies = self.mail.ask("measure", round_no, MEASURE, {member.site: question for member in self.terms.members})
+        found = replies.bodies(Measured)
+        withheld = {
+            site: f"its owner's policy sends no counts ({one.withheld})" for site, one in found.items() if one.counts is None
+        }
+        return found, {**replies.missing, **withheld}
 
     def _questions(self, request: Request) -> dict[str, Question]:
         """Return what each site is asked; where clients read the model themselves, every site hears of every round."""

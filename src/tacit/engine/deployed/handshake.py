@@ -14,7 +14,7 @@ from tacit.engine.deployed.bodies import Begin, Begun, Member, Offer, Opened, Se
 from tacit.engine.deployed.mail import Mail, Replies
 from tacit.engine.round import Names
 from tacit.errors import RunError
-from tacit.plan import Plan
+from tacit.plan import HashComb, Plan
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,6 +27,10 @@ class Deployment:
     helpers: tuple[str, ...] = ()
     simulated_noise: bool = False
     identity: str | None = None
+
+    def measures(self, plan: Plan) -> bool:
+        """Whether sites are asked to measure: where the server has no rows to do so, or cannot read the model."""
+        return self.test is None or plan.personal or isinstance(plan.codec, HashComb)
 
 
 @dataclass(frozen=True)
@@ -58,13 +62,14 @@ class Handshake:
     @property
     def offer(self) -> Offer:
         """What sites are offered."""
-        return Offer(plan=self.text, simulated_noise=self.deployment.simulated_noise)
+        chosen = self.deployment
+        return Offer(plan=self.text, simulated_noise=chosen.simulated_noise, measures=chosen.measures(self.plan))
 
     def _terms(self, name: str, opened: dict[str, Opened]) -> Terms:
         members, first = [], 0
         for site, one in opened.items():
             counts = {"first": first, "clients": one.clients, "rows": one.rows, "test_rows": one.test_rows}
-            members.append(Member(site=site, nonce=one.nonce, **counts))
+            members.append(Member(site=site, nonce=one.nonce, measures=one.measures, **counts))
             first += one.clients
         seen = features.together([one.seen.seen() for one in opened.values()])
         helps = self._helpers(list(opened))

@@ -25,12 +25,12 @@ from tacit.engine.deployed.handshake import Deployment, Handshake, check_enough,
 from tacit.engine.deployed.mail import Mail, Manner, Post
 from tacit.engine.deployed.offered import offered
 from tacit.engine.deployed.receipts import Receipts
-from tacit.engine.deployed.server_side import Given, ServerSide, figures, schema_of_rows
+from tacit.engine.deployed.server_side import Given, ServerSide, schema_of_rows
 from tacit.engine.disclosure import FILE as DISCLOSED
 from tacit.engine.exchanges.disclose_rows import DiscloseRows
 from tacit.engine.facts import released_in_the_clear, started
 from tacit.engine.fingerprint import Fingerprints, plan_fingerprint
-from tacit.engine.loop import Desk, Evaluation
+from tacit.engine.loop import Desk
 from tacit.engine.observer import Observer, Silence
 from tacit.engine.recovery import recover
 from tacit.engine.round import gather
@@ -202,8 +202,9 @@ class DeployedJob:
             )
         )
         clear = ["how many clients and rows each site has", *side.fitted.released]
-        if side.test is None:
-            clear.append("how many of the rows a site holds out the model gets right, and its loss on them")
+        exact = [f"site {member.site}" for member in terms.members if member.measures == "exact"]
+        if exact:
+            clear.append(f"how many held-out rows the model gets right, without noise, at {', '.join(exact)}")
         desk.note(*(released_in_the_clear(sentence, terms.clients) for sentence in clear))
         desk.note(*(_refused(f"site {site}", why) for site, why in sorted(told.items())))
         desk.writer.sync()
@@ -216,11 +217,10 @@ class DeployedJob:
             return
         # Only clients can read the model. Their sites say how good it is, and the hash of what they read.
         request = side.asked_after(now.progress.round_no, None, now.arrays)
-        found = side.carrier.measured(request, now.progress.round_no + 1)
-        hashes = {one.model for one in found.values()}
+        found, hashes = side.evaluator.evaluation(request, now.progress.round_no)
         if len(hashes) != 1:
             raise RunError(f"{self.plan.name}: sites read {len(hashes)} different models from the last sum; nothing was kept")
-        loop.finish_measured(side.arm, desk, now, hashes.pop().hex(), Evaluation(metrics=figures(found)), checkpoint.ALL_DONE)
+        loop.finish_measured(side.arm, desk, now, hashes.pop().hex(), found, checkpoint.ALL_DONE)
 
     def _model_facts(self, side: ServerSide) -> dict[str, object]:
         described = plans.dump(replace(self.plan, model=local.with_hash(self.plan.model)))

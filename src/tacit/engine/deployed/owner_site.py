@@ -6,15 +6,20 @@ bytes again. What goes wrong is told to the owner in full and to the server in o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
 from contextlib import closing
+from typing import TypeVar
 
 import numpy as np
+from msgspec.structs import replace
 
 from tacit.claim import Claim
 from tacit.engine.deployed import bodies, participation
-from tacit.engine.deployed.bodies import Answers, Opened, Question
+from tacit.engine.deployed.bodies import Answers, Counts, Measured, Opened, Question
 from tacit.engine.deployed.leaving import release_rows
+from tacit.engine.deployed.measures import claims_of_measure, count_noise, find_obstacle, rows_each
 from tacit.engine.deployed.owner import Owner
 from tacit.engine.deployed.participation import Participation
 from tacit.engine.deployed.told import told_facts, told_sentences
@@ -26,6 +31,7 @@ from tacit.ledger.owner import Book, Policy, Receipt
 from tacit.wire.letter import Letter, Status, Subject, read, write
 
 Claims = tuple[Claim, ...]
+Who = TypeVar("Who")
 _NO_RECEIPT = Receipt(0, bytes(32))
 
 
@@ -103,37 +109,65 @@ class OwnerSite:
         return self._runs[subject.run]
 
     def _made(self, run: Participation, letter: Letter, book: Book) -> bytes:
-        """Reserve, compute and randomise."""
+        """Check that the plan implies a request, reserve, compute and randomise."""
         subject, built = letter.subject, run.ready()
+        run.agenda.place(subject)
         if subject.kind == "rows":
+            run.agenda.take(subject, letter.digest)
             self._reserve(run, book, subject, built.site.names, ())
             release_rows(self.owner, subject.run, built, book)
             return bodies.pack(Answers(frames=built.rows_that_leave()))
         question = bodies.unpack(letter.body, Question)
-        if not 1 <= subject.round_no <= run.plan.server.rounds + (subject.kind == "measure"):
-            raise WireError(f"question refused: needs a round up to {run.plan.server.rounds:,}, got {subject.round_no:,}")
         if subject.kind == "measure":
-            self._reserve(run, book, subject, built.site.names, ())
-            return bodies.pack(built.measured(question, subject.round_no))
-        exchange = built.exchanges.get(subject.exchange)
-        if exchange is None:
-            raise WireError(f"question refused: needs an exchange of the plan, got {subject.exchange!r}")
-        request = question.request(subject.exchange, subject.round_no)
-        if subject.kind == "help":
-            if not isinstance(exchange, HelperSums):
-                raise WireError(f"question refused: needs an exchange that helpers answer, got {subject.exchange!r}")
+            return bodies.pack(self._measured(run, letter, question, book))
+        exchange, request = built.exchanges[subject.exchange], question.request(subject.exchange, subject.round_no)
+        if (subject.kind == "help") != isinstance(exchange, HelperSums):
+            raise WireError(
+                f"{subject.kind} {subject.exchange!r}: helpers are asked for sums of shares, clients for everything else"
+            )
+        if isinstance(exchange, HelperSums):
+            run.agenda.take(subject, letter.digest)
             self._reserve(run, book, subject, built.site.names, ())
             return bodies.pack(Answers(frames=[built.helped(exchange, request)]))
         names = request.to.tolist()
         strangers = [name for name in names if name not in built.names]
-        if strangers or len(set(names)) != len(names) or isinstance(exchange, HelperSums):
+        if strangers or len(set(names)) != len(names):
             raise WireError(f"question refused: needs clients of this site, each once, got {strangers[:1] or 'others'}")
         everyone = exchange.contributors(request) if isinstance(exchange, Votes) else question.everyone
         claims = exchange.claims(max(1, everyone)) if names else ()
+        run.agenda.take(subject, letter.digest, built.hash_of_model(exchange, question))
         refused = dict.fromkeys(self._reserve(run, book, subject, names or built.site.names, claims), "budget")
         willing = request.part(np.array([name for name in names if name not in refused], np.int64))
         clock = WorkClock(self.owner.allowed().limits.max_minutes_per_round)
         return bodies.pack(built.answers(exchange, willing, claims, refused, clock))
+
+    def _measured(self, run: Participation, letter: Letter, question: Question, book: Book) -> Measured:
+        """Return how the model after a round does on held-out rows, as the policy lets it be told; clients are charged first."""
+        subject, built, policy = letter.subject, run.ready(), self.owner.allowed()
+        model = built.model_in(question, subject.round_no + 1)
+        softened = run.plan.server.soften > 0  # then another model is measured than the one that is trained on
+        run.agenda.take(subject, letter.digest, None if softened else built.hash_of_model(None, question))
+        answer = Measured(model=hashlib.sha256(model.tobytes()).digest())
+        places, owners = built.counted_rows(rows_each(policy.measures))
+        why, noise = run.no_counts or find_obstacle(policy.measures, owners), count_noise(run.plan, policy)
+        if not why:
+            claims = claims_of_measure(run.plan, policy, built.claims())
+            try:
+                refused = self._charge(book, subject, {owner: owner for owner in owners}, claims)
+                places = places[[owner not in refused for owner in owners]]
+            except BudgetError as error:
+                why = str(error)
+        if why:
+            self.owner.tell(f"measure of run {subject.run} after round {subject.round_no:,}: {why}")
+            self._reserve(run, book, subject, built.site.names, ())
+            return replace(answer, withheld=_rules(why))
+        counts = np.array([len(places), built.count_right(model, places, subject.round_no + 1)], np.int64)
+        if noise is None:
+            return replace(answer, counts=Counts(rows=int(counts[0]), right=int(counts[1])))
+        own = run.root().at("measure", built.site.agreement.identity, subject.round_no, letter.digest.hex())
+        rows, right = noise.add(counts, own).tolist()
+        claim = json.dumps(claims[0].to_json()).encode()
+        return replace(answer, counts=Counts(rows=rows, right=right, noise=noise.stddev, claim=claim))
 
     def _check_size(self, body: bytes) -> None:
         """Refuse an answer that is larger than the owner lets go."""
@@ -145,9 +179,13 @@ class OwnerSite:
             )
 
     def _reserve(self, run: Participation, book: Book, subject: Subject, names: Sequence[int], claims: Claims) -> dict[int, str]:
-        """Return who of the clients cannot pay, and why, after all others have; raise BudgetError if nobody can."""
+        """Return which clients cannot pay, and why, after all others have; raise BudgetError if nobody can."""
         built = run.ready()
-        persons = {self.owner.pseudonym(built.owner_of(name)): name for name in names}
+        return self._charge(book, subject, {built.owner_of(name): name for name in names}, claims)
+
+    def _charge(self, book: Book, subject: Subject, owners: Mapping[str, Who], claims: Claims) -> dict[Who, str]:
+        """The same, for clients by what the site knows them as."""
+        persons = {self.owner.pseudonym(owner): who for owner, who in owners.items()}
         found = book.reserve(subject.run, subject.round_no, subject.exchange, list(persons), claims)
         if found and len(found) == len(persons):
             raise BudgetError(next(iter(found.values())))
@@ -192,9 +230,11 @@ def _status_of(error: TacitError) -> Status:
 
 def _rule_of(error: TacitError) -> str:
     """Return which lines of the policy refused, without their values."""
-    if not isinstance(error, PolicyError | BudgetError):
-        return ""
-    heads = [line.strip().partition(":")[0].partition(" ")[0] for line in str(error).splitlines()]
+    return _rules(str(error)) if isinstance(error, PolicyError | BudgetError) else ""
+
+
+def _rules(why: str) -> str:
+    heads = [line.strip().partition(":")[0].partition(" ")[0] for line in why.splitlines()]
     return ", ".join(dict.fromkeys(head for head in heads if "." in head or head == "policy"))[:200]
 
 

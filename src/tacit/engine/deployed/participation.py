@@ -20,8 +20,10 @@ from tacit import data, features, local
 from tacit import plan as plans
 from tacit.draws import Draws
 from tacit.engine.deployed import bodies
+from tacit.engine.deployed.agenda import Agenda
 from tacit.engine.deployed.bodies import Begin, Begun, Offer, Opened, SeenRows, Terms
 from tacit.engine.deployed.confirmation import check_confirmations, run_digest, sign_digest
+from tacit.engine.deployed.held_out import HeldOut
 from tacit.engine.deployed.leaving import release_rows
 from tacit.engine.deployed.offered import refuse_unless_offered
 from tacit.engine.deployed.owner import Owner
@@ -36,12 +38,12 @@ from tacit.files import replace_file
 from tacit.ledger.owner import Policy
 from tacit.plan import HashComb, Plan
 
-_OFFER, _TERMS, _ROOT, _ENDED, _CONFIRMED = "offer", "terms", "root", "ended", "confirmed"
+_OFFER, _TERMS, _ROOT, _ENDED, _CONFIRMED, _AGENDA = "offer", "terms", "root", "ended", "confirmed", "agenda"
 
 
 @dataclass
 class Participation:
-    """One run, as far as the site has come with it."""
+    """One run, as far as the site has come with it; `no_counts` says why the limits leave no room for noisy counts, if so."""
 
     owner: Owner
     plan: Plan
@@ -50,6 +52,8 @@ class Participation:
     folder: Path
     rows: SiteRows
     built: SiteHalf | None = None
+    agenda: Agenda = field(init=False)
+    no_counts: str = ""
     _allowed_by: Policy | None = field(default=None, repr=False)
 
     def check_plan(self, plan_hash: bytes) -> None:
@@ -63,8 +67,13 @@ class Participation:
         """
         policy = self.owner.allowed()
         if policy != self._allowed_by:
-            refuse_unless_allowed(policy, self.plan, self.simulated_noise, self.built, unit=self.owner.unit)
+            self.no_counts = self._judge(policy, self.built)
             self._allowed_by = policy
+
+    def _judge(self, policy: Policy, built: SiteHalf | None) -> str:
+        """Raise PolicyError if the policy does not allow the run; return why it leaves no room for noisy counts, or nothing."""
+        unit, measured = self.owner.unit, self.offer.measures
+        return refuse_unless_allowed(policy, self.plan, self.simulated_noise, built, unit=unit, measured=measured)
 
     @property
     def simulated_noise(self) -> bool:
@@ -72,13 +81,17 @@ class Participation:
         return self.offer.simulated_noise
 
     def opened(self) -> Opened:
-        """Return what the site says to an offer."""
+        """Return what the site says to an offer. How many rows it holds out is told exactly only where counts are told exactly."""
         plan, rows, sizes = self.plan, self.rows, self.rows.clients.sizes()
-        held = plan.data.local_test * len(rows.clients.order)
+        answer = self.owner.allowed().measures.answer if self.offer.measures and not self.no_counts else "off"
+        held = rows.table.test.height or round(plan.data.local_test * len(rows.clients.order))
+        if answer != "exact":
+            held = round(len(rows.clients.order) * (plan.data.test / (1 - plan.data.test) or plan.data.local_test))
         return Opened(
             clients=len(sizes),
             rows=len(rows.clients.order),
-            test_rows=rows.table.test.height or round(held),
+            test_rows=held,
+            measures=answer,
             largest_weight=max(1, int(local.weights_for(plan.server, sizes).max(initial=1))),
             seen=SeenRows.of(tell_seen(plan, rows, self.owner.allowed())),
             nonce=self._known().nonce,
@@ -169,8 +182,9 @@ class Participation:
             check_sites(self.owner.allowed(), self.plan, terms, built.sums(), known)
         built.site.key = self.owner.signs_with
         policy = self.owner.allowed()
-        refuse_unless_allowed(policy, self.plan, self.simulated_noise, built, unit=self.owner.unit)
+        self.no_counts = self._judge(policy, built)
         self._allowed_by = policy
+        self.agenda = Agenda(self.plan, list(built.exchanges), self.offer.measures, self.folder / _AGENDA)
         return built
 
     def _refuse_too_large(self, terms: Terms) -> None:
@@ -197,16 +211,17 @@ def open_run(owner: Owner, run: str, body: bytes, plan_hash: bytes) -> Participa
     offer = bodies.unpack(body, Offer)
     plan = plan_in(offer, plan_hash)
     policy = owner.allowed()
-    refuse_unless_allowed(policy, plan, offer.simulated_noise, unit=owner.unit)
+    no_counts = refuse_unless_allowed(policy, plan, offer.simulated_noise, unit=owner.unit, measured=offer.measures)
     refuse_without_peers(plan, owner.name, owner.peers())
     folder = folder_of(owner, run)
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     if isinstance(plan.codec, HashComb) and plan.codec.agreed is not None:
         plan = replace(plan, codec=replace(plan.codec, agreed=owner.agreed or plan.codec.agreed))
-    rows = read_rows(plan, owner, policy.limits, _root(plan, offer.simulated_noise, folder))
+    held_out = None if offer.simulated_noise else HeldOut(owner.folder, owner.secret)
+    rows = read_rows(plan, owner, policy.limits, _root(plan, offer.simulated_noise, folder), held_out)
     if kept is None:
         replace_file(folder / _OFFER, body)
-    return Participation(owner, plan, plan_hash, offer, folder, rows, _allowed_by=policy)
+    return Participation(owner, plan, plan_hash, offer, folder, rows, no_counts=no_counts, _allowed_by=policy)
 
 
 def taken_up(owner: Owner, run: str, plan_hash: bytes) -> Participation:

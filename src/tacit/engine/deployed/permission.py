@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from tacit import local
 from tacit.engine.asked import asked_of, work_of
 from tacit.errors import PolicyError
-from tacit.ledger.owner import Asked, Policy, PrivacyUnit, refusals, unit_refusals
+from tacit.ledger.owner import Asked, Policy, PrivacyUnit, find_measures_too_costly, refusals, unit_refusals
 from tacit.plan import Plan
 
 if TYPE_CHECKING:
@@ -18,21 +18,26 @@ _SOME_SIZE = 100_000
 
 
 def refuse_unless_allowed(
-    policy: Policy, plan: Plan, simulated_noise: bool, built: SiteHalf | None = None, *, unit: PrivacyUnit
-) -> None:  # fmt: skip
+    policy: Policy, plan: Plan, simulated_noise: bool, built: SiteHalf | None = None, *, unit: PrivacyUnit, measured: bool = True
+) -> str:  # fmt: skip
     """Raise PolicyError that names every line of the policy, and of what the owner says clients are, which a plan goes beyond.
+    Return why the limits leave no room for noisy counts, or nothing; `measured` says that sites are asked to measure models.
 
     Before rows are read the size of the model may be unknown; a codec whose price depends on it is judged once it is known, before
     anything is trained.
     """
-    asked = asked_of(plan, parameters=built.learner.size, clients=built.terms.clients) if built else _before_rows(plan)
+    prices = policy if measured else None
+    if built:
+        asked = asked_of(plan, parameters=built.learner.size, clients=built.terms.clients, policy=prices)
+    else:
+        asked = _before_rows(plan, prices)
     # Sites run the plan itself and nothing beside it; how a simulation divides rows says nothing about the cohort.
     cohort = plan.server.cohort_size or (built.terms.clients if built else None)
-    tells = (*asked.tells, "measures")
-    asked = replace(asked, baselines=(), cohort=cohort, tells=tells, simulation_noise=simulated_noise)
+    asked = replace(asked, baselines=(), cohort=cohort, simulation_noise=simulated_noise)
     found = [*unit_refusals(unit, asked), *refusals(policy, asked)]
     if found:
         raise PolicyError("\n".join(found))
+    return find_measures_too_costly(policy, asked)
 
 
 def refuse_too_large(policy: Policy, plan: Plan, inputs: int, classes: int, rows: int) -> None:
@@ -47,9 +52,9 @@ def refuse_too_large(policy: Policy, plan: Plan, inputs: int, classes: int, rows
         raise PolicyError("\n".join(found))
 
 
-def _before_rows(plan: Plan) -> Asked:
-    asked = asked_of(plan)
+def _before_rows(plan: Plan, policy: Policy | None = None) -> Asked:
+    asked = asked_of(plan, policy=policy)
     if asked.epsilon_per_run is not None:
         return asked
-    some = asked_of(plan, parameters=_SOME_SIZE)
+    some = asked_of(plan, parameters=_SOME_SIZE, policy=policy)
     return replace(asked, epsilon_per_update=0.0, epsilon_per_run=0.0, unbounded=some.unbounded)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import math
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -11,14 +13,15 @@ import polars as pl
 from numpy.typing import NDArray
 
 from tacit import data, features, local, record, server
+from tacit.claim import Claim, Gaussian
 from tacit.data.disclose import written_out
 from tacit.data.disclose.release import released_columns
 from tacit.draws import Draws
+from tacit.engine.deployed.agenda import MEASURE, is_measured
 from tacit.engine.deployed.agreed import agreement_of, round_of
-from tacit.engine.deployed.bodies import Measured, Terms
+from tacit.engine.deployed.bodies import Counts, Measured, Terms
 from tacit.engine.deployed.carrier import SitesCarrier
 from tacit.engine.deployed.mail import Mail
-from tacit.engine.evaluate import is_evaluated
 from tacit.engine.evaluate_clients import History
 from tacit.engine.exchanges.train import Member, nobody
 from tacit.engine.loop import Arm, Evaluation
@@ -69,12 +72,13 @@ class ServerSide:
         self.carrier = SitesCarrier(mail, terms, self.agreement, with_rows)
         self.test = self._test_rows()
         self.warm_started: record.WarmStarted | None = None
+        self.evaluator = AtSites(self)
         self.arm = Arm(
             name=RUN,
             plan=plan,
             exchanges=self.exchanges,
             first=self._first_model,
-            evaluator=AtSites(self),
+            evaluator=self.evaluator,
             draws=given.draws,
             release=self.release,
         )
@@ -154,29 +158,87 @@ class AtSites:
 
     def __init__(self, side: ServerSide) -> None:
         self.side = side
+        self._told: set[tuple[str, str]] = set()
 
     def after_round(self, model: Vector, state: State, history: History) -> Evaluation:
         """Return the figures of a round's model, if this round is measured."""
-        if not is_evaluated(self.side.plan, state.round_no):
-            return Evaluation()
         if self.side.test is not None:
+            if not self.side.plan.server.is_evaluated(state.round_no):
+                return Evaluation()
             return Evaluation(
                 metrics=server.measure(self.side.learner.predict(model, self.side.test.inputs), self.side.test.labels)
             )
-        found = self.side.carrier.measured(self.side.asked_after(state.round_no, model, state.arrays), state.round_no + 1)
-        return Evaluation(metrics=figures(found))
+        if not is_measured(self.side.plan, state.round_no):
+            return Evaluation()
+        return self.evaluation(self.side.asked_after(state.round_no, model, state.arrays), state.round_no)[0]
+
+    def evaluation(self, request: Request, round_no: int) -> tuple[Evaluation, set[bytes]]:
+        """Return figures of the model after a round by what sites count, what that costs their clients, and hashes of the model.
+
+        A site that sends no counts is named in the record, once for each reason.
+        """
+        found, missing = self.side.carrier.measured(request, round_no)
+        claims, wrong = _read_claims(found)
+        for site, why in wrong.items():
+            found.pop(site)
+            missing[site] = why
+        new = sorted({*missing.items()} - self._told)
+        self._told |= {*new}
+        notes = [
+            record.Refused(arm=RUN, round_no=round_no, exchange=MEASURE, sender=f"site {site}", reason=why) for site, why in new
+        ]
+        counts = [one.counts for one in found.values() if one.counts is not None]
+        evaluation = Evaluation(metrics=figures(counts), entries=[*notes], claims=worst_of(claims))
+        return evaluation, {one.model for one in found.values()}
 
     def at_the_end(self, model: Vector, rounds: int, history: History) -> Evaluation:
         """Return nothing more: the last round was measured."""
         return Evaluation()
 
 
-def figures(found: dict[str, Measured]) -> dict[str, float]:
-    """Return accuracy and loss over all rows that sites hold out; nothing if they hold out none."""
-    rows = sum(one.rows for one in found.values())
-    if not rows:
+def figures(found: list[Counts]) -> dict[str, float]:
+    """Return the accuracy over all rows that sites counted; nothing if they counted none, or noise leaves none.
+
+    `accuracy_noise` is the standard deviation that noise in the counts gives the accuracy.
+    """
+    rows, right = sum(one.rows for one in found), sum(one.right for one in found)
+    if rows <= 0:
         return {}
-    return {"accuracy": sum(one.right for one in found.values()) / rows, "loss": sum(one.loss for one in found.values()) / rows}
+    accuracy = min(1.0, max(0.0, right / rows))
+    noise = math.hypot(*(one.noise for one in found)) * math.hypot(1, accuracy) / rows
+    return {"accuracy": accuracy, **({"accuracy_noise": noise} if noise else {})}
+
+
+def worst_of(claims: list[Claim]) -> tuple[Claim, ...]:
+    """The claim with the least noise: a client belongs to one site, and none is charged for more than this."""
+    return (min(claims, key=_multiplier),) if claims else ()
+
+
+def _multiplier(claim: Claim) -> float:
+    assert isinstance(claim.event, Gaussian)
+    return claim.event.noise_multiplier
+
+
+def _read_claims(found: dict[str, Measured]) -> tuple[list[Claim], dict[str, str]]:
+    """Return what sites say their noisy counts cost, and which of them say something that cannot be."""
+    claims, wrong = list[Claim](), dict[str, str]()
+    for site, one in found.items():
+        if one.counts is None:
+            continue
+        if not one.counts.claim:
+            if not 0 <= one.counts.right <= one.counts.rows:
+                wrong[site] = "its counts contradict each other"
+            continue
+        try:
+            claim = Claim.from_json(json.loads(one.counts.claim))
+        except (ValueError, TypeError, AttributeError):
+            wrong[site] = "what its counts cost cannot be read"
+            continue
+        if isinstance(claim.event, Gaussian):
+            claims.append(claim)
+        else:
+            wrong[site] = "what its counts cost is not about Gaussian noise"
+    return claims, wrong
 
 
 def empty_frame(columns: Columns, fitted: features.Fitted) -> pl.DataFrame:

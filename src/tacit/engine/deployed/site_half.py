@@ -8,19 +8,22 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tacit import local, server
 from tacit.aggregate import parts_of
 from tacit.claim import Claim
 from tacit.data import disclose
 from tacit.draws import Draws
+from tacit.engine.asked import claims_of
+from tacit.engine.deployed.agenda import MEASURE
 from tacit.engine.deployed.agreed import agreement_of, round_of
-from tacit.engine.deployed.bodies import Answers, Measured, Question, Terms
+from tacit.engine.deployed.bodies import Answers, Question, Terms
 from tacit.engine.deployed.site_rows import Encoded, SiteRows, encode_rows
 from tacit.engine.deployed.terms_checks import Sums
 from tacit.engine.deployed.work_clock import WorkClock
 from tacit.engine.disclosure import facts_of_offer
-from tacit.engine.exchanges import HelperSums, Train
+from tacit.engine.exchanges import Heads, HelperSums, Train, Votes
 from tacit.engine.exchanges.disclose_rows import Discloser, DiscloseRows
 from tacit.engine.exchanges.site_sums import site_sum
 from tacit.engine.negotiated import held
@@ -32,7 +35,7 @@ from tacit.errors import WireError
 from tacit.ledger.client_ledgers import ClientLedgers
 from tacit.plan import Plan
 from tacit.record import DisclosedRows
-from tacit.rows import Rows, Vector
+from tacit.rows import Clients, Vector
 from tacit.secure_sum import Helper, HelperKey
 from tacit.wire import Frame
 
@@ -122,34 +125,61 @@ class SiteHalf:
         least = [one.terms.least_clients for one in self.exchanges.values() if isinstance(one, HelperSums)]
         return Sums(min(least, default=0), self.site.agreement.codec.fewest > 1)
 
-    def measured(self, question: Question, round_no: int) -> Measured:
-        """Return how the model a round begins with does on what the site holds out."""
-        model = self.site.model(question.request("measure", round_no))
-        rows, right, loss = self._measured_own(model, round_no) if self.learner.personal else self._measured(model, self._tests())
-        return Measured(rows=rows, right=right, loss=loss, model=hashlib.sha256(model.tobytes()).digest())
+    def claims(self) -> list[tuple[Claim, ...]]:
+        """What a client is charged for in a round, one tuple per exchange, if everybody is asked."""
+        return claims_of(self.plan, self.learner.size, self.terms.clients)
 
-    def _tests(self) -> Rows:
-        return self.encoded.test if len(self.encoded.test) else self.encoded.held
+    def hash_of_model(self, exchange: Exchange | None, question: Question) -> str | None:
+        """The hash of the model in a request, or of the sum that clients read it from; None if the exchange carries no model.
 
-    def _measured(self, model: Vector, rows: Rows) -> tuple[int, int, float]:
-        if not len(rows):
-            return 0, 0, 0.0
+        Without an exchange the request is a measure.
+        """
+        if exchange is not None and not isinstance(exchange, Train | Heads | Votes):
+            return None
+        carried = (
+            question.payload if self.site.agreement.codec.decoded_by == "clients" else question.payload[: 4 * self.learner.size]
+        )
+        return hashlib.sha256(carried).hexdigest()
+
+    def counted_rows(self, rows_each: int | None) -> tuple[NDArray[np.int64], list[str]]:
+        """Places of the held-out rows that count, at most so many of each client, and whose they are."""
+        held = self.encoded.measured
+        places = held.count_for(rows_each)
+        if self.learner.personal:  # a client without train rows has no model
+            known = set(self.rows.owners)
+            places = places[[owner in known for owner in held.owners[places]]]
+        return places, held.owners[places].tolist()
+
+    def model_in(self, question: Question, round_no: int) -> Vector:
+        """Return the model that a round begins with, as clients read it from a request."""
+        return self.site.model(question.request(MEASURE, round_no))
+
+    def count_right(self, model: Vector, places: NDArray[np.int64], round_no: int) -> int:
+        """How many of some held-out rows the model a round begins with predicts correctly."""
+        held = self.encoded.measured
+        if self.learner.personal:
+            return self._count_right_of_clients(model, places, round_no)
+        rows = held.rows.take(places)
         logits = self.learner.predict(model, rows.inputs)
         guess = (logits[:, 0] > 0).astype(np.int64) if logits.shape[1] == 1 else logits.argmax(axis=1)
-        loss = server.loss(logits, rows.labels)
-        return len(rows), int((guess == rows.labels).sum()), loss * len(rows)
+        return int((guess == rows.labels).sum())
 
-    def _measured_own(self, model: Vector, round_no: int) -> tuple[int, int, float]:
-        """Return the same where each client has a model of its own: over the rows each of them holds out."""
-        encoded, count, right = self.encoded, 0, 0
-        tests = local.Tests(common=encoded.held, own=encoded.held, own_clients=encoded.held_clients, measure=server.measure)
+    def _count_right_of_clients(self, model: Vector, places: NDArray[np.int64], round_no: int) -> int:
+        """The same where each client has a model of its own: each predicts its own rows."""
+        held, blocks = self.encoded.measured, {owner: block for block, owner in enumerate(self.rows.owners)}
+        of_clients = np.array([blocks[owner] for owner in held.owners[places]], np.int64)
+        order = np.argsort(of_clients, kind="stable")
+        starts = np.searchsorted(of_clients[order], np.arange(len(blocks) + 1))
+        own, right = held.rows.take(places[order]), 0
+        clients = Clients(order=np.arange(len(order)), starts=starts)
+        tests = local.Tests(common=own, own=own, own_clients=clients, measure=server.measure)
         for name in self.site.names:
             seat = self.site.seat(name)
             rows = len(tests.of(seat))
             if rows:
                 figures = self.worker.assembled(model, seat, round_no, tests)  # type: ignore[attr-defined]
-                count, right = count + rows, right + round(figures["local_accuracy"] * rows)
-        return count, right, 0.0
+                right += round(figures["local_accuracy"] * rows)
+        return right
 
     def disclosed(self) -> DisclosedRows:
         """Return what the rows that may leave would show."""

@@ -7,6 +7,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from tacit import data, features
 from tacit.data import disclose
@@ -14,6 +15,8 @@ from tacit.data.roles import free_name
 from tacit.draws import Draws
 from tacit.engine import negotiated
 from tacit.engine.deployed.fingerprints import fingerprints
+from tacit.engine.deployed.held_out import LOCAL, MARK, HeldOut, Marks
+from tacit.engine.deployed.measures import HeldRows
 from tacit.engine.deployed.owner import Owner
 from tacit.engine.deployed.told import common_values
 from tacit.engine.pictures import reader_of
@@ -27,11 +30,20 @@ THE_SITE = "the site"
 """The one client of a site whose rows name no owners."""
 
 
+class Chosen(NamedTuple):
+    """Keyed hashes of the rows of a site, by which it decides which of them are held out and which of these count; `local` says
+    which train rows clients hold out for themselves."""
+
+    train: Marks
+    test: Marks
+    local: NDArray[np.bool_]
+
+
 class SiteRows(NamedTuple):
     """The site's table, which rows are whose, and who the clients are, in the same order.
 
     `left_out` says in words which rows take no part; `marks` names the column with a keyed fingerprint of each row as it was read,
-    where rows may leave.
+    where rows may leave. `chosen` is there where the site decides itself which rows are held out.
     """
 
     table: data.Table
@@ -39,16 +51,18 @@ class SiteRows(NamedTuple):
     owners: tuple[str, ...]
     left_out: tuple[str, ...] = ()
     marks: str | None = None
+    chosen: Chosen | None = None
 
 
 class Encoded(NamedTuple):
-    """Rows as numbers: those clients train on, those they hold out, the site's test rows, and what word numbers mean."""
+    """Rows as numbers: those clients train on, those they hold out, the rows that models are measured on, and what word numbers
+    mean."""
 
     train: Rows
     train_clients: Clients
     held: Rows
     held_clients: Clients
-    test: Rows
+    measured: HeldRows
     lexicon: Lexicon | None
     offer: disclose.Offer | None
 
@@ -66,11 +80,12 @@ def settings_at_a_site(plan: Plan, owner: Owner) -> Data:
     )  # fmt: skip
 
 
-def read_rows(plan: Plan, owner: Owner, limits: Limits, root: Draws) -> SiteRows:
+def read_rows(plan: Plan, owner: Owner, limits: Limits, root: Draws, held_out: HeldOut | None = None) -> SiteRows:
     """Return the owner's rows that take part in a run.
 
-    Rows without a client are left out, and so are rows whose class too few clients have: its name would point at them. Raises
-    PolicyError if too few clients are left to tell anything of them.
+    `held_out` decides which are held out; without it the plan's seed does, as in a simulation. Rows without a client are left out,
+    and so are rows whose class too few clients have: its name would point at them. Raises PolicyError if too few clients are left
+    to tell anything of them.
     """
     settings, client = settings_at_a_site(plan, owner), owner.unit.client
     roles = data.columns_of(settings)
@@ -82,9 +97,12 @@ def read_rows(plan: Plan, owner: Owner, limits: Limits, root: Draws) -> SiteRows
     notes, marks = list[str](), list[str]()
 
     def marked(frame: pl.DataFrame) -> pl.DataFrame:
+        read = frame
+        if held_out:
+            frame = frame.with_columns(pl.Series(MARK, held_out.marks(read)))
         if plan.data.share:
             marks.append(free_name("mark", frame.columns))
-            frame = frame.with_columns(fingerprints(frame, owner.secret).alias(marks[0]))
+            frame = frame.with_columns(fingerprints(read, owner.secret).alias(marks[0]))
         if client is None:
             return frame
         frame, before = frame.with_columns(_as_name(frame[client])), frame.height
@@ -93,13 +111,22 @@ def read_rows(plan: Plan, owner: Owner, limits: Limits, root: Draws) -> SiteRows
             notes.append(f"{before - frame.height:,} rows name nobody in the column {client!r} and are left out")
         return frame
 
-    table = data.load(settings, root.at("data"), least_classes=1, mark=marked)
+    split = held_out.split(settings) if held_out else None
+    table = data.load(settings, root.at("data"), least_classes=1, mark=marked, split=split)
     table, rare = _without_rare_classes(table, client, limits)
+    table, chosen = _without_marks(table)
     found = _divided(table, settings, root)
     count, who = (len(found.owners), "clients") if client else (table.train.height, "rows")
     if count < limits.least_clients_told:
         raise PolicyError(f"limits.least_clients_told = {limits.least_clients_told:,}: this site has {count:,} {who} to train on")
-    return found._replace(left_out=(*notes, *rare), marks=marks[0] if marks else None)
+    return found._replace(left_out=(*notes, *rare), marks=marks[0] if marks else None, chosen=chosen)
+
+
+def _without_marks(table: data.Table) -> tuple[data.Table, Chosen | None]:
+    if MARK not in table.train.columns:
+        return table, None
+    chosen = Chosen(table.train[MARK].to_numpy(), table.test[MARK].to_numpy(), table.train[LOCAL].to_numpy())
+    return replace(table, train=table.train.drop(MARK, LOCAL), test=table.test.drop(MARK, LOCAL)), chosen
 
 
 def _divided(table: data.Table, settings: Data, root: Draws) -> SiteRows:
@@ -139,7 +166,9 @@ def encode_rows(plan: Plan, rows: SiteRows, seen: features.Seen, root: Draws, fi
     """
     table, clients = rows.table, rows.clients
     held = Clients(order=np.zeros(0, np.int64), starts=np.zeros(len(clients) + 1, np.int64))
-    if plan.data.local_test:
+    if plan.data.local_test and rows.chosen is not None:
+        clients, held = data.set_apart(clients, rows.chosen.local)
+    elif plan.data.local_test:
         clients, held = data.hold_out(clients, plan.data.local_test, root.at("local-test"), first)
     agreed = negotiated.held(plan)
     secret = agreed.secret if agreed else root.sealed("clients").key
@@ -157,7 +186,23 @@ def encode_rows(plan: Plan, rows: SiteRows, seen: features.Seen, root: Draws, fi
         train = features.encode(frame, table.columns, plan.features, fitted, secret, reader)
         test = features.encode(known.test, table.columns, plan.features, fitted, secret, reader)
         lexicon = None
-    return Encoded(train.take(clients.order), _in_place(clients), train.take(held.order), _in_place(held), test, lexicon, offer)
+    own, of_clients = _in_place(clients), train.take(held.order)
+    measured = _test_rows(rows, test) if len(test) else _held_by_clients(rows, held, of_clients)
+    return Encoded(train.take(clients.order), own, of_clients, _in_place(held), measured, lexicon, offer)
+
+
+def _test_rows(rows: SiteRows, encoded: Rows) -> HeldRows:
+    """The site's test rows, with their owners: all of them, also those of clients without train rows."""
+    name, count = rows.table.columns.client, len(encoded)
+    owners = rows.table.test[name].cast(pl.String).to_numpy() if name else np.full(count, THE_SITE, object)
+    return HeldRows(encoded, owners.astype(object), rows.chosen.test if rows.chosen else np.arange(count, dtype=np.uint64))
+
+
+def _held_by_clients(rows: SiteRows, held: Clients, encoded: Rows) -> HeldRows:
+    """The rows that clients hold out for themselves, with their owners."""
+    owners = np.repeat(np.array(rows.owners, object), held.sizes())
+    marks = rows.chosen.train[held.order] if rows.chosen else np.arange(len(encoded), dtype=np.uint64)
+    return HeldRows(encoded, owners, marks)
 
 
 def _classed(frame: pl.DataFrame, table: data.Table, seen: features.Seen) -> pl.DataFrame:

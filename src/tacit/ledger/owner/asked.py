@@ -20,9 +20,10 @@ class Asked:
 
     `columns` are those a plan reads, by their role; None where a plan leaves them to the data. `epsilon_per_update` and
     `epsilon_per_run` are per client at `delta` and cover every answer that has an epsilon; None means that it is not known before
-    data. `unbounded` says that something also leaves for which no epsilon per client exists. `parameters` and `local_steps` are
-    lower bounds until rows are read. `k` is that of rows that would leave, None if none would; `released` are the columns of these
-    rows, `key` those in which rows alike are counted.
+    data. `unbounded` says that something also leaves for which no epsilon per client exists. `measures` is how often a model is
+    measured on held-out rows, and `epsilon_with_measures` what a run costs if these are answered with noise; `test_share` is the
+    share of rows that are held out. `parameters` and `local_steps` are lower bounds until rows are read. `k` is that of rows that
+    would leave, None if none would; `released` are the columns of these rows, `key` those in which rows alike are counted.
     """
 
     plan_hash: str
@@ -34,6 +35,9 @@ class Asked:
     delta: float
     rounds: int
     unbounded: bool = False
+    measures: int = 0
+    epsilon_with_measures: float | None = None
+    test_share: float = 0.0
     cohort: int | None = None
     least_summed: int | None = None
     message_bytes: int | None = None
@@ -56,7 +60,7 @@ def refusals(policy: Policy | None, asked: Asked) -> list[str]:
     """Return a sentence for each way in which what is asked goes beyond a policy; none if all of it is allowed."""
     if policy is None:
         return [NO_POLICY]
-    looks = (_plans, _parts, _columns, _switches, _limits, _rows)
+    looks = (_plans, _parts, _columns, _switches, _limits, _measures, _rows)
     return [sentence for look in looks for sentence in look(policy, asked)]
 
 
@@ -140,6 +144,31 @@ def _limits(policy: Policy, asked: Asked) -> list[str]:
         found.append(f"limits.max_parameters = {limits.max_parameters:,}: the model has at least {asked.parameters:,}")
     if asked.local_steps is not None and asked.local_steps > limits.max_local_steps:
         found.append(f"limits.max_local_steps = {limits.max_local_steps:,}: a client takes {asked.local_steps:,} steps in a round")
+    return found
+
+
+def find_measures_too_costly(policy: Policy, asked: Asked) -> str:
+    """Return why noisy counts are not sent in a run, naming the limit they exceed; nothing if the limits have room for them.
+
+    A plan is not refused for its measures: they are left out, so that they take no budget from its training.
+    """
+    epsilon, limits = asked.epsilon_with_measures, policy.limits
+    if policy.measures.answer != "noisy" or not asked.measures or epsilon is None:
+        return ""
+    for key in ("epsilon_per_run", "epsilon_for_life"):
+        if micro(epsilon) > ceiling(limits, key):
+            return f"{said(limits, key)}: with noisy counts the run costs {shown(micro(epsilon))}, so no counts are sent"
+    return ""
+
+
+def _measures(policy: Policy, asked: Asked) -> list[str]:
+    found, tells = list[str](), policy.allow.tells
+    if asked.test_share > policy.limits.test_share * (1 + 1e-9):
+        found.append(f"limits.test_share = {policy.limits.test_share:g}: the plan holds out {asked.test_share:.3g} of the rows")
+    if asked.measures and policy.measures.answer == "exact" and "measures" not in tells:
+        found.append(
+            f'allow.tells = {list(tells)}: measures.answer = "exact" tells counts in the clear; add "measures", or use noise'
+        )
     return found
 
 

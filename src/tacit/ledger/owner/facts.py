@@ -17,23 +17,29 @@ _LANGUAGES = ("en", "de", "es", "fr", "it", "nl", "pl", "pt", "sv")
 
 
 def facts_of(
-    plan: Plan, plan_hash: str, claims: Sequence[Claims] | None, *, columns: Columns | None = None, message_bytes: int | None = None
-) -> Asked:
+    plan: Plan, plan_hash: str, claims: Sequence[Claims] | None, *, columns: Columns | None = None,
+    message_bytes: int | None = None, measured: tuple[Claims, int] = ((), 0),
+) -> Asked:  # fmt: skip
     """Return what a plan asks, from itself and from what a client pays in a round, one tuple of claims per exchange.
 
     `columns` are the roles the data really has; without them the plan's own count. None as claims: what a client pays is not known,
-    as where it grows with a model whose size is left to the data. What a plan cannot know, such as noise from a seed or measures
-    that are told, whoever carries it out adds with `dataclasses.replace`.
+    as where it grows with a model whose size is left to the data. `measured` are the claims of one measure and how many there are.
+    What a plan cannot know, such as noise from a seed, whoever carries it out adds with `dataclasses.replace`.
     """
     roles = columns or plan.data.columns
+    whole = None if claims is None else _cost(plan, claims, _answers(plan))
+    together = None if claims is None or not measured[0] else _cost(plan, claims, _answers(plan), measured)
     return Asked(
         plan_hash=plan_hash,
         model=plan.model.name,
         codec=plan.codec.name,
         columns=_read(plan, roles),
         epsilon_per_update=None if claims is None else max((_epsilon(_cost(plan, (one,), 1)) for one in claims), default=0.0),
-        epsilon_per_run=None if claims is None else _epsilon(_cost(plan, claims, _answers(plan))),
-        unbounded=claims is not None and _cost(plan, claims, _answers(plan)).bare,
+        epsilon_per_run=None if whole is None else _epsilon(whole),
+        unbounded=whole is not None and whole.bare,
+        measures=measured[1],
+        epsilon_with_measures=None if together is None else _epsilon(together),
+        test_share=1 - (1 - plan.data.test) * (1 - plan.data.local_test),
         delta=plan.delta,
         rounds=plan.server.rounds,
         cohort=plan.server.cohort_size or (None if plan.data.partition == "client" else plan.data.clients),
@@ -94,10 +100,10 @@ def _answers(plan: Plan) -> int:
     return min(plan.server.rounds, plan.ledger.participations or plan.server.rounds)
 
 
-def _cost(plan: Plan, claims: Sequence[Claims], answers: int) -> Cost:
+def _cost(plan: Plan, claims: Sequence[Claims], answers: int, measured: tuple[Claims, int] = ((), 0)) -> Cost:
     """Privacy loss of `answers` answers to each exchange at the plan's delta, by the function that charges a site's ledger."""
     each = tuple((one, plan.server.rounds if on_a_sample(one) and answers > 1 else answers) for one in claims if one)
-    return cost(each, plan.delta)
+    return cost((*each, measured) if measured[0] else each, plan.delta)
 
 
 def _epsilon(found: Cost) -> float:
@@ -123,7 +129,7 @@ def _files(plan: Plan) -> Iterator[str]:
 
 def _told(plan: Plan, roles: Columns) -> Iterator[str]:
     """Yield what a plan needs to know of clients in the clear."""
-    yield from ("clients", "classes", "measures")
+    yield from ("clients", "classes")
     if plan.server.weights != "equal":
         yield "rows"
     if plan.features.numeric != "raw" and set(roles.numeric) - set(plan.features.ranges):

@@ -24,8 +24,8 @@ ANY = "*"
 Tell = Literal["clients", "rows", "classes", "ranges", "exact_ranges", "formats", "categories", "words", "measures"]
 """What may be told in the clear: how many clients a site has, how many rows each has, the names of the classes, rounded ends of
 numeric columns (or with `exact_ranges` their smallest and largest values), in which of them numbers are missing and how these are
-written, the categories in them, the words of texts, and how well a model does on own test rows. `limits.least_clients_told` holds
-for all of it."""
+written, the categories in them, the words of texts, and how many held-out rows a model gets right without noise (`[measures]`
+with `answer = "exact"`). `limits.least_clients_told` holds for all of it."""
 
 Loss = Annotated[float, Gt(0), Le(1e12)]
 """An epsilon whose millionths fit into a ledger."""
@@ -109,6 +109,8 @@ class Limits:
     `[secure_sum]`: there the clients of sites whose keys the owner knows count, and helpers add up no smaller set."""
     largest_message_bytes: Count = 256_000_000
     """Bytes of one message, in either direction."""
+    test_share: Annotated[float, Ge(0), Lt(1)] = 0.3
+    """The largest share of the rows that plans may hold out. A row that was held out once is never trained on."""
     max_parameters: Count = 50_000_000
     """Parameters of the model. Checked before memory is spent on it."""
     max_local_steps: Count = 100_000
@@ -120,6 +122,23 @@ class Limits:
     training clients takes part in nothing. Where the whole site is one client, rows are counted."""
     most_values_told: Count = 100
     """The most classes, and the most categories of one column, that are told; a column with more cannot be used that way."""
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class Measures:
+    """What this site says when it is asked how well a model does on held-out rows. It never sends a loss, only two counts."""
+
+    answer: Literal["off", "noisy", "exact"] = "noisy"
+    """`noisy`: with noise that every client with counted rows is charged for. `exact`: as they are, told in the clear, which needs
+    `measures` among `tells`. `off`: no counts; a run goes on without them."""
+    epsilon: Loss = 0.5
+    """`noisy`: the privacy loss per client and run of all measures together, at `limits.delta`. It counts against the limits."""
+    rows_per_client: Count = 1
+    """`noisy`: the most held-out rows of a client that are counted. More rows need more noise in proportion."""
+    least_rows: Count = 100
+    """The fewest counted rows for which counts are sent."""
+    least_clients: Count = 20
+    """The fewest clients with counted rows for which counts are sent."""
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
@@ -151,6 +170,7 @@ class Policy:
     allow: Allow = field(default_factory=Allow)
     columns: ColumnRoles = field(default_factory=ColumnRoles)
     limits: Limits = field(default_factory=Limits)
+    measures: Measures = field(default_factory=Measures)
     share: SharePolicy | None = None
 
 

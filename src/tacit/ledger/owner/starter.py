@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from dataclasses import fields
 
 from tacit.ledger.owner.asked import INPUT_ROLES, Asked
-from tacit.ledger.owner.policy import Allow, ColumnRoles, Limits, Policy, SharePolicy
+from tacit.ledger.owner.policy import Allow, ColumnRoles, Limits, Measures, Policy, SharePolicy
 from tacit.plan.starter import quoted
 
-_Table = Allow | ColumnRoles | Limits | SharePolicy
+_Table = Allow | ColumnRoles | Limits | Measures | SharePolicy
 _HEAD = """\
 # What may happen to the rows on this machine. What this file does not say is not allowed; without it nothing is.
 # `tacit policy check {file} plan.toml` says what it would refuse in a plan, and prints the plan's hash.
@@ -24,7 +24,7 @@ _NO_SHARE = """
 """
 _NOTES = {
     "files": "files a plan may name besides the data",
-    "tells": 'told in the clear; also "rows" (how many), "exact_ranges", "words"',
+    "tells": 'told in the clear; also "rows" (how many), "exact_ranges", "words", "measures" (exact counts)',
     "baselines": '"central", "fedavg": without protection, for simulations',
     "user_code": "a plan may name a Python class, whose code then runs here",
     "votes": "clients may vote on each other",
@@ -41,6 +41,12 @@ _NOTES = {
     "epsilon_for_life": "per client, all runs together",
     "delta": "per run; deltas of runs add up",
     "no_epsilon": 'answers may leave for which no epsilon exists, such as those of "plain"',
+    "test_share": "of the rows may be held out; such a row is never trained on",
+    "answer": 'on held-out rows: "noisy" counts that clients are charged for, "exact" ones, or "off"',
+    "epsilon": "per client and run, all measures together; counts against the limits",
+    "rows_per_client": "held-out rows of a client that count",
+    "least_rows": "no counts of fewer rows",
+    "least_clients": "nor of rows of fewer clients",
     "max_parameters": "of the model",
     "max_local_steps": "of one client in one round",
     "max_minutes_per_round": "this machine trains no longer for one request",
@@ -69,6 +75,7 @@ def policy_text(file: str, asked: Asked | None = None) -> str:
         "allow": policy.allow,
         "columns": policy.columns,
         "limits": policy.limits,
+        "measures": policy.measures,
         "share": policy.share,
     }
     lines = [line for name, table in tables.items() if table for line in ("", f"[{name}]", *_lines(table))]
@@ -78,7 +85,8 @@ def policy_text(file: str, asked: Asked | None = None) -> str:
 
 def policy_for(asked: Asked) -> Policy:
     """Return the policy that allows what is asked, at its price, and little else."""
-    epsilon, fewest = asked.epsilon_per_run or None, min(asked.cohort or 100, asked.least_summed or 100, 100)
+    epsilon = asked.epsilon_with_measures or asked.epsilon_per_run or None
+    fewest = min(asked.cohort or 100, asked.least_summed or 100, 100)
     return Policy(
         allow=Allow(
             models=(asked.model,), codecs=(asked.codec,), files=asked.files,
@@ -90,7 +98,7 @@ def policy_for(asked: Asked) -> Policy:
             epsilon_per_run=epsilon, epsilon_for_life=epsilon, delta=asked.delta,
             no_epsilon=asked.unbounded or asked.epsilon_per_run is None,
             rounds_per_run=asked.rounds, rounds_per_day=asked.rounds, least_cohort=fewest,
-            largest_message_bytes=50_000_000,
+            largest_message_bytes=50_000_000, test_share=max(Limits.test_share, asked.test_share),
         ),
         share=SharePolicy(columns=asked.released or ("*",), min_k=asked.k) if asked.k else None,
     )  # fmt: skip
@@ -118,4 +126,6 @@ def _toml(value: object) -> str:
         return str(value).lower()
     if isinstance(value, tuple):
         return f"[{', '.join(quoted(str(one)) for one in value)}]"
+    if isinstance(value, str):
+        return quoted(value)
     return f"{value:_}" if isinstance(value, int) else repr(value)
