@@ -7,7 +7,7 @@ CORE := $(VENV)/.core
 READY := $(VENV)/.ready
 INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable
 
-.PHONY: help setup run demo-sites test test-wheel lint bench mutants clean
+.PHONY: help setup run demo-sites test test-seeds test-wheel lint bench mutants clean
 
 help: ## print what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 13
@@ -35,6 +35,11 @@ demo-sites: setup ## train between three sites with TLS, policies and ledgers on
 
 test: lint ## check style, types and import rules, then run the tests
 	$(BIN)/pytest -n 2
+
+SEEDS ?= $(shell seq 1 50)
+test-seeds: setup ## run the statistical tests with 50 seeds (long); SEEDS="7 8" picks others
+	@failed=; for seed in $(SEEDS); do echo "seed $$seed"; $(BIN)/pytest -m statistical --seed $$seed || failed="$$failed $$seed"; done; \
+	if [ -n "$$failed" ]; then echo "failed with seeds:$$failed"; exit 1; fi
 
 test-wheel: ## build the wheel, install it into an empty environment and use it (needs a package index)
 	$(PYTHON) tests/wheel/try_wheel.py

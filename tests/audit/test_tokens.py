@@ -20,6 +20,7 @@ from tacit.codec.hashcomb import KeyedTokens, PaperTokens, Quantiser, quantiser_
 from tacit.draws import Draws
 from tacit.engine import run_folder
 from tacit.errors import RunError
+from tests import seeds
 from tests.engine.small import small_plan
 
 RANGE = Quantiser(-0.525, 0.525, 8)
@@ -29,7 +30,7 @@ SECRET = b"s" * 16
 
 def drifting(rounds: int = 2) -> list[np.ndarray]:
     """Return Gaussian weights that drift a little from round to round."""
-    random = np.random.default_rng(5)
+    random = seeds.generator(5)
     first = random.normal(0, 0.1, len(FINEST))
     steps = random.normal(0, 0.005, (rounds - 1, len(FINEST)))
     return [(first + steps[:number].sum(axis=0)).astype(np.float32) for number in range(rounds)]
@@ -48,6 +49,7 @@ SCHEMES = {
 }
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize(("scheme", "rounds"), [*((scheme, 2) for scheme in SCHEMES), ("static, under a secret", 6), ("keyed", 6)])
 def test_the_order_shows_wherever_parameters_share_tokens_and_not_with_keyed_ones(scheme: str, rounds: int) -> None:
     """Under the keyed scheme 0.1 is eight standard deviations of a correlation by chance, twice tried."""

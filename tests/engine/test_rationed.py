@@ -89,6 +89,7 @@ def audit(weight: int) -> record.Audited:
 
 
 def test_canaries_show_the_loss_of_banded_noise_and_a_twin_with_half_of_it_is_caught() -> None:
+    """With a fixed seed: one audit alone flags sound noise once in hundreds of runs (tests/ledger/test_one_run.py)."""
     sound, broken = audit(1), audit(2)
     assert not sound.findings["flagged"]
     assert 0.8 * 8 <= sound.findings["shown"][0]["epsilon"] <= 8.6

@@ -1,8 +1,8 @@
 """What a single party gets to see tells it nothing of the others' ranges beyond the result.
 
 Two sets of inputs give the same result and the same input of party 0. Over many runs, everything party 0 receives and
-everything it can put together from it must look the same for both. Randomness is the operating system's, so the tests
-cannot be repeated to the bit; together they fail by chance less than once in 100,000 times.
+everything it can put together from it must look the same for both. Randomness is the operating system's, which no seed can
+repeat; the tests together fail by chance with a probability below 1e-6.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from tacit.negotiate.link import Kind
 from tests.negotiate.parties import Work, terms, together
 
 RUNS = 20
-FALSE_ALARM = 1e-6
+FALSE_ALARM = 1e-7
 """Of each figure; there are seven."""
 _LARGE = 1 << (shares.BITS + 2)
 OWN = (-300_000, 200_000)
@@ -128,6 +128,7 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, list[dict[str, 
     return views(tmp_path_factory.mktemp("views"), 2 * RUNS)
 
 
+@pytest.mark.statistical
 def test_what_is_received_has_one_law_for_both_inputs(seen: Any) -> None:
     frames = seen[0]["frames"]
     assert frames.shape[0] == 2 * RUNS
@@ -137,6 +138,7 @@ def test_what_is_received_has_one_law_for_both_inputs(seen: Any) -> None:
     assert stats.kstest(frames.ravel(), "uniform").pvalue > FALSE_ALARM, "shares are not uniform"
 
 
+@pytest.mark.statistical
 def test_what_is_opened_has_one_law_for_both_inputs(seen: Any) -> None:
     one, other = seen[0]["one"], seen[0]["other"]
     assert min(len(one), len(other)) > 4 * RUNS
@@ -150,8 +152,9 @@ def test_nothing_is_opened_at_a_higher_degree(seen: Any) -> None:
     assert [one["points"] for one in seen[1]] == [[2]] * 3, "t + 1 = 2 points, never the 2t + 1 = 3 of a bare product"
 
 
+@pytest.mark.statistical
 def test_a_protocol_with_a_mask_taken_away_is_caught(tmp_path: Path) -> None:
-    noted, _ = views(tmp_path, 28, fixed_sign=True)
+    noted, _ = views(tmp_path, 32, fixed_sign=True)
     assert zeros_differ(noted["zeros"]) < FALSE_ALARM
 
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from tacit.draws import Draws
 from tacit.secure_sum import Helper, HelperKey, Terms, hidden, of_round, salt_for, sealed_keys, sealer, zeros
+from tests import seeds
 
-ROOT = Draws.seeded(11)
+ROOT = seeds.draws(11)
 
 
 def site_key(client: int) -> Ed25519PrivateKey:
