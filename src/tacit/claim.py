@@ -16,6 +16,7 @@ from typing import Any, Literal, get_args
 
 Relation = Literal["replace all rows of one client", "add or remove one client", "replace one row", "add or remove one row"]
 View = Literal["nobody", "server", "peers", "everyone"]
+Party = Literal["nobody", "server", "helpers", "clients"]
 
 
 @dataclass(frozen=True)
@@ -170,7 +171,12 @@ def event_from_json(tree: dict[str, Any]) -> Event:
 
 @dataclass(frozen=True, kw_only=True)
 class Claim:
-    """What one whole update, or any other answer of a client, releases: an event made of uses that cost something per `unit`."""
+    """What one whole update, or any other answer of a client, releases: an event made of uses that cost something per `unit`.
+
+    `rests_on` is the party that could break the promise by itself: the server where it adds the noise or must see no more than a
+    sum, the helpers where they do. It is nobody where the client protects its answer alone, and where nothing is promised. `trust`
+    says the same in words, for people.
+    """
 
     mechanism: str
     event: Event
@@ -178,10 +184,17 @@ class Claim:
     relation: Relation
     view: View
     trust: tuple[str, ...]
+    rests_on: Party
     source: str
 
     def __post_init__(self) -> None:
         _need(self.relation in get_args(Relation) and self.view in get_args(View), self, "a known relation and a known view")
+        _need(self.rests_on in get_args(Party), self, f"a party it rests on, of {', '.join(get_args(Party))}")
+
+    @property
+    def promises(self) -> bool:
+        """Return whether a bound is stated at all."""
+        return not isinstance(self.event, Free | Open | Unproven | Disclosed)
 
     def to_json(self) -> dict[str, Any]:
         """Return the claim as plain JSON values."""
@@ -189,9 +202,12 @@ class Claim:
 
     @classmethod
     def from_json(cls, tree: dict[str, Any]) -> Claim:
-        """Return the claim a tree of JSON values describes; raise ValueError if it describes none."""
+        """Return the claim a tree of JSON values describes; raise ValueError if it describes none.
+
+        A claim written before promises said whom they rest on is read as the cautious one: on the server.
+        """
         try:
-            return cls(**{**tree, "event": event_from_json(tree["event"]), "trust": tuple(tree["trust"])})
+            return cls(**{"rests_on": "server", **tree, "event": event_from_json(tree["event"]), "trust": tuple(tree["trust"])})
         except (TypeError, KeyError) as error:
             raise ValueError(f"this is no claim: {error}") from None
 

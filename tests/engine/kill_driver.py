@@ -18,7 +18,6 @@ from tacit.draws import Draws
 from tacit.engine import checkpoint
 from tacit.rows import Clients, Rows, Sparse
 from tacit.seat import Own, Seat
-from tests.roles import encode
 
 
 def load_kernels(job: plan.Plan) -> None:
@@ -29,9 +28,9 @@ def load_kernels(job: plan.Plan) -> None:
     model = learner.initial(Draws.seeded(0))
     for settings in (job.codec, plan.Plain()):
         made = codec.build(settings)
-        total = made.empty(learner.size)
+        total, public = made.empty(learner.size), Draws.seeded(1).publish()
         row = learner.worker().train(model, Seat(0, 0, Own(Draws.seeded(0), 0)), Draws.seeded(0)).row
-        total.add(encode(made, row, Draws.seeded(0), Draws.seeded(1)).payload, 1, Draws.seeded(1))
+        total.add(made.encode(row, {}, own=Draws.seeded(0).for_client(), public=public).payload, 1, public)
         ledger.totals(ledger.charge(ledger.Account(), made.claims(learner.size, 1), 1), 1e-5)
     server.measure(learner.predict(model, inputs), rows.labels)
     assert engine.start, "named, so that it is imported here and not anew by each child"

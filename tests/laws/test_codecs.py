@@ -178,3 +178,20 @@ def test_a_sum_that_crossed_a_wire_is_the_same_sum(case, weights, cut) -> None:
     left.merge(right)
     assert crossed.packed().tobytes() == left.packed().tobytes()
     assert crossed.weight == whole.weight
+
+
+@every
+def test_a_promise_says_which_party_could_break_it(case) -> None:
+    """Owners refuse plans by it, so it must agree with what the codec does: who adds the noise, and who sees what.
+
+    Where decoding adds the noise, or a client's message has none of its own, somebody else than the client keeps the promise.
+    """
+    made = at_client(case)
+    for claim in made.claims(1000, 1):
+        alone = made.sum_noise is None and bool(made.variance(np.full(100, 1e-3, np.float32)).any())
+        if claim.promises and not alone:
+            assert claim.rests_on == "server"
+        assert (claim.rests_on == "nobody") == any(word.startswith(("nobody", "the server and everyone")) for word in claim.trust)
+    helped = codec.build(case, codec.Extent(rounds=3, cohort=1, helpers=2)) if getattr(case, "adds_up", False) else None
+    for claim in helped.claims(1000, 1) if helped else ():
+        assert claim.rests_on in ("helpers", "nobody")

@@ -8,5 +8,6 @@ ADD: Relation = "add or remove one client"
 
 def claim(event: Event, unit: str = "update", relation: Relation = REPLACE, mechanism: str = "some mechanism") -> Claim:
     return Claim(
-        mechanism=mechanism, event=event, unit=unit, relation=relation, view="server", trust=("the server",), source="a test"
-    )
+        mechanism=mechanism, event=event, unit=unit, relation=relation, view="server", trust=("the server",), rests_on="server",
+        source="a test",
+    )  # fmt: skip

@@ -17,6 +17,7 @@ BITS = Claim(
     relation="replace all rows of one client",
     view="server",
     trust=("nobody, since each client randomises before anything leaves",),
+    rests_on="nobody",
     source="randomised response (Warner 1965), composed over bits",
 )
 PLAIN = replace(BITS, mechanism="plain float32 update", event=Open(), unit="update", trust=("the server",))

@@ -183,6 +183,7 @@ def _claim(scale: Scale, extent: Extent, bands: tuple[int, ...]) -> Claim:
         relation="add or remove one client",
         view="everyone",
         trust=(trust, *kept),
+        rests_on="helpers" if helpers else "server",
         source=f"{source}; noise in whole steps on an exact sum",
     )
 

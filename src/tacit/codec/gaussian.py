@@ -67,5 +67,6 @@ def _claim(scale: Scale) -> Claim:
         relation="replace all rows of one client",
         view="server",
         trust=("nobody, since each client adds noise before anything leaves",),
+        rests_on="nobody",
         source="Balle and Wang 2018, analytic calibration for all rounds together; noise in whole steps",
     )

@@ -103,5 +103,6 @@ def claim(settings: Filter) -> Claim:
         relation="add or remove one row" if settings.protect == "record" else "replace all rows of one client",
         view="everyone",
         trust=("all testers",) if settings.protect == "nothing" else ("nobody, since noise is added before anything leaves",),
+        rests_on="nobody",
         source="Balle and Wang 2018, noise in whole steps; after Rokvic et al., who state neither clip nor noise",
     )

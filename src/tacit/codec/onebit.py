@@ -228,5 +228,6 @@ def _claim(coins: Coins, helpers: int) -> Claim:
         relation="add or remove one client",
         view="everyone",
         trust=(f"{alone}: its helpers do not work together with it" if helpers else alone,),
+        rests_on="helpers" if helpers else "server",
         source="Rényi divergence of sums of bits by the length of an update, proved for any other updates; figures numerical",
     )

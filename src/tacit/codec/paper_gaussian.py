@@ -82,5 +82,6 @@ def _claim(settings: plan.PaperGaussian, stddev: float) -> Claim:
         relation="replace all rows of one client",
         view="server",
         trust=("the server and everyone who reads its traffic",),
+        rests_on="nobody",
         source="Colombo et al., equations 16 to 18: no update is clipped, so no bound follows",
     )

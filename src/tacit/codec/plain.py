@@ -46,6 +46,7 @@ def _claims(dim: int, cohort: int) -> tuple[Claim, ...]:
             relation="replace all rows of one client",
             view="server",
             trust=("the server and everyone who reads its traffic",),
+            rests_on="nobody",
             source="none: the update is sent as it is",
         ),
     )

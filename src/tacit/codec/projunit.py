@@ -141,5 +141,6 @@ def _claim(epsilon: float, shape: Shape) -> Claim:
         relation="replace all rows of one client",
         view="server",
         trust=("nobody, since each client randomises before anything leaves",),
+        rests_on="nobody",
         source="Asi, Feldman, Nelson, Nguyen and Talwar 2023; pure epsilon of the whole vector, less what floating point may add",
     )

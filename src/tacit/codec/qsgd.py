@@ -87,5 +87,6 @@ def _claim(bits: int) -> Claim:
         relation="replace all rows of one client",
         view="server",
         trust=("the server and everyone who reads its traffic",),
+        rests_on="nobody",
         source="none: random rounding saves bytes and protects nothing",
     )

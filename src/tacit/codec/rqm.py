@@ -76,6 +76,7 @@ def _claim(settings: plan.RQM, law: Law, sent: int, dim: int) -> Claim:
         relation="replace all rows of one client",
         view="server",
         trust=("nobody, since each client randomises before anything leaves",),
+        rests_on="nobody",
         source="Youn et al. 2023; epsilon exact from counts of 2^32 words, Rényi curve numerical, both largest over all values",
     )
 

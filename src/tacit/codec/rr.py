@@ -110,6 +110,7 @@ def _claim(flips: int, clip: float, bound: Bound, dim: int) -> Claim:
         relation="replace all rows of one client",
         view="server",
         trust=("nobody, since each client randomises before anything leaves",),
+        rests_on="nobody",
         source="Nagy et al. 2023, with the corrected decoder; exact law P(1|v) = threshold(v)/2^32",
     )
 

@@ -78,6 +78,7 @@ def make(settings: plan.RRSampled) -> Codec:
                 relation="replace all rows of one client",
                 view="server",
                 trust=("nobody, since each client randomises before anything leaves",),
+                rests_on="nobody",
                 source="coordinate sampling over the one-bit channel of rr; pure composition over the sent bits",
             ),
         )

@@ -45,5 +45,6 @@ _CLAIM = Claim(
     relation="replace all rows of one client",
     view="server",
     trust=("the server and everyone who reads its traffic",),
+    rests_on="nobody",
     source="none: taking signs saves bytes and protects nothing",
 )

@@ -233,5 +233,6 @@ def _claim(grid: Grid, wires: Wires, helpers: int) -> Claim:
         relation="add or remove one client",
         view="everyone",
         trust=(f"{alone}: its helpers do not work together with it" if helpers else alone,),
+        rests_on="helpers" if helpers else "server",
         source="Agarwal, Kairouz and Liu 2021, Rényi divergence of Skellam noise; whole numbers throughout",
     )

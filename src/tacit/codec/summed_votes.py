@@ -49,4 +49,4 @@ def _claim(of_sum: Claim, votes: int, helpers: int) -> Claim:
     trust = f"that the server and {'its helper' if helpers == 1 else 'all its helpers'} do not work together"
     mechanism = f"one vector of {votes:,} votes, to whose sum {noise}"
     source = "Balle and Wang 2018, analytic calibration for one round; noise in whole steps on an exact sum"
-    return replace(of_sum, mechanism=mechanism, unit="vote", view="server", trust=(trust,), source=source)
+    return replace(of_sum, mechanism=mechanism, unit="vote", view="server", trust=(trust,), rests_on="helpers", source=source)

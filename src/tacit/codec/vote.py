@@ -70,5 +70,6 @@ def claim(count: int, epsilon: float | None) -> Claim:
         relation="replace all rows of one client",
         view="server",
         trust=("nobody, since each tester randomises before anything leaves",) if epsilon else ("the server",),
+        rests_on="nobody",
         source="exact law of randomised response on one bit; after Rokvic et al.",
     )

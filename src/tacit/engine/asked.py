@@ -57,7 +57,8 @@ def _facts(plan: Plan, parameters: int | None, clients: int | None, columns: Col
         return found(parameters, _codec(plan, clients).payload_size(parameters) + _HEADER_BYTES)
     few, many = (found(size) for size in _SIZES)
     if _grown(few, many):
-        return replace(facts_of(plan, digest, None, columns=roles), measures=many.measures)
+        unknown = facts_of(plan, digest, None, columns=roles)
+        return replace(unknown, measures=many.measures, trusts_server=many.trusts_server)
     return many
 
 

@@ -33,6 +33,7 @@ def pooled_rows(plan: Plan) -> Claim:
         relation="replace all rows of one client",
         view="server",
         trust=trust,
+        rests_on="nobody",
         source="none: central training needs the rows themselves",
     )
 
@@ -73,6 +74,7 @@ def released_in_the_clear(sentence: str, clients: int) -> record.Released:
         relation="replace all rows of one client",
         view="server",
         trust=("the server",),
+        rests_on="nobody",
         source="none: read from the training rows to make features",
     )
     return ledger.entry(claim, RUN, 0, "features", clients, 1)

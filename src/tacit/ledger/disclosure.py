@@ -32,6 +32,7 @@ def _rows(facts: DisclosedRows) -> Claim:
         relation="replace one row",
         view="server",
         trust=("the server and everyone who reads its traffic",),
+        rests_on="nobody",
         source="none: k-anonymity and l-diversity are rules about a table, not differential privacy",
     )
 
@@ -50,6 +51,7 @@ def _counting(facts: DisclosedRows) -> Claim | None:
             relation="add or remove one row",
             view="everyone",
             trust=("whoever adds the counts up, and the noise to them",),
+            rests_on="server",
             source="stability histogram: count + Laplace(1/epsilon) >= k + ln(1/(2 delta))/epsilon; rows are not covered",
         )
     with_test = " and the test rows" if facts.counts == "with_test" else ""
@@ -60,6 +62,7 @@ def _counting(facts: DisclosedRows) -> Claim | None:
         relation="replace one row",
         view="peers",
         trust=("the secure sum that adds the counts up",),
+        rests_on="helpers",
         source="none: exact counts reach every client",
     )
 

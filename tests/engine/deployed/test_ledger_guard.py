@@ -21,7 +21,7 @@ from tacit.ledger.owner import Limits
 LIMITS = Limits(epsilon_per_run=100.0, epsilon_for_life=1000.0, delta=1e-5)
 CLAIM = Claim(
     mechanism="noise", event=Gaussian(2.0), unit="update", relation="replace all rows of one client", view="server",
-    trust=("nobody",), source="test",
+    trust=("nobody",), rests_on="nobody", source="test",
 )  # fmt: skip
 PERSON = b"p" * 16
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from tacit import data
+from tacit import codec, data
+from tacit.claim import Claim, Gaussian
 from tacit.engine.asked import asked_of
 from tacit.ledger.owner import Asked, Policy, parse_policy, refusals
 from tacit.plan import parse
@@ -181,3 +182,37 @@ def test_votes_count_against_the_limits_also_where_something_else_has_no_epsilon
     policy = parse_policy("[allow]\nvotes = true\n[limits]\nno_epsilon = true\nepsilon_per_run = 8\nepsilon_for_life = 100\n")
     found = [sentence for sentence in refusals(policy, asked) if "epsilon_per_run" in sentence]
     assert found == [f"limits.epsilon_per_run = 8 per client: the plan asks for {asked.epsilon_per_run:.6f} per client and run"]
+
+
+def test_a_codec_that_nobody_knows_is_refused_by_what_it_says_of_itself(monkeypatch) -> None:
+    """A fourth codec that trusts the server passed: owners' refusals went by a list of three."""
+    honest = plan_of()
+    known = codec.build(honest.codec, codec.Extent(rounds=20, cohort=5000))
+
+    def made(settings: object, extent: codec.Extent) -> codec.Codec:
+        def claims(dim: int, cohort: int) -> tuple[Claim, ...]:
+            return tuple(replace(claim, rests_on="server") for claim in known.claims(dim, cohort))
+
+        return replace(known, name="made up", claims=claims)
+
+    assert not asked_of(honest).trusts_server
+    monkeypatch.setitem(codec._MAKERS_FOR_A_RUN, "gaussian", made)
+    for size in (None, 1000):
+        assert asked_of(honest, parameters=size).trusts_server
+    found = refusals(policy_for(asked_of(honest)), asked_of(honest, parameters=1000))
+    assert found == ["allow.trust_server = false: the plan's promise rests on the server, and there is no [secure_sum]"]
+
+
+def test_whom_a_promise_rests_on_must_be_said() -> None:
+    with pytest.raises(TypeError, match="rests_on"):
+        Claim(
+            mechanism="m", event=Gaussian(1.0), unit="update", relation="add or remove one client", view="server", trust=(),
+            source="s",
+        )  # type: ignore[call-arg]  # fmt: skip
+    known = codec.build(plan_of().codec, codec.Extent(rounds=20, cohort=5000)).claims(10, 10)[0]
+    with pytest.raises(ValueError, match="nobody, server, helpers, clients"):
+        replace(known, rests_on="somebody")
+    tree = known.to_json()
+    assert Claim.from_json(tree) == known
+    del tree["rests_on"]
+    assert Claim.from_json(tree).rests_on == "server", "the cautious reading of a record that does not say"

@@ -167,5 +167,6 @@ def _claim(settings: plan.HashComb) -> Claim:
         relation="replace all rows of one client",
         view="peers" if settings.tokens == "keyed" else "server",  # who sees static tokens for long sees their order
         trust=("all other participants, who can decode", "that nobody gives the clients' secret to the server"),
+        rests_on="clients",
         source="none: quantising is deterministic, so no epsilon is finite; after Colombo et al.",
     )

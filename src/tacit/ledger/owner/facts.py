@@ -8,7 +8,7 @@ from dataclasses import asdict
 from tacit.ledger.account import on_a_sample
 from tacit.ledger.owner.asked import Asked
 from tacit.ledger.owner.spending import MILLION, Claims, Cost, cost
-from tacit.plan import Columns, DPSum, Encoder, HashComb, OneBit, OwnModule, Plan, Skellam
+from tacit.plan import Columns, Encoder, HashComb, OneBit, OwnModule, Plan, Skellam
 from tacit.plan.share import SUPPRESS
 
 _KNOWN_NETWORKS = ("pixels", "efficientnet_lite0")
@@ -23,7 +23,7 @@ def facts_of(
     """Return what a plan asks, from itself and from what a client pays in a round, one tuple of claims per exchange.
 
     `columns` are the roles the data really has; without them the plan's own count. None as claims: what a client pays is not known,
-    as where it grows with a model whose size is left to the data. `measured` are the claims of one measure and how many there are.
+    as where it grows with a model whose size is left to the data; then the promise is taken to rest on the server. `measured` are the claims of one measure and how many there are.
     What a plan cannot know, such as noise from a seed, whoever carries it out adds with `dataclasses.replace`.
     """
     roles = columns or plan.data.columns
@@ -54,8 +54,12 @@ def facts_of(
         tells=tuple(_told(plan, roles)),
         baselines=tuple(dict.fromkeys(_unprotected(plan))),
         votes=plan.filter is not None,
-        trusts_server=isinstance(plan.codec, DPSum | OneBit | Skellam) and plan.secure_sum is None,
+        trusts_server=claims is None or any(_rests_on_server(one) for one in claims),
     )
+
+
+def _rests_on_server(claims: Claims) -> bool:
+    return any(claim.promises and claim.rests_on == "server" for claim in claims)
 
 
 def _least_summed(plan: Plan) -> int | None:
