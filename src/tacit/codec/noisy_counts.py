@@ -61,6 +61,7 @@ class CountNoise:
             relation=relation,
             view="server",
             trust=("nobody, since each site adds noise before anything leaves",),
+            rests_on="nobody",
             source="Balle and Wang 2018, analytic calibration for all measures of a run together; integer noise",
         )
 

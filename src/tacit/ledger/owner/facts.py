@@ -23,8 +23,9 @@ def facts_of(
     """Return what a plan asks, from itself and from what a client pays in a round, one tuple of claims per exchange.
 
     `columns` are the roles the data really has; without them the plan's own count. None as claims: what a client pays is not known,
-    as where it grows with a model whose size is left to the data; then the promise is taken to rest on the server. `measured` are the claims of one measure and how many there are.
-    What a plan cannot know, such as noise from a seed, whoever carries it out adds with `dataclasses.replace`.
+    as where it grows with a model whose size is left to the data; then the promise is taken to rest on the server.
+    `measured` are the claims of one measure and how many there are. What a plan cannot know, such as noise from a seed, whoever
+    carries it out adds with `dataclasses.replace`.
     """
     roles = columns or plan.data.columns
     whole = None if claims is None else _cost(plan, claims, _answers(plan))
