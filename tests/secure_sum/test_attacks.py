@@ -200,6 +200,25 @@ def test_salt_of_another_answer() -> None:
     refused("client 2: its token is not for round 1", leader, helper(TERMS))
 
 
+def test_a_token_says_nothing_of_a_seed() -> None:
+    """The token passes through the leader: were it the seed, or made like one of another round, the leader could take masks off."""
+    key, salt = keys_of(1)[0], b"s" * 16
+    others = [(TERMS, key, 2, salt), (TERMS, key, 1, b"t" * 16), (TWO, key, 1, salt), (TERMS, keys_of(2)[0], 1, salt)]
+    found = [value for given in ((TERMS, key, 1, salt), *others) for value in of_round(*given)]
+    assert len(set(found)) == 10
+    assert found[:2] == list(of_round(TERMS, key, 1, salt))
+
+
+def test_noise_is_another_in_every_round() -> None:
+    """Also where it can be compared with a simulation, and depends on nothing but sum and round."""
+    drawn = []
+    for simulated in (False, True):
+        asked = helper(TERMS, noise=lambda own: drawn.append(own) or own_noise(own), simulated=simulated)
+        for round_no in (1, 2):
+            leader_with(TERMS, round_no=round_no).asks(asked)
+    assert len({own.stream().fill(words := np.empty(2, np.uint64)) or words.tobytes() for own in drawn}) == 4
+
+
 def test_helpers_cannot_test_a_guess_of_the_numbers() -> None:
     """A helper has the client's key for the run; the salt does not follow from it and the numbers."""
     numbers = numbers_of(1, TERMS)

@@ -175,6 +175,7 @@ def status(folder: Folder, as_json: AsJson = False) -> None:
         "epsilon_per_run": None if policy is None else policy.limits.epsilon_per_run,
         "epsilon_for_life": None if policy is None else policy.limits.epsilon_for_life,
         "signing_key": signing_key(folder).public_key().public_bytes_raw().hex(),
+        "peers": sorted(settings.peers or {}),
     }
     told, gone = list[dict[str, Any]](), list[dict[str, Any]]()
     if policy is not None and (folder / LEDGER).exists():
