@@ -1,7 +1,7 @@
 """Randomness by address: the same address gives the same numbers, whoever asks and in whatever order.
 
 There is no generator to share, split or forget. A root is either a seed (simulation: runs can be repeated and
-resumed to the bit) or a key from the operating system (deployment: never stored). An address is a path of words
+resumed to the bit) or a key from the operating system (deployment: kept only while a run can go on). An address is a path of words
 and numbers below the root, such as (round, client, "noise"); each address is used for one purpose and drawn once.
 
 Who may know the numbers is part of the type. `ClientDraws` protect a client's message and stay on its machine.

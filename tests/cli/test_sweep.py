@@ -61,6 +61,20 @@ def test_json_is_one_object_and_nothing_else(capsys: Capture, asked: list) -> No
     assert {at_once for _, at_once in asked} == {3}
 
 
+def test_runs_to_choose_from_say_so_and_so_does_the_page(capsys: Capture, asked: list, here: Path) -> None:
+    said = tacit(capsys, "sweep", "plan.toml", "--over", "codec.epsilon=1,2", "--seeds", "1,2")
+    text = "tacit sweep: one of 4 runs over codec.epsilon on the same rows, to choose from by their figures"
+    assert [plan.selected_by for plan, _ in asked if plan.codec.name == "rr"] == [text] * 4
+    assert text in (here / "sweep.html").read_text()
+    assert "Choosing settings by their figures costs privacy that no epsilon here covers" in said.out
+    assert "no epsilon" in json.loads(tacit(capsys, "sweep", "plan.toml", "--over", "codec.epsilon=1,2", "--json").out)["choice"]
+
+
+def test_a_single_run_is_no_choice(capsys: Capture, asked: list) -> None:
+    tacit(capsys, "sweep", "plan.toml", "-o", "baselines=[]")
+    assert [plan.selected_by for plan, _ in asked] == [None]
+
+
 def test_a_run_that_fails_is_named_and_leaves_1(capsys: Capture, asked: list, here: Path) -> None:
     said = tacit(capsys, "sweep", "plan.toml", "--over", "codec.epsilon=1,3,2", "-o", "baselines=[]")
     assert said.code == 1

@@ -12,6 +12,7 @@ from safetensors.numpy import load_file
 
 from tacit import codec, engine, ledger, plan, record
 from tacit.claim import Unproven
+from tacit.cli import execute
 from tacit.engine import checkpoint
 from tacit.engine.run_folder import RECORD
 from tacit.engine.simulate import Simulation
@@ -234,3 +235,25 @@ def test_the_central_baseline_keeps_the_pass_validation_rows_choose(reviews, tmp
 def test_a_central_run_of_its_own_has_all_rows(reviews, tmp_path) -> None:
     folder = engine.start(small_plan(reviews, regime="central", codec={"name": "plain"}, server__rounds=2), tmp_path)
     assert "kept_round" not in finished(folder).metrics
+
+
+def test_the_statement_names_classes_baselines_and_how_settings_were_chosen(tmp_path, capsys) -> None:
+    job = small_plan(
+        write_csv(tmp_path / "reviews.csv"), server__rounds=1, baselines=["central", "fedavg"], selected_by="by eye, on these rows"
+    )
+    folder = engine.start(job, tmp_path / "runs")
+    assert execute(["privacy", str(folder)]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "What was read in the clear once, to make features and classes of rows: names of the 2 classes (down, up)" in said
+    assert "The baselines central, fedavg: trained on the same rows to compare with, without any protection" in said
+    assert "Settings were chosen by looking at data (by eye, on these rows); no epsilon here covers what that choice tells." in said
+    assert "What the choice of settings tells about the rows it was made on: by eye, on these rows." in said
+
+
+def test_how_settings_were_chosen_changes_no_model(tmp_path) -> None:
+    source = write_csv(tmp_path / "reviews.csv")
+    plain, chosen = (
+        engine.start(small_plan(source, server__rounds=1, **more), tmp_path / "runs") for more in ({}, {"selected_by": "x"})
+    )
+    models = [(folder / "model.safetensors").read_bytes() for folder in (plain, chosen)]
+    assert models[0] == models[1]

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from tacit import engine, plan, record
-from tacit.engine import Silence, checkpoint, run_folder
+from tacit.engine import Silence, checkpoint, recovery, run_folder
 from tacit.engine.fingerprint import plan_fingerprint
 from tacit.engine.run_folder import RECORD
 from tacit.errors import DiskError, RunError
@@ -38,9 +38,9 @@ class Stops(Silence):
 
 
 def told(folder: Path) -> list[dict]:
-    """Return every entry but resumptions, without times."""
+    """Return every entry but resumptions, without times and without the key that each run draws anew."""
     entries = [entry for entry in record.read(folder / RECORD) if not isinstance(entry, record.Resumed)]
-    return [{"kind": type(entry).__name__, **asdict(entry), "seconds": None} for entry in entries]
+    return [{"kind": type(entry).__name__, **asdict(entry), "seconds": None, "key": None} for entry in entries]
 
 
 def resumed(folder: Path) -> list[tuple[str, int]]:
@@ -324,3 +324,26 @@ def test_a_listing_loads_nothing_that_trains() -> None:
     )
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert json.loads(told.stdout) == []
+
+
+def test_an_abandoned_run_loses_its_key_and_cannot_go_on(reviews, tmp_path) -> None:
+    folder = stopped(few_rounds(reviews), tmp_path / "runs")
+    before = told(folder)
+    assert recovery.abandon(folder) == ["record.key"]
+    *kept, last = told(folder)
+    assert kept == before
+    assert last["kind"] == "Abandoned"
+    with pytest.raises(RunError, match="was abandoned"):
+        engine.resume(folder)
+    done = engine.start(few_rounds(reviews), tmp_path / "runs")
+    with pytest.raises(RunError, match="has finished, and its keys are deleted; there is nothing to abandon"):
+        recovery.abandon(done)
+
+
+def test_a_run_without_the_key_of_its_record_does_not_go_on(reviews, tmp_path) -> None:
+    folder = stopped(few_rounds(reviews), tmp_path / "runs")
+    (folder / "record.key").unlink()
+    before = (folder / RECORD).read_bytes()
+    with pytest.raises(RunError, match=r"record\.key: is missing; without it the run cannot go on"):
+        engine.resume(folder)
+    assert (folder / RECORD).read_bytes() == before

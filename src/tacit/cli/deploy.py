@@ -57,7 +57,7 @@ def deploy(
     """
     from tacit.engine.deployed import job
     from tacit.engine.deployed.mail import Manner
-    from tacit.errors import PlanError
+    from tacit.errors import PlanError, TacitError
     from tacit.plan import load
 
     if (plan is None) == (resume is None):
@@ -83,7 +83,11 @@ def deploy(
         if resume is not None:
             return with_sites.until_done(place, observer)
         begun = job.prepare(loaded, runs, **settings)
-        return with_sites.until_done(begun, observer)
+        try:
+            return with_sites.until_done(begun, observer)
+        except TacitError:
+            job.forget_unbegun(begun)  # with its keys
+            raise
 
     carry_out(work, as_json=as_json, quiet=quiet, page=not no_report)
 

@@ -28,7 +28,8 @@ def predict(
 
     RUN is a name that `tacit runs` lists, or a folder.
     Rows keep their order and need no label. What is unlike the training rows is
-    said on stderr, such as categories the model does not know.
+    said on stderr, such as categories the model does not know. A cell that a
+    spreadsheet would take for a formula has an apostrophe before it.
 
     \b
     Examples:
@@ -43,7 +44,7 @@ def predict(
         tables.print_json({"run": run, **_as_json(found, proba)})
         return
     table, notes = _with_predictions(found, proba)
-    tables.csv(table.write_csv())
+    tables.csv(table)
     for note in [*found.notes, *notes]:
         tables.line(f"note: {note}", stderr=True)
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Annotated
+
+import typer
 
 from tacit.cli import tables
 from tacit.cli.exit_codes import Stopped
@@ -54,17 +57,21 @@ def resume(
     no_report: NoReport = False,
     policy: PolicyFile = None,
     allow_code: AllowCode = False,
+    abandon: Annotated[bool, typer.Option("--abandon", help="Give the run up instead, and delete its keys.")] = False,
 ) -> None:
     """Go on with a run that was stopped or killed, from its last finished round.
 
     RUN is a name that `tacit runs` lists, or a folder.
     The model comes out bit for bit as if nothing had happened.
-    If its plan names a Python class, add --allow-code.
+    If its plan names a Python class, add --allow-code. With --abandon the
+    run can never go on: its keys are deleted, its record stays.
+    `tacit deploy --resume RUN` then tells its sites.
 
     \b
     Examples:
       tacit resume newsgroups-3
       tacit resume runs/newsgroups-3 --json
+      tacit resume newsgroups-3 --abandon
     """
     from tacit import engine
     from tacit.cli.folders import folder_of
@@ -72,6 +79,13 @@ def resume(
     from tacit.engine.run_folder import plan_of
 
     folder = folder_of(run, runs)
+    if abandon:
+        from tacit.engine.recovery import abandon as give_up
+
+        gone = give_up(folder)
+        told = {"run": folder.name, "abandoned": True, "deleted": gone}
+        tables.print_json(told) if as_json else tables.line(f"{folder}: abandoned; deleted {', '.join(gone) or 'nothing'}")
+        return
     if policy:
         check_policy(plan_of(folder), policy)
     carry_out(

@@ -158,9 +158,30 @@ def leave(folder: Folder) -> None:
 
 
 @commands.command()
+def forget(
+    folder: Folder, run: Annotated[str, typer.Argument(metavar="RUN", help="A run that `tacit site status` lists as open.")]
+) -> None:
+    """End a run at your site, if the server never did.
+
+    The site answers nothing more for it, and deletes the key of its noise.
+    What was charged stays in the ledger, and the run cannot be taken up.
+
+    \b
+    Examples:
+      tacit site forget hospital-a newsgroups-3-1f2e3d4c
+    """
+    from tacit.engine.deployed import participation
+    from tacit.engine.deployed.site_folder import owner_of
+
+    participation.forget(owner_of(folder), run)
+    tables.line(f"run {run}: ended here; its key is deleted, its charges stay")
+
+
+@commands.command()
 def status(folder: Folder, as_json: AsJson = False) -> None:
-    """Say who the site is, whether it has joined, what its policy allows, and what was spent."""
-    from tacit.engine.deployed.site_folder import LEDGER, joined_process, policy_of, signing_key, site_settings
+    """Say who the site is, whether it has joined, what its policy allows, what was spent, and which runs are open."""
+    from tacit.engine.deployed.participation import ended_runs, open_runs
+    from tacit.engine.deployed.site_folder import LEDGER, joined_process, owner_of, policy_of, signing_key, site_settings
     from tacit.ledger.owner import Book
 
     settings, policy = site_settings(folder), policy_of(folder)
@@ -183,6 +204,8 @@ def status(folder: Folder, as_json: AsJson = False) -> None:
             spent = [one.life.micro / 1e6 for one in book.totals()]
             told, gone = book.said("told"), book.said("disclosed")
         facts |= {"clients_charged": len(spent), "largest_epsilon_spent_for_life": max(spent, default=0.0)}
+    owner = owner_of(folder)
+    facts |= {"open_runs": open_runs(owner), "records_of_ended_runs": ended_runs(owner)}
     if as_json:
         tables.print_json({**facts, "told": told, "disclosed": gone})
         return

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Annotated, Self
@@ -68,7 +69,7 @@ def sweep(
     from tacit.plan.grid import grid
 
     chosen = _seeds(seeds)
-    points = grid(plan, over or [], chosen, overrides or [])
+    points = _marked(grid(plan, over or [], chosen, overrides or []))
     if policy:
         for point in points:
             check_policy(point.plans[0], policy)
@@ -78,6 +79,22 @@ def sweep(
     if found.failed:
         count = sum(len(one.failed) for one in found.tried)
         raise Missed("\n".join([f"{count} of {_count(points)} runs failed", *(f"  {where}: {why}" for where, why in found.failed)]))
+
+
+_CHOICE = (
+    "These runs had the same rows. Choosing settings by their figures costs privacy that no epsilon here covers, unless the rows "
+    "are public or made up."
+)
+
+
+def _marked(points: list[Point]) -> list[Point]:
+    """Return the same plans, each saying that it is one of several to choose from."""
+    count = _count(points)
+    if count < 2:
+        return points
+    keys = ", ".join(points[0].settings) or "seeds"
+    said = f"tacit sweep: one of {count:,} runs over {keys} on the same rows, to choose from by their figures"[:300]
+    return [replace(point, plans=tuple(replace(one, selected_by=said) for one in point.plans)) for point in points]
 
 
 def _carried_out(points: list[Point], runs: Path, at_once: int, quiet: bool) -> dict[str, Outcome]:
@@ -135,9 +152,10 @@ def _print(found: Sweep, page: Path, *, as_json: bool) -> None:
     from tacit.report.sweep import headings, of_sweep, rows
 
     if as_json:
-        tables.print_json({**of_sweep(found), "page": str(page)})
+        tables.print_json({**of_sweep(found), "choice": _CHOICE, "page": str(page)})
         return
     tables.table([heading.replace(" / ", "/") for heading in headings(found)], rows(found), prose=range(len(found.keys) or 1))
+    tables.say(_CHOICE)
     tables.line(f"page:   {page}")
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from tacit.printable import printable
 
 if TYPE_CHECKING:
+    import polars as pl
     from rich.console import Console
 
     from tacit.report import Summary
@@ -83,8 +84,18 @@ def line(text: str, *, stderr: bool = False) -> None:
     print(printable(text), file=sys.stderr if stderr else sys.stdout)
 
 
-def csv(text: str) -> None:
-    """Print a CSV table on stdout: as it is in a pipe or a file, harmless on a terminal."""
+def csv(table: pl.DataFrame) -> None:
+    """Print a CSV table on stdout: as it is in a pipe or a file, harmless on a terminal and in a spreadsheet.
+
+    Cells and headings that begin like a formula get an apostrophe (`spreadsheet.py`).
+    """
+    import polars as pl
+
+    from tacit.spreadsheet import escape_cell
+
+    words = pl.selectors.string() | pl.selectors.categorical() | pl.selectors.enum()
+    escaped = table.with_columns(words.cast(pl.String).map_elements(escape_cell, return_dtype=pl.String))
+    text = escaped.rename(escape_cell).write_csv()
     sys.stdout.write(printable(text) if sys.stdout.isatty() else text)
 
 

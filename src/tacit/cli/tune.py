@@ -89,6 +89,10 @@ def _print(found: Tuned, target: Path, page: Path) -> None:
     error = f"{100 * found.planned.standard_error:.1f} points"
     ahead = f"the best {_percent(found.best)}" if found.best is not found.planned else "nothing is ahead of it by more"
     tables.say(f"On validation rows: the plan {_percent(found.planned)}, with a standard error of {error}; {ahead}.")
+    tables.say(
+        "The choice looked at validation rows, which costs privacy that no epsilon covers, unless they are public or made up; the "
+        "plan says so (selected_by), and so does the statement of its runs."
+    )
     tables.line(f"plan:   {target}")
     tables.line(f"page:   {page}")
 

@@ -38,14 +38,15 @@ def pooled_rows(plan: Plan) -> Claim:
     )
 
 
-def started(plan: Plan, learner: local.Learner, fingerprints: Fingerprints) -> record.Started:
-    """Return the record's first entry."""
+def started(plan: Plan, learner: local.Learner, fingerprints: Fingerprints, key: str) -> record.Started:
+    """Return the record's first entry; `key` is the public key that signs the record."""
     return record.Started(
         plan=plans.dump(plan),
         versions=_versions(learner.parallel),
         version=record.VERSION,
         plan_fingerprint=fingerprints.plan,
         data_fingerprint=fingerprints.data,
+        key=key,
     )
 
 

@@ -40,8 +40,12 @@ def fingerprints_of(plan: Plan, data: SimulatedData) -> Fingerprints:
 
 
 def plan_fingerprint(plan: Plan) -> str:
-    """Return a hash of everything in a plan that decides what its run computes: all but [engine] and the baselines."""
+    """Return a hash of what decides what a plan's run computes: all but [engine], the baselines and `selected_by`."""
     return _hash(_settings(plan))
+
+
+_SAID_ONLY = ("engine", "baselines", "selected_by")
+"""Tables and keys that change nothing a run computes."""
 
 
 def _settings(plan: Plan) -> dict[str, Any]:
@@ -50,7 +54,7 @@ def _settings(plan: Plan) -> dict[str, Any]:
     return {
         key: value
         for key, value in _flat(plans.dump(plan)).items()
-        if key.partition(".")[0] not in ("engine", "baselines") and (key not in default or default[key] != value)
+        if key.partition(".")[0] not in _SAID_ONLY and (key not in default or default[key] != value)
     }
 
 

@@ -17,7 +17,8 @@ from tacit.engine.fingerprint import Fingerprints, fingerprints_of
 from tacit.engine.loop import Desk
 from tacit.engine.numbers import Numbers
 from tacit.engine.observer import Observer, Silence
-from tacit.engine.recovery import recover
+from tacit.engine.recovery import recover, refusal_of_abandoned
+from tacit.engine.run_keys import delete_keys, record_key
 from tacit.engine.simulated_arm import Setting, SimulatedArm
 from tacit.engine.simulated_data import SimulatedData, prepare
 from tacit.errors import RunError, TacitError
@@ -83,7 +84,10 @@ class Job:
         """Run what is left of every arm."""
         found = recover(self.place, self.plan, self.arms)
         last = found.last
+        if found.is_abandoned:
+            raise refusal_of_abandoned(self.place)
         if found.is_finished:
+            delete_keys(self.place)  # a kill may have come between
             return self.place
         require_permission(self.place / run_folder.PLAN, self.plan.model, allow_code=self.allow_code, module=self.module)
         with children.stoppable():
@@ -91,7 +95,7 @@ class Job:
             fingerprints = fingerprints_of(self.plan, data)
             if last:
                 _check_data(self.place, last.fingerprints, fingerprints)
-            writer = record.Writer(self.place / run_folder.RECORD, found.end)
+            writer = record.Writer(self.place / run_folder.RECORD, found.end, record_key(self.place))
             desk = Desk(
                 folder=self.place, writer=writer, observer=self.observer, fingerprints=fingerprints, superseded=found.superseded
             )  # fmt: skip
@@ -100,6 +104,7 @@ class Job:
                 self._run_arms(Setting(desk=desk, draws=self.draws, data=data, module=self.module), last)
             finally:
                 writer.close()
+        delete_keys(self.place)
         return self.place
 
     def _data(self) -> SimulatedData:
@@ -129,7 +134,9 @@ class Job:
     def _open(self, setting: Setting, simulated: SimulatedArm) -> None:
         """Write down what the run starts from, and what left before round one."""
         desk, data = setting.desk, setting.data
-        desk.note(started(self.plan, simulated.learner, desk.fingerprints), prepared(self.plan, data, simulated.learner))
+        desk.note(
+            started(self.plan, simulated.learner, desk.fingerprints, desk.writer.key), prepared(self.plan, data, simulated.learner)
+        )
         desk.note(*(released_in_the_clear(sentence, len(data.clients)) for sentence in data.released))
         if data.corruption:
             desk.note(data.corruption.entry())

@@ -49,7 +49,8 @@ class Desk:
             self.observer.entry(entry)
 
     def save(self, now: Checkpoint) -> Checkpoint:
-        """Force the record onto the disk, then replace the checkpoint; return it with how much of the record it covers."""
+        """Sign the record, force it onto the disk, then replace the checkpoint; return it with how much of the record it covers."""
+        self.writer.sign()
         whole = replace(now, mark=self.writer.sync(), fingerprints=self.fingerprints)
         checkpoint.write(self.folder, whole)
         return whole

@@ -21,6 +21,7 @@ from safetensors.numpy import save
 from tacit import plan as plans
 from tacit import record
 from tacit.engine import checkpoint
+from tacit.engine.run_keys import RECORD_KEY, make_key
 from tacit.errors import DiskError, RunError
 from tacit.files import UNFINISHED, replace_file, sync_folder
 from tacit.plan import Plan
@@ -37,7 +38,10 @@ _SECONDS_TO_WAIT = 0.3
 
 
 def create(plan: Plan, root: Path) -> Path:
-    """Return a new folder `<root>/<name>-<n>` that already holds its plan; n counts up from 1. Only its owner may enter."""
+    """Return a new folder `<root>/<name>-<n>` that holds its plan and the key of its record; only its owner may enter.
+
+    n counts up from 1.
+    """
     try:
         root.mkdir(parents=True, exist_ok=True)
         fresh = Path(tempfile.mkdtemp(prefix=".new-", dir=root))
@@ -45,6 +49,7 @@ def create(plan: Plan, root: Path) -> Path:
         raise _no_place(root, error) from None
     try:
         replace_file(fresh / PLAN, plans.to_toml(plan).encode())
+        make_key(fresh, RECORD_KEY)
         folder = _numbered(fresh, root, "".join(letter if letter.isalnum() or letter in "-_" else "-" for letter in plan.name))
     except OSError as error:
         remove(fresh)

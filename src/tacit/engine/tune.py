@@ -25,6 +25,7 @@ Runner = Callable[[list[Plan], list[str]], list[Path | None]]
 """Runs plans, each with a title, and returns the folders of those that finished."""
 
 VALIDATION = 0.2
+_LONGEST = 300
 _LONGER = 1.5
 _FIRST, _SECOND, _LAST = 4, 4, 1
 """Rounds are divided by it at first; then so many of the best go on for half the rounds, and then so many to the end."""
@@ -85,7 +86,16 @@ def tune(path: Path, overrides: Sequence[str], run: Runner) -> Tuned:
     best = _chosen(last)
     if best.accuracy is None:
         raise PlanError(f"tune({path.name}) needs a run that ends, got none; try `tacit run` to see why")
-    return Tuned(trials=trials, planned=last[0], best=best, text=toml.write(_changed(tree, best.settings, own)))
+    chosen = {**_changed(tree, best.settings, own), "selected_by": _selected_by(plan, len(trials))}
+    return Tuned(trials=trials, planned=last[0], best=best, text=toml.write(chosen))
+
+
+def _selected_by(plan: Plan, runs: int) -> str:
+    """Return what a plan must say whose settings were chosen here."""
+    before = f"{plan.selected_by}; then " if plan.selected_by else ""
+    share = plan.data.validation or VALIDATION
+    said = f"{before}tacit tune: the best of {runs} runs by accuracy on {share:.0%} of the training rows, held out"
+    return said if len(said) <= _LONGEST else said[len(before) :]
 
 
 def _chosen(last: list[Trial]) -> Trial:
@@ -144,6 +154,7 @@ def _changed(tree: dict[str, Any], settings: Settings, own: Settings | None = No
 def _validated(tree: dict[str, Any], settings: Settings) -> Plan:
     """Return the plan of one trial, measured after its last round on train rows that are held out."""
     made = _changed(tree, {**settings, "server.evaluate_every": settings["server.rounds"]})
+    made["selected_by"] = "tacit tune: one of its runs, to choose from by accuracy on held-out training rows"
     if not made.get("data", {}).get("validation"):
         toml.override(made, f"data.validation={VALIDATION}")
     return parse(made)

@@ -1,7 +1,10 @@
-"""Whether a run's folder is as it was written: the record's chain, and the files the record and the checkpoint speak of.
+"""Whether a run's folder is as it was written: the record's chain, its signatures and what must stand in it, and the files that the
+record and the checkpoint speak of.
 
-Checksums have no key: they find accidents, cut files, careless edits and files of another run. They do not find
-somebody who writes a whole folder anew.
+The record is signed with a key whose public half stands in its first entry and whose private half is deleted when the run
+ends. This finds edits, cut files and files of another run. Somebody who writes a whole folder anew signs it with a key of
+their own: only who knows the key, or a head of the record, from elsewhere finds that out. Nothing here shows that a server
+wrote down the truth.
 """
 
 from __future__ import annotations
@@ -13,7 +16,9 @@ from typing import Literal
 
 from tacit import record
 from tacit.engine import checkpoint, run_folder
+from tacit.engine.completeness import incomplete
 from tacit.engine.fingerprint import plan_fingerprint
+from tacit.engine.run_keys import keys_left
 from tacit.errors import TacitError
 
 State = Literal["intact", "not intact", "not checked"]
@@ -28,22 +33,79 @@ class Checked:
     why: str
 
 
-def verified(folder: Path) -> list[Checked]:
-    """Return every file of a run that something vouches for, and whether it is as it was written."""
+def verified(folder: Path, *, key: str = "", head: str = "") -> list[Checked]:
+    """Return every file of a run that something vouches for, and whether it is as it was written.
+
+    `key` is the public key that must have signed the record, `head` a checksum of a line it must contain, as others know them.
+    """
     try:
         entries = list(run_folder.entries(folder))
     except TacitError as error:
         return [Checked(file=run_folder.RECORD, state="not intact", why=str(error)), *_checkpoint(folder)]
-    chain = Checked(file=run_folder.RECORD, state="intact", why=f"{len(entries):,} entries, each vouching for the one before")
     started = record.of_kind(entries, record.Started)
-    if not started:
+    return [
+        _record(folder, entries, key, head),
+        *_checkpoint(folder),
+        _plan(folder, started),
+        *_stored(folder, entries),
+        *_keys(folder),
+    ]
+
+
+def _record(folder: Path, entries: list[record.Entry], key: str, head: str) -> Checked:
+    started = record.of_kind(entries, record.Started)
+    if not started and not (key or head):
         missing = not (folder / run_folder.RECORD).exists()
-        chain = Checked(
-            file=run_folder.RECORD, state="not checked", why="there is none yet" if missing else "it has no first entry"
-        )
-    elif started[0].version < record.VERSION:
-        chain = Checked(file=run_folder.RECORD, state="not checked", why="an early version wrote no checksums")
-    return [chain, *_checkpoint(folder), _plan(folder, started), *_stored(folder, entries)]
+        why = "there is none yet" if missing else "it has no first entry"
+        return Checked(file=run_folder.RECORD, state="not checked", why=why)
+    wrong = [*_unsigned(folder, started, key, head), *incomplete(entries)]
+    if wrong:
+        return Checked(file=run_folder.RECORD, state="not intact", why="; ".join(wrong))
+    why = f"{len(entries):,} entries, each vouching for the one before, signed with key {started[0].key}"
+    return Checked(file=run_folder.RECORD, state="intact", why=f"{why}{_added_later(folder)}; every round has its releases")
+
+
+def _unsigned(folder: Path, started: list[record.Started], key: str, head: str) -> list[str]:
+    """Return what is wrong with a record's signatures."""
+    path = folder / run_folder.RECORD
+    own = started[0].key if started else ""
+    if not own:
+        return ["it is not signed: its first entry has no key"]
+    if key and own != key:
+        return [f"it is signed with key {own}, not with the key that was given"]
+    signed = record.signed_heads(path)
+    wrong = [f"the signature at byte {one.length:,} is not by its key" for one in signed if not one.is_by(own)]
+    if head and head not in [one.head for one in signed]:
+        wrong.append("it does not contain the head that was given, so it was cut short or rewritten since")
+    covered = checkpoint.covered(folder)
+    if any(begins < covered or isinstance(entry, record.Finished) for begins, entry in _after_last_signature(path)):
+        wrong.append("entries of finished rounds are not signed")
+    return wrong
+
+
+def _after_last_signature(path: Path) -> list[tuple[int, record.Entry]]:
+    """Return the entries that no signature covers yet, each with the byte it begins at."""
+    found: list[tuple[int, record.Entry]] = []
+    for begins, entry in record.read_lines(path):
+        found = [] if isinstance(entry, record.Signed) else [*found, (begins, entry)]
+    return found
+
+
+def _added_later(folder: Path) -> str:
+    later = len(_after_last_signature(folder / run_folder.RECORD))
+    return f" but for the last {later:,}" if later else ""
+
+
+def _keys(folder: Path) -> list[Checked]:
+    """Name keys that a finished run no longer needs."""
+    try:
+        done = checkpoint.read(folder).progress.arm == checkpoint.ALL_DONE
+    except TacitError:
+        return []
+    if not done:
+        return []
+    why = "the run has finished, and the key is still there; `tacit resume` or `tacit deploy --resume` deletes it"
+    return [Checked(file=name, state="not checked", why=why) for name in keys_left(folder)]
 
 
 def damage(folder: Path) -> list[str]:

@@ -26,12 +26,12 @@ TAIL = 0.01
 class Fitted:
     """What was read from the training rows, as plain values.
 
-    `released` says in words what anyone who holds this learns about the rows, in the clear. The names of the classes
-    and the size of an image are taken as public; hashed text reads nothing and so releases nothing. `secret_check` tells
-    the secret that columns were quantised under from any other, and does not show it. An image becomes `image_width`
-    numbers; `projection` comes from public rows, so it says nothing of the training rows, and neither do `words`, those of a
-    public list, and `weights`, how much each bucket of hashed words counts by such a list. `missing` names the numeric columns
-    that have one more input, which says whether a cell lacks a number.
+    `released` says in words what anyone who holds this learns about the rows, in the clear, beside the names of the classes; the
+    size of an image is taken as public. Hashed text reads nothing and so releases nothing. `secret_check` tells the secret that
+    columns were quantised under from any other, and does not show it. An image becomes `image_width` numbers; `projection` comes
+    from public rows, so it says nothing of the training rows, and neither do `words`, those of a public list, and `weights`, how
+    much each bucket of hashed words counts by such a list. `missing` names the numeric columns that have one more input, which
+    says whether a cell lacks a number.
     """
 
     classes: tuple[str, ...]

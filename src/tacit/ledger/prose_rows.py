@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from tacit.ledger.disclosure import rule
 from tacit.ledger.prose import POOLED
 from tacit.record import DisclosedRows, WarmStarted
+
+_NAMES_SHOWN = 10
 
 if TYPE_CHECKING:
     from tacit.plan import Features, Public, Quantise, Sharing
@@ -90,3 +93,16 @@ def planned_public(public: Public) -> str:
     """Return whose rows a plan takes to be public, before any data is read."""
     whose = f"the rows of {public.source}" if public.source else "the train rows"
     return f"{100 * public.share:g} % of {whose} are at the center and protected by nothing; the first model is trained on them"
+
+
+def selected(plan: dict[str, Any]) -> str:
+    """Return what is to be said where settings were chosen by looking at data; nothing where the plan does not say so."""
+    how = plan.get("selected_by")
+    return f"Settings were chosen by looking at data ({how}); no epsilon here covers what that choice tells." if how else ""
+
+
+def class_names(classes: Sequence[str]) -> str:
+    """Return the phrase for the names of classes, which every model carries."""
+    shown = ", ".join(classes[:_NAMES_SHOWN])
+    more = f", and {len(classes) - _NAMES_SHOWN:,} more" if len(classes) > _NAMES_SHOWN else ""
+    return f"names of the {len(classes):,} classes ({shown}{more})"

@@ -10,6 +10,7 @@ from tacit.ledger import losses
 from tacit.ledger.account import Account, every_claim, on_a_sample
 from tacit.ledger.lists import grouped
 from tacit.ledger.prose import epsilon, uses_of
+from tacit.ledger.prose_rows import class_names
 from tacit.record import Prepared, Released
 
 
@@ -30,8 +31,10 @@ def unprotected(account: Account, before: Sequence[Released], plan: dict[str, An
         found.append("How many rows a client has: its messages carry that number, up to the cap if there is one.")
     found += [_left_before(one) for one in before if one.promise.view != "server" or _is(one, Disclosed)]
     cleartext = [one.promise.mechanism for one in before if one.promise.view == "server" and not _is(one, Disclosed)]
+    if data and data.classes:
+        cleartext.append(class_names(data.classes))
     if cleartext:
-        what = "What sites told in the clear" if sites else "What was read in the clear once, to make features of rows"
+        what = "What sites told in the clear" if sites else "What was read in the clear once, to make features and classes of rows"
         found.append(f"{what}: {'; '.join(grouped(cleartext))}.")
     if plan.get("public"):
         found.append("The public rows: the center has them in the clear, and the first model is trained on them.")
@@ -40,9 +43,22 @@ def unprotected(account: Account, before: Sequence[Released], plan: dict[str, An
         found.append(_channels(plan["features"]["quantise"]))
     if text in ("hashed words", "listed words"):
         found.append(_words(text, plan.get("features", {})))
+    if plan.get("baselines"):
+        found.append(_baselines(plan["baselines"]))
+    if plan.get("selected_by"):
+        found.append(f"What the choice of settings tells about the rows it was made on: {plan['selected_by']}.")
     found.append("What the finished model says about the population its clients come from.")
     found.append(_where(sites, seeded))
     return found
+
+
+def _baselines(names: Sequence[str]) -> str:
+    """Return what was trained beside the run without its protection."""
+    plural = "s" if len(names) > 1 else ""
+    return (
+        f"The baseline{plural} {', '.join(names)}: trained on the same rows to compare with, without any protection; figures of "
+        "such a model are in the record and in the report."
+    )
 
 
 def _where(sites: int, seeded: bool) -> str:

@@ -64,6 +64,10 @@ class Plan:
     of its own and sends nothing."""
     baselines: Many[Baseline] = ()
     """Trained beside the run to compare with, on the same rows. They protect nothing."""
+    selected_by: Annotated[str, Len(1, 300)] | None = None
+    """How settings were chosen by looking at data, if they were: `tacit tune` and `tacit sweep` write it. It changes nothing
+    that is computed; the run's statement says it, since no epsilon covers such a choice. Leave it out if those rows were public
+    or made up."""
     privacy: Privacy | None = None
     """What is promised, in one line: fills in the settings a plan leaves open. Without this table nothing is filled in."""
     data: Data = Data()

@@ -8,6 +8,7 @@ from tacit.record.entries import (
     KINDS,
     RUN,
     VERSION,
+    Abandoned,
     Audited,
     ByClass,
     ClientsEvaluated,
@@ -20,6 +21,7 @@ from tacit.record.entries import (
     Released,
     Resumed,
     Round,
+    Signed,
     Spent,
     Spread,
     Started,
@@ -29,12 +31,14 @@ from tacit.record.entries import (
     of_kind,
 )
 from tacit.record.fold import fold, superseded_by
-from tacit.record.lines import Mark, Writer, add, read, read_lines, repair_end, verify
+from tacit.record.lines import Mark, Writer, add, head_at, read, read_lines, repair_end, signed_heads, verify
+from tacit.record.signature import SignedHead
 
 __all__ = [
     "KINDS",
     "RUN",
     "VERSION",
+    "Abandoned",
     "Audited",
     "ByClass",
     "ClientsEvaluated",
@@ -48,6 +52,8 @@ __all__ = [
     "Released",
     "Resumed",
     "Round",
+    "Signed",
+    "SignedHead",
     "Spent",
     "Spread",
     "Started",
@@ -57,10 +63,12 @@ __all__ = [
     "Writer",
     "add",
     "fold",
+    "head_at",
     "of_kind",
     "read",
     "read_lines",
     "repair_end",
+    "signed_heads",
     "superseded_by",
     "verify",
 ]

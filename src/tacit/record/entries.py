@@ -7,19 +7,21 @@ from typing import Any, TypeVar
 
 from tacit.claim import Claim
 
-VERSION = 2
-"""The version of the record that is written. Version 1 had no checksums and did not say its version."""
+VERSION = 3
+"""The version of the record that is written. Version 1 had no checksums, version 2 short ones and no signatures."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Started:
-    """First entry: the resolved plan, the versions it runs on, and fingerprints of the plan and the prepared data."""
+    """First entry: the resolved plan, the versions it runs on, fingerprints of the plan and the prepared data, and the public key
+    that signs the record."""
 
     plan: dict[str, Any]
     versions: dict[str, str]
     version: int = 1
     plan_fingerprint: str = ""
     data_fingerprint: str = ""
+    key: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,6 +36,21 @@ class Resumed:
     round_no: int
     length: int | None = None
     checksum: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Signed:
+    """A signature on the record up to here, with the run's key (`signature.py`); written with every checkpoint."""
+
+    signature: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Abandoned:
+    """The run was given up after this round of this arm: its keys are deleted and it cannot go on."""
+
+    arm: str
+    round_no: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -276,12 +293,14 @@ class Finished:
 
 
 Entry = (
-    Started | Resumed | Prepared | DisclosedRows | Corrupted | WarmStarted | Released | Spent | Round | Voted | Spread
-    | ByClass | ClientsEvaluated | Refused | Audited | Stored | Finished
+    Started | Resumed | Signed | Abandoned | Prepared | DisclosedRows | Corrupted | WarmStarted | Released | Spent | Round
+    | Voted | Spread    | ByClass | ClientsEvaluated | Refused | Audited | Stored | Finished
 )  # fmt: skip
 KINDS: dict[str, type[Any]] = {
     "started": Started,
     "resumed": Resumed,
+    "signed": Signed,
+    "abandoned": Abandoned,
     "prepared": Prepared,
     "disclosed_rows": DisclosedRows,
     "corrupted": Corrupted,

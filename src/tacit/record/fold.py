@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from tacit.record.entries import Entry, Released, Resumed
+from tacit.record.entries import Entry, Released, Resumed, Signed
 
 
 def fold(lines: Iterable[tuple[int, Entry]]) -> Iterator[Entry]:
@@ -19,6 +19,8 @@ def fold(lines: Iterable[tuple[int, Entry]]) -> Iterator[Entry]:
     """
     found: list[tuple[int, Entry, bool]] = []  # where, what, and whether it stands
     for begins, entry in lines:
+        if isinstance(entry, Signed):
+            continue  # about the lines before it, and no part of what a run tells
         if isinstance(entry, Resumed) and entry.length is not None:
             found = [(where, one, stands and where < entry.length) for where, one, stands in found]
             if entry.length == 0:

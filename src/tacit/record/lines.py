@@ -12,10 +12,15 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tacit.errors import RunError
-from tacit.record.entries import KINDS, Entry, Started
+from tacit.record.entries import KINDS, Entry, Signed, Started
 from tacit.record.fold import fold
+from tacit.record.signature import SignedHead, sign
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 _NAMES = {kind: name for name, kind in KINDS.items()}
 _OLD_KINDS = {"shared": "disclosed_rows", "tried": "clients_evaluated"}
@@ -33,11 +38,12 @@ class Mark:
 
 
 class Writer:
-    """Appends entries to a record file, from a mark on; it reads nothing."""
+    """Appends entries to a record file, from a mark on; it reads nothing. With a `key` it can sign what was written so far."""
 
-    def __init__(self, path: Path, mark: Mark | None = None) -> None:
+    def __init__(self, path: Path, mark: Mark | None = None, key: Ed25519PrivateKey | None = None) -> None:
         self._file = path.open("ab")
         self._checksum = mark.checksum if mark else ""
+        self._key = key
 
     def append(self, entry: Entry) -> None:
         """Write one entry as one line."""
@@ -46,6 +52,16 @@ class Writer:
         content = json.dumps(line, allow_nan=False).encode()
         self._checksum = _next_checksum(self._checksum, content)
         self._file.write(content[:-1] + _ending(self._checksum) + b"\n")
+
+    @property
+    def key(self) -> str:
+        """The public half of the key, as hexadecimal digits; empty if there is none."""
+        return self._key.public_key().public_bytes_raw().hex() if self._key else ""
+
+    def sign(self) -> None:
+        """Sign the record up to here, if there is a key."""
+        if self._key:
+            self.append(Signed(signature=sign(self._key, self._checksum)))
 
     def sync(self) -> Mark:
         """Force what was written onto the disk and return how far it goes."""
@@ -116,7 +132,30 @@ def read(path: Path, at_least: int = 0) -> Iterator[Entry]:
 
 
 def read_lines(path: Path, at_least: int = 0) -> Iterator[tuple[int, Entry]]:
-    """Yield every entry of a record with the byte it begins at; a last line that a crash cut short is passed over.
+    """Yield every entry of a record with the byte it begins at (see `_lines`)."""
+    for begins, entry, _ in _lines(path, at_least):
+        if entry is not None:
+            yield begins, entry
+
+
+def signed_heads(path: Path) -> list[SignedHead]:
+    """Return every signature of a record, oldest first; whether they are right is for the reader to ask."""
+    return [
+        SignedHead(length=begins, head=head, signature=entry.signature)
+        for begins, entry, head in _lines(path, 0)
+        if isinstance(entry, Signed)
+    ]
+
+
+def head_at(path: Path, length: int) -> str | None:
+    """Return the checksum of the line that ends after `length` bytes; None if no line does."""
+    content = _content(path)[:length]
+    return None if len(content) < length or not content.endswith(b"\n") else _last_checksum(path, content)
+
+
+def _lines(path: Path, at_least: int) -> Iterator[tuple[int, Entry | None, str]]:
+    """Yield every entry of a record (None: of a kind that is not known here) with the byte it begins at and the checksum of the
+    line before; a last line that a crash cut short is passed over.
 
     Raise RunError if the record is damaged, or has fewer than `at_least` bytes of whole lines.
     """
@@ -126,14 +165,13 @@ def read_lines(path: Path, at_least: int = 0) -> Iterator[tuple[int, Entry]]:
         raise RunError(f"{path}: is damaged: its end is missing; the run cannot be read")
     has_checksums, checksum, after = bool(lines) and _has_checksum(lines[0]), "", 0
     for number, line in enumerate(lines, start=1):
-        begins, after = after, after + len(line) + 1
+        begins, after, before = after, after + len(line) + 1, checksum
         if has_checksums:
             line, checksum = _verified(path, number, line, checksum)
         entry = _entry(path, number, line)
         if isinstance(entry, Started) and entry.version > 1 and not has_checksums:
-            raise _damaged(path, number, "its checksum is missing")
-        if entry is not None:
-            yield begins, entry
+            raise _damaged(path, number, "its checksum is missing, or an earlier version of Tacit wrote it")
+        yield begins, entry, before
 
 
 def _content(path: Path) -> bytes:
@@ -148,6 +186,7 @@ def _entry(path: Path, number: int, line: bytes) -> Entry | None:
     try:
         values = {_OLD_FIELDS.get(name, name): value for name, value in json.loads(line).items()}
         name = values.pop("kind")
+        values.pop(_FOUND_BY_READER, None)
         kind = KINDS.get(_OLD_KINDS.get(name, name))
         if kind is None:
             return None
@@ -160,12 +199,12 @@ def _entry(path: Path, number: int, line: bytes) -> Entry | None:
         raise _damaged(path, number, str(error)) from None
 
 
-_BEFORE_CHECKSUM, _AFTER_CHECKSUM, _DIGITS = b', "sum": "', b'"}', 16
+_BEFORE_CHECKSUM, _AFTER_CHECKSUM, _DIGITS = b', "sum": "', b'"}', 64
 _LENGTH_OF_ENDING = len(_BEFORE_CHECKSUM) + _DIGITS + len(_AFTER_CHECKSUM)
 
 
 def _next_checksum(before: str, content: bytes) -> str:
-    return hashlib.sha256(before.encode() + content).hexdigest()[:_DIGITS]
+    return hashlib.sha256(before.encode() + content).hexdigest()
 
 
 def _ending(checksum: str) -> bytes:

@@ -8,6 +8,7 @@ from typing import Any
 
 from tacit.record import (
     RUN,
+    Abandoned,
     Audited,
     ByClass,
     Corrupted,
@@ -81,6 +82,7 @@ class Summary:
     refused: int = 0
     audits: tuple[Audited, ...] = ()
     running: bool = False
+    abandoned: bool = False
     model_sha256: str = ""
     """SHA-256 of model.safetensors, the one `sha256sum` prints; empty until the model is stored."""
 
@@ -108,12 +110,16 @@ class Summary:
         """Whether the run is finished, in which round it is now, or where it stopped."""
         if self.finished:
             return "finished"
+        if not self.arms and self.abandoned:
+            return "abandoned before round 1"
         if not self.arms:
             return "running, before round 1" if self.running else "stopped before round 1"
         open_arm = next((arm for arm in self.arms if not arm.finished), None)
         if open_arm is None:
             return "running, before the next baseline" if self.running else "stopped before the next baseline"
         which = "" if open_arm.name == RUN else f" ({open_arm.title})"
+        if self.abandoned:
+            return f"abandoned after round {open_arm.rounds} of {open_arm.planned}{which}"
         if self.running:
             return f"running, {open_arm.rounds} of {open_arm.planned} rounds done{which}"
         return f"stopped after round {open_arm.rounds} of {open_arm.planned}{which}"
@@ -156,6 +162,7 @@ def summary(entries: Iterable[Entry], name: str | None = None, *, running: bool 
         refused=len(of_kind(known, Refused)),
         audits=tuple(of_kind(known, Audited)),
         running=running,
+        abandoned=bool(of_kind(known, Abandoned)),
         model_sha256=_stored_hash(known, "model.safetensors"),
     )
 

@@ -80,6 +80,7 @@ def privacy(entries: list[Entry]) -> Privacy:
         words = f"{words} {ledger.disclosure(rows)}"
     for first in of_kind(entries, WarmStarted)[:1]:
         words = f"{words} {prose_rows.warm_start(first)}"
+    words = f"{words} {prose_rows.selected(_plan(entries))}".rstrip()
     words = f"{words} {prose_rows.stays(_plan(entries).get('private') or {})}".rstrip()
     return Privacy(
         statement=words,

@@ -10,6 +10,7 @@ import numpy as np
 from tacit.engine.round import Names, Request
 from tacit.errors import WireError
 from tacit.features import Seen
+from tacit.record import SignedHead
 from tacit.wire import Frame
 
 MAX_CLIENTS = 10_000_000
@@ -113,7 +114,8 @@ class Member(_Strict, frozen=True, kw_only=True):
 class Terms(_Strict, frozen=True, kw_only=True):
     """What everybody knows before round one. `run` is the run's public name, `public` the key of the randomness everyone may
     know; `helpers` are public keys, and `helps` says which site is which helper, in order. Only a run with simulated noise has an
-    `identity` here, that of the simulation; in any other run it is the digest that each party computes (`run_digest`)."""
+    `identity` here, that of the simulation; in any other run it is the digest that each party computes (`run_digest`).
+    `record_key` is the public key that signs the server's record."""
 
     run: Word
     identity: Word | None = None
@@ -123,6 +125,7 @@ class Terms(_Strict, frozen=True, kw_only=True):
     members: Annotated[list[Member], msgspec.Meta(min_length=1, max_length=10_000)]
     helpers: list[bytes] = []
     helps: list[Word] = []
+    record_key: Annotated[bytes, msgspec.Meta(max_length=32)] = b""
 
     def __post_init__(self) -> None:
         first, names = 0, set[str]()
@@ -170,6 +173,23 @@ class Begun(_Strict, frozen=True, kw_only=True):
     dim: Whole
     with_rows: bytes
     confirmation: Signature
+
+
+class RecordHead(_Strict, frozen=True, kw_only=True):
+    """A run has ended: how long the server's record is, the checksum of its last line, and the signature on it."""
+
+    length: Whole
+    head: Annotated[bytes, msgspec.Meta(min_length=32, max_length=32)]
+    signature: Signature
+
+    @staticmethod
+    def of(signed: SignedHead) -> RecordHead:
+        """Return the same, ready to be sent."""
+        return RecordHead(length=signed.length, head=bytes.fromhex(signed.head), signature=bytes.fromhex(signed.signature))
+
+    def signed(self) -> SignedHead:
+        """Return the same as records have it."""
+        return SignedHead(length=self.length, head=self.head.hex(), signature=self.signature.hex())
 
 
 class Question(_Strict, frozen=True, kw_only=True):

@@ -42,6 +42,7 @@ class Handshake:
     text: str
     deployment: Deployment
     draws: Draws
+    record_key: bytes = b""
 
     def agreed(self, name: str) -> tuple[bytes, dict[str, str]]:
         """Return the terms that all who take part have agreed on, with their confirmations, as the bytes of a `Begin`; and what the
@@ -82,6 +83,7 @@ class Handshake:
             members=members,
             helpers=[opened[site].helper_key for site in helps],
             helps=helps,
+            record_key=self.record_key,
         )
 
     def _largest_weight(self, opened: dict[str, Opened]) -> int:

@@ -7,6 +7,7 @@ import json
 import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from pathlib import Path
 
 import polars as pl
@@ -19,7 +20,7 @@ from tacit.draws import Draws
 from tacit.engine import checkpoint, loop, run_folder
 from tacit.engine.checkpoint import Checkpoint
 from tacit.engine.deployed import bodies
-from tacit.engine.deployed.bodies import Answers, Begin, Terms
+from tacit.engine.deployed.bodies import Answers, Begin, RecordHead, Terms
 from tacit.engine.deployed.confirmation import run_digest
 from tacit.engine.deployed.handshake import Deployment, Handshake, check_enough, ready
 from tacit.engine.deployed.mail import Mail, Manner, Post
@@ -32,14 +33,16 @@ from tacit.engine.facts import released_in_the_clear, started
 from tacit.engine.fingerprint import Fingerprints, plan_fingerprint
 from tacit.engine.loop import Desk
 from tacit.engine.observer import Observer, Silence
-from tacit.engine.recovery import recover
+from tacit.engine.recovery import recover, refusal_of_abandoned
 from tacit.engine.round import gather
+from tacit.engine.run_keys import ROOT, delete_keys, make_key, read_key, record_key
 from tacit.errors import RunError, TacitError
 from tacit.files import replace_file
+from tacit.ledger.prose_rows import class_names
 from tacit.plan import Plan
 from tacit.record import RUN
 
-DEPLOYMENT, TERMS, ROOT = "deployment.json", "terms.bin", "root.key"
+DEPLOYMENT, TERMS = "deployment.json", "terms.bin"
 _SECONDS_TO_END = 30.0
 
 
@@ -75,8 +78,11 @@ def prepare(plan: Plan, root: Path, **settings: object) -> Path:
 
 
 def has_begun(place: Path) -> bool:
-    """Return whether something of a run is kept that would be lost with its folder."""
-    return (place / checkpoint.NAME).exists()
+    """Return whether something of a run is kept that would be lost with its folder: a model, or an account of what sites told."""
+    try:
+        return (place / checkpoint.NAME).exists() or bool(record.of_kind(list(run_folder.entries(place)), record.Released))
+    except RunError:
+        return True  # a damaged record is an account too
 
 
 def forget_unbegun(place: Path) -> None:
@@ -112,22 +118,36 @@ class DeployedJob:
         self.text = plans.to_toml(plan)
         hashed = hashlib.sha256(self.text.encode()).digest()
         self.mail = Mail(sites.post, sites.manner, deployment.run, hashed, sites.keys, Receipts(place))
-        self.draws = Draws.seeded(plan.seed) if deployment.simulated_noise else self._root()
+
+    @cached_property
+    def draws(self) -> Draws:
+        """The server's own randomness; its root is kept only while the run can go on."""
+        if self.deployment.simulated_noise:
+            return Draws.seeded(self.plan.seed)
+        begun = (self.place / TERMS).exists()
+        return Draws(read_key(self.place, ROOT) if begun or (self.place / ROOT).exists() else make_key(self.place, ROOT))
 
     def run(self) -> Path:
         """Run what is left."""
         found = recover(self.place, self.plan, [RUN])
-        if found.is_finished:
-            self._end(bodies.unpack((self.place / TERMS).read_bytes(), Begin).read())
+        if found.is_abandoned or found.is_finished:
+            delete_keys(self.place)  # a kill may have come between
+            if (self.place / TERMS).exists():
+                self._end(bodies.unpack((self.place / TERMS).read_bytes(), Begin).read())
+            if found.is_abandoned:
+                raise refusal_of_abandoned(self.place)
             return self.place
+        key = record_key(self.place)
         told = dict[str, str]()
-        handshake = Handshake(self.mail, self.plan, self.text, self.deployment, self.draws)
+        handshake = Handshake(
+            self.mail, self.plan, self.text, self.deployment, self.draws, key.public_key().public_bytes_raw()
+        )  # fmt: skip
         if not (self.place / TERMS).exists():
             body, told = handshake.agreed(self.place.name)
             replace_file(self.place / TERMS, body)
         begin = bodies.unpack((self.place / TERMS).read_bytes(), Begin)
         digest = run_digest(self.deployment.run, handshake.offer, begin.terms)
-        writer = record.Writer(self.place / run_folder.RECORD, found.end)
+        writer = record.Writer(self.place / run_folder.RECORD, found.end, key)
         prints = Fingerprints(
             plan=plan_fingerprint(self.plan), data=hashlib.sha256(begin.terms).hexdigest(), identity=begin.read().identity or digest
         )  # fmt: skip
@@ -152,12 +172,16 @@ class DeployedJob:
             now = last
         now = loop.run_rounds(side.arm, desk, side.carrier, now)
         self._finish(desk, side, now)
+        delete_keys(self.place)
         self._end(terms)
 
     def _end(self, terms: Terms) -> None:
-        """Tell sites that the run has ended; whoever is away hears of it no more, and only keeps answers it no longer needs."""
+        """Tell sites that the run has ended, with the head of its record. Who is away does not hear of it, and keeps its key until
+        its owner ends the run there (`tacit site forget`)."""
         self.mail.manner = replace(self.mail.manner, deadline=min(_SECONDS_TO_END, self.mail.manner.deadline))
-        self.mail.ask("end", 0, "end", {member.site: b"" for member in terms.members})
+        signed = record.signed_heads(self.place / run_folder.RECORD)[-1:]
+        body = b"".join(bodies.pack(RecordHead.of(one)) for one in signed)
+        self.mail.ask("end", 0, "end", {member.site: body for member in terms.members})
 
     def _given(self, terms: Terms) -> Given:
         rows, weight = self._disclosed(terms) if self.plan.data.share else (None, 0)
@@ -183,7 +207,7 @@ class DeployedJob:
     def _open(self, desk: Desk, side: ServerSide, told: dict[str, str]) -> None:
         """Write down what the run starts from, who takes part, and what was told before round one."""
         terms = side.terms
-        desk.note(started(self.plan, side.learner, desk.fingerprints))
+        desk.note(started(self.plan, side.learner, desk.fingerprints, desk.writer.key))
         tested = len(side.test) if side.test is not None else sum(member.test_rows for member in terms.members)
         source = "; ".join(f"site {member.site} with {member.clients:,} clients" for member in terms.members)
         desk.note(
@@ -201,7 +225,7 @@ class DeployedJob:
                 seeded=self.deployment.simulated_noise,
             )
         )
-        clear = ["how many clients and rows each site has", *side.fitted.released]
+        clear = ["how many clients and rows each site has", class_names(side.fitted.classes), *side.fitted.released]
         exact = [f"site {member.site}" for member in terms.members if member.measures == "exact"]
         if exact:
             clear.append(f"how many held-out rows the model gets right, without noise, at {', '.join(exact)}")
@@ -232,14 +256,6 @@ class DeployedJob:
             "columns": asdict(side.columns),
             "fitted": side.fitted.to_dict(),
         }
-
-    def _root(self) -> Draws:
-        """Return the root of the server's own randomness, kept so that a run that was killed goes on as it would have."""
-        path = self.place / ROOT
-        if not path.exists():
-            replace_file(path, os.urandom(32))
-            path.chmod(0o600)
-        return Draws(path.read_bytes())
 
 
 def _refused(sender: str, why: str) -> record.Refused:

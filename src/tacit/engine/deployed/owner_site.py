@@ -68,7 +68,7 @@ class OwnerSite:
         subject = letter.subject
         _check_name(subject)
         if subject.kind == "end":
-            return self._ended(subject), _NO_RECEIPT
+            return self._ended(subject, bytes(letter.body)), _NO_RECEIPT
         if subject.kind == "open":
             return self._opened(letter), _NO_RECEIPT
         run = self._run(subject)
@@ -103,6 +103,8 @@ class OwnerSite:
             self.owner.tell(f"run {name}: {sentence}")
 
     def _run(self, subject: Subject) -> Participation:
+        if participation.has_ended(self.owner, subject.run):
+            self._runs.pop(subject.run, None)  # its owner may have ended it meanwhile
         if subject.run not in self._runs:
             self._runs[subject.run] = participation.taken_up(self.owner, subject.run, subject.plan)
         self._runs[subject.run].check_plan(subject.plan)
@@ -193,7 +195,7 @@ class OwnerSite:
             self.owner.tell(f"{sum(why == sentence for why in found.values()):,} clients do not answer: {sentence}")
         return {persons[person]: why for person, why in found.items()}
 
-    def _ended(self, subject: Subject) -> bytes:
+    def _ended(self, subject: Subject, body: bytes) -> bytes:
         """Let go of a run, also of one from before a restart, and whatever the policy says by now; its charges stay."""
         if participation.has_ended(self.owner, subject.run):
             return b""
@@ -201,8 +203,9 @@ class OwnerSite:
         if plan is not None:
             with closing(self.owner.book(self.owner.policy() or Policy(), plan)) as book:
                 book.forget(subject.run)
-            participation.end(self.owner, subject.run)
-            self.owner.tell(f"run {subject.run} has ended")
+            record, told = participation.closing_of(self.owner, subject.run, body)
+            participation.end(self.owner, subject.run, record)
+            self.owner.tell(f"run {subject.run} has ended; {told}")
         self._runs.pop(subject.run, None)
         return b""
 

@@ -21,7 +21,7 @@ from tacit import plan as plans
 from tacit.draws import Draws
 from tacit.engine.deployed import bodies
 from tacit.engine.deployed.agenda import Agenda
-from tacit.engine.deployed.bodies import Begin, Begun, Offer, Opened, SeenRows, Terms
+from tacit.engine.deployed.bodies import Begin, Begun, Offer, Opened, RecordHead, SeenRows, Terms
 from tacit.engine.deployed.confirmation import check_confirmations, run_digest, sign_digest
 from tacit.engine.deployed.held_out import HeldOut
 from tacit.engine.deployed.leaving import release_rows
@@ -34,7 +34,7 @@ from tacit.engine.deployed.terms_checks import Known, check_sites, check_terms, 
 from tacit.engine.deployed.told import tell_seen
 from tacit.engine.pictures import reader_of
 from tacit.errors import PlanError, RunError, WireError
-from tacit.files import replace_file
+from tacit.files import UNFINISHED, replace_file, sync_folder
 from tacit.ledger.owner import Policy
 from tacit.plan import HashComb, Plan
 
@@ -218,7 +218,12 @@ def open_run(owner: Owner, run: str, body: bytes, plan_hash: bytes) -> Participa
     if isinstance(plan.codec, HashComb) and plan.codec.agreed is not None:
         plan = replace(plan, codec=replace(plan.codec, agreed=owner.agreed or plan.codec.agreed))
     held_out = None if offer.simulated_noise else HeldOut(owner.folder, owner.secret)
-    rows = read_rows(plan, owner, policy.limits, _root(plan, offer.simulated_noise, folder), held_out)
+    try:
+        rows = read_rows(plan, owner, policy.limits, _root(plan, offer.simulated_noise, folder), held_out)
+    except BaseException:
+        if kept is None:
+            (folder / _ROOT).unlink(missing_ok=True)  # the run does not come to be here
+        raise
     if kept is None:
         replace_file(folder / _OFFER, body)
     return Participation(owner, plan, plan_hash, offer, folder, rows, no_counts=no_counts, _allowed_by=policy)
@@ -256,17 +261,70 @@ def has_ended(owner: Owner, run: str) -> bool:
     return (folder_of(owner, run) / _ENDED).exists()
 
 
-def end(owner: Owner, run: str) -> None:
+def end(owner: Owner, run: str, record: dict[str, object] | None = None) -> None:
     """Let go of a run: nothing more is answered for it, and nobody can repeat its noise. Private parts of models stay.
 
-    A tombstone stays too, on the disk before anything is removed: the hashes of the run's offer and terms.
+    A tombstone stays too, on the disk before anything is removed: the hashes of the run's offer and terms, and how the server's
+    record ended, if it said so.
     """
     folder = folder_of(owner, run)
     kept = {name: folder / name for name in (_OFFER, _TERMS)}
     hashes = {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in kept.items() if path.exists()}
-    replace_file(folder / _ENDED, json.dumps(hashes).encode())
-    for name in (_OFFER, _ROOT):
-        (folder / name).unlink(missing_ok=True)
+    replace_file(folder / _ENDED, json.dumps({**hashes, **({"record": record} if record else {})}).encode())
+    for path in (folder / _OFFER, folder / _ROOT, *folder.glob(f".*{UNFINISHED}")):
+        path.unlink(missing_ok=True)
+    sync_folder(folder)
+
+
+def forget(owner: Owner, run: str) -> None:
+    """End a run at its owner's wish, as if the server had ended it; its charges stay. Raise RunError if it is not open here."""
+    if run not in open_runs(owner):
+        raise RunError(f"run {run}: is not open here; `tacit site status` lists the runs that are")
+    body = offer_kept(owner, run)
+    if body is not None:
+        offer = bodies.unpack(body, Offer)
+        with closing(owner.book(owner.policy() or Policy(), plan_in(offer, _hash_of(offer)))) as book:
+            book.forget(run)
+    end(owner, run)
+
+
+def open_runs(owner: Owner) -> list[str]:
+    """Return the runs that have not ended here: the site has a key for each, and answers as its policy allows."""
+    folders = sorted((owner.folder / "runs").glob("*"))
+    return [folder.name for folder in folders if not (folder / _ENDED).exists() and _holds_any(folder, _OFFER, _ROOT)]
+
+
+def ended_runs(owner: Owner) -> dict[str, dict[str, object]]:
+    """Return how the server's record of each ended run ended, where the server said so: its key, length and head."""
+    found = {}
+    for path in sorted((owner.folder / "runs").glob(f"*/{_ENDED}")):
+        kept = json.loads(path.read_bytes())
+        if "record" in kept:
+            found[path.parent.name] = kept["record"]
+    return found
+
+
+def _holds_any(folder: Path, *names: str) -> bool:
+    return any((folder / name).exists() for name in names)
+
+
+def closing_of(owner: Owner, run: str, body: bytes) -> tuple[dict[str, object] | None, str]:
+    """Return what is kept of how the server's record ended, and a sentence about it for the owner.
+
+    `body` is that of the server's request to end the run: the record's head, signed with the key in the run's terms.
+    """
+    terms = folder_of(owner, run) / _TERMS
+    key = Begin(terms=terms.read_bytes()).read().record_key.hex() if terms.exists() else ""
+    if not body or not key:
+        return None, "the server gave no head of its record"
+    try:
+        head = bodies.unpack(body, RecordHead).signed()
+    except WireError:
+        return None, "what the server gave as the head of its record is none"
+    if not head.is_by(key):
+        return None, f"the head of the server's record is NOT signed with the key of its terms, {key}"
+    kept: dict[str, object] = {"key": key, "length": head.length, "head": head.head}
+    return kept, f"the server's record ends in {head.head} after {head.length:,} bytes, signed with key {key}"
 
 
 def plan_in(offer: Offer, digest: bytes) -> Plan:
