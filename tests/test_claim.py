@@ -6,13 +6,28 @@ import math
 import pytest
 
 from tacit import claim as claims
-from tacit.claim import Approximate, Claim, Disclosed, Free, Gaussian, Leaning, Open, Pure, RenyiCurve, Repeated, Sampled, Unproven
+from tacit.claim import (
+    Approximate,
+    Claim,
+    Disclosed,
+    Free,
+    Gaussian,
+    GaussianDominated,
+    Leaning,
+    Open,
+    Pure,
+    RenyiCurve,
+    Repeated,
+    Sampled,
+    Unproven,
+)
 from tests.ledger.claims import claim
 
 EVENTS = {
     "free": Free(), "open": Open(), "unproven": Unproven(), "disclosed": Disclosed(), "pure": Pure(0.5),
     "leaning": Leaning(4.0, chance=0.79, free=0.065, slack=1e-4),
-    "approximate": Approximate(1.0, 1e-6), "gaussian": Gaussian(2.0), "renyi_curve": RenyiCurve((1.5, 2.0), (0.1, 0.2)),
+    "approximate": Approximate(1.0, 1e-6), "gaussian": Gaussian(2.0),
+    "gaussian_dominated": GaussianDominated(2.0, (1.0, 10.0), (0.1, 2.0), 1e-30), "renyi_curve": RenyiCurve((1.5, 2.0), (0.1, 0.2)),
     "repeated": Repeated(Pure(0.1), 7, most=0.5), "sampled": Sampled(Repeated(Gaussian(1.0), 3), 0.1),
 }  # fmt: skip
 

@@ -91,6 +91,26 @@ class Gaussian:
 
 
 @dataclass(frozen=True)
+class GaussianDominated:
+    """A mechanism that reveals no more than Gaussian noise does: k uses are dominated by one release with squared shift k / z² + τ.
+
+    z is `noise_multiplier`. Without `rates`, τ is 0. Otherwise each τ holds except with probability exp(k excess - rate τ), for
+    every rate and its excess. What is drawn is within `distance` of the analysed distribution (total variation, per use).
+    """
+
+    noise_multiplier: float
+    rates: tuple[float, ...] = ()
+    excess: tuple[float, ...] = ()
+    distance: float = 0.0
+
+    def __post_init__(self) -> None:
+        _need(0 < self.noise_multiplier < math.inf, self, "a finite noise multiplier above 0; use Open() for no noise")
+        sound = len(self.rates) == len(self.excess) and all(0 < rate < math.inf for rate in self.rates)
+        _need(sound and all(0 <= one < math.inf for one in self.excess), self, "one finite excess of 0 or more per positive rate")
+        _need(0 <= self.distance < 1, self, "a distance from 0 to below 1")
+
+
+@dataclass(frozen=True)
 class RenyiCurve:
     """A bound on the Rényi divergence at each of some orders above 1; neither orders nor values may fall.
 
@@ -131,11 +151,25 @@ class Sampled:
         _need(0 < self.rate <= 1, self, "a rate above 0 and at most 1")
 
 
-Event = Free | Open | Unproven | Disclosed | Pure | Leaning | Approximate | Gaussian | RenyiCurve | Repeated | Sampled
+Event = (
+    Free
+    | Open
+    | Unproven
+    | Disclosed
+    | Pure
+    | Leaning
+    | Approximate
+    | Gaussian
+    | GaussianDominated
+    | RenyiCurve
+    | Repeated
+    | Sampled
+)
 
 NAMES: dict[type[Any], str] = {
     Free: "free", Open: "open", Unproven: "unproven", Disclosed: "disclosed", Pure: "pure", Leaning: "leaning",
-    Approximate: "approximate", Gaussian: "gaussian", RenyiCurve: "renyi_curve", Repeated: "repeated", Sampled: "sampled",
+    Approximate: "approximate", Gaussian: "gaussian", GaussianDominated: "gaussian_dominated", RenyiCurve: "renyi_curve",
+    Repeated: "repeated", Sampled: "sampled",
 }  # fmt: skip
 """The name of each event in JSON."""
 _KINDS = {name: kind for kind, name in NAMES.items()}

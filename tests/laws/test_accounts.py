@@ -14,6 +14,7 @@ from tacit.claim import (
     Event,
     Free,
     Gaussian,
+    GaussianDominated,
     Leaning,
     Open,
     Pure,
@@ -29,7 +30,7 @@ from tests.ledger.claims import ADD, claim
 DELTA = 1e-5
 COUNTED: list[Event] = [
     Free(), Pure(0.01), Pure(1.0), Leaning(4.0, chance=0.79, free=0.065, slack=1e-4), Approximate(0.3, 1e-7),
-    Gaussian(0.8), Gaussian(20.0),
+    Gaussian(0.8), Gaussian(20.0), GaussianDominated(9.0), GaussianDominated(20.0, (10.0, 1e3, 1e5), (1e-6, 1e-4, 0.1), 1e-28),
     RenyiCurve((1.5, 4.0, 32.0), (0.01, 0.02, 0.3)), RenyiCurve((1.5, 4.0), (0.1, 0.2), most=0.4),
     Repeated(RenyiCurve((1.001, 1.1, 4.0), (0.1, 0.15, 0.4), most=0.9), 300),
     Repeated(Pure(0.1), 1000), Repeated(Pure(0.1), 1000, most=3.0), Repeated(Gaussian(5.0), 4), Sampled(Gaussian(1.1), 0.02),
@@ -76,6 +77,7 @@ def test_more_uses_never_cost_less_and_parts_never_more_than_their_sum(event) ->
     [
         lambda size: Pure(1 / size), lambda size: Gaussian(size), lambda size: Approximate(1 / size, 1e-8 / size),
         lambda size: Repeated(Pure(0.1), 100, most=5 / size), lambda size: Sampled(Gaussian(1.0), min(1.0, 0.5 / size)),
+        lambda size: GaussianDominated(size, (100.0,), (1e-3,)), lambda size: GaussianDominated(5.0, (100.0,), (1 / size,)),
         lambda size: Sampled(Gaussian(size), 0.1), lambda size: RenyiCurve((2.0, 9.0), (0.1 / size, 0.2 / size)),
         lambda size: RenyiCurve((2.0, 9.0), (0.1, 0.2), most=0.1 / size),
     ],

@@ -6,8 +6,9 @@ import math
 import pytest
 
 from tacit import codec, ledger, plan
-from tacit.claim import Approximate, Disclosed, Free, Gaussian, Open, Pure, Repeated, Sampled, Total, Unproven
+from tacit.claim import Approximate, Disclosed, Free, Gaussian, GaussianDominated, Open, Pure, Repeated, Sampled, Total, Unproven
 from tacit.errors import BudgetError
+from tacit.gaussian_loss import epsilon_at
 from tacit.ledger import Account, charge
 from tests.ledger.claims import ADD, claim
 
@@ -122,3 +123,43 @@ def test_folding_the_record_gives_the_account_that_was_charged() -> None:
         account = charge(account, claims, seen)
         entries += [ledger.entry(one, "run", round_no, "train", clients=5, busiest=account.times(claims)) for one in claims]
     assert ledger.folded(entries) == account
+
+
+# Mechanisms that Gaussian noise dominates
+
+
+def test_what_gaussian_noise_dominates_composes_like_it_at_almost_the_whole_delta() -> None:
+    account = paid((GaussianDominated(3.0), 4), (GaussianDominated(6.0), 16), (Gaussian(9.0), 9))
+    total = ledger.totals(account, 1e-5)[-1]
+    assert (total.delta, total.basis) == (1e-5, "composition of dominating Gaussian noise")
+    assert total.epsilon == pytest.approx(epsilon_at(1e-5 * (1 - 1 / 256), 1.0), rel=1e-9)
+
+
+def test_an_excess_is_added_at_its_best_rate() -> None:
+    """Two uses: squared shifts of 2 / 16, and the least of (2 excess + log 512 / delta) / rate."""
+    account = paid((GaussianDominated(4.0, (10.0, 1000.0, 1e6), (1e-6, 0.5, 1e6)), 2))
+    shift = 2 / 16 + (2 * 0.5 + math.log(512 / 1e-5)) / 1000
+    assert ledger.totals(account, 1e-5)[-1].epsilon == pytest.approx(epsilon_at(1e-5 * (1 - 1 / 256), shift**-0.5), rel=1e-9)
+
+
+def test_dominated_noise_composes_with_pure_losses_and_keeps_what_approximate_ones_bring() -> None:
+    alone = ledger.totals(paid((Gaussian(5.0), 3), (Repeated(Pure(0.2), 4), 2)), 1e-5 * (1 - 1 / 256))[-1]
+    both = ledger.totals(paid((GaussianDominated(5.0), 3), (Repeated(Pure(0.2), 4), 2)), 1e-5)[-1]
+    assert both.epsilon == pytest.approx(alone.epsilon, rel=1e-9)
+    brought = ledger.totals(paid((GaussianDominated(5.0), 3), (Approximate(0.5, 1e-6), 2)), 1e-5)[-1]
+    assert brought.delta == pytest.approx(1.2e-5)
+    assert brought.epsilon == pytest.approx(1 + epsilon_at(1e-5 * (1 - 1 / 256), 5 / math.sqrt(3)), rel=1e-9)
+
+
+@pytest.mark.parametrize("event", [GaussianDominated(0.2, distance=1e-20), GaussianDominated(1.0, distance=1e-8)])
+def test_no_epsilon_is_stated_that_the_drawn_distribution_does_not_keep(event) -> None:
+    """A distance of d costs d (1 + e^epsilon) of delta; where that is more than was set aside, there is no number."""
+    account = paid((event, 1))
+    stated = ledger.totals(account, 1e-5)
+    assert [total.epsilon for total in stated] == [None, None]
+    assert "drawn too coarsely" in ledger.statement(account, stated)
+
+
+def test_rates_that_no_two_mechanisms_share_give_no_number() -> None:
+    account = paid((GaussianDominated(4.0, (10.0,), (1e-6,)), 1), (GaussianDominated(4.0, (20.0,), (1e-6,)), 1))
+    assert ledger.totals(account, 1e-5)[-1].epsilon is None

@@ -129,4 +129,4 @@ def test_what_a_plan_says_of_a_run_is_composed_where_it_does_not_grow_with_param
     """Noise by shares is stated for the whole run, not as so many times one update."""
     made = codec.build(plan.Skellam(epsilon=2.0, delta=1e-5, clip=1.0), codec.Extent(rounds=40, cohort=1000))
     text = prose.planned(lambda size: made.claims(size, 1000), 40, 1e-5)
-    assert "epsilon 2 per run of 40 rounds, delta 1e-05 (Rényi composition of numerical curves)" in text
+    assert "epsilon 2 per run of 40 rounds, delta 1e-05 (composition of dominating Gaussian noise)" in text

@@ -1,18 +1,18 @@
-"""One bit per parameter under a secure sum: as accurate as noise on the sum, in a thirty-second of the bytes.
+"""One bit per parameter under secure aggregation: as accurate as Gaussian noise on the sum, in a thirty-second of the bytes.
 
-A client cuts its update to a length and rotates it (`rotation`), so that all coordinates are small. Each is sent as one bit, a one
-with probability 1/2 + g x: next to a fair coin. The server sees how many ones each coordinate got, which is the sum of
-the updates, times g, plus the noise of all coins. So the others' coins hide a client, and nobody adds noise on purpose. With N
-clients and g = sqrt(N) / (2 z clip) the noise on the sum is z clip per coordinate. For a large epsilon a coordinate would need a
-chance far from one half: then it gets several bits, 3, 7, 15, … with smaller chances each, and their count is sent.
+A client clips its update to an L2 norm and rotates it (`rotation`), so that all coordinates are small. Each is sent as one bit, a
+one with probability 1/2 + g x, almost a fair coin. The server sees the number of ones per coordinate: the sum of the updates, times
+g, plus the noise of all coins. So the others' coins hide a client, and nobody adds noise on purpose. With N clients and
+g = sqrt(N) / (2 z clip) the noise on the sum has a standard deviation of z clip per coordinate. A large epsilon would need
+probabilities far from one half. Then a coordinate gets several bits, 3, 7, 15, … with smaller biases, and their count is sent.
 
-Guarantees, for whoever sees the sums: epsilon at delta for the whole run, for a client that answers every round, if its update
-is taken out: its bits are fair coins then. The server must see the sum alone, of at least the agreed number of clients whose
-coins it does not know. `onebit_law` proves how little the sum says, by the length of the update and not by its coordinates.
-Chances are whole numbers of 2^-32, and their squares add up to no more than agreed. Whatever is not finite counts as no change.
+Guarantees, for everyone who sees the sums: epsilon at delta for the whole run, for a client that answers every round, if its
+update is removed: its bits are fair coins then. The server must see the sum alone, of at least the agreed number of clients whose
+coins it does not know. `onebit_law` proves how little the sums reveal, by the L2 norm of the update and not by its coordinates.
+Probabilities are multiples of 2^-32, and their squared biases add up to no more than agreed. What is not finite counts as 0.
 
-Decoding is unbiased for updates that are cut to their length and, rotated, to three times the usual size of a coordinate: of a
-thousand about three are larger.
+Decoding is unbiased for updates that are clipped to their L2 norm and, rotated, to three times the usual size of a coordinate:
+about three in a thousand are larger.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import numba
@@ -28,21 +28,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit import plan
-from tacit.claim import Claim, RenyiCurve
+from tacit.claim import Claim, GaussianDominated
 from tacit.codec.chain import Last, chain
 from tacit.codec.clip import clip_l2
 from tacit.codec.contract import Bound, Codec, Encoded, Extent, Memory, Payload, Wholes, encoded
-from tacit.codec.onebit_law import sum_curve
+from tacit.codec.onebit_law import STEEPEST, CoinSums, bound_coin_sums
 from tacit.codec.rotation import block_of, rotated, rotated_back
 from tacit.codec.rr import WORD, quantise_flip_pack
 from tacit.codec.sums import BitSum, LevelSum
 from tacit.codec.sums.packing import packed, packed_size, unpacked
 from tacit.codec.whole_bits import whole_bits
 from tacit.codec.whole_run import Loss
+from tacit.dominated_loss import epsilon_at
 from tacit.draws import ClientDraws, PublicDraws, ServerDraws
 from tacit.errors import ChainError
 from tacit.gaussian_loss import multiplier_for
-from tacit.renyi_loss import ORDERS, epsilon_at
 from tacit.rows import Vector
 
 _REACH = 3.0
@@ -63,7 +63,7 @@ class Coins:
     bits: int
     slope: float
     largest: float
-    curve: tuple[float, ...]
+    event: GaussianDominated
 
     @property
     def stddev(self) -> float:
@@ -135,39 +135,60 @@ def coin_sum(settings: plan.OneBit, extent: Extent) -> Last:
 
 @lru_cache(maxsize=64)
 def coins_for(loss: Loss, rounds: int, clients: int, clip: float, block: int) -> Coins:
-    """Return the chances at which the sum of `clients` clients' coins keeps a loss over all rounds.
+    """Choose biases at which the sum of `clients` clients' coins keeps a loss over all rounds, for up to 2 `block` parameters.
 
-    Raises ChainError if even 255 bits per coordinate leave chances too far off one half, or no order of the curve is high enough.
+    Raises ChainError if even 255 bits per coordinate leave probabilities too far from one half.
     """
-    least = multiplier_for(loss.epsilon, loss.delta) * math.sqrt(rounds)  # no coins say less than Gaussian noise does
-    share = min(1.0, _REACH / math.sqrt(block))
-    off = math.sqrt(clients) / (2 * least) * share
-    bits = next((count for count in _COUNTS if off / math.sqrt(count) <= _LARGEST), None)
-    if bits is None:
+    least = multiplier_for(loss.epsilon, loss.delta) * math.sqrt(rounds)  # no coins reveal less than Gaussian noise does
+    off = math.sqrt(clients) / (2 * least) * min(1.0, _REACH / math.sqrt(block))
+    counts = [count for count in _COUNTS if off / math.sqrt(count) <= _LARGEST][:3]
+    if not counts:
         raise ChainError(
             f"onebit(epsilon={loss.epsilon:g} per run) needs at most {_COUNTS[-1]} bits per parameter, got "
             f"{math.ceil((off / _LARGEST) ** 2):,} with {clients:,} clients and blocks of {block:,} parameters; lower "
             "codec.epsilon, or use codec.name = 'dp_sum'"
         )
+    # With few clients up to two bits more are sent, for then sums of smaller biases are closer to Gaussian noise.
+    bits = next((count for count in counts if off / math.sqrt(count * clients) <= STEEPEST / 2), counts[-1])
 
-    def at(ratio: float) -> tuple[float, tuple[float, ...]]:
-        squares = clients / (4 * (ratio * least) ** 2)
-        curve = sum_curve(clients, off / ratio / math.sqrt(bits), squares)
-        return epsilon_at(loss.delta, curve, rounds), curve
+    def event_at(ratio: float, sums: CoinSums) -> GaussianDominated:
+        return sums.dominated(squares=clients / (4 * (ratio * least) ** 2), bits=2 * block * bits)
 
-    low, high = 1.0, 1.25
-    while at(high)[0] > loss.epsilon:
-        low, high = high, 1.5 * high
+    bias = off / math.sqrt(bits)  # the largest, if as little noise were enough as in the Gaussian mechanism
+    widest = bias * math.sqrt(1 - 4 * bias**2)  # about what others that lean as far as they may leave
+    for _ in range(6):  # bounds hold for all biases up to the widest, which should be hardly more than what is used
+        sums = bound_coin_sums(clients, widest)
+        wanted = _least_ratio(loss, rounds, partial(event_at, sums=sums))
+        ratio = max(wanted, bias / widest)
+        if 1 <= wanted * widest / bias < 1 + 2e-3:
+            break
+        widest = min(bias, bias / wanted * (1 + 1e-3))
+    event = event_at(ratio, sums)
+    slope = math.sqrt(clients / bits) / (2 * ratio * least * clip)
+    return Coins(clip=clip, clients=clients, bits=bits, slope=slope, largest=bias / ratio, event=event)
+
+
+def _least_ratio(loss: Loss, rounds: int, event_at: Callable[[float], GaussianDominated]) -> float:
+    """Least noise that keeps a loss over all rounds, relative to Gaussian noise; at most 0.001 % above the least.
+
+    Raises ChainError if 100 times as much does not keep it.
+    """
+
+    def keeps(ratio: float) -> bool:
+        return epsilon_at(loss.delta, event_at(ratio), rounds) <= loss.epsilon
+
+    low = high = 1.0
+    while not keeps(high):
+        low, high = high, 1.25 * high
         if high > 100:
             raise ChainError(
-                f"onebit(epsilon={loss.epsilon:g} per run, delta={loss.delta:g}) needs more clients than {clients:,}, or a larger "
-                "epsilon or delta: what is proved about sums of bits is no use there"
+                f"onebit(epsilon={loss.epsilon:g} per run, delta={loss.delta:g}) needs a larger delta, a smaller epsilon or more "
+                "clients: the privacy loss of its sums is not bounded closely enough here"
             )
-    while high / low > 1 + 5e-4:
+    while high / low > 1 + 1e-5:
         middle = math.sqrt(low * high)
-        low, high = (low, middle) if at(middle)[0] <= loss.epsilon else (middle, high)
-    slope = math.sqrt(clients / bits) / (2 * high * least * clip)
-    return Coins(clip=clip, clients=clients, bits=bits, slope=slope, largest=off / high / math.sqrt(bits), curve=at(high)[1])
+        low, high = (low, middle) if keeps(middle) else (middle, high)
+    return high
 
 
 def tossed(steps: NDArray[np.float64], coins: Coins, own: ClientDraws) -> Payload:
@@ -223,11 +244,11 @@ def _claim(coins: Coins, helpers: int) -> Claim:
     alone = f"that the server sees the sum of the bits alone, of at least {coins.clients:,} clients whose bits it does not know"
     return Claim(
         mechanism=f"{how}, of updates cut to a length of {coins.clip:g}; taken out, a client's bits are fair coins",
-        event=RenyiCurve(ORDERS, coins.curve),
+        event=coins.event,
         unit="update",
         relation="add or remove one client",
         view="everyone",
         trust=(f"{alone}: its helpers do not work together with it" if helpers else alone,),
         rests_on="helpers" if helpers else "server",
-        source="Rényi divergence of sums of bits by the length of an update, proved for any other updates; figures numerical",
+        source="sums of bits are dominated by Gaussian noise, whatever the others send (codec/onebit_law.py); figures numerical",
     )

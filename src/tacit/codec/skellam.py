@@ -1,18 +1,14 @@
-"""Whole numbers with a share of the noise from each client, added up modulo a power of two: DP-FedAvg that trusts a secure sum.
+"""Integers with a share of the noise from each client, added up modulo a power of two: DP-FedAvg under secure aggregation.
 
-A client cuts its update to a length and rotates it (`rotation`), scales it, rounds it at random to whole numbers that are not
-too long, adds Skellam noise (`skellam_noise`), and sends the rest modulo 2^bits: next to nothing by itself, if the others are
-unknown. Noise of many clients adds up to Skellam noise, whose sum keeps what is stated.
+A client clips its update to an L2 norm and rotates it (`rotation`), scales it, rounds it at random to integers of bounded L2 norm,
+adds Skellam noise (`skellam_noise`), and sends the result modulo 2^bits. The noise of many clients adds up to Skellam noise.
 
-Guarantees, for whoever sees the sums: epsilon at delta for the whole run, for a client that answers every round, if its update is
-taken out: it sends noise alone then. The server must see the sum alone, with the noise of at least the agreed number of clients
-in it. All clients must weigh the same. Lengths are checked in whole numbers, and noise is drawn in them. The Rényi divergence, with
-Δ2 and Δ1 the most a client's numbers can measure and v the variance of all noise, at whole orders α (between them (α - 1) times it
-is convex), is at most
+Guarantees, for everyone who sees the sums: epsilon at delta for the whole run, for a client that answers every round, if its
+update is removed: it sends noise alone then. The server must see the sum alone, with the noise of at least the agreed number of
+clients in it. All clients must have the same weight. Norms are checked in integers, and noise is drawn in them. `skellam_law`
+proves that the sums reveal no more than Gaussian noise of almost the same size.
 
-    α Δ2² / 2v + min(((2α - 1) Δ2² + 6 Δ1) / 4v², 3 Δ1 / 2v).
-
-Decoding gives the clipped update back on average, but for sums that leave the modulus: its scale leaves room for four standard
+Decoding gives the clipped update back on average, unless a sum leaves the modulus: the scale leaves room for four standard
 deviations of a coordinate even if all updates were the same.
 
 Source: Agarwal, Kairouz and Liu 2021, *The Skellam Mechanism for Differentially Private Federated Learning*.
@@ -23,26 +19,26 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import accumulate
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tacit import plan
-from tacit.claim import Claim, RenyiCurve
+from tacit.claim import Claim, GaussianDominated
 from tacit.codec.chain import Last, chain
 from tacit.codec.clip import clip_l2
 from tacit.codec.contract import Bound, Codec, Encoded, Extent, Memory, Payload, Wholes, encoded
 from tacit.codec.rotation import rotated, rotated_back
-from tacit.codec.skellam_noise import PARTS, WIDEST, skellam_noise, variance_of
+from tacit.codec.skellam_law import bound_shift
+from tacit.codec.skellam_noise import DISTANCE, PARTS, WIDEST, skellam_noise, variance_of
 from tacit.codec.sums import ModularSum
 from tacit.codec.sums.packing import packed, packed_size, unpacked
 from tacit.codec.whole_run import Loss
+from tacit.dominated_loss import epsilon_at
 from tacit.draws import ClientDraws, PublicDraws, ServerDraws
 from tacit.errors import ChainError
 from tacit.gaussian_loss import multiplier_for
-from tacit.renyi_loss import ORDERS, epsilon_at
 from tacit.rows import Vector
 
 _FINE = 50.0
@@ -69,7 +65,7 @@ class Grid:
     scale: float
     squares: int
     parts: int
-    curve: tuple[float, ...]
+    event: GaussianDominated
 
     @property
     def stddev(self) -> float:
@@ -149,7 +145,7 @@ def grid_for(loss: Loss, wires: Wires, clip: float, dim: int) -> Grid:
         return grid_with(ratio * least, wires, clip, dim)
 
     low, high = 1.0, 1.25
-    while epsilon_at(loss.delta, at(high).curve, wires.rounds) > loss.epsilon:
+    while epsilon_at(loss.delta, at(high).event, wires.rounds) > loss.epsilon:
         low, high = high, 1.5 * high
         if high > 100:
             raise ChainError(
@@ -158,7 +154,7 @@ def grid_for(loss: Loss, wires: Wires, clip: float, dim: int) -> Grid:
             )
     while high / low > 1 + 2e-5:
         middle = math.sqrt(low * high)
-        low, high = (low, middle) if epsilon_at(loss.delta, at(middle).curve, wires.rounds) <= loss.epsilon else (middle, high)
+        low, high = (low, middle) if epsilon_at(loss.delta, at(middle).event, wires.rounds) <= loss.epsilon else (middle, high)
     return at(high)
 
 
@@ -175,8 +171,9 @@ def grid_with(multiplier: float, wires: Wires, clip: float, dim: int) -> Grid:
     steps = min(steps, _FINE * math.sqrt(dim), WIDEST * math.sqrt(wires.counted) / multiplier)
     squares = longest(steps, dim)
     parts = variance_of((multiplier * steps) ** 2 / wires.counted)
-    curve = curve_of(squares, wires.counted * parts / PARTS, dim)
-    return Grid(clip=clip, scale=steps / clip, squares=squares, parts=parts, curve=curve)
+    shift = bound_shift(wires.counted * parts / PARTS) * math.sqrt(squares)
+    event = GaussianDominated(noise_multiplier=1 / shift, distance=wires.most * dim * DISTANCE)
+    return Grid(clip=clip, scale=steps / clip, squares=squares, parts=parts, event=event)
 
 
 def longest(steps: float, dim: int) -> int:
@@ -188,24 +185,6 @@ def longest(steps: float, dim: int) -> int:
     always = (steps + math.sqrt(dim)) ** 2
     mostly = steps**2 + dim / 4 + steps + math.sqrt(dim) / 2
     return math.floor(min(always, mostly))
-
-
-def curve_of(squares: int, variance: float, dim: int) -> tuple[float, ...]:
-    """Return the Rényi divergence at `ORDERS` of whole numbers of bounded squares under noise of a variance."""
-    absolutes = min(squares, math.sqrt(dim * squares))
-
-    def at(order: int) -> float:
-        first = ((2 * order - 1) * squares + 6 * absolutes) / (4 * variance**2)
-        return order * squares / (2 * variance) + min(first, 3 * absolutes / (2 * variance))
-
-    def between(order: float) -> float:
-        low, high = math.floor(order), math.ceil(order)
-        if low == high:
-            return at(low)
-        ends = ((low - 1) * at(low) if low > 1 else 0.0), (high - 1) * at(high)
-        return (ends[0] + (order - low) * (ends[1] - ends[0])) / (order - 1)
-
-    return tuple(accumulate((between(order) * (1 + 2**-40) for order in ORDERS), max))  # which rounding may have lowered
 
 
 def _whole(bits: int) -> Wholes:
@@ -228,11 +207,11 @@ def _claim(grid: Grid, wires: Wires, helpers: int) -> Claim:
     return Claim(
         mechanism=f"whole numbers modulo 2^{wires.bits} of updates cut to a length of {grid.clip:g}, each with Skellam noise of "
         f"{grid.stddev:.3g}; taken out, a client sends noise alone",
-        event=RenyiCurve(ORDERS, grid.curve),
+        event=grid.event,
         unit="update",
         relation="add or remove one client",
         view="everyone",
         trust=(f"{alone}: its helpers do not work together with it" if helpers else alone,),
         rests_on="helpers" if helpers else "server",
-        source="Agarwal, Kairouz and Liu 2021, Rényi divergence of Skellam noise; whole numbers throughout",
+        source="Agarwal, Kairouz and Liu 2021; Skellam noise is dominated by Gaussian noise (codec/skellam_law.py); integers",
     )

@@ -26,6 +26,9 @@ PARTS = 1024
 WIDEST = 8192
 """The largest standard deviation there are thresholds for."""
 
+DISTANCE = 2.0**-109
+"""Total variation distance between the distribution of one number and Skellam noise."""
+
 _BITS = 12  # of a word that lead to a place in the thresholds to begin at
 _BLOCK = 1 << 14
 

@@ -9,6 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 from tacit.claim import Approximate, Claim, Event, Free, RenyiCurve, Sampled, Total
+from tacit.dominated_loss import is_covered
 from tacit.gaussian_loss import epsilon_at
 from tacit.ledger import losses
 from tacit.record import Released
@@ -18,8 +19,10 @@ NUMERICAL = "Rényi composition of numerical curves"
 GAUSSIAN = "exact composition of Gaussian noise"
 BITS = "exact composition of randomised responses"
 COMPOSED = "composition of loss distributions"
+DOMINATED = "composition of dominating Gaussian noise"
 NO_NUMBER = "no number exists: released without protection"
 HIDDEN = "no number exists: hidden from the server, readable by every other client"
+COARSE = "no number exists: randomness is drawn too coarsely for so large an epsilon"
 UNLIKE = "no number exists: losses under different changes of data cannot be added"
 
 
@@ -178,6 +181,19 @@ def _single(paid: Paid) -> bool:
 
 def _at(unit: str, paid: Paid, delta: float) -> Total:
     """Return the total for which a chance of failing is allowed: `delta` for curves, and what approximate losses bring."""
+    settled = losses.settle(paid, delta)
+    if settled is None:
+        return Total(unit=unit, epsilon=None, delta=delta, basis=COARSE)
+    if settled.paid == paid:
+        return _at_delta(unit, paid, delta)
+    total = _at_delta(unit, settled.paid, settled.delta)
+    if not is_covered(total.epsilon or 0.0, delta, settled.distance):
+        return Total(unit=unit, epsilon=None, delta=delta, basis=COARSE)
+    basis = DOMINATED if total.basis in (EXACT, GAUSSIAN) else total.basis
+    return replace(total, delta=losses.rounded_up(Fraction(total.delta) + Fraction(delta) - Fraction(settled.delta)), basis=basis)
+
+
+def _at_delta(unit: str, paid: Paid, delta: float) -> Total:
     brought = [(losses.approximate(event), times) for event, times in paid]
     epsilon, failing = (sum((pair[place] * times for pair, times in brought), Fraction(0)) for place in (0, 1))
     noise = losses.gaussian(paid)

@@ -8,14 +8,29 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from functools import lru_cache
 from itertools import accumulate
+from typing import NamedTuple
 
-from tacit.claim import Approximate, Claim, Disclosed, Event, Free, Gaussian, Open, Pure, RenyiCurve, Repeated, Sampled, Unproven
+from tacit import dominated_loss
+from tacit.claim import (
+    Approximate,
+    Claim,
+    Disclosed,
+    Event,
+    Free,
+    Gaussian,
+    GaussianDominated,
+    Open,
+    Pure,
+    RenyiCurve,
+    Repeated,
+    Sampled,
+    Unproven,
+)
 from tacit.errors import BudgetError
-from tacit.renyi_loss import at_best_order
 
 Curve = tuple[float, ...]
 """A Rényi divergence at each of the orders below."""
@@ -81,6 +96,28 @@ def approximate(event: Event) -> tuple[Fraction, Fraction]:
     return Fraction(0), Fraction(0)
 
 
+class Settled(NamedTuple):
+    """Events with Gaussian noise in place of what it dominates, the delta left for them, and a distance that delta must cover."""
+
+    paid: tuple[tuple[Event, int], ...]
+    delta: float
+    distance: float
+
+
+def settle(paid: Sequence[tuple[Event, int]], delta: float) -> Settled | None:
+    """Replace all events that Gaussian noise dominates by one Gaussian release; None if none dominates them all at `delta`."""
+    uses = [(innermost(event), times * _count(event)) for event, times in paid]
+    dominated = [(event, count) for event, count in uses if isinstance(event, GaussianDominated)]
+    if not dominated:
+        return Settled(tuple(paid), delta, 0.0)
+    noise = dominated_loss.multiplier(dominated, dominated_loss.SHARE * delta)
+    if not noise:
+        return None
+    others = [one for one in paid if not isinstance(innermost(one[0]), GaussianDominated)]
+    left = (1 - 2 * dominated_loss.SHARE) * delta
+    return Settled((*others, (Gaussian(noise), 1)), left, dominated_loss.distance(dominated))
+
+
 def gaussian(paid: Sequence[tuple[Event, int]]) -> float | None:
     """Return the noise multiplier of one release that costs what these do together; None unless all are Gaussian noise.
 
@@ -121,7 +158,18 @@ def renyi_epsilon(paid: Sequence[tuple[Event, int]], delta: float) -> float:
     orders = _orders_for(tuple(event for event, _ in paid))
     curves = [(renyi(event, orders), times) for event, times in paid]
     losses = (math.fsum(times * curve[place] for curve, times in curves) for place in range(len(orders)))
-    return at_best_order(delta, zip(orders, losses, strict=True))
+    return _at_best_order(delta, zip(orders, losses, strict=True))
+
+
+def _at_best_order(delta: float, losses: Iterable[tuple[float, float]]) -> float:
+    """Epsilon at `delta` from Rényi divergences, each with its order less 1, at the best order; rounded up.
+
+    Source: Canonne, Kamath and Steinke 2020, proposition 12. With t = order - 1: D + ln(t/(1+t)) - (ln delta + ln(1+t)) / t.
+    """
+    log_delta, best = math.log(delta), math.inf
+    for t, loss in losses:
+        best = min(best, loss + math.log(t) - math.log1p(t) - (log_delta + math.log1p(t)) / t)
+    return max(0.0, best * (1 + 2**-40))
 
 
 def _orders_for(events: tuple[Event, ...]) -> Curve:

@@ -17,6 +17,7 @@ from tacit.claim import Claim, Disclosed, Repeated, Sampled, Total
 from tacit.ledger import losses
 from tacit.ledger.account import (
     COMPOSED,
+    DOMINATED,
     EXACT,
     GAUSSIAN,
     HIDDEN,
@@ -131,7 +132,7 @@ def verdict(stated: Sequence[Total]) -> str:
             return "There is no differential privacy: what a client sends is hidden from the server, but other clients can read it."
         return "No protection is stated for the run as a whole, only for each of its parts."
     sizes = {total.unit: total.epsilon for total in reversed(stated) if total.epsilon is not None}
-    run = min(total.epsilon for total in stated if total.unit == "run" and total.epsilon is not None)
+    run = min((total.epsilon for total in stated if total.unit == "run" and total.epsilon is not None), default=math.inf)
     if run <= MEANINGFUL:
         return "Differential privacy protects what a client sends in the whole run."
     if sizes["update"] <= MEANINGFUL:
@@ -248,7 +249,7 @@ def planned(claims_at: Callable[[int], tuple[Claim, ...]], rounds: int, delta: f
 
 def _planned_run(run: Total, rounds: int, grows: bool) -> str:
     """Return what all rounds of a plan cost; composed where it does not grow with the number of parameters, which is not known."""
-    if run.basis in (GAUSSIAN, EXACT, COMPOSED) or (not grows and run.basis == NUMERICAL):
+    if run.basis in (GAUSSIAN, EXACT, COMPOSED, DOMINATED) or (not grows and run.basis == NUMERICAL):
         whole = "run of 1 round" if rounds == 1 else f"run of {rounds:,} rounds"
         return f"and epsilon {bound(run.epsilon or 0.0)} {per(whole, run.delta)} ({run.basis})"
     return f"at most {rounds:,} × that per run (losses add up)"
