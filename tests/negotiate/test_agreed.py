@@ -169,3 +169,36 @@ def test_mpyc_cannot_unpickle() -> None:
         shares._mpyc.pickle.loads(pickle.dumps(1))
     with pytest.raises(AssertionError, match="must not be opened"):
         shares.Runtime.output(type("Three", (), {"threshold": 1})(), None, threshold=2)  # type: ignore[arg-type]
+
+
+def test_every_party_puts_in_a_word_as_long_as_the_secret(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a word of 64 bits half of the secret would be zeros, and one that a server can search for."""
+    import asyncio
+
+    from tacit.negotiate import party
+    from tacit.negotiate.agreed import SECRET_BYTES
+
+    words: list[int] = []
+
+    class StoppedError(Exception):
+        pass
+
+    class Computation:
+        async def share(self, least: int, greatest: int, word: int) -> None:
+            words.append(word)
+            raise StoppedError
+
+    class Circle:
+        async def gather(self) -> None:
+            return
+
+    monkeypatch.setattr(party, "_computation", lambda circle: Computation())
+    for _ in range(64):
+        with pytest.raises(StoppedError):
+            asyncio.run(party._work(Circle(), (0, 0), TERMS))  # type: ignore[arg-type]
+    assert SECRET_BYTES == 16
+    every = 0
+    for word in words:
+        assert 0 <= word < 1 << 128
+        every |= word
+    assert every == (1 << 128) - 1, "each bit is drawn: one is missing from 64 words with a probability of 2^-57"

@@ -65,4 +65,11 @@ def test_every_negotiation_has_a_secret_of_its_own() -> None:
     first, second = (agreed_by(together([party((-1.0, 1.0), agreed)] * 3)[0]) for _ in range(2))
     assert first.secret != second.secret
     assert first.transcript_hash != second.transcript_hash
+    for one in (first, second):
+        # Every 32-bit piece of a 128-bit secret is drawn: one is zero, or the same twice, with a probability below 2^-28.
+        pieces = [one.secret[start : start + 4] for start in range(0, len(one.secret), 4)]
+        assert len(one.secret) == 16
+        assert bytes(4) not in pieces
+        assert len(set(pieces)) == 4
+    assert all(a != b for a, b in zip(*([one.secret[n : n + 4] for n in range(0, 16, 4)] for one in (first, second)), strict=True))
     assert (first.x_min, first.x_max) == (second.x_min, second.x_max) == (-1.0, 1.0)
