@@ -9,6 +9,7 @@ import pytest
 from tacit import engine, record
 from tacit.aggregate import Intake
 from tacit.engine.exchanges import Train
+from tacit.engine.exchanges.train import SALT
 from tacit.engine.run_folder import RECORD
 from tacit.errors import PlanError
 from tests.engine.small import small_plan, write_csv
@@ -83,7 +84,8 @@ def switch(monkeypatch, clients: set[int]) -> None:
 
     def switched(train, client, made, round_no):
         payload = sent(train, client, made, round_no)
-        return (-20 * payload.view("<f4")).view(np.uint8) if client.seat.name in clients else payload
+        opposite = (-20 * payload[:-SALT].view("<f4")).view(np.uint8)
+        return np.concatenate([opposite, payload[-SALT:]]) if client.seat.name in clients else payload
 
     monkeypatch.setattr(Train, "_sent", switched)
 

@@ -13,6 +13,7 @@ Source: analytic calibration, Balle and Wang 2018.
 
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import dataclass
 
@@ -28,6 +29,8 @@ from tacit.sampled_loss import multiplier_for
 
 _COUNTS = 2
 _DIAGONAL = math.nextafter(math.sqrt(2), 2)
+_LEAST = 1e-9
+"""The least noise a stated claim may have: below it an epsilon is no finite number."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,3 +82,23 @@ def noise_for(loss: Loss, *, rows_each: int, releases: int) -> CountNoise:
             f"{STEPS:,}; raise measures.epsilon, or measure more rarely (server.evaluate_every)"
         )
     return CountNoise(rows_each=rows_each, divisor=divisor)
+
+
+def read_claim(content: bytes, stddev: float) -> Claim:
+    """The claim a site states, as JSON, for counts with noise of this standard deviation.
+
+    Raise ValueError unless it is, word for word, one that `CountNoise.claim` makes: what a site states enters everybody's record.
+    """
+    try:
+        claim = Claim.from_json(json.loads(content))
+    except (ValueError, TypeError, AttributeError, RecursionError):
+        raise ValueError("what its counts cost cannot be read") from None
+    if not isinstance(claim.event, Gaussian):
+        raise ValueError("what its counts cost is not about Gaussian noise")
+    multiplier = claim.event.noise_multiplier
+    if min(stddev, multiplier) >= _LEAST:
+        rows_each, divisor = round(stddev / (_DIAGONAL * multiplier)), round(STEPS / stddev)
+        noise = CountNoise(rows_each=max(1, rows_each), divisor=max(1, divisor))
+        if noise.stddev == stddev and noise.claim(claim.relation) == claim:
+            return claim
+    raise ValueError("what its counts cost does not follow from their noise")

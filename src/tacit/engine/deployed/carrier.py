@@ -13,7 +13,7 @@ from tacit.engine.agreement import Agreement
 from tacit.engine.deployed import bodies
 from tacit.engine.deployed.agenda import MEASURE
 from tacit.engine.deployed.bodies import Answers, Measured, Question, Terms
-from tacit.engine.deployed.mail import Mail, Replies
+from tacit.engine.deployed.mail import Mail, Replies, named_rule
 from tacit.engine.exchanges import HelperSums
 from tacit.engine.exchanges.site_sums import kind_of, receive_site_sum
 from tacit.engine.round import Exchange, Gathered, Names, Refusal, Request, Tick, gather
@@ -66,7 +66,9 @@ class SitesCarrier:
         replies = self.mail.ask("measure", round_no, MEASURE, {member.site: question for member in self.terms.members})
         found = replies.bodies(Measured)
         withheld = {
-            site: f"its owner's policy sends no counts ({one.withheld})" for site, one in found.items() if one.counts is None
+            site: f"its owner's policy sends no counts ({named_rule(one.withheld)})"
+            for site, one in found.items()
+            if one.counts is None
         }
         return found, {**replies.missing, **withheld}
 
@@ -119,7 +121,11 @@ class SitesCarrier:
         except WireError as error:
             return [Refusal(sender=f"site {site}", reason=str(error))]
         reasons = {"budget": "its owner's ledger has no budget left for it", "ledger": "its own ledger does not let it answer"}
-        refused += [Refusal(sender=name, reason=reasons.get(why, "it does not answer")) for name, why in answers.refused]
+        own = range(member.first, member.first + member.clients)
+        said = {name: why for name, why in answers.refused if name in own}  # a site speaks for its own clients, once for each
+        refused += [Refusal(sender=name, reason=reasons.get(why, "it does not answer")) for name, why in said.items()]
+        if len(said) < len(answers.refused):
+            refused.append(Refusal(sender=f"site {site}", reason="it must name its own clients, once each, as those who refuse"))
         for head, body in answers.frames:
             frame = head, memoryview(body)
             try:
@@ -127,7 +133,7 @@ class SitesCarrier:
                 if self.agreement.sum_at_site and header.codec == kind_of(self.agreement):
                     sums.append((site, frame))
                     continue
-                if not member.first <= header.sender < member.first + member.clients or header.sender in frames:
+                if header.sender not in own or header.sender in frames:
                     raise WireError(f"answer from sender {header.sender} refused: needs a client of site {site!r}, once")
                 frames[header.sender] = frame
             except WireError as error:
@@ -135,15 +141,10 @@ class SitesCarrier:
         return refused
 
     def _with_sum(self, found: Gathered, intake: Intake, site: str, frame: Frame) -> Gathered:
-        """Return what was gathered with a site's own sum added, if all its clients sit there."""
+        """Return what was gathered with a site's own sum added, if all its clients sit there and none has answered yet."""
         member, total, size = self.terms.of(site), found.total, wire.size(frame)
-        own = Intake(
-            [name for name in intake.everyone.tolist() if member.first <= name < member.first + member.clients],
-            intake.round_no,
-            intake.largest_weight,
-        )
         try:
-            count = receive_site_sum(self.agreement, own, total, frame)
+            count = receive_site_sum(self.agreement, intake, total, frame, range(member.first, member.first + member.clients))
         except WireError as error:
             more = Refusal(sender=f"site {site}", reason=str(error))
             return replace(found, refused=(*found.refused, more))
@@ -161,6 +162,7 @@ class SitesCarrier:
                 for head, payload in bodies.unpack(letter.body, Answers).frames:
                     frame: Any = (head, memoryview(payload))
                     bytes_up += wire.size(frame)
+                    wire.expect(wire.parse(*frame), sender=numbers[site])  # a helper speaks for itself
                     exchange.receive(intake, total, frame)
             except WireError as error:
                 total.refused.append(Refusal(sender=numbers[site], reason=str(error)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -145,7 +146,12 @@ class Mail:
         if status == "ok":
             found.letters[site] = reply
         else:
-            found.missing[site] = f"{REASONS[status]}{f' ({rule})' if rule else ''}"
+            found.missing[site] = f"{REASONS[status]}{f' ({named_rule(rule)})' if rule else ''}"
+
+
+def named_rule(text: str) -> str:
+    """Return the lines of a policy that a site names, for the record; a site that writes anything else there is not quoted."""
+    return text if re.fullmatch(r"[A-Za-z0-9_.,/ -]*", text) else "it names no line of a policy"
 
 
 REASONS = {

@@ -28,6 +28,7 @@ from tacit.engine.exchanges import HelperSums, Votes
 from tacit.engine.exchanges.disclose_rows import DiscloseRows
 from tacit.errors import BudgetError, DataError, PlanError, PolicyError, RunError, TacitError, WireError
 from tacit.ledger.owner import Book, Policy, Receipt
+from tacit.printable import printable
 from tacit.wire.letter import Letter, Status, Subject, read, write
 
 Claims = tuple[Claim, ...]
@@ -49,7 +50,7 @@ class OwnerSite:
             if letter.subject.site != self.owner.name:
                 raise WireError(f"letter refused: needs site {self.owner.name!r}, got {letter.subject.site!r}")
         except WireError as error:
-            self.owner.tell(f"a letter was refused: {error}")
+            self.owner.tell(_in_log(f"a letter was refused: {error}"))
             return b""
         body, rule, receipt = b"", "", _NO_RECEIPT
         status: Status = "ok"
@@ -57,10 +58,10 @@ class OwnerSite:
             body, receipt = self._answered(letter)
         except TacitError as error:
             status, rule = _status_of(error), _rule_of(error)
-            self.owner.tell(f"{letter.subject.kind} of run {letter.subject.run} refused: {error}")
+            self.owner.tell(_in_log(f"{letter.subject.kind} of run {letter.subject.run} refused: {error}"))
         except Exception as error:  # what nobody foresaw may quote a cell of the data: the server hears that it failed
             status = "failed"
-            self.owner.tell(f"{letter.subject.kind} of run {letter.subject.run} failed: {type(error).__name__}: {error}")
+            self.owner.tell(_in_log(f"{letter.subject.kind} of run {letter.subject.run} failed: {type(error).__name__}: {error}"))
         return write(_reply(letter.subject, status, rule, receipt), body, self.owner.key)
 
     def _answered(self, letter: Letter) -> tuple[bytes, Receipt]:
@@ -221,6 +222,11 @@ def _check_name(subject: Subject) -> None:
         raise WireError(
             f"{subject.kind}: must be called {name!r} in round 0, got {subject.exchange!r} in round {subject.round_no:,}"
         )
+
+
+def _in_log(sentence: str) -> str:
+    """Return a sentence with words of the server in it as the log shows it: none of its lines can pass for an entry of its own."""
+    return printable(sentence).replace("\n", "\n    ")
 
 
 def _status_of(error: TacitError) -> Status:

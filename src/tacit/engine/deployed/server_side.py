@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 
 from tacit import data, features, local, record, server
 from tacit.claim import Claim, Gaussian
+from tacit.codec import noisy_counts
 from tacit.data.disclose import written_out
 from tacit.data.disclose.release import released_columns
 from tacit.draws import Draws
@@ -178,7 +178,7 @@ class AtSites:
         A site that sends no counts is named in the record, once for each reason.
         """
         found, missing = self.side.carrier.measured(request, round_no)
-        claims, wrong = _read_claims(found)
+        claims, wrong = _read_claims(found, self.side.terms)
         for site, why in wrong.items():
             found.pop(site)
             missing[site] = why
@@ -219,25 +219,22 @@ def _multiplier(claim: Claim) -> float:
     return claim.event.noise_multiplier
 
 
-def _read_claims(found: dict[str, Measured]) -> tuple[list[Claim], dict[str, str]]:
+def _read_claims(found: dict[str, Measured], terms: Terms) -> tuple[list[Claim], dict[str, str]]:
     """Return what sites say their noisy counts cost, and which of them say something that cannot be."""
     claims, wrong = list[Claim](), dict[str, str]()
     for site, one in found.items():
         if one.counts is None:
             continue
-        if not one.counts.claim:
-            if not 0 <= one.counts.right <= one.counts.rows:
-                wrong[site] = "its counts contradict each other"
-            continue
+        counts, member = one.counts, terms.of(site)
         try:
-            claim = Claim.from_json(json.loads(one.counts.claim))
-        except (ValueError, TypeError, AttributeError):
-            wrong[site] = "what its counts cost cannot be read"
-            continue
-        if isinstance(claim.event, Gaussian):
-            claims.append(claim)
-        else:
-            wrong[site] = "what its counts cost is not about Gaussian noise"
+            if counts.claim:
+                claims.append(noisy_counts.read_claim(counts.claim, counts.noise))
+            elif counts.noise or not 0 <= counts.right <= counts.rows:
+                wrong[site] = "its counts contradict each other"
+            elif counts.rows > member.rows + member.test_rows:
+                wrong[site] = "it counts more rows than it has"
+        except ValueError as error:
+            wrong[site] = str(error)
     return claims, wrong
 
 

@@ -47,7 +47,7 @@ class Heads:
         self.train, self.settings, self.place = train, settings, place
         self.agreement = train.agreement
         self.scale = head.noise_scale(settings, place.size, train.agreement.server.rounds)
-        self.binds = settings.aggregate == "updates"
+        self.binds = train.commits = settings.aggregate == "updates"
         self.size = 4 * place.size + (_DIGEST if self.binds else 0)
 
     def claims(self, clients: int) -> tuple[Claim, ...]:

@@ -25,8 +25,11 @@ def site_sum(agreement: Agreement, site: int, round_no: int, names: list[int], t
     return wire.frame(header, payload)
 
 
-def receive_site_sum(agreement: Agreement, intake: Intake, total: Sum, frame: Frame) -> int:
-    """Check a site's message, add its sum, and return how many clients are in it."""
+def receive_site_sum(agreement: Agreement, intake: Intake, total: Sum, frame: Frame, clients: range | None = None) -> int:
+    """Check a site's message, add its sum, and return how many clients are in it; `clients` are those of the site (None: all).
+
+    The clients in it are noted in the round's intake: no other sum or answer can count them again.
+    """
     message = wire.parse(*frame)
     header = wire.expect(message, run=agreement.run, round_no=intake.round_no, codec=kind_of(agreement), dim=agreement.dim).header
     if header.payload_size < 8:
@@ -35,6 +38,9 @@ def receive_site_sum(agreement: Agreement, intake: Intake, total: Sum, frame: Fr
     if not 0 <= count <= (header.payload_size - 8) // 8:
         raise WireError(f"sum from site {header.sender} refused: needs as many names as it says, got fewer")
     names = message.payload[8 : 8 + 8 * count].view("<i8").tolist()
+    stranger = next((name for name in names if clients is not None and name not in clients), None)
+    if stranger is not None:
+        raise WireError(f"sum from site {header.sender} refused: client {stranger} belongs to another site")
     intake.check_all(names, header.weight)
     total.add_packed(message.payload[8 + 8 * count :].copy(), header.weight)
     intake.note(*names)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hmac
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -22,6 +23,8 @@ from tacit.local.compiled.blas import one_thread
 from tacit.rows import Vector
 from tacit.wire import Frame
 
+SALT = 16
+"""Bytes that hide what a client commits to until it sends it: without them, whoever tries all short messages opens a commitment."""
 Arrays = dict[str, NDArray[Any]]
 """What an exchange leaves for the next, by name."""
 
@@ -40,6 +43,7 @@ class Train:
     """One update per client and round."""
 
     name = "train"
+    commits = False  # whether clients commit to their answers first; each answer then ends with the salt of its commitment
 
     def __init__(
         self, agreement: Agreement, draws: Draws, member: Member = nobody, judge: Judge | None = None,
@@ -98,7 +102,7 @@ class Train:
 
     def _bound(self, client: Client, made: Encoded, round_no: int) -> memoryview:
         """Return the bytes of an answer that a client commits to."""
-        return made.payload.data.cast("B")
+        return self._salted(client, made, round_no).data.cast("B")
 
     def promise(self, client: Client, model: Vector, update: Vector, round_no: int) -> Encoded:
         """Return the encoded update of a client that will send it later in the round; its site keeps it until then."""
@@ -125,7 +129,18 @@ class Train:
 
     def _sent(self, client: Client, made: Encoded, round_no: int) -> Payload:
         """Return the payload of a message with an encoded update."""
-        return made.payload
+        return self._salted(client, made, round_no)
+
+    def _salted(self, client: Client, made: Encoded, round_no: int) -> Payload:
+        """Return an encoded update with the salt of its commitment, if there is one.
+
+        The salt follows from the payload by HMAC-SHA256: a site that is set back and trains again never uses it for another one.
+        """
+        if not self.commits:
+            return made.payload
+        key = client.seat.own.private("commitment").at(self.agreement.identity, round_no).sealed("salt").key
+        salt = hmac.digest(key, made.payload.data.cast("B"), "sha256")[:SALT]
+        return np.concatenate([made.payload, np.frombuffer(salt, np.uint8)])
 
     def made(self, client: Client, model: Vector, update: Vector, round_no: int) -> Encoded:
         """Return an encoded update; the same each time, since its randomness has an address."""
@@ -146,14 +161,13 @@ class Train:
 
     def receive(self, intake: Intake, total: Sum | Collected, frame: Frame) -> None:
         """Check one client's message against what was agreed, and add it to the round's sum."""
-        terms = self.agreement
-        message = wire.parse(*frame)
-        header = wire.expect(
-            message, run=terms.run, codec=terms.codec.name, dim=terms.dim, payload_size=terms.codec.payload_size(terms.dim)
-        ).header
+        terms, message = self.agreement, wire.parse(*frame)
+        size = terms.codec.payload_size(terms.dim)
+        whole = size + SALT if self.commits else size
+        header = wire.expect(message, run=terms.run, codec=terms.codec.name, dim=terms.dim, payload_size=whole).header
         intake.check(header.sender, header.round_no, header.weight)
         intake.check_commitment(header.sender, frame[1])
-        public = terms.public.at(header.round_no, header.sender)
+        public, message = terms.public.at(header.round_no, header.sender), wire.Message(header, message.payload[:size])
         if isinstance(total, Collected):
             total.add(header.sender, self._alone(message, public), header.weight)
         else:
