@@ -13,6 +13,7 @@ from bench.shapes import BATCH, CLIENTS, ROWS, ROWS_PER_CLIENT
 from bench.sides.ours import Rounds
 from tacit import plan
 from tacit.aggregate import Intake
+from tacit.engine.round import State as RoundState
 from tacit.engine.site import Client
 from tacit.local.compiled import kernels
 from tacit.local.compiled.learner import CompiledLearner
@@ -49,11 +50,12 @@ def _parts(learner: CompiledLearner, model: np.ndarray) -> dict[str, Callable[[]
     buffers = kernels.Buffers(np.empty((0, 0), np.float32), acts, slopes, acts[:0])
     table, starts = learner.held.table, learner.held.starts
     total = rounds.train.empty()
+    asked = rounds.train.ask(RoundState(round_no=1, cohort=np.arange(CLIENTS), model=model, optimizer={}))
 
     def whole(client: int) -> None:
         seat = rounds.site.seat(client)
         update = worker.train(model, seat, DRAWS.at(client))
-        message = rounds.train.encoded(Client(rounds.site, seat), update.row, 1)
+        message = rounds.train.encoded(Client(rounds.site, seat), model, update.row, asked)
         rounds.train.receive(Intake([client], 1, 1), total, message)
 
     def train(client: int) -> None:

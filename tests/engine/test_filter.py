@@ -114,9 +114,9 @@ def test_bait_and_switch_works_where_votes_and_updates_are_not_bound_together(re
 def test_what_was_committed_to_is_made_once(reviews, tmp_path, monkeypatch) -> None:
     made, encoded = [], Train.made
 
-    def counted(train, client, model, update, round_no):
-        made.append((client.seat.name, round_no))
-        return encoded(train, client, model, update, round_no)
+    def counted(train, client, model, update, request):
+        made.append((client.seat.name, request.round_no))
+        return encoded(train, client, model, update, request)
 
     monkeypatch.setattr(Train, "made", counted)
     plan = job(reviews, rounds=2)

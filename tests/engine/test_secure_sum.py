@@ -141,13 +141,13 @@ def test_messages_that_are_no_shares_are_refused(reviews, tmp_path, monkeypatch)
     """One client's share is cut short, another's says another round: the server leaves both out, and the rest add up."""
     encoded = SecureTrain.encoded
 
-    def cut(self, client, model, update, round_no):
-        head, payload = encoded(self, client, model, update, round_no)
+    def cut(self, client, model, update, request):
+        head, payload = encoded(self, client, model, update, request)
         if client.seat.name == 4:
-            header = self.header(client, round_no, payload.nbytes - 4)
+            header = self.header(client, request.round_no, payload.nbytes - 4)
             return wire.frame(header, np.frombuffer(payload[4:], np.uint8))
         if client.seat.name == 5:
-            return wire.frame(self.header(client, round_no + 1, payload.nbytes), np.frombuffer(payload, np.uint8))
+            return wire.frame(self.header(client, request.round_no + 1, payload.nbytes), np.frombuffer(payload, np.uint8))
         return head, payload
 
     monkeypatch.setattr(SecureTrain, "encoded", cut)

@@ -31,7 +31,7 @@ def swapped(codec: Codec, update: Vector, total: Sum) -> dict[str, Callable[[], 
         "decode, by place": lambda: codec.decode(total, public, server),  # type: ignore[call-arg]
         "Gaussian noise": lambda: whole_noise(public, 3),  # type: ignore[arg-type]
         "Skellam noise": lambda: skellam_noise(1024, public, 3),  # type: ignore[arg-type]
-        "a client's root": lambda: Own(public, 1).noise("run", 1, "train"),  # type: ignore[arg-type]
+        "a client's root": lambda: Own(public, 1).noise("run", 1, "train", "asked"),  # type: ignore[arg-type]
         "public as a client's": lambda: public.for_client(),  # type: ignore[attr-defined]
         "the server's as a client's": lambda: _as_client(server),
         "a client's as the server's": lambda: _as_server(own),

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tacit.draws import ClientDraws, Draws, PublicDraws, ServerDraws
+from tacit.engine.round import State
 from tacit.engine.site import Client, Site
 from tacit.seat import Own
 from tests import seeds
@@ -67,11 +68,17 @@ def test_no_message_can_be_rebuilt_from_what_the_server_knows(case) -> None:
         made = (site.codec(n).encode(update, {}, own=own(n), public=terms.public.at(n, 2)) for n in rounds)
         return b"".join(one.payload.tobytes() for one in made)
 
-    sent = b"".join(train.made(client, model, update, n).payload.tobytes() for n in rounds)
-    assert sent == messages(lambda n: client.seat.own.noise(terms.identity, n, train.name)), "noise comes from the client's root"
+    asked = [train.ask(State(round_no=n, cohort=np.arange(CLIENTS), model=model, optimizer={})) for n in rounds]
+    sent = b"".join(train.made(client, model, update, request).payload.tobytes() for request in asked)
+    digest = asked[0].digest
+
+    def address(own: Own, n: int) -> ClientDraws:
+        return own.noise(terms.identity, n, train.name, digest)
+
+    assert sent == messages(lambda n: address(client.seat.own, n)), "noise comes from the client's root"
     noisy = bool(at_client(case).variance(update).any())
-    assert (sent != messages(lambda n: Own(seeds.draws(12), 2).noise(terms.identity, n, train.name))) == noisy
+    assert (sent != messages(lambda n: address(Own(seeds.draws(12), 2), n))) == noisy
     for key in (terms.public.key, train.draws.key, Draws.seeded(0).key, terms.run.encode()):
-        for path in (lambda n: client.seat.own.noise(terms.identity, n, train.name).path, lambda n: (n, 2), lambda n: ()):
+        for path in (lambda n: address(client.seat.own, n).path, lambda n: (n, 2), lambda n: ()):
             guess = messages(lambda n, key=key, path=path: ClientDraws(key, path(n)))
             assert (guess != sent) == noisy, f"rebuilt from a key the server knows, at {path(1)}"

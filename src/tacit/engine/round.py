@@ -7,6 +7,7 @@ and the server closes.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
@@ -47,7 +48,9 @@ class State:
 class Request:
     """What the server asks, and whom: public bytes, the same for everybody. `commitments` are what answers must fit.
 
-    A request may be for a part of those the server asks; then `everyone` are all of them.
+    A request may be for a part of those the server asks; then `everyone` are all of them. `digest` is SHA-256 over what the frame
+    asks; with the exchange and the round it names everything in a request that a client's message depends on. How many are asked
+    decides what an answer costs, and changes no message. It is computed once, also for all parts of a request.
     """
 
     exchange: str
@@ -56,6 +59,11 @@ class Request:
     frame: Frame
     commitments: dict[int, bytes] = field(default_factory=dict)
     everyone: Names | None = None
+    digest: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.digest:
+            object.__setattr__(self, "digest", _digest(self.frame))
 
     def part(self, to: Names) -> Request:
         """Return the same question to some of those it was for."""
@@ -66,6 +74,14 @@ class Request:
         return Intake(
             self.to.tolist(), self.round_no, largest_weight, commitments=self.commitments, everyone=self.everyone
         )  # fmt: skip
+
+
+def _digest(frame: Frame) -> str:
+    """SHA-256 of what a frame asks: its kind, dimension, weight and payload; the run's name is no part of a question."""
+    header = wire.parse(*frame).header
+    found = hashlib.sha256(f"{header.codec}\x00{header.dim}\x00{header.weight}\x00".encode())
+    found.update(frame[1])
+    return found.hexdigest()
 
 
 @dataclass(frozen=True, kw_only=True)

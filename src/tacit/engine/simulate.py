@@ -85,7 +85,7 @@ class Simulation:
         updates = updates_of(site, worker, model, seats, round_no)
         seen = {Train.name: np.stack([update.row.copy() for update in updates])}
         if isinstance(exchange, Heads):
-            changes = [exchange.honest(Client(site, seat, worker), model, round_no) for seat in seats]
+            changes = [exchange.honest(Client(site, seat, worker), model, request) for seat in seats]
             seen[Heads.name] = np.stack([change.ravel() for change in changes])
         site.behaviour.collude(seen, len(request.to), round_no)
 
@@ -135,7 +135,7 @@ def trained_part(train: Train, site: Site, worker: Worker, request: Request) -> 
     bytes_up, refused = 0, []
     for seat, found in zip(seats, updates, strict=True):
         update = site.behaviour.sends(seat, found, round_no, train.name)
-        frame = train.encoded(Client(site, seat, worker), model, update.row, round_no)
+        frame = train.encoded(Client(site, seat, worker), model, update.row, request)
         bytes_up += wire.size(frame)
         try:
             train.receive(intake, total, frame)
@@ -177,7 +177,7 @@ def promised_by_part(train: Train, site: Site, worker: Worker, request: Request)
     seats = [site.seat(name) for name in request.to.tolist()]
     for seat, found in zip(seats, updates_of(site, worker, model, seats, round_no), strict=True):
         update = site.behaviour.sends(seat, found, round_no, train.name)
-        train.promise(Client(site, seat, worker), model, update.row, round_no)
+        train.promise(Client(site, seat, worker), model, update.row, request)
 
 
 def updates_of(site: Site, worker: Worker, model: Vector, seats: list[Seat], round_no: int) -> Iterator[Update]:

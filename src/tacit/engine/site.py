@@ -61,6 +61,7 @@ class Site:
         self._blocks = None if isinstance(names, range) and names.start == 0 else {name: n for n, name in enumerate(names)}
         self._kept = PrivateStore(folder) if folder else None
         self._model: tuple[int, Vector] | None = None
+        self.epoch = ""  # drawn when a real site starts; then noise is new, whatever was asked before
         self.key: Ed25519PrivateKey | None = None  # the site's own, where its clients share one
         self._keys: dict[int, Ed25519PrivateKey] = {}
         self.own_rows: OwnRows | None = None
@@ -84,7 +85,7 @@ class Site:
 
     def seat(self, name: int) -> Seat:
         """Return the seat of a client of this site."""
-        return Seat(name, name if self._blocks is None else self._blocks[name], Own(self.root, name))
+        return Seat(name, name if self._blocks is None else self._blocks[name], Own(self.root, name, self.epoch))
 
     def signing_key(self, seat: Seat) -> Ed25519PrivateKey:
         """Return the key with which a client's site signs what helpers get; in a simulation each client has a site of its own."""

@@ -41,11 +41,13 @@ def _result(run: Summary, ours: Arm) -> Card:
     others = [name for name in ("accuracy", "auc", "f1") if name != lead and name in ours.metrics]
     also = ", ".join(f"{phrasing.METRICS[name]} {phrasing.metric(name, ours.metrics[name])}" for name in others)
     when = f"after {ours.rounds} round{'s' if ours.rounds != 1 else ''}"
+    noise = ours.metrics.get("accuracy_noise", 0.0)
+    noisy = f"± {phrasing.metric('accuracy', noise)} by noise in the counts of sites" if noise else ""
     label = phrasing.METRICS[lead]
     return Card(
         label=label[0].upper() + label[1:],
         figure=phrasing.metric(lead, ours.metrics.get(lead)),
-        note=", ".join(filter(None, (when, also))),
+        note=", ".join(filter(None, (when, also, noisy))),
     )
 
 

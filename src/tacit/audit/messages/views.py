@@ -66,7 +66,8 @@ class Observed:
             )
         self.train, self.site, self.worker = trains[0], begun.arm.site, begun.arm.learner.worker()
         self.terms, self.codec = self.site.agreement, self.site.codec(1)
-        self.model = self.site.model(self.train.ask(begun.state))
+        self.request = self.train.ask(begun.state)
+        self.model = self.site.model(self.request)
         self.cohort = begun.cohort()
         honest = np.array([self.site.behaviour.all_honest(np.array([name]), 1) for name in self.cohort.tolist()], np.bool_)
         if not honest.any():
@@ -94,7 +95,7 @@ class Observed:
     def _victim(self, name: int) -> Victim:
         client = Client(self.site, self.site.seat(name), self.worker)
         update = self.train.update(client, self.model, 1).copy()
-        return Victim(client, update, self.train.made(client, self.model, update, 1).payload)
+        return Victim(client, update, self.train.made(client, self.model, update, self.request).payload)
 
     def _alone(self, victim: Victim) -> Vector:
         """Return what one message says to whoever can decode it, as an update."""

@@ -47,16 +47,17 @@ def rows_each(settings: Measures) -> int | None:
     return settings.rows_per_client if settings.answer == "noisy" else None
 
 
-def find_obstacle(settings: Measures, owners: Iterable[str]) -> str:
-    """Return why no counts are sent, naming the line of the policy; nothing if they are. `owners` has one entry per counted row."""
-    each = list(owners)
+def find_obstacle(settings: Measures, rows: int, clients: int) -> str:
+    """Return why no counts are sent, naming the line of the policy; nothing if they are.
+
+    Of noisy counts, `rows` and `clients` are noisy too: whether counts are sent then tells no more than the counts.
+    """
     if settings.answer == "off":
         return 'measures.answer = "off": no counts are sent'
-    if len(each) < settings.least_rows:
-        return f"measures.least_rows = {settings.least_rows:,}: {len(each):,} held-out rows would count, so no counts are sent"
-    clients = len(set(each))
+    if rows < settings.least_rows:
+        return f"measures.least_rows = {settings.least_rows:,}: about {rows:,} held-out rows count, so no counts are sent"
     if clients < settings.least_clients:
-        return f"measures.least_clients = {settings.least_clients:,}: {clients:,} clients hold out rows, so no counts are sent"
+        return f"measures.least_clients = {settings.least_clients:,}: about {clients:,} clients have some, so no counts are sent"
     return ""
 
 
@@ -72,9 +73,10 @@ def count_noise(plan: Plan, policy: Policy) -> CountNoise | None:
 def claims_of_measure(plan: Plan, policy: Policy, others: Iterable[Claims]) -> Claims:
     """What one measure costs a client, under the relation of the run's other claims, so that both add up; nothing without noise."""
     noise = count_noise(plan, policy)
-    return () if noise is None else (noise.claim(_relation(others)),)
+    return () if noise is None else (noise.claim(relation_of(others)),)
 
 
-def _relation(others: Iterable[Claims]) -> Relation:
+def relation_of(others: Iterable[Claims]) -> Relation:
+    """The relation of a run's claims about clients."""
     found = (claim.relation for claims in others for claim in claims if claim.relation in _PER_CLIENT)
     return next(found, "replace all rows of one client")

@@ -16,10 +16,12 @@ import numpy as np
 from msgspec.structs import replace
 
 from tacit.claim import Claim
+from tacit.codec.noisy_counts import CountNoise
 from tacit.engine.deployed import bodies, participation
+from tacit.engine.deployed.agenda import MEASURE
 from tacit.engine.deployed.bodies import Answers, Counts, Measured, Opened, Question
 from tacit.engine.deployed.leaving import release_rows
-from tacit.engine.deployed.measures import claims_of_measure, count_noise, find_obstacle, rows_each
+from tacit.engine.deployed.measures import claims_of_measure, count_noise, find_obstacle, relation_of, rows_each
 from tacit.engine.deployed.owner import Owner
 from tacit.engine.deployed.participation import Participation
 from tacit.engine.deployed.told import told_facts, told_sentences
@@ -29,6 +31,7 @@ from tacit.engine.exchanges.disclose_rows import DiscloseRows
 from tacit.errors import BudgetError, DataError, PlanError, PolicyError, RunError, TacitError, WireError
 from tacit.ledger.owner import Book, Policy, Receipt
 from tacit.printable import printable
+from tacit.seat import Own
 from tacit.wire.letter import Letter, Status, Subject, read, write
 
 Claims = tuple[Claim, ...]
@@ -147,30 +150,42 @@ class OwnerSite:
     def _measured(self, run: Participation, letter: Letter, question: Question, book: Book) -> Measured:
         """Return how the model after a round does on held-out rows, as the policy lets it be told; clients are charged first."""
         subject, built, policy = letter.subject, run.ready(), self.owner.allowed()
-        model = built.model_in(question, subject.round_no + 1)
         softened = run.plan.server.soften > 0  # then another model is measured than the one that is trained on
         run.agenda.take(subject, letter.digest, None if softened else built.hash_of_model(None, question))
+        model = built.model_in(question, subject.round_no + 1)
         answer = Measured(model=hashlib.sha256(model.tobytes()).digest())
         places, owners = built.counted_rows(rows_each(policy.measures))
-        why, noise = run.no_counts or find_obstacle(policy.measures, owners), count_noise(run.plan, policy)
-        if not why:
-            claims = claims_of_measure(run.plan, policy, built.claims())
+        noise, why = count_noise(run.plan, policy), run.no_counts
+        if not why and noise is None:
+            why = find_obstacle(policy.measures, len(owners), len(set(owners)))
+        if not why and noise is not None and owners:
             try:
+                claims = claims_of_measure(run.plan, policy, built.claims())
                 refused = self._charge(book, subject, {owner: owner for owner in owners}, claims)
                 places = places[[owner not in refused for owner in owners]]
             except BudgetError as error:
                 why = str(error)
+        if why or noise is None or not owners:
+            self._reserve(run, book, subject, built.site.names, ())
+        if not why:
+            right = built.count_right(model, places, subject.round_no + 1) if len(places) else 0
+            counts = Counts(rows=len(places), right=right)
+            if noise is not None:
+                counts, why = self._with_noise(run, letter, counts, noise)
+            answer = answer if why else replace(answer, counts=counts)
         if why:
             self.owner.tell(f"measure of run {subject.run} after round {subject.round_no:,}: {why}")
-            self._reserve(run, book, subject, built.site.names, ())
-            return replace(answer, withheld=_rules(why))
-        counts = np.array([len(places), built.count_right(model, places, subject.round_no + 1)], np.int64)
-        if noise is None:
-            return replace(answer, counts=Counts(rows=int(counts[0]), right=int(counts[1])))
-        own = run.root().at("measure", built.site.agreement.identity, subject.round_no, letter.digest.hex())
-        rows, right = noise.add(counts, own).tolist()
-        claim = json.dumps(claims[0].to_json()).encode()
-        return replace(answer, counts=Counts(rows=rows, right=right, noise=noise.stddev, claim=claim))
+        return replace(answer, withheld=_rules(why))
+
+    def _with_noise(self, run: Participation, letter: Letter, counts: Counts, noise: CountNoise) -> tuple[Counts, str]:
+        """Return noisy counts, and why they are not sent, if so; noisy counts decide that, since exact ones would tell."""
+        policy, built, round_no = self.owner.allowed(), run.ready(), letter.subject.round_no
+        own, identity = Own(run.root(), "site", built.site.epoch), built.site.agreement.identity
+        drawn = own.noise(identity, round_no, MEASURE, letter.digest.hex())
+        rows, right = noise.add(np.array([counts.rows, counts.right], np.int64), drawn).tolist()
+        claim = json.dumps(noise.claim(relation_of(built.claims())).to_json()).encode()
+        why = find_obstacle(policy.measures, rows, rows // noise.rows_each)
+        return Counts(rows=rows, right=right, noise=noise.stddev, claim=claim), why
 
     def _check_size(self, body: bytes) -> None:
         """Refuse an answer that is larger than the owner lets go."""

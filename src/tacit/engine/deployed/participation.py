@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shutil
 import tomllib
 from contextlib import closing
 from dataclasses import dataclass, field, replace
@@ -28,7 +29,7 @@ from tacit.engine.deployed.leaving import release_rows
 from tacit.engine.deployed.offered import refuse_unless_offered
 from tacit.engine.deployed.owner import Owner
 from tacit.engine.deployed.permission import refuse_too_large, refuse_unless_allowed
-from tacit.engine.deployed.site_half import SiteHalf, build, helper_key
+from tacit.engine.deployed.site_half import PROMISED, SiteHalf, build, helper_key
 from tacit.engine.deployed.site_rows import SiteRows, read_rows
 from tacit.engine.deployed.terms_checks import Known, check_sites, check_terms, refuse_without_peers
 from tacit.engine.deployed.told import tell_seen
@@ -273,6 +274,7 @@ def end(owner: Owner, run: str, record: dict[str, object] | None = None) -> None
     replace_file(folder / _ENDED, json.dumps({**hashes, **({"record": record} if record else {})}).encode())
     for path in (folder / _OFFER, folder / _ROOT, *folder.glob(f".*{UNFINISHED}")):
         path.unlink(missing_ok=True)
+    shutil.rmtree(folder / PROMISED, ignore_errors=True)
     sync_folder(folder)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,6 +28,7 @@ from tacit.engine.exchanges import Heads, HelperSums, Train, Votes
 from tacit.engine.exchanges.disclose_rows import Discloser, DiscloseRows
 from tacit.engine.exchanges.site_sums import site_sum
 from tacit.engine.negotiated import held
+from tacit.engine.promised import Promised
 from tacit.engine.round import Exchange, Gathered, Request
 from tacit.engine.simulate import answered
 from tacit.engine.site import Client, OwnRows, Site
@@ -40,6 +42,8 @@ from tacit.secure_sum import Helper, HelperKey
 from tacit.wire import Frame
 
 Piece = tuple[bytes, bytes]
+PROMISED = "promised"
+"""The folder of what clients committed to sending later in a round."""
 Peers = Callable[[], Mapping[str, bytes]]
 """The public signing keys of sites by name, as this site's owner knows them now."""
 
@@ -209,6 +213,8 @@ def build(
     names = list(range(own.first, own.first + own.clients))
     sizes = encoded.train_clients.sizes()
     site = Site(agreement, names, root, sizes, learner, folder / "codec")
+    if not simulated_noise:
+        site.epoch, site.promised = os.urandom(16).hex(), Promised(folder / PROMISED)
     site.own_rows = OwnRows(encoded.train, encoded.train_clients, encoded.held, encoded.held_clients)
     site.client_ledgers = ClientLedgers(plan.ledger, len(sizes), plan.delta, folder / _PAID)
     agreed = held(plan)

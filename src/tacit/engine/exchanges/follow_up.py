@@ -42,7 +42,7 @@ class FollowUp:
             return None
         message = wire.expect(wire.parse(*request.frame), run=terms.run, round_no=request.round_no, codec=self.name)
         site.charge(seat, self.name, request.round_no)
-        own = seat.own.noise(terms.identity, request.round_no, self.name)
+        own = seat.own.noise(terms.identity, request.round_no, self.name, request.digest)
         public = terms.public.at(request.round_no, seat.name)
         made = self.phase.answer(site.memory(seat, request.round_no + 1), message.payload, own=own, public=public)
         site.remember(seat, request.round_no, made.memory)

@@ -65,7 +65,7 @@ class Heads:
             return None
         site.charge(seat, self.name, request.round_no)
         model = site.model(request)
-        change = WholeUpdate(self.honest(client, model, request.round_no).ravel())
+        change = WholeUpdate(self.honest(client, model, request).ravel())
         sent = site.behaviour.sends(seat, change, request.round_no, self.name)
         parts = [sent.row.astype("<f4").view(np.uint8)]
         if self.binds:
@@ -73,13 +73,13 @@ class Heads:
         header = wire.Header(terms.run, request.round_no, seat.name, self.name, terms.dim, site.weight(seat), self.size)
         return wire.frame(header, np.concatenate(parts))
 
-    def honest(self, client: Client, model: Vector, round_no: int) -> local.Matrix:
+    def honest(self, client: Client, model: Vector, request: Request) -> local.Matrix:
         """Return how the head changes by training on the client's rows, clipped and with noise as the plan says."""
-        settings, site, seat = self.settings, client.site, client.seat
+        settings, site, seat, round_no = self.settings, client.site, client.seat, request.round_no
         rows, labels = site.seen_by_head(model, site.behaviour.trains(seat, round_no), round_no)
         first = self.place.matrix(model)
         steps = Steps(epochs=settings.epochs, lr=settings.lr, divide_by=settings.batch_rows)
-        scale, own = self.scale, seat.own.noise(self.agreement.identity, round_no, self.name)
+        scale, own = self.scale, seat.own.noise(self.agreement.identity, round_no, self.name, request.digest)
         match settings.protect:
             case "nothing":
                 return local.trained(rows, labels, first, steps)

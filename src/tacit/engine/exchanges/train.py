@@ -86,28 +86,31 @@ class Train:
         site, seat = client.site, client.seat
         if site.weight(seat) == 0:
             return None
-        model, kept = site.model(request), site.promised.of(seat.name, request.round_no)
+        model, kept = site.model(request), site.promised.of(seat.name, request)
         if kept is not None:
             site.charge(seat, self.name, request.round_no)
             return self._message(client, kept, request.round_no)
-        return self.encoded(client, model, self.update(client, model, request.round_no), request.round_no)
+        return self.encoded(client, model, self.update(client, model, request.round_no), request)
 
     def committed(self, client: Client, request: Request) -> bytes:
         """Return what binds the client to the answer it will give; nothing leaves yet, so nothing is charged."""
-        made = client.site.promised.of(client.seat.name, request.round_no)
+        made = client.site.promised.of(client.seat.name, request)
         if made is None:
             model = client.site.model(request)
-            made = self.promise(client, model, self.update(client, model, request.round_no), request.round_no)
+            made = self.promise(client, model, self.update(client, model, request.round_no), request)
         return commitment(self._bound(client, made, request.round_no))
 
     def _bound(self, client: Client, made: Encoded, round_no: int) -> memoryview:
         """Return the bytes of an answer that a client commits to."""
         return self._salted(client, made, round_no).data.cast("B")
 
-    def promise(self, client: Client, model: Vector, update: Vector, round_no: int) -> Encoded:
-        """Return the encoded update of a client that will send it later in the round; its site keeps it until then."""
-        made = self.made(client, model, update, round_no)
-        client.site.promised.keep(client.seat.name, round_no, made)
+    def promise(self, client: Client, model: Vector, update: Vector, request: Request) -> Encoded:
+        """Return the encoded update of a client that will send it later in the round; its site keeps it until then.
+
+        `request` may be another exchange's, if it carries the same model as the one that will ask for the update.
+        """
+        made = self.made(client, model, update, request)
+        client.site.promised.keep(client.seat.name, request, made)
         return made
 
     def update(self, client: Client, model: Vector, round_no: int) -> Vector:
@@ -117,10 +120,10 @@ class Train:
         found = client.worker.train(model, behaviour.trains(seat, round_no), seat.own.train(round_no), round_no)
         return behaviour.sends(seat, found, round_no, self.name).row
 
-    def encoded(self, client: Client, model: Vector, update: Vector, round_no: int) -> Frame:
+    def encoded(self, client: Client, model: Vector, update: Vector, request: Request) -> Frame:
         """Return the message of a client that changed the model by an update; what it costs is charged before it exists."""
-        client.site.charge(client.seat, self.name, round_no)
-        return self._message(client, self.made(client, model, update, round_no), round_no)
+        client.site.charge(client.seat, self.name, request.round_no)
+        return self._message(client, self.made(client, model, update, request), request.round_no)
 
     def _message(self, client: Client, made: Encoded, round_no: int) -> Frame:
         client.site.remember(client.seat, round_no, made.memory)
@@ -142,10 +145,11 @@ class Train:
         salt = hmac.digest(key, made.payload.data.cast("B"), "sha256")[:SALT]
         return np.concatenate([made.payload, np.frombuffer(salt, np.uint8)])
 
-    def made(self, client: Client, model: Vector, update: Vector, round_no: int) -> Encoded:
+    def made(self, client: Client, model: Vector, update: Vector, request: Request) -> Encoded:
         """Return an encoded update; the same each time, since its randomness has an address."""
-        terms, site, seat = self.agreement, client.site, client.seat
-        own, public = seat.own.noise(terms.identity, round_no, self.name), terms.public.at(round_no, seat.name)
+        terms, site, seat, round_no = self.agreement, client.site, client.seat, request.round_no
+        own = seat.own.noise(terms.identity, round_no, self.name, request.digest)
+        public = terms.public.at(round_no, seat.name)
         return site.codec(round_no).encode(terms.codec.sent(model, update), site.memory(seat, round_no), own=own, public=public)
 
     def header(self, client: Client, round_no: int, payload_size: int) -> wire.Header:

@@ -80,7 +80,7 @@ class Votes:
         seat = client.seat
         epsilon, cheated = self._epsilon(seat.name), client.site.behaviour.votes(seat, helped, on, round_no)
         if cheated is None:
-            return vote.encode(helped, asked, epsilon, seat.own.private("votes"))
+            return vote.encode(helped, asked, epsilon, seat.own.coins())
         return vote.not_randomised(cheated, epsilon)
 
     def contributors(self, request: Request) -> int:
