@@ -351,8 +351,8 @@ def test_counts_over_all_clients_are_the_stated_exception(worlds: Path, tmp_path
             assert trained <= set(others)
 
 
-def _with_medians(series: pl.Series) -> Any:
-    numbers, *rest = _AS_NUMBER(series)
+def _with_medians(series: pl.Series, written: Any) -> Any:
+    numbers, *rest = _AS_NUMBER(series, written)
     return numbers.fill_null(numbers.median()), *rest
 
 

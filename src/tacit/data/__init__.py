@@ -5,7 +5,7 @@ from __future__ import annotations
 from tacit.data.divide import divide, divide_test, hold_out, label_shares, owners, set_apart
 from tacit.data.fetch import Progress, fetch
 from tacit.data.guess_roles import Guess, guess_roles
-from tacit.data.load import columns_of, load
+from tacit.data.load import SiteFile, columns_of, load
 from tacit.data.named.entry import Entry
 from tacit.data.named.vectors import vectors
 from tacit.data.named.word_lists import word_list
@@ -21,6 +21,7 @@ __all__ = [
     "Guess",
     "Habits",
     "Progress",
+    "SiteFile",
     "Starter",
     "Table",
     "as_trained",

@@ -6,22 +6,34 @@ Nothing that becomes of a row here depends on the value of another row's number:
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
 
 from tacit.data.column_kinds import without_blanks
+from tacit.data.decimals import choose_formats, look_at_cells, read_cells
 from tacit.data.images import as_bytes
 from tacit.data.roles import free_name
 from tacit.data.table import Habits
 from tacit.errors import DataError
+from tacit.number_format import TOLD, DecimalMark, NumberFormat
 from tacit.plan import Columns
 
 MISSING = "(missing)"
+_EXACT = 2**53
+"""Integers below this are exact in floating point."""
+
+
+class Decimal(NamedTuple):
+    """Which decimal mark a plan or the file's owner says numbers have, if any, and whether that is the owner's word."""
+
+    mark: DecimalMark | None = None
+    vouched: bool = True
 
 
 def clean(
-    train: pl.DataFrame, test: pl.DataFrame, columns: Columns, needs_client: bool
+    train: pl.DataFrame, test: pl.DataFrame, columns: Columns, needs_client: bool, decimal: Decimal
 ) -> tuple[pl.DataFrame, pl.DataFrame, list[str], Habits]:
     """Return both halves cleaned, a sentence part for each kind of repair, and how numbers were read."""
     assert columns.label is not None, "roles are checked before cleaning"
@@ -37,14 +49,13 @@ def clean(
         both = both.with_columns(_as_enum(as_text(both[name]), MISSING))
     for name in set(columns.quasi) - {*columns.categorical, *columns.numeric, *columns.text, columns.label}:
         both = both.with_columns(as_text(both[name]).fill_null(MISSING))
-    commas = dict[str, str]()
+    habits = look_at_numbers(both, columns, decimal)
     for name in columns.numeric:
-        series, more, comma = _as_number(both[name])
+        series, more = _as_number(both[name], habits.formats[name])
         both, repairs = both.with_columns(series), repairs + more
-        commas |= {name: comma} if comma else {}
     if columns.image:
         both = both.with_columns(as_bytes(both[columns.image]))
-    return both.filter(half).drop(half), both.filter(~pl.col(half)).drop(half), repairs, Habits(commas=commas)
+    return both.filter(half).drop(half), both.filter(~pl.col(half)).drop(half), repairs, habits
 
 
 def known_classes(train: pl.DataFrame, test: pl.DataFrame, label: str) -> tuple[pl.DataFrame, pl.DataFrame, list[str]]:
@@ -92,6 +103,9 @@ def as_text(series: pl.Series) -> pl.Series:
     if series.dtype.is_nested():
         raise DataError(f"column {series.name!r} needs one value in each cell, got {series.dtype}; give a column of plain values")
     text = series.cast(pl.String)
+    if series.dtype.is_float():  # integers are written alike whether or not another row has a fraction
+        whole = series.is_finite() & (series == series.round()) & (series.abs() < _EXACT)
+        text = text.zip_with(~whole.fill_null(False), series.cast(pl.Int64, strict=False).cast(pl.String))
     return text.set(text.str.strip_chars() == "", None)
 
 
@@ -111,10 +125,39 @@ def natural_order(words: list[str]) -> list[str]:
     return [word for _, word in sorted(zip(values, words, strict=True))] if all(map(math.isfinite, values)) else sorted(words)
 
 
-def _as_number(series: pl.Series) -> tuple[pl.Series, list[str], str]:
-    """Return the column as finite numbers, null where there is none, what to tell of it, and what commas mean."""
-    numbers, comma = parsed(series)
-    notes = [f"commas in {series.name!r} were read as {comma} marks"] if comma else []
+def look_at_numbers(frame: pl.DataFrame, columns: Columns, decimal: Decimal) -> Habits:
+    """Return how the numeric columns write numbers, and how many clients' cells show it."""
+    texts = {name: _cells(frame[name]) for name in columns.numeric if _is_text(frame[name])}
+    written = {name: look_at_cells(text) for name, text in texts.items()}
+    found = choose_formats(written, decimal.mark, decimal.vouched)
+    commas = sum((one.comma.cast(pl.UInt32) for one in written.values()), pl.zeros(frame.height, pl.UInt32, eager=True)) > 0
+    count = _clients_with(frame, commas, columns)
+    behind = {name: (count, _clients_with(frame, one.unclear, columns)) for name, one in written.items()}
+    return Habits(
+        formats={name: found.get(name, NumberFormat()) for name in columns.numeric},
+        behind=behind,
+        released=(TOLD,) if texts and decimal.mark is None else (),
+    )
+
+
+def _clients_with(frame: pl.DataFrame, rows: pl.Series, columns: Columns) -> int:
+    return frame[columns.client].filter(rows).n_unique() if columns.client else int(rows.sum())
+
+
+def _is_text(series: pl.Series) -> bool:
+    return not (series.dtype.is_numeric() or series.dtype.is_temporal() or series.dtype == pl.Boolean)
+
+
+def _cells(series: pl.Series) -> pl.Series:
+    return as_text(series).str.strip_chars()
+
+
+def _as_number(series: pl.Series, written: NumberFormat) -> tuple[pl.Series, list[str]]:
+    """Return the column as finite numbers, null where there is none, and what to tell of it."""
+    numbers = parsed(series, written.mark)
+    notes = [f"numbers in {series.name!r} were read with a decimal comma"] if written.comma else []
+    if not written.comma and _is_text(series) and bool(series.cast(pl.String).str.contains(",", literal=True).any()):
+        notes.append(f"commas in {series.name!r} were read as thousands separators")
     if numbers.dtype.is_float():
         numbers = numbers.set(~numbers.is_finite(), None)
     missing, other = numbers.null_count(), len(without_blanks(series.filter(numbers.is_null())))
@@ -125,38 +168,27 @@ def _as_number(series: pl.Series) -> tuple[pl.Series, list[str], str]:
         )
     if missing:
         notes.append(f"{missing:,} cells of {series.name!r} have no number and count as the middle of its range")
-    return numbers, notes, comma
+    return numbers, notes
 
 
-def parsed(series: pl.Series, comma: str = "") -> tuple[pl.Series, str]:
-    """Return a column as numbers, null where there is none, and what its commas were read as, if it has some.
-
-    `comma` is how they were read before, if they were.
-    """
+def parsed(series: pl.Series, mark: DecimalMark) -> pl.Series:
+    """Return a column as numbers, null where there is none. Days and times become seconds, whatever unit the file counts in."""
     if series.dtype == pl.Boolean:
-        return series.cast(pl.UInt8), ""
+        return series.cast(pl.UInt8)
     if series.dtype.is_numeric():
-        return series.cast(pl.Float64) if series.dtype.is_decimal() else series, ""
+        return series.cast(pl.Float64) if series.dtype.is_decimal() else series
     if series.dtype.is_temporal():
-        return series.cast(pl.Int64), ""
-    text, comma = _with_point(as_text(series).str.strip_chars(), comma)
-    numbers = text.cast(pl.Float64, strict=False)
-    known = numbers.drop_nulls()
-    whole = bool((known == known.round()).all()) and bool((known.abs() < 2**53).all())
-    return numbers.cast(pl.Int64) if whole else numbers, comma
+        return _seconds(series)
+    return read_cells(_cells(series), mark)
 
 
-def _with_point(text: pl.Series, comma: str) -> tuple[pl.Series, str]:
-    """Return numbers that are written with commas as numbers with a point, and how the commas were understood."""
-    with_comma = text.filter(text.str.contains(r"^[+-]?\d[\d,]*,\d+(\.\d+)?$"))
-    if with_comma.is_empty():
-        return text, ""
-    thousands = bool(with_comma.str.contains(r"^[+-]?[1-9]\d{0,2}(,\d{3})+(\.\d+)?$").all())
-    if comma == "thousands" or (not comma and thousands):
-        return text.str.replace_all(",", "", literal=True), "thousands"
-    return text.str.replace(r"^([+-]?\d+),(\d+)$", "$1.$2"), "decimal"
+def _seconds(series: pl.Series) -> pl.Series:
+    if series.dtype in (pl.Date, pl.Datetime):
+        return series.cast(pl.Datetime("us")).cast(pl.Int64) / 1e6
+    return series.cast(pl.Duration("us")).cast(pl.Int64) / 1e6
 
 
 def as_float(series: pl.Series) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
     """Return a column's numbers, NaN where there is none."""
-    return parsed(series)[0].cast(pl.Float64).fill_null(float("nan")).to_numpy()
+    formats = choose_formats({"": look_at_cells(_cells(series))}, None, True) if _is_text(series) else {"": NumberFormat()}
+    return parsed(series, formats[""].mark).cast(pl.Float64).fill_null(float("nan")).to_numpy()

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tacit.data.clean import clean, known_classes
+from tacit.data.clean import Decimal, clean, known_classes
 from tacit.data.fetch import Progress
 from tacit.data.input_rows import from_hub, from_input_rows
 from tacit.data.read import Text, is_file_source, read_file
@@ -19,6 +19,7 @@ from tacit.data.store import entry_named, read
 from tacit.data.table import Table
 from tacit.draws import Draws
 from tacit.errors import DataError
+from tacit.number_format import DecimalMark
 from tacit.plan import GIVEN, Columns, Data
 
 Mark = Callable[[pl.DataFrame], pl.DataFrame]
@@ -36,9 +37,15 @@ class MarkedRows(NamedTuple):
     by: str
 
 
+class SiteFile(NamedTuple):
+    """What the owner of a site says of its file: the decimal mark of numbers, if anything."""
+
+    decimal: DecimalMark | None = None
+
+
 def load(
     data: Data, draws: Draws, input_rows: object | None = None, *, progress: Progress | None = None, least_classes: int = 2,
-    mark: Mark | None = None, split: Split | None = None,
+    mark: Mark | None = None, split: Split | None = None, site: SiteFile | None = None,
 ) -> Table:  # fmt: skip
     """Return the rows of `data.source`, split into train and test, cleaned, and cut to `data.limit`.
 
@@ -47,9 +54,10 @@ def load(
     With a split column, rows marked test are the test set (dev rows only if nothing is marked test); without one, a
     share `data.test` is held out at random. With `data.validation` a share of the train rows takes the test rows' place.
     One site among several may have rows of fewer classes: `least_classes` says of how many. `mark` may change rows as they were
-    read, or add columns, which are kept. With `split`, it divides the rows.
+    read, or add columns, which are kept. With `split`, it divides the rows. At a site nothing is guessed that one client's rows
+    could change for all others: `site` says what the owner says of the file.
     """
-    frame, columns, sentence = _rows(data, input_rows, progress)
+    frame, columns, sentence = _rows(data, input_rows, progress, guess=site is None)
     check_roles(frame, columns, data)
     wanted = [name for name in frame.columns if name in _used(columns, data)]
     if mark is not None:
@@ -62,7 +70,8 @@ def load(
     if data.validation > 0:
         train, test = _held_out(train, data.validation, draws.at("validation"), _owners(train, columns, data))
         how = f"{how}; test rows were put aside, and a share {data.validation:g} of the train rows is measured on instead"
-    train, test, repairs, habits = clean(train, test, columns, data.partition == "client")
+    decimal = Decimal(data.decimal) if site is None else Decimal(site.decimal or data.decimal, vouched=site.decimal is not None)
+    train, test, repairs, habits = clean(train, test, columns, data.partition == "client", decimal)
     train, test, cut = _limited(train, test, data, draws)
     _check_classes(train, columns, data, least_classes)
     train, test, strangers = known_classes(train, test, columns.label or "")
@@ -79,7 +88,9 @@ def columns_of(data: Data) -> Columns:
     return resolved(entry_named(source).columns, data.columns)
 
 
-def _rows(data: Data, input_rows: object | None, progress: Progress | None) -> tuple[pl.DataFrame, Columns, str]:
+def _rows(
+    data: Data, input_rows: object | None, progress: Progress | None, guess: bool
+) -> tuple[pl.DataFrame, Columns, str]:  # fmt: skip
     source = data.source
     if input_rows is not None or source == GIVEN:
         frame, split = from_input_rows(input_rows)
@@ -88,7 +99,7 @@ def _rows(data: Data, input_rows: object | None, progress: Progress | None) -> t
         frame, split = from_hub(source.removeprefix("hf:"))
         return frame, _with_split(data.columns, split), f"Hugging Face data set {source.removeprefix('hf:')}"
     if is_file_source(source):
-        frame, note = read_file(source, Text(encoding=data.encoding, header=data.header))
+        frame, note = read_file(source, Text(encoding=data.encoding, header=data.header, guess=guess))
         return frame, data.columns, f"File {source}{note}"
     columns = columns_of(data)
     frame, sentence = read(source, progress)

@@ -8,12 +8,13 @@ from pathlib import Path
 
 import polars as pl
 
-from tacit.data.clean import MISSING, as_text, parsed
+from tacit.data.clean import MISSING, Decimal, as_text, look_at_numbers, parsed
 from tacit.data.images import as_bytes
 from tacit.data.input_rows import from_input_rows
 from tacit.data.read import Text, is_file_source, read_file
 from tacit.data.table import Habits
 from tacit.errors import DataError, did_you_mean
+from tacit.number_format import NumberFormat
 from tacit.plan import Columns
 
 
@@ -82,9 +83,12 @@ def _numbers(series: pl.Series, habits: Habits) -> tuple[pl.Series, list[str]]:
     name = series.name
     if series.dtype.is_nested() or series.dtype in (pl.Binary, pl.Object):
         raise DataError(f"predict(rows) needs numbers in {name!r}, as in training, got {series.dtype}; give a column of numbers")
-    numbers, comma = parsed(series, habits.commas.get(name, ""))
-    notes = [f"commas in {name!r} were read as {comma} marks"] if comma and name not in habits.commas else []
-    numbers = numbers.cast(pl.Float64)
+    trained = habits.formats.get(name, NumberFormat())
+    numbers = parsed(series, trained.mark).cast(pl.Float64)
+    here = look_at_numbers(series.to_frame(), Columns(numeric=(name,)), Decimal()).formats[name]
+    notes = []
+    if here.unclear and here.comma != trained.comma:
+        notes.append(f"{name!r} seems to have a decimal {here.mark}; it was read with a decimal {trained.mark}, as in training")
     numbers = numbers.set(~numbers.is_finite(), None)
     said = as_text(series).is_not_null() if series.dtype == pl.String else series.is_not_null()
     odd = int((said & numbers.is_null()).sum())

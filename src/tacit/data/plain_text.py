@@ -45,18 +45,18 @@ def unpacked(path: Path) -> bytes:
         return content
 
 
-def as_utf8(content: bytes, encoding: str | None) -> tuple[bytes, str]:
+def as_utf8(content: bytes, encoding: str | None, guess: bool = True) -> tuple[bytes, str]:
     """Return text as UTF-8, and an ending for the sentence about it if the encoding had to be guessed.
 
     Edge cases: a byte order mark is skipped and decides; UTF-8 is tried first; line ends of old Macintosh files are understood.
     """
-    text, note = _decoded(content, encoding)
+    text, note = _decoded(content, encoding, guess)
     if b"\n" not in text:
         text = text.replace(b"\r", b"\n")
     return text, note
 
 
-def _decoded(content: bytes, encoding: str | None) -> tuple[bytes, str]:
+def _decoded(content: bytes, encoding: str | None, guess: bool) -> tuple[bytes, str]:
     if content.startswith(_UTF16):
         return content.decode("utf-16", "replace").encode(), ""
     content = content.removeprefix(codecs.BOM_UTF8)
@@ -64,7 +64,12 @@ def _decoded(content: bytes, encoding: str | None) -> tuple[bytes, str]:
         return _as_told(content, encoding), ""
     try:
         content.decode("utf-8")
-    except UnicodeDecodeError:
+    except UnicodeDecodeError as error:
+        if not guess:
+            raise DataError(
+                f"the site's file is not UTF-8 (byte {error.start:,}); save it as UTF-8, or set encoding in site.toml, for example "
+                "encoding = 'cp1252'"
+            ) from None
         return _as_guessed(content)
     return content, ""
 

@@ -27,10 +27,14 @@ ENDINGS = ".csv .tsv .txt .data .jsonl .xlsx .parquet .arrow, and .gz or .zst of
 
 @dataclass(frozen=True, kw_only=True)
 class Text:
-    """What a plan says of a file that is text: its encoding, and whether its first line holds names; None: look."""
+    """What a plan says of a file that is text: its encoding, and whether its first line holds names; None: look.
+
+    Without `guess`, a file that is not UTF-8 is refused unless its encoding is given: a guess looks at everybody's rows.
+    """
 
     encoding: str | None = None
     header: bool | None = None
+    guess: bool = True
 
 
 class NoHeader(DataError):  # noqa: N818 - it asks a question
@@ -76,7 +80,7 @@ def _neighbour(path: Path) -> str:
 
 def read_csv(path: Path, text: Text) -> tuple[pl.DataFrame, str]:
     """Return every cell of a CSV or TSV file as text."""
-    content, note = as_utf8(unpacked(path), text.encoding)
+    content, note = as_utf8(unpacked(path), text.encoding, text.guess)
     kind = kind_of(path.name)
     header = content[:_HEADER_BYTES].decode("utf-8", "replace").lstrip("\r\n").split("\n")[0]
     separator = _separator(header, "\t" if kind == ".tsv" else ",")
@@ -149,7 +153,7 @@ def _broken_line(path: Path, content: bytes, separator: str) -> DataError:
 
 def read_json_lines(path: Path, text: Text) -> tuple[pl.DataFrame, str]:
     """Return the table of a file with one JSON object in each line."""
-    content, note = as_utf8(unpacked(path), text.encoding)
+    content, note = as_utf8(unpacked(path), text.encoding, text.guess)
     try:
         return pl.read_ndjson(io.BytesIO(content), infer_schema_length=None), note
     except pl.exceptions.PolarsError:  # mixed types in one column, or a broken line: go line by line

@@ -8,6 +8,7 @@ from typing import Any
 
 import polars as pl
 
+from tacit.number_format import NumberFormat
 from tacit.plan import Columns
 
 
@@ -15,19 +16,22 @@ from tacit.plan import Columns
 class Habits:
     """How cells of numeric columns were read in training, so that later rows are read alike.
 
-    `commas` says of columns with numbers like "1,5" whether commas are "decimal" or "thousands" marks.
+    `behind` says how many clients' cells show a decimal comma anywhere in the file, and how many have unclear cells in a column;
+    without a column of clients, rows are counted. `released` is what was read of the rows in the clear for this.
     """
 
-    commas: Mapping[str, str] = field(default_factory=dict)
+    formats: Mapping[str, NumberFormat] = field(default_factory=dict)
+    behind: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    released: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the same as plain values, ready for JSON."""
-        return {"commas": dict(self.commas)}
+        """Return how later rows are read as plain values, ready for JSON."""
+        return {"decimal": {name: one.mark for name, one in self.formats.items()}}
 
     @staticmethod
     def from_dict(tree: Mapping[str, Any]) -> Habits:
         """Return what `to_dict` wrote."""
-        return Habits(commas={str(name): str(mark) for name, mark in tree.get("commas", {}).items()})
+        return Habits(formats={str(name): NumberFormat(comma=mark == "comma") for name, mark in tree.get("decimal", {}).items()})
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -93,7 +93,7 @@ def prepare(
         own_clients=holdings.own_clients,
         corruption=corruption,
         disclosure=disclosed(plan, table, kept, further, draws.at("share")),
-        released=(*fitted.released, *_listed_words(plan, lexicon)),
+        released=(*fitted.released, *table.habits.released, *_listed_words(plan, lexicon)),
         fitted=fitted,
         columns=table.columns,
         habits=table.habits,

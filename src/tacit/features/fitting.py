@@ -16,6 +16,7 @@ from tacit.features.listed import bucket_rarity, common_words
 from tacit.features.projection import Projection, fit_class_projection, fit_projection
 from tacit.features.quantise import quantised, secret_check
 from tacit.features.seen import Seen, range_of
+from tacit.number_format import TOLD
 from tacit.plan import Columns, Features
 
 TAIL = 0.01
@@ -136,6 +137,8 @@ def fit_seen(
     released = [f"smallest and largest value{but} of {name}" for name in seen.ranges]
     if columns.numeric and settings.missing is None:
         released.append("in which numeric columns numbers are missing")
+    if seen.formats:
+        released.append(TOLD)
     missing = seen.missing if settings.missing is None else settings.missing
     return Fitted(
         classes=seen.classes,

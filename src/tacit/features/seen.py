@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import polars as pl
 
 from tacit.errors import DataError
 from tacit.features.cells import in_order, numbers
+from tacit.number_format import Formats, agree_formats
 
 
 @dataclass(frozen=True, kw_only=True)
 class Seen:
-    """The classes, the ends of numeric columns without an agreed range, the categories, the size of a picture, and the numeric
-    columns in which cells lack a number."""
+    """The classes, the ends of numeric columns without an agreed range, the categories, the size of a picture, the numeric columns
+    in which cells lack a number, and how numbers are written, unless the plan says so."""
 
     classes: tuple[str, ...]
     ranges: Mapping[str, tuple[float, float]]
     categories: Mapping[str, tuple[str, ...]]
     pixels: int | None = None
     missing: tuple[str, ...] = ()
+    formats: Formats = field(default_factory=dict)
 
 
 def together(parts: Sequence[Seen]) -> Seen:
@@ -36,6 +38,7 @@ def together(parts: Sequence[Seen]) -> Seen:
         categories={name: _union([part.categories[name] for part in parts]) for name in parts[0].categories},
         pixels=parts[0].pixels,
         missing=tuple(sorted({name for part in parts for name in part.missing})),
+        formats=agree_formats([part.formats for part in parts]),
     )
 
 

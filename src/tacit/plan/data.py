@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic.dataclasses import dataclass
 
+from tacit.number_format import DecimalMark
 from tacit.plan.columns import Columns
 from tacit.plan.kinds import STRICT, Count, Name, Positive, Share
 from tacit.plan.share import Sharing
@@ -31,6 +32,10 @@ class Data:
     header: bool | None = None
     """Whether the first line of a text file holds names. Without it a file whose first line looks like a row is refused; with
     `false`, columns are `column_1`, `column_2`, …"""
+    decimal: DecimalMark | None = None
+    """How numbers in text cells are written: with a decimal `point` (1,234.5) or a decimal `comma` (1.234,5). Without it each file
+    shows it, in the clear; between sites one decimal mark per column is agreed on, and a file that it would misread is refused. A
+    site's own word is `decimal` in its site.toml."""
     columns: Columns = Columns()
     clients: Count = 100
     """How many clients hold the rows. Not used with `partition = "client"`."""

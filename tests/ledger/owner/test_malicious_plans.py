@@ -16,6 +16,7 @@ from tacit.plan import parse
 HONEST: dict[str, Any] = {
     "data": {
         "source": "visits.csv",
+        "decimal": "point",
         "clients": 5000,
         "columns": {"text": ["note"], "numeric": ["age"], "label": "readmitted"},
     },

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import polars as pl
 
+from tacit.data.clean import as_text
 from tacit.errors import DataError
 from tacit.plan.share import SUPPRESS, rule_problem
 
@@ -42,8 +43,8 @@ def _parsed(column: str, rule: str) -> tuple[str, str]:
 def _ranges(frame: pl.DataFrame, column: str, rest: str) -> pl.Expr:
     width = float(rest)
     _needs_numbers(frame, column, "ranges")
-    # Whole numbers 30 to 39 have their middle at 34.5, and so has no other range of ten.
-    half = (width - 1) / 2 if frame.schema[column].is_integer() and width == int(width) else width / 2
+    # Integers 30 to 39 have their middle at 34.5. The rule alone decides this: a fraction in one row moves no other.
+    half = (width - 1) / 2 if width == int(width) else width / 2
     return (pl.col(column) / width).floor() * width + half
 
 
@@ -61,7 +62,7 @@ def _needs_numbers(frame: pl.DataFrame, column: str, way: str) -> None:
 
 
 def _prefix(frame: pl.DataFrame, column: str, rest: str) -> pl.Expr:
-    return pl.concat_str(pl.col(column).cast(pl.String).str.slice(0, int(rest)), pl.lit(HIDDEN))
+    return pl.concat_str(pl.lit(_cells(frame, column)).str.slice(0, int(rest)), pl.lit(HIDDEN))
 
 
 def _csv(frame: pl.DataFrame, column: str, rest: str) -> pl.Expr:
@@ -79,7 +80,13 @@ def _csv(frame: pl.DataFrame, column: str, rest: str) -> pl.Expr:
         )
     known = ladder.unique(ladder.columns[0], keep="first", maintain_order=True)
     values, coarser = known.to_series(0).str.strip_chars(), known.to_series(level).str.strip_chars()
-    return pl.col(column).cast(pl.String).replace_strict(values, coarser, default=HIDDEN, return_dtype=pl.String)
+    return pl.lit(_cells(frame, column)).replace_strict(values, coarser, default=HIDDEN, return_dtype=pl.String)
+
+
+def _cells(frame: pl.DataFrame, column: str) -> pl.Series:
+    """Return a column as text, integers without a decimal mark."""
+    series = frame[column]
+    return as_text(series) if series.dtype.is_float() else series.cast(pl.String)
 
 
 def _separator(path: Path) -> str:

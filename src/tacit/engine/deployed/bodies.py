@@ -10,6 +10,7 @@ import numpy as np
 from tacit.engine.round import Names, Request
 from tacit.errors import WireError
 from tacit.features import Seen
+from tacit.number_format import NumberFormat
 from tacit.record import SignedHead
 from tacit.wire import Frame
 
@@ -55,6 +56,7 @@ class SeenRows(_Strict, frozen=True, kw_only=True):
     categories: Annotated[dict[Word, Values], msgspec.Meta(max_length=MAX_VALUES)]
     pixels: Annotated[int, msgspec.Meta(ge=0, le=100_000_000)] | None = None
     missing: Values = []
+    formats: Annotated[dict[Word, tuple[bool, bool]], msgspec.Meta(max_length=MAX_VALUES)] = {}
 
     def __post_init__(self) -> None:
         for name, (low, high) in self.ranges.items():
@@ -70,6 +72,7 @@ class SeenRows(_Strict, frozen=True, kw_only=True):
             categories={name: list(known) for name, known in seen.categories.items()},
             pixels=seen.pixels,
             missing=list(seen.missing),
+            formats={name: (one.comma, one.unclear) for name, one in seen.formats.items()},
         )
 
     def seen(self) -> Seen:
@@ -81,6 +84,7 @@ class SeenRows(_Strict, frozen=True, kw_only=True):
             categories=categories,
             pixels=self.pixels,
             missing=tuple(self.missing),
+            formats={name: NumberFormat(*flags) for name, flags in self.formats.items()},
         )
 
 

@@ -14,6 +14,7 @@ from tacit.engine.deployed.bodies import Begin, Begun, Member, Offer, Opened, Se
 from tacit.engine.deployed.mail import Mail, Replies
 from tacit.engine.round import Names
 from tacit.errors import RunError
+from tacit.number_format import find_conflicts
 from tacit.plan import HashComb, Plan
 
 
@@ -53,10 +54,10 @@ class Handshake:
         check_enough(self.mail, "takes part", opened, replies)
         terms = bodies.pack(self._terms(name, opened))
         begun = self.mail.ask("begin", 0, "begin", dict.fromkeys(opened, bodies.pack(Begin(terms=terms))))
-        check_enough(self.mail, "begins", begun.letters, begun)
         if begun.missing:
             told = "; ".join(f"{site}: {why}" for site, why in begun.missing.items())
-            raise RunError(f"{self.plan.name}: a site that takes part cannot begin ({told}); start the plan anew")
+            raise RunError(f"{self.plan.name}: a site that takes part cannot begin ({told}); {_remedy(opened)}")
+        check_enough(self.mail, "begins", begun.letters, begun)
         confirmations = {site: one.confirmation for site, one in begun.bodies(Begun).items()}
         return bodies.pack(Begin(terms=terms, confirmations=confirmations)), replies.missing
 
@@ -98,6 +99,17 @@ class Handshake:
             count, got = self.plan.secure_sum.helpers, ", ".join(wanted) or "none"
             raise RunError(f"secure_sum.helpers = {count}: needs so many of the sites as helpers, got {got}")
         return list(wanted)
+
+
+def _remedy(opened: dict[str, Opened]) -> str:
+    """Return what to do about a site that cannot begin, by what the sites told."""
+    columns = find_conflicts([one.seen.seen().formats for one in opened.values()])
+    if not columns:
+        return "start the plan anew"
+    return (
+        f"sites write the numbers of {', '.join(map(repr, columns))} differently, some with a decimal point, some with a decimal "
+        "comma: each owner sets decimal in site.toml, then start the plan anew"
+    )
 
 
 def ready(mail: Mail, begin: Begin) -> Names:

@@ -255,6 +255,7 @@ class DeployedJob:
             "classes": list(side.fitted.classes),
             "columns": asdict(side.columns),
             "fitted": side.fitted.to_dict(),
+            "habits": {"decimal": side.decimal_marks()},
         }
 
 

@@ -12,6 +12,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from tacit.errors import PolicyError
 from tacit.ledger.owner import Book, Policy, PrivacyUnit
+from tacit.number_format import DecimalMark
 from tacit.plan import Plan
 
 
@@ -23,7 +24,7 @@ class Owner:
     by name, as this owner learned them out of band, with the site's own; `helpers` says which of them may be helpers (None: all).
     Both are read anew when they are needed. `agreed` is the file of what was negotiated (`tacit negotiate`), for plans whose codec
     needs it. `unit` says who the clients are, `encoding` and `header` how the file of rows is read: a plan that could choose them
-    would choose whose budget is charged.
+    would choose whose budget is charged. `decimal` is the decimal mark of its numbers, if the owner says so.
     """
 
     name: str
@@ -37,6 +38,7 @@ class Owner:
     unit: PrivacyUnit = field(default_factory=PrivacyUnit)
     encoding: str | None = None
     header: bool | None = None
+    decimal: DecimalMark | None = None
     agreed: str | None = None
     peers: Callable[[], Mapping[str, bytes]] = dict
     helpers: Callable[[], tuple[str, ...] | None] = lambda: None

@@ -31,6 +31,7 @@ from tacit.engine.round import Names, Request, State
 from tacit.engine.warm_start import first_model
 from tacit.engine.wording import checkpoint_of, worded
 from tacit.errors import PlanError
+from tacit.number_format import NumberFormat, check_formats
 from tacit.plan import Columns, Plan
 from tacit.record import RUN
 from tacit.rows import Clients, Lexicon, Rows, Vector
@@ -114,6 +115,11 @@ class ServerSide:
             checkpoint=checkpoint_of(self.plan),
         )
 
+    def decimal_marks(self) -> dict[str, str]:
+        """Return how later rows of each numeric column are read: as the plan says, or as the sites agreed."""
+        agreed = self.terms.seen.seen().formats
+        return {name: self.plan.data.decimal or agreed.get(name, NumberFormat()).mark for name in self.columns.numeric}
+
     def _first_model(self) -> Vector | None:
         if self.agreement.codec.decoded_by == "clients":
             return None
@@ -132,7 +138,9 @@ class ServerSide:
         if self.given.test is None or self.learner.personal:
             return None
         settings = replace(self.plan.data, source=self.given.test, test=0.0, columns=replace(self.columns, split=None, client=None))
-        frame = data.load(settings, self.given.draws.at("data"), least_classes=1).train
+        table = data.load(settings, self.given.draws.at("data"), least_classes=1)
+        check_formats(table.habits.formats, self.terms.seen.seen().formats, "data.decimal in the plan")
+        frame = table.train
         label, classes = self.columns.label or "", list(self.fitted.classes)
         known = frame.filter(pl.col(label).cast(pl.String).is_in(classes))
         return self._encoded(known.with_columns(pl.col(label).cast(pl.String).cast(pl.Enum(classes))))

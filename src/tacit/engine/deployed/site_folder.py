@@ -28,6 +28,7 @@ from tacit.files import replace_file
 from tacit.flower.place import NODE_LOCK
 from tacit.flower.tls import make_node_key, private_folder, read_private
 from tacit.ledger.owner import Limits, Policy, PrivacyUnit, load_policy
+from tacit.number_format import DecimalMark
 from tacit.plan.kinds import STRICT
 
 SETTINGS, KEY, SIGNS, SECRET, POLICY, LEDGER = "site.toml", "node.key", "signing.key", "secret", "policy.toml", "ledger.sqlite"
@@ -42,7 +43,7 @@ class SiteSettings:
 
     `client` is the column that names the person a row is about; budgets are kept per value of it, whatever a plan says. Instead,
     `one_client = true` says that all rows belong to one client. `quasi_identifiers` are the columns that could point at a person.
-    `encoding` and `header` say how a text file is read, as in a plan's `[data]`.
+    `encoding`, `header` and `decimal` say how a text file is read, as in a plan's `[data]`.
     """
 
     name: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
@@ -54,6 +55,7 @@ class SiteSettings:
     quasi_identifiers: tuple[Annotated[str, Len(1, 200)], ...] = ()
     encoding: str | None = None
     header: bool | None = None
+    decimal: DecimalMark | None = None
     agreed: str | None = None
     helpers: tuple[str, ...] | None = None
     state: str | None = None
@@ -118,6 +120,7 @@ def owner_of(folder: Path, tell: Callable[[str], None] = lambda sentence: None) 
         unit=settings.unit,
         encoding=settings.encoding,
         header=settings.header,
+        decimal=settings.decimal,
         agreed=str(folder / settings.agreed) if settings.agreed else None,
         peers=lambda: peers_of(folder),
         helpers=lambda: site_settings(folder).helpers,
@@ -160,7 +163,7 @@ def check_ready(folder: Path, tell: Callable[[str], None] = lambda sentence: Non
     guard.witness.refuse_missing(folder / LEDGER)
     register = RowsRegister(_state(folder, settings))
     try:
-        read_as = Text(encoding=settings.encoding, header=settings.header)
+        read_as = Text(encoding=settings.encoding, header=settings.header, guess=False)
         register.claim(site_id(node_key(folder).public_key()), folder, source_of(folder, settings), read_as)
     except OSError as error:
         tell(
@@ -208,6 +211,7 @@ _NOTES = {
     "quasi_identifiers": "  # columns that together could point at a person, for plans that hand over rows",
     "encoding": "",
     "header": "",
+    "decimal": "",
     "agreed": "",
     "helpers": "",
     "state": "",

@@ -23,6 +23,7 @@ from tacit.engine.pictures import reader_of
 from tacit.engine.wording import worded
 from tacit.errors import PolicyError, WireError
 from tacit.ledger.owner import Limits
+from tacit.number_format import check_formats
 from tacit.plan import Data, Plan
 from tacit.rows import Clients, Lexicon, Rows
 
@@ -111,8 +112,8 @@ def read_rows(plan: Plan, owner: Owner, limits: Limits, root: Draws, held_out: H
             notes.append(f"{before - frame.height:,} rows name nobody in the column {client!r} and are left out")
         return frame
 
-    split = held_out.split(settings) if held_out else None
-    table = data.load(settings, root.at("data"), least_classes=1, mark=marked, split=split)
+    split, site = held_out.split(settings) if held_out else None, data.SiteFile(decimal=owner.decimal)
+    table = data.load(settings, root.at("data"), least_classes=1, mark=marked, split=split, site=site)
     table, rare = _without_rare_classes(table, client, limits)
     table, chosen = _without_marks(table)
     found = _divided(table, settings, root)
@@ -165,6 +166,7 @@ def encode_rows(plan: Plan, rows: SiteRows, seen: features.Seen, root: Draws, fi
     Where the plan shares rows, the site decides here which ones: they are left out of the rows that are trained on.
     """
     table, clients = rows.table, rows.clients
+    check_formats(table.habits.formats, seen.formats)
     held = Clients(order=np.zeros(0, np.int64), starts=np.zeros(len(clients) + 1, np.int64))
     if plan.data.local_test and rows.chosen is not None:
         clients, held = data.set_apart(clients, rows.chosen.local)

@@ -12,9 +12,11 @@ import msgspec
 import numpy as np
 import polars as pl
 
+from tacit.data import Habits
 from tacit.errors import PolicyError
 from tacit.features import Seen, look_at
 from tacit.ledger.owner import Limits, Policy
+from tacit.number_format import NumberFormat
 from tacit.plan import Plan
 
 if TYPE_CHECKING:
@@ -52,7 +54,7 @@ def tell_seen(plan: Plan, rows: SiteRows, policy: Policy) -> Seen:
 
     Classes are those of the rows that take part, each of which enough clients have. Rare categories count as unknown here. Ends of
     ranges are rounded, with enough clients at or beyond each end, unless the policy's `tells` has "exact_ranges". That numbers are
-    missing in a column is told where enough clients lack one.
+    missing in a column is told where enough clients lack one, and a way of writing numbers where enough clients' cells show it.
     """
     table, client, limits = rows.table, rows.table.columns.client, policy.limits
     seen, everything = look_at(table.train, table.columns, plan.features), pl.concat([table.train, table.test])
@@ -63,7 +65,17 @@ def tell_seen(plan: Plan, rows: SiteRows, policy: Policy) -> Seen:
     exact = "exact_ranges" in policy.allow.tells
     ranges = seen.ranges if exact else _rounded_ranges(table.train, client, seen.ranges, limits.least_clients_told)
     missing = tuple(name for name in seen.missing if _clients_without(table.train, name, client) >= limits.least_clients_told)
-    return replace(seen, categories=categories, ranges=ranges, missing=missing)
+    formats = tell_formats(table.habits, limits.least_clients_told) if plan.data.decimal is None else {}
+    return replace(seen, categories=categories, ranges=ranges, missing=missing, formats=formats)
+
+
+def tell_formats(habits: Habits, least: int) -> dict[str, NumberFormat]:
+    """Return how numbers are written, as far as the cells of enough clients show it."""
+    found = {}
+    for name, one in habits.formats.items():
+        commas, unclear = habits.behind.get(name, (0, 0))
+        found[name] = NumberFormat(one.comma and commas >= least, one.unclear and unclear >= least)
+    return found
 
 
 def _clients_without(frame: pl.DataFrame, name: str, client: str | None) -> int:
@@ -122,5 +134,6 @@ def told_sentences(rows: SiteRows, seen: Seen, policy: Policy) -> list[str]:
     told += [f"{len(known):,} categories of {name!r}" for name, known in seen.categories.items()]
     told += [f"the {exact} range {low:g} to {high:g} of {name!r}" for name, (low, high) in seen.ranges.items()]
     told += [f"that numbers are missing in {name!r}" for name in seen.missing]
+    told += [f"that {name!r} is written with a decimal {one.mark}" for name, one in seen.formats.items()]
     sentence = f"tells the server: {len(rows.owners):,} clients, {len(rows.clients.order):,} rows, {', '.join(told)}"
     return [f"{sentence}; each class and category is that of at least {least:,} {who}", *rows.left_out]

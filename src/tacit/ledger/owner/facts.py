@@ -139,7 +139,7 @@ def _told(plan: Plan, roles: Columns) -> Iterator[str]:
         yield "rows"
     if plan.features.numeric != "raw" and set(roles.numeric) - set(plan.features.ranges):
         yield "ranges"
-    if roles.numeric and plan.features.missing is None:
+    if roles.numeric and (plan.features.missing is None or plan.data.decimal is None):
         yield "formats"
     if roles.categorical:
         yield "categories"
