@@ -57,9 +57,9 @@ def test_what_is_sealed_holds_no_way_back() -> None:
     assert public.sealed("public") != public
 
 
-def test_noise_depends_on_the_run_the_round_the_exchange_and_the_client() -> None:
-    addresses = [(run, n, exchange, client) for run in "ab" for n in (1, 2) for exchange in ("x", "y") for client in (0, 1)]
-    drawn = {Own(ROOT, client).noise(run, n, exchange).seed() for run, n, exchange, client in addresses}
+def test_noise_depends_on_the_run_the_round_the_exchange_the_client_and_the_request() -> None:
+    addresses = list(itertools.product("ab", (1, 2), ("x", "y"), (0, 1), ("digest", "other digest")))
+    drawn = {Own(ROOT, client).noise(run, n, exchange, asked).seed() for run, n, exchange, client, asked in addresses}
     assert len(drawn) == len(addresses)
 
 

@@ -128,6 +128,7 @@ def test_columns_read_in_the_clear_are_said_in_one_line(capsys: Capture, here: P
     assert [line for line in said.out.splitlines() if "in the clear:" in line] == [
         "Left once before, in the clear: smallest and largest value of x0 to x3.",
         "Left once before, in the clear: in which numeric columns numbers are missing.",
+        "Left once before, in the clear: whether numbers are written with a decimal point or a decimal comma.",
     ]
 
 

@@ -80,7 +80,13 @@ def test_a_careful_policy_allows_a_first_plan_once_columns_are_filled_in(capsys:
     assert [line.strip() for line in refused.err.splitlines()][1:] == [
         "allow.trust_server = false: the plan's promise rests on the server, and there is no [secure_sum]"
     ]
-    allowed = tacit(capsys, *check, "-o", "secure_sum.helpers=2")
+    secure = (*check, "-o", "secure_sum.helpers=2", "-o", "secure_sum.least_clients=100")
+    strangers = tacit(capsys, *secure)
+    assert strangers.code == 3
+    assert "[peers] names no other site" in strangers.err
+    with Path("hospital/site.toml").open("a") as settings:
+        settings.write("".join(f'"{name}" = "{number:064x}"\n' for number, name in enumerate(("hospital-b", "hospital-c"), 1)))
+    allowed = tacit(capsys, *secure)
     assert allowed.code == 0, allowed.err
 
 

@@ -59,7 +59,7 @@ def test_two_runs_share_no_noise() -> None:
     from tacit.seat import Own
 
     root = seeds.draws(0)
-    one, other = (Own(root, 3).noise(name, 1, "train").words(10_000) for name in ("a", "b"))
+    one, other = (Own(root, 3).noise(name, 1, "train", "digest").words(10_000) for name in ("a", "b"))
     same = np.unpackbits((one ^ other).view(np.uint8)).mean()
     assert same == pytest.approx(0.5, abs=seeds.deviations() * 0.5 / np.sqrt(640_000))
 

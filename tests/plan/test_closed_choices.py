@@ -16,6 +16,7 @@ import pytest
 from tacit import codec, features, local, plan, server
 from tacit.codec import head, paper_gaussian, qsgd
 from tacit.codec.hashcomb.tokens import round_key
+from tacit.data.decimals import choose_formats, look_at_cells
 from tacit.data.disclose import release, rules
 from tacit.data.divide import divide
 from tacit.draws import Draws
@@ -136,6 +137,7 @@ CONSUMERS: dict[str, Callable[[], object]] = {
     "Plan.baselines": lambda: arms_of(unknown_baseline()),
     "Privacy.preset": lambda: expanded({"privacy": {"preset": "paper:hashcomb"}}),
     "Data.partition": lambda: divide(TABLE, unknown(plan.Data(source="x", clients=2), "partition"), ROOT),
+    "Data.decimal": lambda: choose_formats({"n": look_at_cells(pl.Series(["1"]))}, UNKNOWN, True),  # type: ignore[arg-type]
     "Data.deal": lambda: SimulatedArm._learner(_arm_with_deal()),  # type: ignore[arg-type]
     "Sharing.rule": lambda: rules.allowed(None, np.zeros(1, np.int64), 2, share_with("rule")),  # type: ignore[arg-type]
     "Sharing.k_of": lambda: share_with("k_of").rows_alike,

@@ -7,7 +7,7 @@ and 1.234 only; every other cell can be read in one way, whichever the mark.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import NamedTuple, assert_never
 
 import polars as pl
 
@@ -51,10 +51,20 @@ def choose_formats(columns: Mapping[str, Written], pinned: DecimalMark | None, v
         _refuse_both(name, pinned, point and comma and unclear)
         own = comma and not point if point or comma else anywhere
         if pinned is not None:
-            _refuse_other(name, pinned, not vouched and unclear and (point if pinned == "comma" else comma))
-            own, unclear = pinned == "comma", False
+            own, unclear_here, unclear = _has_comma(pinned), unclear, False
+            _refuse_other(name, pinned, not vouched and unclear_here and (point if own else comma))
         found[name] = NumberFormat(own, unclear)
     return found
+
+
+def _has_comma(mark: DecimalMark) -> bool:
+    match mark:
+        case "comma":
+            return True
+        case "point":
+            return False
+        case _:
+            assert_never(mark)
 
 
 def _refuse_both(name: str, pinned: DecimalMark | None, both: bool) -> None:

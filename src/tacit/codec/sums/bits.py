@@ -6,7 +6,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.codec.sums.checks import check_dimensions, check_range, check_size, check_weight
+from tacit.codec.sums.checks import check_dimensions, check_kind, check_range, check_size, check_weight
 from tacit.draws import PublicDraws
 
 _LANES_FULL = 255
@@ -49,6 +49,7 @@ class BitSum:
 
     def merge(self, other: BitSum) -> None:
         """Add another count to this one."""
+        check_kind(self, other)
         check_dimensions(self.dim, other.dim)
         check_weight(self.weight, other.weight, least=0)
         self._ones += other.value()

@@ -36,6 +36,12 @@ def check_weight(before: int, weight: int, largest: int = 1, *, least: int = 1) 
         )
 
 
+def check_kind(one: object, other: object) -> None:
+    """Raise WireError unless two sums are kept in the same form; a codec's sum over other coordinates may have another one."""
+    if type(one) is not type(other):
+        raise WireError("sum refused: it is kept in another form than the one that was agreed; merge sums of one codec")
+
+
 def check_dimensions(one: int, other: int) -> None:
     """Raise WireError unless two sums are about equally many coordinates."""
     if one != other:

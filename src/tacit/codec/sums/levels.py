@@ -8,7 +8,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.codec.sums.checks import check_dimensions, check_norm, check_range, check_size, check_weight
+from tacit.codec.sums.checks import check_dimensions, check_kind, check_norm, check_range, check_size, check_weight
 from tacit.codec.sums.packing import packed_size
 from tacit.draws import PublicDraws
 from tacit.errors import WireError
@@ -50,6 +50,7 @@ class LevelSum:
 
     def merge(self, other: LevelSum) -> None:
         """Add another sum to this one."""
+        check_kind(self, other)
         check_dimensions(len(self.total), len(other.total))
         check_weight(self.weight, other.weight, self._levels - 1, least=0)
         self.total += other.total
