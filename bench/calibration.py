@@ -75,30 +75,44 @@ def measure_all(source: Path, label: str, seeds: int, codecs: Sequence[str]) -> 
                     print(place.stem, place.read_text(), flush=True)
 
 
-def stored(label: str, codec: str, epsilon: float) -> list[Figures]:
-    """Return the figures of all seeds that were measured."""
-    places = sorted(OUT.glob(f"{label}-{codec}-{epsilon:g}-*.json"))
-    return [json.loads(place.read_text()) for place in places]
+def stored(codec: str, epsilon: float) -> dict[str, list[Figures]]:
+    """Return the figures of the seeds that were measured, by label; with both labels, of the seeds that have both."""
+    found = {}
+    for label in LABELS:
+        places = OUT.glob(f"{label}-{codec}-{epsilon:g}-*.json")
+        found[label] = {int(place.stem.rpartition("-")[2]): json.loads(place.read_text()) for place in places}
+    known = [set(some) for some in found.values() if some]
+    seeds = sorted(set.intersection(*known)) if known else []
+    return {label: [some[seed] for seed in seeds] for label, some in found.items() if some}
 
 
 def table() -> str:
-    """Return what was measured as Markdown: accuracy and AUC in percent, with 95 % confidence intervals over seeds."""
-    rows = ["| mechanism | epsilon per run | accounting | seeds | accuracy | AUC | bytes up per round |", "|---" * 7 + "|"]
+    """Return what was measured as Markdown: accuracy and AUC in percent, with 95 % confidence intervals over seeds.
+
+    Gains are means of differences between runs of the same seed.
+    """
+    rows = [
+        "| mechanism | epsilon per run | seeds | accuracy before | after | gain | AUC before | after | gain |",
+        "|---" * 9 + "|",
+    ]
     for codec in CODECS:
         for epsilon in EPSILONS:
-            for label in LABELS:
-                some = stored(label, codec, epsilon)
-                if some:
-                    cells = (f"`{codec}`", f"{epsilon:g}", label, str(len(some)), share(some, "accuracy"), share(some, "auc"))
-                    rows.append(f"| {' | '.join(cells)} | {fmean(one['bytes_up'] for one in some):,.0f} |")
+            found = stored(codec, epsilon)
+            if found:
+                seeds = len(next(iter(found.values())))
+                cells = [f"`{codec}`", f"{epsilon:g}", str(seeds)]
+                for key in ("accuracy", "auc"):
+                    sides = [[100 * one[key] for one in found.get(label, [])] for label in LABELS]
+                    gains = [after - before for before, after in zip(*sides, strict=False)]
+                    cells += [mean_text(values) for values in (*sides, gains)]
+                rows.append(f"| {' | '.join(cells)} |")
     return "\n".join(rows)
 
 
-def share(some: list[Figures], key: str) -> str:
-    """Return a mean in percent with half the width of its confidence interval."""
-    values = [100 * one[key] for one in some]
+def mean_text(values: list[float]) -> str:
+    """Return a mean with half the width of its confidence interval."""
     ends = interval(values)
-    return f"{fmean(values):.2f}" + (f" ± {ends[1] - fmean(values):.2f}" if ends else "")
+    return (f"{fmean(values):.2f}" if values else "–") + (f" ± {ends[1] - fmean(values):.2f}" if ends else "")
 
 
 def write_page() -> None:

@@ -14,13 +14,20 @@ def test_stored_runs_become_a_table_on_the_page(tmp_path, monkeypatch) -> None:
     page = tmp_path / "page.md"
     page.write_text(f"before {calibration.BEGIN}\nold\n{calibration.END} after")
     monkeypatch.setattr(calibration, "PAGE", page)
-    for seed, accuracy in ((1, 0.84), (2, 0.86)):
-        calibration.place_of("before", "onebit", 1.0, seed).write_text(json.dumps(run_of(accuracy)))
+    for label, seed, accuracy in (
+        ("before", 1, 0.84),
+        ("before", 2, 0.86),
+        ("before", 3, 0.5),
+        ("after", 1, 0.85),
+        ("after", 2, 0.87),
+    ):
+        calibration.place_of(label, "onebit", 1.0, seed).write_text(json.dumps(run_of(accuracy)))
     calibration.place_of("after", "skellam", 2.0, 1).write_text(json.dumps(run_of(0.87)))
     calibration.write_page()
+    onebit = "85.00 ± 12.71 | 86.00 ± 12.71 | 1.00 ± 0.00 | 90.00 ± 0.00 | 90.00 ± 0.00 | 0.00 ± 0.00"
     assert page.read_text().splitlines()[4:6] == [
-        "| `onebit` | 1 | before | 2 | 85.00 ± 12.71 | 90.00 ± 0.00 | 1,542 |",
-        "| `skellam` | 2 | after | 1 | 87.00 | 90.00 | 1,542 |",
+        f"| `onebit` | 1 | 2 | {onebit} |",
+        "| `skellam` | 2 | 1 | – | 87.00 | – | – | 90.00 | – |",
     ]
     assert page.read_text().startswith("before ")
     assert page.read_text().endswith(" after")
