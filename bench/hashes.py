@@ -19,14 +19,23 @@ from pathlib import Path
 from bench import ROOT
 
 SHORT: dict[str, tuple[str, ...]] = {
-    "all_five": ("server.rounds=1", "data.limit=6000", "data.clients=40"),
-    "fedvocab": ("server.rounds=1",),
+    "all_five": ("server.rounds=1", "server.evaluate_every=1", "data.limit=6000", "data.clients=40"),
+    "fedvocab": ("server.rounds=1", "server.evaluate_every=1"),
     "hashcomb": (),
-    "imdb": ("server.rounds=2", "data.limit=5000"),
-    "imdb_private": ("server.rounds=3", "data.limit=5000", "data.clients=1000"),
-    "lazyinf": ("server.rounds=2",),
-    "newsgroups": ("server.rounds=3",),
-    "partfed": ("server.rounds=5",),
+    "imdb": ("server.rounds=2", "server.evaluate_every=1", "data.limit=5000"),
+    "imdb_private": ("server.rounds=3", "server.evaluate_every=1", "data.limit=5000", "data.clients=1000"),
+    "lazyinf": (
+        "server.rounds=2",
+        "server.evaluate_every=1",
+    ),
+    "newsgroups": (
+        "server.rounds=3",
+        "server.evaluate_every=1",
+    ),
+    "partfed": (
+        "server.rounds=5",
+        "server.evaluate_every=1",
+    ),
     "sites": (),
 }
 """Settings with which each example takes seconds; an example that is missing here runs as it is."""
