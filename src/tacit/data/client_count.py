@@ -65,3 +65,12 @@ def require_room(table: Table, data: Data) -> None:
         f"data.clients = {data.clients:,} is more than there is room for: each client needs a train row, and {why}; set "
         f"data.clients to {most} or less{other}. {table.source}".rstrip()
     )
+
+
+def require_test_rows(table: Table, data: Data) -> None:
+    """Raise DataError if there is no row to measure on."""
+    if not table.test.height:
+        raise DataError(
+            f"data.test = {data.test:g} needs rows to measure on, got none; raise data.test or data.validation above 0, "
+            "or name a split column that marks test rows"
+        )
