@@ -86,8 +86,10 @@ def _count_training_rows(frame: pl.DataFrame, roles: Mapping[str, str]) -> tuple
 
 def _columns(roles: Mapping[str, str]) -> Columns:
     """The columns table of a plan with these roles."""
-    named = {role: tuple(column for column, its in roles.items() if its == role) for role in set(roles.values()) - {"left out"}}
-    return Columns(**{role: names if role in ("text", "numeric", "categorical") else names[0] for role, names in named.items()})
+    named = {role: tuple(column for column, its in roles.items() if its == role) for role in roles.values()}
+    label, client, split = (next(iter(named.get(role, ())), None) for role in ("label", "client", "split"))
+    text, numeric, categorical = (named.get(role, ()) for role in ("text", "numeric", "categorical"))
+    return Columns(text=text, numeric=numeric, categorical=categorical, label=label, client=client, split=split)
 
 
 def _latin(frame: pl.DataFrame, texts: list[str]) -> bool:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tacit import data
 from tacit.draws import Draws
 from tacit.engine.simulated_data import read_table
+from tacit.errors import DataError
 from tacit.plan import Plan
 from tacit.plan.data import is_file
 
@@ -44,7 +46,40 @@ def require_room(plan: Plan, input_rows: object | None = None) -> Counted:
     return found
 
 
-def validated(plan: Plan, share: float, input_rows: object | None = None) -> tuple[Plan, int]:
-    """The plan measured on a share of its train rows, and the most clients that the remaining train rows have room for."""
+def find_without_room(plans: Mapping[str, Plan]) -> dict[str, str]:
+    """Which plans, by title, cannot begin on the rows of a file that is at hand, and why; plans of the same rows read them once."""
+    tables: dict[object, data.Table | DataError] = {}
+    found: dict[str, str] = {}
+    for title, plan in plans.items():
+        if not is_at_hand(plan):
+            continue
+        key = replace(plan.data, clients=1), plan.public, plan.seed
+        if key not in tables:
+            tables[key] = _table_or_error(plan)
+        try:
+            _require(tables[key], plan)
+        except DataError as error:
+            found[title] = str(error)
+    return found
+
+
+def _table_or_error(plan: Plan) -> data.Table | DataError:
+    try:
+        return read_table(plan)
+    except DataError as error:
+        return error
+
+
+def _require(table: data.Table | DataError, plan: Plan) -> None:
+    if isinstance(table, DataError):
+        raise table
+    data.require_room(table, plan.data)
+
+
+def count_with_validation(plan: Plan, share: float, input_rows: object | None = None) -> int:
+    """The most clients, up to the plan's number, that are left room for when a share of the train rows is measured on instead.
+
+    A plan that already has validation rows keeps its own share.
+    """
     made = replace(plan, data=replace(plan.data, validation=plan.data.validation or share))
-    return made, count_clients(made, input_rows).clients
+    return count_clients(made, input_rows).clients
