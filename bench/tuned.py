@@ -52,8 +52,8 @@ def search(case: Case, seed: int) -> Found:
     place.mkdir(parents=True, exist_ok=True)
     (place / "plan.toml").write_text(toml.write(tree))
 
-    def run(plans: list[Plan], titles: list[str]) -> list[Path | None]:
-        return [outcome.folder for outcome in sweep.carry_out(plans, place / "runs", 1, _Unwatched())]
+    def run(plans: list[Plan], titles: list[str]) -> list[sweep.Outcome]:
+        return sweep.carry_out(plans, place / "runs", 1, _Unwatched())
 
     found = tune(place / "plan.toml", [], run)
     (place / "plan-tuned.toml").write_text(found.text)

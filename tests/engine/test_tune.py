@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tacit.engine import tune as tuning
+from tacit.engine.sweep import Outcome
 from tacit.errors import PlanError
 from tacit.plan import RR, Plan, parse
 
@@ -41,16 +42,17 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[Plan]:
 
 
 def pretend(monkeypatch: pytest.MonkeyPatch, accuracy: Callable[[Path], float | None], rows: int = 1000) -> None:
-    def trial(settings: tuning.Settings, folder: Path | None) -> tuning.Trial:
+    def trial(settings: tuning.Settings, outcome: Outcome) -> tuning.Trial:
+        folder = outcome.folder
         return tuning.Trial(settings=settings, folder=folder, accuracy=accuracy(folder) if folder else None, rows=rows)
 
     monkeypatch.setattr(tuning, "_trial", trial)
 
 
 def search(tmp_path: Path, asked: list[Plan], text: str = PLAN) -> tuning.Tuned:
-    def run(plans: list[Plan], titles: list[str]) -> list[Path | None]:
+    def run(plans: list[Plan], titles: list[str]) -> list[Outcome]:
         asked.extend(plans)
-        return [Path(str(len(asked) - len(plans) + number)) for number in range(len(plans))]
+        return [Outcome(folder=Path(str(len(asked) - len(plans) + number))) for number in range(len(plans))]
 
     (tmp_path / "plan.toml").write_text(text)
     return tuning.tune(tmp_path / "plan.toml", [], run)

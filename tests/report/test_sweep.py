@@ -56,7 +56,7 @@ def test_what_failed_is_in_the_table_and_on_the_page() -> None:
     found.tried[1].failed.extend(["out of memory"] * 2)
     empty = replace(found, tried=[found.tried[0], replace(found.tried[1], runs=[]), *found.tried[2:]])
     assert [row[2] for row in rows(empty)[:2]] == ["2 of 3", "0 of 2"]
-    assert rows(empty)[1][3] == "–"
+    assert rows(empty)[1][3] == "failed"
     page = render(empty, "")
     assert "codec.epsilon=0.5, data.clients=10: it diverged; lower local.lr" in page
     assert page.count("<li>codec.epsilon=0.5, data.clients=100: out of memory</li>") == 1

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
 
 from tacit.cli import tables
 from tacit.cli.options import AsJson, Overrides, PlanFile
@@ -10,29 +12,45 @@ from tacit.cli.options import AsJson, Overrides, PlanFile
 if TYPE_CHECKING:
     from tacit.plan import Corrupt, Filter, Plan, SecureSum
 
+NoData = Annotated[bool, typer.Option("--no-data", help="Read no rows: check the plan alone.")]
 
-def check(plan: PlanFile, overrides: Overrides = None, as_json: AsJson = False) -> None:
-    """Say whether a plan can run, and what it would promise; no data is read.
 
+def check(plan: PlanFile, overrides: Overrides = None, no_data: NoData = False, as_json: AsJson = False) -> None:
+    """Say whether a plan can run, and what it would promise.
+
+    If the rows are in a file on this machine, they are read to count the
+    clients there can be; nothing is trained, and nothing is downloaded.
     A plan that cannot run gets one message that lists all that is wrong,
     and exit code 2.
 
     \b
     Examples:
       tacit check plan.toml
-      tacit check plan.toml -o codec.epsilon=0.5 --json
+      tacit check plan.toml --no-data
+      tacit check plan.toml -o privacy.epsilon=2 --json
     """
     from tacit.plan import check_run, load
 
     loaded = load(plan, overrides)
     check_run(loaded, str(plan))
-    summary = outline(loaded)
+    summary = {**outline(loaded), "rows": _count_rows(loaded, no_data=no_data)}
     if as_json:
         tables.print_json({"plan": str(plan), "ok": True, "summary": summary})
         return
     tables.line(f"{plan}: ok")
     for what, text in summary.items():
         tables.say(f"  {what + ':':11}{text}")
+
+
+def _count_rows(plan: Plan, *, no_data: bool) -> str:
+    """What the plan's file holds; raise DataError if a run could not begin on it."""
+    from tacit.engine.client_count import is_at_hand, require_room
+
+    if no_data:
+        return "not read (--no-data)"
+    if not is_at_hand(plan):
+        return "not read: no file of that name is here"
+    return require_room(plan).table.source
 
 
 def outline(plan: Plan) -> dict[str, str]:

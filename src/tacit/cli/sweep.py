@@ -53,16 +53,16 @@ def sweep(
 ) -> None:
     """Run every combination of some settings, and draw accuracy, privacy and bytes.
 
-    All plans are checked first: if one cannot run, it is named and nothing
-    starts. Each run is kept like any other, below runs/. A run of the same
+    All plans are checked first, and a file's rows counted: if one cannot run,
+    it is named and nothing starts. Each run is kept like any other, below runs/. A run of the same
     plan that is there is not run again, so a stopped sweep goes on where it
     was: give the same command. Lines of the picture run along the first
     --over. A run that fails is named, the rest goes on, and the exit code is 1.
 
     \b
     Examples:
-      tacit sweep plan.toml --over codec.epsilon=0.5,1,2,4,8
-      tacit sweep plan.toml --over codec.epsilon=1,8 --over data.clients=100,500 --seeds 1,2,3
+      tacit sweep plan.toml --over privacy.epsilon=1,2,4,8
+      tacit sweep plan.toml --over privacy.epsilon=1,8 --over data.clients=100,500 --seeds 1,2,3
       tacit sweep plan.toml --over codec.name=rr,plain --page codecs.html --json
     """
     from tacit.cli.policy import check_policy
@@ -70,6 +70,7 @@ def sweep(
 
     chosen = _seeds(seeds)
     points = _marked(grid(plan, over or [], chosen, overrides or []))
+    _refuse_without_room(plan, points)
     if policy:
         for point in points:
             check_policy(point.plans[0], policy)
@@ -77,8 +78,28 @@ def sweep(
     _write(found, points[0].plans[0], page)
     _print(found, page, as_json=as_json)
     if found.failed:
-        count = sum(len(one.failed) for one in found.tried)
-        raise Missed("\n".join([f"{count} of {_count(points)} runs failed", *(f"  {where}: {why}" for where, why in found.failed)]))
+        raise Missed("\n".join([_failures(found, _count(points)), *(f"  {where}: {why}" for where, why in found.failed)]))
+
+
+def _failures(found: Sweep, count: int) -> str:
+    """How many runs failed, and how many combinations lack a baseline."""
+    own = sum(len(one.failed) for one in found.tried)
+    beside = sum(any(one.failed_baselines.values()) for one in found.tried)
+    said = [f"{own} of {count} runs failed"] if own else []
+    return "; ".join([*said, *([f"baselines of {beside} of {len(found.tried)} combinations failed"] if beside else [])])
+
+
+def _refuse_without_room(path: Path, points: list[Point]) -> None:
+    """Raise PlanError if some combination has more clients than its file has room for: nothing is started then."""
+    from tacit.engine.client_count import find_without_room
+
+    plans = {point.title: point.plans[0] for point in points}
+    refused: dict[str, list[str]] = {}
+    for title, problem in find_without_room(plans).items():
+        refused.setdefault(problem, []).append(title)
+    if refused:
+        head = f"{path}: {sum(map(len, refused.values()))} of {len(points)} combinations cannot run, so nothing was started"
+        raise PlanError("\n".join([head, *(f"  {problem} ({'; '.join(titles)})" for problem, titles in refused.items())]))
 
 
 _CHOICE = (
@@ -133,11 +154,18 @@ def _tried(points: list[Point], outcomes: dict[str, Outcome], seeds: int) -> Swe
             read.setdefault(folder, figures(folder))
         return [read[folder] for folder in folders]
 
+    def errors(plans: list[Plan]) -> list[str]:
+        return [error for plan in plans if (error := outcomes[plan_fingerprint(plan)].error)]
+
     for point in points:
         arms = [arms_of(plan) for plan in point.plans]
-        failed = [error for plan in point.plans if (error := outcomes[plan_fingerprint(plan)].error)]
-        beside = {name: of([one[name] for one in arms]) for name in arms[0] if name != "run"}
-        tried.append(Tried(settings=point.settings, runs=of(list(point.plans)), failed=failed, baselines=beside))
+        names = [name for name in arms[0] if name != "run"]
+        beside = {name: of([one[name] for one in arms]) for name in names}
+        without = {name: why for name in names if (why := errors([one[name] for one in arms]))}
+        own = list(point.plans)
+        tried.append(
+            Tried(settings=point.settings, runs=of(own), failed=errors(own), baselines=beside, failed_baselines=without)
+        )
     return Sweep(name=points[0].plans[0].name, keys=list(points[0].settings), seeds=seeds, tried=tried)
 
 

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tacit.cli import tables
-from tacit.cli.exit_codes import Stopped
+from tacit.cli.exit_codes import Missed, Stopped
 from tacit.cli.options import RUNS, AsJson, Overrides, PlanFile, Quiet, Runs
 from tacit.cli.sweep import AtOnce, Bar, at_once_or_cores
 
 if TYPE_CHECKING:
+    from tacit.engine.sweep import Outcome
     from tacit.engine.tune import Trial, Tuned
     from tacit.plan import Plan
 
@@ -36,7 +37,9 @@ def tune(
 
     Many short runs, then fewer longer ones: together less than ten times the
     rounds of one. Test rows are not looked at. The plan that is written is
-    never worse on validation rows than the plan itself. A stopped search goes
+    never worse on validation rows than the plan itself. Where the rows that
+    are left have no room for all clients, the runs have fewer, and it is said.
+    A run that fails is named, and the exit code is 1. A stopped search goes
     on where it was: give the same command. Use public or simulated rows:
     looking at real clients' validation rows is a release of its own.
 
@@ -48,10 +51,10 @@ def tune(
     from tacit.engine.sweep import carry_out
     from tacit.engine.tune import tune as search
 
-    def run(plans: list[Plan], titles: list[str]) -> list[Path | None]:
+    def run(plans: list[Plan], titles: list[str]) -> list[Outcome]:
         watch = Bar(titles, [one.server.rounds for one in plans], quiet)
         with watch:
-            return [outcome.folder for outcome in carry_out(plans, runs, at_once_or_cores(at_once), watch)]
+            return carry_out(plans, runs, at_once_or_cores(at_once), watch)
 
     try:
         found = search(plan, overrides or [], run)
@@ -62,19 +65,28 @@ def tune(
     _page(found, plan.stem, page)
     if as_json:
         tables.print_json(
-            {"planned": _as_json(found.planned), "best": _as_json(found.best), "plan": str(target), "page": str(page)}
-        )
-        return
-    _print(found, target, page)
+            {
+                "planned": _as_json(found.planned), "best": _as_json(found.best), "clients_of_trials": found.clients,
+                "failed": [{"settings": one.settings, "error": one.error} for one in found.failed],
+                "plan": str(target), "page": str(page),
+            }
+        )  # fmt: skip
+    else:
+        _print(found, target, page)
+    if found.failed:
+        head = f"{len(found.failed)} of {len(found.trials)} runs failed; the others were compared"
+        raise Missed("\n".join([head, *(f"  {_title(one)}: {one.error}" for one in found.failed)]))
 
 
 def _page(found: Tuned, name: str, page: Path) -> None:
     from tacit.report.tune_page import Search, Searched, write
 
     def shown(trial: Trial) -> Searched:
-        return Searched(settings=trial.settings, accuracy=trial.accuracy)
+        return Searched(settings=trial.settings, accuracy=trial.accuracy, error=trial.error)
 
-    search = Search(name=name, tried=list(map(shown, found.trials)), planned=shown(found.planned), best=shown(found.best))
+    search = Search(
+        name=name, tried=list(map(shown, found.trials)), planned=shown(found.planned), best=shown(found.best), clients=found.clients
+    )
     write(search, found.text, page)
 
 
@@ -88,6 +100,11 @@ def _print(found: Tuned, target: Path, page: Path) -> None:
     tables.table((*keys, "accuracy"), rows)
     error = f"{100 * found.planned.standard_error:.1f} points"
     ahead = f"the best {_percent(found.best)}" if found.best is not found.planned else "nothing is ahead of it by more"
+    if found.clients is not None:
+        tables.say(
+            f"The runs had {found.clients:,} clients: the rows that are left when validation rows are held out have no room for more. "
+            "The plan that was written has all its clients."
+        )
     tables.say(f"On validation rows: the plan {_percent(found.planned)}, with a standard error of {error}; {ahead}.")
     tables.say(
         "The choice looked at validation rows, which costs privacy that no epsilon covers, unless they are public or made up; the "
@@ -95,6 +112,10 @@ def _print(found: Tuned, target: Path, page: Path) -> None:
     )
     tables.line(f"plan:   {target}")
     tables.line(f"page:   {page}")
+
+
+def _title(trial: Trial) -> str:
+    return ", ".join(f"{key}={value}" for key, value in trial.settings.items())
 
 
 def _percent(trial: Trial) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tacit.data.client_count import most_clients, require_room, require_test_rows
 from tacit.data.divide import divide, divide_test, hold_out, label_shares, owners, set_apart
 from tacit.data.fetch import Progress, fetch
 from tacit.data.guess_roles import Guess, guess_roles
@@ -36,9 +37,12 @@ __all__ = [
     "inputs_of",
     "label_shares",
     "load",
+    "most_clients",
     "new_rows",
     "owners",
     "public_rows",
+    "require_room",
+    "require_test_rows",
     "resolved",
     "set_apart",
     "set_aside",

@@ -36,13 +36,9 @@ def clean(
     train: pl.DataFrame, test: pl.DataFrame, columns: Columns, needs_client: bool, decimal: Decimal
 ) -> tuple[pl.DataFrame, pl.DataFrame, list[str], Habits]:
     """Return both halves cleaned, a sentence part for each kind of repair, and how numbers were read."""
-    assert columns.label is not None, "roles are checked before cleaning"
     half = free_name("train", train.columns)
     both = pl.concat([train.with_columns(pl.lit(True).alias(half)), test.with_columns(pl.lit(False).alias(half))])
-    both, repairs = _labelled(both, columns.label)
-    if needs_client and columns.client:
-        both, more = _without_null(both, columns.client, "without an owner")
-        repairs += more
+    both, repairs = drop_incomplete_rows(both, columns, needs_client)
     for name in columns.text:
         both = both.with_columns(as_text(both[name]).fill_null(""))
     for name in columns.categorical:
@@ -56,6 +52,15 @@ def clean(
     if columns.image:
         both = both.with_columns(as_bytes(both[columns.image]))
     return both.filter(half).drop(half), both.filter(~pl.col(half)).drop(half), repairs, habits
+
+
+def drop_incomplete_rows(frame: pl.DataFrame, columns: Columns, needs_client: bool) -> tuple[pl.DataFrame, list[str]]:
+    """Leave out rows without a label and, where each owner is a client, rows without an owner; say how many of each."""
+    frame, repairs = _labelled(frame, columns.label or "")
+    if needs_client and columns.client:
+        frame, more = _without_null(frame, columns.client, "without an owner")
+        repairs += more
+    return frame, repairs
 
 
 def known_classes(train: pl.DataFrame, test: pl.DataFrame, label: str) -> tuple[pl.DataFrame, pl.DataFrame, list[str]]:

@@ -10,6 +10,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from tacit.data.clean import as_float
+from tacit.data.client_count import range_numbers, range_starts, require_room
 from tacit.data.dirichlet import allot, deal, draw_shares
 from tacit.data.table import Table
 from tacit.draws import Draws
@@ -28,7 +29,7 @@ def divide(table: Table, data: Data, draws: Draws) -> Clients:
     """
     rows, count = table.train.height, data.clients
     if data.partition != "client" and count > rows:
-        raise DataError(f"data.clients = {count:,} needs at least as many train rows, got {rows:,}; lower it or give more rows")
+        require_room(table, data)
     match data.partition:
         case "client":
             owners, members = _owners(table)
@@ -39,7 +40,10 @@ def divide(table: Table, data: Data, draws: Draws) -> Clients:
             return _by_label(table, data, draws.at("divide"))
         case "quantile" | "interval":
             values, starts = _intervals(table, data)
-            return _without_empty(_grouped(_interval_of(values, starts), count), data)
+            clients = _grouped(range_numbers(values, starts), count)
+            if (clients.sizes() == 0).any():
+                require_room(table, data)
+            return clients
         case _:
             assert_never(data.partition)
 
@@ -64,7 +68,7 @@ def divide_test(table: Table, data: Data, draws: Draws, clients: Clients) -> Cli
             return _clients(deal(labels, allot(stock, sizes, label_shares(table, clients)), draws.at("divide-test")), sizes)
         case "quantile" | "interval":
             _, starts = _intervals(table, data)
-            return _grouped(_interval_of(as_float(table.test[data.by or ""]), starts), count)
+            return _grouped(range_numbers(as_float(table.test[data.by or ""]), starts), count)
         case _:
             assert_never(data.partition)
 
@@ -176,26 +180,5 @@ def _intervals(table: Table, data: Data) -> tuple[NDArray[np.float64], NDArray[n
     holes = int((~np.isfinite(values)).sum())
     if holes:
         raise DataError(f"data.by = {data.by!r} needs a number in each row, got {holes:,} rows without; divide by another column")
-    if data.partition == "quantile":
-        places = np.arange(data.clients) * len(values) // data.clients
-        return values, np.sort(values)[places]
-    low, high = float(values.min()), float(values.max())
-    # A whole number stands for itself up to the next one: ages 17 to 90 span 74 years.
-    span = high - low + (1.0 if bool((values == np.round(values)).all()) else 0.0)
-    return values, low + span * np.arange(data.clients) / data.clients
-
-
-def _interval_of(values: NDArray[np.float64], starts: NDArray[np.float64]) -> Numbers:
-    # Equal values go to one client; what lies below the first start goes to the first.
-    return np.maximum(np.searchsorted(starts, values, side="right") - 1, 0).astype(np.int64)
-
-
-def _without_empty(clients: Clients, data: Data) -> Clients:
-    empty = int((clients.sizes() == 0).sum())
-    if empty:
-        other = "'quantile'" if data.partition == "interval" else "'interval'"
-        raise DataError(
-            f"data.partition = {data.partition!r} with data.by = {data.by!r} needs rows for each of {data.clients:,} clients, "
-            f"got {empty:,} without any, since equal values stay together; lower data.clients or use {other}"
-        )
-    return clients
+    is_quantile = data.partition == "quantile"
+    return values, range_starts(np.sort(values) if is_quantile else values, data.clients, is_quantile)

@@ -10,8 +10,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tacit.data.clean import Decimal, clean, known_classes
+from tacit.data.clean import Decimal, clean, drop_incomplete_rows, known_classes
 from tacit.data.fetch import Progress
+from tacit.data.held_out import hold_out_rows
 from tacit.data.input_rows import from_hub, from_input_rows
 from tacit.data.read import Text, is_file_source, read_file
 from tacit.data.roles import check_roles, resolved
@@ -63,12 +64,15 @@ def load(
     if mark is not None:
         there, frame = set(frame.columns), mark(frame)
         wanted += [name for name in frame.columns if name not in there]
+    dropped = list[str]()
     if split is not None:
         train, test, how = split(frame, columns, wanted)
     else:
-        train, test, how = _split(frame.select(wanted), columns, data, draws)
+        # First, so that as many rows are left to train on whatever the seed.
+        complete, dropped = drop_incomplete_rows(frame.select(wanted), columns, data.partition == "client")
+        train, test, how = _split(complete, columns, data, draws, in_one_place=site is None)
     if data.validation > 0:
-        train, test = _held_out(train, data.validation, draws.at("validation"), _owners(train, columns, data))
+        train, test = _hold_out(train, data.validation, columns, data, draws.at("validation"), in_one_place=site is None)
         how = f"{how}; test rows were put aside, and a share {data.validation:g} of the train rows is measured on instead"
     decimal = Decimal(data.decimal) if site is None else Decimal(site.decimal or data.decimal, vouched=site.decimal is not None)
     train, test, repairs, habits = clean(train, test, columns, data.partition == "client", decimal)
@@ -76,7 +80,7 @@ def load(
     _check_classes(train, columns, data, least_classes)
     train, test, strangers = known_classes(train, test, columns.label or "")
     counts = f"{train.height:,} train and {test.height:,} test rows"
-    said = f"{sentence}: {'; '.join([counts, how, *repairs, *cut, *strangers])}."
+    said = f"{sentence}: {'; '.join([counts, how, *dropped, *repairs, *cut, *strangers])}."
     return Table(train=train, test=test, columns=columns, source=said, habits=habits)
 
 
@@ -115,48 +119,25 @@ def _used(columns: Columns, data: Data) -> set[str]:
     return {*columns.text, *columns.numeric, *columns.categorical, *columns.quasi, *(name for name in single if name)}
 
 
-def _split(frame: pl.DataFrame, columns: Columns, data: Data, draws: Draws) -> tuple[pl.DataFrame, pl.DataFrame, str]:
+def _split(
+    frame: pl.DataFrame, columns: Columns, data: Data, draws: Draws, *, in_one_place: bool
+) -> tuple[pl.DataFrame, pl.DataFrame, str]:
     if columns.split:
         halves = _marked(frame, columns.split)
         if halves:
             return halves
-    train, test = _held_out(frame, data.test, draws.at("test-split"), _owners(frame, columns, data))
+    train, test = _hold_out(frame, data.test, columns, data, draws.at("test-split"), in_one_place=in_one_place)
     how = f"a share {data.test:g} was held out at random as test" if test.height else "no rows were held out as test"
     return train, test, how
 
 
-def _owners(frame: pl.DataFrame, columns: Columns, data: Data) -> pl.Series | None:
-    """Return whose each row is, where rows have owners."""
-    return frame[columns.client].cast(pl.String) if data.partition == "client" and columns.client else None
-
-
-def _held_out(
-    frame: pl.DataFrame, share: float, draws: Draws, owners: pl.Series | None = None
+def _hold_out(
+    frame: pl.DataFrame, share: float, columns: Columns, data: Data, draws: Draws, *, in_one_place: bool
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return the rows that stay and a random share that is held out: at least one of each, if there are two.
-
-    Where rows have owners, each row is drawn by itself instead, so that what is held out of an owner's rows depends on no other
-    owner's. An owner keeps at least one row.
-    """
-    if owners is not None and share > 0:
-        held_out = pl.Series(_drawn_rows(owners, share, draws))
-        return frame.filter(~held_out), frame.filter(held_out)
-    count = frame.height
-    held = min(count - 1, max(1, round(count * share))) if share > 0 and count > 1 else 0
-    order = draws.generator().permutation(count)
-    return frame[np.sort(order[held:])], frame[np.sort(order[:held])]
-
-
-def _drawn_rows(owners: pl.Series, share: float, draws: Draws) -> NDArray[np.bool_]:
-    """Return which rows are held out. Rows without an owner, which are dropped later, are not."""
-    held_out = np.zeros(len(owners), np.bool_)
-    threshold = np.uint64(min(int(share * 2**64), 2**64 - 1))
-    groups = pl.DataFrame({"owner": owners}).with_row_index("row").drop_nulls().group_by("owner").agg("row")
-    for owner, rows in groups.iter_rows():
-        chosen = draws.at(owner).words(len(rows)) < threshold
-        chosen[0] &= not chosen.all()
-        held_out[rows] = chosen
-    return held_out
+    """Hold out a share of the rows; in a simulation, where all rows are in one place, so that there is something to learn."""
+    owners = frame[columns.client].cast(pl.String) if data.partition == "client" and columns.client else None
+    labels = frame[columns.label].cast(pl.String) if in_one_place and columns.label else None
+    return hold_out_rows(frame, share, draws, owners, labels)
 
 
 def find_marked_rows(frame: pl.DataFrame, split: str) -> MarkedRows | None:

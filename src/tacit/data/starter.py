@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import polars as pl
 
+from tacit.data.client_count import most_clients, require_test_rows
 from tacit.data.guess_roles import Guess, guess_roles
 from tacit.data.input_rows import from_input_rows
+from tacit.data.load import load
 from tacit.data.plain_text import PACKED
 from tacit.data.read import ENDINGS, NoHeader, Text, is_file_source, read_file
+from tacit.draws import Draws
 from tacit.errors import DataError
-from tacit.plan import GIVEN
-from tacit.plan.starter import starter_text
+from tacit.plan import GIVEN, Columns, Data
+from tacit.plan.data import VALIDATION_SHARE
+from tacit.plan.starter import TEST_SHARE, starter_text
 
 _LOOKED_AT = 2000
 """Rows from which the script of a table's texts is told."""
@@ -52,13 +57,39 @@ def starter(
         raise DataError(f"{table}: is of an unknown kind; a plan can be made from files that end in {ENDINGS}")
     guesses = guess_roles(frame, label)
     roles = {guess.column: guess.role for guess in guesses}
-    owners = next((frame[column].n_unique() for column, role in roles.items() if role == "client"), 0)
+    rows, owners = _count_training_rows(frame, roles)
     latin = _latin(frame, [column for column, role in roles.items() if role == "text"])
     text = starter_text(
-        roles, source, frame.height, owners, name, file,
+        roles, source, rows, owners, name, file,
         latin=latin, one_bit=one_bit, encoding=said.encoding, header=said.header,
     )  # fmt: skip
     return Starter(guesses=guesses, text=text, rows=frame, notes=notes)
+
+
+def _count_training_rows(frame: pl.DataFrame, roles: Mapping[str, str]) -> tuple[int, int]:
+    """How many rows, and of how many owners, the plan has to train on; raise DataError if it could not be run or tuned.
+
+    The rows are read as a run of the plan reads them, and once more with validation rows, as `tacit tune` does.
+    """
+    data = Data(source=GIVEN, columns=_columns(roles), partition="client" if "client" in roles.values() else "iid", test=TEST_SHARE)
+    draws = Draws.seeded(0).at("data")
+    table = load(data, draws, frame)
+    require_test_rows(table, data)
+    try:
+        require_test_rows(load(replace(data, validation=VALIDATION_SHARE), draws, frame), data)
+    except DataError:
+        raise DataError(
+            f"the table has {table.train.height:,} rows to train on: too few to hold out others for choosing settings; give more rows"
+        ) from None
+    return table.train.height, most_clients(table, data) if table.columns.client else 0
+
+
+def _columns(roles: Mapping[str, str]) -> Columns:
+    """The columns table of a plan with these roles."""
+    named = {role: tuple(column for column, its in roles.items() if its == role) for role in roles.values()}
+    label, client, split = (next(iter(named.get(role, ())), None) for role in ("label", "client", "split"))
+    text, numeric, categorical = (named.get(role, ()) for role in ("text", "numeric", "categorical"))
+    return Columns(text=text, numeric=numeric, categorical=categorical, label=label, client=client, split=split)
 
 
 def _latin(frame: pl.DataFrame, texts: list[str]) -> bool:

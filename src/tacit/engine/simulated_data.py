@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import polars as pl
@@ -15,7 +15,6 @@ from tacit.engine.corruption import Corruption, Holdings, corrupted
 from tacit.engine.disclosure import Disclosure, Preview, disclosed, preview_of
 from tacit.engine.pictures import Ticks, reader_of
 from tacit.engine.wording import worded
-from tacit.errors import DataError
 from tacit.plan import Columns, Plan
 from tacit.rows import Clients, Lexicon, Rows
 
@@ -57,11 +56,7 @@ def prepare(
     """
     table, public = _loaded(plan, draws, input_rows, progress)
     clients, kept, held = _divided(plan, draws, table)
-    if not table.test.height:
-        raise DataError(
-            f"data.test = {plan.data.test:g} needs rows to measure on, got none; raise data.test or data.validation above 0, "
-            "or name a split column that marks test rows"
-        )
+    data.require_test_rows(table, plan.data)
     agreed = negotiated.held(plan)
     secret = agreed.secret if agreed else draws.sealed("clients").key  # as their sites take it
     reader = reader_of(table.columns, plan.features, progress, pictures)
@@ -100,6 +95,18 @@ def prepare(
         lexicon=lexicon,
         public=None if public is None else encode(public),
     )
+
+
+def read_table(plan: Plan, input_rows: object | None = None) -> data.Table:
+    """The rows of a simulated run: cleaned, split, and without rows that only the center has. Raise DataError without test rows.
+
+    Public rows of another source are not read: they take none of these.
+    """
+    draws = Draws.seeded(plan.seed)
+    own = plan if plan.public is None or plan.public.source is None else replace(plan, public=None)
+    table, _ = _loaded(own, draws, input_rows, None)
+    data.require_test_rows(table, plan.data)
+    return table
 
 
 def preview(plan: Plan, input_rows: object | None = None, progress: data.Progress | None = None) -> Preview:

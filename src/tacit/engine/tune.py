@@ -17,14 +17,18 @@ from typing import Any
 
 from tacit import data, record
 from tacit.engine import run_folder
+from tacit.engine.client_count import count_with_validation, is_at_hand, require_room
+from tacit.engine.sweep import Outcome
 from tacit.errors import PlanError
 from tacit.plan import Plan, parse, toml
+from tacit.plan.data import VALIDATION_SHARE
+from tacit.plan.load import beside
 
 Settings = dict[str, str]
-Runner = Callable[[list[Plan], list[str]], list[Path | None]]
-"""Runs plans, each with a title, and returns the folders of those that finished."""
+Runner = Callable[[list[Plan], list[str]], list[Outcome]]
+"""Runs plans, each with a title, and returns what became of each."""
 
-VALIDATION = 0.2
+VALIDATION = VALIDATION_SHARE
 _LONGEST = 300
 _LONGER = 1.5
 _FIRST, _SECOND, _LAST = 4, 4, 1
@@ -33,12 +37,16 @@ _FIRST, _SECOND, _LAST = 4, 4, 1
 
 @dataclass(frozen=True, kw_only=True)
 class Trial:
-    """One run of the search: its settings, how good it was on validation rows (None if it failed), and how many those were."""
+    """One run of the search: its settings, how good it was on validation rows, and how many those were.
+
+    Without an accuracy the run failed, and `error` says why.
+    """
 
     settings: Settings
     folder: Path | None
     accuracy: float | None
     rows: int
+    error: str = ""
 
     @property
     def rank(self) -> float:
@@ -53,12 +61,21 @@ class Trial:
 
 @dataclass(frozen=True, kw_only=True)
 class Tuned:
-    """Every run in the order of the search, the plan's own to the end, the best, and that plan's tables as TOML."""
+    """Every run in the order of the search, the plan's own to the end, the best, and that plan's tables as TOML.
+
+    `clients` is how many clients the runs had, where validation rows leave room for fewer than the plan has; else None.
+    """
 
     trials: list[Trial]
     planned: Trial
     best: Trial
     text: str
+    clients: int | None = None
+
+    @property
+    def failed(self) -> list[Trial]:
+        """The runs that did not end."""
+        return [trial for trial in self.trials if trial.accuracy is None]
 
 
 def tune(path: Path, overrides: Sequence[str], run: Runner) -> Tuned:
@@ -66,28 +83,48 @@ def tune(path: Path, overrides: Sequence[str], run: Runner) -> Tuned:
     tree = toml.read(path)
     for setting in overrides:
         toml.override(tree, setting)
-    plan = parse(copy.deepcopy(tree))
+    plan = beside(path, parse(copy.deepcopy(tree)))
     if plan.regime != "federated" or plan.personal:
         raise PlanError(f"tune({path.name}) needs regime = 'federated' and one model for all clients; got another plan")
     rounds, own = plan.server.rounds, _own_settings(plan)
-    trials: list[Trial] = []
+    clients, trials = _clients_of_trials(plan), list[Trial]()
 
     def tried(wanted: list[Settings], share: float) -> list[Trial]:
         cut = [{**one, "server.rounds": str(max(1, round(int(one["server.rounds"]) * share)))} for one in wanted]
-        folders = run([_validated(tree, one) for one in cut], [", ".join(f"{k}={v}" for k, v in one.items()) for one in cut])
-        found = [_trial(one, at) for one, at in zip(wanted, folders, strict=True)]
+        plans = [beside(path, _validated(tree, one, clients)) for one in cut]
+        outcomes = run(plans, [", ".join(f"{k}={v}" for k, v in one.items()) for one in cut])
+        found = [_trial(one, outcome) for one, outcome in zip(wanted, outcomes, strict=True)]
         trials.extend(replace(trial, settings=one) for one, trial in zip(cut, found, strict=True))
         return found
 
     first = tried([own, *_neighbours(own)], 1 / _FIRST)
+    if all(trial.accuracy is None for trial in first):
+        raise _nothing_ended(path, trials)
     second = tried(_distinct([_joined(own, first), *_best(first, _SECOND)]), 1 / 2)
     longer = {**_best(second, 1)[0], "server.rounds": str(round(_LONGER * rounds))}
     last = tried(_distinct([own, *_best(second, _LAST), longer]), 1)
     best = _chosen(last)
     if best.accuracy is None:
-        raise PlanError(f"tune({path.name}) needs a run that ends, got none; try `tacit run` to see why")
+        raise _nothing_ended(path, trials)
     chosen = {**_changed(tree, best.settings, own), "selected_by": _selected_by(plan, len(trials))}
-    return Tuned(trials=trials, planned=last[0], best=best, text=toml.write(chosen))
+    return Tuned(trials=trials, planned=last[0], best=best, text=toml.write(chosen), clients=clients)
+
+
+def _nothing_ended(path: Path, trials: list[Trial]) -> PlanError:
+    why = next((trial.error for trial in reversed(trials) if trial.error), "`tacit run` says why")
+    return PlanError(f"tune({path.name}) needs a run that ends, got none: {why}")
+
+
+def _clients_of_trials(plan: Plan) -> int | None:
+    """How many clients the runs have, where validation rows, taken from the train rows, leave room for fewer than the plan has.
+
+    Each run is then a plan for that many clients, with the noise that keeps the same promise to each of them.
+    """
+    if not is_at_hand(plan) or plan.data.partition == "client":
+        return None
+    require_room(plan)
+    most = count_with_validation(plan, VALIDATION)
+    return most if most < plan.data.clients else None
 
 
 def _selected_by(plan: Plan, runs: int) -> str:
@@ -151,17 +188,21 @@ def _changed(tree: dict[str, Any], settings: Settings, own: Settings | None = No
     return made
 
 
-def _validated(tree: dict[str, Any], settings: Settings) -> Plan:
+def _validated(tree: dict[str, Any], settings: Settings, clients: int | None) -> Plan:
     """Return the plan of one trial, measured after its last round on train rows that are held out."""
     made = _changed(tree, {**settings, "server.evaluate_every": settings["server.rounds"]})
     made["selected_by"] = "tacit tune: one of its runs, to choose from by accuracy on held-out training rows"
     if not made.get("data", {}).get("validation"):
         toml.override(made, f"data.validation={VALIDATION}")
+    if clients is not None:
+        toml.override(made, f"data.clients={clients}")
     return parse(made)
 
 
-def _trial(settings: Settings, folder: Path | None) -> Trial:
+def _trial(settings: Settings, outcome: Outcome) -> Trial:
+    folder = outcome.folder
     entries = list(run_folder.entries(folder)) if folder else []
     rounds, prepared = record.of_kind(entries, record.Round, record.RUN), record.of_kind(entries, record.Prepared)
     accuracy = rounds[-1].metrics.get("accuracy") if rounds else None
-    return Trial(settings=settings, folder=folder, accuracy=accuracy, rows=prepared[0].rows_test if prepared else 0)
+    error = outcome.error if folder is None else "" if accuracy is not None else "no accuracy was measured"
+    return Trial(settings=settings, folder=folder, accuracy=accuracy, rows=prepared[0].rows_test if prepared else 0, error=error)

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 GIVEN = "given"
 """`data.source` of a plan whose rows are handed over in Python rather than read from a place."""
 
+VALIDATION_SHARE = 0.2
+"""Share of the train rows that settings are chosen by, where a plan says nothing."""
+
 _FILES = (".csv", ".tsv", ".txt", ".data", ".jsonl", ".ndjson", ".xlsx", ".parquet", ".arrow", ".feather", ".ipc", ".gz", ".zst")
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tacit.errors import PlanError
 from tacit.plan import toml
-from tacit.plan.load import parse, to_toml
+from tacit.plan.load import beside, parse, to_toml
 from tacit.plan.plan import Plan
 
 MOST_PLANS = 1_000
@@ -52,7 +52,7 @@ def grid(path: Path, over: Sequence[str], seeds: Sequence[int] = (), overrides: 
     points, refused = list[Point](), dict[str, list[str]]()
     for settings in combinations:
         try:
-            points.append(Point(settings=settings, plans=_plans(tree, settings, seeds)))
+            points.append(Point(settings=settings, plans=tuple(beside(path, one) for one in _plans(tree, settings, seeds))))
         except PlanError as error:
             for problem in str(error).splitlines()[1:] or [str(error)]:
                 refused.setdefault(problem.strip(), []).append(said(settings))
@@ -74,7 +74,7 @@ def _axes(over: Sequence[str]) -> dict[str, list[str]]:
         key, equals, text = (part.strip() for part in one.partition("="))
         values = [value.strip() for value in _VALUE.findall(text)]
         if not key or not equals or not any(values) or not all(values):
-            raise PlanError(f"--over {one[:200]}: needs the form table.key=value,value, for example --over codec.epsilon=0.5,1,2")
+            raise PlanError(f"--over {one[:200]}: needs the form table.key=value,value, for example --over privacy.epsilon=1,2,8")
         if key == "seed":
             raise PlanError(f"--over {one[:200]}: seeds are no setting to compare; --seeds {text[:100]} gives their mean")
         if key in found:

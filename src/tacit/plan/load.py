@@ -12,7 +12,7 @@ from pydantic import TypeAdapter, ValidationError
 from tacit.errors import PlanError
 from tacit.plan import privacy, toml
 from tacit.plan.codec import Codec
-from tacit.plan.data import Data, is_file, run_problems
+from tacit.plan.data import is_file, run_problems
 from tacit.plan.explain import explain
 from tacit.plan.kinds import fields_of, tables_in
 from tacit.plan.model import Model
@@ -25,14 +25,15 @@ def load(path: Path, overrides: list[str] | None = None) -> Plan:
     for setting in overrides or []:
         toml.override(tree, setting)
         _drop_foreign(tree, setting, overrides or [])
-    plan = parse(tree, where=str(path))
-    return dataclasses.replace(plan, data=dataclasses.replace(plan.data, source=_beside(path, plan.data)))
+    return beside(path, parse(tree, where=str(path)))
 
 
-def _beside(path: Path, data: Data) -> str:
-    """Return the data's source: a file beside the plan if there is one of that name, else as it is, from where the command runs."""
-    beside = path.parent / data.source
-    return str(beside) if is_file(data) and not data.source.startswith("~") and beside.is_file() else data.source
+def beside(path: Path, plan: Plan) -> Plan:
+    """The plan with its data's file beside the plan's own if there is one of that name, else as it is, from where the command runs."""
+    data, near = plan.data, path.parent / plan.data.source
+    if not is_file(data) or data.source.startswith("~") or not near.is_file():
+        return plan
+    return dataclasses.replace(plan, data=dataclasses.replace(data, source=str(near)))
 
 
 def _drop_foreign(tree: dict[str, Any], setting: str, overrides: list[str]) -> None:

@@ -48,6 +48,9 @@ test = 0.2                            # share of rows held out to measure on, if
 workers = 2                           # changes how fast, never what comes out
 """
 
+TEST_SHARE = 0.2
+"""Share of rows that plans for a table hold out to measure on."""
+
 _OWN = """\
 # A plan for {source}, guessed from its columns. Roles are in [data.columns]; change them there.
 # `tacit check {file}` says whether it can run; `tacit run {file}` runs it and writes a report.
@@ -59,7 +62,7 @@ baselines = ["central", "fedavg"]     # trained beside it to compare with; they 
 [data]
 source = {source_text}
 {holders}
-test = 0.2                            # share of rows held out to measure on
+test = {test:<31g}# share of rows held out to measure on
 
 [data.columns]
 {columns}
@@ -120,8 +123,9 @@ def starter_text(
     roles: Mapping[str, str], source: str, rows: int, owners: int, name: str, file: str, *, latin: bool = True,
     one_bit: int | None = None, encoding: str | None = None, header: bool | None = None,
 ) -> str:  # fmt: skip
-    """Return the plan for a table whose columns have these roles and which has so many owners; `file` is where it will be kept.
+    """Return the plan for a table whose columns have these roles; `file` is where it will be kept.
 
+    `rows` and `owners` are those that are left to train on, after everything that removes rows.
     `latin` says whether its texts are written in the letters a-z, which the list of English words needs. With `one_bit`, each
     weight leaves as one randomised bit, in place of noise on sums, and rows without an owner are dealt to so many clients.
     `encoding` and `header` say how the file is read, where that must be said.
@@ -135,6 +139,7 @@ def starter_text(
         name=quoted(name),
         promise="" if rule else _PRIVATE + _counted(roles, owners),
         holders=_holders(roles, min(one_bit, rows) if one_bit else clients_for(rows)),
+        test=TEST_SHARE,
         columns="\n".join(_columns(roles)),
         features=_features(holds, latin, rule)
         + (_ONE_BIT.format(**vars(rule)) if rule else "" if "text" in holds else _FEW_WEIGHTS),
@@ -189,8 +194,8 @@ def _holders(roles: Mapping[str, str], clients: int) -> str:
 
 
 def clients_for(rows: int) -> int:
-    """Return how many clients a table of so many rows is dealt to: one for each training row, 5,000 at most."""
-    return max(2, min(5000, int(0.8 * rows)))
+    """Return how many clients so many training rows are dealt to: one for each row, 5,000 at most."""
+    return min(5000, rows)
 
 
 def _columns(roles: Mapping[str, str]) -> list[str]:

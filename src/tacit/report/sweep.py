@@ -14,6 +14,7 @@ from tacit.record import RUN
 from tacit.report import phrasing
 from tacit.report.figures import Arm, Summary
 
+FAILED = "failed"
 UNITS = ("run", "update", "bit")
 """What an epsilon may be stated for, the most telling first."""
 
@@ -28,12 +29,16 @@ class Mean:
 
 @dataclass(frozen=True, kw_only=True)
 class Tried:
-    """One combination: its settings as typed, the runs that finished, why others did not, and what it is compared with."""
+    """One combination: its settings as typed, the runs that finished, why others did not, and what it is compared with.
+
+    `failed_baselines` says by name why baselines did not finish.
+    """
 
     settings: dict[str, str]
     runs: list[Summary]
     failed: list[str] = field(default_factory=list)
     baselines: Mapping[str, list[Summary]] = field(default_factory=dict)
+    failed_baselines: Mapping[str, list[str]] = field(default_factory=dict)
 
     @property
     def title(self) -> str:
@@ -93,13 +98,20 @@ class Sweep:
 
     @property
     def baselines(self) -> list[str]:
-        """The baselines that were run beside them."""
-        return list(dict.fromkeys(arm for one in self.tried for arm, runs in one.baselines.items() if runs))
+        """The baselines that were run beside them, or should have been."""
+        return list(dict.fromkeys(arm for one in self.tried for arm in (*one.baselines, *one.failed_baselines)))
 
     @property
     def failed(self) -> list[tuple[str, str]]:
-        """Which combinations lack runs, and why."""
-        return [(one.title, sentence) for one in self.tried for sentence in dict.fromkeys(one.failed)]
+        """Which combinations lack runs or baselines, and why."""
+        own = [(one.title, sentence) for one in self.tried for sentence in dict.fromkeys(one.failed)]
+        beside = [
+            (f"{phrasing.arm_title(arm)} beside {one.title}", sentence)
+            for one in self.tried
+            for arm, sentences in one.failed_baselines.items()
+            for sentence in dict.fromkeys(sentences)
+        ]
+        return [*own, *beside]
 
 
 def headings(sweep: Sweep) -> list[str]:
@@ -119,14 +131,20 @@ def _row(sweep: Sweep, one: Tried) -> tuple[str, ...]:
     name = sweep.leading
     asked = len(one.runs) + len(one.failed)
     settings = [one.settings[key] for key in sweep.keys] or [one.title]
+    beside = [_beside(name, one, arm) for arm in sweep.baselines]
     if not one.runs:
-        return (*settings, f"0 of {asked}", *[phrasing.NONE] * (4 + len(sweep.baselines)))
+        return (*settings, f"0 of {asked}", FAILED, *[phrasing.NONE] * 3, *beside)
     count = f"{len(one.runs)}" if not one.failed else f"{len(one.runs)} of {asked}"
-    beside = [mean_text(name, one.baseline(arm, name)) for arm in sweep.baselines]
     return (
         *settings, count, mean_text(name, one.metric(name)), privacy_text(sweep, one), phrasing.size(one.bytes_up),
         phrasing.duration(one.seconds), *beside,
     )  # fmt: skip
+
+
+def _beside(name: str, one: Tried, arm: str) -> str:
+    """Return a baseline's figure, or that it failed."""
+    mean = one.baseline(arm, name)
+    return FAILED if mean is None and one.failed_baselines.get(arm) else mean_text(name, mean)
 
 
 def privacy_text(sweep: Sweep, one: Tried) -> str:
@@ -165,6 +183,7 @@ def _point(sweep: Sweep, one: Tried) -> dict[str, Any]:
         "settings": one.settings,
         "runs": [run.name for run in one.runs],
         "failed": one.failed,
+        "failed_baselines": {arm: sentences for arm, sentences in one.failed_baselines.items() if sentences},
         "metrics": {key: _json(mean) for key in phrasing.METRICS if (mean := one.metric(key)) is not None},
         "epsilon": {unit: {"epsilon": total.epsilon, "delta": total.delta} for unit, total in totals.items()},
         "relation": sorted({relation for run in one.runs for relation in run.privacy.relations}),

@@ -14,20 +14,25 @@ _ROUNDS = "server.rounds"
 
 @dataclass(frozen=True, kw_only=True)
 class Searched:
-    """One run of a search: its settings, and how good it was on validation rows; None if it failed."""
+    """One run of a search: its settings, and how good it was on validation rows; None if it failed, and why."""
 
     settings: dict[str, str]
     accuracy: float | None
+    error: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Search:
-    """Every run in the order of the search, and which of them are the plan's own and the best, both to the end."""
+    """Every run in the order of the search, and which of them are the plan's own and the best, both to the end.
+
+    `clients` is how many clients the runs had, where that is fewer than the plan has.
+    """
 
     name: str
     tried: list[Searched]
     planned: Searched
     best: Searched
+    clients: int | None = None
 
 
 def write(search: Search, plan_text: str, path: Path) -> Path:
@@ -48,6 +53,7 @@ def render(search: Search, plan_text: str) -> str:
         planned=percent(search.planned),
         best=percent(search.best),
         winner=changes(search, search.best),
+        failed=[(f"{changes(search, one)}, {one.settings[_ROUNDS]} rounds", one.error) for one in search.tried if one.accuracy is None],
         plan=plan_text,
     )
 
