@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from tacit.data.divide import divide, divide_test, hold_out, label_shares, owners, set_apart
 from tacit.data.fetch import Progress, fetch
-from tacit.data.guess_roles import Guess, guess_roles
+from tacit.data.guess import Asked, Guess
+from tacit.data.guess_roles import guess_roles
 from tacit.data.load import SiteFile, columns_of, load
 from tacit.data.named.entry import Entry
 from tacit.data.named.vectors import vectors
@@ -17,6 +18,7 @@ from tacit.data.store import catalogue, get, where
 from tacit.data.table import Habits, Table
 
 __all__ = [
+    "Asked",
     "Entry",
     "Guess",
     "Habits",

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import polars as pl
 
-from tacit.data.guess_roles import Guess, guess_roles
+from tacit.data.guess import Guess
+from tacit.data.guess_roles import guess_roles
 from tacit.data.input_rows import from_input_rows
 from tacit.data.plain_text import PACKED
 from tacit.data.read import ENDINGS, NoHeader, Text, is_file_source, read_file
