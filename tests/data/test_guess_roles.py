@@ -21,7 +21,7 @@ def test_reviews_with_owners() -> None:
     frame = pl.DataFrame(
         {
             "review_id": [f"r{k}" for k in range(100)],
-            "userId": [f"u{k % 9}" for k in range(100)],
+            "userId": [f"u{k % 40}" for k in range(100)],
             "body": [f"{words(k)} {k}" for k in range(100)],
             "sentiment": [("pos", "neg")[k % 2] for k in range(100)],
             "age": [str(20 + k % 50) if k % 7 else "n/a" for k in range(100)],
@@ -79,8 +79,8 @@ def test_a_column_that_numbers_the_rows_teaches_nothing() -> None:
 
 
 def test_an_id_that_repeats_is_left_out_with_the_way_to_make_it_the_owner() -> None:
-    frame = pl.DataFrame({"Käufer id": [f"k{k % 9}" for k in range(60)], "x": [k / 7 for k in range(60)], "y": [0, 1] * 30})
-    found = {one.column: one for one in guess_roles(frame)}["Käufer id"]
+    frame = pl.DataFrame({"Vorgang id": [f"k{k % 9}" for k in range(60)], "x": [k / 7 for k in range(60)], "y": [0, 1] * 30})
+    found = {one.column: one for one in guess_roles(frame)}["Vorgang id"]
     assert found.role == "left out"
     assert "client column" in found.why
 

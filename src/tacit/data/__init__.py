@@ -5,7 +5,8 @@ from __future__ import annotations
 from tacit.data.client_count import most_clients, require_room, require_test_rows
 from tacit.data.divide import divide, divide_test, hold_out, label_shares, owners, set_apart
 from tacit.data.fetch import Progress, fetch
-from tacit.data.guess_roles import Guess, guess_roles
+from tacit.data.guess import Asked, Guess
+from tacit.data.guess_roles import guess_roles
 from tacit.data.load import SiteFile, columns_of, load
 from tacit.data.named.entry import Entry
 from tacit.data.named.vectors import vectors
@@ -18,6 +19,7 @@ from tacit.data.store import catalogue, get, where
 from tacit.data.table import Habits, Table
 
 __all__ = [
+    "Asked",
     "Entry",
     "Guess",
     "Habits",

@@ -14,6 +14,7 @@ from tacit.data.clean import Decimal, clean, drop_incomplete_rows, known_classes
 from tacit.data.fetch import Progress
 from tacit.data.held_out import hold_out_rows
 from tacit.data.input_rows import from_hub, from_input_rows
+from tacit.data.personal import check_personal
 from tacit.data.read import Text, is_file_source, read_file
 from tacit.data.roles import check_roles, resolved
 from tacit.data.store import entry_named, read
@@ -60,6 +61,9 @@ def load(
     """
     frame, columns, sentence = _rows(data, input_rows, progress, guess=site is None)
     check_roles(frame, columns, data)
+    public = input_rows is None and is_named(data.source)
+    if site is None and not public:  # sites tell only what enough of their clients have
+        check_personal(frame, columns)
     wanted = [name for name in frame.columns if name in _used(columns, data)]
     if mark is not None:
         there, frame = set(frame.columns), mark(frame)
@@ -81,15 +85,17 @@ def load(
     train, test, strangers = known_classes(train, test, columns.label or "")
     counts = f"{train.height:,} train and {test.height:,} test rows"
     said = f"{sentence}: {'; '.join([counts, how, *dropped, *repairs, *cut, *strangers])}."
-    return Table(train=train, test=test, columns=columns, source=said, habits=habits)
+    return Table(train=train, test=test, columns=columns, source=said, habits=habits, public=public)
 
 
 def columns_of(data: Data) -> Columns:
     """Return what each column is for, as far as that is known without a row: by the plan, and by what a named set knows."""
-    source = data.source
-    if source == GIVEN or source.startswith("hf:") or is_file_source(source):
-        return data.columns
-    return resolved(entry_named(source).columns, data.columns)
+    return resolved(entry_named(data.source).columns, data.columns) if is_named(data.source) else data.columns
+
+
+def is_named(source: str) -> bool:
+    """Whether a data source is one of the public data sets that are known by name."""
+    return source != GIVEN and not source.startswith("hf:") and not is_file_source(source)
 
 
 def _rows(

@@ -11,15 +11,17 @@ from tacit.errors import DataError, did_you_mean
 from tacit.plan import Columns, Data
 
 _INPUTS = ("text", "numeric", "categorical")
+_MARKS = ("quasi", "allow_personal")
+"""Not roles: columns that have another role may be named here too."""
 _UNSEEN = ("Cc", "Zl", "Zp")
 
 
 def resolved(default: Columns, asked: Columns) -> Columns:
     """Return the default roles with the plan's over them; a column the plan gives a role loses its default one."""
-    claimed = set(_names(asked, with_quasi=False))
+    claimed = set(_names(asked))
     roles = dataclasses.asdict(default)
     for role, value in roles.items():
-        if role == "quasi":
+        if role in _MARKS:
             continue
         if isinstance(value, tuple):
             roles[role] = tuple(name for name in value if name not in claimed)
@@ -43,10 +45,11 @@ def free_name(wish: str, taken: list[str]) -> str:
     return wish
 
 
-def _names(columns: Columns, with_quasi: bool = True) -> list[str]:
+def _names(columns: Columns) -> list[str]:
+    """The columns that have a role."""
     found: list[str] = []
     for role, value in dataclasses.asdict(columns).items():
-        if role != "quasi" or with_quasi:
+        if role not in _MARKS:
             found += value if isinstance(value, tuple) else [value] if value else []
     return found
 

@@ -11,7 +11,8 @@ from pathlib import Path
 import polars as pl
 
 from tacit.data.client_count import most_clients, require_test_rows
-from tacit.data.guess_roles import Guess, guess_roles
+from tacit.data.guess import Guess
+from tacit.data.guess_roles import guess_roles
 from tacit.data.input_rows import from_input_rows
 from tacit.data.load import load
 from tacit.data.plain_text import PACKED

@@ -38,7 +38,7 @@ class Habits:
 class Table:
     """Train and test rows, what their columns are for, and a sentence saying what was read.
 
-    `habits` says how numbers were read, for rows that come later.
+    `habits` says how numbers were read, for rows that come later. `public`: the rows are those of a named, public data set.
 
     Guarantees: every column named in `columns` exists in both halves; text is String without nulls; numeric columns
     are finite numbers, or null where a cell has none; the label and the categorical columns are Enums whose categories
@@ -51,3 +51,4 @@ class Table:
     columns: Columns
     source: str
     habits: Habits = field(default_factory=Habits)
+    public: bool = False

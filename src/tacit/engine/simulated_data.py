@@ -61,7 +61,8 @@ def prepare(
     secret = agreed.secret if agreed else draws.sealed("clients").key  # as their sites take it
     reader = reader_of(table.columns, plan.features, progress, pictures)
     ordered = data.word_list(plan.features.list, progress) if plan.features.list and table.columns.text else ()
-    fitted = features.fit(table.train, table.columns, plan.features, secret, reader, public, ordered)
+    known = replace(plan.features, category_clients=1) if table.public else plan.features
+    fitted = features.fit(table.train, table.columns, known, secret, reader, public, ordered)
 
     def encode(frame: pl.DataFrame) -> Rows:
         return features.encode(frame, table.columns, plan.features, fitted, secret, reader)

@@ -8,6 +8,7 @@ from typing import Any, Literal, assert_never
 
 import polars as pl
 
+from tacit.common_values import count_required, find_common_values
 from tacit.errors import DataError, PlanError
 from tacit.features.cells import codes, in_order, lacks_numbers, names
 from tacit.features.image import Reader, pixel_count
@@ -113,10 +114,26 @@ def look_at(frame: pl.DataFrame, columns: Columns, settings: Features) -> Seen:
     return Seen(
         classes=in_order(names(frame, columns.label, "label")),
         ranges={name: range_of(frame, name, tail) for name in scaled if name not in settings.ranges},
-        categories={name: in_order(names(frame, name, "categorical")) for name in columns.categorical},
+        categories={name: _common(frame, name, columns, settings) for name in columns.categorical},
         pixels=pixel_count(frame, columns.image) if columns.image else None,
         missing=tuple(name for name in columns.numeric if settings.missing is None and lacks_numbers(frame, name)),
     )
+
+
+def _common(frame: pl.DataFrame, name: str, columns: Columns, settings: Features) -> tuple[str, ...]:
+    """The categories that enough clients have, in order; raise DataError if most rows have a rarer one."""
+    cells, client = names(frame, name, "categorical"), columns.client
+    if settings.category_clients == 1:
+        return in_order(cells)
+    least = count_required(frame, client, settings.category_clients)
+    found = find_common_values(frame.with_columns(cells), name, client, least)
+    if 2 * found.rows < len(cells) - cells.null_count():
+        who = "clients" if client in frame.columns else "rows"
+        raise DataError(
+            f"data.columns.categorical has {name!r}, and most rows have a value of it that fewer than {least} {who} share: it points at "
+            "people, and would stand in the model; leave it out, join rare values, or lower features.category_clients"
+        )
+    return in_order(pl.Series(found.values, dtype=pl.String))
 
 
 def fit_seen(

@@ -32,6 +32,9 @@ class Columns:
     """Columns that together can point at a person, for methods that share rows. May have another role too."""
     split: Name | None = None
     """Marks rows `train` or `test`."""
+    allow_personal: Many[Name] = ()
+    """Categorical columns that may be used although their cells look like personal data (e-mail addresses, telephone numbers, names of
+    people, ids …). Their categories stand in the model for all to read. Without it such a column is refused before training."""
 
 
 def problems(plan: Plan) -> list[str]:
@@ -43,4 +46,13 @@ def problems(plan: Plan) -> list[str]:
             if name in seen:
                 found.append(f"data.columns.{role}: column {name!r} is {seen[name]} already; a column has one role")
             seen.setdefault(name, role)
-    return found
+    return [*found, *_allowed(plan, seen)]
+
+
+def _allowed(plan: Plan, roles: dict[str, str]) -> list[str]:
+    """Return a sentence for each column that is allowed to hold personal data without being categorical."""
+    return [
+        f"data.columns.allow_personal: has no meaning for column {name!r}, which is {roles[name]}; only categorical columns are looked at"
+        for name in plan.data.columns.allow_personal
+        if roles.get(name, "categorical") != "categorical"
+    ]

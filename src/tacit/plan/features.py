@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from annotated_types import Ge, Le
 from pydantic.dataclasses import dataclass
 
+from tacit.common_values import LEAST_CLIENTS
 from tacit.plan.kinds import STRICT, Count, ListedEach, Many, Name, Positive
 from tacit.plan.share import SUPPRESS
 
@@ -81,6 +82,11 @@ class Features:
     in the clear."""
     categorical: Literal["codes", "onehot"] = "onehot"
     """One input per category, or one number per column. The categories are read in the clear."""
+    category_clients: Count = LEAST_CLIENTS
+    """A category is known to the model, and named in its files, only if at least so many clients have it; where there are fewer than
+    twice as many clients, half of them. Without a client column, rows are counted. Rarer categories count as unknown, as categories
+    do that training rows did not have. A named data set is public, and all its categories are known. At a site of its own the owner's
+    `limits.least_clients_told` counts instead."""
     image: Name = "pixels"
     """Brightness of each pixel, 0…1; or what a network that is never trained makes of a picture: `efficientnet_lite0` (1,280
     numbers), or a folder with an image network that `transformers` can load. Computed once and kept in the cache."""

@@ -12,6 +12,7 @@ import msgspec
 import numpy as np
 import polars as pl
 
+from tacit.common_values import find_common_values
 from tacit.data import Habits
 from tacit.errors import PolicyError
 from tacit.features import Seen, look_at
@@ -33,20 +34,17 @@ def common_values(frame: pl.DataFrame, name: str, client: str | None, limits: Li
     Raises PolicyError for a column of which there are too many, or where most rows have a value that few others have: such a column
     names people, not classes.
     """
-    who = pl.col(client).n_unique() if client else pl.len()
-    texts = frame.select(pl.col(name).cast(pl.String), *([client] if client and client != name else []))
-    counted = texts.drop_nulls(name).group_by(name).agg(who.alias("clients"), pl.len().alias("rows"))
-    found = counted.filter(pl.col("clients") >= limits.least_clients_told)
-    if 2 * int(found["rows"].sum()) < frame.height:
+    found = find_common_values(frame, name, client, limits.least_clients_told)
+    if 2 * found.rows < frame.height:
         raise PolicyError(
             f"limits.least_clients_told = {limits.least_clients_told:,}: most rows have a value of {name!r} that fewer "
             f"{'clients' if client else 'rows'} share, so it cannot be used as {role}"
         )
-    if found.height > limits.most_values_told:
+    if len(found.values) > limits.most_values_told:
         raise PolicyError(
             f"limits.most_values_told = {limits.most_values_told:,}: {name!r} has more values, so it cannot be used as {role}"
         )
-    return sorted(found[name].to_list())
+    return found.values
 
 
 def tell_seen(plan: Plan, rows: SiteRows, policy: Policy) -> Seen:
@@ -57,7 +55,8 @@ def tell_seen(plan: Plan, rows: SiteRows, policy: Policy) -> Seen:
     missing in a column is told where enough clients lack one, and a way of writing numbers where enough clients' cells show it.
     """
     table, client, limits = rows.table, rows.table.columns.client, policy.limits
-    seen, everything = look_at(table.train, table.columns, plan.features), pl.concat([table.train, table.test])
+    settings = replace(plan.features, category_clients=1)  # here the owner's limit says how many clients a category needs
+    seen, everything = look_at(table.train, table.columns, settings), pl.concat([table.train, table.test])
     categories = {}
     for name, known in seen.categories.items():
         common = set(common_values(everything, name, client, limits, "categorical"))

@@ -12,6 +12,7 @@ from annotated_types import Ge, Gt, Le, Lt
 from pydantic import StringConstraints, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
 
+from tacit.common_values import LEAST_CLIENTS
 from tacit.errors import PlanError, did_you_mean
 from tacit.plan.codec import Codec
 from tacit.plan.kinds import OWN, STRICT, Count, Name, fields_of, tables_in
@@ -117,7 +118,7 @@ class Limits:
     """Optimiser steps of one client in one round. Checked before the first step."""
     max_minutes_per_round: Annotated[float, Gt(0), Le(100_000)] = 120.0
     """Minutes this machine trains for one request. A round that takes longer is stopped between two clients and not answered."""
-    least_clients_told: Count = 10
+    least_clients_told: Count = LEAST_CLIENTS
     """A class, a category or the end of a range is told only if at least so many clients stand behind it, and a site with fewer
     training clients takes part in nothing. Where the whole site is one client, rows are counted."""
     most_values_told: Count = 100

@@ -1,0 +1,112 @@
+"""Names of people by the form of cells: given names of many languages, family names of some, and how names are written.
+
+The lists hold common names only. A column is one of names if enough of its values have a known one and nearly all have the form.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+GIVEN = frozenset(
+    """
+    james john robert michael william david richard joseph thomas charles christopher daniel matthew anthony mark donald steven paul andrew
+    joshua kenneth kevin brian george edward ronald timothy jason jeffrey ryan jacob gary nicholas eric jonathan stephen larry justin scott
+    brandon benjamin samuel gregory frank alexander raymond patrick jack dennis jerry tyler aaron jose adam henry nathan douglas zachary
+    peter kyle walter ethan jeremy harold keith christian roger noah gerald carl terry sean arthur austin lawrence jesse dylan bryan joe
+    jordan billy bruce albert willie gabriel logan alan juan wayne roy ralph randy eugene vincent russell elijah louis bobby philip johnny
+    oliver liam lucas mason harry charlie oscar leo max simon martin ian neil graham stuart colin craig hugh bob tom tim jim mike sam ben
+    mary patricia jennifer linda elizabeth barbara susan jessica sarah karen lisa nancy betty margaret sandra ashley kimberly emily donna
+    michelle carol amanda dorothy melissa deborah stephanie rebecca sharon laura cynthia kathleen amy angela shirley anna brenda pamela emma
+    nicole helen samantha katherine christine debra rachel carolyn janet catherine maria heather diane ruth julie olivia joyce virginia
+    victoria kelly lauren christina joan evelyn judith megan andrea cheryl hannah jacqueline martha gloria teresa ann sara madison frances
+    kathryn janice jean abigail alice julia judy sophia grace denise amber doris marilyn danielle beverly isabella theresa diana natalie
+    brittany charlotte marie kayla alexis lori ella lily chloe mia ava zoe lucy kate jane eve claire eleanor fiona nora ivy
+    hans peter klaus wolfgang jürgen juergen dieter manfred uwe günter guenter horst bernd heinz stefan andreas michael thomas markus matthias
+    frank jörg joerg ralf sven torsten thorsten jan lars tobias florian sebastian felix jonas lukas finn paul moritz niklas philipp karl
+    friedrich heinrich wilhelm otto hermann fritz kurt rolf gerhard werner helmut rainer volker holger dirk jens kai maximilian fabian
+    ursula monika petra sabine renate helga karin brigitte ingrid gisela heike gabriele claudia susanne birgit andrea martina stefanie
+    anja katrin kathrin sandra nicole silke tanja melanie julia lena lea leonie hannah mia emma sophie marie johanna greta frieda inge
+    jutta elke anke antje kerstin bettina cornelia ulrike katharina elisabeth franziska jana nina ute
+    jean pierre michel andré andre philippe alain jacques bernard marcel rené rene françois francois claude gérard gerard christophe nicolas
+    julien antoine maxime hugo théo theo louis mathieu guillaume olivier laurent pascal thierry frédéric frederic sébastien étienne etienne
+    yves benoît luc marc nathalie isabelle sylvie catherine martine françoise francoise monique jacqueline nicole céline celine sandrine
+    valérie valerie véronique veronique aurélie aurelie camille manon léa chloé inès élodie elodie amélie margaux juliette hélène helene
+    josé jose antonio manuel francisco juan david javier daniel josé carlos jesús jesus alejandro miguel rafael pedro pablo ángel angel sergio
+    fernando jorge luis alberto álvaro alvaro diego adrián adrian raúl raul enrique ramón ramon vicente iván ivan rubén óscar andrés andres
+    carmen maría josefa isabel dolores pilar teresa ana francisca laura antonia mercedes cristina marta lucía lucia elena concepción rosario
+    juana raquel rosa beatriz sofía sofia paula valentina camila daniela gabriela ximena fernanda lorena silvia patricia mónica alejandra
+    giuseppe giovanni antonio mario luigi francesco angelo vincenzo pietro salvatore carlo franco domenico bruno paolo michele giorgio aldo
+    sergio luciano marco andrea alessandro matteo lorenzo davide riccardo simone federico stefano roberto luca giulia chiara francesca sara
+    martina valentina alessia giorgia elisa giovanna rosa angela lucia maria caterina paola federica ilaria elena silvia laura
+    joão joao antônio antonio francisco carlos paulo pedro lucas luiz marcos luís gabriel rafael daniel marcelo bruno eduardo felipe raimundo
+    rodrigo thiago tiago ana adriana juliana márcia fernanda patrícia aline sandra camila amanda bruna jéssica letícia júlia luciana vanessa
+    ivan sergei sergey dmitri dmitry alexei andrei mikhail nikolai vladimir igor oleg boris yuri viktor pavel anton maxim roman denis kirill
+    olga natalia tatiana irina svetlana elena ekaterina anastasia yulia oksana galina lyudmila nadezhda vera daria polina
+    иван сергей дмитрий алексей андрей михаил николай владимир александр игорь олег борис юрий виктор павел антон максим роман денис кирилл
+    пётр петр артём артем егор никита илья константин евгений василий григорий фёдор ольга наталья татьяна ирина светлана елена екатерина
+    анастасия юлия оксана галина людмила надежда вера дарья полина мария анна ксения софья алина виктория александра марина лариса
+    mohammed muhammad mohamed ahmed ali hassan hussein omar khalid ibrahim yusuf abdullah mustafa mahmoud fatima aisha zainab maryam layla
+    noor yasmin amina khadija salma mehmet emre burak can deniz ayşe fatma elif zeynep merve hatice murat hakan
+    raj amit rahul sanjay vijay anil sunil arjun rohan priya anjali neha pooja sunita kavita deepak suresh ramesh lakshmi ananya aarav
+    wei li ming jing hui yan xin yu fang lei jun hao chen lin yuki hiroshi kenji takashi akira sakura yoko haruto yui minjun seoyeon jiwoo
+    piotr krzysztof andrzej tomasz paweł pawel jan michał marcin jakub katarzyna małgorzata malgorzata agnieszka ewa krystyna joanna magdalena
+    erik lars anders johan nils karin kristina anneli gustaf björn bjorn sven astrid ingrid freja maja elsa pieter jan willem sanne daan
+    zoltan istván istvan lászló laszlo attila ágnes agnes katalin jiri jiří petr tomáš tomas eva jana lucie
+    """.split()
+)
+_HAN_FAMILY = frozenset(
+    "王李张刘陈杨黄赵吴周徐孙马朱胡郭何高林罗郑梁谢宋唐许韩冯邓曹彭曾肖田董潘袁于蒋蔡余杜叶程苏魏吕丁任沈姚卢姜崔钟谭陆汪范金石廖贾夏韦付方白邹孟熊秦邱江尹薛闫段雷侯龙史陶黎贺顾毛郝龚邵万钱严"
+)
+_TITLES = frozenset("mr mrs ms miss dr prof sir herr frau m mme mlle sr sra sig dott don doña dona г-н г-жа".split())
+_NO_PEOPLE = frozenset(
+    "san santa saint st ste los las el la new old fort port lake mount north south east west rio santo são sankt bad den the le upper lower".split()
+)
+_PARTICLES = frozenset("von van de der den del della di da dos bin al el la le ter ten zu af y e".split())
+_RUSSIAN = re.compile(r"[а-яё]+(ов|ев|ёв|ин|ын|ский|цкий|ова|ева|ёва|ина|ына|ская|цкая|ко|ук|юк|вич|вна|чна)", re.IGNORECASE)
+_WORD = re.compile(r"[^\W\d_][^\W\d_'’\-]*(?:['’\-][^\W\d_]+)*\.?")
+
+_FEWEST = 3
+_FORM, _KNOWN, _KNOWN_ALONE = 0.8, 0.25, 0.6
+
+
+def are_names(values: Sequence[str], *, said: bool = False) -> bool:
+    """Whether values are names of people; `said`: the column's name says so, and the form of names is enough."""
+    if len(values) < _FEWEST:
+        return False
+    if sum(_is_han_name(value) for value in values) >= _FORM * len(values):
+        return said or len(values) >= 8
+    split = [_words(value) for value in values]
+    full = [words for words in split if words and 2 <= len(words) <= 5]
+    if len(full) >= _FORM * len(values):
+        return said or sum(_has_given(words) for words in full) >= _KNOWN * len(values)
+    single = [words[0] for words in split if words and len(words) == 1]
+    if said:
+        return len(single) + len(full) >= _FORM * len(values)
+    known = sum(word in GIVEN for word in single) + sum(_has_given(words) for words in full)
+    return len(values) >= 5 and known >= _KNOWN_ALONE * len(values)
+
+
+def _words(value: str) -> list[str] | None:
+    """The words of a name in lower case, without titles; None if this cannot be a name."""
+    found = []
+    for word in value.replace(",", " ").split():
+        if not _WORD.fullmatch(word):
+            return None
+        if not (word[0].isupper() or word in _PARTICLES or word.islower()):
+            return None
+        plain = word.rstrip(".").lower()
+        if plain not in _TITLES:
+            found.append(plain)
+    return found
+
+
+def _has_given(words: list[str]) -> bool:
+    if words[0] in _NO_PEOPLE:
+        return False
+    family_first = any(_RUSSIAN.fullmatch(word) for word in words) and len(words) >= 2
+    return words[0] in GIVEN or words[-1] in GIVEN or family_first
+
+
+def _is_han_name(value: str) -> bool:
+    return 2 <= len(value) <= 4 and all("\u4e00" <= letter <= "\u9fff" for letter in value) and value[0] in _HAN_FAMILY
