@@ -1,5 +1,6 @@
 """Skellam noise by shares: its law, the published sizes, certain lengths, and measured losses below what is stated."""
 
+import bisect
 import math
 
 import numpy as np
@@ -8,14 +9,15 @@ from mpmath import mp, mpf
 from scipy.special import i0e
 from scipy.stats import chisquare, norm, skellam
 
-from tacit import codec, ledger, plan
+from tacit import codec, ledger, plan, secure_sum
 from tacit.audit.epsilon import lower_bound
 from tacit.codec.clip import clip_largest
 from tacit.codec.rotation import rotated
-from tacit.codec.skellam import Grid, Wires, grid_for, grid_with, longest, shared_noise
+from tacit.codec.skellam import Grid, Wires, _whole, grid_for, grid_with, longest, shared_noise
 from tacit.codec.skellam_law import bound_shift
-from tacit.codec.skellam_noise import PARTS, _ends, find_ends, skellam_noise, variance_of
+from tacit.codec.skellam_noise import DISTANCE, PARTS, _ends, find_ends, settle_tie, skellam_noise, variance_of
 from tacit.codec.sums import ModularSum
+from tacit.codec.sums.packing import packed
 from tacit.codec.whole_run import Loss
 from tacit.dominated_loss import epsilon_at
 from tacit.draws import Draws
@@ -73,6 +75,49 @@ def test_a_word_at_a_threshold_is_decided_by_more_bits() -> None:
     )
     assert find_ends(beside, ends.high, ends.begin, block[:2], ties) == 0
     assert block[:2].tolist() == [3, -2]
+
+
+@pytest.mark.parametrize("variance", [1.0, 400.0, 8192.0**2])
+def test_words_in_the_tail_are_decided_by_all_127_bits(variance) -> None:
+    """Far out several sizes share the 63 bits of a word. Every such size is drawn with its probability."""
+    ends = _ends(variance_of(variance))
+    whole = [(int(high) << 64) + int(low) for high, low in zip(ends.high, ends.low, strict=True)]
+    shared = [size for size in range(1, len(whole) - 1) if ends.high[size] == ends.high[size - 1] and whole[size] > whole[size - 1]]
+    assert shared
+    assert whole[-1] == 1 << 127
+    for size in {shared[0], shared[len(shared) // 2], shared[-1]}:
+        high, low = divmod(whole[size - 1], 1 << 64)  # the first word of a size is where the one before it ends
+        first = int(np.searchsorted(ends.high, np.uint64(high)))
+        assert settle_tie(first, low, ends) == bisect.bisect_right(whole, (high << 64) + low)
+        assert settle_tie(first, (1 << 64) - 1, ends) == bisect.bisect_right(whole, (high << 64) + (1 << 64) - 1)
+    lost = sum(whole[size] - whole[size - 1] for size in shared) / 2**127
+    assert lost > DISTANCE, "one step at a tie would miss more than the distance that is stated"
+
+
+# What the server sees
+
+
+@pytest.mark.parametrize("bits", [8, 12, 16, 18, 24, 31, 32])
+def test_under_secure_aggregation_the_server_sees_the_sum_modulo_two_to_the_bits_and_nothing_else(bits) -> None:
+    """Two sets of clients with the same sum give the same numbers, also if one set has many negative numbers and the other none."""
+    adder = _whole(bits)
+    positive = np.array([3, 4, 0, 1], np.int64)
+    width, kind = adder.bits(1), np.dtype(f"<u{adder.bits(1) // 8}")
+    sums = []
+    for numbers in (positive, np.array([-2, -3, 12, 1]), np.array([-(1 << (bits - 1)), 7, 1, -(1 << (bits - 1))])):
+        total = np.zeros(1, kind)
+        for number in numbers.tolist():
+            total += adder.of(packed(np.array([number & ((1 << bits) - 1)]), bits), 1)
+        sums.append(int(total[0]))
+    assert sums == [8 << (width - bits)] * 3
+    lifted = secure_sum.lifted(np.array(sums[:1], kind))
+    assert adder.total(lifted, 4).value().tolist() == [8]
+
+
+def test_sums_below_zero_come_back_below_zero() -> None:
+    adder = _whole(18)
+    total = sum(adder.of(packed(np.array([number & ((1 << 18) - 1)]), 18), 1) for number in (-5, -70_000, 3))
+    assert adder.total(secure_sum.lifted(np.asarray(total, "<u4")), 3).value().tolist() == [-70_002]
 
 
 # What is stated

@@ -188,17 +188,22 @@ def longest(steps: float, dim: int) -> int:
 
 
 def _whole(bits: int) -> Wholes:
-    """Return how numbers add up under a secure sum: in 16 bits if they fit, else in 32."""
+    """How numbers modulo 2^bits add up under secure aggregation: as the highest bits of 16-bit integers if they fit, else of 32.
+
+    The shares are added modulo 2^width. A number stands in the highest bits, so what overflows is lost, and the server sees the sum
+    modulo 2^bits and nothing else. In the lowest bits the carries would count the clients whose number is negative.
+    """
     width = 16 if bits <= 16 else 32
+    shift = width - bits
 
     def of(payload: Payload, dim: int) -> NDArray[Any]:
-        return unpacked(payload, dim, bits).astype(f"<u{width // 8}")
+        return unpacked(payload, dim, bits).astype(f"<u{width // 8}") << np.array(shift, f"<u{width // 8}")
 
     return Wholes(
         bits=lambda dim: width,
         size=lambda dim: dim,
         of=of,
-        total=lambda numbers, weight: ModularSum.of(numbers, weight, bits),
+        total=lambda numbers, weight: ModularSum.of(numbers >> shift, weight, bits),
     )
 
 

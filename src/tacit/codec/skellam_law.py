@@ -35,7 +35,7 @@ import numpy as np
 _LARGE = 1000.0
 """Variances from here on are bounded by the curvature of p at 0."""
 _SMALLEST = 1e-290
-"""Probabilities below it are left out: less than the distance of what is drawn to Skellam noise."""
+"""P(X >= z) below it are left out: gaps fall there. For a_z >= 36, a gap is at most log(P(X >= z) / P(X >= z+1)) / a_z (Mills)."""
 _ROUNDING = 1 + 1e-9
 
 
@@ -67,4 +67,4 @@ def _curvature(variance: float) -> float:
 
     if variance < 1e6:
         return 2 * math.log(float(i0e(variance)) / float(i1e(variance)) * (1 + 1e-15))
-    return 2 * math.log1p((0.5 + math.sqrt(variance**2 + 2.25) - variance) / variance)
+    return 2 * math.log1p((0.5 + 2.25 / (math.sqrt(variance**2 + 2.25) + variance)) / variance)

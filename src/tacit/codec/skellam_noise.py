@@ -3,7 +3,7 @@
 The law. |N| = k has probability 2 I_k(v) e^-v, and half of that for k = 0, with v the variance. Bessel functions come from their
 recurrence, downwards, in whole numbers of about 300 bits: sums of positive terms, which are made to add up to 1. A number takes
 one word of 64 bits: 63 of them are compared with thresholds of 127 bits, and one is the sign. Where 63 bits do not decide, which
-is almost never, 64 more are drawn.
+is almost never, 64 more are drawn; in the tail they may decide between many sizes.
 
 Guarantees: the law of each number differs from the stated one by at most 2^-109 in total variation: thresholds are off by less
 than 2^-126 each, fewer than 2^17 of them, and beyond the last lies less than 2^-120.
@@ -60,9 +60,17 @@ def skellam_noise(parts: int, own: Draws, count: int) -> NDArray[np.int64]:
         for tie in ties[:left]:
             more = np.empty(1, np.uint64)
             stream.fill(more)
-            size = int(block[tie]) + int(more[0] >= ends.low[block[tie]])
+            size = settle_tie(int(block[tie]), int(more[0]), ends)
             block[tie] = -size if words[tie] & np.uint64(1) else size
     return noise
+
+
+def settle_tie(size: int, more: int, ends: Ends) -> int:
+    """The size of a word whose 63 bits equal the end of `size`, by 64 bits more; in the tail several ends share their 63 bits."""
+    word = ends.high[size]
+    while ends.high[size] == word and more >= int(ends.low[size]):
+        size += 1
+    return size
 
 
 @lru_cache(maxsize=8)
@@ -79,7 +87,6 @@ def _ends(parts: int) -> Ends:
     for size in sizes:
         total += size
         ends.append((total << 127) // whole)
-    ends[-1] = (1 << 127) - 1  # one word in 2^127 more or less
     high = np.array([end >> 64 for end in ends], np.uint64)
     low = np.array([end & ((1 << 64) - 1) for end in ends], np.uint64)
     begin = np.searchsorted(high, np.arange(1 << _BITS, dtype=np.uint64) << np.uint64(63 - _BITS)).astype(np.int64)
