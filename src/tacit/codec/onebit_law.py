@@ -28,11 +28,13 @@ Schwarz). So all sums together reveal no more than one Gaussian release with shi
 
 **4. The energy hardly varies.** b_s² = h² (1 + ℓ X_s + remainder) with |ℓ| <= 2 (2κ + h), and linear terms of many coordinates
 average out. Jensen's inequality over s bounds E exp(λ (energy - h²)) by an integral in one variable, under P and under Q and for
-either sign of ℓ (`_log_moments`). Its logarithm over h² grows with h; let A(λ) be its value at the largest h. With Δ² = c² Σ t²,
-the energy of k rounds exceeds k Δ² + τ with probability at most exp(k Δ² A(λ) - λ τ). The drift is stopped at that energy, and the
+either sign of ℓ (`_log_moments`). Its logarithm over h² grows with h, which is checked numerically and not proved. Let A(λ) be its
+value at the largest h. With Δ² = c² Σ t², the energy of k rounds exceeds k Δ² + τ with probability at most
+exp(k Δ² A(λ) - λ τ). The drift is stopped at that energy, and the
 probability is added to delta (`GaussianDominated`).
 
 **5. What lies beyond L.** Tests beyond L and paths that reach L have a probability below `_BEYOND` per bit, under P and under Q.
+Moving that much probability from the most to the least telling outcomes lowers the power of every test by at most that much.
 
 **6. Few clients.** Where h is so large that M could become negative, each coordinate is dominated by itself: the smallest shift
 for which no threshold test has more power than a Gaussian one of the same level. That shift over t is largest at t = 0 or t = θ,
