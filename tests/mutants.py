@@ -41,7 +41,7 @@ def prepare(group: str, mutate: list[str], tests: list[str]) -> Path:
         "source_paths": ["src"],
         "only_mutate": [f"src/tacit/{path}" for path in mutate],
         "also_copy": list(_LINKED[2:]),
-        "pytest_add_cli_args": ["-p", "no:cacheprovider", "-W", "ignore"],
+        "pytest_add_cli_args": ["-p", "no:cacheprovider", "-p", "no:unraisableexception", "-p", "no:threadexception", "-W", "ignore"],
         "pytest_add_cli_args_test_selection": tests,
         "process_isolation": "forkserver",  # threads of numeric libraries do not survive a fork
         "use_git_change_detection": False,
@@ -56,12 +56,14 @@ def run(group: str, mutate: list[str], tests: list[str]) -> None:
     """Run the mutants of a group that have not been run; if its tests changed since, also those that survived."""
     place = prepare(group, mutate, tests)
     command = [str(Path(sys.executable).parent / "mutmut"), "run", "--max-children", str(os.cpu_count() or 1)]
-    files = sorted(file for path in tests for file in ([ROOT / path] if path.endswith(".py") else (ROOT / path).rglob("*.py")))
+    chosen = [ROOT / path.partition("::")[0] for path in tests]
+    files = sorted(file for path in chosen for file in ([path] if path.is_file() else path.rglob("*.py")))
+    environment = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}  # thousands of short runs: each plugin is felt
     digest, stamp = hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest(), place / "tests.sha256"
     again = [name for name, state in states(place).items() if state == "alive"]
-    subprocess.run(command, cwd=place, check=False)
+    subprocess.run(command, cwd=place, check=False, env=environment)
     if again and (not stamp.exists() or stamp.read_text(encoding="utf-8") != digest):
-        subprocess.run([*command, *again], cwd=place, check=False)
+        subprocess.run([*command, *again], cwd=place, check=False, env=environment)
     stamp.write_text(digest, encoding="utf-8")
 
 
