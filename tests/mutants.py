@@ -4,9 +4,10 @@
 it; a run that was interrupted continues, and survivors are tried again once a test has changed. Names of groups as arguments run
 only those; `report` runs none.
 
-A survivor that changes nothing anybody could observe is *equivalent*; `tests/mutants.toml` lists those, with the reason. A mutant
-that differs only in the arguments of a raised error is *message text*. Neither is counted, killed or not. Exit code 1 if fewer than
-90 % of the others were killed, or if a mutant was not run.
+A survivor that changes nothing anybody could observe is *equivalent*; `tests/mutants.toml` lists those, with the reason. So is one
+that writes SQL, or the name of an encoding or a hash function, in another case. A mutant that differs only in the arguments of a
+raised error is *message text*. None of these is counted; killed ones of the last kind are not either. Exit code 1 if fewer than 90 %
+of the others were killed, or if a mutant was not run.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import fnmatch
 import hashlib
 import json
 import os
+import re
 import subprocess
 import sys
 import tomllib
@@ -27,6 +29,8 @@ ROOT = Path(__file__).parent.parent
 FOLDER = ROOT / "mutants"
 _STATES = {0: "alive", 1: "killed", 3: "killed", 36: "timeout", -24: "timeout", 24: "timeout", 152: "timeout", None: "not run"}
 _LINKED = ("src", "tests", "examples", "docs", "deploy", "bench", "README.md", "CHANGELOG.md", "CONTRIBUTING.md", "Makefile", "constraints.txt")
+_FREE_CASE = re.compile(r"(select|insert|update|delete|pragma|begin|commit|rollback|synchronous|cell_size|trusted)\b|utf-8$|sha256$", re.I)
+"""Strings that mean the same in any case: SQL, encodings, hash functions."""
 _KINDS = ("killed", "timeout", "alive", "equivalent", "message text", "not run")
 
 
@@ -76,30 +80,34 @@ def states(place: Path) -> dict[str, str]:
     return found
 
 
-def message_texts(place: Path) -> set[str]:
-    """The mutants of a group that differ from the original only in the arguments of raised errors."""
-    found = set()
+def changes_of(place: Path) -> dict[str, str]:
+    """The mutants of a group that differ from the original only in message text, or in the case of words whose case is free."""
+    found = {}
     for path in (place / "mutants" / "src").rglob("*.meta"):
         source = path.with_suffix("")
         module = ".".join(source.relative_to(place / "mutants" / "src").with_suffix("").parts)
-        made = {node.name: _silence(node) for node in ast.walk(ast.parse(source.read_text(encoding="utf-8"))) if _is_made(node)}
-        for name, text in made.items():
-            if text == made.get(f"{name.rpartition('__mutmut_')[0]}__mutmut_orig") and not name.endswith("_orig"):
-                found.add(f"{module}.{name}")
+        tree = ast.parse(source.read_text(encoding="utf-8"))
+        made = {node.name: _compared(node) for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and "__mutmut_" in node.name}
+        for name, (silent, any_case) in made.items():
+            original = made.get(f"{name.rpartition('__mutmut_')[0]}__mutmut_orig", ("", ""))
+            if original[0] == silent:
+                found[f"{module}.{name}"] = "message text"
+            elif original[1] == any_case:
+                found[f"{module}.{name}"] = "equivalent"
     return found
 
 
-def _is_made(node: ast.AST) -> bool:
-    return isinstance(node, ast.FunctionDef) and "__mutmut_" in node.name
-
-
-def _silence(function: ast.FunctionDef) -> str:
-    """A function's syntax without its name and without the arguments of the errors it raises."""
+def _compared(function: ast.FunctionDef) -> tuple[str, str]:
+    """A function's syntax without its name and without the arguments of the errors it raises; and that with free case ignored."""
     function.name = ""
     for node in ast.walk(function):
         if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
             node.exc.args, node.exc.keywords = [], []
-    return ast.dump(function)
+    silent = ast.dump(function)
+    for node in ast.walk(function):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and _FREE_CASE.match(node.value):
+            node.value = node.value.upper()
+    return silent, ast.dump(function)
 
 
 def package_of(name: str) -> str:
@@ -112,12 +120,16 @@ def reason_for(name: str, reasons: dict[str, str]) -> str:
     return next((why for pattern, why in reasons.items() if fnmatch.fnmatchcase(name, pattern)), "")
 
 
-def report(found: dict[str, str], texts: set[str], reasons: dict[str, str]) -> tuple[str, bool]:
+def report(found: dict[str, str], changes: dict[str, str], reasons: dict[str, str]) -> tuple[str, bool]:
     """The table by module with the list of survivors, and whether the bar is reached with every mutant run."""
     kinds: dict[str, Counter[str]] = {}
     survivors = []
     for name, state in sorted(found.items()):
-        kind = "message text" if name in texts else "equivalent" if state == "alive" and reason_for(name, reasons) else state
+        kind = state
+        if changes.get(name) == "message text":
+            kind = "message text"
+        elif state == "alive" and (name in changes or reason_for(name, reasons)):
+            kind = "equivalent"
         kinds.setdefault(package_of(name), Counter())[kind] += 1
         if kind == "alive":
             survivors.append(f"  {name}")
@@ -140,13 +152,13 @@ def main(names: list[str]) -> int:
     """Run the named groups, or all, and print the report over all of them."""
     settings = tomllib.loads((ROOT / "tests" / "mutants.toml").read_text(encoding="utf-8"))
     found: dict[str, str] = {}
-    texts: set[str] = set()
+    changes: dict[str, str] = {}
     for group, given in settings["groups"].items():
         if group in names or not names:
             run(group, given["mutate"], given["tests"])
         found |= states(FOLDER / group)
-        texts |= message_texts(FOLDER / group)
-    text, reached = report(found, texts, settings["equivalent"])
+        changes |= changes_of(FOLDER / group)
+    text, reached = report(found, changes, settings["equivalent"])
     print(text)
     return 0 if reached else 1
 
