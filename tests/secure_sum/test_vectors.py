@@ -12,10 +12,11 @@ from tacit import files
 from tacit.codec.gaussian_noise import whole_noise
 from tacit.draws import Draws
 from tacit.errors import WireError
-from tacit.secure_sum import HelperKey, Terms, hidden, lifted, of_round, salt_for, sealer, zeros
+from tacit.secure_sum import Helper, HelperKey, Terms, hidden, lifted, of_round, salt_for, sealed_keys, sealer, zeros
+from tacit.secure_sum import helper as helper_module
 from tacit.secure_sum.seal import sealed_size
 from tacit.secure_sum.stored import Answer, Stored
-from tests.secure_sum.parties import ROOT, helper, leader_with, terms_for
+from tests.secure_sum.parties import ROOT, helper, helper_keys, keys_of, known, leader_with, numbers_of, site_key, terms_for
 
 TERMS = Terms(
     run="run-1", digest="abc", exchange="train", size=50, bits=32, helpers=(bytes(range(32)),), least_clients=3, rounds=9
@@ -42,6 +43,11 @@ def test_keys_of_a_helper() -> None:
     assert key.public().hex() == "fa03100ad36959586e9609d3dc9fc065b52030e1d86869efb3a664cbd80e9b28"
     assert hashlib.sha256(hybrid.public()).hexdigest() == "3791077d35003ed4ca10f75986b2d729bd1239aa870ada3bb76d76414add5d3d"
     assert hybrid.public()[-32:] == key.public()
+    assert key.lattice is None
+    assert HelperKey.drawn(Draws.seeded(5)).lattice is None
+    assert hybrid.lattice is not None
+    halves = [Draws.seeded(5).sealed("helper key", part).key for part in (1, 2)]
+    assert hybrid.lattice.private_bytes_raw() == b"".join(halves)
     assert [sealed_size(one.public()) for one in (key, hybrid)] == [48, 1136]
     for one in (key, hybrid):
         assert one.opened(sealer(one.public())(b"secret", b"context"), b"context") == b"secret"
@@ -63,8 +69,43 @@ def test_the_address_of_a_helpers_noise(simulated) -> None:
     leader_with(terms, round_no=2).asks(asked)
     newest = asked._stored.newest()
     assert newest is not None
+    salts = [salt_for(terms, ROOT.sealed("salt", client).key, 2, numbers_of(client, terms)) for client in range(5)]
+    seeds = [of_round(terms, keys_of(client)[0], 2, salt).seed for client, salt in enumerate(salts)]
+    assert newest.question == hashlib.sha256(terms.tag(2, range(5)) + b"".join(seeds)).hexdigest()
     address = ("train", 2) if simulated else ("train", 2, newest.question)
     assert drawn[0].words(4).tolist() == ROOT.at("own", 1, *address).words(4).tolist()
+
+
+def test_noise_is_by_the_question_unless_a_run_is_compared_with_a_simulation() -> None:
+    terms, drawn = terms_for(), []
+    asked = Helper(terms, 1, helper_keys(1)[0], known, ROOT, lambda own: drawn.append(own) or whole_noise(own, terms.size))
+    leader_with(terms).asks(asked)
+    assert drawn[0].words(4).tolist() != ROOT.at("train", 1).words(4).tolist()
+
+
+def test_a_sealed_key_is_opened_once(monkeypatch) -> None:
+    terms, opened, open_key = terms_for(), [], helper_module.opened_key
+    monkeypatch.setattr(helper_module, "opened_key", lambda *given: opened.append(given[4]) or open_key(*given))
+    asked = helper(terms)
+    first = leader_with(terms, range(3), round_no=1)
+    first.asks(asked)
+    second = leader_with(terms, range(3), round_no=2)
+    for client in range(3):
+        second.envelopes[client] = first.envelopes[client][:-48] + second.envelopes[client][-48:]
+    second.asks(asked)
+    assert opened == [0, 1, 2]
+
+
+def test_every_helper_has_its_own_kind_of_key() -> None:
+    """The places of sealed keys in an envelope follow from each helper's own key."""
+    keys = [HelperKey.drawn(ROOT.at("helper", number), number == 1) for number in range(3)]
+    terms = replace(terms_for(), helpers=tuple(key.public() for key in keys))
+    leader = leader_with(terms)
+    parts = [Helper(terms, number, key, known, ROOT.at("own", number)) for number, key in enumerate(keys, 1)]
+    total = leader.sum + sum(leader.asks(part) for part in parts)
+    np.testing.assert_array_equal(lifted(total), sum(lifted(numbers_of(client, terms)) for client in range(5)))
+    with pytest.raises(ValueError, match="zip"):
+        sealed_keys(b"context", keys_of(1, 2), [sealer(keys[0].public())], site_key(1))
 
 
 def test_the_digest_of_a_question() -> None:
@@ -92,6 +133,7 @@ def test_masks_are_written_where_they_are_wanted() -> None:
     assert hidden(numbers, seeds, out) is out
     np.testing.assert_array_equal(out, expected)
     np.testing.assert_array_equal(numbers, np.arange(6))
+    assert lifted(np.array([2**63 - 1], "<u8")).tolist() == [2**63 - 1]
     assert lifted(np.array([2**16 - 1, 2**15, 5], "<u2")).tolist() == [-1, -(2**15), 5]
 
 
