@@ -1,13 +1,13 @@
 """Mutation testing: run mutmut over each group of `tests/mutants.toml`, then print killed and surviving mutants by package.
 
-`make mutants` runs this. Each group has a folder of its own under `mutants/`, so that a group's tests are the only ones that run for
-it; a run that was interrupted continues, and survivors are tried again once a test has changed. Names of groups as arguments run
-only those; `report` runs none.
+`make mutants` runs this. Each group has a folder of its own under `mutants/` and is tested by its own tests alone. A run that was
+interrupted continues, and survivors are tried again once a test has changed. `make mutants GROUPS="wire book"` runs some groups,
+`GROUPS=report` none.
 
 A survivor that changes nothing anybody could observe is *equivalent*; `tests/mutants.toml` lists those, with the reason. So is one
 that writes SQL, or the name of an encoding or a hash function, in another case. A mutant that differs only in the arguments of a
-raised error is *message text*. None of these is counted; killed ones of the last kind are not either. Exit code 1 if fewer than 90 %
-of the others were killed, or if a mutant was not run.
+raised error is *message text*, killed or not. None of these is counted. Exit code 1 if fewer than 90 % of the others were killed,
+or if a mutant was not run.
 """
 
 from __future__ import annotations
@@ -28,14 +28,28 @@ BAR = 0.9
 ROOT = Path(__file__).parent.parent
 FOLDER = ROOT / "mutants"
 _STATES = {0: "alive", 1: "killed", 3: "killed", 36: "timeout", -24: "timeout", 24: "timeout", 152: "timeout", None: "not run"}
-_LINKED = ("src", "tests", "examples", "docs", "deploy", "bench", "README.md", "CHANGELOG.md", "CONTRIBUTING.md", "Makefile", "constraints.txt")
-_FREE_CASE = re.compile(r"(select|insert|update|delete|pragma|begin|commit|rollback|synchronous|cell_size|trusted)\b|utf-8$|sha256$", re.I)
+_LINKED = (
+    "src",
+    "tests",
+    "examples",
+    "docs",
+    "deploy",
+    "bench",
+    "README.md",
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+    "Makefile",
+    "constraints.txt",
+)
+_FREE_CASE = re.compile(
+    r"(select|insert|update|delete|pragma|begin|commit|rollback|synchronous|cell_size|trusted)\b|utf-8$|sha256$", re.I
+)
 """Strings that mean the same in any case: SQL, encodings, hash functions."""
 _KINDS = ("killed", "timeout", "alive", "equivalent", "message text", "not run")
 
 
 def prepare(group: str, mutate: list[str], tests: list[str]) -> Path:
-    """Make the folder in which mutmut runs for one group: links to this repository, and a pyproject.toml with the group's settings."""
+    """Make the folder in which mutmut runs for a group: links to this repository, and a pyproject.toml with its settings."""
     place = FOLDER / group
     place.mkdir(parents=True, exist_ok=True)
     for name in _LINKED:
@@ -45,7 +59,16 @@ def prepare(group: str, mutate: list[str], tests: list[str]) -> Path:
         "source_paths": ["src"],
         "only_mutate": [f"src/tacit/{path}" for path in mutate],
         "also_copy": list(_LINKED[2:]),
-        "pytest_add_cli_args": ["-p", "no:cacheprovider", "-p", "no:unraisableexception", "-p", "no:threadexception", "-W", "ignore"],
+        "pytest_add_cli_args": [
+            "-p",
+            "no:cacheprovider",
+            "-p",
+            "no:unraisableexception",
+            "-p",
+            "no:threadexception",
+            "-W",
+            "ignore",
+        ],
         "pytest_add_cli_args_test_selection": tests,
         "process_isolation": "forkserver",  # threads of numeric libraries do not survive a fork
         "use_git_change_detection": False,
@@ -87,7 +110,9 @@ def changes_of(place: Path) -> dict[str, str]:
         source = path.with_suffix("")
         module = ".".join(source.relative_to(place / "mutants" / "src").with_suffix("").parts)
         tree = ast.parse(source.read_text(encoding="utf-8"))
-        made = {node.name: _compared(node) for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and "__mutmut_" in node.name}
+        made = {
+            node.name: _compared(node) for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and "__mutmut_" in node.name
+        }
         for name, (silent, any_case) in made.items():
             original = made.get(f"{name.rpartition('__mutmut_')[0]}__mutmut_orig", ("", ""))
             if original[0] == silent:
@@ -137,7 +162,10 @@ def report(found: dict[str, str], changes: dict[str, str], reasons: dict[str, st
     lines = [f"{'module':36}" + "".join(f"{kind:>14}" for kind in (*_KINDS, "killed of rest"))]
     for package, count in [*sorted(kinds.items()), ("all", total)]:
         lines.append(f"{package:36}" + "".join(f"{count[kind]:14}" for kind in _KINDS) + f"{_share(count):14.1%}")
-    lines += ["", "Not counted: equivalent ones (tests/mutants.toml says why) and those that differ only in the text of a raised error."]
+    lines += [
+        "",
+        "Not counted: equivalent ones (tests/mutants.toml says why) and those that differ only in the text of a raised error.",
+    ]
     if survivors:
         lines += ["", "alive, without a reason in tests/mutants.toml:", *survivors]
     return "\n".join(lines), _share(total) >= BAR and not total["not run"]

@@ -32,7 +32,8 @@ def test_what_is_signed() -> None:
 
 CONFIRMED = {site: sign_digest(signer(site), site, DIGEST) for site in "abc"}
 OTHERS = (
-    "terms refused: site 'b' did not confirm the plan and terms that this site was sent; the server sent it others, or the key under "
+    "terms refused: site 'b' did not confirm the plan and terms that this site was sent; the server sent it "
+    "others, or the key under "
     "[peers] in site.toml is not its signing key"
 )
 

@@ -55,9 +55,11 @@ def agreed(mail: Any, plan: Any = None, **more: Any) -> Any:
 def test_what_sites_agree_on() -> None:
     ranges = {"a": (0.0, 5.0), "b": (-1.0, 3.0), "c": (0.0, 1.0)}
     mail = Mail(
-        open=lambda site: opened_by(site, clients=ord(site) - 90, seen=SeenRows(classes=[site], ranges={"age": ranges[site]}, categories={})),
+        open=lambda site: opened_by(
+            site, clients=ord(site) - 90, seen=SeenRows(classes=[site], ranges={"age": ranges[site]}, categories={})
+        ),
         begin=begun,
-    )  # fmt: skip
+    )
     begin, missing = agreed(mail)
     terms = begin.read()
     assert missing == {}
@@ -108,7 +110,8 @@ def test_sites_that_write_numbers_differently_are_told_what_to_do() -> None:
     with pytest.raises(RunError) as error:
         agreed(Mail(open=opened, begin=lambda site: "no"))
     assert str(error.value).partition("; sites ")[2] == (
-        "write the numbers of 'age', 'pay' differently, some with a decimal point, some with a decimal comma: each owner sets decimal "
+        "write the numbers of 'age', 'pay' differently, some with a decimal point, some with a decimal comma: each "
+        "owner sets decimal "
         "in site.toml, then start the plan anew"
     )
 
@@ -141,7 +144,7 @@ def test_helpers() -> None:
         said = "secure_sum.helpers = 2: needs so many of the sites as helpers, got "
         assert str(error.value) == said + ", ".join(helpers)
     alone = Mail(1, open=lambda site: opened_by(site) if site == "c" else "no", begin=begun)
-    with pytest.raises(RunError, match="got c$"):
+    with pytest.raises(RunError, match=r"got c$"):
         agreed(alone, plan)
     assert agreed(mail, helpers=("z",))[0].read().helps == []
 

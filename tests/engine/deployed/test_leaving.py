@@ -79,7 +79,12 @@ def test_what_is_written_down_before_rows_leave() -> None:
     alike = {age: hashlib.sha256(repr((["age"], (age,))).encode()).digest() for age in ("30", "40")}
     assert rows == [
         Leaving(bytes([mark]) * 16, who * 4, labels[label], alike[age])
-        for mark, who, label, age in ((0, b"Ann", "y", "30"), (2, b"Ann", "n", "30"), (1, b"Bob", "y", "40"), (3, b"Bob", "n", "40"))
+        for mark, who, label, age in (
+            (0, b"Ann", "y", "30"),
+            (2, b"Ann", "n", "30"),
+            (1, b"Bob", "y", "40"),
+            (3, b"Bob", "n", "40"),
+        )
     ]
     assert owner.log == [
         "run job-1: hands over 4 of 1,000 rows in full (age, ward, outcome); over all runs, at least 2 clients are alike in age"

@@ -1,4 +1,4 @@
-"""Requests to sites and their replies: sent again while a site is silent, and no reply is taken that is not signed and about them."""
+"""Requests to sites and their replies: sent again while a site is silent; only a signed reply to this very request counts."""
 
 from __future__ import annotations
 

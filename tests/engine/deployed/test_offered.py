@@ -80,7 +80,7 @@ def test_what_sites_can_do_is_not_refused() -> None:
     stay = replace(PLAN, private=replace(PLAN.private, words="all"))
     for text in ("words", "pieces"):
         assert offered(replace(stay, features=replace(PLAN.features, text=text)))
-        with pytest.raises(PlanError, match="private.words: needs 'all'"):
+        with pytest.raises(PlanError, match=r"private\.words: needs 'all'"):
             offered(changed("features", text=text))
 
 

@@ -72,12 +72,15 @@ def test_as_many_helpers_as_the_plan_says(helps: list[str], helpers: int) -> Non
 
 def test_helpers_are_peers_and_members() -> None:
     refused(
-        "terms refused: helper 'b' is not in [peers] of site.toml, so its key may be the server's; add its signing key if you know it",
+        "terms refused: helper 'b' is not in [peers] of site.toml, so its key may be the server's; add its signing key "
+        "if you know it",
         known=replace(KNOWN, peers=peers("a", "c")),
     )
     refused("terms refused: site.toml accepts the helpers ['a', 'c'], got 'b'", known=replace(KNOWN, helpers=("a", "c")))
     refused(
-        "terms refused: need a line for site 'd', got none", terms=changed(helps=["a", "d"]), known=replace(KNOWN, peers=peers(*"abcd"))
+        "terms refused: need a line for site 'd', got none",
+        terms=changed(helps=["a", "d"]),
+        known=replace(KNOWN, peers=peers(*"abcd")),
     )
 
 
@@ -95,7 +98,7 @@ def test_keys_of_helpers() -> None:
     refused(key, terms=changed(helpers=[helper_key("a"), bytes(1216)]))
     quantum, hybrid = plan_of(secure_sum={"helpers": 2, "post_quantum": True}), [b"a" * 1216, b"b" * 1216]
     check_sites(POLICY, quantum, changed(helpers=hybrid), SUMS, replace(KNOWN, helper_key=hybrid[0]))
-    with pytest.raises(WireError, match="a helper's key is not of the kind that secure_sum.post_quantum = true needs"):
+    with pytest.raises(WireError, match=r"a helper's key is not of the kind that secure_sum\.post_quantum = true needs"):
         check_sites(POLICY, quantum, HELPED, SUMS, KNOWN)
     own = "terms refused: the server put another key in the place of this site's own as a helper"
     refused(own, terms=changed(helpers=[b"z" * 32, helper_key("b")]))
@@ -111,7 +114,9 @@ def test_strangers() -> None:
     everybody = f"{begin}the clients of all sites make the noise together{end}"
     refused(everybody, known=known, sums=Sums(30, True))
     refused(everybody, known=replace(known, site="c"), sums=Sums(30, True))
-    two = "terms refused: [peers] of site.toml lacks c, d, and a helper adds up clients of sites it knows; add the key if you know it"
+    two = (
+        "terms refused: [peers] of site.toml lacks c, d, and a helper adds up clients of sites it knows; add the key if you know it"
+    )
     refused(two, known=known, terms=changed(members=members(15, ("a", "b", "c", "d"))))
 
 

@@ -51,7 +51,9 @@ def test_values_of_enough_clients() -> None:
     assert common_values(frame, "ward", None, few, "label") == ["a", "b"]
     assert common_values(frame.with_columns(ward=pl.lit(7)), "ward", "patient", few, "label") == ["7"]
     assert common_values(frame, "patient", None, Limits(least_clients_told=2), "label") == [f"p{number}" for number in range(6)]
-    assert common_values(frame.with_columns(ward=pl.when(pl.col("ward") == "a").then(pl.col("ward"))), "ward", None, few, "x") == ["a"]
+    assert common_values(frame.with_columns(ward=pl.when(pl.col("ward") == "a").then(pl.col("ward"))), "ward", None, few, "x") == [
+        "a"
+    ]
     with pytest.raises(PolicyError) as error:
         common_values(frame, "ward", "patient", Limits(least_clients_told=4), "label")
     assert str(error.value) == (
@@ -101,17 +103,21 @@ def test_how_numbers_are_written_is_told_where_enough_clients_show_it() -> None:
     habits = Habits(formats={"age": NumberFormat(True, True), "pay": NumberFormat(True, True)}, behind={"age": (3, 2)})
     assert tell_formats(habits, 3) == {"age": NumberFormat(True, False), "pay": NumberFormat(False, False)}
     assert tell_formats(habits, 2)["age"] == NumberFormat(True, True)
-    assert tell_formats(Habits(formats={"age": NumberFormat(False, True)}, behind={"age": (9, 9)}), 3) == {"age": NumberFormat(False, True)}
+    assert tell_formats(Habits(formats={"age": NumberFormat(False, True)}, behind={"age": (9, 9)}), 3) == {
+        "age": NumberFormat(False, True)
+    }
     rows = rows_of(frame_of(), habits=habits)
     assert tell_seen(plan(), rows, POLICY).formats == tell_formats(habits, 3)
-    agreed = plan_of(data={"source": "visits.csv", "decimal": "point", "columns": {"numeric": ["age"], "label": "outcome"}}, features={})
+    agreed = plan_of(
+        data={"source": "visits.csv", "decimal": "point", "columns": {"numeric": ["age"], "label": "outcome"}}, features={}
+    )
     assert tell_seen(agreed, rows_of(frame_of(), habits=habits), POLICY).formats == {}
 
 
 @pytest.mark.parametrize(
     ("low", "high", "step"),
-    [(0.0, 10.0, 1.0), (0.0, 11.0, 2.0), (0.0, 20.0, 2.0), (0.0, 21.0, 5.0), (0.0, 51.0, 10.0), (37.0, 37.0, 5.0), (-90.0, -90.0, 10.0),
-     (0.0, 0.0, 0.0), (0.0, 0.001, 0.0001)],
+    [(0.0, 10.0, 1.0), (0.0, 11.0, 2.0), (0.0, 20.0, 2.0), (0.0, 21.0, 5.0), (0.0, 51.0, 10.0), (37.0, 37.0, 5.0),
+     (-90.0, -90.0, 10.0), (0.0, 0.0, 0.0), (0.0, 0.001, 0.0001)],
 )  # fmt: skip
 def test_steps(low: float, high: float, step: float) -> None:
     assert _step(low, high) == pytest.approx(step)
@@ -130,8 +136,10 @@ def test_the_owners_log_says_it_in_words() -> None:
         formats={"age": NumberFormat(comma=True)},
     )  # fmt: skip
     said = (
-        "tells the server: 6 clients, 1,200 rows, 2 classes of 'outcome', 1,234 categories of 'ward', the rounded range 20 to 99.5 of "
-        "'age', that numbers are missing in 'age', that 'age' is written with a decimal comma; each class and category is that of at "
+        "tells the server: 6 clients, 1,200 rows, 2 classes of 'outcome', 1,234 categories of 'ward', the rounded "
+        "range 20 to 99.5 of "
+        "'age', that numbers are missing in 'age', that 'age' is written with a decimal comma; each class and category "
+        "is that of at "
         "least 3 clients"
     )
     assert told_sentences(rows_of(frame_of()), seen, POLICY) == [said, "1,000 rows are left out"]

@@ -53,7 +53,9 @@ ASKED = Asked(
     plan_hash="a" * 64,
     model="logistic",
     codec="gaussian",
-    columns={"label": ("outcome",), "text": ("note",), "numeric": ("age",), "categorical": ("ward",), "image": ("scan",), "split": ("fold",)},
+    columns={
+        "label": ("outcome",), "text": ("note",), "numeric": ("age",), "categorical": ("ward",), "image": ("scan",), "split": ("fold",),
+    },
     epsilon_per_update=1.0,
     epsilon_per_run=2.0,
     delta=1e-5,
@@ -80,13 +82,16 @@ BEYOND: dict[str, tuple[dict[str, Any], str]] = {
     "plan without a hash": ({"plan_hash": ""}, "plans.hashes: the plan without a hash is not among the 1 that may run here"),
     "model": ({"model": "cnn"}, "allow.models = ['logistic', 'mlp']: the plan trains 'cnn'"),
     "codec": ({"codec": "plain"}, "allow.codecs = ['gaussian']: the plan sends updates by 'plain'"),
-    "file": ({"files": ("/etc/passwd", "/etc/passwd")}, "allow.files = ['words.txt']: the plan reads '/etc/passwd' on this machine"),
+    "file": ({"files": ("/etc/pw", "/etc/pw")}, "allow.files = ['words.txt']: the plan reads '/etc/pw' on this machine"),
     "tell": ({"tells": ("ranges",)}, "allow.tells = ['clients', 'classes']: the plan wants 'ranges' told in the clear"),
     "baseline": ({"baselines": ("central",)}, "allow.baselines = ['fedavg']: the plan runs 'central', which protects nothing"),
     "no columns": ({"columns": None}, "columns.label = ['outcome']: the plan names no columns and would read what it finds"),
     "column": ({"columns": {"text": ("name",)}}, "columns.text = ['note']: the plan uses the column 'name' as text"),
     "role": ({"columns": {"numeric": ("note",)}}, "columns.numeric = ['age']: the plan uses the column 'note' as numeric"),
-    "divided": ({"columns": {"by": ("name",)}}, "columns: the plan divides rows by the column 'name', which may be used for nothing"),
+    "divided": (
+        {"columns": {"by": ("name",)}},
+        "columns: the plan divides rows by the column 'name', which may be used for nothing",
+    ),
     "code": ({"user_code": True}, "allow.user_code = false: the plan names a Python class, 'logistic', whose code would run here"),
     "votes": ({"votes": True}, "allow.votes = false: clients would vote on each other"),
     "server": (
@@ -102,7 +107,10 @@ BEYOND: dict[str, tuple[dict[str, Any], str]] = {
         {"epsilon_per_run": None},
         "limits.no_epsilon = false: the plan states no epsilon per client and run, or none that is known before data",
     ),
-    "update": ({"epsilon_per_update": 1.5}, "limits.epsilon_per_update = 1 per client: the plan asks for 1.5 per client and update"),
+    "update": (
+        {"epsilon_per_update": 1.5},
+        "limits.epsilon_per_update = 1 per client: the plan asks for 1.5 per client and update",
+    ),
     "run": ({"epsilon_per_run": 2.5}, "limits.epsilon_per_run = 2 per client: the plan asks for 2.5 per client and run"),
     "delta": ({"delta": 2e-5}, "limits.delta = 1e-05 per run: the plan asks for 2e-05"),
     "rounds": ({"rounds": 2001}, "limits.rounds_per_run = 2,000: the plan has 2,001 rounds"),
@@ -155,8 +163,8 @@ def test_what_an_owner_switches_on_is_allowed() -> None:
 
 
 def test_a_star_allows_everything_of_its_kind_and_nothing_else() -> None:
-    star = {name: ("*",) for name in ("models", "codecs", "files")}
-    columns = replace(POLICY.columns, **{role: ("*",) for role in ("label", "text", "numeric", "categorical", "image")})
+    star = dict.fromkeys(("models", "codecs", "files"), ("*",))
+    columns = replace(POLICY.columns, **dict.fromkeys(("label", "text", "numeric", "categorical", "image"), ("*",)))
     open_wide = replace(POLICY, plans=replace(POLICY.plans, hashes=None), allow=replace(POLICY.allow, **star), columns=columns)
     anything = {"model": "cnn", "codec": "plain", "files": ("/a",)}
     assert refusals(open_wide, replace(ASKED, plan_hash="", columns=None, **anything)) == []
@@ -184,7 +192,10 @@ def with_measures(answer: str, **limits: Any) -> Policy:
 
 
 def test_exact_counts_are_told_in_the_clear() -> None:
-    sentence = 'allow.tells = [\'clients\', \'classes\']: measures.answer = "exact" tells counts in the clear; add "measures", or use noise'
+    sentence = (
+        "allow.tells = ['clients', 'classes']: "
+        'measures.answer = "exact" tells counts in the clear; add "measures", or use noise'
+    )
     assert refusals(with_measures("exact"), ASKED) == [sentence]
     assert refusals(with_measures("exact"), replace(ASKED, measures=0)) == []
     told = replace(with_measures("exact"), allow=replace(POLICY.allow, tells=("clients", "classes", "measures")))
@@ -207,9 +218,9 @@ def test_noisy_counts_that_cost_too_much_are_left_out() -> None:
 
 
 ROWS = DisclosedRows(
-    rule="k", k=1000, l=None, release="quasi_only", counts="local", epsilon=None, delta=None, key=["age"], columns=["age"], rows=500,
-    of_rows=1000, rows_per_client=[], bytes_per_client=[], classes=1, smallest_class=1000, unique_share=0.0, single_label_share=0.0,
-    labels_disclosed={}, labels_kept={},
+    rule="k", k=1000, l=None, release="quasi_only", counts="local", epsilon=None, delta=None, key=["age"], columns=["age"],
+    rows=500, of_rows=1000, rows_per_client=[], bytes_per_client=[], classes=1, smallest_class=1000, unique_share=0.0,
+    single_label_share=0.0, labels_disclosed={}, labels_kept={},
 )  # fmt: skip
 
 
@@ -232,8 +243,8 @@ def test_rows_that_would_leave_are_judged_as_they_are() -> None:
 
 UNIT = PrivacyUnit(client="patient", quasi_identifiers=("age",))
 NO_CLIENT = (
-    'site.toml: client is not set, so no plan may run; write client = "COLUMN", the column that names the person a row is about, or '
-    "one_client = true if all rows of this site belong to one client"
+    'site.toml: client is not set, so no plan may run; write client = "COLUMN", the column that names the person a row is about, '
+    "or one_client = true if all rows of this site belong to one client"
 )
 
 
@@ -242,11 +253,15 @@ def test_whom_budgets_belong_to() -> None:
     assert [str(one) for one in (UNIT, site, PrivacyUnit())] == ["client = 'patient'", "one_client = true", "no client"]
     assert unit_refusals(UNIT, ASKED) == []
     assert unit_refusals(site, replace(ASKED, client=None)) == []
-    for unit in (PrivacyUnit(quasi_identifiers=("age",)), PrivacyUnit(client="patient", one_client=True, quasi_identifiers=("age",))):
+    for unit in (
+        PrivacyUnit(quasi_identifiers=("age",)),
+        PrivacyUnit(client="patient", one_client=True, quasi_identifiers=("age",)),
+    ):
         assert unit_refusals(unit, ASKED) == [NO_CLIENT]
     assert unit_refusals(site, ASKED) == ["site.toml: one_client = true: the plan counts clients by the column 'patient'"]
     assert unit_refusals(UNIT, replace(ASKED, client=None)) == [
-        "site.toml: client = 'patient': the plan names no client column (data.columns.client), so all people here would share one budget"
+        "site.toml: client = 'patient': the plan names no client column (data.columns.client), so all people here "
+        "would share one budget"
     ]
     assert unit_refusals(UNIT, replace(ASKED, client="visit")) == [
         "site.toml: client = 'patient': the plan counts clients by the column 'visit', where nobody has spent anything yet"

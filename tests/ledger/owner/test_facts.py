@@ -153,7 +153,9 @@ def test_files_that_a_plan_names() -> None:
     assert facts(codec=agreed).files == ("/home/owner/secret",)
     encoder = {"name": "encoder", "checkpoint": "my/encoder"}
     assert facts(model=encoder, features={"text": "pieces"}, private={"words": "all"}).files == ("my/encoder",)
-    assert facts(model={"name": "encoder", "checkpoint": "minilm"}, features={"text": "pieces"}, private={"words": "all"}).files == ()
+    assert (
+        facts(model={"name": "encoder", "checkpoint": "minilm"}, features={"text": "pieces"}, private={"words": "all"}).files == ()
+    )
 
 
 def test_what_is_told() -> None:

@@ -83,7 +83,7 @@ def test_claims_and_people_as_they_are_kept() -> None:
     assert people((ANN + BOB).hex()) == [ANN, BOB]
     assert counts('{"a": 2}') == {"a": 2}
     for broken in (lambda: read(b"["), lambda: counts("{")):
-        with pytest.raises(sqlite3.DatabaseError, match="not as it was written|not as they were written"):
+        with pytest.raises(sqlite3.DatabaseError, match=r"not as it was written|not as they were written"):
             broken()
     assert str(Place("r", 3, "train")) == "run 'r', round 3, train"
 
@@ -94,7 +94,7 @@ def test_people_are_charged_once_and_by_pseudonyms() -> None:
     for round_no in (-1, 2**31):
         with pytest.raises(ValueError, match=f"Book.reserve needs a round from 0 on, got {round_no}"):
             each_once([ANN], round_no)
-    with pytest.raises(ValueError, match="Book.reserve needs pseudonyms of 16 bytes, got one of 17; hash the client's name"):
+    with pytest.raises(ValueError, match=r"Book\.reserve needs pseudonyms of 16 bytes, got one of 17; hash the client's name"):
         each_once([ANN, ANN + b"!"], 1)
 
 
@@ -162,7 +162,8 @@ def test_a_receipt_of_another_ledger(book: Book, tmp_path: Path) -> None:
     with pytest.raises(LedgerError) as error:
         book.check_receipt(10, b"x")
     assert str(error.value) == (
-        f"{tmp_path / 'ledger.db'}: the ledger is older than its last receipt: it has 9 entries, the receipt says 10; put the newer "
+        f"{tmp_path / 'ledger.db'}: the ledger is older than its last receipt: it has 9 entries, the receipt says 10; "
+        "put the newer "
         "file back; no answer is sent"
     )
     with pytest.raises(LedgerError, match="entry 9 is not the one its receipt says: another ledger; no answer is sent"):
@@ -170,7 +171,9 @@ def test_a_receipt_of_another_ledger(book: Book, tmp_path: Path) -> None:
 
 
 def test_whose_budgets_they_are_cannot_change(book: Book) -> None:
-    with pytest.raises(PolicyError, match="site.toml: client = 'visit': the budgets in this site's ledger are kept under client = 'pat"):
+    with pytest.raises(
+        PolicyError, match=r"site\.toml: client = 'visit': the budgets in this site's ledger are kept under client = 'pat"
+    ):
         book.note_told("s", "client = 'visit'", {})
     before = book.receipt()
     book.note_told("r", "client = 'patient'", {"clients": 2})
