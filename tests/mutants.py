@@ -41,6 +41,8 @@ _LINKED = (
     "Makefile",
     "constraints.txt",
 )
+_UNUSED = ("-p", "no:unraisableexception", "-p", "no:threadexception")
+"""What pytest looks for after each run takes longer than the run itself."""
 _FREE_CASE = re.compile(
     r"(select|insert|update|delete|pragma|begin|commit|rollback|synchronous|cell_size|trusted)\b|utf-8$|sha256$", re.I
 )
@@ -59,16 +61,7 @@ def prepare(group: str, mutate: list[str], tests: list[str]) -> Path:
         "source_paths": ["src"],
         "only_mutate": [f"src/tacit/{path}" for path in mutate],
         "also_copy": list(_LINKED[2:]),
-        "pytest_add_cli_args": [
-            "-p",
-            "no:cacheprovider",
-            "-p",
-            "no:unraisableexception",
-            "-p",
-            "no:threadexception",
-            "-W",
-            "ignore",
-        ],
+        "pytest_add_cli_args": ["-p", "no:cacheprovider", *_UNUSED, "-W", "ignore"],
         "pytest_add_cli_args_test_selection": tests,
         "process_isolation": "forkserver",  # threads of numeric libraries do not survive a fork
         "use_git_change_detection": False,

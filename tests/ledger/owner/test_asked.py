@@ -54,7 +54,8 @@ ASKED = Asked(
     model="logistic",
     codec="gaussian",
     columns={
-        "label": ("outcome",), "text": ("note",), "numeric": ("age",), "categorical": ("ward",), "image": ("scan",), "split": ("fold",),
+        "label": ("outcome",), "text": ("note",), "numeric": ("age",), "categorical": ("ward",), "image": ("scan",),
+        "split": ("fold",),
     },
     epsilon_per_update=1.0,
     epsilon_per_run=2.0,
