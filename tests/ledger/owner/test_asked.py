@@ -138,6 +138,8 @@ def test_what_just_fits_is_allowed() -> None:
     unknown = {"cohort": None, "least_summed": None, "message_bytes": None, "parameters": None, "local_steps": None}
     assert refusals(POLICY, replace(ASKED, **unknown, epsilon_per_update=None, k=None, released=("note",))) == []
     assert refusals(POLICY, replace(ASKED, columns={"by": ("fold",)})) == []
+    rounded = replace(ASKED, delta=1e-5 * (1 + 1e-9), test_share=0.25 * (1 + 1e-9))
+    assert refusals(POLICY, rounded) == [], "what floating point adds is not counted"
     assert refusals(None, ASKED) == [NO_POLICY]
     assert NO_POLICY == "there is no policy, so nothing is allowed; `tacit policy init` writes one"
 

@@ -170,6 +170,12 @@ def test_what_is_told() -> None:
     assert told(data={"decimal": None}) == (*always, "formats", "categories")
     assert told(features={"missing": None}) == (*always, "formats", "categories")
 
+    for text in ("words", "pieces"):
+        for words, wanted in (("all", ()), ("none", ("words",)), ("digits", ("words",))):
+            plan = replace(plan_of(), features=replace(plan_of().features, text=text))
+            plan = replace(plan, private=replace(plan.private, words=words))
+            assert facts_of(plan, "hash", ()).tells == (*always, "categories", *wanted)
+
 
 def test_classes_of_ones_own_and_votes() -> None:
     assert facts(model={"name": "package.module:Net"}).user_code
