@@ -54,6 +54,7 @@ def test_values_of_enough_clients() -> None:
     assert common_values(frame.with_columns(ward=pl.when(pl.col("ward") == "a").then(pl.col("ward"))), "ward", None, few, "x") == [
         "a"
     ]
+    assert len(common_values(frame, "patient", "patient", Limits(least_clients_told=1), "label")) == 6
     with pytest.raises(PolicyError) as error:
         common_values(frame, "ward", "patient", Limits(least_clients_told=4), "label")
     assert str(error.value) == (
@@ -86,6 +87,8 @@ def test_what_is_told() -> None:
 def test_rare_categories_count_as_unknown_with_test_rows_counted() -> None:
     train = frame_of(ward=["a"] * 8 + ["b"] * 4)
     assert tell_seen(plan(), rows_of(train), POLICY).categories == {"ward": ("a",)}
+    with pytest.raises(PolicyError, match=r"so it cannot be used as categorical$"):
+        tell_seen(plan(), rows_of(frame_of(ward=list("abcdefghijkl"))), POLICY)
     third = frame_of()[:2].with_columns(patient=pl.lit("p9"), ward=pl.lit("b"))
     assert tell_seen(plan(), rows_of(train, third), POLICY).categories == {"ward": ("a", "b")}
 
@@ -103,6 +106,7 @@ def test_how_numbers_are_written_is_told_where_enough_clients_show_it() -> None:
     habits = Habits(formats={"age": NumberFormat(True, True), "pay": NumberFormat(True, True)}, behind={"age": (3, 2)})
     assert tell_formats(habits, 3) == {"age": NumberFormat(True, False), "pay": NumberFormat(False, False)}
     assert tell_formats(habits, 2)["age"] == NumberFormat(True, True)
+    assert tell_formats(habits, 1)["pay"] == NumberFormat(False, False), "nobody's cells show it"
     assert tell_formats(Habits(formats={"age": NumberFormat(False, True)}, behind={"age": (9, 9)}), 3) == {
         "age": NumberFormat(False, True)
     }
