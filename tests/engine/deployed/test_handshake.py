@@ -101,6 +101,10 @@ def test_a_site_that_cannot_begin_stops_the_run() -> None:
         agreed(mail)
     assert str(error.value) == "run: a site that takes part cannot begin (b: it failed; c: it failed); start the plan anew"
 
+    wrong = Mail(open=opened_by, begin=lambda site: SEEN if site == "b" else begun(site))
+    with pytest.raises(RunError, match=r"cannot begin \(b: letter refused: needs Begun, got something else"):
+        agreed(wrong)
+
 
 def test_sites_that_write_numbers_differently_are_told_what_to_do() -> None:
     def opened(site: str) -> Opened:
@@ -138,6 +142,8 @@ def test_helpers() -> None:
     assert (terms.helps, terms.helpers) == (["a", "b"], [helper_key("a"), helper_key("b")])
     terms = agreed(mail, plan, helpers=("c", "a"))[0].read()
     assert (terms.helps, terms.helpers) == (["c", "a"], [helper_key("c"), helper_key("a")])
+    with pytest.raises(RunError, match=r"needs so many of the sites as helpers, got none$"):
+        handshake(mail, plan)._helpers([])
     for helpers in (("a",), ("a", "z"), ("a", "b", "c")):
         with pytest.raises(RunError) as error:
             agreed(mail, plan, helpers=helpers)

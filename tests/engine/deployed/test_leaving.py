@@ -90,6 +90,10 @@ def test_what_is_written_down_before_rows_leave() -> None:
         "run job-1: hands over 4 of 1,000 rows in full (age, ward, outcome); over all runs, at least 2 clients are alike in age"
     ]
 
+    owner, built = site(shared=replace(SHARED, key=["age", "ward"]))
+    release_rows(owner, "job-1", built, Ledger())
+    assert owner.log[0].endswith("alike in age, ward")
+
 
 def test_the_same_rows_are_said_once() -> None:
     (owner, built), book = site(), Ledger(new=False)
