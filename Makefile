@@ -55,8 +55,7 @@ bench: setup ## measure speed side by side with peers (long)
 
 mutants: setup ## mutation testing of ledger, secure aggregation, messages and the site's side (long, can be resumed)
 	@$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt mutmut
-	-$(BIN)/mutmut run --max-children 2
-	$(BIN)/python -m tests.mutants
+	$(BIN)/python -m tests.mutants $(GROUPS)
 
 clean: ## remove the environment and all caches; runs are kept
 	rm -rf $(VENV) build .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

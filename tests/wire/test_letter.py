@@ -6,6 +6,7 @@ import hashlib
 
 import msgspec
 import pytest
+from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -105,3 +106,38 @@ def test_a_letter_of_the_longest_words_can_be_read() -> None:
     for key, value in (("run", "r" * 81), ("rule", "x" * 201), ("entries", -1), ("kind", "other"), ("nonce", b"1")):
         with pytest.raises(WireError, match="malformed"):
             letter.read(letter.write(msgspec.structs.replace(SUBJECT, **{key: value}), b""))
+
+
+def test_what_is_signed_is_fixed() -> None:
+    """A label, the subject and the body's hash: another implementation must sign the same bytes."""
+    found = letter.read(letter.write(SUBJECT, b"body", KEY))
+    signed = b"tacit letter" + msgspec.msgpack.encode(SUBJECT) + hashlib.sha256(b"body").digest()
+    KEY.public_key().verify(found.signature, signed, ec.ECDSA(hashes.SHA256()))
+    assert found.body.format == "B"
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (b"TAL1\0\0\0", "letter of 7 bytes refused: needs at least 8; it was cut short"),
+        (b"TAL1\0\0\0\0", "letter refused: its header is malformed"),
+        (b"TAL1" + (4096).to_bytes(4, "little") + bytes(4096), "letter refused: its header is malformed"),
+        (b"TAL1" + (4097).to_bytes(4, "little") + bytes(4097), "letter refused: header of 4097 bytes does not fit"),
+    ],
+)
+def test_the_smallest_and_the_largest_header(data: bytes, said: str) -> None:
+    with pytest.raises(WireError) as error:
+        letter.read(data)
+    assert str(error.value).startswith(said)
+
+
+def test_what_differs_is_named() -> None:
+    found = letter.read(letter.write(SUBJECT, b"body"))
+    for wanted, said in (
+        ({"plan": bytes(32)}, "needs plan 0000000000000000, got 0001020304050607"),
+        ({"run": "run-2"}, "needs run 'run-2', got 'run-1'"),
+        ({"kind": "ask", "round_no": 4}, "needs round_no 4, got 3"),
+    ):
+        with pytest.raises(WireError) as error:
+            letter.expect(found, **wanted)
+        assert str(error.value) == f"letter of site 'hospital-a' refused: {said}"

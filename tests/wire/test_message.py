@@ -92,3 +92,18 @@ def test_a_message_for_another_round_names_sender_and_difference() -> None:
     message = wire.parse(*pieces(whole()))
     with pytest.raises(WireError, match=r"sender 99 refused: needs round_no 21, got 20"):
         wire.expect(message, run="newsgroups-1", round_no=21)
+
+
+@pytest.mark.parametrize(
+    ("size", "said"),
+    [
+        (7, "a head has 8 to 4104 bytes, got 7"),
+        (8, "malformed"),
+        (4104, "malformed"),
+        (4105, "a head has 8 to 4104 bytes, got 4105"),
+    ],
+)
+def test_the_smallest_and_the_largest_head(size: int, said: str) -> None:
+    lead = wire.head_of(HEADER)[:4] + max(0, size - 8).to_bytes(4, "little")
+    with pytest.raises(WireError, match=said):
+        wire.parse((lead + bytes(4200))[:size], memoryview(b""))

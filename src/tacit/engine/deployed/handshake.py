@@ -53,12 +53,11 @@ class Handshake:
         opened = replies.bodies(Opened)
         check_enough(self.mail, "takes part", opened, replies)
         terms = bodies.pack(self._terms(name, opened))
-        begun = self.mail.ask("begin", 0, "begin", dict.fromkeys(opened, bodies.pack(Begin(terms=terms))))
-        if begun.missing:
-            told = "; ".join(f"{site}: {why}" for site, why in begun.missing.items())
+        replied = self.mail.ask("begin", 0, "begin", dict.fromkeys(opened, bodies.pack(Begin(terms=terms))))
+        confirmations = {site: one.confirmation for site, one in replied.bodies(Begun).items()}
+        if replied.missing:
+            told = "; ".join(f"{site}: {why}" for site, why in replied.missing.items())
             raise RunError(f"{self.plan.name}: a site that takes part cannot begin ({told}); {_remedy(opened)}")
-        check_enough(self.mail, "begins", begun.letters, begun)
-        confirmations = {site: one.confirmation for site, one in begun.bodies(Begun).items()}
         return bodies.pack(Begin(terms=terms, confirmations=confirmations)), replies.missing
 
     @property

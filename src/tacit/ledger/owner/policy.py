@@ -219,12 +219,12 @@ def _unknown(key: str, names: tuple[str, ...], kinds: Any) -> list[str]:
 def _said(problem: Any) -> str:
     place = [str(part) for part in problem["loc"]]
     key, word = ".".join(place), place[-1]
-    if problem["type"] in ("unexpected_keyword_argument", "extra_forbidden"):
+    if problem["type"] == "unexpected_keyword_argument":
         known = _keys(place[:-1])
         if key == "allow.columns":
             return "allow.columns: unknown key; say in a [columns] table what columns may be used as: label, text, numeric, …"
         return f"{key}: unknown key; known are {', '.join(known)}.{did_you_mean(word, known)}"
-    if problem["type"] in ("dataclass_type", "dataclass_exact_type"):
+    if problem["type"] == "dataclass_type":
         return f"{key}: needs to be a table, got {problem['input']!r}; write [{key}] and its keys below it"
     if problem["type"] == "literal_error":
         known = [name.strip("'") for name in str(problem["ctx"]["expected"]).replace(" or ", ", ").split(", ")]
