@@ -78,3 +78,31 @@ def test_a_site_is_admitted_by_a_key_that_is_there(capsys: Capture) -> None:
     said = tacit(capsys, "server", "admit", "site-a", "site-a.pub")
     assert said.code != 0
     assert "needs the public key that `tacit site init` made, got site-a.pub, which is no file" in said.err
+
+
+@pytest.mark.parametrize(("words", "hint"), [(("--epsilon", "1"), "-o privacy.epsilon=VALUE"), (("--rounds=3",), "-o server.rounds=VALUE")])
+def test_a_setting_as_an_option_is_told_where_it_belongs(capsys: Capture, words: tuple[str, ...], hint: str) -> None:
+    said = tacit(capsys, "run", "plan.toml", *words)
+    assert said.code == 2
+    assert hint in said.err
+    assert "--json" not in said.err
+
+
+def test_a_key_without_its_table_is_told_which(here: Path, capsys: Capture) -> None:
+    tacit(capsys, "init")
+    assert "Did you mean 'privacy.epsilon'?" in tacit(capsys, "check", "plan.toml", "-o", "epsilon=1").err
+    assert "Did you mean 'server.rounds'?" in tacit(capsys, "check", "plan.toml", "-o", "local.rounds=1").err
+
+
+def test_none_takes_a_key_out_of_the_plan(here: Path, capsys: Capture) -> None:
+    tacit(capsys, "init")
+    assert "epsilon 8 per run" in tacit(capsys, "check", "plan.toml", "-o", "privacy.epsilon=2", "-o", "privacy.epsilon=none").out
+    assert "with VALUE none" in " ".join(tacit(capsys, "run", "--help").out.replace("\u2502", " ").split())
+
+
+def test_nobody_is_told_to_remove_privacy(here: Path, capsys: Capture) -> None:
+    tacit(capsys, "init")
+    said = tacit(capsys, "sweep", "plan.toml", "--over", "codec.epsilon=0.5,1,2")
+    assert said.code == 2
+    assert "change privacy.epsilon" in said.err
+    assert "none" not in said.err

@@ -83,6 +83,50 @@ def test_a_run_that_fails_is_named_and_leaves_1(capsys: Capture, asked: list, he
     assert (here / "sweep.html").exists()
 
 
+def test_a_baseline_that_fails_is_named_everywhere_and_leaves_1(
+    capsys: Capture, here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def carry_out(plans, root, at_once, watch):
+        outcomes = []
+        for number, plan in enumerate(plans):
+            watch.begun(number)
+            failed = plan.codec.name == "plain" and plan.regime == "federated"
+            folder = None if failed else made_up.folder(root, made_up.record(rounds=2), name=f"tiny-{number}-{plan.regime}")
+            outcomes.append(sweep.Outcome(folder=folder, error="it diverged; lower local.lr" if failed else ""))
+            watch.ended(number, outcomes[-1])
+        return outcomes
+
+    monkeypatch.setattr(sweep, "carry_out", carry_out)
+    said = tacit(capsys, "sweep", "plan.toml", "--over", "codec.epsilon=1,2")
+    assert said.code == 1
+    assert "baselines of 2 of 2 combinations failed" in said.err
+    assert "FedAvg, unprotected beside codec.epsilon=1: it diverged; lower local.lr" in said.err
+    assert said.out.count("failed") == 2
+    assert "it diverged; lower local.lr" in (here / "sweep.html").read_text()
+    for folder in (here / "runs").iterdir():
+        folder.rename(here / folder.name)
+    points = json.loads(tacit(capsys, "sweep", "plan.toml", "--over", "codec.epsilon=1,2", "--json", "--quiet").out)["points"]
+    assert [point["failed_baselines"] for point in points] == [{"fedavg": ["it diverged; lower local.lr"]}] * 2
+
+
+def test_the_plan_of_init_sweeps_as_the_readme_says(capsys: Capture, asked: list, here: Path) -> None:
+    (here / "my.csv").write_text("a,label\n" + "".join(f"{k % 9},{k % 2}\n" for k in range(50)))
+    tacit(capsys, "init", "--from", "my.csv", "--force")
+    assert tacit(capsys, "sweep", "plan.toml", "--over", "privacy.epsilon=1,2,8", "-o", "baselines=[]", "--quiet").code == 0
+    assert [plan.codec.epsilon for plan, _ in asked] == [1, 2, 8]
+    assert {plan.data.clients for plan, _ in asked} == {40}
+
+
+def test_more_clients_than_a_file_has_room_for_start_nothing(capsys: Capture, asked: list, here: Path) -> None:
+    (here / "my.csv").write_text("a,label\n" + "".join(f"{k % 9},{k % 2}\n" for k in range(50)))
+    tacit(capsys, "init", "--from", "my.csv", "--force")
+    said = tacit(capsys, "sweep", "plan.toml", "--over", "data.clients=10,40,41")
+    assert said.code == 2
+    assert "1 of 3 combinations cannot run, so nothing was started" in said.err
+    assert "set data.clients to 40 or less" in said.err
+    assert asked == []
+
+
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [

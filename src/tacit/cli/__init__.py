@@ -103,7 +103,7 @@ def tacit(
     Examples:
       tacit init                      write a plan to start from
       tacit init --from my.csv        write a plan for a table of your own
-      tacit check plan.toml           say whether it can run, without reading data
+      tacit check plan.toml           say whether it can run, and what it would promise
       tacit run plan.toml             train, and write a report
       tacit predict my-1 new.csv      what the model says of new rows
       tacit privacy newsgroups-1      what the people in the data were promised

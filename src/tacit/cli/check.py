@@ -33,7 +33,7 @@ def check(plan: PlanFile, overrides: Overrides = None, no_data: NoData = False, 
 
     loaded = load(plan, overrides)
     check_run(loaded, str(plan))
-    summary = {**outline(loaded), "rows": _count_rows(loaded, no_data=no_data)}
+    summary = {**outline(loaded), **_read_rows(loaded, no_data=no_data)}
     if as_json:
         tables.print_json({"plan": str(plan), "ok": True, "summary": summary})
         return
@@ -42,15 +42,18 @@ def check(plan: PlanFile, overrides: Overrides = None, no_data: NoData = False, 
         tables.say(f"  {what + ':':11}{text}")
 
 
-def _count_rows(plan: Plan, *, no_data: bool) -> str:
-    """What the plan's file holds; raise DataError if a run could not begin on it."""
+def _read_rows(plan: Plan, *, no_data: bool) -> dict[str, str]:
+    """What the plan's file holds, and whether its clients are too few; raise DataError if a run could not begin on it."""
     from tacit.engine.client_count import is_at_hand, require_room
+    from tacit.engine.enough_people import describe_few_people
 
     if no_data:
-        return "not read (--no-data)"
+        return {"rows": "not read (--no-data)"}
     if not is_at_hand(plan):
-        return "not read: no file of that name is here"
-    return require_room(plan).table.source
+        return {"rows": "not read: no file of that name is here"}
+    counted = require_room(plan)
+    few = describe_few_people(plan, counted)
+    return {"rows": counted.table.source, **({"warning": few} if few else {})}
 
 
 def outline(plan: Plan) -> dict[str, str]:

@@ -106,7 +106,7 @@ def _explained(error: BaseException) -> tuple[str, int]:
         return "stopped", Stopped.exit_code
     if isinstance(error, USAGE_ERROR):
         where = error.ctx.command_path if error.ctx else "tacit"
-        return f"{where}: {error.format_message()} `{where} --help` has examples.", error.exit_code
+        return f"{where}: {_setting_meant(error) or error.format_message()} `{where} --help` has examples.", error.exit_code
     if isinstance(error, SHOWN_ERROR):
         return error.format_message(), error.exit_code
     if isinstance(error, ModuleNotFoundError) and error.name in EXTRAS:
@@ -115,6 +115,18 @@ def _explained(error: BaseException) -> tuple[str, int]:
         return _failed_file(error), DiskError.exit_code
     # An error nobody foresaw may quote a cell of the data, so its own words are kept for those who ask for them.
     return f"internal error: {type(error).__name__} in {_place(error)}; run again with --debug to see all of it", 70
+
+
+def _setting_meant(error: Any) -> str:
+    """Return what to say of an option that does not exist if it is the name of a plan's setting; else nothing."""
+    name = str(getattr(error, "option_name", ""))
+    takes_settings = error.ctx is not None and any("-o" in parameter.opts for parameter in error.ctx.command.params)
+    if not name or not takes_settings:
+        return ""
+    from tacit.plan.key_hints import find_key
+
+    key = find_key(name.lstrip("-").replace("-", "_"))
+    return f"No such option {name!r}; it is a setting of the plan: -o {key}=VALUE." if key else ""
 
 
 def _place(error: BaseException) -> str:

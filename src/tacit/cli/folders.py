@@ -10,7 +10,7 @@ from tacit.engine.named_runs import all_runs, changed, folder_of, model_folder
 if TYPE_CHECKING:
     from tacit.report import Summary
 
-__all__ = ["all_runs", "changed", "figures", "folder_of", "model_folder"]
+__all__ = ["all_runs", "changed", "figures", "folder_of", "listed_figures", "model_folder"]
 
 
 def figures(folder: Path) -> Summary:
@@ -19,3 +19,19 @@ def figures(folder: Path) -> Summary:
     from tacit.engine.run_folder import entries, is_running
 
     return report.summary(entries(folder), name=folder.resolve().name, running=is_running(folder))
+
+
+def listed_figures(folder: Path) -> Summary:
+    """Return as much of a run's figures as a list of runs shows: state, result and privacy of the run itself.
+
+    A finished run has its last figures in one entry, so that its rounds, and all of its baselines' but their ends, stay unread.
+    """
+    from tacit import report
+    from tacit.engine.run_folder import entries
+    from tacit.record import RUN
+
+    def wanted(kind: str, arm: str) -> bool:
+        return kind in ("started", "prepared", "finished", "abandoned") or (kind == "released" and arm == RUN)
+
+    found = report.summary(entries(folder, wanted), name=folder.resolve().name)
+    return found if found.finished else figures(folder)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tacit.cli import tables
-from tacit.cli.folders import all_runs, changed, figures, folder_of
+from tacit.cli.folders import all_runs, changed, figures, folder_of, listed_figures
 from tacit.cli.options import RUNS, AsJson, RunName, RunNames, Runs, Shuffle
 from tacit.errors import RunError
 
@@ -154,7 +154,7 @@ def _line(folder: Path) -> tuple[str, ...]:
 
     when = f"{_when(folder):%Y-%m-%d %H:%M}"
     try:
-        run = figures(folder)
+        run = listed_figures(folder)
     except RunError:
         return folder.name, "damaged record", phrasing.NONE, phrasing.NONE, when
     own = run.arm("run")

@@ -27,8 +27,9 @@ def _baseline(plan: Plan, name: Baseline) -> Plan:
     local = replace(plan.local, method="fedavg", proximal=0.0, normalise=plan.local.normalise and regime == "federated")
     ledger = replace(plan.ledger, epsilon=None)  # a baseline promises nothing; who takes part in a round stays the same
     return replace(
-        plan, regime=regime, local=local, codec=Plain(), secure_sum=None, filter=None, server=server, ledger=ledger, audit=Audit()
-    )
+        plan, regime=regime, privacy=None, local=local, codec=Plain(), secure_sum=None, filter=None, server=server, ledger=ledger,
+        audit=Audit(),
+    )  # fmt: skip
 
 
 def _regime_of(name: Baseline) -> Regime:

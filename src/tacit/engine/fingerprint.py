@@ -50,10 +50,12 @@ _SAID_ONLY = ("engine", "baselines", "selected_by")
 
 def _settings(plan: Plan) -> dict[str, Any]:
     """Return the settings that are not as by default, by key: a key that is added later changes no older fingerprint."""
-    default = _flat(plans.untouched(plan))
+    default, written = _flat(plans.untouched(plan)), _flat(plans.dump(plan))
+    if plan.data.partition != "client":
+        written.pop("privacy.clients", None)  # the same as data.clients
     return {
         key: value
-        for key, value in _flat(plans.dump(plan)).items()
+        for key, value in written.items()
         if key.partition(".")[0] not in _SAID_ONLY and (key not in default or default[key] != value)
     }
 

@@ -111,11 +111,14 @@ def check_model(folder: Path, model: Vector) -> None:
         raise RunError(f"{facts}: is not the file the record names; {remedy}")
 
 
-def entries(folder: Path) -> Iterator[record.Entry]:
-    """Return the entries of a run's record, none if it was killed before the first; raise RunError if it is damaged."""
+def entries(folder: Path, wanted: record.Wanted | None = None) -> Iterator[record.Entry]:
+    """Return the entries of a run's record, or those that are wanted; raise RunError if it is damaged.
+
+    A run that was killed before its first entry has none.
+    """
     path = folder / RECORD
     covered = checkpoint.covered(folder)
-    return record.read(path, at_least=covered) if path.exists() or covered else iter(())
+    return record.read(path, at_least=covered, wanted=wanted) if path.exists() or covered else iter(())
 
 
 def add(folder: Path, entry: record.Entry) -> None:

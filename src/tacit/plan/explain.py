@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from pydantic.fields import FieldInfo
 
 from tacit.errors import did_you_mean
+from tacit.plan.key_hints import find_key
 from tacit.plan.kinds import OWN, Needs, Per, fields_of, tables_in, tag_of
 from tacit.plan.plan import Plan
 
@@ -55,7 +56,10 @@ def _explain(problem: Any) -> str:
     if kind in ("unexpected_keyword_argument", "extra_forbidden"):
         known, word = list(fields_of(key.table)), key.written.rpartition(".")[2]
         place = f"with {key.chosen} the table" if key.chosen else "this table"
-        return f"{key.written}: unknown key; {place} takes {', '.join(known)}.{did_you_mean(word, known)}"
+        elsewhere = find_key(word)
+        is_another = elsewhere not in (None, key.written)
+        hint = f" Did you mean {elsewhere!r}?" if is_another else did_you_mean(word, known)
+        return f"{key.written}: unknown key; {place} takes {', '.join(known)}.{hint}"
     if kind == "literal_error":
         words = [word.strip("'") for word in str(context["expected"]).replace(" or ", ", ").split(", ")]
         guess = did_you_mean(found, words) if isinstance(found, str) else ""

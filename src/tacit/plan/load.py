@@ -24,7 +24,7 @@ def load(path: Path, overrides: list[str] | None = None) -> Plan:
     tree = toml.read(path)
     for setting in overrides or []:
         toml.override(tree, setting)
-        _drop_foreign(tree, setting, overrides or [])
+        drop_foreign(tree, setting, overrides or [])
     return beside(path, parse(tree, where=str(path)))
 
 
@@ -36,7 +36,7 @@ def beside(path: Path, plan: Plan) -> Plan:
     return dataclasses.replace(plan, data=dataclasses.replace(data, source=str(near)))
 
 
-def _drop_foreign(tree: dict[str, Any], setting: str, overrides: list[str]) -> None:
+def drop_foreign(tree: dict[str, Any], setting: str, overrides: list[str]) -> None:
     """Take out of a table whose `name` an override changes what the plan's file says of the one it had before.
 
     What another override says stays, and is refused if it has no meaning.

@@ -98,6 +98,16 @@ class Plan:
 
         return load(Path(path), list(overrides))
 
+    def with_settings(self, *settings: str) -> Plan:
+        """Return the plan with `table.key=value` settings, as `tacit run -o` takes them; what its preset filled in follows them.
+
+        `dataclasses.replace` changes one table and leaves the others as they were made, for another epsilon or number of clients;
+        a plan that was changed so is refused.
+        """
+        from tacit.plan.changed import with_settings
+
+        return with_settings(self, list(settings))
+
     @property
     def personal(self) -> bool:
         """Return whether parameters may stay with the clients, so that every client has a model of its own."""

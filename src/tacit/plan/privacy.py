@@ -75,13 +75,28 @@ def expanded(tree: Tree, where: str = "plan") -> Tree:
         if name in get_args(Preset):
             raise PlanError(f"{where}: 1 problem\n  privacy.preset: {name!r} fills in nothing, so it keeps no promise; use another")
         return tree  # a word that is no preset is named where the table is read
-    filled = _PRESETS[name]
     if _nobody_counted(asked, tree):
         raise PlanError(
             f"{where}: 1 problem\n  privacy.clients: needs the number of clients, since data.partition = 'client' leaves it to the "
             "rows; got nothing"
         )
-    return _joined(tree, filled(asked, tree))
+    return _joined(tree, fill_in(tree))
+
+
+def fill_in(tree: Tree) -> Tree:
+    """The settings that a plan's preset has for its tables, whatever they say themselves; none without a preset.
+
+    Beside a promise stands the number of clients that the settings are made for.
+    """
+    asked = tree.get("privacy")
+    name = asked.get("preset", "private") if isinstance(asked, dict) else None
+    if not isinstance(asked, dict) or name not in _PRESETS:
+        return {}
+    filled = _PRESETS[name](asked, tree)
+    clients = _clients(asked, tree)
+    if name not in _PROMISING or "privacy" not in filled or clients is None or _own(tree, "data").get("partition") == "client":
+        return filled
+    return {**filled, "privacy": {**filled["privacy"], "clients": clients}}
 
 
 def problems(plan: Plan) -> list[str]:
@@ -89,6 +104,12 @@ def problems(plan: Plan) -> list[str]:
     asked, codec = plan.privacy, plan.codec
     if asked is None:
         return []
+    if asked.preset in _PROMISING and plan.data.partition != "client" and asked.clients not in (None, plan.data.clients):
+        return [
+            f"privacy.clients: the settings of this plan were made for {asked.clients:,} clients, and data.clients = "
+            f"{plan.data.clients:,}; plan.with_settings('data.clients={plan.data.clients}') makes them anew, and "
+            f"privacy.clients = {plan.data.clients} keeps them as they are"
+        ]
     if asked.preset not in _PROMISING:
         return [
             f"privacy.{key}: needs preset = 'private' or 'no_trust', since {asked.preset!r} promises no {key} of a whole run; got "
@@ -105,14 +126,22 @@ def problems(plan: Plan) -> list[str]:
     if asked.preset == "private" and (unit, kept, getattr(codec, "delta", None)) != ("run", asked.epsilon, asked.delta):
         return [
             f"codec: needs one that keeps privacy.epsilon = {asked.epsilon:g} per run at privacy.delta = {asked.delta:g}, such as "
-            f"'dp_sum', 'onebit', 'skellam' or 'gaussian'; got {codec.name!r} with other values; use preset = 'none'"
+            f"'dp_sum', 'onebit', 'skellam' or 'gaussian'; got {_kept(codec)}; change privacy.epsilon and privacy.delta, which "
+            "codec.epsilon and codec.delta follow"
         ]
     if asked.preset == "no_trust" and (unit != "update" or kept * plan.server.rounds > asked.epsilon * (1 + 1e-9)):
         return [
             f"codec: needs an epsilon per update that times server.rounds is at most privacy.epsilon = {asked.epsilon:g} per run, "
-            f"such as 'projunit' or 'rr_sampled'; got {codec.name!r}; lower codec.epsilon, or remove [privacy]"
+            f"such as 'projunit' or 'rr_sampled'; got {_kept(codec)}; change privacy.epsilon, which codec.epsilon follows"
         ]
     return []
+
+
+def _kept(codec: object) -> str:
+    """What a codec keeps, in words."""
+    told = [f"{key} {getattr(codec, key):g}" for key in ("epsilon", "delta") if hasattr(codec, key)]
+    unit = f" per {getattr(codec, 'unit', '')}" if told else ""
+    return f"{getattr(codec, 'name', '')!r}" + (f" with {' and '.join(told)}{unit}" if told else "")
 
 
 def _nobody_counted(asked: Tree, tree: Tree) -> bool:

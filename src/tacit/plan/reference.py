@@ -18,16 +18,20 @@ _HEAD = """\
 # The plan
 
 A plan is one TOML file. `tacit init` writes one with comments, `tacit init --from my.csv` one for a table of your own,
-and `tacit check plan.toml` says whether it can run. A key that is left out has its default; an unknown key, a value of
+and `tacit check plan.toml` says whether it can run; it reads a file of rows, if it is there, to count the clients there can be
+(`--no-data` does not). A key that is left out has its default; an unknown key, a value of
 the wrong type and a combination without meaning are refused, all of them in one message, before any data is read.
-Change a key for one run with `-o table.key=value`, for example `tacit run plan.toml -o server.rounds=40`.
+Change a key for one run with `-o table.key=value`, for example `tacit run plan.toml -o server.rounds=40`; with `-o table.key=none`
+the plan is read as if the key were not in it (`-o data.limit=none`), except where `none` is one of the words the key takes.
 
 An editor can complete keys and show their meaning as you type: `tacit schema > plan.schema.json` writes the JSON Schema
 of plans, and `#:schema ./plan.schema.json` as a plan's first line points at it (Taplo; Even Better TOML in VS Code).
 
 In Python each table is a dataclass: `tacit.Plan(name="mine", server=tacit.Server(rounds=40))`. Where a `name` chooses
 the table's keys, each choice is a class of its own: `tacit.Plan(codec=tacit.RR(epsilon=1.0, clip=0.01))` (epsilon per
-bit).
+bit). Another plan from a plan is `plan.with_settings("privacy.epsilon=1", "data.clients=500")`: what a preset filled in is made
+anew for it. `dataclasses.replace` changes one table only; a plan whose settings were then made for another epsilon or number of
+clients is refused.
 
 This page is written by `python -m tacit.plan.reference`.
 """

@@ -31,7 +31,7 @@ from tacit.record.entries import (
     of_kind,
 )
 from tacit.record.fold import fold, superseded_by
-from tacit.record.lines import Mark, Writer, add, head_at, read, read_lines, repair_end, signed_heads, verify
+from tacit.record.lines import Mark, Wanted, Writer, add, head_at, read, read_lines, repair_end, signed_heads, verify
 from tacit.record.signature import SignedHead
 
 __all__ = [
@@ -59,6 +59,7 @@ __all__ = [
     "Started",
     "Stored",
     "Voted",
+    "Wanted",
     "WarmStarted",
     "Writer",
     "add",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, TypeVar
 
 from tacit.claim import Claim
@@ -138,9 +139,9 @@ class Released:
     superseded: bool = False
 
     def __post_init__(self) -> None:
-        Claim.from_json(self.claim)  # an entry whose claim cannot be read is damaged
+        _ = self.promise  # an entry whose claim cannot be read is damaged
 
-    @property
+    @cached_property
     def promise(self) -> Claim:
         """The claim itself."""
         return Claim.from_json(self.claim)

@@ -9,18 +9,22 @@ import dataclasses
 import hashlib
 import json
 import os
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tacit.errors import RunError
-from tacit.record.entries import KINDS, Entry, Signed, Started
+from tacit.record.entries import KINDS, Entry, Resumed, Signed, Started
 from tacit.record.fold import fold
 from tacit.record.signature import SignedHead, sign
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+Wanted = Callable[[str, str], bool]
+"""Says of a kind of entry, and the arm it is about (empty if about none), whether a reader wants it."""
 
 _NAMES = {kind: name for name, kind in KINDS.items()}
 _OLD_KINDS = {"shared": "disclosed_rows", "tried": "clients_evaluated"}
@@ -126,14 +130,17 @@ def _last_checksum(path: Path, content: bytes) -> str:
     return checksum
 
 
-def read(path: Path, at_least: int = 0) -> Iterator[Entry]:
-    """Yield the entries of a record that stand, and every release: what a resume superseded is left out (`fold.py`)."""
-    yield from fold(read_lines(path, at_least))
+def read(path: Path, at_least: int = 0, wanted: Wanted | None = None) -> Iterator[Entry]:
+    """Yield the entries of a record that stand, and every release: what a resume superseded is left out (`fold.py`).
+
+    With `wanted`, entries of other kinds or arms are checked for damage and not parsed.
+    """
+    yield from fold(read_lines(path, at_least, wanted))
 
 
-def read_lines(path: Path, at_least: int = 0) -> Iterator[tuple[int, Entry]]:
-    """Yield every entry of a record with the byte it begins at (see `_lines`)."""
-    for begins, entry, _ in _lines(path, at_least):
+def read_lines(path: Path, at_least: int = 0, wanted: Wanted | None = None) -> Iterator[tuple[int, Entry]]:
+    """Yield every entry of a record, or those that are wanted, with the byte it begins at (see `_lines`)."""
+    for begins, entry, _ in _lines(path, at_least, wanted):
         if entry is not None:
             yield begins, entry
 
@@ -153,8 +160,8 @@ def head_at(path: Path, length: int) -> str | None:
     return None if len(content) < length or not content.endswith(b"\n") else _last_checksum(path, content)
 
 
-def _lines(path: Path, at_least: int) -> Iterator[tuple[int, Entry | None, str]]:
-    """Yield every entry of a record (None: of a kind that is not known here) with the byte it begins at and the checksum of the
+def _lines(path: Path, at_least: int, wanted: Wanted | None = None) -> Iterator[tuple[int, Entry | None, str]]:
+    """Yield every entry of a record (None: of a kind that is not known here, or not wanted) with the byte it begins at and the checksum of the
     line before; a last line that a crash cut short is passed over.
 
     Raise RunError if the record is damaged, or has fewer than `at_least` bytes of whole lines.
@@ -168,10 +175,20 @@ def _lines(path: Path, at_least: int) -> Iterator[tuple[int, Entry | None, str]]
         begins, after, before = after, after + len(line) + 1, checksum
         if has_checksums:
             line, checksum = _verified(path, number, line, checksum)
-        entry = _entry(path, number, line)
+        entry = None if wanted and has_checksums and _is_unwanted(line, wanted) else _entry(path, number, line)
         if isinstance(entry, Started) and entry.version > 1 and not has_checksums:
             raise _damaged(path, number, "its checksum is missing, or an earlier version of Tacit wrote it")
         yield begins, entry, before
+
+
+_BEGINNING = re.compile(rb'\{"kind": "(\w+)"(?:, "arm": "(\w+)")?')
+
+
+def _is_unwanted(line: bytes, wanted: Wanted) -> bool:
+    """Whether the first words of a line say that nobody wants it; resumes are always wanted, since they supersede others."""
+    found = _BEGINNING.match(line)
+    kind, arm = (found[1].decode(), (found[2] or b"").decode()) if found else ("", "")
+    return kind in KINDS and KINDS[kind] is not Resumed and not wanted(kind, arm)
 
 
 def _content(path: Path) -> bytes:

@@ -1,0 +1,19 @@
+"""Which key of a plan somebody means who writes its last word only."""
+
+from __future__ import annotations
+
+_FIRST = ("privacy", "data", "server")
+"""Tables whose keys are meant most often, where several have one of that name."""
+
+
+def find_key(word: str) -> str | None:
+    """The dotted key of a plan whose last part is this word; None if there is none."""
+    from tacit.plan.reference import keys  # a module that is run by itself too
+
+    found = [key for key in keys() if key.rpartition(".")[2] == word and "." in key]
+    return min(found, key=_rank, default=None)
+
+
+def _rank(key: str) -> int:
+    first = key.partition(".")[0]
+    return _FIRST.index(first) if first in _FIRST else len(_FIRST)
