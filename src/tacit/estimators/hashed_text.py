@@ -72,7 +72,8 @@ def _texts(given: Any) -> pl.Series:
         raise EstimatorValueError("HashedText.transform(X) needs a list of texts, got one text; put it into a list")
     if not isinstance(given, Iterable):
         raise EstimatorTypeError(f"HashedText.transform(X) needs a list of texts, got {type(given).__name__}; give a column")
-    if len(shape := getattr(given, "shape", ())) == 2:
+    shape: tuple[int, ...] = getattr(given, "shape", ())
+    if len(shape) == 2:
         if shape[1] != 1:
             raise EstimatorValueError(f"HashedText.transform(X) needs one column of texts, got {shape[1]} columns; name one")
         given = given.to_numpy() if hasattr(given, "to_numpy") else given
