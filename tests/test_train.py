@@ -93,7 +93,7 @@ class Squashed(torch.nn.Linear):
 ])  # fmt: skip
 def test_probabilities_in_place_of_logits_are_refused(module) -> None:
     with pytest.raises(
-        tacit.PlanError, match="needs to return logits, got probabilities.*take the softmax or sigmoid at its end away"
+        tacit.PlanError, match=r"needs to return logits, got probabilities.*take the softmax or sigmoid at its end away"
     ):
         tacit.train(module(), ROWS, label="bought", clients="owner", privacy="none", rounds=1)
     assert not list(Path("runs").glob("*-1"))

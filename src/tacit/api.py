@@ -184,7 +184,7 @@ class Run:
         return self._stored.predict_proba(rows)
 
     def export(self, to: str, out: str | Path | None = None, *, rows: object | None = None) -> Exported:
-        """Write the model as `safetensors`, `onnx`, `torch`, `sklearn` or `hf`, with its features and its card, into a new folder.
+        """Write the model as `safetensors`, `onnx`, `torch`, `sklearn` or `hub`, with its features and its card, into a new folder.
 
         It is tried before it is handed over, on `rows` or on made-up ones; how far it is from the run's model is in the result.
         """
