@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tacit.printable import printable
 
@@ -99,9 +101,28 @@ def csv(table: pl.DataFrame) -> None:
     sys.stdout.write(printable(text) if sys.stdout.isatty() else text)
 
 
-def print_json(value: object) -> None:
-    """Print one JSON object on stdout."""
-    print(json.dumps(value, indent=2, allow_nan=False))
+_HELD: ContextVar[list[dict[str, Any]] | None] = ContextVar("held", default=None)
+"""The JSON object of the command under way, until it is known whether the command failed."""
+
+
+def print_json(value: dict[str, Any]) -> None:
+    """Print one JSON object on stdout; under `--json` once the command has ended, so that an error can be part of it."""
+    held = _HELD.get()
+    if held is None:
+        print(json.dumps(value, indent=2, allow_nan=False))
+    else:
+        held.append(value)
+
+
+@contextmanager
+def held_json() -> Iterator[list[dict[str, Any]]]:
+    """Collect what `print_json` is given, in place of printing it."""
+    held = list[dict[str, Any]]()
+    token = _HELD.set(held)
+    try:
+        yield held
+    finally:
+        _HELD.reset(token)
 
 
 def files(folder: Path) -> None:
