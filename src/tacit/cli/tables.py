@@ -87,18 +87,20 @@ def line(text: str, *, stderr: bool = False) -> None:
 
 
 def csv(table: pl.DataFrame) -> None:
-    """Print a CSV table on stdout: as it is in a pipe or a file, harmless on a terminal and in a spreadsheet.
+    """Print a CSV table on stdout: as it is in a pipe or a file, harmless on a terminal and in a spreadsheet."""
+    text = csv_text(table)
+    sys.stdout.write(printable(text) if sys.stdout.isatty() else text)
 
-    Cells and headings that begin like a formula get an apostrophe (`spreadsheet.py`).
-    """
+
+def csv_text(table: pl.DataFrame) -> str:
+    """A table as CSV. Cells and headings that begin like a formula get an apostrophe (`spreadsheet.py`)."""
     import polars as pl
 
     from tacit.spreadsheet import escape_cell
 
     words = pl.selectors.string() | pl.selectors.categorical() | pl.selectors.enum()
     escaped = table.with_columns(words.cast(pl.String).map_elements(escape_cell, return_dtype=pl.String))
-    text = escaped.rename(escape_cell).write_csv()
-    sys.stdout.write(printable(text) if sys.stdout.isatty() else text)
+    return escaped.rename(escape_cell).write_csv()
 
 
 _HELD: ContextVar[list[dict[str, Any]] | None] = ContextVar("held", default=None)
