@@ -16,7 +16,6 @@ from tacit.cli import tables
 from tacit.cli.folders import model_folder
 from tacit.cli.options import RUNS, AllowCode, AsJson, RunName, Runs
 from tacit.errors import DataError, PlanError
-from tacit.files import replace_file
 
 if TYPE_CHECKING:
     import polars as pl
@@ -109,6 +108,8 @@ def _file_of(rows: str) -> Iterator[str]:
 
 
 def _write(table: pl.DataFrame, out: Path) -> None:
+    from tacit.files import replace_file
+
     if out.suffix == ".csv":
         replace_file(out, tables.csv_text(table).encode())
         return
@@ -132,9 +133,8 @@ def _with_predictions(found: Predicted, proba: bool, *, nested: bool) -> tuple[p
     """Return the rows with their predictions, and which columns the file cannot hold or had the name already."""
     import polars as pl
 
-    unfit = [
-        name for name, kind in found.table.schema.items() if (kind.is_nested() and not nested) or kind in (pl.Binary, pl.Object)
-    ]
+    kinds = found.table.schema.items()
+    unfit = [name for name, kind in kinds if (kind.is_nested() and not nested) or kind in (pl.Binary, pl.Object)]
     table, notes = found.table.drop(unfit), [f"column {name!r} is left out: a CSV cannot hold it" for name in unfit]
     wanted: dict[str, Any] = {"prediction": found.names.tolist()}
     if proba:
