@@ -16,6 +16,7 @@ import tacit
 from tacit import progress, report
 from tacit.plan import Plan
 from tacit.plan.kinds import fields_of, tables_in
+from tacit.report import as_json
 from tests.report import made_up
 
 ROWS = [{"review": f"{word} film {n}", "opinion": word} for n in range(20) for word in ("good", "bad")]
@@ -47,7 +48,7 @@ def test_the_hash_of_the_model_is_the_one_sha256sum_prints() -> None:
     run = tacit.run("plan.toml", rows=ROWS)
     of_file = hashlib.sha256((run.folder / "model.safetensors").read_bytes()).hexdigest()
     assert run.model_sha256 == of_file
-    assert report.as_json.of_run(report.summary(run.entries), run.folder)["model_sha256"] == of_file
+    assert as_json.of_run(report.summary(run.entries), run.folder)["model_sha256"] == of_file
     page = (run.folder / "report.html").read_text(encoding="utf-8")
     assert f"SHA-256 of model.safetensors: {of_file}" in page
     assert run.parameters_sha256 != of_file
@@ -86,7 +87,7 @@ def test_a_word_stands_for_a_list_in_a_file_too() -> None:
 
 
 def test_what_is_neither_is_refused() -> None:
-    with pytest.raises(ValueError, match="text"):
+    with pytest.raises(tacit.PlanError, match="text: needs a list; got 3"):
         tacit.Columns(text=3)
     with pytest.raises(tacit.PlanError, match="hidden"):
         tacit.plan.parse({"model": {"name": "mlp", "hidden": "wide"}})

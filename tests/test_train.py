@@ -79,3 +79,46 @@ def test_a_plan_finds_a_module_by_the_path_and_not_in_the_working_folder(here: P
     monkeypatch.syspath_prepend(str(here))
     run = tacit.run(plan, rows=ROWS)
     assert np.isfinite(run.model["weight"]).all()
+
+
+class Squashed(torch.nn.Linear):
+    def forward(self, rows):
+        return torch.sigmoid(super().forward(rows))
+
+
+@pytest.mark.parametrize("module", [
+    lambda: torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Softmax(1)),
+    lambda: torch.nn.Sequential(torch.nn.Linear(2, 1), torch.nn.Sigmoid()),
+    lambda: Squashed(2, 2),
+])  # fmt: skip
+def test_probabilities_in_place_of_logits_are_refused(module) -> None:
+    with pytest.raises(
+        tacit.PlanError, match=r"needs to return logits, got probabilities.*take the softmax or sigmoid at its end away"
+    ):
+        tacit.train(module(), ROWS, label="bought", clients="owner", privacy="none", rounds=1)
+    assert not list(Path("runs").glob("*-1"))
+
+
+def test_logits_that_happen_to_lie_between_0_and_1_are_no_probabilities() -> None:
+    module = torch.nn.Linear(2, 1)
+    torch.nn.init.zeros_(module.weight)
+    torch.nn.init.constant_(module.bias, 0.5)
+    assert tacit.train(module, ROWS, label="bought", clients="owner", privacy="none", rounds=1).model["bias"].shape == (1,)
+
+
+def test_log_probabilities_train_the_model_that_logits_do() -> None:
+    torch.manual_seed(0)
+    plain = torch.nn.Sequential(torch.nn.Linear(2, 2))
+    logged = torch.nn.Sequential(plain[0], torch.nn.LogSoftmax(1))
+    settings = {"label": "bought", "clients": "owner", "privacy": "none", "rounds": 2}
+    one, other = (tacit.train(module, ROWS, **settings).predict_proba(ROWS) for module in (plain, logged))  # type: ignore[arg-type]
+    np.testing.assert_allclose(one, other, atol=1e-5)
+
+
+def test_a_transformer_of_hugging_face_is_told_how_it_can_be_trained() -> None:
+    transformers = pytest.importorskip("transformers")
+    small = {"hidden_size": 8, "num_attention_heads": 1, "num_hidden_layers": 1, "intermediate_size": 8, "vocab_size": 20}
+    module = transformers.BertForSequenceClassification(transformers.BertConfig(**small))
+    texts = [{"review": f"{word} film number {n}", "opinion": word} for n in range(20) for word in ("good", "bad")]
+    with pytest.raises(tacit.PlanError, match=r"save_pretrained.*tacit\.Encoder\(checkpoint=FOLDER\)"):
+        tacit.train(module, texts, label="opinion", clients=4, privacy="none", rounds=1)

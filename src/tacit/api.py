@@ -22,6 +22,7 @@ from tacit.export.card import Card
 from tacit.module_plan import plan_for_module
 from tacit.plan import Features, Plan, Privacy
 from tacit.progress import for_python
+from tacit.python_arguments import check_module, check_observer, check_run_name, load_plan, read_table
 from tacit.record import RUN, Entry, Finished, Prepared, Round
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ def starter_plan(table: object, *, label: str | None = None) -> Plan:
     What each column is for is guessed from its name and cells; `label` names the column to predict.
     `tacit init --from TABLE` writes the same plan to a file and says why each guess was made.
     """
-    return plans.parse(tomllib.loads(data.starter(table, label).text))
+    return plans.parse(tomllib.loads(data.starter(read_table(table, label), label).text))
 
 
 def run(
@@ -51,7 +52,10 @@ def run(
     iterable of dicts) when `plan.data.source` is "given"; `module` hands over an nn.Module in place of `plan.model`.
     Without an observer, progress is shown on a terminal and in a notebook; `observer=tacit.Silence()` shows none.
     """
-    made = plan if isinstance(plan, Plan) else Plan.load(plan)
+    made = load_plan(plan)
+    check_observer(observer)
+    if module is not None:
+        check_module(module)
     with _watched(observer) as watching:
         place = engine.start(made, Path(folder), watching, rows, module)
     report.write(place)
@@ -59,7 +63,7 @@ def run(
 
 
 def train(
-    module: object, rows: object, *, label: str | None = None, clients: str | int | None = None,
+    module: object, rows: object | None = None, *, label: str | None = None, clients: str | int | None = None,
     privacy: Privacy | str | float = "private", features: Features | None = None, rounds: int | None = None,
     folder: str | Path = RUNS, observer: engine.Observer | None = None,
 ) -> Run:  # fmt: skip
@@ -70,8 +74,10 @@ def train(
     at random. `privacy` is a preset, an epsilon per run for each client, or a table; `features` says how rows become what the
     module reads. `run.plan` has the rest; to change more of it, hand a plan and `module` to `run`.
     """
-    given = None if isinstance(rows, str | Path) else list(rows) if isinstance(rows, Iterator) else rows
-    table = rows if given is None else given
+    check_module(module, "train")
+    check_observer(observer)
+    table = read_table(rows, label)
+    given = None if isinstance(table, str | Path) else table
     made = plan_for_module(module, table, label=label, clients=clients, privacy=privacy, features=features, rounds=rounds)
     return run(made, rows=given, module=module, folder=folder, observer=observer)
 
@@ -84,7 +90,8 @@ def resume(
 
     With `allow_code`, a Python class that the run's plan names is imported and run.
     """
-    place = folder_of(run, Path(folder))
+    place = folder_of(check_run_name(run), Path(folder))
+    check_observer(observer)
     with _watched(observer) as watching:
         done = engine.resume(place, watching, rows, module, allow_code=allow_code)
     report.write(done)
@@ -101,7 +108,7 @@ def load(
     """
     from tacit.engine import predict  # what trains and predicts is heavy to load
 
-    place = run.folder if isinstance(run, Run) else model_folder(run, Path(folder))
+    place = run.folder if isinstance(run, Run) else model_folder(check_run_name(run), Path(folder))
     return predict.load(place, module, allow_code=allow_code)
 
 
@@ -125,7 +132,7 @@ class Run:
     def __init__(
         self, run: str | Path, *, folder: str | Path = RUNS, module: object | None = None, allow_code: bool = False
     ) -> None:
-        self.folder = folder_of(run, Path(folder))
+        self.folder = folder_of(check_run_name(run), Path(folder))
         self._module, self._allow_code = module, allow_code
 
     @cached_property
@@ -177,7 +184,7 @@ class Run:
         return self._stored.predict_proba(rows)
 
     def export(self, to: str, out: str | Path | None = None, *, rows: object | None = None) -> Exported:
-        """Write the model as `safetensors`, `onnx`, `torch`, `sklearn` or `hf`, with its features and its card, into a new folder.
+        """Write the model as `safetensors`, `onnx`, `torch`, `sklearn` or `hub`, with its features and its card, into a new folder.
 
         It is tried before it is handed over, on `rows` or on made-up ones; how far it is from the run's model is in the result.
         """

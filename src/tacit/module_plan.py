@@ -12,7 +12,7 @@ from tacit import data
 from tacit import plan as plans
 from tacit.data.input_rows import from_input_rows
 from tacit.data.read import read_file
-from tacit.errors import DataError
+from tacit.errors import DataError, PlanError
 from tacit.plan import Features, Plan, Privacy
 
 Tree = dict[str, Any]
@@ -32,6 +32,8 @@ def plan_for_module(
     if tree["privacy"].get("preset") != "none" and tree["data"].get("partition") == "client":
         tree["privacy"].setdefault("clients", _owners(rows, tree["data"]["columns"]["client"]))
     if features is not None:
+        if not isinstance(features, Features):
+            raise PlanError(f"train(features=…) needs tacit.Features(…), got {type(features).__name__}; leave it out for defaults")
         tree["features"] = {key: value for key, value in dataclasses.asdict(features).items() if value is not None}
     if rounds is not None:
         tree["server"] = {"rounds": rounds}

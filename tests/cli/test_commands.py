@@ -95,7 +95,7 @@ def test_errors_are_one_paragraph_with_a_code(
     pretend_engine(monkeypatch, error=error)
     said = tacit(capsys, "run", "plan.toml", "--quiet", "--json")
     assert said.code == code
-    assert said.out == ""
+    assert json.loads(said.out)["error"]["exit_code"] == code
     assert "Traceback" not in said.err
     assert len(said.err.splitlines()) == 1
 

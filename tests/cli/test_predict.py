@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from pathlib import Path
 
@@ -105,3 +106,38 @@ def test_export_prints_the_difference_and_the_files(capsys: Capture, here: Path)
     again = tacit(capsys, "export", "small-1", "--to", "safetensors", "--out", "x")
     assert again.code == 6
     assert "needs a new or empty folder" in again.err
+
+
+@pytest.mark.parametrize("name", ["out.csv", "out.parquet", "out.jsonl"])
+def test_predictions_are_written_to_a_file(capsys: Capture, here: Path, name: str) -> None:
+    said = tacit(capsys, "predict", "small-1", "new.csv", "--out", name, "--proba")
+    assert (said.code, said.out) == (0, f"wrote {name}: 3 rows\n")
+    read = {"out.csv": pl.read_csv, "out.parquet": pl.read_parquet, "out.jsonl": pl.read_ndjson}[name]
+    frame = read(here / name)
+    assert frame.columns == ["id", "opinion", "prediction", "probability_down", "probability_up"]
+    assert frame["prediction"].to_list()[:2] == ["up", "down"]
+    told = json.loads(tacit(capsys, "predict", "small-1", "new.csv", "--out", name, "--json").out)
+    assert told == {"run": "small-1", "out": name, "rows": 3, "notes": ["1 of 3 rows have no text"]}
+
+
+@pytest.mark.parametrize(("out", "said"), [
+    ("out.xls", "needs a file that ends in .csv, .parquet, .jsonl"), ("new.csv", "is the file of the rows themselves"),
+    ("nowhere/out.csv", "there is no folder nowhere"),
+])  # fmt: skip
+def test_a_file_that_cannot_be_written_is_refused_before_anything_is_predicted(capsys: Capture, out: str, said: str) -> None:
+    found = tacit(capsys, "predict", "small-1", "new.csv", "--out", out)
+    assert found.code == 2
+    assert said in found.err
+
+
+def test_rows_come_from_stdin(capsys: Capture, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def give(content: bytes) -> None:
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(content)))
+
+    expected = tacit(capsys, "predict", "small-1", "new.csv")
+    give((here / "new.csv").read_bytes())
+    assert tacit(capsys, "predict", "small-1", "-") == expected
+    give(b"")
+    said = tacit(capsys, "predict", "small-1", "-")
+    assert said.code == 2
+    assert "'stdin' needs rows, got an empty file" in said.err

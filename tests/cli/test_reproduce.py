@@ -30,7 +30,8 @@ def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[int]:
         trial = Trial(kind="measure", settings={"best": {"smoke": 0.6, "quick": 0.8, "full": 0.9}[scale]}, seeds=(1, 2, 3))
         good = Cell(row="r", column="c", paper=0.8, trial=trial, metric="auc")
         bad, other = (Cell(row=row, column="c", paper=0.99, trial=trial, metric="auc") for row in ("r", "worse r"))
-        return (Table(name="1", title="it holds", cells=(good,)), Table(name="2", title="it does not", cells=(bad, other)))
+        both = (Table(name="1", title="it holds", cells=(good,)), Table(name="2", title="it does not", cells=(bad, other)))
+        return both if scale != "full" else (*both, Table(name="3-large", title="it takes long", cells=(good,)))
 
     paper = Paper(
         name="made-up", title="Made up", first_words="Nothing is private.", tables=tables, runners={"measure": measure},
@@ -110,10 +111,23 @@ def test_the_page_shows_the_largest_scale_that_was_run(capsys: Capture, tmp_path
     [
         (("made-upp",), "Did you mean"),
         (("made-up", "--scale", "huge"), "needs one of smoke, quick, full"),
-        (("made-up", "--table", "9"), "made-up has tables 1, 2"),
+        (("made-up", "--table", "9"), "made-up has tables 1, 2, 3-large"),
+        (("made-up", "--table", "3-large", "--scale", "smoke"), "no such table at --scale smoke; it has it at --scale full"),
     ],
 )
 def test_what_does_not_exist_is_refused(capsys: Capture, words: tuple[str, ...], message: str) -> None:
     said = tacit(capsys, "reproduce", *words)
     assert said.code == 2
     assert message.lower() in said.err.lower()
+
+
+def test_papers_and_their_tables_are_listed_with_the_scales_that_have_them(capsys: Capture) -> None:
+    said = tacit(capsys, "reproduce", "list")
+    assert said.code == 0
+    assert "made-up: Made up" in said.out
+    found = json.loads(tacit(capsys, "reproduce", "list", "--json").out)["papers"]
+    (listed,) = [paper for paper in found if paper["paper"] == "made-up"]
+    scales = {one["table"]: one["scales"] for one in listed["tables"]}
+    assert scales == {"1": ["smoke", "quick", "full"], "2": ["smoke", "quick", "full"], "3-large": ["full"]}
+    real = next(paper for paper in found if paper["paper"] == "rr-ldp")
+    assert "8-word2vec" in {one["table"] for one in real["tables"]}

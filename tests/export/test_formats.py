@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -64,7 +66,7 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = {
     "embedding, words in order": (TEXT, {"text": "sequence", "buckets": 200, "length": 12}, POOLED),
     "embedding, mixed": (MIXED, {"text": "sequence", "buckets": 200, "length": 12}, POOLED),
 }
-NEEDS = {"onnx": "onnxruntime", "torch": "torch", "hf": "torch"}
+NEEDS = {"onnx": "onnxruntime", "torch": "torch", "hub": "torch"}
 
 
 def trained(place: Path, columns: dict[str, Any], features: dict[str, Any], model: dict[str, Any], two: bool) -> tacit.Run:
@@ -114,7 +116,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> tacit.Run:
 
 def test_a_folder_for_a_hub_has_a_head_and_the_torch_form(run: tacit.Run, tmp_path: Path) -> None:
     pytest.importorskip("torch")
-    done = run.export("hf", tmp_path / "hub")
+    done = run.export("hub", tmp_path / "hub")
     assert done.difference <= 1e-5
     files = {path.name for path in done.folder.iterdir()}
     assert files == {"README.md", "config.json", "model.safetensors", "module.py", "rows.py", "spelling.py"}
@@ -123,6 +125,51 @@ def test_a_folder_for_a_hub_has_a_head_and_the_torch_form(run: tacit.Run, tmp_pa
     assert run.privacy in card
     assert "Not protected:" in card
     assert json.loads((done.folder / "config.json").read_text())["classes"] == ["c0", "c1", "c2"]
+
+
+BLOCKED = """
+import json, sys
+
+class Blocker:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] == "tacit":
+            raise ModuleNotFoundError("Tacit is not here")
+
+sys.meta_path.insert(0, Blocker())
+sys.path.insert(0, ".")
+rows = json.load(open("rows.json"))
+"""
+LOADED = {
+    "sklearn": "from pipeline import pipeline\nfound = pipeline.predict_proba(rows)",
+    "torch": "from module import load\nfound = load().predict_proba(rows)",
+    "hub": "from module import load\nfound = load().predict_proba(rows)",
+    "onnx": (
+        "import onnxruntime\nfrom rows import encode\nsession = onnxruntime.InferenceSession('model.onnx')\ngiven = encode(rows)\n"
+        "found = session.run(['probabilities'], {one.name: given[one.name] for one in session.get_inputs()})[0]"
+    ),
+}
+
+
+@pytest.mark.parametrize("to", LOADED)
+def test_an_export_is_loaded_where_tacit_cannot_be_imported(run: tacit.Run, tmp_path: Path, to: str) -> None:
+    if to in NEEDS:
+        pytest.importorskip(NEEDS[to])
+    folder, rows = run.export(to, tmp_path / to).folder, made_up(tacit.load(run), 20)
+    (folder / "rows.json").write_text(rows.write_json())
+    code = f"{BLOCKED}{LOADED[to]}\nprint(json.dumps([[float(one) for one in line] for line in found]))"
+    done = subprocess.run([sys.executable, "-I", "-c", code], cwd=folder, capture_output=True, text=True, check=True)
+    np.testing.assert_allclose(json.loads(done.stdout), run.predict_proba(rows), atol=1e-5)
+
+
+def test_a_pipeline_takes_frames_and_is_cloned_as_estimators_are(run: tacit.Run, tmp_path: Path) -> None:
+    import runpy
+
+    from sklearn.base import clone
+
+    pipeline = runpy.run_path(str(run.export("sklearn", tmp_path / "sklearn").folder / "pipeline.py"))["load"](tmp_path / "sklearn")
+    rows = made_up(tacit.load(run), 20)
+    np.testing.assert_array_equal(pipeline.predict(rows), pipeline.predict(rows.to_dicts()))
+    assert clone(pipeline.named_steps["features"]).transform(rows).shape == (20, pipeline.named_steps["model"].n_features_in_)
 
 
 def test_exports_are_tried_on_rows_of_ones_own_too(run: tacit.Run, tmp_path: Path) -> None:

@@ -35,7 +35,7 @@ from tacit.cli import (
     tune,
     verify,
 )
-from tacit.cli.exit_codes import CODES, exit_code_of, without_debug
+from tacit.cli.exit_codes import CODES, exit_code_of, wants_json, without_debug
 from tacit.cli.help_text import build_command
 
 app = typer.Typer(
@@ -115,7 +115,9 @@ def execute(arguments: Sequence[str]) -> int:
     words, debug = without_debug(arguments)
     command = build_command(app)
     return exit_code_of(
-        lambda: command.main(args=words, prog_name="tacit", standalone_mode=False), debug=debug or "TACIT_DEBUG" in os.environ
+        lambda: command.main(args=words, prog_name="tacit", standalone_mode=False),
+        debug=debug or "TACIT_DEBUG" in os.environ,
+        as_json=wants_json(words),
     )
 
 

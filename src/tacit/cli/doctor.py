@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tacit.cli import tables
+from tacit.cli.exit_codes import Missed
 from tacit.cli.options import AsJson
 
 if TYPE_CHECKING:
@@ -38,11 +39,12 @@ def doctor(
     found += [("server", one) for one in look_at_server(server)] if server else []
     found += [("site", one) for one in look_at_site(site)] if site else []
     if as_json:
-        tables.print_json([{"of": of, **asdict(one)} for of, one in found])
+        tables.print_json({"findings": [{"of": of, **asdict(one)} for of, one in found]})
     else:
         tables.table(("of", "what", "", "told", "what to do"), [_row(of, one) for of, one in found], prose=range(5))
-    if any(one.state == "problem" for _, one in found):
-        raise typer.Exit(1)
+    problems = sum(one.state == "problem" for _, one in found)
+    if problems:
+        raise Missed(f"doctor: {'1 problem' if problems == 1 else f'{problems} problems'}")
 
 
 def _row(of: str, one: Finding) -> tuple[str, ...]:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import json
 import os
 import sys
 import traceback
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import typer
 
-from tacit.cli.tables import line
+from tacit.cli.tables import held_json, line
 from tacit.errors import DiskError, TacitError
 
 # Typer up to 0.20 raises the errors of Click, later ones raise their own copies; their base classes are not exported.
@@ -75,10 +76,36 @@ def without_debug(arguments: Sequence[str]) -> tuple[list[str], bool]:
     return [word for word in arguments if word != "--debug"], "--debug" in arguments
 
 
-def exit_code_of(call: Callable[[], object], *, debug: bool) -> int:
-    """Return the exit code of a call; whatever it raises becomes one paragraph on stderr."""
+class Failure(NamedTuple):
+    """What went wrong: a word for scripts, a paragraph for people, and the exit code."""
+
+    kind: str
+    message: str
+    exit_code: int
+
+
+def wants_json(arguments: Sequence[str]) -> bool:
+    """Whether `--json` is among the options of a command line."""
+    options = arguments[: arguments.index("--")] if "--" in arguments else arguments
+    return "--json" in options
+
+
+def exit_code_of(call: Callable[[], object], *, debug: bool, as_json: bool = False) -> int:
+    """Return the exit code of a call; whatever it raises becomes one paragraph on stderr.
+
+    With `as_json` stdout gets one JSON object also if the call fails: what the call printed, if anything, and `error`.
+    """
+    if not as_json:
+        return _exit_code_of(call, debug=debug, held=None)
+    with held_json() as held:
+        return _exit_code_of(call, debug=debug, held=held)
+
+
+def _exit_code_of(call: Callable[[], object], *, debug: bool, held: list[dict[str, Any]] | None) -> int:
     try:
         code = call()
+        if held:
+            print(json.dumps(held.pop(), indent=2, allow_nan=False))
         # Here rather than at exit, so that a disk that is full is told like any other error.
         sys.stdout.flush()
     except BrokenPipeError:
@@ -90,31 +117,44 @@ def exit_code_of(call: Callable[[], object], *, debug: bool) -> int:
     except BaseException as error:  # what compiled libraries raise when they panic is no Exception
         if debug:
             line(traceback.format_exc(), stderr=True)
-        message, code = _explained(error)
-        if message:
-            line(message, stderr=True)
+        failure = _explain_failure(error)
+        if failure.message:
+            line(failure.message, stderr=True)
+        if held is not None and failure.exit_code:
+            _print_failure(failure, held)
         _drop_unwritten()
+        code = failure.exit_code
     return code if isinstance(code, int) else 0
 
 
-def _explained(error: BaseException) -> tuple[str, int]:
+def _print_failure(failure: Failure, held: list[dict[str, Any]]) -> None:
+    """Print the object that a command has made, if it made one, with what went wrong as `error`."""
+    made = held.pop() if held else {}
+    with contextlib.suppress(OSError):  # stdout itself may be what failed
+        print(json.dumps({**made, "error": failure._asdict()}, indent=2, allow_nan=False))
+
+
+def _explain_failure(error: BaseException) -> Failure:
     if isinstance(error, TacitError | Stopped):
-        return str(error), error.exit_code
+        return Failure(type(error).__name__, str(error), error.exit_code)
     if isinstance(error, typer.Exit):
-        return "", error.exit_code
+        return Failure("Missed", "", error.exit_code)
     if isinstance(error, typer.Abort | KeyboardInterrupt):
-        return "stopped", Stopped.exit_code
+        return Failure("Stopped", "stopped", Stopped.exit_code)
     if isinstance(error, USAGE_ERROR):
         where = error.ctx.command_path if error.ctx else "tacit"
-        return f"{where}: {_setting_meant(error) or error.format_message()} `{where} --help` has examples.", error.exit_code
+        says = _setting_meant(error) or error.format_message()
+        return Failure("UsageError", f"{where}: {says} `{where} --help` has examples.", error.exit_code)
     if isinstance(error, SHOWN_ERROR):
-        return error.format_message(), error.exit_code
+        return Failure("UsageError", error.format_message(), error.exit_code)
     if isinstance(error, ModuleNotFoundError) and error.name in EXTRAS:
-        return f"this needs the package {error.name}; pip install 'tacit[{EXTRAS[error.name]}]', or in a clone: make setup", 2
+        needs = f"this needs the package {error.name}; pip install 'tacit[{EXTRAS[error.name]}]', or in a clone: make setup"
+        return Failure("MissingPackage", needs, 2)
     if isinstance(error, OSError):
-        return _failed_file(error), DiskError.exit_code
+        return Failure(DiskError.__name__, _failed_file(error), DiskError.exit_code)
     # An error nobody foresaw may quote a cell of the data, so its own words are kept for those who ask for them.
-    return f"internal error: {type(error).__name__} in {_place(error)}; run again with --debug to see all of it", 70
+    where = f"{type(error).__name__} in {_place(error)}"
+    return Failure("InternalError", f"internal error: {where}; run again with --debug to see all of it", 70)
 
 
 def _setting_meant(error: Any) -> str:

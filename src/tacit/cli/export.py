@@ -11,7 +11,7 @@ from tacit.cli import tables
 from tacit.cli.folders import folder_of
 from tacit.cli.options import RUNS, AllowCode, AsJson, RunName, Runs
 
-To = Annotated[str, typer.Option("--to", metavar="FORMAT", help="safetensors, onnx, torch, sklearn or hf.", show_default=False)]
+To = Annotated[str, typer.Option("--to", metavar="FORMAT", help="safetensors, onnx, torch, sklearn or hub.", show_default=False)]
 Out = Annotated[
     Path | None, typer.Option("--out", metavar="DIR", help="A new folder; RUN-FORMAT if none is named.", show_default=False)
 ]

@@ -20,9 +20,12 @@ if TYPE_CHECKING:
     from tacit.papers.claims import Judged
 
 PaperName = Annotated[
-    str, typer.Argument(metavar="PAPER", help="rr-ldp, fedvocab, partfed, hashcomb or lazyinf.", show_default=False)
+    str,
+    typer.Argument(
+        metavar="PAPER", help="rr-ldp, fedvocab, partfed, hashcomb or lazyinf; `list` shows all their tables.", show_default=False
+    ),
 ]
-TableName = Annotated[str | None, typer.Option("--table", metavar="T", help="Only this table.")]
+TableName = Annotated[str | None, typer.Option("--table", metavar="T", help="Only this table, as `reproduce list` names it.")]
 RowName = Annotated[
     str | None, typer.Option("--row", metavar="TEXT", help="Only the row of this name, or else rows whose name has this text.")
 ]
@@ -47,6 +50,9 @@ Figures = Annotated[
     bool, typer.Option("--figures", help="Also draw the paper's figures, its points beside ours, as SVG: in figures/, or DIR/img.")
 ]
 
+LIST = "list"
+"""In place of a paper: show all papers and their tables."""
+
 
 def reproduce(
     paper: PaperName,
@@ -66,15 +72,8 @@ def reproduce(
     was. Exit code 1 if a claim does not hold here.
 
     \b
-    Papers and their tables:
-      rr-ldp     1 to 10, 8-word2vec, decoders
-      fedvocab   ladder, small-SET, ptlr, batches, bilstm-SET, bytes, …
-      partfed    fig3, 4, 5, 7 (with 6), 8, 1, 2, facts, rules, errors, …
-      hashcomb   1 to 5, and ours
-      lazyinf    detection, decisions, budget, collusion, skew, …
-
-    \b
     Examples:
+      tacit reproduce list
       tacit reproduce rr-ldp --scale smoke
       tacit reproduce rr-ldp --table 1 --scale full
       tacit reproduce hashcomb --table 3 --row spam
@@ -84,6 +83,9 @@ def reproduce(
     from tacit.papers.former import read
     from tacit.papers.page import at_every_scale, judged, shown_at, write
 
+    if paper == LIST:
+        _print_papers(as_json=as_json)
+        return
     known = _paper(paper)
     size = _scale(scale)
     chosen = _with_rows(_tables(known, table, size), row)
@@ -153,7 +155,8 @@ def _paper(name: str) -> Paper:
     from tacit.papers import PAPERS
 
     if name not in PAPERS:
-        raise PlanError(f"reproduce {name}: needs one of {', '.join(PAPERS)}.{did_you_mean(name, list(PAPERS))}")
+        known = [*PAPERS, LIST]
+        raise PlanError(f"reproduce {name}: needs one of {', '.join(known)}.{did_you_mean(name, known)}")
     return PAPERS[name]
 
 
@@ -172,8 +175,50 @@ def _tables(paper: Paper, name: str | None, scale: Scale) -> tuple[Table, ...]:
         return published
     chosen = tuple(table for table in published if table.name == name)
     if not chosen:
-        raise PlanError(f"--table {name}: {paper.name} has tables {', '.join(table.name for table in published)}")
+        raise PlanError(_unknown_table(paper, name, scale))
     return chosen
+
+
+def _unknown_table(paper: Paper, name: str, scale: Scale) -> str:
+    """Say at which scales there is a table that a scale lacks, or which tables there are."""
+    scales = {table.name: scales for table, scales in _tables_with_scales(paper)}
+    if name in scales:
+        others = " or ".join(f"--scale {one}" for one in scales[name])
+        return f"--table {name}: {paper.name} has no such table at --scale {scale}; it has it at {others}"
+    return f"--table {name}: {paper.name} has tables {', '.join(scales)}.{did_you_mean(name, list(scales))}"
+
+
+def _tables_with_scales(paper: Paper) -> list[tuple[Table, list[Scale]]]:
+    """Every table of a paper, as its largest scale has it, with the scales that have it."""
+    from tacit.papers.published import SCALES
+
+    found: dict[str, tuple[Table, list[Scale]]] = {}
+    for scale in SCALES:
+        for table in paper.tables(scale):
+            found[table.name] = table, [*found.get(table.name, (table, []))[1], scale]
+    return list(found.values())
+
+
+def _print_papers(*, as_json: bool) -> None:
+    """Print every paper with its tables and the scales that have them."""
+    from tacit.papers import PAPERS
+
+    listed = [(paper, _tables_with_scales(paper)) for paper in PAPERS.values()]
+    if as_json:
+        papers = [
+            {
+                "paper": paper.name,
+                "title": paper.title,
+                "tables": [{"table": one.name, "title": one.title, "scales": scales} for one, scales in found],
+            }
+            for paper, found in listed
+        ]
+        tables.print_json({"papers": papers})
+        return
+    for paper, found in listed:
+        tables.say(f"{paper.name}: {paper.title}")
+        rows = [(one.name, ", ".join(scales), one.title) for one, scales in found]
+        tables.table(("table", "scales", "what it shows"), rows, prose=range(3))
 
 
 def _with_rows(chosen: tuple[Table, ...], text: str | None) -> tuple[Table, ...]:

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tacit.printable import printable
 
@@ -85,23 +87,44 @@ def line(text: str, *, stderr: bool = False) -> None:
 
 
 def csv(table: pl.DataFrame) -> None:
-    """Print a CSV table on stdout: as it is in a pipe or a file, harmless on a terminal and in a spreadsheet.
+    """Print a CSV table on stdout: as it is in a pipe or a file, harmless on a terminal and in a spreadsheet."""
+    text = csv_text(table)
+    sys.stdout.write(printable(text) if sys.stdout.isatty() else text)
 
-    Cells and headings that begin like a formula get an apostrophe (`spreadsheet.py`).
-    """
+
+def csv_text(table: pl.DataFrame) -> str:
+    """A table as CSV. Cells and headings that begin like a formula get an apostrophe (`spreadsheet.py`)."""
     import polars as pl
 
     from tacit.spreadsheet import escape_cell
 
     words = pl.selectors.string() | pl.selectors.categorical() | pl.selectors.enum()
     escaped = table.with_columns(words.cast(pl.String).map_elements(escape_cell, return_dtype=pl.String))
-    text = escaped.rename(escape_cell).write_csv()
-    sys.stdout.write(printable(text) if sys.stdout.isatty() else text)
+    return escaped.rename(escape_cell).write_csv()
 
 
-def print_json(value: object) -> None:
-    """Print one JSON object on stdout."""
-    print(json.dumps(value, indent=2, allow_nan=False))
+_HELD: ContextVar[list[dict[str, Any]] | None] = ContextVar("held", default=None)
+"""The JSON object of the command under way, until it is known whether the command failed."""
+
+
+def print_json(value: dict[str, Any]) -> None:
+    """Print one JSON object on stdout; under `--json` once the command has ended, so that an error can be part of it."""
+    held = _HELD.get()
+    if held is None:
+        print(json.dumps(value, indent=2, allow_nan=False))
+    else:
+        held.append(value)
+
+
+@contextmanager
+def held_json() -> Iterator[list[dict[str, Any]]]:
+    """Collect what `print_json` is given, in place of printing it."""
+    held = list[dict[str, Any]]()
+    token = _HELD.set(held)
+    try:
+        yield held
+    finally:
+        _HELD.reset(token)
 
 
 def files(folder: Path) -> None:

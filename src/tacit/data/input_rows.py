@@ -19,7 +19,7 @@ def from_input_rows(rows: object) -> tuple[pl.DataFrame, str | None]:
     or any iterable of mappings.
     """
     frame, split = _as_table(rows)
-    return plainly_named(frame, "run(rows=...)"), split
+    return plainly_named(frame, "rows"), split
 
 
 def _as_table(rows: object) -> tuple[pl.DataFrame, str | None]:
@@ -30,18 +30,48 @@ def _as_table(rows: object) -> tuple[pl.DataFrame, str | None]:
         return rows, None
     if kind == "datasets":
         return _from_datasets(rows)
-    if kind == "pandas":
-        return pl.from_pandas(rows), None
+    if kind == "pandas" and hasattr(rows, "columns"):
+        return _from_pandas(rows), None
     if kind == "pyarrow":
         return _from_arrow(rows), None
     if isinstance(rows, Mapping):
         return _frame(dict(rows)), None
-    if isinstance(rows, Iterable) and not isinstance(rows, str | bytes):
+    if isinstance(rows, Iterable) and not isinstance(rows, str | bytes) and not _is_one_column(rows):
         return _frame(_mappings(rows)), None
+    if isinstance(rows, str):
+        raise DataError("rows need a table, got a text; for a file, `tacit.starter_plan(path)` makes a plan")
     raise DataError(
-        f"run(rows=...) needs a DataFrame, an arrow Table, a Dataset or an iterable of dicts, got {type(rows).__name__}; "
+        f"rows need a DataFrame, an arrow Table, a Dataset or an iterable of dicts, got {type(rows).__name__}; "
         "hand over the rows, or name a data.source"
     )
+
+
+def check_label(frame: pl.DataFrame, label: str | None) -> None:
+    """Raise DataError if a table handed over in Python has no rows, or nothing in the column that is to be predicted."""
+    if label is not None and not isinstance(label, str):
+        raise DataError(f"label = {label!r} needs the name of a column, got {type(label).__name__}; give it in quotes")
+    if not frame.height or not frame.width:
+        raise DataError(f"rows: the table has {frame.height:,} rows and {frame.width:,} columns; hand over at least a few rows")
+    if label in frame.columns and _is_empty(frame[label]):
+        raise DataError(f"label = {label!r}: has no value in any row, so there is nothing to learn from; name another column")
+
+
+def _is_empty(column: pl.Series) -> bool:
+    return column.null_count() == len(column) or (column.dtype.is_float() and bool(column.is_nan().fill_null(True).all()))
+
+
+def _is_one_column(rows: object) -> bool:
+    """Whether an object is a series: values without the name of a column each."""
+    return isinstance(rows, pl.Series) or type(rows).__name__ == "Series"
+
+
+def _from_pandas(rows: Any) -> pl.DataFrame:
+    try:
+        return pl.from_pandas(rows)
+    except Exception as error:  # pyarrow, pandas and polars each raise their own for cells of mixed kinds
+        raise DataError(
+            f"rows need columns of plain values of one kind, got {type(error).__name__}; convert columns of mixed kinds to text"
+        ) from None
 
 
 def from_hub(name: str) -> tuple[pl.DataFrame, str | None]:
@@ -98,11 +128,11 @@ def _mappings(rows: Iterable[object]) -> list[dict[str, object]]:
     for number, row in enumerate(rows, 1):
         if not isinstance(row, Mapping):
             raise DataError(
-                f"run(rows=...) needs an iterable of dicts, got {type(row).__name__} as row {number:,}; hand over dicts"
+                f"rows need the names of their columns, got {type(row).__name__} as row {number:,}; hand over dicts or a DataFrame"
             )
         found.append(dict(row))
     if not found:
-        raise DataError("run(rows=...) needs rows, got an empty iterable; hand over at least a few")
+        raise DataError("rows: there are none; hand over at least a few")
     return found
 
 
@@ -110,6 +140,4 @@ def _frame(rows: Any) -> pl.DataFrame:
     try:
         return pl.DataFrame(rows, infer_schema_length=None, strict=False)
     except (pl.exceptions.PolarsError, TypeError, ValueError) as error:
-        raise DataError(
-            f"run(rows=...) needs columns of plain values of one length, got {type(error).__name__}; check the rows"
-        ) from None
+        raise DataError(f"rows need columns of plain values of one length, got {type(error).__name__}; check the rows") from None

@@ -51,7 +51,7 @@ def _refuse(model: StoredModel, to: str) -> None:
     elif model.reader is not None or model.fitted.projection is not None:
         why = "pictures as pixels, got what a frozen network or a projection makes of them"
     if why:
-        raise RunError(f"export(to={to!r}) needs {why}; use --to safetensors, or --to sklearn where the network allows it")
+        raise RunError(f"export(to={to!r}) needs {why}; use --to safetensors")
 
 
 def text_inputs(model: StoredModel) -> int:

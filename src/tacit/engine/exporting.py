@@ -13,7 +13,6 @@ import polars as pl
 from tacit import data, export
 from tacit.draws import Draws
 from tacit.engine.export_form import form_of
-from tacit.engine.pipeline import pipeline_of
 from tacit.engine.predict import StoredModel, load
 from tacit.errors import PlanError, RunError
 from tacit.plan import Layered
@@ -44,7 +43,7 @@ def export_model(model: StoredModel, to: str, out: Path, card: export.Card, rows
             f"export(to={to!r}) needs features without a secret, got columns that were quantised under the clients' own; an "
             "export would give it away. `tacit predict` reads such rows where the secret is"
         )
-    as_run = to in ("safetensors", "sklearn") or (to == "hf" and not isinstance(model.network, Layered))
+    as_run = to == "safetensors" or (to == "hub" and not isinstance(model.network, Layered))
     stored = export.Stored(tensors=model.learner.tensors(model.vector), facts=model.facts)
     export.write(out, to, stored if as_run else form_of(model, to), card)
     try:
@@ -57,9 +56,7 @@ def export_model(model: StoredModel, to: str, out: Path, card: export.Card, rows
 def _tried(model: StoredModel, to: str, out: Path, as_run: bool, rows: object | None) -> Exported:
     table = made_up(model) if rows is None else data.new_rows(rows, model.roles)[0]
     ours = model.predict_proba(table)
-    if to == "sklearn":
-        theirs = pipeline_of(out).predict_proba(table)
-    elif as_run:
+    if as_run:
         theirs = load(out, allow_code=True).predict_proba(table)  # the same class that the model was loaded with
     else:
         cleaned, _ = data.as_trained(table, model.roles, model.habits, model.fitted.categories)

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from tacit import report
 from tacit.draws import Draws
 from tacit.engine.numbers import Numbers, train_numbers
+from tacit.estimators.errors import EstimatorValueError, refusing_in_words
 from tacit.estimators.matrices import as_inputs, holders
 from tacit.estimators.settings import plan_for
 from tacit.rows import Rows
@@ -51,13 +52,14 @@ class FederatedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         `clients` says who holds each row: one name per row, or how many clients the rows are dealt to at random. Without it
         each row is a client of its own, so that the promise is about one row.
         """
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float32)
-        check_classification_targets(y)
-        self.classes_, labels = np.unique(y, return_inverse=True)
-        if len(self.classes_) < 2:
-            raise ValueError("FederatedClassifier.fit needs rows of at least two classes, got one class; give rows of another")
-        seed = self._seed()
-        inputs, who = as_inputs(X), holders(clients, len(y), Draws.seeded(seed).at("partition"))
+        with refusing_in_words("FederatedClassifier.fit"):
+            X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float32)
+            check_classification_targets(y)
+            self.classes_, labels = np.unique(y, return_inverse=True)
+            if len(self.classes_) < 2:
+                raise EstimatorValueError("FederatedClassifier.fit needs rows of two classes or more, got one class")
+            seed = self._seed()
+            inputs, who = as_inputs(X), holders(clients, len(y), Draws.seeded(seed).at("partition"))
         asked, module = self.get_params(deep=False), None
         if hasattr(self.model, "state_dict"):
             asked, module = {**asked, "model": "logistic"}, self.model
@@ -70,8 +72,9 @@ class FederatedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def predict_proba(self, X: Any) -> Any:
         """Return one line per row with the probability of each class, as `classes_` orders them."""
-        check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=np.float32, reset=False)
+        with refusing_in_words("FederatedClassifier.predict"):
+            check_is_fitted(self)
+            X = validate_data(self, X, accept_sparse="csr", dtype=np.float32, reset=False)
         return self._trained_.probabilities(as_inputs(X))
 
     def predict(self, X: Any) -> Any:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Literal, Self
 
 import polars as pl
 from sklearn.base import BaseEstimator, TransformerMixin
 
 from tacit import data, features
+from tacit.errors import PlanError
+from tacit.estimators.errors import EstimatorTypeError, EstimatorValueError
 from tacit.estimators.matrices import as_matrix
 from tacit.plan import Columns, Features, text_problems
 
@@ -46,9 +49,12 @@ class HashedText(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def transform(self, X: Any) -> Any:
         """Return the matrix of some texts: a list, a series, an array or one column of a frame; a missing text has no words."""
         texts = _texts(X)
-        settings = Features(**self.get_params())
+        try:
+            settings = Features(**self.get_params())
+        except PlanError as error:
+            raise EstimatorValueError(str(error).replace("tacit.Features(…)", "tacit.HashedText(…)")) from None
         if wrong := text_problems(settings):
-            raise ValueError("; ".join(wrong).replace("features.", "HashedText."))
+            raise EstimatorValueError("; ".join(wrong).replace("features.", "HashedText."))
         weights = features.bucket_rarity(data.word_list(settings.list), settings) if settings.list else None
         return as_matrix(features.hashed_words(pl.DataFrame({"text": texts}), Columns(text=("text",)), settings, weights))
 
@@ -61,14 +67,21 @@ class HashedText(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
 
 def _texts(given: Any) -> pl.Series:
-    """Return texts as a column; raise ValueError if they are something else."""
+    """Return texts as a column; raise EstimatorValueError or EstimatorTypeError if they are something else."""
     if isinstance(given, str | bytes):
-        raise ValueError("HashedText.transform(X) needs a list of texts, got one text; put it into a list")
-    if getattr(given, "ndim", 1) == 2 and given.shape[1] == 1:
+        raise EstimatorValueError("HashedText.transform(X) needs a list of texts, got one text; put it into a list")
+    if not isinstance(given, Iterable):
+        raise EstimatorTypeError(f"HashedText.transform(X) needs a list of texts, got {type(given).__name__}; give a column")
+    shape: tuple[int, ...] = getattr(given, "shape", ())
+    if len(shape) == 2:
+        if shape[1] != 1:
+            raise EstimatorValueError(f"HashedText.transform(X) needs one column of texts, got {shape[1]} columns; name one")
         given = given.to_numpy() if hasattr(given, "to_numpy") else given
         given = given[:, 0]
     cells = list(given)
     odd = next((cell for cell in cells if not (isinstance(cell, str) or cell is None or cell != cell)), None)
     if odd is not None:
-        raise ValueError(f"HashedText.transform(X) needs texts, got {type(odd).__name__} among them; name one column of text")
+        raise EstimatorValueError(
+            f"HashedText.transform(X) needs texts, got {type(odd).__name__} among them; name a column of text"
+        )
     return pl.Series("text", [cell if isinstance(cell, str) else "" for cell in cells], dtype=pl.String)

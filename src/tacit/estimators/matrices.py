@@ -10,6 +10,7 @@ from scipy import sparse
 from sklearn.utils import check_consistent_length, column_or_1d
 
 from tacit.draws import Draws
+from tacit.estimators.errors import EstimatorValueError
 from tacit.rows import Clients, Dense, Sparse
 
 
@@ -34,7 +35,9 @@ def holders(clients: object, rows: int, draws: Draws) -> Clients:
         owner: NDArray[np.int64] = np.arange(rows)
     elif isinstance(clients, int | np.integer):
         if not 1 <= clients <= rows:
-            raise ValueError(f"fit(clients={clients}) needs a number from 1 to the number of rows, got {rows:,} rows")
+            raise EstimatorValueError(
+                f"fit(clients={clients}) needs a number from 1 to {rows:,}, the number of rows; choose one of these"
+            )
         owner = draws.generator().permutation(rows) % int(clients)
     else:
         named = column_or_1d(clients)

@@ -6,6 +6,7 @@ import dataclasses
 from typing import Any
 
 from tacit import plan as plans
+from tacit.estimators.errors import EstimatorValueError
 from tacit.plan import Plan
 
 Tree = dict[str, Any]
@@ -53,6 +54,6 @@ def _table(given: Any) -> Tree:
         return {"name": given}
     if dataclasses.is_dataclass(given) and not isinstance(given, type):
         return {key: value for key, value in dataclasses.asdict(given).items() if value is not None}
-    raise ValueError(
+    raise EstimatorValueError(
         f"FederatedClassifier(…={given!r}) needs a name such as 'logistic' or 'dp_sum', or a table such as tacit.MLP(hidden=[50])"
     )

@@ -16,7 +16,7 @@ from tacit.export.card import Card
 from tacit.export.form import Form
 from tacit.files import replace_file
 
-FORMATS = ("safetensors", "onnx", "torch", "sklearn", "hf")
+FORMATS = ("safetensors", "onnx", "torch", "sklearn", "hub")
 STANDALONE = Path(__file__).parent / "standalone"
 
 _READS = "\n\nRows are dicts of the columns above. `rows.py` turns them into arrays and needs numpy alone"
@@ -34,26 +34,21 @@ Scaling, categories, layers and class names are in the graph. Texts are not hash
 letters: `rows.py` does it, by the rule in `spelling.py`."""
 _TORCH = '```python\nfrom module import load\nmodel = load()\nmodel.predict([{"column": "value"}])\n```\n'
 _SKLEARN = """```python
-from pipeline import pipeline  # a Pipeline: Tacit's features, then an estimator with the run's weights
-pipeline.predict(rows); pipeline.predict_proba(rows)
+from pipeline import pipeline  # a Pipeline: features of rows, then an estimator with the run's weights
+pipeline.predict([{"column": "value"}]); pipeline.predict_proba([{"column": "value"}])
 ```
 
-It needs Tacit and scikit-learn. Nothing is pickled: the weights are read from `model.safetensors`."""
+It needs scikit-learn and safetensors, not Tacit. Rows may be a pandas or polars frame too. Nothing is pickled: the weights are read
+from `model.safetensors`."""
 USES = {
     "safetensors": f"{_TACIT}\n`tacit predict DIR new.csv` does the same. `model.json` says how rows become numbers.",
     "onnx": _ONNX + _READS + ".",
     "torch": _TORCH + _READS + "; the weights are a state dict in `model.safetensors`.",
-    "sklearn": _SKLEARN,
-    "hf": _TORCH + _READS + "; the weights are a state dict in `model.safetensors`.",
+    "sklearn": _SKLEARN + _READS + ".",
+    "hub": _TORCH + _READS + "; the weights are a state dict in `model.safetensors`. It is no model of the package transformers.",
 }
-_PIPELINE = '''"""The run's model as a scikit-learn Pipeline; needs Tacit."""
-
-from pathlib import Path
-
-from tacit.engine.pipeline import pipeline_of
-
-pipeline = pipeline_of(Path(__file__).parent)
-'''
+_CODE = {"torch": "module.py", "hub": "module.py", "sklearn": "pipeline.py"}
+"""The code that goes beside weights, by format."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,19 +64,17 @@ def write(folder: Path, to: str, model: Form | Stored, card: Card) -> Path:
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise RunError(f"export(out={str(folder)!r}) needs a new or empty folder, got one that holds something; name another")
     folder.mkdir(parents=True, exist_ok=True)
-    files = _of_run(to, model) if isinstance(model, Stored) else _of_form(to, model)
-    files["README.md"] = cards.page(
-        card, USES["safetensors" if isinstance(model, Stored) and to == "hf" else to], to == "hf"
-    ).encode()
+    files = _of_run(model) if isinstance(model, Stored) else _of_form(to, model)
+    used_as = "safetensors" if isinstance(model, Stored) else to
+    files["README.md"] = cards.page(card, USES[used_as], hub=to == "hub").encode()
     for name, content in files.items():
         replace_file(folder / name, content)
     return folder
 
 
-def _of_run(to: str, model: Stored) -> dict[str, bytes]:
+def _of_run(model: Stored) -> dict[str, bytes]:
     facts = json.dumps(model.facts, indent=2) + "\n"
-    files = {"model.safetensors": save(model.tensors, metadata={"tacit": json.dumps(model.facts)}), "model.json": facts.encode()}
-    return {**files, "pipeline.py": _PIPELINE.encode()} if to == "sklearn" else files
+    return {"model.safetensors": save(model.tensors, metadata={"tacit": json.dumps(model.facts)}), "model.json": facts.encode()}
 
 
 def _of_form(to: str, form: Form) -> dict[str, bytes]:
@@ -92,4 +85,4 @@ def _of_form(to: str, form: Form) -> dict[str, bytes]:
         from tacit.export.onnx_graph import model_of  # needs the extra
 
         return {**files, "model.onnx": model_of(form).SerializeToString()}
-    return {**files, "module.py": (STANDALONE / "module.py").read_bytes(), "model.safetensors": save(form.tensors())}
+    return {**files, _CODE[to]: (STANDALONE / _CODE[to]).read_bytes(), "model.safetensors": save(form.tensors())}

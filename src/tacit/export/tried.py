@@ -11,9 +11,11 @@ from numpy.typing import NDArray
 
 
 def probabilities(folder: Path, to: str, rows: list[dict[str, Any]]) -> NDArray[np.float64]:
-    """Return the probability of each class that an exported ONNX, PyTorch or hub folder gives for rows."""
-    found = _onnx(folder, rows) if to == "onnx" else runpy.run_path(str(folder / "module.py"))["load"](folder).predict_proba(rows)
-    return np.asarray(found, np.float64)
+    """Return the probability of each class that an exported ONNX, PyTorch, scikit-learn or hub folder gives for rows."""
+    if to == "onnx":
+        return np.asarray(_onnx(folder, rows), np.float64)
+    code = "pipeline.py" if to == "sklearn" else "module.py"
+    return np.asarray(runpy.run_path(str(folder / code))["load"](folder).predict_proba(rows), np.float64)
 
 
 def _onnx(folder: Path, rows: list[dict[str, Any]]) -> Any:

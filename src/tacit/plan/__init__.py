@@ -60,6 +60,7 @@ from tacit.plan.plan import Plan
 from tacit.plan.privacy import Privacy
 from tacit.plan.private import Private
 from tacit.plan.public import Public
+from tacit.plan.python_tables import raise_plan_errors
 from tacit.plan.secure_sum import SecureSum
 from tacit.plan.server import Server
 from tacit.plan.share import Sharing
@@ -130,3 +131,7 @@ __all__ = [
     "to_toml",
     "untouched",
 ]
+
+for _name in __all__:
+    if hasattr(globals()[_name], "__pydantic_fields__"):
+        raise_plan_errors(globals()[_name])

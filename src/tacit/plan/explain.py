@@ -39,9 +39,9 @@ class _Key(NamedTuple):
     chosen: str  # "codec.name = 'rr'", or nothing
 
 
-def explain(failures: Sequence[Any]) -> list[str]:
-    """Return a sentence for each validation failure of a plan."""
-    return [_explain(one) for one in failures if not _follows(one)]
+def explain(failures: Sequence[Any], root: Any = Plan) -> list[str]:
+    """Return a sentence for each validation failure of a plan, or of one of its tables that was made in Python."""
+    return [_explain(one, root) for one in failures if not _follows(one)]
 
 
 def _follows(problem: Any) -> bool:
@@ -49,9 +49,9 @@ def _follows(problem: Any) -> bool:
     return bool(problem["type"] == "too_short" and problem["ctx"]["actual_length"] < len(problem["input"]))
 
 
-def _explain(problem: Any) -> str:
+def _explain(problem: Any, root: Any) -> str:
     """Return one validation failure as: key: what it needs, what was found, and the closest right word."""
-    key = _locate(problem["loc"])
+    key = _locate(problem["loc"], root)
     kind, context, found = problem["type"], problem.get("ctx", {}), problem["input"]
     if kind in ("unexpected_keyword_argument", "extra_forbidden"):
         known, word = list(fields_of(key.table)), key.written.rpartition(".")[2]
@@ -67,10 +67,20 @@ def _explain(problem: Any) -> str:
     if kind == "union_tag_invalid":
         return _unknown_name(key, found)
     if kind in ("dataclass_type", "dataclass_exact_type", "union_tag_not_found"):
-        return f"{key.written}: needs to be a table, got {_shown(found)}; write [{key.written}] and its keys below it"
+        return f"{key.written}: needs to be a table, got {_shown(found)}; {_write_table(key)}"
+    if kind == "unexpected_positional_argument":
+        known = list(fields_of(root))
+        return f"settings need their names, such as {known[0]}=…; got {_shown(found)}; the names are {', '.join(known)}"
     if kind in ("missing", "too_short"):
         return _missing(key)
     return f"{key.written}: needs {_needs(key, problem)}; got {_shown(found)}"
+
+
+def _write_table(key: _Key) -> str:
+    """Say how a table is written in a plan file, and in Python."""
+    named = [table.__name__ for table in tables_in(key.field.annotation).values()] if key.field else []
+    python = f" (in Python tacit.{named[0]}(…){' and the like' if len(named) > 1 else ''})" if named else ""
+    return f"write [{key.written}] and its keys below it{python}"
 
 
 def _needs(key: _Key, problem: Any) -> str:
@@ -102,11 +112,11 @@ def _unknown_name(key: _Key, found: Any) -> str:
     return f"{key.written}.{tag}: needs one of {', '.join(known)}{own}; got {_shown(name)}.{guess}"
 
 
-def _locate(place: Sequence[Any]) -> _Key:
+def _locate(place: Sequence[Any], root: Any) -> _Key:
     """Return the key a failure is about; where a table was chosen by its name, the place names the choice too."""
     keys: list[str] = []
     field: FieldInfo | None = None
-    table, chosen, tables = Plan, "", {"": Plan}
+    table, chosen, tables = root, "", {"": root}
     for part in place:
         if len(tables) > 1:
             assert field is not None

@@ -28,6 +28,7 @@ from tacit.rows import Clients, Dense, Inputs, Mixed, Rows, Sparse, Vector
 from tacit.seat import Seat
 
 _PREDICT_ROWS = 512
+_PROBE_ROWS = 2
 
 
 @cache
@@ -57,7 +58,7 @@ class TorchLearner:
         self._make = maker(model, rows.inputs, self.outputs, module)
         self.module = checked(self._make(), model.name)
         if len(rows) and (module is not None or isinstance(model, plan.OwnModule)):
-            few = batch_of(rows.inputs, np.arange(min(2, len(rows))))
+            few = batch_of(rows.inputs, np.arange(min(_PROBE_ROWS, len(rows))))
             tried(self.module, model.name if module is None else type(module).__name__, few, self.outputs)
         self.names = [name for name, _ in self.module.named_parameters()]
         self.size = sum(parameter.numel() for parameter in self.module.parameters())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import importlib
 from typing import Any
 
@@ -11,6 +12,9 @@ from torch import nn
 from tacit.errors import PlanError
 from tacit.local.own_code import check_code
 from tacit.plan import OwnModule
+
+_REDRAWN, _SPREAD = 8, 2.0
+"""How many random sets of weights tell logits from probabilities, and their standard deviation."""
 
 
 def imported(model: OwnModule) -> Any:
@@ -61,6 +65,7 @@ def tried(module: nn.Module, name: str, batch: tuple[torch.Tensor, ...], outputs
 
     For two classes a module makes one logit per row, or two.
     """
+    _refuse_pretrained(module, name)
     given = " and ".join(f"{tuple(part.shape)} of {str(part.dtype).removeprefix('torch.')}" for part in batch)
     rows = len(batch[0])
     try:
@@ -81,6 +86,41 @@ def tried(module: nn.Module, name: str, batch: tuple[torch.Tensor, ...], outputs
             f"model {name!r} needs to return {' or '.join(map(str, wanted))} logits for each row, got shape {tuple(made.shape)} "
             f"for {rows} rows; make its last layer fit the {max(2, outputs)} classes"
         )
+    if _returns_probabilities(module, batch, made):
+        raise PlanError(
+            f"model {name!r} needs to return logits, got probabilities: its outputs stay between 0 and 1 whatever its weights are; "
+            "take the softmax or sigmoid at its end away, since the loss and the predictions apply it themselves"
+        )
+
+
+def _refuse_pretrained(module: nn.Module, name: str) -> None:
+    """Refuse a model of Hugging Face's transformers: it reads pieces of words by its own tokenizer, which it does not hold."""
+    if any(kind.__module__.split(".")[0] == "transformers" for kind in type(module).__mro__):
+        raise PlanError(
+            f"model {name!r} is one of Hugging Face's transformers, which reads word pieces of its own tokenizer; save model and "
+            "tokenizer to a folder (save_pretrained), and run a plan with tacit.Features(text='pieces') and "
+            "tacit.Encoder(checkpoint=FOLDER)"
+        )
+
+
+def _returns_probabilities(module: nn.Module, batch: tuple[torch.Tensor, ...], made: torch.Tensor) -> bool:
+    """Whether outputs lie between 0 and 1 with the module's own weights and with eight random sets of them.
+
+    A logit that does so by accident leaves that range with other weights. A log-softmax is no probability: the loss and the
+    predictions of log-probabilities are those of the logits they were made of.
+    """
+    if not bool(((made >= 0) & (made <= 1)).all() and (made > 0).any()):
+        return False
+    other = copy.deepcopy(module).eval()
+    with torch.random.fork_rng(devices=[]), torch.no_grad():
+        torch.manual_seed(0)
+        for _ in range(_REDRAWN):
+            for parameter in other.parameters():
+                parameter.copy_(torch.randn_like(parameter) * _SPREAD)
+            again = other(*batch)
+            if not bool(((again >= 0) & (again <= 1)).all()):
+                return False
+    return True
 
 
 def as_logits(made: torch.Tensor, outputs: int) -> torch.Tensor:
