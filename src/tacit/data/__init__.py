@@ -5,6 +5,7 @@ from __future__ import annotations
 from tacit.data.divide import divide, divide_test, hold_out, label_shares, owners, set_apart
 from tacit.data.fetch import Progress, fetch
 from tacit.data.guess_roles import Guess, guess_roles
+from tacit.data.label_leaks import leaks
 from tacit.data.load import SiteFile, columns_of, load
 from tacit.data.named.entry import Entry
 from tacit.data.named.vectors import vectors
@@ -35,6 +36,7 @@ __all__ = [
     "hold_out",
     "inputs_of",
     "label_shares",
+    "leaks",
     "load",
     "new_rows",
     "owners",

@@ -20,9 +20,9 @@ from tacit.seat import Own, Seat
 
 Alone = Literal["central", "local_only"]
 _BUCKETS = 65_536
-_RATES = (0.01, 0.03, 0.1, 0.3)
-_PASSES_TO_CHOOSE, _PASSES = 4, 25
-_ROUNDS = 80
+_RATES = (0.003, 0.01, 0.03, 0.1, 0.3)
+_PASSES_TO_CHOOSE, _PASSES = 3, 25
+_ROUNDS = 50
 
 
 def central_plan(plan: Plan) -> Plan:
@@ -34,13 +34,13 @@ def central_plan(plan: Plan) -> Plan:
 
 
 def fedavg_plan(plan: Plan) -> Plan:
-    """Return federated averaging with settings of its own: one gradient per client, which weighs as its rows, and Adam at the server.
+    """Return federated averaging with settings of its own: one gradient per client, weighted by its rows, and Adam at the server.
 
     Source: FedAdam, Reddi et al. 2021 (Adaptive Federated Optimization).
     """
     rounds = Server(rounds=_ROUNDS, optimizer="adam", lr=0.5, evaluate_every=10)
     asked = replace(rounds, cohort=plan.server.cohort, cohort_size=plan.server.cohort_size, weights="rows")
-    gradient = Local(optimizer="sgd", lr=1.0, epochs=1, batches=1)
+    gradient = Local(optimizer="sgd", lr=5.0, epochs=1, batches=1)
     return replace(plan, features=_features(plan), model=Logistic(start="zero"), local=gradient, server=asked)
 
 

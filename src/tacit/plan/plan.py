@@ -71,8 +71,8 @@ class Plan:
     with this plan's features. Each differs from another in one thing, so that the verdict can say what a gap is due to."""
     baseline_settings: Literal["own", "plan"] | None = None
     """Where `central` and `fedavg` take learning rates, rounds and text features from. `own`: settings that suit training without
-    noise, the same for every epsilon; central training chooses its learning rate on a tenth of its rows. `plan`: the settings of the
-    plan. Without this key: `own` with `privacy.preset = "private"` or `"no_trust"` and logistic regression, otherwise `plan`."""
+    noise, the same for every epsilon; central training chooses its learning rate on a tenth of its rows. `plan`: those of the plan.
+    Without this key: `own` with `privacy.preset = "private"` or `"no_trust"` and logistic regression, otherwise `plan`."""
     selected_by: Annotated[str, Len(1, 300)] | None = None
     """How settings were chosen by looking at data, if they were: `tacit tune` and `tacit sweep` write it. It changes nothing
     that is computed; the run's statement says it, since no epsilon covers such a choice. Leave it out if those rows were public
@@ -142,9 +142,7 @@ def _baseline_problems(plan: Plan) -> list[str]:
     twice = [name for name in dict.fromkeys(plan.baselines) if plan.baselines.count(name) > 1]
     found = [f"baselines: names {name!r} twice; name it once" for name in twice]
     if plan.baseline_settings == "own" and not suits_own_baselines(plan):
-        found.append(
-            "baseline_settings: 'own' needs model.name = 'logistic' and features.text = 'binary' or 'listed'; use 'plan' or remove it"
-        )
+        found.append("baseline_settings: 'own' needs model.name = 'logistic' and features.text = 'binary' or 'listed'; use 'plan'")
     if "noiseless" in plan.baselines and (plan.regime != "federated" or plan.codec.name == "plain"):
         found.append("baselines: 'noiseless' needs a codec that adds noise, since without one it equals the run; remove it")
     if "same_features" in plan.baselines and not plan.gives_baselines_own_settings:
