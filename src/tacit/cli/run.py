@@ -14,7 +14,6 @@ from tacit.cli.options import RUNS, AllowCode, AsJson, NoReport, Overrides, Plan
 from tacit.cli.progress import progress_observer
 from tacit.errors import DiskError
 from tacit.progress import ProgressObserver
-from tacit.report import phrasing
 
 
 def run(
@@ -125,8 +124,6 @@ def _result(folder: Path, *, as_json: bool, page: bool) -> None:
     run = figures(folder)
     if not as_json:
         tables.results(run)
-        if run.data and (said := phrasing.wordless(run.data.wordless, run.data.rows_train)):
-            tables.say(said)
     failed = _report_failed(folder) if page else None
     if as_json:
         tables.print_json(of_run(run, folder))

@@ -7,6 +7,7 @@ from tacit.data.divide import divide, divide_test, hold_out, label_shares, owner
 from tacit.data.fetch import Progress, fetch
 from tacit.data.guess import Asked, Guess
 from tacit.data.guess_roles import guess_roles
+from tacit.data.label_leaks import leaks
 from tacit.data.load import SiteFile, columns_of, load
 from tacit.data.named.entry import Entry
 from tacit.data.named.vectors import vectors
@@ -38,6 +39,7 @@ __all__ = [
     "hold_out",
     "inputs_of",
     "label_shares",
+    "leaks",
     "load",
     "most_clients",
     "new_rows",

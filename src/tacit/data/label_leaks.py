@@ -5,6 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from tacit.data.column_kinds import kind_of, without_blanks
+from tacit.data.table import Table
 
 _TOLD, _LEAST_GAIN = 0.98, 0.05
 _BINS, _FEWEST_PER_VALUE, _FEWEST_ROWS = 50, 5, 50
@@ -22,6 +23,15 @@ def told_by(frame: pl.DataFrame, column: str, label: str) -> float | None:
     told = int(counts.group_by("value").agg(pl.col("len").max())["len"].sum()) / pairs.height
     usual = int(counts.group_by("label").agg(pl.col("len").sum())["len"].sort()[-1]) / pairs.height
     return told if told >= _TOLD and told - usual >= _LEAST_GAIN else None
+
+
+def leaks(table: Table) -> list[str]:
+    """Return the numeric and categorical columns that give the label away almost alone, by the training rows."""
+    columns = table.columns
+    if columns.label is None:
+        return []
+    names = [*columns.numeric, *columns.categorical]
+    return [name for name in names if name in table.train.columns and told_by(table.train, name, columns.label) is not None]
 
 
 def _values(column: pl.Series) -> pl.Series:

@@ -7,39 +7,56 @@ from typing import assert_never
 
 import numpy as np
 
+from tacit.engine import own_baselines
 from tacit.local.schedule import DEFAULT_BATCH
 from tacit.plan import Audit, Local, Plain, Plan
-from tacit.plan.plan import Baseline, Regime
+from tacit.plan.plan import Baseline
 from tacit.record import RUN
 from tacit.rows import Clients
 
 
 def arms_of(plan: Plan) -> dict[str, Plan]:
-    """Return the arms by name, in the order they run. Baselines share seed, data, cohorts and batches with the run."""
+    """Return the arms by name, in the order they run. Baselines share seed, data and clients with the run."""
     return {RUN: plan, **{name: _baseline(plan, name) for name in plan.baselines}}
 
 
 def _baseline(plan: Plan, name: Baseline) -> Plan:
-    regime = _regime_of(name)
-    server = replace(plan.server, rule="mean", mix=False, assumed_bad=None, bound=None)
-    if regime != "federated":  # one model, trained step by step: nothing is averaged that a server could stretch
-        server = replace(server, optimizer="sgd", lr=1.0, soften=0.0)
-    local = replace(plan.local, method="fedavg", proximal=0.0, normalise=plan.local.normalise and regime == "federated")
-    ledger = replace(plan.ledger, epsilon=None)  # a baseline promises nothing; who takes part in a round stays the same
+    open_plan = _without_protection(plan)
+    match name:
+        case "noiseless":
+            return replace(open_plan, server=replace(open_plan.server, soften=0.0))
+        case "same_features":
+            return replace(own_baselines.central_plan(open_plan), features=plan.features, model=plan.model)
+        case "fedavg":
+            return own_baselines.fedavg_plan(open_plan) if plan.gives_baselines_own_settings else _averaged(open_plan)
+        case "central":
+            return own_baselines.central_plan(open_plan) if plan.gives_baselines_own_settings else _without_rounds(open_plan, name)
+        case "local_only":
+            return _without_rounds(open_plan, name)
+        case _:
+            assert_never(name)
+
+
+def _without_protection(plan: Plan) -> Plan:
+    """Return the plan in the clear. A baseline promises nothing; who takes part in a round stays the same."""
+    ledger = replace(plan.ledger, epsilon=None)
     return replace(
-        plan, regime=regime, privacy=None, local=local, codec=Plain(), secure_sum=None, filter=None, server=server, ledger=ledger,
-        audit=Audit(),
+        plan, privacy=None, codec=Plain(), secure_sum=None, filter=None, ledger=ledger, audit=Audit(), baselines=(),
+        baseline_settings="plan",
     )  # fmt: skip
 
 
-def _regime_of(name: Baseline) -> Regime:
-    match name:
-        case "fedavg":
-            return "federated"
-        case "central" | "local_only":
-            return name
-        case _:
-            assert_never(name)
+def _averaged(plan: Plan) -> Plan:
+    """Return the plan as a mean of updates, with its own learning rates."""
+    server = replace(plan.server, rule="mean", mix=False, assumed_bad=None, bound=None)
+    return replace(plan, local=replace(plan.local, method="fedavg", proximal=0.0), server=server)
+
+
+def _without_rounds(plan: Plan, regime: own_baselines.Alone) -> Plan:
+    """Return the plan as one model trained step by step: nothing is averaged, so the server takes no step of its own."""
+    averaged = _averaged(plan)
+    server = replace(averaged.server, optimizer="sgd", lr=1.0, soften=0.0)
+    return replace(averaged, regime=regime, local=replace(averaged.local, normalise=False), server=server)
 
 
 def pooled(clients: Clients) -> Clients:

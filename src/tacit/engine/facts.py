@@ -8,6 +8,9 @@ from functools import cache
 from importlib.metadata import version
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from tacit import features, ledger, local, record
 from tacit import plan as plans
 from tacit.claim import Claim, Open
@@ -63,7 +66,31 @@ def prepared(plan: Plan, data: SimulatedData, learner: local.Learner) -> record.
         classes=list(data.train.classes),
         text=features.text_form(data.columns, plan.features),
         wordless=features.wordless_rows(data.train, data.columns, plan.features, data.fitted),
+        leaks=list(data.leaks),
+        label_skew=label_skew(data),
     )
+
+
+def label_skew(data: SimulatedData) -> float:
+    """Return how far clients' labels are from all labels, on average over rows, beyond that of labels dealt at random.
+
+    Distances are total variation distances, from 0 to 1.
+    """
+    labels, holders = data.train.labels, np.repeat(np.arange(len(data.clients)), data.clients.sizes())
+    dealt = np.random.default_rng(0).permutation(labels)  # a fixed deal: it protects nobody and trains nothing
+    found = max(0.0, _distance(labels, holders, len(data.train.classes)) - _distance(dealt, holders, len(data.train.classes)))
+    return round(found, 4)
+
+
+def _distance(labels: NDArray[np.int32], holders: NDArray[np.int64], classes: int) -> float:
+    """Return the mean over rows of the total variation distance between their client's labels and all labels."""
+    if not len(labels):
+        return 0.0
+    pairs, counts = np.unique(holders * classes + labels, return_counts=True)
+    overall = np.bincount(labels, minlength=classes) / len(labels)
+    sizes = np.bincount(holders)
+    shared = np.minimum(counts / sizes[pairs // classes], overall[pairs % classes])  # 1 - distance is the sum of what both share
+    return float(1 - (shared * sizes[pairs // classes]).sum() / len(labels))
 
 
 def released_in_the_clear(sentence: str, clients: int) -> record.Released:

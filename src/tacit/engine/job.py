@@ -23,7 +23,7 @@ from tacit.engine.simulated_arm import Setting, SimulatedArm
 from tacit.engine.simulated_data import SimulatedData, prepare
 from tacit.errors import RunError, TacitError
 from tacit.files import replace_file
-from tacit.plan import GIVEN, Plan
+from tacit.plan import GIVEN, Features, Plan
 from tacit.record import RUN
 from tacit.rows import Vector
 
@@ -79,6 +79,7 @@ class Job:
         self.model: Vector | None = None  # the run's last one, once it is there
         self.draws = Draws.seeded(plan.seed)
         self.arms = arms_of(plan)
+        self._encoded: list[tuple[Features, SimulatedData]] = []
 
     def run(self) -> Path:
         """Run what is left of every arm."""
@@ -110,7 +111,21 @@ class Job:
     def _data(self) -> SimulatedData:
         if isinstance(self.input_rows, Numbers):
             return self.input_rows.as_data(self.plan.features)
-        return prepare(self.plan, self.draws, self.input_rows, self.observer.fetched, self.observer.pictures)
+        return self._prepare(self.plan)
+
+    def _prepare(self, plan: Plan) -> SimulatedData:
+        return prepare(plan, self.draws, self.input_rows, self.observer.fetched, self.observer.pictures)
+
+    def _setting_of(self, name: str, setting: Setting) -> Setting:
+        """Return what an arm stands on: the run's rows, or the same rows in features of the arm's own."""
+        plan = self.arms[name]
+        if plan.features == self.plan.features or isinstance(self.input_rows, Numbers):
+            return setting
+        found = next((data for features, data in self._encoded if features == plan.features), None)
+        if found is None:
+            found = self._prepare(plan)
+            self._encoded.append((plan.features, found))
+        return replace(setting, data=found)
 
     def _run_arms(self, setting: Setting, last: Checkpoint | None) -> None:
         names = list(self.arms)
@@ -120,6 +135,7 @@ class Job:
             self._run_arm(setting, name, begun, following)
 
     def _run_arm(self, setting: Setting, name: str, begun: Checkpoint | None, following: str) -> None:
+        setting = self._setting_of(name, setting)
         simulated = SimulatedArm(setting, name, self.arms[name])
         if name == RUN and begun is None:
             self._open(setting, simulated)

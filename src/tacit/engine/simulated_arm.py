@@ -30,6 +30,7 @@ from tacit.engine.facts import pooled_rows
 from tacit.engine.local_only import measure_local_only
 from tacit.engine.loop import Arm, Desk, Evaluator
 from tacit.engine.negotiated import held
+from tacit.engine.own_baselines import choose_rate
 from tacit.engine.release import released
 from tacit.engine.reshuffled_rows import ReshuffledRows
 from tacit.engine.round import State
@@ -77,8 +78,11 @@ class SimulatedArm:
         self.regime = plan.regime
         data, draws = setting.data, setting.draws
         self.disclosure = data.disclosure if name == RUN else None
-        aside = name == "central" and not plan.personal  # the baseline; a plan's own central training has all rows
+        chooses = plan.regime == "central" and plan.baseline_settings == "own"
+        aside = (name == "central" or chooses) and not plan.personal  # a plan's own central training has all rows
         self.halves = held_out(data.train, data.clients, draws.at("central", "validation")) if aside else None
+        if self.halves and chooses:
+            self.plan = plan = replace(plan, local=choose_rate(plan, self.halves, draws.at("central"), setting.module))
         self.learner = self._learner()
         self.site = self._site()
         head = self.learner.head

@@ -44,6 +44,7 @@ class SimulatedData:
     lexicon: Lexicon | None = None
     public: Rows | None = None
     corruption: Corruption | None = None
+    leaks: tuple[str, ...] = ()
 
 
 def prepare(
@@ -95,6 +96,7 @@ def prepare(
         habits=table.habits,
         lexicon=lexicon,
         public=None if public is None else encode(public),
+        leaks=tuple(data.leaks(table)),
     )
 
 

@@ -7,12 +7,36 @@ from typing import TYPE_CHECKING, Any
 
 from tacit.ledger.disclosure import rule
 from tacit.ledger.prose import POOLED
-from tacit.record import DisclosedRows, WarmStarted
+from tacit.record import DisclosedRows, Prepared, WarmStarted
 
 _NAMES_SHOWN = 10
 
 if TYPE_CHECKING:
     from tacit.plan import Features, Public, Quantise, Sharing
+
+
+# Owners
+
+
+def owners_are_made_up(plan: dict[str, Any], data: Prepared | None = None) -> bool:
+    """Return whether a simulation dealt rows to clients that exist nowhere else; `plan` is the plan as a tree."""
+    at_sites = data is not None and data.sites > 0
+    return (
+        not at_sites and plan.get("regime", "federated") == "federated" and plan.get("data", {}).get("partition", "iid") != "client"
+    )
+
+
+def made_up_owners(plan: dict[str, Any], data: Prepared | None = None) -> str:
+    """Return to whom a promise is made where no column says who owns a row; nothing where one does."""
+    if not owners_are_made_up(plan, data):
+        return ""
+    clients = data.clients if data else int(plan.get("data", {}).get("clients", 100))
+    largest = max(data.rows_per_client, default=0) if data else 0
+    dealt = f"Owners were made up: no column says who owns a row, so the rows were dealt to {clients:,} simulated clients."
+    if largest == 1:
+        return f"{dealt} Each has one row, so the promise is to a row, not to a person: a person with several rows gets less."
+    size = f"up to {largest:,} rows" if largest else "rows"
+    return f"{dealt} The promise is to such a made-up group of {size}, not to a person."
 
 
 # Disclosed rows

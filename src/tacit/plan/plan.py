@@ -47,8 +47,11 @@ from tacit.plan.server import Server
 Regime = Literal["federated", "central", "local_only"]
 # Plans written before regimes had names say "local".
 Baseline = Annotated[
-    Literal["central", "fedavg", "local_only"], BeforeValidator(lambda word: "local_only" if word == "local" else word)
+    Literal["central", "fedavg", "local_only", "noiseless", "same_features"],
+    BeforeValidator(lambda word: "local_only" if word == "local" else word),
 ]
+_PROMISES_EPSILON = ("private", "no_trust")
+"""Presets whose settings follow from an epsilon per run."""
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
@@ -63,7 +66,13 @@ class Plan:
     """Clients train one model together; or one model is trained on all rows in one place; or each client trains a model
     of its own and sends nothing."""
     baselines: Many[Baseline] = ()
-    """Trained beside the run to compare with, on the same rows. They protect nothing."""
+    """Trained beside the run to compare with, on the same rows. They protect nothing. `central`: all rows in one place; `fedavg`:
+    the same clients; `local_only`: each client by itself; `noiseless`: this plan without its noise; `same_features`: `central`
+    with this plan's features. Each differs from another in one thing, so that the verdict can say what a gap is due to."""
+    baseline_settings: Literal["own", "plan"] | None = None
+    """Where `central` and `fedavg` take learning rates, rounds and text features from. `own`: settings that suit training without
+    noise, the same for every epsilon; central training chooses its learning rate on a tenth of its rows. `plan`: those of the plan.
+    Without this key: `own` with `privacy.preset = "private"` or `"no_trust"` and logistic regression, otherwise `plan`."""
     selected_by: Annotated[str, Len(1, 300)] | None = None
     """How settings were chosen by looking at data, if they were: `tacit tune` and `tacit sweep` write it. It changes nothing
     that is computed; the run's statement says it, since no epsilon covers such a choice. Leave it out if those rows were public
@@ -114,6 +123,14 @@ class Plan:
         return isinstance(self.model, Worded) or bool(self.private.parameters)
 
     @property
+    def gives_baselines_own_settings(self) -> bool:
+        """Return whether baselines have settings of their own in place of the plan's."""
+        if self.baseline_settings is not None:
+            return self.baseline_settings == "own"
+        promises = self.privacy is not None and self.privacy.preset in _PROMISES_EPSILON
+        return promises and suits_own_baselines(self)
+
+    @property
     def helpers(self) -> int:
         """Return how many helpers the plan's sums have; none without a secure sum."""
         return self.secure_sum.helpers if self.secure_sum else 0
@@ -122,6 +139,25 @@ class Plan:
     def delta(self) -> float:
         """Return the delta of totals per run: the codec's own, if its epsilon is per run, else the ledger's."""
         return float(getattr(self.codec, "delta", self.ledger.delta))
+
+
+def suits_own_baselines(plan: Plan) -> bool:
+    """Return whether there are settings for baselines of such a plan: logistic regression on columns, hashed or listed words."""
+    plain_features = plan.features.text in ("binary", "listed") and plan.features.quantise is None
+    return isinstance(plan.model, Logistic) and plain_features and not plan.personal
+
+
+def _baseline_problems(plan: Plan) -> list[str]:
+    """Return what is wrong with the baselines."""
+    twice = [name for name in dict.fromkeys(plan.baselines) if plan.baselines.count(name) > 1]
+    found = [f"baselines: names {name!r} twice; name it once" for name in twice]
+    if plan.baseline_settings == "own" and not suits_own_baselines(plan):
+        found.append("baseline_settings: 'own' needs model.name = 'logistic' and features.text = 'binary' or 'listed'; use 'plan'")
+    if "noiseless" in plan.baselines and (plan.regime != "federated" or plan.codec.name == "plain"):
+        found.append("baselines: 'noiseless' needs a codec that adds noise, since without one it equals the run; remove it")
+    if "same_features" in plan.baselines and not plan.gives_baselines_own_settings:
+        found.append("baselines: 'same_features' needs baseline_settings = 'own', since otherwise it equals 'central'; remove it")
+    return found
 
 
 def problems(plan: Plan) -> list[str]:
@@ -144,8 +180,4 @@ def problems(plan: Plan) -> list[str]:
         ledger,
         audit,
     )
-    twice = [name for name in dict.fromkeys(plan.baselines) if plan.baselines.count(name) > 1]
-    return [
-        *(problem for table in tables for problem in table.problems(plan)),
-        *(f"baselines: names {name!r} twice; name it once" for name in twice),
-    ]
+    return [*(problem for table in tables for problem in table.problems(plan)), *_baseline_problems(plan)]

@@ -70,6 +70,8 @@ class Prepared:
     sites: int = 0  # how many machines hold the rows; 0 in a simulation
     seeded: bool = True  # whether noise can be repeated from the plan's seed
     wordless: int = 0  # training rows of whose text the model sees no word
+    leaks: list[str] = field(default_factory=list)  # columns that give the label away almost alone
+    label_skew: float = 0.0  # distance (0 to 1) between a client's labels and all labels, beyond what chance would give
 
 
 @dataclass(frozen=True, kw_only=True)

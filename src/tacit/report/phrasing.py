@@ -6,8 +6,17 @@ NONE = "–"
 METRICS = {"accuracy": "accuracy", "auc": "AUC", "f1": "F1", "loss": "loss"}
 _ARMS = {
     "run": "this run", "fedavg": "FedAvg, unprotected", "central": "central", "local_only": "local only",
+    "noiseless": "this run without noise", "same_features": "central, same features",
     "local": "local only",  # as records of earlier versions name it
 }  # fmt: skip
+
+
+READ_ALL_WORDS = "Read all words, hashed: features.text = 'binary' and features.words = 'unicode'."
+"""What to change where a plan's word list leaves texts out."""
+
+
+KEEP_SCALE = "Set features.constant = 1: rows of numbers then keep their scale, although all have the same L2 norm."
+"""What to change where a table's rows lose what matters."""
 
 
 def arm_title(name: str) -> str:
@@ -61,7 +70,4 @@ def wordless(texts: int, of: int) -> str:
     """Return a warning if more than a twentieth of the texts became nothing, else the empty text."""
     if texts <= of / 20:
         return ""
-    return (
-        f"{texts:,} of {of:,} texts ({texts / of:.0%}) have no word the model sees; check data.columns.text, features.words "
-        "('unicode' reads any script) and features.list"
-    )
+    return f"{texts:,} of {of:,} texts ({texts / of:.0%}) have no word the model sees"

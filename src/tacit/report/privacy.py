@@ -35,6 +35,7 @@ class Privacy:
     """What a data owner was promised, in words and figures."""
 
     statement: str
+    owners: str
     totals: list[StatedTotal]
     mechanisms: list[str]
     relations: list[str]
@@ -82,8 +83,11 @@ def privacy(entries: list[Entry]) -> Privacy:
         words = f"{words} {prose_rows.warm_start(first)}"
     words = f"{words} {prose_rows.selected(_plan(entries))}".rstrip()
     words = f"{words} {prose_rows.stays(_plan(entries).get('private') or {})}".rstrip()
+    owners = prose_rows.made_up_owners(_plan(entries), prepared[0] if prepared else None) if released else ""
+    words = f"{owners} {words}".lstrip()
     return Privacy(
         statement=words,
+        owners=owners,
         totals=[
             StatedTotal(total=total, text=prose.total_text(total), composition=prose.composition(total, account))
             for total in stated

@@ -1,198 +1,234 @@
-"""What a finished run came to, in plain words, and what to change: folded from the record like every other figure."""
+"""What a finished run came to, in plain words, and what to change: folded from the record like every other figure.
+
+A cause is named only where two arms of the run differ in nothing else (`causes.py`); otherwise the verdict says which baseline is
+missing. No sentence here advises less protection than the plan promises, except a larger epsilon as the second choice.
+"""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from statistics import fmean
 
+from tacit.ledger.prose_rows import owners_are_made_up
 from tacit.record import RUN
 from tacit.report import phrasing
+from tacit.report.advice import below
+from tacit.report.causes import Gap, gap_of, is_falling, is_rising, quarters, without_noise
 from tacit.report.figures import Arm, Summary
+from tacit.report.finding import Finding
 
 NEAR = 0.02
 """A run is near central training if it lacks at most this much of the leading figure: two points of accuracy, 0.02 of AUC."""
-_RISING, _FALLING = 0.005, 0.03
-_FEWEST_MEASURED = 8
-_LEFT_BEHIND = 0.05
+_THRESHOLD_OFF = 0.03
+_LEFT_BEHIND, _FEWEST_ROWS = 0.05, 20
+_RARE = 0.1
 _NAMED = 5
-
-
-@dataclass(frozen=True, kw_only=True)
-class Finding:
-    """One thing about a run's result: of which kind, what is so, and what to change (nothing if all is well)."""
-
-    kind: str
-    says: str
-    change: str = ""
-
-    @property
-    def sentence(self) -> str:
-        """Both halves as one paragraph."""
-        return f"{self.says} {self.change}".strip()
+_OTHER_THRESHOLD = "Choose a threshold on held-out rows, from the probabilities that `tacit predict` writes."
 
 
 def verdict(run: Summary) -> list[Finding]:
-    """Return what is to be said of a finished run, the weightiest first; nothing before it has ended.
+    """Return what is to be said of a finished run, the cause of a low figure first; nothing before it has ended.
 
-    Each kind has a rule of its own: `diverging` three points below its own best quarter, `at chance` no better than always
-    naming the largest class, `still rising` half a point over the last quarter of the rounds, `clients left behind`
-    three standard errors and ten points below the mean on their own rows.
+    What makes figures worthless comes before what makes them low: made-up owners, a column that gives the label away, columns from
+    which nothing can be learned.
     """
     ours = run.arm(RUN)
     if ours is None or not ours.finished or run.leading not in ours.metrics:
         return []
     found = [
-        _chance(run, ours),
-        _diverging(run, ours),
+        _made_up_owners(run),
+        _leak(run),
+        _nothing_to_learn(run, ours) or _diverging(run, ours),
+        _never_predicted(run, ours, rare=True),
         _compared(run, ours),
         _rising(run, ours),
-        _never_predicted(run, ours),
+        _never_predicted(run, ours, rare=False),
+        _texts_without_words(run),
         _left_behind(run, ours),
     ]
-    return [one for one in found if one]
+    kept = sorted((one for one in found if one), key=lambda one: not one.change)
+    return [one for place, one in enumerate(kept) if one.kind not in {other.kind for other in kept[:place]}]
 
 
-def _chance(run: Summary, ours: Arm) -> Finding | None:
-    counts, accuracy = ours.by_class, ours.metrics.get("accuracy")
-    if counts is None or accuracy is None or not sum(counts.rows):
+def _made_up_owners(run: Summary) -> Finding | None:
+    """Say that nobody real was promised anything, where the rows are somebody's own and not a public set."""
+    if run.data is None or not owners_are_made_up(run.plan, run.data):
         return None
-    largest = max(counts.rows) / sum(counts.rows)
-    noise = 2 * math.sqrt(largest * (1 - largest) / sum(counts.rows))
-    if accuracy > largest + noise or ours.metrics.get("auc", 0.5) > 0.6:
-        return None
+    source = str(run.plan.get("data", {}).get("source", ""))
+    if "." not in source and source != "given":
+        return None  # a public set in a simulation: the page says so above the promise
+    unit = "a single row" if max(run.data.rows_per_client, default=0) <= 1 else "a made-up group of rows"
     return Finding(
-        kind="at chance",
-        says=f"At chance: accuracy {phrasing.metric('accuracy', accuracy)}, and always naming the largest class gives "
-        f"{phrasing.metric('accuracy', largest)}.",
-        change="Nothing was learned. Does FedAvg learn (baselines = ['fedavg'])? If so, this is too much noise for so few clients: "
-        "take more or a larger epsilon. If not, check the columns and raise local.lr.",
+        kind="made-up owners",
+        says=f"The owners are made up, so the promise is to {unit}, not to a person.",
+        change="Name the column that says who owns a row: data.columns.client, with data.partition = 'client'.",
     )
 
 
-def _quarters(run: Summary, ours: Arm) -> list[float]:
-    """Return the mean of the leading figure in each quarter of the measured rounds, none if there are too few."""
-    values = [one.metrics[run.leading] for one in ours.course if run.leading in one.metrics]
-    if len(values) < _FEWEST_MEASURED:
-        return []
-    size = len(values) // 4
-    return [fmean(values[-size * (4 - place) : len(values) - size * (3 - place)]) for place in range(4)]
+def _leak(run: Summary) -> Finding | None:
+    leaks = run.data.leaks if run.data else []
+    if not leaks:
+        return None
+    which = f"Column {leaks[0]} gives" if len(leaks) == 1 else f"Columns {', '.join(leaks[:_NAMED])} give"
+    return Finding(
+        kind="label leak",
+        says=f"{which} the label away almost alone, so these figures may mean nothing.",
+        change="Remove from data.columns what is not known when a prediction is made.",
+    )
+
+
+def _nothing_to_learn(run: Summary, ours: Arm) -> Finding | None:
+    central = run.arm("central")
+    if central is None or not central.finished or not _at_chance(central, ours):
+        return None
+    return Finding(
+        kind="nothing to learn",
+        says=f"Nothing to learn: even central training is no better than always naming the largest class ({_largest(ours)}).",
+        change="Check data.columns: the label may be the wrong column, or the columns that tell it may be missing.",
+    )
+
+
+def _at_chance(arm: Arm, ours: Arm) -> bool:
+    counts, accuracy = ours.by_class, arm.best("accuracy")
+    if counts is None or accuracy is None or not sum(counts.rows):
+        return False
+    largest = max(counts.rows) / sum(counts.rows)
+    noise = 2 * math.sqrt(largest * (1 - largest) / sum(counts.rows))
+    return accuracy <= largest + noise and (arm.best("auc") or 0.5) <= 0.6
+
+
+def _largest(ours: Arm) -> str:
+    rows = ours.by_class.rows if ours.by_class else [0]
+    return phrasing.metric("accuracy", max(rows) / max(1, sum(rows)))
 
 
 def _diverging(run: Summary, ours: Arm) -> Finding | None:
-    quarters = _quarters(run, ours)
-    if not quarters or max(quarters) - quarters[-1] < _FALLING or run.leading == "loss":
+    lead = run.leading
+    if lead == "loss" or not is_falling(ours, lead) or _at_chance(ours, ours):
         return None
-    best, last = (phrasing.metric(run.leading, value) for value in (max(quarters), quarters[-1]))
+    values, quiet = quarters(ours, lead), without_noise(run)
+    if quiet is not None and not is_falling(quiet, lead):
+        return None  # noise, which the comparison with the same plan without noise tells
+    best, last = (phrasing.metric(lead, value) for value in (max(values), values[-1]))
+    says = f"Diverging: {phrasing.METRICS[lead]} fell from {best} to {last} while training went on."
+    if quiet is None:
+        return Finding(
+            kind="diverging",
+            says=f"{says} Whether noise or the learning rate causes it is unknown.",
+            change="Add 'noiseless' to baselines: then this verdict can tell.",
+        )
+    rates = run.plan.get("server", {})
+    which = "local.lr" if rates.get("optimizer", "sgd") == "sgd" and rates.get("lr", 1.0) == 1.0 else "server.lr"
     return Finding(
         kind="diverging",
-        says=f"Diverging: {phrasing.METRICS[run.leading]} fell from {best} to {last} while training went on.",
-        change="Halve local.lr or server.lr, or take fewer rounds.",
-    )
-
-
-def _rising(run: Summary, ours: Arm) -> Finding | None:
-    quarters = _quarters(run, ours)
-    if not quarters or ours.stopped_early or run.leading == "loss" or quarters[-1] - quarters[-2] < _RISING:
-        return None
-    gained = phrasing.gap(run.leading, quarters[-1], quarters[-2])
-    budgeted = run.privacy.total("run") is not None
-    cost = (
-        " The promise then covers more rounds, so each one gets more noise: `tacit sweep` shows what is best." if budgeted else ""
-    )
-    return Finding(
-        kind="still rising",
-        says=f"Still rising: {gained} of {phrasing.METRICS[run.leading]} over the last quarter of the rounds.",
-        change=f"Try server.rounds = {2 * ours.rounds}.{cost}",
+        says=f"{says} It does so without noise too, so the learning rate is too high.",
+        change=f"Divide {which} by 4.",
     )
 
 
 def _compared(run: Summary, ours: Arm) -> Finding | None:
-    lead = run.leading
-    central, fedavg = run.arm("central"), run.arm("fedavg")
-    reference = next((arm for arm in (central, fedavg) if arm and arm.finished and arm.best(lead) is not None), None)
-    if lead == "loss":
+    if run.leading == "loss":
         return None
-    if reference is None:
+    gap = gap_of(run)
+    if gap is None:
+        chance = f"At chance: always naming the largest class gives {_largest(ours)}. " if _at_chance(ours, ours) else ""
         return Finding(
             kind="not compared",
-            says="Nothing to compare with: the plan has no finished baseline.",
-            change="baselines = ['central', 'fedavg'] says how much the division into clients and the protection cost.",
+            says=f"{chance}Nothing to compare with: the plan has no finished baseline.",
+            change="baselines = ['central', 'fedavg', 'noiseless'] tells what the division into clients and the noise cost.",
         )
-    name, theirs = ("central training" if reference is central else "unprotected FedAvg"), reference.best(lead) or 0.0
-    gap, figure = theirs - ours.metrics[lead], phrasing.metric(lead, theirs)
-    distance = phrasing.gap(lead, ours.metrics[lead], theirs)
-    kind = "central" if reference is central else "FedAvg"
-    compared = f"{distance} of {phrasing.METRICS[lead]} ({figure} there{_both(reference, lead)})."
-    if gap <= NEAR:
-        return Finding(kind=f"near {kind}", says=f"Near {name}: {compared}")
+    if gap.size > NEAR:
+        return below(run, ours, gap, _distance(run, ours, gap))
+    return _threshold(run, ours, gap) or Finding(kind=f"near {_short(gap)}", says=f"Near {_distance(run, ours, gap)}")
+
+
+def _threshold(run: Summary, ours: Arm, gap: Gap) -> Finding | None:
+    """Say so where rows are ranked as well as by central training and yet more of them are misjudged."""
+    lacks = (gap.reference.best("accuracy") or 0.0) - ours.metrics.get("accuracy", 1.0)
+    ranked = phrasing.gap("auc", ours.metrics.get("auc", 0.0), gap.reference.best("auc") or 0.0)
+    if run.leading != "auc" or lacks <= _THRESHOLD_OFF:
+        return None
     return Finding(
-        kind=f"below {kind}",
-        says=f"Below {name}: {compared}",
-        change=_why_below(run, ours, gap, fedavg if reference is central else None),
+        kind="threshold",
+        says=f"Rows are ranked as well as by {_name(gap)} (AUC {ranked}), but "
+        f"accuracy is {100 * lacks:.1f} points lower: a decision threshold of 0.5 does not fit this model.",
+        change=_OTHER_THRESHOLD,
     )
 
 
-def _both(reference: Arm, lead: str) -> str:
-    """Return both figures of a baseline of which validation rows chose a pass."""
-    if reference.kept_round is None:
-        return ""
-    if reference.kept_round == reference.rounds:
-        return ""
-    kept, last = (phrasing.metric(lead, reference.metrics.get(name)) for name in (lead, f"last_{lead}"))
-    return f"; {kept} after pass {reference.kept_round}, which validation rows chose, {last} after the last"
+def _name(gap: Gap) -> str:
+    return "central training" if gap.reference.name == "central" else "unprotected FedAvg"
 
 
-def _why_below(run: Summary, ours: Arm, gap: float, fedavg: Arm | None) -> str:
-    """Return whose the gap is: what protects the updates, or the division into clients."""
-    lead = run.leading
-    if fedavg is None or lead not in fedavg.metrics:
-        return "More rounds, a larger epsilon or more clients may close it; the baseline 'fedavg' would say which."
-    protection = fedavg.metrics[lead] - ours.metrics[lead]
-    if protection >= gap / 2:
-        share = phrasing.gap(lead, ours.metrics[lead], fedavg.metrics[lead])
-        return f"Most of it is what protects the updates ({share} against FedAvg): more clients or a larger epsilon close it."
+def _short(gap: Gap) -> str:
+    return "central" if gap.reference.name == "central" else "FedAvg"
+
+
+def _distance(run: Summary, ours: Arm, gap: Gap) -> str:
+    lead, theirs = run.leading, gap.reference.best(run.leading) or 0.0
+    kept = gap.reference.kept_round
+    both = ""
+    if kept is not None and kept != gap.reference.rounds:
+        chosen, last = (phrasing.metric(lead, gap.reference.metrics.get(name)) for name in (lead, f"last_{lead}"))
+        both = "" if chosen == last else f"; {chosen} after pass {kept}, which validation rows chose, {last} after the last"
     return (
-        "FedAvg without protection lacks about as much, so it is the division into clients: more rounds, or local.epochs and "
-        "local.lr that fit it."
+        f"{_name(gap)}: {phrasing.gap(lead, ours.metrics[lead], theirs)} of {phrasing.METRICS[lead]} "
+        f"({phrasing.metric(lead, theirs)} there{both})."
     )
 
 
-def _never_predicted(run: Summary, ours: Arm) -> Finding | None:
+def _rising(run: Summary, ours: Arm) -> Finding | None:
+    """Say that a run near its baselines was still improving; below them, `below` has said whether rounds are the cause."""
+    lead, gap = run.leading, gap_of(run)
+    if lead == "loss" or not is_rising(ours, lead) or (gap is not None and gap.size > NEAR):
+        return None
+    values = quarters(ours, lead)
+    gained = phrasing.gap(lead, values[-1], values[-2])
+    return Finding(
+        kind="still rising",
+        says=f"Still rising: {gained} of {phrasing.METRICS[lead]} between the last two measurements or quarters.",
+    )
+
+
+def _never_predicted(run: Summary, ours: Arm, *, rare: bool) -> Finding | None:
+    """Name classes that are never predicted; `rare` asks for rare ones in a model that tells other rows apart."""
     counts = ours.by_class
     if counts is None or run.data is None:
         return None
     missed = [place for place, (rows, taken) in enumerate(zip(counts.rows, counts.predicted, strict=True)) if rows and not taken]
-    if not missed:
+    if not missed or (rare and (_at_chance(ours, ours) or any(counts.rows[one] > _RARE * sum(counts.rows) for one in missed))):
         return None
     names = ", ".join(run.data.classes[place] for place in missed[:_NAMED])
     more = f" and {len(missed) - _NAMED:,} more" if len(missed) > _NAMED else ""
     held = f"{100 * sum(counts.rows[place] for place in missed) / max(1, sum(counts.rows)):.1f} % of the test rows"
+    ranked = len(counts.rows) == 2 and ours.metrics.get("auc", 0.5) > 0.6
     return Finding(
         kind="classes never predicted",
         says=f"{len(missed):,} of {len(counts.rows):,} classes never predicted: {names}{more} ({held}).",
-        change="Join rare classes or gather more of their rows; more rounds help where accuracy is still rising.",
+        change=_OTHER_THRESHOLD if ranked else "Collect more rows of these classes, or merge rare classes.",
     )
 
 
+def _texts_without_words(run: Summary) -> Finding | None:
+    said = phrasing.wordless(run.data.wordless, run.data.rows_train) if run.data else ""
+    return Finding(kind="features", says=f"{said}.", change=phrasing.READ_ALL_WORDS) if said else None
+
+
 def _left_behind(run: Summary, ours: Arm) -> Finding | None:
+    """Say so where many clients with enough rows to judge by are far below the mean on their own rows."""
     if not ours.spread or run.data is None or run.plan.get("data", {}).get("divide_test"):
         return None
     share = float(run.plan.get("data", {}).get("local_test") or 1.0)
     held = run.data.rows_per_client
     if len(held) != len(ours.spread):
         return None
-    mean = sum(right * rows for right, rows in zip(ours.spread, held, strict=True)) / max(1, sum(held))
-    behind = 0
-    for right, rows in zip(ours.spread, held, strict=True):
-        noise = math.sqrt(mean * (1 - mean) / max(1.0, rows * share))
-        behind += mean - right > max(0.1, 3 * noise)
-    if behind < max(1, _LEFT_BEHIND * len(held)):
+    judged = [(right, rows * share) for right, rows in zip(ours.spread, held, strict=True) if rows * share >= _FEWEST_ROWS]
+    mean = sum(right * rows for right, rows in judged) / max(1.0, sum(rows for _, rows in judged))
+    behind = sum(mean - right > max(0.1, 3 * math.sqrt(mean * (1 - mean) / rows)) for right, rows in judged)
+    if behind < max(1, _LEFT_BEHIND * len(judged)):
         return None
     return Finding(
         kind="clients left behind",
-        says=f"{behind:,} of {len(held):,} clients left behind: on their own rows the model is far below its mean of "
-        f"{phrasing.metric('accuracy', mean)}.",
-        change="local.method = 'fedprox' with local.proximal = 0.1, or fewer local epochs, keep clients close; a [private] table "
-        "gives each a part of its own.",
+        says=f"{behind:,} of {len(judged):,} clients with at least {_FEWEST_ROWS} rows are left behind: on their own rows the "
+        f"model is far below its mean of {phrasing.metric('accuracy', mean)}.",
+        change="Add a column that tells what is different about them, if there is one.",
     )

@@ -53,7 +53,7 @@ class Allow:
     """Files and folders a plan may name besides the data, such as a list of words or a checkpoint."""
     tells: tuple[Tell, ...] = ()
     """What may be told in the clear before or beside training."""
-    baselines: tuple[Literal["central", "fedavg"], ...] = ()
+    baselines: tuple[Literal["central", "fedavg", "noiseless", "same_features"], ...] = ()
     """What may run beside a plan, or in its place, without protection. Only simulations have baselines."""
     user_code: bool = False
     """A plan may name a Python class, whose code then runs here."""

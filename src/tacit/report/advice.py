@@ -1,0 +1,117 @@
+"""Why a run is below its reference, and what to change: one finding per cause."""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+from tacit.record import RUN
+from tacit.report import phrasing
+from tacit.report.causes import Gap, has_noise, has_own_baselines, is_rising, without_noise
+from tacit.report.figures import Arm, Summary
+from tacit.report.finding import Finding
+
+_SKEWED = 0.2
+_USUAL_EPSILON, _USUAL_CLIENTS = 8.0, 5000
+"""Where the `private` preset was tried most: of epsilon per run and clients, the one further below this is called too small."""
+
+
+def below(run: Summary, ours: Arm, gap: Gap, distance: str) -> Finding:
+    """Return the finding for a run below its reference: its cause and what to change, or which baseline would tell the cause."""
+    says, cause = f"Below {distance}", gap.cause
+    match cause:
+        case None:
+            return _unknown(run, says)
+        case "noise":
+            return _noise(run, says, gap.parts["noise"] or 0.0)
+        case "features":
+            return _features(run, says, gap.parts["features"] or 0.0)
+        case "division":
+            arm = run.arm("fedavg")
+            return _training(run, says, arm if arm and not has_own_baselines(run.plan) else without_noise(run), "division")
+        case "settings":
+            return _training(run, says, without_noise(run), "settings")
+        case _:
+            assert_never(cause)
+
+
+def _unknown(run: Summary, says: str) -> Finding:
+    wanted = ["central", "fedavg", *(["noiseless"] if has_noise(run.plan) else [])]
+    wanted += ["same_features"] if has_own_baselines(run.plan) else []
+    missing = [name for name in wanted if (arm := run.arm(name)) is None or not arm.finished]
+    return Finding(
+        kind="cause unknown",
+        says=f"{says} The cause is unknown.",
+        change=f"Add {' and '.join(repr(name) for name in missing)} to baselines: then this verdict can tell." if missing else "",
+    )
+
+
+def _points(run: Summary, part: float) -> str:
+    return f"{100 * part:.1f} points" if run.leading == "accuracy" else f"{part:.3f} of {phrasing.METRICS[run.leading]}"
+
+
+def _noise(run: Summary, says: str, part: float) -> Finding:
+    codec = run.plan.get("codec", {})
+    if codec.get("decoder") == "printed":
+        return Finding(
+            kind="decoder",
+            says=f"{says} The decoder is wrong: codec.decoder = 'printed' decodes as the paper prints it, which is biased.",
+            change="Set codec.decoder = 'corrected'.",
+        )
+    clients = run.data.clients if run.data else 0
+    cost = f"{says} Noise costs {_points(run, part)}: the same plan without noise does better by that much."
+    whole = run.privacy.total("run")
+    asked = (run.plan.get("privacy") or {}).get("epsilon")
+    epsilon = float(asked or (whole.epsilon if whole and whole.epsilon else _USUAL_EPSILON))
+    if _USUAL_EPSILON / epsilon > _USUAL_CLIENTS / max(1, clients):
+        return Finding(
+            kind="epsilon too small",
+            says=f"{cost} Epsilon {epsilon:g} per run is small for {clients:,} clients.",
+            change=f"Recruit more clients; or, if the data owners agree, set epsilon = {min(8.0, 4 * epsilon):g} per run.",
+        )
+    return Finding(
+        kind="too few clients",
+        says=f"{cost} {clients:,} clients are few for this noise.",
+        change="Recruit more clients: the noise in the mean shrinks as they grow. `tacit advise` estimates how many are enough.",
+    )
+
+
+def _features(run: Summary, says: str, part: float) -> Finding:
+    said = phrasing.wordless(run.data.wordless, run.data.rows_train) if run.data else ""
+    blind = f" {said}." if said else ""
+    return Finding(
+        kind="features",
+        says=f"{says} The plan's features leave out what matters: central training loses {_points(run, part)} with them.{blind}",
+        change=phrasing.READ_ALL_WORDS if run.data and run.data.text else phrasing.KEEP_SCALE,
+    )
+
+
+def _training(run: Summary, says: str, arm: Arm | None, cause: str) -> Finding:
+    """Return what is wrong with how clients train, seen on the arm that has the plan's settings and no noise."""
+    local, server = run.plan.get("local", {}), run.plan.get("server", {})
+    steps = max(local.get("epochs") or 1, local.get("steps") or 1) * (local.get("batches") or 1)
+    if run.data is not None and run.data.label_skew > _SKEWED and steps > 1:
+        return Finding(
+            kind="label skew",
+            says=f"{says} Labels differ between clients, and each client takes several local steps towards its own labels.",
+            change="Take one gradient per round: local.optimizer = 'sgd', local.lr = 5, local.epochs = 1, local.batches = 1, with "
+            "server.optimizer = 'adam', server.lr = 0.5 and server.rounds = 50.",
+        )
+    if arm is not None and is_rising(arm, run.leading):
+        ours = run.arm(RUN)
+        rounds = int(server.get("rounds") or (ours.rounds if ours else 1))
+        return Finding(
+            kind="too few rounds",
+            says=f"{says} Training ended too early: without noise, {phrasing.METRICS[run.leading]} was still rising.",
+            change=f"Set server.rounds = {4 * rounds}.",
+        )
+    if cause == "division":
+        return Finding(
+            kind="division",
+            says=f"{says} FedAvg without noise lacks about as much, so the division into clients costs it.",
+            change="`tacit tune PLAN` searches learning rates and rounds on validation rows.",
+        )
+    return Finding(
+        kind="settings",
+        says=f"{says} The plan's learning rates and rounds cost it: FedAvg with other settings does better on the same clients.",
+        change="`tacit tune PLAN` searches learning rates and rounds on validation rows.",
+    )

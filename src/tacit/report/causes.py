@@ -1,0 +1,123 @@
+"""What a gap between a run and central training is due to: each part is the distance between two arms that differ in one thing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from statistics import fmean
+from typing import Any, Literal
+
+from tacit.record import RUN
+from tacit.report.figures import Arm, Summary
+
+Cause = Literal["noise", "features", "division", "settings"]
+_RISING, _FALLING = 0.005, 0.03
+_ENOUGH_FOR_QUARTERS = 8
+
+
+@dataclass(frozen=True, kw_only=True)
+class Gap:
+    """How far a run is below a reference arm, and how much of that each cause explains; None where an arm is missing.
+
+    `noise`: the run against itself without noise. `features`: central training with the plan's features against all features.
+    `division`: FedAvg against central training. `settings`: the run without noise against FedAvg with settings of its own.
+    """
+
+    reference: Arm
+    size: float
+    parts: dict[Cause, float | None]
+
+    @property
+    def cause(self) -> Cause | None:
+        """The largest part, if no part that is missing could be larger."""
+        known = {name: part for name, part in self.parts.items() if part is not None}
+        if not known:
+            return None
+        largest = max(known, key=lambda name: known[name])
+        rest = self.size - sum(max(0.0, part) for part in known.values())
+        return largest if known[largest] > (rest if len(known) < len(self.parts) else 0.0) else None
+
+
+def has_own_baselines(plan: dict[str, Any]) -> bool:
+    """Return whether baselines of a recorded plan have settings of their own."""
+    asked, preset = plan.get("baseline_settings"), (plan.get("privacy") or {}).get("preset")
+    return asked == "own" or (
+        asked is None and preset in ("private", "no_trust") and plan.get("model", {}).get("name", "logistic") == "logistic"
+    )
+
+
+def has_noise(plan: dict[str, Any]) -> bool:
+    """Return whether updates of a recorded plan leave in another form than they are."""
+    return bool(plan.get("codec", {}).get("name", "rr") != "plain")
+
+
+def without_noise(run: Summary) -> Arm | None:
+    """Return the arm that has the plan's own settings and no noise: the run itself if its codec is plain."""
+    if not has_noise(run.plan):
+        return run.arm(RUN)
+    found = _finished(run, "noiseless")
+    return found or (None if has_own_baselines(run.plan) else _finished(run, "fedavg"))
+
+
+def gap_of(run: Summary) -> Gap | None:
+    """Return how far a run is below central training, or else below FedAvg, and why; None without either."""
+    ours = run.arm(RUN)
+    reference = _finished(run, "central") or _finished(run, "fedavg")
+    if ours is None or reference is None:
+        return None
+    own, quiet = has_own_baselines(run.plan), without_noise(run)
+    size = _figure(run, reference) - _figure(run, ours)
+    noise = _figure(run, quiet) - _figure(run, ours) if quiet else None
+    features = _features_part(run) if own else 0.0
+    division = _division_part(run, quiet)
+    settings = None if noise is None or features is None or division is None else size - noise - features - division
+    return Gap(
+        reference=reference, size=size, parts={"noise": noise, "features": features, "division": division, "settings": settings}
+    )
+
+
+def _features_part(run: Summary) -> float | None:
+    everything, same = _finished(run, "central"), _finished(run, "same_features")
+    return max(0.0, _figure(run, everything) - _figure(run, same)) if everything and same else None
+
+
+def _division_part(run: Summary, quiet: Arm | None) -> float | None:
+    """Return what the division into clients costs: the better of FedAvg and the run without noise, against central training."""
+    central, fedavg = _finished(run, "central"), _finished(run, "fedavg")
+    if central is None:
+        return 0.0
+    if fedavg is None:
+        return None
+    return max(0.0, _figure(run, central) - max(_figure(run, arm) for arm in (fedavg, quiet) if arm))
+
+
+def _finished(run: Summary, name: str) -> Arm | None:
+    arm = run.arm(name)
+    return arm if arm and arm.finished and arm.best(run.leading) is not None else None
+
+
+def _figure(run: Summary, arm: Arm | None) -> float:
+    return (arm.best(run.leading) if arm else None) or 0.0
+
+
+# How a figure changes over the rounds
+
+
+def quarters(arm: Arm, metric: str) -> list[float]:
+    """Return the mean of a figure in each quarter of the measured rounds; the single values if there are few."""
+    values = [one.metrics[metric] for one in arm.course if metric in one.metrics]
+    if len(values) < _ENOUGH_FOR_QUARTERS:
+        return values
+    size = len(values) // 4
+    return [fmean(values[-size * (4 - place) : len(values) - size * (3 - place)]) for place in range(4)]
+
+
+def is_rising(arm: Arm, metric: str) -> bool:
+    """Return whether a figure still grew by half a point when training ended."""
+    values = quarters(arm, metric)
+    return len(values) > 1 and not arm.stopped_early and values[-1] - values[-2] >= _RISING
+
+
+def is_falling(arm: Arm, metric: str) -> bool:
+    """Return whether a figure ended three points below its own best."""
+    values = quarters(arm, metric)
+    return len(values) > 2 and max(values) - values[-1] >= _FALLING
