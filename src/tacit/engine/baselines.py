@@ -25,6 +25,8 @@ def _baseline(plan: Plan, name: Baseline) -> Plan:
     if regime != "federated":  # one model, trained step by step: nothing is averaged that a server could stretch
         server = replace(server, optimizer="sgd", lr=1.0, soften=0.0)
     local = replace(plan.local, method="fedavg", proximal=0.0, normalise=plan.local.normalise and regime == "federated")
+    if regime != "federated":  # rows of everybody are no client's
+        local = replace(local, row_scale="mean")
     ledger = replace(plan.ledger, epsilon=None)  # a baseline promises nothing; who takes part in a round stays the same
     return replace(
         plan, regime=regime, local=local, codec=Plain(), secure_sum=None, filter=None, server=server, ledger=ledger, audit=Audit()
