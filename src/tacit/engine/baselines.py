@@ -56,7 +56,7 @@ def _without_rounds(plan: Plan, regime: own_baselines.Alone) -> Plan:
     """Return the plan as one model trained step by step: nothing is averaged, so the server takes no step of its own."""
     averaged = _averaged(plan)
     server = replace(averaged.server, optimizer="sgd", lr=1.0, soften=0.0)
-    return replace(averaged, regime=regime, local=replace(averaged.local, normalise=False), server=server)
+    return replace(averaged, regime=regime, local=replace(averaged.local, normalise=False, row_scale="mean"), server=server)
 
 
 def pooled(clients: Clients) -> Clients:

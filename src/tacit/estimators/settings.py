@@ -42,7 +42,7 @@ def plan_for(asked: Tree, *, seed: int, clients: int, hashed: bool) -> Plan:
 
 def _suit_numbers(tree: Tree, hashed: bool) -> None:
     tree["features"] |= {"row_length": 1.0 if hashed else None, "constant": 0.0}
-    tree["local"] = {"optimizer": "sgd", "lr": 1.0, "epochs": 1, "batches": 1, "normalise": False}
+    tree["local"] = {"optimizer": "sgd", "lr": 1.0, "epochs": 1, "batches": 1, "row_scale": "mean"}
     tree["server"] = {"rounds": 40, "optimizer": "momentum", "momentum": 0.9, "lr": 10.0 if hashed else 0.5, "soften": 0.0}
     if tree["model"].get("name") == "logistic":
         tree["model"] = {"bias": True, "start": "zero", **tree["model"]}

@@ -1,4 +1,4 @@
-"""Updates of length one: what a client's steps changed counts by its direction alone."""
+"""Scales of updates: L2 norm 1 (`local.normalise`), or times the square root of the client's rows (`local.row_scale`)."""
 
 from __future__ import annotations
 
@@ -31,6 +31,27 @@ class UnitWorker:
             yield Group([_scaled(update) for update in group.updates])
 
 
+class RootWorker:
+    """A worker of PyTorch whose updates are multiplied by the square root of their client's number of rows."""
+
+    def __init__(self, worker: Worker, rows: NDArray[np.int64]) -> None:
+        self._worker, self._rows = worker, rows
+
+    def train(self, model: Vector, seat: Seat, draws: Draws, round_no: int = 1) -> Update:
+        """The client's update after its local steps from `model`, scaled."""
+        return self._scale(self._worker.train(model, seat, draws, round_no), seat)
+
+    def train_together(self, model: Vector, seats: Sequence[Seat], draws: Sequence[Draws], round_no: int) -> Iterator[Group]:
+        """Yield the updates of some clients in order."""
+        for seat, own in zip(seats, draws, strict=True):
+            yield Group([self.train(model, seat, own, round_no)])
+
+    def _scale(self, update: Update, seat: Seat) -> Update:
+        row = update.row
+        by_root_rows(row, np.array([0, len(row)]), self._rows[seat.block : seat.block + 1])
+        return WholeUpdate(row)
+
+
 def _scaled(update: Update) -> Update:
     row = update.row
     to_unit(row, np.array([0, len(row)]))
@@ -47,3 +68,12 @@ def to_unit(values: Vector, starts: NDArray[np.int64]) -> None:
             factor = 1 / np.sqrt(squares[n])
             for i in range(starts[n], starts[n + 1]):
                 values[i] = np.float32(values[i] * factor)
+
+
+@numba.njit(nogil=True, cache=True)
+def by_root_rows(values: Vector, starts: NDArray[np.int64], rows: NDArray[np.int64]) -> None:
+    """Multiply update n, values[starts[n]:starts[n + 1]], by the square root of its client's rows[n], in place."""
+    for n in range(rows.size):
+        factor = np.sqrt(np.float64(rows[n]))
+        for i in range(starts[n], starts[n + 1]):
+            values[i] = np.float32(values[i] * factor)

@@ -43,6 +43,9 @@ class Local:
     """Keep the learning rate, or let it fall to zero over a round's steps (models with private parts)."""
     normalise: bool = False
     """Scale each update to a length (l2) of one, so that every client counts alike, however much its steps changed."""
+    row_scale: Literal["mean", "root"] = "mean"
+    """`root` multiplies each update by the square root of the client's number of rows. Gradients of different rows partly cancel
+    in their mean, so that a clip then means the same for clients of few and of many rows. `mean` leaves updates as they are."""
     clip_norm: Positive | None = None
     """Largest norm of a step's gradient, for shared and private parameters each (models with private parts)."""
 
@@ -68,6 +71,10 @@ def problems(plan: Plan) -> list[str]:
     found += [*_decay_problems(plan), *_table_problems(plan)]
     if local.normalise and (plan.personal or plan.regime != "federated"):
         found.append("local.normalise: needs regime = 'federated' and a model of which no part stays with a client; remove it")
+    if local.row_scale == "root" and (plan.personal or plan.regime != "federated"):
+        found.append("local.row_scale: needs regime = 'federated' and a model of which no part stays with a client; remove it")
+    if local.row_scale == "root" and local.normalise:
+        found.append("local.row_scale: has no meaning beside local.normalise, which takes any scale away; keep one of the two")
     if not plan.personal:
         for key, unset in (("schedule", "constant"), ("clip_norm", None)):
             if getattr(local, key) != unset:

@@ -1,14 +1,13 @@
 """[privacy]: a promise in one line. A preset fills in every setting the plan leaves open; what the plan says itself stays.
 
-`private` is a rule in one number, q = epsilon · clients / 5000, found on validation rows of IMDB: the larger it is, the more
-words are worth their noise, and the further the model may go. Whoever writes a plan says epsilon, never a standard deviation.
+`private` is noisy gradient descent over all clients. Its settings follow from q = epsilon · clients / 5000 and from whether rows
+are text (`plan/private_rule.py`). A plan says epsilon, never a standard deviation.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass as plain_dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 from annotated_types import Ge, Gt, Le, Lt
@@ -16,6 +15,7 @@ from pydantic.dataclasses import dataclass
 
 from tacit.errors import PlanError
 from tacit.plan.kinds import STRICT, Count, Per
+from tacit.plan.private_rule import holds_text, rule
 
 if TYPE_CHECKING:
     from tacit.plan.plan import Plan
@@ -42,27 +42,6 @@ class Privacy:
     """`private`: the chance with which it may cost more; 1e-5 where a plan says nothing. `no_trust` needs no such chance."""
     clients: Count | None = None
     """How many clients there will be, if `data.partition = "client"` leaves that to the rows. It should be known without them."""
-
-
-@plain_dataclass(frozen=True, kw_only=True)
-class Rule:
-    """What suits so much data and so much noise."""
-
-    words: int
-    rarity: float
-    rounds: int
-    momentum: float
-    rate: float
-
-
-def rule(epsilon: float, clients: int) -> Rule:
-    """Return the settings for an epsilon per run and a number of clients that all take part in every round."""
-    q, rounds, momentum = epsilon * clients / 5000, 40, 0.8
-    words = round(min(50_000, max(5_000, 12_000 * q**0.6)))
-    way = 850 * q**0.9  # the sum of all steps, if every mean update had a length of one
-    return Rule(
-        words=words, rarity=0.3 if q < 4 else 0.28, rounds=rounds, momentum=momentum, rate=round(way * (1 - momentum) / rounds, 4)
-    )
 
 
 def expanded(tree: Tree, where: str = "plan") -> Tree:
@@ -190,21 +169,31 @@ def _private(asked: Tree, tree: Tree) -> Tree:
             "privacy": promise,
             "codec": codec,
         }  # the rule was found for logistic regression; other models bring settings of their own
-    found = rule(epsilon, clients)
-    features: Tree = {"buckets": found.words, "row_length": 1.0, "constant": 0.1}
-    if _own(tree, "features").get("text", "listed") == "listed":
+    text = holds_text(tree)
+    found = rule(epsilon, clients, text=text)
+    features: Tree = {"row_length": 1.0, "constant": found.constant}
+    if text:
+        features["buckets"] = found.words
+    elif "quantise" not in _own(tree, "features"):
+        features["numeric"] = "robust"
+    if text and _own(tree, "features").get("text", "listed") == "listed":
         features |= {"text": "listed", "list": "en", "rarity": found.rarity}
     return {
         "privacy": promise,
         "features": features,
         "model": {"name": "logistic", "bias": False, "start": "zero"},
-        "local": {"optimizer": "sgd", "lr": 1.0, "epochs": 1, "batches": 1, "normalise": True},
+        "local": {"optimizer": "sgd", "lr": found.local_rate, "epochs": 1, "batches": 1, **_scaled(tree)},
         "codec": codec,
         "server": {
-            "rounds": found.rounds, "optimizer": "momentum", "momentum": found.momentum, "lr": found.rate, "soften": 0.3,
+            "rounds": found.rounds, "optimizer": "momentum", "momentum": found.momentum, "lr": found.rate, "soften": found.soften,
             "evaluate_every": min(10, _rounds(tree, found.rounds)),
         },
     }  # fmt: skip
+
+
+def _scaled(tree: Tree) -> Tree:
+    """The row scale of clipped updates; none where the plan itself normalises them, since the two exclude each other."""
+    return {} if _own(tree, "local").get("normalise") else {"row_scale": "root"}
 
 
 def _own(tree: Tree, name: str) -> Tree:
@@ -238,9 +227,10 @@ def _no_trust(asked: Tree, tree: Tree) -> Tree:
     promise = {"epsilon": epsilon}
     if "server" not in filled:
         return {"privacy": promise, "codec": codec, "server": {"rounds": rounds}}
-    server = {**filled["server"], "rounds": rounds, "evaluate_every": 1, "lr": 20.0, "soften": 0.0}
-    features = {**filled["features"], "buckets": 5000}
-    return {**filled, "privacy": promise, "features": features, "codec": codec, "server": server}
+    server = {**filled["server"], "rounds": rounds, "momentum": 0.8, "evaluate_every": 1, "lr": 20.0, "soften": 0.0}
+    features = {**filled["features"], "buckets": 5000, "constant": 0.1}
+    local = {"optimizer": "sgd", "lr": 1.0, "epochs": 1, "batches": 1, "normalise": True}  # `projunit` sends a direction
+    return {**filled, "privacy": promise, "features": features, "local": local, "codec": codec, "server": server}
 
 
 _PRESETS: dict[Preset, Callable[[Tree, Tree], Tree]] = {

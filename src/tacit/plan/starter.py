@@ -75,11 +75,6 @@ epsilon = 8.0                         # per run: all rounds together cost each c
 delta = 1e-5                          # but for so small a chance
 """
 
-_FEW_WEIGHTS = """
-[server]
-lr = 3.0                              # the preset's own is for thousands of words; the few weights of a table need shorter steps
-"""
-
 _ONE_BIT = """
 [model]
 name = "logistic"                     # or "mlp", or your own nn.Module as "package.module:Class"
@@ -142,7 +137,7 @@ def starter_text(
         test=TEST_SHARE,
         columns="\n".join(_columns(roles)),
         features=_features(holds, latin, rule)
-        + (_ONE_BIT.format(**vars(rule)) if rule else "" if "text" in holds else _FEW_WEIGHTS),
+        + (_ONE_BIT.format(**vars(rule)) if rule else ""),
     )
 
 

@@ -20,7 +20,7 @@ from tacit.local.compiled.optimizer import State, rule_of
 from tacit.local.contract import Group, Update
 from tacit.local.head import HeadPlace
 from tacit.local.schedule import batch_ends, full_steps, pace_of
-from tacit.local.unit import to_unit
+from tacit.local.unit import by_root_rows, to_unit
 from tacit.rows import Clients, Dense, Inputs, Lines, Mixed, Rows, Sparse, Vector
 from tacit.seat import Seat
 
@@ -52,7 +52,7 @@ class CompiledLearner:
         has_bias = first_biases or len(widths) > 2
         self.head = HeadPlace(self.size - (widths[-2] + 1) * outputs, widths[-2], outputs) if has_bias else None
         self.zero = isinstance(model, plan.Logistic) and model.starts_at_zero
-        self.unit = local.normalise
+        self.unit, self.root = local.normalise, local.row_scale == "root"
         self.pace, self.rule = pace_of(local), rule_of(local)
         self.held = kernels.Held(_table(rows.inputs), rows.labels, clients.starts)
         # Dense rows name every input, and weight decay moves weights no row names: then a client's net is the whole model.
@@ -181,8 +181,7 @@ class CompiledWorker:
             full_batch.descend(state, learner.shape.widths, full_batch.blocks_of(inputs, labels), learner.rule, steps)
             MEMO.put(key, net)
         np.subtract(net, model, out=self.update)
-        if learner.unit:
-            to_unit(self.update, np.array([0, learner.size]))
+        self._scale(self.update, np.array([0, learner.size]), one)
         return OwnUpdate(self, self.update, np.empty(0, np.int32))
 
     def _group(
@@ -195,14 +194,20 @@ class CompiledWorker:
         kernels.train_clients(model, shared, clients, seeds, scratch)
         nets, names, starts, name_starts = scratch.nets, scratch.names, scratch.net_starts, scratch.name_starts
         first_layer.leave_changes(model, names, name_starts, width, first, nets, starts)
-        if learner.unit:
-            to_unit(nets, starts)
+        self._scale(nets, starts, clients)
         ends, name_ends = starts.tolist(), name_starts.tolist()
         updates = [
             OwnUpdate(self, nets[ends[i] : ends[i + 1]], names[name_ends[i] : name_ends[i + 1]]) for i in range(len(clients))
         ]
         some_whole = (np.diff(starts) == learner.size).any()
         return Group(updates, None if some_whole else Lines(nets, starts, names, name_starts, width, first))
+
+    def _scale(self, updates: Vector, starts: NDArray[np.int64], clients: NDArray[np.int64]) -> None:
+        """Scale the clients' updates as the plan says, in place."""
+        if self.learner.unit:
+            to_unit(updates, starts)
+        if self.learner.root:
+            by_root_rows(updates, starts, np.diff(self.learner.held.starts)[clients])
 
     def _net_sizes(self, clients: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return how long each client's net can be at most."""
