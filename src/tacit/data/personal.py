@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tacit.data.column_kinds import kind_of, without_blanks
-from tacit.data.column_words import find_owner_word, find_personal_word, is_person, names_things, split_words
+from tacit.data.column_words import find_owner_word, find_personal_word, is_person, names_things, split_set, split_words
 from tacit.data.personal_names import are_names
 from tacit.data.personal_shapes import SHAPES
 from tacit.errors import DataError
@@ -73,9 +73,11 @@ def _by_shape(values: Sequence[str], name: str, numbers: bool) -> Personal | Non
     return None
 
 
-_NAMES = frozenset(
-    """surname lastname firstname forename fullname vorname nachname familienname prénom prenom apellido apellidos cognome sobrenome фамилия
-    имя отчество фио nazwisko imię 姓名 名字 氏名 名前 이름 성명""".split()
+_NAMES = split_set(
+    """
+    surname lastname firstname forename fullname vorname nachname familienname prénom prenom apellido apellidos cognome
+    sobrenome фамилия имя отчество фио nazwisko imię 姓名 名字 氏名 名前 이름 성명
+    """
 ) | {"first name", "last name", "full name", "family name"}  # fmt: skip
 
 
@@ -99,7 +101,7 @@ def check_personal(frame: pl.DataFrame, columns: Columns) -> None:
         found = find_personal(frame[name]) if name not in columns.allow_personal else None
         if found:
             raise DataError(
-                f"data.columns.categorical has {name!r}, and {found.why}: every category stands in the model for all to read; leave it "
-                f"out, name it as data.columns.client if it says who owns a row, or say allow_personal = [{name!r}] in [data.columns] "
-                "if these are public"
+                f"data.columns.categorical has {name!r}, and {found.why}: every category stands in the model for all to read; leave "
+                f"it out, name it as data.columns.client if it says who owns a row, or say allow_personal = [{name!r}] in "
+                "[data.columns] if these are public"
             )

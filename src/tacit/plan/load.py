@@ -12,7 +12,7 @@ from pydantic import TypeAdapter, ValidationError
 from tacit.errors import PlanError
 from tacit.plan import privacy, toml
 from tacit.plan.codec import Codec
-from tacit.plan.data import Data, is_file, run_problems
+from tacit.plan.data import is_file, run_problems
 from tacit.plan.explain import explain
 from tacit.plan.kinds import fields_of, tables_in
 from tacit.plan.model import Model
@@ -26,13 +26,17 @@ def load(path: Path, overrides: list[str] | None = None) -> Plan:
         toml.override(tree, setting)
         _drop_foreign(tree, setting, overrides or [])
     plan = parse(tree, where=str(path))
-    return dataclasses.replace(plan, data=dataclasses.replace(plan.data, source=_beside(path, plan.data)))
+    data, test = plan.data, plan.data.test_source
+    source = _beside(path, data.source) if is_file(data) else data.source
+    return dataclasses.replace(
+        plan, data=dataclasses.replace(data, source=source, test_source=_beside(path, test) if test else None)
+    )
 
 
-def _beside(path: Path, data: Data) -> str:
-    """Return the data's source: a file beside the plan if there is one of that name, else as it is, from where the command runs."""
-    beside = path.parent / data.source
-    return str(beside) if is_file(data) and not data.source.startswith("~") and beside.is_file() else data.source
+def _beside(path: Path, source: str) -> str:
+    """Return a file beside the plan if there is one of that name, else as it is, from where the command runs."""
+    beside = path.parent / source
+    return str(beside) if not source.startswith("~") and beside.is_file() else source
 
 
 def _drop_foreign(tree: dict[str, Any], setting: str, overrides: list[str]) -> None:
