@@ -109,9 +109,9 @@ def _refuse_amounts(amounts: Sequence[Facts]) -> None:
         return
     one = amounts[0]
     raise DataError(
-        f"{one.name!r} seems to be what this table is about, and it holds {one.distinct:,} different numbers: an amount. Only classes "
-        "are predicted, amounts not yet. Cut it into ranges first (a new column with low, middle and high, say), or name a column of "
-        "classes with --label"
+        f"{one.name!r} seems to be what this table is about, and it holds {one.distinct:,} different numbers: an amount. Only "
+        "classes are predicted, amounts not yet. Cut it into ranges first (a new column with low, middle and high, say), or name a "
+        "column of classes with --label"
     )
 
 

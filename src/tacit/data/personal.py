@@ -101,7 +101,7 @@ def check_personal(frame: pl.DataFrame, columns: Columns) -> None:
         found = find_personal(frame[name]) if name not in columns.allow_personal else None
         if found:
             raise DataError(
-                f"data.columns.categorical has {name!r}, and {found.why}: every category stands in the model for all to read; leave "
-                f"it out, name it as data.columns.client if it says who owns a row, or say allow_personal = [{name!r}] in "
+                f"data.columns.categorical has {name!r}, and {found.why}: every category stands in the model for all to read; "
+                f"leave it out, name it as data.columns.client if it says who owns a row, or say allow_personal = [{name!r}] in "
                 "[data.columns] if these are public"
             )
