@@ -38,8 +38,11 @@ def guess_label(frame: pl.DataFrame, facts: Sequence[Facts], wanted: str | None)
         named = next(one for one in facts if one.name == wanted)
         _refuse_several_classes(frame, [named])
         return _with_odd_classes(frame, _asked_for(named))
-    _refuse_several_classes(frame, [one for one in facts if {*TAG_WORDS, *LABEL_WORDS} & set(one.words)])
-    found = _find_label(facts)
+    listing = [one for one in facts if {*TAG_WORDS, *LABEL_WORDS} & set(one.words) and holds_several_classes(frame[one.name])]
+    others = [one for one in facts if one not in listing]
+    if not any(set(LABEL_WORDS) & set(one.words) for one in others):
+        _refuse_several_classes(frame, listing)
+    found = _find_label(others)
     _refuse_several_classes(frame, [one for one in facts if one.name == found.column])
     return _with_odd_classes(frame, found)
 

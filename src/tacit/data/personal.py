@@ -67,8 +67,9 @@ def _by_shape(values: Sequence[str], name: str, numbers: bool) -> Personal | Non
         if count >= enough * len(values) and (count >= 3 or what in _CERTAIN) and not (numbers and count < 0.9 * len(values)):
             return Personal(what=what, why=f"its cells look like {what}")
     owner = find_owner_word(words)
-    said = "name" in words and owner is not None and is_person(owner)
-    if not numbers and not names_things(words) and are_names(values, said=said or find_personal_word(words) in _NAMES):
+    said = find_personal_word(words) in _NAMES or ("name" in words and owner is not None and is_person(owner))
+    said |= set(words) <= _NAME and len(values) >= _FEW and all(" " in value for value in values)
+    if not numbers and not names_things(words) and are_names(values, said=said):
         return Personal(what="names of people", why="its cells look like names of people")
     return None
 
@@ -81,13 +82,20 @@ _NAMES = split_set(
 ) | {"first name", "last name", "full name", "family name"}  # fmt: skip
 
 
+_NAME = split_set("name nom nombre nome имя اسم الاسم naam namn imię isim")
+_BIRTHS = split_set("birthdate birthday dob geburtsdatum geburtstag naissance nacimiento nascita nascimento 生日 出生日期") | {
+    "birth date",
+    "date birth",
+}
+
+
 def _by_name(values: Sequence[str], name: str) -> Personal | None:
     """Personal data by the column's name, unless its values are few and plain."""
     word = find_personal_word(split_words(name))
-    marked = sum(any(letter.isdigit() or letter == "@" for letter in value) and len(value) >= 5 for value in values)
+    marked = sum("@" in value or sum(letter.isdigit() for letter in value) >= 3 for value in values)
     if word is None or (len(values) <= _FEW and marked < _USUAL * len(values)):
         return None
-    return Personal(what="personal data", why=f"its name says {word}")
+    return Personal(what="dates of birth" if word in _BIRTHS else "personal data", why=f"its name says {word}")
 
 
 def _by_name_alone(name: str) -> Personal | None:

@@ -98,7 +98,7 @@ def _words(value: str) -> list[str] | None:
     for word in value.replace(",", " ").split():
         if not _WORD.fullmatch(word):
             return None
-        if not (word[0].isupper() or word in _PARTICLES or word.islower()):
+        if not (word[0].isupper() or word in _PARTICLES or word == word.lower()):
             return None
         plain = word.rstrip(".").lower()
         if plain not in _TITLES:

@@ -107,7 +107,7 @@ _ROAD_FIRST = (
     r"rue|avenue|av|bd|boulevard|chemin|impasse|calle|c/|avenida|avda|plaza|paseo|via|viale|piazza|corso|vicolo|rua|praça|travessa|"
     r"ул|улица|проспект|пер|переулок|ulica|ul|aleja"
 )
-_ROAD_LAST = r"street|st|road|rd|avenue|ave|lane|ln|drive|dr|boulevard|blvd|way|court|ct|place|pl|square|sq|terrace|crescent|highway"
+_ROAD_LAST = r"street|st|road|rd|avenue|ave|lane|ln|drive|dr|boulevard|blvd|way|court|ct|place|pl|square|sq|terrace|highway"
 SHAPES = (
     _shape("e-mail addresses", r"(mailto:)?[^@]{0,40}?<?[\w.+'%\-]+\s?(@|\(at\)|\[at\])\s?[\w\-]+(\.[\w\-]+)+>?"),
     _shape("IP addresses", r"(25[0-5]|2[0-4]\d|1?\d?\d)(\.(25[0-5]|2[0-4]\d|1?\d?\d)){3}(:\d+)?"),

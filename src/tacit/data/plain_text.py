@@ -67,7 +67,8 @@ def as_utf8(content: bytes, encoding: str | None, guess: bool = True) -> tuple[b
 def _refuse_binary(content: bytes) -> None:
     """Raise DataError for bytes that are no text, whatever the file's ending says."""
     kind = next((what for start, what in _BINARY.items() if content.startswith(start)), None)
-    if kind is None and b"\0" in content[:_LOOKED_AT] and not content.startswith(_UTF16):
+    looked = content[:_LOOKED_AT]
+    if kind is None and looked.count(0) > max(3, len(looked) / 200) and not content.startswith(_UTF16):
         kind = "something that is no text"
     if kind:
         raise DataError(f"the file holds {kind}, whatever its name ends in; save the table as .csv in UTF-8, or correct its name")

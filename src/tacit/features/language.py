@@ -58,7 +58,24 @@ NAMES = {
 _SCRIPTS = (("Cyrillic", 0x0400, 0x052F), ("Greek", 0x0370, 0x03FF), ("Hebrew", 0x0590, 0x05FF), ("Arabic", 0x0600, 0x06FF),
             ("Devanagari", 0x0900, 0x097F), ("Thai", 0x0E00, 0x0E7F), ("Japanese", 0x3040, 0x30FF), ("Chinese", 0x4E00, 0x9FFF),
             ("Korean", 0xAC00, 0xD7AF))  # fmt: skip
-_SHARE, _LEAD = 0.1, 1.3
+_EVERYDAY_WORDS = (
+    "good bad great best better nice well new old first last long short big small little high low right wrong same "
+    "other many much more most some any no yes not very really just also only even still never always now then here "
+    "there today time day week month year night morning hour minute man woman people child boy girl friend family "
+    "home house room place city country world work job school money price cost food water book film movie music song "
+    "story game team player car phone case number part end thing way life hand eye head body heart name word line "
+    "side news show see saw seen look looked watch read say said tell told ask asked think thought know knew like "
+    "liked love loved want wanted need needed use used make made go went gone come came take took get got give gave "
+    "find found feel felt keep kept let put run try tried call called help start started stop play played buy bought "
+    "sell sold pay paid eat happy sad free full open close hard easy fast slow hot cold true false real again back "
+    "off over under after before because while through every each both few one two three four five six seven eight "
+    "nine ten hello thanks please sorry ok service quality product order delivery hotel staff doctor patient problem "
+    "question answer wonderful terrible awful boring funny beautiful perfect excellent poor worst amazing fun "
+    "interesting acting plot actor character ending screen battery charge button sound picture"
+)
+_EVERYDAY = frozenset(_EVERYDAY_WORDS.split())
+"""English words of everyday: short texts have them more often than "the" and "of"."""
+_SHARE, _LEAD, _EVERYDAY_SHARE = 0.1, 1.3, 0.4
 
 
 class Language(NamedTuple):
@@ -75,10 +92,11 @@ def language_name(code: str) -> str:
 
 def detect_language(texts: Iterable[str]) -> Language:
     """The language of most texts: one with a public list, else the script if it is not Latin, else nothing that is known."""
-    letters, words, found = Counter[str](), 0, Counter[str]()
+    letters, words, found, everyday = Counter[str](), 0, Counter[str](), 0
     for text in texts:
         for word in scripts.words(text):
             words += 1
+            everyday += word in _EVERYDAY
             found.update(code for code, common in _LISTS.items() if word in common)
             letters.update(_script(letter) for letter in word)
     for script in ("Japanese", *(name for name, _, _ in _SCRIPTS)):
@@ -87,7 +105,8 @@ def detect_language(texts: Iterable[str]) -> Language:
     ranked = [*found.most_common(2), ("", 0), ("", 0)]
     if words and ranked[0][1] >= _SHARE * words and ranked[0][1] >= _LEAD * ranked[1][1]:
         return Language(ranked[0][0], NAMES[ranked[0][0]])
-    return Language(None, "")
+    english = words > 0 and everyday + found["en"] >= _EVERYDAY_SHARE * words
+    return Language("en", NAMES["en"]) if english else Language(None, "")
 
 
 def _script(letter: str) -> str:
