@@ -18,6 +18,7 @@ from tacit import data, engine, record, report
 from tacit import plan as plans
 from tacit.engine import run_folder
 from tacit.engine.named_runs import folder_of, model_folder
+from tacit.engine.text_reading import make_starter
 from tacit.export.card import Card
 from tacit.module_plan import plan_for_module
 from tacit.plan import Features, Plan, Privacy
@@ -39,7 +40,7 @@ def starter_plan(table: object, *, label: str | None = None) -> Plan:
     What each column is for is guessed from its name and cells; `label` names the column to predict.
     `tacit init --from TABLE` writes the same plan to a file and says why each guess was made.
     """
-    return plans.parse(tomllib.loads(data.starter(read_table(table, label), label).text))
+    return plans.parse(tomllib.loads(make_starter(read_table(table, label), data.Asked(label=label)).text))
 
 
 def run(

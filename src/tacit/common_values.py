@@ -20,7 +20,7 @@ class CommonValues(NamedTuple):
 
 
 def find_common_values(frame: pl.DataFrame, name: str, client: str | None, least: int) -> CommonValues:
-    """Values of a column that at least `least` clients have; without a column of clients, rows are counted. Empty cells are none."""
+    """Values of a column that at least `least` clients have; without a column of clients, rows are counted. Nulls do not count."""
     import polars as pl
 
     owned = client is not None and client in frame.columns

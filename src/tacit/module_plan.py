@@ -12,6 +12,7 @@ from tacit import data
 from tacit import plan as plans
 from tacit.data.input_rows import from_input_rows
 from tacit.data.read import read_file
+from tacit.engine.text_reading import make_starter
 from tacit.errors import DataError, PlanError
 from tacit.plan import Features, Plan, Privacy
 
@@ -23,7 +24,7 @@ def plan_for_module(
     features: Features | None, rounds: int | None,
 ) -> Plan:  # fmt: skip
     """Return the checked plan for a module on a table; the run is named after the module's class."""
-    tree: Tree = tomllib.loads(data.starter(rows, label).text)
+    tree: Tree = tomllib.loads(make_starter(rows, data.Asked(label=label)).text)
     kind = type(module)
     tree |= {"name": _plain(kind.__name__), "model": {"name": f"{_plain(kind.__module__, '.')}:{_plain(kind.__name__)}"}}
     tree["baselines"] = []

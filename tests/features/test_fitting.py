@@ -12,7 +12,7 @@ MIXED = Columns(text=("words",), numeric=("age",), categorical=("race",), label=
 
 
 def test_fit_reads_ranges_categories_and_classes_and_says_so():
-    fitted = fit(FRAME, MIXED, Features())
+    fitted = fit(FRAME, MIXED, Features(category_clients=1))
     assert fitted.ranges == {"age": (17.0, 90.0)}
     assert fitted.categories == {"race": ("Black", "White")}
     assert fitted.classes == ("9", "10")
@@ -33,7 +33,7 @@ def test_hashed_text_and_raw_numbers_release_nothing():
 
 
 def test_json_round_trip():
-    fitted = fit(FRAME, MIXED, Features())
+    fitted = fit(FRAME, MIXED, Features(category_clients=1))
     assert Fitted.from_dict(json.loads(json.dumps(fitted.to_dict()))) == fitted
 
 

@@ -1,4 +1,5 @@
 import math
+from functools import partial
 
 import numpy as np
 import polars as pl
@@ -20,7 +21,8 @@ ADULT = pl.DataFrame(
 )
 COLUMNS = Columns(numeric=("age", "hours"), categorical=("race", "sex"), label="income")
 MIXED = Columns(text=("text",), numeric=("age", "hours"), categorical=("race", "sex"), label="income")
-E1, E2 = Features(categorical="codes"), Features(categorical="onehot")
+All = partial(Features, category_clients=1)  # these tables have a handful of rows
+E1, E2 = All(categorical="codes"), All(categorical="onehot")
 
 
 def encoded(frame, columns, settings, train=ADULT):
@@ -67,7 +69,7 @@ HOLES = ADULT.with_columns(hours=pl.Series([0, None, 1, None]))
     ("numeric", "values"), [("minmax", [0, 0.5, 1, 0.5]), ("robust", [-1, 0, 1, 0]), ("raw", [0, 0, 1, 0])]
 )  # fmt: skip
 def test_a_missing_number_is_a_fixed_value_and_one_more_input_says_that_it_is_missing(numeric, values):
-    settings = Features(numeric=numeric, categorical="codes")
+    settings = All(numeric=numeric, categorical="codes")
     rows = encoded(HOLES, COLUMNS, settings, train=HOLES)
     assert rows.inputs.matrix[:, 1].tolist() == values
     assert rows.inputs.matrix[:, 2].tolist() == [0, 1, 0, 1], "after all numbers, before the categories"
@@ -79,12 +81,12 @@ def test_a_missing_number_is_a_fixed_value_and_one_more_input_says_that_it_is_mi
 
 
 def test_the_plan_may_say_in_which_columns_numbers_are_missing():
-    agreed = Features(ranges={"age": (0.0, 100.0), "hours": (0.0, 10.0)}, missing=("age",))
+    agreed = All(ranges={"age": (0.0, 100.0), "hours": (0.0, 10.0)}, missing=("age",))
     fitted = fit(HOLES, Columns(numeric=("age", "hours"), label="income"), agreed)
     assert fitted.missing == ("age",)
     assert fitted.released == (), "nothing is read of rows"
     with pytest.raises(PlanError, match=r"features\(missing=race\) needs numeric columns"):
-        fit(HOLES, COLUMNS, Features(missing=("race",)))
+        fit(HOLES, COLUMNS, All(missing=("race",)))
 
 
 def test_outside_the_range_is_clamped_and_a_constant_is_zero():
@@ -98,12 +100,12 @@ def test_huge_numbers_scale_without_overflow():
     frame = ADULT.with_columns(age=pl.Series([-1.7e308, 1.7e308, 0.0, 0.0]))
     assert encoded(frame, COLUMNS, E1, train=frame).inputs.matrix[:, 0].tolist() == [0, 1, 0.5, 0.5]
     with pytest.raises(DataError, match="float32 can hold"):
-        encoded(frame, COLUMNS, Features(numeric="raw"), train=frame)
+        encoded(frame, COLUMNS, All(numeric="raw"), train=frame)
 
 
 def test_raw_numbers_stay_and_text_that_spells_numbers_is_read():
     frame = ADULT.with_columns(age=pl.Series([" 17", "9e1", "", "-2.5"]))
-    assert encoded(frame, COLUMNS, Features(numeric="raw"), train=frame).inputs.matrix[:, 0].tolist() == [17, 90, 0, -2.5]
+    assert encoded(frame, COLUMNS, All(numeric="raw"), train=frame).inputs.matrix[:, 0].tolist() == [17, 90, 0, -2.5]
 
 
 def test_infinite_values_are_refused():
@@ -129,7 +131,7 @@ def test_mixed_rows_are_text_then_the_others(settings):
 
 
 def test_sequences_stand_beside_the_others():
-    settings = Features(text="sequence", length=3)
+    settings = All(text="sequence", length=3)
     inputs = encoded(ADULT, MIXED, settings).inputs
     np.testing.assert_array_equal(inputs.beside.matrix, encoded(ADULT, COLUMNS, settings).inputs.matrix)
     text = encoded(ADULT, Columns(text=("text",), label="income"), settings).inputs

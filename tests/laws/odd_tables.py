@@ -70,7 +70,10 @@ def make_odd_table(number: int, folder: Path) -> OddTable:
     if random.random() < 0.3:
         what = _pick(random, tuple(SPLITS))
         add(_pick(random, SPLIT_NAMES), what, SPLITS[what](rows, random))
-    what, missing = _pick(random, ("labels complete", "labels missing", "labels missing", "labels blank")), float(random.uniform(0, 0.6))
+    what, missing = (
+        _pick(random, ("labels complete", "labels missing", "labels missing", "labels blank")),
+        float(random.uniform(0, 0.6)),
+    )
     if what != "labels complete":
         label = [(None if what == "labels missing" else "  ") if random.random() < missing else cell for cell in label]
     add(_pick(random, LABEL_NAMES), f"{kind}, {what}", label)

@@ -148,7 +148,10 @@ CONSUMERS: dict[str, Callable[[], object]] = {
     "Features.words": lambda: text._rule(features_with("words")),
     "Features.numeric": lambda: tabular._scaled("n", np.ones(2), features_with("numeric"), None),  # type: ignore[arg-type]
     "Features.categorical": lambda: tabular.slots(
-        FRAME, ONLY_CATEGORIES, features_with("categorical"), features.fit(FRAME, ONLY_CATEGORIES, plan.Features())
+        FRAME,
+        ONLY_CATEGORIES,
+        features_with("categorical"),
+        features.fit(FRAME, ONLY_CATEGORIES, plan.Features(category_clients=1)),
     ),
     "Features.directions": lambda: _directions(),
     "Quantise.trained_on": lambda: features.quantise.told("n", np.zeros(2, np.float32), quantise("trained_on"), b"s"),

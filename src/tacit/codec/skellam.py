@@ -197,7 +197,8 @@ def _whole(bits: int) -> Wholes:
     shift = width - bits
 
     def of(payload: Payload, dim: int) -> NDArray[Any]:
-        return unpacked(payload, dim, bits).astype(f"<u{width // 8}") << np.array(shift, f"<u{width // 8}")
+        numbers: NDArray[Any] = unpacked(payload, dim, bits).astype(f"<u{width // 8}")
+        return np.left_shift(numbers, shift, out=numbers)
 
     return Wholes(
         bits=lambda dim: width,

@@ -11,7 +11,7 @@ from tacit.data.label_leaks import leaks
 from tacit.data.load import SiteFile, columns_of, load
 from tacit.data.named.entry import Entry
 from tacit.data.named.vectors import vectors
-from tacit.data.named.word_lists import word_list
+from tacit.data.named.word_lists import find_word_list, word_list
 from tacit.data.new_rows import as_trained, inputs_of, new_rows
 from tacit.data.public import public_rows, set_aside
 from tacit.data.roles import resolved
@@ -34,6 +34,7 @@ __all__ = [
     "divide",
     "divide_test",
     "fetch",
+    "find_word_list",
     "get",
     "guess_roles",
     "hold_out",

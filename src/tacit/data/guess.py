@@ -19,8 +19,18 @@ class Guess:
 
 @dataclass(frozen=True, kw_only=True)
 class Asked:
-    """Roles that somebody named: the label, the owner and columns of text; None and nothing are guessed."""
+    """What somebody said of a table and of the plan for it; what is None or empty is guessed.
+
+    `label`, `client` and `text` are roles of columns; `encoding` and `header` are as in `[data]`, `test_source` is a file of test
+    rows. `epsilon` is the promise per run; with `one_bit`, weights leave as randomised bits instead, and rows without an owner are
+    dealt to so many clients.
+    """
 
     label: str | None = None
     client: str | None = None
     text: tuple[str, ...] = ()
+    epsilon: float | None = None
+    one_bit: int | None = None
+    encoding: str | None = None
+    header: bool | None = None
+    test_source: str | None = None

@@ -38,8 +38,11 @@ def guess_label(frame: pl.DataFrame, facts: Sequence[Facts], wanted: str | None)
         named = next(one for one in facts if one.name == wanted)
         _refuse_several_classes(frame, [named])
         return _with_odd_classes(frame, _asked_for(named))
-    _refuse_several_classes(frame, [one for one in facts if {*TAG_WORDS, *LABEL_WORDS} & set(one.words)])
-    found = _find_label(facts)
+    listing = [one for one in facts if {*TAG_WORDS, *LABEL_WORDS} & set(one.words) and holds_several_classes(frame[one.name])]
+    others = [one for one in facts if one not in listing]
+    if not any(set(LABEL_WORDS) & set(one.words) for one in others):
+        _refuse_several_classes(frame, listing)
+    found = _find_label(others)
     _refuse_several_classes(frame, [one for one in facts if one.name == found.column])
     return _with_odd_classes(frame, found)
 
@@ -76,7 +79,11 @@ def _named(one: Facts, why: str) -> Guess:
 
 def _is_amount(one: Facts) -> bool:
     """Whether a column holds many different numbers, as amounts do and classes do not."""
-    return one.kind == "number" and not one.numbers_rows and (one.distinct > MOST_CLASSES or (one.has_fractions and one.distinct > _FEW))
+    return (
+        one.kind == "number"
+        and not one.numbers_rows
+        and (one.distinct > MOST_CLASSES or (one.has_fractions and one.distinct > _FEW))
+    )
 
 
 def _likely_amounts(facts: Sequence[Facts], best: Facts | None) -> list[Facts]:
@@ -105,9 +112,9 @@ def _refuse_amounts(amounts: Sequence[Facts]) -> None:
         return
     one = amounts[0]
     raise DataError(
-        f"{one.name!r} seems to be what this table is about, and it holds {one.distinct:,} different numbers: an amount. Only classes are "
-        "predicted, amounts not yet. Cut it into ranges first (a new column with low, middle and high, say), or name a column of classes "
-        "with --label"
+        f"{one.name!r} seems to be what this table is about, and it holds {one.distinct:,} different numbers: an amount. Only "
+        "classes are predicted, amounts not yet. Cut it into ranges first (a new column with low, middle and high, say), or name a "
+        "column of classes with --label"
     )
 
 
@@ -115,8 +122,8 @@ def _refuse_several_classes(frame: pl.DataFrame, facts: Sequence[Facts]) -> None
     for one in facts:
         if holds_several_classes(frame[one.name]):
             raise DataError(
-                f"{one.name!r} seems to be the label, and its cells hold several classes at once; one class per row is predicted. Make a "
-                "column with yes and no for each class, or keep one class in each cell, and name it with --label"
+                f"{one.name!r} seems to be the label, and its cells hold several classes at once; one class per row is predicted. "
+                "Make a column with yes and no for each class, or keep one class in each cell, and name it with --label"
             )
 
 
@@ -134,7 +141,7 @@ def holds_several_classes(column: pl.Series) -> bool:
 
 
 def _recombines(values: pl.Series, separator: str) -> bool:
-    """Whether the parts of values stand in several of them: "a;b", "b;c", "a". Names with commas in them have parts of their own."""
+    """Whether the parts of values stand in several of them, as in "a;b", "b;c", "a"; a name with commas has parts of its own."""
     import polars as pl
 
     split = values.str.split(separator)

@@ -13,6 +13,8 @@ from tacit.errors import DataError, did_you_mean
 if TYPE_CHECKING:
     import polars as pl
 
+_FEWEST, _FILLED = 10, 0.9
+"""Fewer values, or many empty cells, say too little about who owns rows, unless a column's name does."""
 _NO_OWNERS = frozenset({"dates of birth", "street addresses"})
 
 
@@ -34,10 +36,12 @@ def guess_owner(frame: pl.DataFrame, facts: Sequence[Facts], wanted: str | None)
     able = [one for one in facts if one.repeats and _names_somebody(one)]
     named = [one for one in able if find_owner_word(one.words)]
     people = [one for one in named if is_person(str(find_owner_word(one.words)))]
-    shaped = [one for one in able if one.personal and one.personal.what not in _NO_OWNERS]
+    shaped = [one for one in able if one.personal and one.personal.what not in _NO_OWNERS and one.distinct >= _FEWEST]
+    shaped = [one for one in shaped if one.filled >= _FILLED * frame.height]
     pool = list({one.name: one for one in (*people, *shaped)}.values()) or named
     if not pool:
-        return Owner(None, tuple(one.name for one in able if REPEATING_ID_WORDS & set(one.words)))
+        unclear = [one for one in able if one.personal or REPEATING_ID_WORDS & set(one.words)]
+        return Owner(None, tuple(one.name for one in unclear if not one.personal or one.personal.what not in _NO_OWNERS))
     best = max(pool, key=lambda one: (bool(ID_WORDS & set(one.words)) and one in named, one in named, one.distinct))
     others = tuple(one.name for one in pool if one is not best and not _follows(frame, best.name, one.name))
     return Owner(Guess(column=best.name, role="client", why=_reason(best)), others)

@@ -80,7 +80,9 @@ def _missing(frame: pl.DataFrame, label: str, client: str | None) -> list[str]:
     for name, what in ((label, "have no label"), (client, "do not say who owns them")):
         lost = as_text(frame[name]).null_count() if name else 0
         if lost:
-            found.append(f"{lost:,} of {frame.height:,} rows ({lost / frame.height:.0%}) {what} ({name!r} is empty): they are left out.")
+            found.append(
+                f"{lost:,} of {frame.height:,} rows ({lost / frame.height:.0%}) {what} ({name!r} is empty): they are left out."
+            )
     return found
 
 
@@ -95,7 +97,9 @@ def _about_owners(owner: Owner, facts: Sequence[Facts]) -> list[str]:
         return [f"No column surely says who owns a row; if one does, use {listed}. Without one, rows are dealt to made-up clients."]
     single = next((one for one in facts if one.personal and one.distinct > 0.9 * one.filled), None)
     if single:
-        return [f"Each row seems to be another person's ({single.name!r} is nearly always different), so rows are dealt to clients."]
+        return [
+            f"Each row seems to be another person's ({single.name!r} is nearly always different), so rows are dealt to clients."
+        ]
     return []
 
 
@@ -135,7 +139,10 @@ def _input_role(frame: pl.DataFrame, one: Facts, client: str | None) -> tuple[Ro
         return "left out", f"{one.distinct} different values in {one.filled} cells: rather a name than a category"
     least = count_required(frame, client, LEAST_CLIENTS)
     if 2 * find_common_values(frame, one.name, client, least).rows < one.filled:
-        return "left out", f"most rows have a value that fewer than {least} {'owners' if client else 'rows'} share: it points at people"
+        return (
+            "left out",
+            f"most rows have a value that fewer than {least} {'owners' if client else 'rows'} share: it points at people",
+        )
     return "categorical", f"{one.distinct} different values"
 
 

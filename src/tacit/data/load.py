@@ -71,6 +71,8 @@ def load(
     dropped = list[str]()
     if split is not None:
         train, test, how = split(frame, columns, wanted)
+    elif data.test_source:
+        train, test, how = _from_test_file(frame.select(wanted), data)
     else:
         # First, so that as many rows are left to train on whatever the seed.
         complete, dropped = drop_incomplete_rows(frame.select(wanted), columns, data.partition == "client")
@@ -135,6 +137,20 @@ def _split(
     train, test = _hold_out(frame, data.test, columns, data, draws.at("test-split"), in_one_place=in_one_place)
     how = f"a share {data.test:g} was held out at random as test" if test.height else "no rows were held out as test"
     return train, test, how
+
+
+def _from_test_file(train: pl.DataFrame, data: Data) -> tuple[pl.DataFrame, pl.DataFrame, str]:
+    """Return all rows as train rows, and the rows of `data.test_source`."""
+    source = str(data.test_source)
+    rows, note = read_file(source, Text(encoding=data.encoding, header=data.header), key="data.test_source")
+    lacking = [name for name in train.columns if name not in rows.columns and name != data.columns.client]
+    if lacking:
+        raise DataError(
+            f"data.test_source = {source!r} needs the columns of data.source, got none named {', '.join(map(repr, lacking))}"
+        )
+    known = [pl.col(name) if name in rows.columns else pl.lit(None).alias(name) for name in train.columns]
+    test = rows.select(known).cast(train.schema, strict=False)
+    return train, test, f"test rows are those of {source}{note}"
 
 
 def _hold_out(

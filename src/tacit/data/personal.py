@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tacit.data.column_kinds import kind_of, without_blanks
-from tacit.data.column_words import find_owner_word, find_personal_word, is_person, names_things, split_words
+from tacit.data.column_words import find_owner_word, find_personal_word, is_person, names_things, split_set, split_words
 from tacit.data.personal_names import are_names
 from tacit.data.personal_shapes import SHAPES
 from tacit.errors import DataError
@@ -67,25 +67,35 @@ def _by_shape(values: Sequence[str], name: str, numbers: bool) -> Personal | Non
         if count >= enough * len(values) and (count >= 3 or what in _CERTAIN) and not (numbers and count < 0.9 * len(values)):
             return Personal(what=what, why=f"its cells look like {what}")
     owner = find_owner_word(words)
-    said = "name" in words and owner is not None and is_person(owner)
-    if not numbers and not names_things(words) and are_names(values, said=said or find_personal_word(words) in _NAMES):
+    said = find_personal_word(words) in _NAMES or ("name" in words and owner is not None and is_person(owner))
+    said |= set(words) <= _NAME and len(values) >= _FEW and all(" " in value for value in values)
+    if not numbers and not names_things(words) and are_names(values, said=said):
         return Personal(what="names of people", why="its cells look like names of people")
     return None
 
 
-_NAMES = frozenset(
-    """surname lastname firstname forename fullname vorname nachname familienname prénom prenom apellido apellidos cognome sobrenome фамилия
-    имя отчество фио nazwisko imię 姓名 名字 氏名 名前 이름 성명""".split()
+_NAMES = split_set(
+    """
+    surname lastname firstname forename fullname vorname nachname familienname prénom prenom apellido apellidos cognome
+    sobrenome фамилия имя отчество фио nazwisko imię 姓名 名字 氏名 名前 이름 성명
+    """
 ) | {"first name", "last name", "full name", "family name"}  # fmt: skip
+
+
+_NAME = split_set("name nom nombre nome имя اسم الاسم naam namn imię isim")
+_BIRTHS = split_set("birthdate birthday dob geburtsdatum geburtstag naissance nacimiento nascita nascimento 生日 出生日期") | {
+    "birth date",
+    "date birth",
+}
 
 
 def _by_name(values: Sequence[str], name: str) -> Personal | None:
     """Personal data by the column's name, unless its values are few and plain."""
     word = find_personal_word(split_words(name))
-    marked = sum(any(letter.isdigit() or letter == "@" for letter in value) and len(value) >= 5 for value in values)
+    marked = sum("@" in value or sum(letter.isdigit() for letter in value) >= 3 for value in values)
     if word is None or (len(values) <= _FEW and marked < _USUAL * len(values)):
         return None
-    return Personal(what="personal data", why=f"its name says {word}")
+    return Personal(what="dates of birth" if word in _BIRTHS else "personal data", why=f"its name says {word}")
 
 
 def _by_name_alone(name: str) -> Personal | None:
@@ -99,7 +109,7 @@ def check_personal(frame: pl.DataFrame, columns: Columns) -> None:
         found = find_personal(frame[name]) if name not in columns.allow_personal else None
         if found:
             raise DataError(
-                f"data.columns.categorical has {name!r}, and {found.why}: every category stands in the model for all to read; leave it "
-                f"out, name it as data.columns.client if it says who owns a row, or say allow_personal = [{name!r}] in [data.columns] "
-                "if these are public"
+                f"data.columns.categorical has {name!r}, and {found.why}: every category stands in the model for all to read; "
+                f"leave it out, name it as data.columns.client if it says who owns a row, or say allow_personal = [{name!r}] in "
+                "[data.columns] if these are public"
             )

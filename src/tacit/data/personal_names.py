@@ -8,61 +8,66 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-GIVEN = frozenset(
+from tacit.data.column_words import split_set
+
+GIVEN = split_set(
     """
-    james john robert michael william david richard joseph thomas charles christopher daniel matthew anthony mark donald steven paul andrew
-    joshua kenneth kevin brian george edward ronald timothy jason jeffrey ryan jacob gary nicholas eric jonathan stephen larry justin scott
-    brandon benjamin samuel gregory frank alexander raymond patrick jack dennis jerry tyler aaron jose adam henry nathan douglas zachary
-    peter kyle walter ethan jeremy harold keith christian roger noah gerald carl terry sean arthur austin lawrence jesse dylan bryan joe
-    jordan billy bruce albert willie gabriel logan alan juan wayne roy ralph randy eugene vincent russell elijah louis bobby philip johnny
-    oliver liam lucas mason harry charlie oscar leo max simon martin ian neil graham stuart colin craig hugh bob tom tim jim mike sam ben
-    mary patricia jennifer linda elizabeth barbara susan jessica sarah karen lisa nancy betty margaret sandra ashley kimberly emily donna
-    michelle carol amanda dorothy melissa deborah stephanie rebecca sharon laura cynthia kathleen amy angela shirley anna brenda pamela emma
-    nicole helen samantha katherine christine debra rachel carolyn janet catherine maria heather diane ruth julie olivia joyce virginia
-    victoria kelly lauren christina joan evelyn judith megan andrea cheryl hannah jacqueline martha gloria teresa ann sara madison frances
-    kathryn janice jean abigail alice julia judy sophia grace denise amber doris marilyn danielle beverly isabella theresa diana natalie
-    brittany charlotte marie kayla alexis lori ella lily chloe mia ava zoe lucy kate jane eve claire eleanor fiona nora ivy
-    hans peter klaus wolfgang jürgen juergen dieter manfred uwe günter guenter horst bernd heinz stefan andreas michael thomas markus matthias
-    frank jörg joerg ralf sven torsten thorsten jan lars tobias florian sebastian felix jonas lukas finn paul moritz niklas philipp karl
-    friedrich heinrich wilhelm otto hermann fritz kurt rolf gerhard werner helmut rainer volker holger dirk jens kai maximilian fabian
-    ursula monika petra sabine renate helga karin brigitte ingrid gisela heike gabriele claudia susanne birgit andrea martina stefanie
-    anja katrin kathrin sandra nicole silke tanja melanie julia lena lea leonie hannah mia emma sophie marie johanna greta frieda inge
-    jutta elke anke antje kerstin bettina cornelia ulrike katharina elisabeth franziska jana nina ute
-    jean pierre michel andré andre philippe alain jacques bernard marcel rené rene françois francois claude gérard gerard christophe nicolas
-    julien antoine maxime hugo théo theo louis mathieu guillaume olivier laurent pascal thierry frédéric frederic sébastien étienne etienne
-    yves benoît luc marc nathalie isabelle sylvie catherine martine françoise francoise monique jacqueline nicole céline celine sandrine
-    valérie valerie véronique veronique aurélie aurelie camille manon léa chloé inès élodie elodie amélie margaux juliette hélène helene
-    josé jose antonio manuel francisco juan david javier daniel josé carlos jesús jesus alejandro miguel rafael pedro pablo ángel angel sergio
-    fernando jorge luis alberto álvaro alvaro diego adrián adrian raúl raul enrique ramón ramon vicente iván ivan rubén óscar andrés andres
-    carmen maría josefa isabel dolores pilar teresa ana francisca laura antonia mercedes cristina marta lucía lucia elena concepción rosario
-    juana raquel rosa beatriz sofía sofia paula valentina camila daniela gabriela ximena fernanda lorena silvia patricia mónica alejandra
-    giuseppe giovanni antonio mario luigi francesco angelo vincenzo pietro salvatore carlo franco domenico bruno paolo michele giorgio aldo
-    sergio luciano marco andrea alessandro matteo lorenzo davide riccardo simone federico stefano roberto luca giulia chiara francesca sara
-    martina valentina alessia giorgia elisa giovanna rosa angela lucia maria caterina paola federica ilaria elena silvia laura
-    joão joao antônio antonio francisco carlos paulo pedro lucas luiz marcos luís gabriel rafael daniel marcelo bruno eduardo felipe raimundo
-    rodrigo thiago tiago ana adriana juliana márcia fernanda patrícia aline sandra camila amanda bruna jéssica letícia júlia luciana vanessa
-    ivan sergei sergey dmitri dmitry alexei andrei mikhail nikolai vladimir igor oleg boris yuri viktor pavel anton maxim roman denis kirill
-    olga natalia tatiana irina svetlana elena ekaterina anastasia yulia oksana galina lyudmila nadezhda vera daria polina
-    иван сергей дмитрий алексей андрей михаил николай владимир александр игорь олег борис юрий виктор павел антон максим роман денис кирилл
-    пётр петр артём артем егор никита илья константин евгений василий григорий фёдор ольга наталья татьяна ирина светлана елена екатерина
-    анастасия юлия оксана галина людмила надежда вера дарья полина мария анна ксения софья алина виктория александра марина лариса
-    mohammed muhammad mohamed ahmed ali hassan hussein omar khalid ibrahim yusuf abdullah mustafa mahmoud fatima aisha zainab maryam layla
-    noor yasmin amina khadija salma mehmet emre burak can deniz ayşe fatma elif zeynep merve hatice murat hakan
-    raj amit rahul sanjay vijay anil sunil arjun rohan priya anjali neha pooja sunita kavita deepak suresh ramesh lakshmi ananya aarav
-    wei li ming jing hui yan xin yu fang lei jun hao chen lin yuki hiroshi kenji takashi akira sakura yoko haruto yui minjun seoyeon jiwoo
-    piotr krzysztof andrzej tomasz paweł pawel jan michał marcin jakub katarzyna małgorzata malgorzata agnieszka ewa krystyna joanna magdalena
-    erik lars anders johan nils karin kristina anneli gustaf björn bjorn sven astrid ingrid freja maja elsa pieter jan willem sanne daan
-    zoltan istván istvan lászló laszlo attila ágnes agnes katalin jiri jiří petr tomáš tomas eva jana lucie
-    """.split()
+    james john robert michael william david richard joseph thomas charles christopher daniel matthew anthony mark donald steven
+    paul andrew joshua kenneth kevin brian george edward ronald timothy jason jeffrey ryan jacob gary nicholas eric jonathan
+    stephen larry justin scott brandon benjamin samuel gregory frank alexander raymond patrick jack dennis jerry tyler aaron
+    jose adam henry nathan douglas zachary peter kyle walter ethan jeremy harold keith christian roger noah gerald carl terry
+    sean arthur austin lawrence jesse dylan bryan joe jordan billy bruce albert willie gabriel logan alan juan wayne roy ralph
+    randy eugene vincent russell elijah louis bobby philip johnny oliver liam lucas mason harry charlie oscar leo max simon
+    martin ian neil graham stuart colin craig hugh bob tom tim jim mike sam ben mary patricia jennifer linda elizabeth barbara
+    susan jessica sarah karen lisa nancy betty margaret sandra ashley kimberly emily donna michelle carol amanda dorothy melissa
+    deborah stephanie rebecca sharon laura cynthia kathleen amy angela shirley anna brenda pamela emma nicole helen samantha
+    katherine christine debra rachel carolyn janet catherine maria heather diane ruth julie olivia joyce virginia victoria kelly
+    lauren christina joan evelyn judith megan andrea cheryl hannah jacqueline martha gloria teresa ann sara madison frances
+    kathryn janice jean abigail alice julia judy sophia grace denise amber doris marilyn danielle beverly isabella theresa diana
+    natalie brittany charlotte marie kayla alexis lori ella lily chloe mia ava zoe lucy kate jane eve claire eleanor fiona nora
+    ivy hans klaus wolfgang jürgen juergen dieter manfred uwe günter guenter horst bernd heinz stefan andreas markus matthias
+    jörg joerg ralf sven torsten thorsten jan lars tobias florian sebastian felix jonas lukas finn moritz niklas philipp karl
+    friedrich heinrich wilhelm otto hermann fritz kurt rolf gerhard werner helmut rainer volker holger dirk jens kai maximilian
+    fabian ursula monika petra sabine renate helga karin brigitte ingrid gisela heike gabriele claudia susanne birgit martina
+    stefanie anja katrin kathrin silke tanja melanie lena lea leonie sophie johanna greta frieda inge jutta elke anke antje
+    kerstin bettina cornelia ulrike katharina elisabeth franziska jana nina ute pierre michel andré andre philippe alain jacques
+    bernard marcel rené rene françois francois claude gérard gerard christophe nicolas julien antoine maxime hugo théo theo
+    mathieu guillaume olivier laurent pascal thierry frédéric frederic sébastien étienne etienne yves benoît luc marc nathalie
+    isabelle sylvie martine françoise francoise monique céline celine sandrine valérie valerie véronique veronique aurélie
+    aurelie camille manon léa chloé inès élodie elodie amélie margaux juliette hélène helene josé antonio manuel francisco
+    javier carlos jesús jesus alejandro miguel rafael pedro pablo ángel angel sergio fernando jorge luis alberto álvaro alvaro
+    diego adrián adrian raúl raul enrique ramón ramon vicente iván ivan rubén óscar andrés andres carmen maría josefa isabel
+    dolores pilar ana francisca antonia mercedes cristina marta lucía lucia elena concepción rosario juana raquel rosa beatriz
+    sofía sofia paula valentina camila daniela gabriela ximena fernanda lorena silvia mónica alejandra giuseppe giovanni mario
+    luigi francesco angelo vincenzo pietro salvatore carlo franco domenico bruno paolo michele giorgio aldo luciano marco
+    alessandro matteo lorenzo davide riccardo simone federico stefano roberto luca giulia chiara francesca alessia giorgia elisa
+    giovanna caterina paola federica ilaria joão joao antônio paulo luiz marcos luís marcelo eduardo felipe raimundo rodrigo
+    thiago tiago adriana juliana márcia patrícia aline bruna jéssica letícia júlia luciana vanessa sergei sergey dmitri dmitry
+    alexei andrei mikhail nikolai vladimir igor oleg boris yuri viktor pavel anton maxim roman denis kirill olga natalia tatiana
+    irina svetlana ekaterina anastasia yulia oksana galina lyudmila nadezhda vera daria polina иван сергей дмитрий алексей
+    андрей михаил николай владимир александр игорь олег борис юрий виктор павел антон максим роман денис кирилл пётр петр артём
+    артем егор никита илья константин евгений василий григорий фёдор ольга наталья татьяна ирина светлана елена екатерина
+    анастасия юлия оксана галина людмила надежда вера дарья полина мария анна ксения софья алина виктория александра марина
+    лариса mohammed muhammad mohamed ahmed ali hassan hussein omar khalid ibrahim yusuf abdullah mustafa mahmoud fatima aisha
+    zainab maryam layla noor yasmin amina khadija salma mehmet emre burak can deniz ayşe fatma elif zeynep merve hatice murat
+    hakan raj amit rahul sanjay vijay anil sunil arjun rohan priya anjali neha pooja sunita kavita deepak suresh ramesh lakshmi
+    ananya aarav wei li ming jing hui yan xin yu fang lei jun hao chen lin yuki hiroshi kenji takashi akira sakura yoko haruto
+    yui minjun seoyeon jiwoo piotr krzysztof andrzej tomasz paweł pawel michał marcin jakub katarzyna małgorzata malgorzata
+    agnieszka ewa krystyna joanna magdalena erik anders johan nils kristina anneli gustaf björn bjorn astrid freja maja elsa
+    pieter willem sanne daan zoltan istván istvan lászló laszlo attila ágnes agnes katalin jiri jiří petr tomáš tomas eva lucie
+    """
 )
 _HAN_FAMILY = frozenset(
     "王李张刘陈杨黄赵吴周徐孙马朱胡郭何高林罗郑梁谢宋唐许韩冯邓曹彭曾肖田董潘袁于蒋蔡余杜叶程苏魏吕丁任沈姚卢姜崔钟谭陆汪范金石廖贾夏韦付方白邹孟熊秦邱江尹薛闫段雷侯龙史陶黎贺顾毛郝龚邵万钱严"
 )
-_TITLES = frozenset("mr mrs ms miss dr prof sir herr frau m mme mlle sr sra sig dott don doña dona г-н г-жа".split())
-_NO_PEOPLE = frozenset(
-    "san santa saint st ste los las el la new old fort port lake mount north south east west rio santo são sankt bad den the le upper lower".split()
+_TITLES = split_set("mr mrs ms miss dr prof sir herr frau m mme mlle sr sra sig dott don doña dona г-н г-жа")
+_NO_PEOPLE = split_set(
+    """
+    san santa saint st ste los las el la new old fort port lake mount north south east west rio santo são sankt bad den the le
+    upper lower
+    """
 )
-_PARTICLES = frozenset("von van de der den del della di da dos bin al el la le ter ten zu af y e".split())
+_PARTICLES = split_set("von van de der den del della di da dos bin al el la le ter ten zu af y e")
 _RUSSIAN = re.compile(r"[а-яё]+(ов|ев|ёв|ин|ын|ский|цкий|ова|ева|ёва|ина|ына|ская|цкая|ко|ук|юк|вич|вна|чна)", re.IGNORECASE)
 _WORD = re.compile(r"[^\W\d_][^\W\d_'’\-]*(?:['’\-][^\W\d_]+)*\.?")
 
@@ -93,7 +98,7 @@ def _words(value: str) -> list[str] | None:
     for word in value.replace(",", " ").split():
         if not _WORD.fullmatch(word):
             return None
-        if not (word[0].isupper() or word in _PARTICLES or word.islower()):
+        if not (word[0].isupper() or word in _PARTICLES or word == word.lower()):
             return None
         plain = word.rstrip(".").lower()
         if plain not in _TITLES:

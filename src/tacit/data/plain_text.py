@@ -27,6 +27,13 @@ _GUESSED = [
 ]
 """Encodings that files of tables have where they are not UTF-8."""
 _LOOKED_AT = 1 << 18
+_BINARY = {
+    b"\x89PNG": "a picture (PNG)", b"\xff\xd8\xff": "a picture (JPEG)", b"GIF8": "a picture (GIF)", b"%PDF": "a PDF document",
+    b"PK\x03\x04": "a packed file (zip, or an Excel or Word document)", b"\x1f\x8b": "a packed file (gzip)",
+    b"\x28\xb5\x2f\xfd": "a packed file (zstd)", b"PAR1": "a Parquet table", b"ARROW1": "an Arrow table",
+    b"\xd0\xcf\x11\xe0": "an old Excel or Word document", b"SQLite format 3": "a database", b"\x7fELF": "a program",
+}  # fmt: skip
+"""How files begin that are no text."""
 
 
 def kind_of(source: str) -> str:
@@ -50,10 +57,21 @@ def as_utf8(content: bytes, encoding: str | None, guess: bool = True) -> tuple[b
 
     Edge cases: a byte order mark is skipped and decides; UTF-8 is tried first; line ends of old Macintosh files are understood.
     """
+    _refuse_binary(content)
     text, note = _decoded(content, encoding, guess)
     if b"\n" not in text:
         text = text.replace(b"\r", b"\n")
     return text, note
+
+
+def _refuse_binary(content: bytes) -> None:
+    """Raise DataError for bytes that are no text, whatever the file's ending says."""
+    kind = next((what for start, what in _BINARY.items() if content.startswith(start)), None)
+    looked = content[:_LOOKED_AT]
+    if kind is None and looked.count(0) > max(3, len(looked) / 200) and not content.startswith(_UTF16):
+        kind = "something that is no text"
+    if kind:
+        raise DataError(f"the file holds {kind}, whatever its name ends in; save the table as .csv in UTF-8, or correct its name")
 
 
 def _decoded(content: bytes, encoding: str | None, guess: bool) -> tuple[bytes, str]:

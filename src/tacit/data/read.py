@@ -21,7 +21,7 @@ from tacit.data.roles import plainly_named
 from tacit.errors import DataError, did_you_mean
 
 _HEADER_BYTES = 1 << 16
-ENDINGS = ".csv .tsv .txt .data .jsonl .xlsx .parquet .arrow, and .gz or .zst of these"
+ENDINGS = ".csv .tsv .txt .data .json .jsonl .xlsx .parquet .arrow, and .gz or .zst of these"
 """The kinds of file that are read, as messages name them."""
 
 
@@ -46,7 +46,7 @@ def is_file_source(source: str) -> bool:
     return kind_of(source) in _READERS
 
 
-def read_file(source: str, text: Text | None = None) -> tuple[pl.DataFrame, str]:
+def read_file(source: str, text: Text | None = None, *, key: str = "data.source") -> tuple[pl.DataFrame, str]:
     """Return the file's table, and an ending for the sentence about it if its bytes needed repair.
 
     Edge cases: CSV cells are read as text, so "007" stays "007" in a text column; the separator is taken from the
@@ -56,20 +56,20 @@ def read_file(source: str, text: Text | None = None) -> tuple[pl.DataFrame, str]
     """
     path = Path(source).expanduser()
     if not path.is_file():
-        raise DataError(f"data.source needs a file that exists, got {source!r}; check the path.{_neighbour(path)}")
+        raise DataError(f"{key} needs a file that exists, got {source!r}; check the path.{_neighbour(path)}")
     if path.stat().st_size == 0:
-        raise DataError(f"data.source = {source!r} needs rows, got an empty file; check the path")
+        raise DataError(f"{key} = {source!r} needs rows, got an empty file; check the path")
     try:
         frame, note = _READERS[kind_of(source)](path, text or Text())
         _write_out_days(frame)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, pa.ArrowException, OSError, ValueError, MemoryError) as error:
         # The reader's own words may quote a cell; only their kind is shown.
         raise DataError(
-            f"data.source = {source!r} needs a readable {path.suffix} file, got {type(error).__name__}; check the file"
+            f"{key} = {source!r} needs a readable {path.suffix} file, got {type(error).__name__}; check the file"
         ) from None
     if frame.height == 0:
-        raise DataError(f"data.source = {source!r} needs rows, got a header only; check the file")
-    return plainly_named(frame, f"data.source = {source!r}"), note
+        raise DataError(f"{key} = {source!r} needs rows, got a header only; check the file")
+    return plainly_named(frame, f"{key} = {source!r}"), note
 
 
 def _neighbour(path: Path) -> str:
@@ -161,6 +161,25 @@ def read_json_lines(path: Path, text: Text) -> tuple[pl.DataFrame, str]:
         return pl.DataFrame(rows, infer_schema_length=None, strict=False), note
 
 
+def read_json(path: Path, text: Text) -> tuple[pl.DataFrame, str]:
+    """Return the table of a JSON file: a list of objects, one per row, or an object of columns; JSON lines are read too."""
+    content, note = as_utf8(unpacked(path), text.encoding, text.guess)
+    try:
+        value = json.loads(content)
+    except ValueError:
+        if content.lstrip()[:1] == b"{":
+            return read_json_lines(path, text)
+        raise DataError(f"data.source = {str(path)!r} is not valid JSON; repair it, or save the table as .csv") from None
+    rows = isinstance(value, list) and value and all(isinstance(row, dict) for row in value)
+    columns = isinstance(value, dict) and value and all(isinstance(cells, list) for cells in value.values())
+    if not rows and not (columns and len({len(cells) for cells in value.values()}) == 1):
+        raise DataError(
+            f'data.source = {str(path)!r} needs a list of objects, one per row ([{{"text": …, "label": …}}, …]); got another '
+            "form; save the rows that way, or as .csv"
+        )
+    return pl.DataFrame(value, infer_schema_length=None, strict=False), note
+
+
 def _object(path: Path, number: int, line: bytes) -> dict[str, object]:
     try:
         value = json.loads(line)
@@ -201,6 +220,7 @@ def _write_out_days(frame: pl.DataFrame) -> None:
 _READERS: dict[str, Callable[[Path, Text], tuple[pl.DataFrame, str]]] = {
     **dict.fromkeys((".csv", ".tsv", ".txt", ".data"), read_csv),
     **dict.fromkeys((".jsonl", ".ndjson"), read_json_lines),
+    ".json": read_json,
     ".xlsx": _read_excel,
     ".parquet": _read_parquet,
     **dict.fromkeys((".arrow", ".feather", ".ipc"), _read_arrow),

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import polars as pl
 
 from tacit.data.client_count import most_clients, require_test_rows
-from tacit.data.guess import Guess
-from tacit.data.guess_roles import guess_roles
+from tacit.data.guess import Asked, Guess
+from tacit.data.guess_roles import study
 from tacit.data.input_rows import from_input_rows
 from tacit.data.load import load
 from tacit.data.plain_text import PACKED
@@ -21,33 +22,38 @@ from tacit.draws import Draws
 from tacit.errors import DataError
 from tacit.plan import GIVEN, Columns, Data
 from tacit.plan.data import VALIDATION_SHARE
-from tacit.plan.starter import TEST_SHARE, starter_text
-
-_LOOKED_AT = 2000
-"""Rows from which the script of a table's texts is told."""
+from tacit.plan.starter import TEST_SHARE, TextReading, starter_text
 
 
 @dataclass(frozen=True, kw_only=True)
 class Starter:
-    """What each column was taken for, with the reason, the plan as commented TOML, and the rows it was made from."""
+    """What each column was taken for, with the reason, the plan as commented TOML, and the rows it was made from.
+
+    `owners` are columns that may say who owns a row, if that is unclear. `write` makes the plan's text anew for another reading of
+    texts.
+    """
 
     guesses: list[Guess]
     text: str
     rows: pl.DataFrame
+    write: Callable[[TextReading], str]
     notes: tuple[str, ...] = ()
+    owners: tuple[str, ...] = ()
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The columns that are read as text."""
+        return tuple(guess.column for guess in self.guesses if guess.role == "text")
 
 
-def starter(
-    table: object, label: str | None = None, *, file: str = "plan.toml", one_bit: int | None = None,
-    encoding: str | None = None, header: bool | None = None,
-) -> Starter:  # fmt: skip
+def starter(table: object, label: str | None = None, *, asked: Asked | None = None, file: str = "plan.toml") -> Starter:
     """Return a plan to start from for a table: the path of a file, or rows in Python as `tacit.run(rows=...)` takes them.
 
-    `label` names the column to predict if the guess would be wrong; `file` is where the plan will be kept.
-    With `one_bit`, weights leave as randomised bits, and rows without an owner are dealt to so many clients. `encoding` and
-    `header` are as in `[data]`; a first line that looks like a row is taken for one, unless `header` says that it is none.
+    `label` names the column to predict if the guess would be wrong, `asked` says more; `file` is where the plan will be kept. A
+    first line that looks like a row is taken for one, unless `asked.header` says that it is none.
     """
-    said, notes = Text(encoding=encoding, header=header), tuple[str, ...]()
+    asked = replace(asked or Asked(), label=label) if label else asked or Asked()
+    said, notes = Text(encoding=asked.encoding, header=asked.header), tuple[str, ...]()
     if not isinstance(table, str | Path):
         frame, _ = from_input_rows(table)
         source, name = GIVEN, "run"
@@ -56,23 +62,29 @@ def starter(
         source, name = _beside(Path(table), Path(file)), re.sub(r"[^\w-]+", "-", _stem(table)).strip("-")[:60] or "run"
     else:
         raise DataError(f"{table}: is of an unknown kind; a plan can be made from files that end in {ENDINGS}")
-    guesses = guess_roles(frame, label)
-    roles = {guess.column: guess.role for guess in guesses}
-    rows, owners = _count_training_rows(frame, roles)
-    latin = _latin(frame, [column for column, role in roles.items() if role == "text"])
-    text = starter_text(
-        roles, source, rows, owners, name, file,
-        latin=latin, one_bit=one_bit, encoding=said.encoding, header=said.header,
+    found = study(frame, asked)
+    roles = {guess.column: guess.role for guess in found.guesses}
+    rows, owners = _count_training_rows(frame, roles, asked.test_source)
+    test = _test_file(asked.test_source, said, roles, Path(file)) if asked.test_source else None
+    write = partial(
+        starter_text, roles, source, rows, owners, name, file, one_bit=asked.one_bit, encoding=said.encoding,
+        header=said.header, epsilon=asked.epsilon, test_source=test,
     )  # fmt: skip
-    return Starter(guesses=guesses, text=text, rows=frame, notes=notes)
+    return Starter(
+        guesses=found.guesses, text=write(), rows=frame, notes=(*notes, *found.notes), owners=found.owners,
+        write=lambda reading: write(reading=reading),
+    )  # fmt: skip
 
 
-def _count_training_rows(frame: pl.DataFrame, roles: Mapping[str, str]) -> tuple[int, int]:
+def _count_training_rows(frame: pl.DataFrame, roles: Mapping[str, str], test_source: str | None) -> tuple[int, int]:
     """How many rows, and of how many owners, the plan has to train on; raise DataError if it could not be run or tuned.
 
     The rows are read as a run of the plan reads them, and once more with validation rows, as `tacit tune` does.
     """
-    data = Data(source=GIVEN, columns=_columns(roles), partition="client" if "client" in roles.values() else "iid", test=TEST_SHARE)
+    data = Data(
+        source=GIVEN, columns=_columns(roles), partition="client" if "client" in roles.values() else "iid",
+        test=0.0 if test_source else TEST_SHARE, test_source=test_source,
+    )  # fmt: skip
     draws = Draws.seeded(0).at("data")
     table = load(data, draws, frame)
     require_test_rows(table, data)
@@ -93,11 +105,17 @@ def _columns(roles: Mapping[str, str]) -> Columns:
     return Columns(text=text, numeric=numeric, categorical=categorical, label=label, client=client, split=split)
 
 
-def _latin(frame: pl.DataFrame, texts: list[str]) -> bool:
-    """Return whether most letters of a table's texts are a-z, so that a list of English words may know them."""
-    cells = pl.concat([frame[name].head(_LOOKED_AT).cast(pl.String) for name in texts]) if texts else pl.Series([""])
-    letters, plain = (int(cells.str.count_matches(pattern).sum()) for pattern in (r"\p{L}", "[A-Za-z]"))
-    return plain >= letters / 2
+def _test_file(source: str, said: Text, roles: Mapping[str, str], plan: Path) -> str:
+    """How the plan names the file of test rows; raise DataError if it lacks a column that is read."""
+    if not is_file_source(source):
+        raise DataError(f"{source}: is of an unknown kind; test rows are read from files that end in {ENDINGS}")
+    if "split" in roles.values():
+        raise DataError(f"{source}: the table marks test rows itself, in a column; leave the file out, or remove that column")
+    rows, _ = read_file(source, said)
+    lacking = [name for name, role in roles.items() if role not in ("left out", "client") and name not in rows.columns]
+    if lacking:
+        raise DataError(f"{source}: lacks the columns {', '.join(map(repr, lacking))} of the table; test rows need them all")
+    return _beside(Path(source), plan)
 
 
 def _looked_at(source: str, said: Text) -> tuple[pl.DataFrame, Text, tuple[str, ...]]:

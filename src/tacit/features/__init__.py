@@ -4,11 +4,13 @@ What a frozen network makes of images is in `features.frozen`, which needs PyTor
 (`Fitted`) that says what it releases.
 """
 
+from tacit.features.coverage import Coverage, find_language, measure_coverage
 from tacit.features.described import described
 from tacit.features.encoding import encode, encode_inputs, scaled, width
 from tacit.features.fitting import Fitted, fit, fit_seen, look_at, text_form
 from tacit.features.image import Reader
 from tacit.features.inputs import Block, blocks
+from tacit.features.language import Language, language_name
 from tacit.features.lexicon import Reading, encode_further, encode_words, plain_words, word_pieces
 from tacit.features.listed import bucket_rarity
 from tacit.features.projection import Projection, fit_class_projection, fit_projection
@@ -20,7 +22,9 @@ from tacit.features.wordless import wordless_rows, wordless_texts
 
 __all__ = [
     "Block",
+    "Coverage",
     "Fitted",
+    "Language",
     "Projection",
     "Reader",
     "Reading",
@@ -34,12 +38,15 @@ __all__ = [
     "encode_further",
     "encode_inputs",
     "encode_words",
+    "find_language",
     "fit",
     "fit_class_projection",
     "fit_projection",
     "fit_seen",
     "hashed_words",
+    "language_name",
     "look_at",
+    "measure_coverage",
     "plain_words",
     "scaled",
     "text_form",

@@ -130,8 +130,8 @@ def _common(frame: pl.DataFrame, name: str, columns: Columns, settings: Features
     if 2 * found.rows < len(cells) - cells.null_count():
         who = "clients" if client in frame.columns else "rows"
         raise DataError(
-            f"data.columns.categorical has {name!r}, and most rows have a value of it that fewer than {least} {who} share: it points at "
-            "people, and would stand in the model; leave it out, join rare values, or lower features.category_clients"
+            f"data.columns.categorical has {name!r}, and most rows have a value of it that fewer than {least} {who} share: it "
+            "points at people, and would stand in the model; leave it out, join rare values, or lower features.category_clients"
         )
     return in_order(pl.Series(found.values, dtype=pl.String))
 

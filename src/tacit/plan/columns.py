@@ -33,8 +33,8 @@ class Columns:
     split: Name | None = None
     """Marks rows `train` or `test`."""
     allow_personal: Many[Name] = ()
-    """Categorical columns that may be used although their cells look like personal data (e-mail addresses, telephone numbers, names of
-    people, ids …). Their categories stand in the model for all to read. Without it such a column is refused before training."""
+    """Categorical columns that may be used although their cells look like personal data (e-mail addresses, telephone numbers, names
+    of people, ids …). Their categories stand in the model for all to read. Without it such a column is refused before training."""
 
 
 def problems(plan: Plan) -> list[str]:
@@ -52,7 +52,7 @@ def problems(plan: Plan) -> list[str]:
 def _allowed(plan: Plan, roles: dict[str, str]) -> list[str]:
     """Return a sentence for each column that is allowed to hold personal data without being categorical."""
     return [
-        f"data.columns.allow_personal: has no meaning for column {name!r}, which is {roles[name]}; only categorical columns are looked at"
+        f"data.columns.allow_personal: has no meaning for column {name!r}, which is {roles[name]}; name categorical columns"
         for name in plan.data.columns.allow_personal
         if roles.get(name, "categorical") != "categorical"
     ]

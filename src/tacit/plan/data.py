@@ -20,7 +20,9 @@ GIVEN = "given"
 VALIDATION_SHARE = 0.2
 """Share of the train rows that settings are chosen by, where a plan says nothing."""
 
-_FILES = (".csv", ".tsv", ".txt", ".data", ".jsonl", ".ndjson", ".xlsx", ".parquet", ".arrow", ".feather", ".ipc", ".gz", ".zst")
+_FILES = (
+    ".csv", ".tsv", ".txt", ".data", ".json", ".jsonl", ".ndjson", ".xlsx", ".parquet", ".arrow", ".feather", ".ipc", ".gz", ".zst",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
@@ -28,8 +30,8 @@ class Data:
     """Where the rows come from and who holds them."""
 
     source: Name = "newsgroups20"
-    """A name from `tacit data list`, a file (`.csv` `.tsv` `.txt` `.data` `.jsonl` `.xlsx` `.parquet` `.arrow`, and `.gz` or
-    `.zst` of these), or `hf:NAME`. A file is looked for beside the plan, then where the command runs."""
+    """A name from `tacit data list`, a file (`.csv` `.tsv` `.txt` `.data` `.json` `.jsonl` `.xlsx` `.parquet` `.arrow`, and `.gz`
+    or `.zst` of these), or `hf:NAME`. A file is looked for beside the plan, then where the command runs."""
     encoding: Name | None = None
     """How a text file is encoded, such as `cp1252`. Without it UTF-8 is tried; another encoding is guessed, and the guess told."""
     header: bool | None = None
@@ -53,7 +55,10 @@ class Data:
     by: Name | None = None
     """`quantile`, `interval`: the numeric column to cut into ranges, one per client."""
     test: Share = 0.2
-    """Share of rows held out to measure on, where no split column marks test rows."""
+    """Share of rows held out to measure on, where neither a split column nor `test_source` says which."""
+    test_source: Name | None = None
+    """A file with the test rows, where `source` is a file too and holds train rows only; it needs the same columns. Looked for as
+    `source` is. Sites hold out rows of their own files instead."""
     validation: Share = 0.0
     """Share of the train rows to measure on in place of the test rows, which are then not looked at: for choosing
     settings."""
@@ -74,6 +79,9 @@ def problems(plan: Plan) -> list[str]:
         found.append(f"data.by: needs the column to split by, since data.partition = {data.partition!r}; got nothing")
     if data.by and data.partition not in ("quantile", "interval"):
         found.append(f"data.by: has no meaning with data.partition = {data.partition!r}; remove it, or use quantile or interval")
+    if data.test_source and (data.columns.split or not is_file(data)):
+        what = "data.columns.split" if data.columns.split else f"data.source = {data.source!r}, which is no file"
+        found.append(f"data.test_source: has no meaning with {what}; remove one of the two")
     if data.divide_test and data.local_test:
         found.append("data.divide_test: has no meaning beside data.local_test; keep one of the two")
     return [*found, *_deal_problems(plan), *(_file_problems(data) if is_file(data) else ())]
@@ -98,7 +106,7 @@ def _deal_problems(plan: Plan) -> list[str]:
 def run_problems(plan: Plan) -> list[str]:
     """Return a sentence if a run would find no rows to measure on; rows can be disclosed without any."""
     data = plan.data
-    if not is_file(data) or data.test or data.validation or data.columns.split:
+    if not is_file(data) or data.test or data.test_source or data.validation or data.columns.split:
         return []
     return ["data.test: needs a value above 0, since nothing else says which rows to measure on; got 0"]
 

@@ -29,11 +29,16 @@ def load(path: Path, overrides: list[str] | None = None) -> Plan:
 
 
 def beside(path: Path, plan: Plan) -> Plan:
-    """The plan with its data's file beside the plan's own if there is one of that name, else as it is, from where the command runs."""
-    data, near = plan.data, path.parent / plan.data.source
-    if not is_file(data) or data.source.startswith("~") or not near.is_file():
-        return plan
-    return dataclasses.replace(plan, data=dataclasses.replace(data, source=str(near)))
+    """The plan with its data's files beside the plan's own if there are any of these names, else from where the command runs."""
+    data, test = plan.data, plan.data.test_source
+    source = _near(path, data.source) if is_file(data) else data.source
+    found = dataclasses.replace(data, source=source, test_source=_near(path, test) if test else None)
+    return plan if found == data else dataclasses.replace(plan, data=found)
+
+
+def _near(path: Path, source: str) -> str:
+    near = path.parent / source
+    return str(near) if not source.startswith("~") and near.is_file() else source
 
 
 def drop_foreign(tree: dict[str, Any], setting: str, overrides: list[str]) -> None:

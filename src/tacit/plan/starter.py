@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from typing import Literal, NamedTuple
 
 from tacit.plan.one_bit import OneBitRule, one_bit_rule
 
@@ -62,7 +63,7 @@ baselines = ["central", "fedavg"]     # trained beside it to compare with; they 
 [data]
 source = {source_text}
 {holders}
-test = {test:<31g}# share of rows held out to measure on
+{test}
 
 [data.columns]
 {columns}
@@ -71,7 +72,7 @@ test = {test:<31g}# share of rows held out to measure on
 _PRIVATE = """
 [privacy]                             # what each client is promised; all settings that are not below follow from it
 preset = "private"                    # noise on sums over all clients: it needs thousands of them; see docs/privacy.md
-epsilon = 8.0                         # per run: all rounds together cost each client at most this,
+epsilon = {epsilon:<28}# per run: all rounds together cost each client at most this,
 delta = 1e-5                          # but for so small a chance
 """
 
@@ -108,6 +109,14 @@ _ROLES = {
 }
 
 
+class TextReading(NamedTuple):
+    """How texts are read: hashed words, or the words of a public list; and why, in a few words."""
+
+    text: Literal["binary", "listed"] = "listed"
+    list: str = "en"
+    why: str = ""
+
+
 def quoted(text: str) -> str:
     """Return a text as a TOML string."""
     # JSON's escapes are TOML's, but for one: TOML allows no bare delete character.
@@ -115,15 +124,16 @@ def quoted(text: str) -> str:
 
 
 def starter_text(
-    roles: Mapping[str, str], source: str, rows: int, owners: int, name: str, file: str, *, latin: bool = True,
-    one_bit: int | None = None, encoding: str | None = None, header: bool | None = None,
+    roles: Mapping[str, str], source: str, rows: int, owners: int, name: str, file: str, *, reading: TextReading | None = None,
+    one_bit: int | None = None, encoding: str | None = None, header: bool | None = None, epsilon: float | None = None,
+    test_source: str | None = None,
 ) -> str:  # fmt: skip
     """Return the plan for a table whose columns have these roles; `file` is where it will be kept.
 
     `rows` and `owners` are those that are left to train on, after everything that removes rows.
-    `latin` says whether its texts are written in the letters a-z, which the list of English words needs. With `one_bit`, each
-    weight leaves as one randomised bit, in place of noise on sums, and rows without an owner are dealt to so many clients.
-    `encoding` and `header` say how the file is read, where that must be said.
+    `reading` says how texts are read; without it, as the words of the English list. With `one_bit`, each weight leaves as one
+    randomised bit, in place of noise on sums (`epsilon`), and rows without an owner are dealt to so many clients. `encoding` and
+    `header` say how the file is read, where that must be said; `test_source` is a file of test rows.
     """
     holds = set(roles.values())
     rule = one_bit_rule(text="text" in holds, clients=owners or one_bit) if one_bit else None
@@ -132,16 +142,22 @@ def starter_text(
         source_text=quoted(source) + _read_as(encoding, header),
         file=_one_line(file),
         name=quoted(name),
-        promise="" if rule else _PRIVATE + _counted(roles, owners),
+        promise="" if rule else _PRIVATE.format(epsilon=float(epsilon or 8.0)) + _counted(roles, owners),
         holders=_holders(roles, min(one_bit, rows) if one_bit else clients_for(rows)),
-        test=TEST_SHARE,
+        test=_test_rows(test_source),
         columns="\n".join(_columns(roles)),
-        features=_features(holds, latin, rule)
-        + (_ONE_BIT.format(**vars(rule)) if rule else ""),
+        features=_features(holds, reading or TextReading(), rule) + (_ONE_BIT.format(**vars(rule)) if rule else ""),
     )
 
 
-def _features(roles: set[str], latin: bool, rule: OneBitRule | None) -> str:
+def _test_rows(test_source: str | None) -> str:
+    """Return where the rows to measure on come from."""
+    if test_source:
+        return f"test_source = {quoted(test_source)}  # a file of rows to measure on"
+    return f"test = {TEST_SHARE:<31g}# share of rows held out to measure on"
+
+
+def _features(roles: set[str], reading: TextReading, rule: OneBitRule | None) -> str:
     """Return how text and numbers are read."""
     lines = []
     if "text" in roles:
@@ -150,8 +166,11 @@ def _features(roles: set[str], latin: bool, rule: OneBitRule | None) -> str:
         lines.append('text = "binary"                       # which hashed words occur')
         lines.append(f"buckets = {rule.buckets:<28}# how many numbers words are hashed to")
         lines.append("row_length = 1.0                      # long texts count no more than short ones")
-    elif "text" in roles and not latin:
-        lines.append('text = "binary"                       # hashed words: the public list has none of this script')
+    elif "text" in roles and reading.text == "binary":
+        lines.append(f'text = "binary"                       # hashed words: {_one_line(reading.why)}')
+    elif "text" in roles and reading.why:
+        lines.append(f'text = "listed"                       # words of a public list: {_one_line(reading.why)}')
+        lines.append(f"list = {quoted(reading.list)}")
     if roles & {"numeric", "categorical"}:
         lines.append('numeric = "robust"                    # 1 % at either end of a column counts for nothing; or "minmax", "raw"')
         lines.append('categorical = "onehot"                # or "codes"')

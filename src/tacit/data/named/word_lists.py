@@ -46,6 +46,12 @@ def word_list(name: str, progress: Progress | None = None) -> tuple[str, ...]:
     return _binned(_file(name, progress))
 
 
+def find_word_list(name: str) -> tuple[str, ...] | None:
+    """The words of a language's list if it is in the cache; nothing is fetched."""
+    path = cache_folder() / "word_lists" / f"large_{name}.msgpack.gz"
+    return _binned(path) if name in _CHECKSUMS and path.is_file() and matches(path, f"sha256:{_CHECKSUMS[name]}") else None
+
+
 def _lines(path: Path) -> tuple[str, ...]:
     try:
         return tuple(line.strip() for line in path.read_text("utf-8").splitlines() if line.strip())

@@ -77,7 +77,7 @@ def settings_at_a_site(plan: Plan, owner: Owner) -> Data:
     whose: Literal["client", "iid"] = "client" if owner.unit.client else "iid"
     return replace(
         plan.data, source=owner.source, encoding=owner.encoding, header=owner.header,
-        partition=whose, clients=1, by=None, limit=None, validation=0.0, deal="once", divide_test=False,
+        partition=whose, clients=1, by=None, limit=None, validation=0.0, deal="once", divide_test=False, test_source=None,
     )  # fmt: skip
 
 
