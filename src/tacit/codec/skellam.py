@@ -198,7 +198,8 @@ def _whole(bits: int) -> Wholes:
 
     def of(payload: Payload, dim: int) -> NDArray[Any]:
         numbers: NDArray[Any] = unpacked(payload, dim, bits).astype(f"<u{width // 8}")
-        return np.left_shift(numbers, shift, out=numbers)
+        numbers <<= shift
+        return numbers
 
     return Wholes(
         bits=lambda dim: width,
