@@ -106,8 +106,9 @@ def changes_of(place: Path) -> dict[str, str]:
         made = {
             node.name: _compared(node) for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and "__mutmut_" in node.name
         }
+        originals = {name.removesuffix("orig"): made.pop(name) for name in list(made) if name.endswith("__mutmut_orig")}
         for name, (silent, any_case) in made.items():
-            original = made.get(f"{name.rpartition('__mutmut_')[0]}__mutmut_orig", ("", ""))
+            original = originals[name.rstrip("0123456789")]
             if original[0] == silent:
                 found[f"{module}.{name}"] = "message text"
             elif original[1] == any_case:

@@ -103,8 +103,9 @@ def test_what_a_shuffler_would_be_worth_in_words() -> None:
     assert (found.clients, found.rounds, found.update_epsilon, found.delta, found.leans) == (1234, 1, 2.0, 1e-5, False)
     assert found.sentence == (
         "If a shuffler mixed the messages of 1,234 clients in each round before anybody saw them, epsilon would be at most "
-        "0.3029 per run of 1 round, delta 1e-05, and not 2 (each message 2 per update; numerical, if you replace all rows of one client). "
-        "Nothing in this run shuffles: the server sees who sent what, and the figures of the run are those above."
+        "0.3029 per run of 1 round, delta 1e-05, and not 2 (each message 2 per update; numerical, if you replace "
+        "all rows of one client). Nothing in this run shuffles: the server sees who sent what, and the figures of the run are "
+        "those above."
     )
     law = what_if(charge(Account(), (claim(LAW),), 1), 40, 1e-3)
     assert law.leans

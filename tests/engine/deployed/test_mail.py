@@ -125,6 +125,33 @@ def test_nobody_is_asked_who_is_not_there(tmp_path: Path, clock: Clock) -> None:
     assert (post.sent, set(found.missing)) == ([], {"a", "b"})
 
 
+def test_one_reply_that_does_not_count_hides_no_other(tmp_path: Path, clock: Clock) -> None:
+    for first in (None, b"nonsense"):
+        post = Post(lambda site, letter, count, first=first: first if (site, count) == ("a", 1) else reply(letter))
+        heard = list[str]()
+        mail_over(post, tmp_path, ask_again=0.0).ask("ask", 1, "train", {"a": b"", "b": b""}, heard.append)
+        assert heard == ["b", "a"]
+        assert [site for site, _ in post.sent] == ["a", "b", "a"]
+
+
+def test_marks_that_nobody_gave_out_are_passed_over(tmp_path: Path, clock: Clock) -> None:
+    post = Post(lambda site, letter, count: reply(letter))
+    post.replies.append(("mark of another run", b"nonsense"))
+    mail = mail_over(post, tmp_path)
+    assert list(mail.ask("ask", 1, "train", {"a": b""}).letters) == ["a"]
+    assert (clock.slept, mail.rejected) == ([], {})
+
+
+def test_several_requests_that_were_not_delivered(tmp_path: Path, clock: Clock) -> None:
+    def answer(site: str, letter: Letter, count: int) -> Any:
+        if count == 2:
+            post.replies += [("mark 1", None), ("mark 2", None)]
+        return reply(letter) if count == 3 else ...
+
+    post = Post(answer)
+    assert list(mail_over(post, tmp_path).ask("ask", 1, "train", {"a": b""}).letters) == ["a"]
+
+
 WRONG: dict[str, tuple[Callable[[Letter], bytes], str]] = {
     "kind": (lambda letter: reply(letter, kind="open"), "needs kind 'ask', got 'open'"),
     "run": (lambda letter: reply(letter, run="job-2"), "needs run 'job-1', got 'job-2'"),

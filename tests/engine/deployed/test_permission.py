@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from tacit.engine.asked import asked_of
+from tacit.engine.deployed import permission
 from tacit.engine.deployed.permission import refuse_too_large, refuse_unless_allowed
 from tacit.errors import PolicyError
 from tacit.ledger.owner import PrivacyUnit, parse_policy
@@ -81,6 +84,25 @@ def test_what_has_no_epsilon_is_refused_before_its_size_is_known() -> None:
     assert refused(plan=plan_of(codec={"name": "plain"})) == [
         "limits.no_epsilon = false: the plan states no epsilon per client and run, or none that is known before data"
     ]
+
+    voted = plan_of(codec=BITS, filter={}, data={**FIXED, "local_test": 0.2})
+    generous = POLICY.replace("[columns]", "votes = true\n[columns]").replace("[limits]", "[limits]\ntest_share = 0.9")
+    assert refused(policy=generous, plan=voted) == [
+        "limits.no_epsilon = false: the plan states no epsilon per client and run, or none that is known before data"
+    ]
+
+
+def test_sites_run_the_plan_itself_and_nothing_beside_it() -> None:
+    assert allow(plan=replace(plan_of(), baselines=("fedavg", "central"))) == ""
+
+
+def test_a_run_is_priced_for_the_clients_it_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    given = []
+    monkeypatch.setattr(permission, "asked_of", lambda *plan, **facts: given.append(facts) or asked_of(*plan, **facts))
+    allow(built=built(77, 123))
+    allow(built=built(77, 123), measured=False)
+    assert [(facts["parameters"], facts["clients"]) for facts in given] == [(77, 123)] * 2
+    assert [facts["policy"] is None for facts in given] == [False, True]
 
 
 def test_measures_are_priced_where_sites_are_asked_to_measure() -> None:

@@ -41,6 +41,21 @@ def test_a_range_of_too_few_clients_is_not_told() -> None:
     with pytest.raises(PolicyError, match=r"least_clients_told = 10: too few clients have a number in 'value'"):
         _rounded_range(frame, "value", "who", (0.0, 14.0), 10)
 
+    few = frame[:5].vstack(frame[:5].with_columns(value=pl.lit(9.0)))
+    with pytest.raises(PolicyError, match="too few clients"):
+        _rounded_range(few, "value", "who", (0.0, 9.0), 10)
+
+
+def test_as_many_clients_as_are_needed() -> None:
+    """Each of ten clients has both ends; cells that are no numbers say nothing; without clients each row is somebody."""
+    frame = pl.DataFrame({"value": ["0", "10", "no number"] * 10, "who": [row // 3 for row in range(30)]})
+    assert _rounded_range(frame, "value", "who", (0.0, 10.0), 10) == (0.0, 10.0)
+    with pytest.raises(PolicyError, match="too few clients"):
+        _rounded_range(frame, "value", "who", (0.0, 10.0), 11)
+    assert _rounded_range(frame, "value", None, (0.0, 10.0), 10) == (0.0, 10.0)
+    rows = pl.DataFrame({"value": [float(row) for row in range(10)]})
+    assert _rounded_range(rows, "value", None, (0.0, 9.0), 3) == (2.0, 7.0)
+
 
 def test_one_value_and_none() -> None:
     same = pl.DataFrame({"value": [37.0] * 20, "who": list(range(20))})

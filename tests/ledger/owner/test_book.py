@@ -6,7 +6,6 @@ import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from tacit.claim import Approximate, Gaussian, Open, Pure, Sampled, Unproven
@@ -240,19 +239,3 @@ def test_the_file_is_for_its_owner_only_and_pseudonyms_have_sixteen_bytes(tmp_pa
     assert {path.stat().st_mode & 0o777 for path in tmp_path.iterdir()} == {0o600}
     with pytest.raises(ValueError, match="pseudonyms of 16 bytes"):
         book.reserve("r", 2, "train", [b"Ann Example"], ONE)
-
-
-def test_thousands_of_clients(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    from time import process_time
-
-    book, noise = book_with(tmp_path), (claim(Gaussian(20.0), relation=ADD),)
-    everybody = [row.tobytes() for row in np.random.default_rng(7).integers(0, 256, (5000, 16), np.uint8)]
-    began = process_time()
-    for round_no in range(1, 6):
-        assert book.reserve("r", round_no, "train", everybody, noise) == {}
-        book.store("r", round_no, "train", ASK, bytes(50_000))
-    paid = process_time()
-    book.verify()
-    with capsys.disabled():
-        print(f"\n5,000 clients: {(paid - began) / 5:.3f} s of CPU per round, verify {process_time() - paid:.3f} s")
-    assert len(set(life(book).values())) == 1

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
+import time
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +13,10 @@ import pytest
 from tacit.claim import Approximate, Open
 from tacit.errors import LedgerError, PolicyError
 from tacit.ledger.owner import Book, Leaving, Limits, SharePolicy
+from tacit.ledger.owner.book import utc_day
 from tacit.ledger.owner.chain import START, Receipt, canonical, entry_of, link
 from tacit.ledger.owner.charging import Place, Prices, counts, each_once, paid_after, people, read, written
+from tacit.ledger.owner.releases import Released, _after, _groups
 from tacit.ledger.owner.spending import Cost, ceiling, cost, micro, said, shown, within
 from tests.ledger.claims import ADD, claim
 
@@ -208,6 +212,54 @@ def test_rows_that_may_not_leave(tmp_path: Path) -> None:
         "share.max_share = 0.5: 6 of 10 rows would have left, over all runs",
     ]
     assert made.disclose(ROWS, 12, facts, SharePolicy(min_k=2, min_l=1, max_share=0.5))
+
+    more = Book(tmp_path / "more.db", limits=Limits(), delta=1e-5)
+    assert more.disclose(ROWS, 5, facts, OPEN_SHARE), "all rows may leave, also if a file has become shorter"
+
+
+def test_rows_are_told_apart_by_any_release() -> None:
+    """Rows 0 to 3 left alike; then 2 and 3 leave with 4, apart from 5: nobody can tell 0 from 1, or 2 from 3."""
+
+    def leaving(**alike: bytes) -> list[Leaving]:
+        return [Leaving(name.encode(), b"p" + name.encode(), b"l", one) for name, one in alike.items()]
+
+    first = _after({}, leaving(r0=b"x", r1=b"x", r2=b"x", r3=b"x"))
+    assert {row: one.alike for row, one in first.items()} == {b"r0": 0, b"r1": 0, b"r2": 0, b"r3": 0}
+    assert first[b"r1"] == Released(b"pr1", b"l", 0)
+    second = _after(first, leaving(r2=b"y", r3=b"y", r4=b"y", r5=b"z"))
+    assert {row: one.alike for row, one in second.items()} == {b"r4": 0, b"r5": 1, b"r0": 2, b"r1": 2, b"r2": 3, b"r3": 3}
+    assert sorted(len(group) for group in _groups(second.values())) == [1, 1, 2, 2]
+    assert _after(second, []) == second
+
+
+def test_an_answer_that_is_gone_is_not_an_empty_one(tmp_path: Path) -> None:
+    made = book_in(tmp_path)
+    made.reserve("r", 1, "train", [ANN], HALF)
+    made.store("r", 1, "train", b"q" * 32, b"answer")
+    with made._disk.writing() as db:
+        db.execute("DELETE FROM answers")
+    with pytest.raises(LedgerError, match="damaged at entry 3: the answer it stored is not as it was written"):
+        made.answer("r", 1, "train", b"q" * 32)
+
+
+def test_who_was_not_asked_is_told_so(tmp_path: Path) -> None:
+    made = book_in(tmp_path)
+    made.reserve("r", 1, "train", [ANN], HALF)
+    late = "was not asked when this exchange was paid for; it is answered once"
+    assert made.reserve("r", 1, "train", [ANN, BOB, EVE], HALF) == {BOB: late, EVE: late}
+
+
+@pytest.mark.parametrize("zone", ["Pacific/Kiritimati", "Etc/GMT+12"])
+def test_days_are_those_of_greenwich(monkeypatch: pytest.MonkeyPatch, zone: str) -> None:
+    """At any moment one of the two zones has another date."""
+    monkeypatch.setenv("TZ", zone)
+    time.tzset()
+    try:
+        before, found, after = datetime.now(UTC), utc_day(), datetime.now(UTC)
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+    assert found in (before.date().isoformat(), after.date().isoformat())
 
 
 DAMAGE = {
