@@ -80,7 +80,9 @@ def test_a_site_is_admitted_by_a_key_that_is_there(capsys: Capture) -> None:
     assert "needs the public key that `tacit site init` made, got site-a.pub, which is no file" in said.err
 
 
-@pytest.mark.parametrize(("words", "hint"), [(("--epsilon", "1"), "-o privacy.epsilon=VALUE"), (("--rounds=3",), "-o server.rounds=VALUE")])
+@pytest.mark.parametrize(
+    ("words", "hint"), [(("--epsilon", "1"), "-o privacy.epsilon=VALUE"), (("--rounds=3",), "-o server.rounds=VALUE")]
+)
 def test_a_setting_as_an_option_is_told_where_it_belongs(capsys: Capture, words: tuple[str, ...], hint: str) -> None:
     said = tacit(capsys, "run", "plan.toml", *words)
     assert said.code == 2

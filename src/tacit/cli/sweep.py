@@ -163,9 +163,7 @@ def _tried(points: list[Point], outcomes: dict[str, Outcome], seeds: int) -> Swe
         beside = {name: of([one[name] for one in arms]) for name in names}
         without = {name: why for name in names if (why := errors([one[name] for one in arms]))}
         own = list(point.plans)
-        tried.append(
-            Tried(settings=point.settings, runs=of(own), failed=errors(own), baselines=beside, failed_baselines=without)
-        )
+        tried.append(Tried(settings=point.settings, runs=of(own), failed=errors(own), baselines=beside, failed_baselines=without))
     return Sweep(name=points[0].plans[0].name, keys=list(points[0].settings), seeds=seeds, tried=tried)
 
 

@@ -29,7 +29,7 @@ def load(path: Path, overrides: list[str] | None = None) -> Plan:
 
 
 def beside(path: Path, plan: Plan) -> Plan:
-    """The plan with its data's file beside the plan's own if there is one of that name, else as it is, from where the command runs."""
+    """The plan with a data file beside the plan's own if there is one of that name, else as it is, from where the command runs."""
     data, near = plan.data, path.parent / plan.data.source
     if not is_file(data) or data.source.startswith("~") or not near.is_file():
         return plan

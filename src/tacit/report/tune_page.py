@@ -53,7 +53,9 @@ def render(search: Search, plan_text: str) -> str:
         planned=percent(search.planned),
         best=percent(search.best),
         winner=changes(search, search.best),
-        failed=[(f"{changes(search, one)}, {one.settings[_ROUNDS]} rounds", one.error) for one in search.tried if one.accuracy is None],
+        failed=[
+            (f"{changes(search, one)}, {one.settings[_ROUNDS]} rounds", one.error) for one in search.tried if one.accuracy is None
+        ],
         plan=plan_text,
     )
 
