@@ -12,7 +12,6 @@ import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 
 from bench import ROOT
 from bench.defaults import CASES, Case, kept, ours, table_of, tree_of

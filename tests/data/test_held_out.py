@@ -14,9 +14,8 @@ COLUMNS = Columns(numeric=("x",), label="y")
 
 
 def table(labels: list[str | None]) -> pl.DataFrame:
-    return pl.DataFrame(
-        {"x": [float(k) for k in range(len(labels))], "y": labels, "who": [f"u{k // 2}" for k in range(len(labels))]}
-    )
+    rows = range(len(labels))
+    return pl.DataFrame({"x": [float(k) for k in rows], "y": labels, "who": [f"u{k // 2}" for k in rows]})
 
 
 @pytest.mark.parametrize("labels", ["aab", "aabb", "aaaab", "abbbbbbbbb", "aabc", "aaaaaaaaabcd"])

@@ -17,8 +17,8 @@ Cells = list[object]
 Random = np.random.Generator
 
 WORDS = (
-    "good", "bad", "film", "the", "case", "phone", "naïve", "très", "🙂", "🔥", "хорошо", "плохо", "好", "不好", "#tag", "C3PO", "a,b",
-    'said "no"', "line;end", "x" * 60,
+    "good", "bad", "film", "the", "case", "phone", "naïve", "très", "🙂", "🔥", "хорошо", "плохо", "好", "不好", "#tag", "C3PO",
+    "a,b", 'said "no"', "line;end", "x" * 60,
 )  # fmt: skip
 LABEL_NAMES = ("label", "Target", "y", "class", "Diagnosis", "is spam?", "topic.name", "sentiment ", "Ergebnis", "结果")
 OWNER_NAMES = ("user_id", "patient", "Kunde", "customer id", "author", "deviceId")
@@ -70,10 +70,7 @@ def make_odd_table(number: int, folder: Path) -> OddTable:
     if random.random() < 0.3:
         what = _pick(random, tuple(SPLITS))
         add(_pick(random, SPLIT_NAMES), what, SPLITS[what](rows, random))
-    what, missing = (
-        _pick(random, ("labels complete", "labels missing", "labels missing", "labels blank")),
-        float(random.uniform(0, 0.6)),
-    )
+    what, missing = _pick(random, ("labels complete", "labels missing", "labels blank")), float(random.uniform(0, 0.6))
     if what != "labels complete":
         label = [(None if what == "labels missing" else "  ") if random.random() < missing else cell for cell in label]
     add(_pick(random, LABEL_NAMES), f"{kind}, {what}", label)

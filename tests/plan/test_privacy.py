@@ -67,8 +67,12 @@ def test_presets_without_a_promise_per_run_show_no_number(preset):
 
 
 def test_a_promise_left_open_is_8_per_run_and_written_out():
-    assert plan.dump(plan.parse({"privacy": {}}))["privacy"] == {"preset": "private", "epsilon": 8.0, "delta": 1e-5}
-    assert plan.dump(plan.parse({"privacy": {"preset": "no_trust"}}))["privacy"] == {"preset": "no_trust", "epsilon": 8.0}
+    assert plan.dump(plan.parse({"privacy": {}}))["privacy"] == {
+        "preset": "private", "epsilon": 8.0, "delta": 1e-5, "clients": 100,
+    }  # fmt: skip
+    assert plan.dump(plan.parse({"privacy": {"preset": "no_trust"}}))["privacy"] == {
+        "preset": "no_trust", "epsilon": 8.0, "clients": 100,
+    }  # fmt: skip
 
 
 def test_a_promise_made_in_python_says_its_number():

@@ -13,12 +13,10 @@ PlanFile = Annotated[
 Overrides = Annotated[
     list[str] | None,
     typer.Option(
-        "-o",
-        "--set",
-        metavar="TABLE.KEY=VALUE",
+        "-o", "--set", metavar="TABLE.KEY=VALUE",
         help="Change one setting of the plan, or take it away with VALUE none; may be repeated.",
     ),
-]
+]  # fmt: skip
 RunName = Annotated[
     str, typer.Argument(metavar="RUN", help="A run's name as `tacit runs` lists it, or its folder.", show_default=False)
 ]

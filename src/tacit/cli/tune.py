@@ -102,8 +102,8 @@ def _print(found: Tuned, target: Path, page: Path) -> None:
     ahead = f"the best {_percent(found.best)}" if found.best is not found.planned else "nothing is ahead of it by more"
     if found.clients is not None:
         tables.say(
-            f"The runs had {found.clients:,} clients: the rows that are left when validation rows are held out have no room for more. "
-            "The plan that was written has all its clients."
+            f"The runs had {found.clients:,} clients: the rows that are left when validation rows are held out have no room for "
+            "more. The plan that was written has all its clients."
         )
     tables.say(f"On validation rows: the plan {_percent(found.planned)}, with a standard error of {error}; {ahead}.")
     tables.say(

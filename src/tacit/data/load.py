@@ -157,9 +157,13 @@ def _hold_out(
     frame: pl.DataFrame, share: float, columns: Columns, data: Data, draws: Draws, *, in_one_place: bool
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Hold out a share of the rows; in a simulation, where all rows are in one place, so that there is something to learn."""
-    owners = frame[columns.client].cast(pl.String) if data.partition == "client" and columns.client else None
     labels = frame[columns.label].cast(pl.String) if in_one_place and columns.label else None
-    return hold_out_rows(frame, share, draws, owners, labels)
+    return hold_out_rows(frame, share, draws, _owners(frame, columns, data), labels)
+
+
+def _owners(frame: pl.DataFrame, columns: Columns, data: Data) -> pl.Series | None:
+    """Return whose each row is, where rows have owners."""
+    return frame[columns.client].cast(pl.String) if data.partition == "client" and columns.client else None
 
 
 def find_marked_rows(frame: pl.DataFrame, split: str) -> MarkedRows | None:

@@ -92,7 +92,8 @@ def _count_training_rows(frame: pl.DataFrame, roles: Mapping[str, str], test_sou
         require_test_rows(load(replace(data, validation=VALIDATION_SHARE), draws, frame), data)
     except DataError:
         raise DataError(
-            f"the table has {table.train.height:,} rows to train on: too few to hold out others for choosing settings; give more rows"
+            f"the table has {table.train.height:,} rows to train on, too few to hold out others for choosing settings; give more "
+            "rows"
         ) from None
     return table.train.height, most_clients(table, data) if table.columns.client else 0
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tacit import data
-from tacit.draws import Draws
 from tacit.engine.simulated_data import read_table
 from tacit.errors import DataError
 from tacit.plan import Plan

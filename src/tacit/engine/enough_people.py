@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import polars as pl
 
 from tacit import data
@@ -31,7 +33,7 @@ def count_weights(plan: Plan, table: data.Table) -> int | None:
     classes = len(_categories(table, table.columns.label or ""))
     widths = (inputs, *plan.model.hidden, 1 if classes <= 2 else classes)
     bias = not isinstance(plan.model, Logistic) or plan.model.bias
-    return sum((before + bias) * after for before, after in zip(widths, widths[1:], strict=False))
+    return sum((before + bias) * after for before, after in pairwise(widths))
 
 
 def _count_inputs(plan: Plan, table: data.Table) -> int | None:

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
 from tacit import plan as plans
@@ -17,6 +16,8 @@ from tacit.plan import Plan
 from tacit.rows import Clients, Dense, Inputs, Mixed, Rows
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from tacit.engine.simulated_data import SimulatedData
 
 
@@ -109,6 +110,8 @@ def _rows(name: str, rows: Rows) -> Iterator[tuple[str, NDArray[Any]]]:
 
 
 def _table(name: str, rows: pl.DataFrame) -> Iterator[tuple[str, NDArray[Any]]]:
+    import polars as pl  # heavy to load, and a list of runs should not wait for it
+
     pictures = [column for column, kind in rows.schema.items() if isinstance(kind, pl.Array)]
     yield name, _text(rows.drop(pictures).write_csv())
     yield from ((f"{name} {column}", rows[column].to_numpy()) for column in pictures)

@@ -161,8 +161,8 @@ def head_at(path: Path, length: int) -> str | None:
 
 
 def _lines(path: Path, at_least: int, wanted: Wanted | None = None) -> Iterator[tuple[int, Entry | None, str]]:
-    """Yield every entry of a record (None: of a kind that is not known here, or not wanted) with the byte it begins at and the checksum of the
-    line before; a last line that a crash cut short is passed over.
+    """Yield every entry of a record (None: of a kind that is not known here, or not wanted) with the byte it begins at and the
+    checksum of the line before; a last line that a crash cut short is passed over.
 
     Raise RunError if the record is damaged, or has fewer than `at_least` bytes of whole lines.
     """
