@@ -63,6 +63,7 @@ def prepared(plan: Plan, data: SimulatedData, learner: local.Learner) -> record.
         classes=list(data.train.classes),
         text=features.text_form(data.columns, plan.features),
         wordless=features.wordless_rows(data.train, data.columns, plan.features, data.fitted),
+        words_seen=data.words_seen,
     )
 
 

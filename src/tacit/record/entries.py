@@ -69,6 +69,7 @@ class Prepared:
     sites: int = 0  # how many machines hold the rows; 0 in a simulation
     seeded: bool = True  # whether noise can be repeated from the plan's seed
     wordless: int = 0  # training rows of whose text the model sees no word
+    words_seen: float = 1.0  # share of the words of a sample of training texts that the model reads
 
 
 @dataclass(frozen=True, kw_only=True)
