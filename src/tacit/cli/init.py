@@ -94,7 +94,7 @@ def init(
       tacit init
       tacit init --from my.csv
       tacit init visits.toml --from visits.parquet --label readmitted --client patient_id
-      tacit init --from my.csv --epsilon 2 --test later.csv
+      tacit init --from my.csv --test later.csv --epsilon 2    (per run)
       tacit init --from my.csv --one-bit 100
       tacit init --from old.data --no-header --encoding cp1252
     """
