@@ -18,7 +18,7 @@ from tacit import data, engine, record, report
 from tacit import plan as plans
 from tacit.engine import run_folder
 from tacit.engine.named_runs import folder_of, model_folder
-from tacit.engine.text_reading import make_starter
+from tacit.engine.starter import make_starter
 from tacit.export.card import Card
 from tacit.module_plan import plan_for_module
 from tacit.plan import Features, Plan, Privacy

@@ -12,7 +12,7 @@ from tacit import data
 from tacit import plan as plans
 from tacit.data.input_rows import from_input_rows
 from tacit.data.read import read_file
-from tacit.engine.text_reading import make_starter
+from tacit.engine.starter import make_starter
 from tacit.errors import DataError, PlanError
 from tacit.plan import Features, Plan, Privacy
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from tacit.errors import TacitError
 from tacit.printable import printable
-from tacit.record import Entry
+from tacit.record import Entry, Prepared
 from tacit.report import phrasing
 from tacit.report.progress import ArmProgress, RunProgress
 
@@ -47,8 +47,15 @@ class ProgressObserver:
                 self.progress.add_entry(entry)
 
     def entry(self, entry: Entry) -> None:
-        """Take in one entry of the record."""
+        """Take in one entry of the record; warn before training if the model reads little of the texts."""
         self.progress.add_entry(entry)
+        if isinstance(entry, Prepared):
+            for said in (phrasing.wordless(entry.wordless, entry.rows_train), phrasing.unread(entry.words_seen)):
+                if said:
+                    self.warn(f"WARNING: {said}")
+
+    def warn(self, text: str) -> None:
+        """Show a sentence before training begins; nobody sees it where no progress is shown."""
 
     def clients(self, arm: str, round_no: int, done: int, total: int) -> None:
         """Take in how many clients of a round have trained."""
@@ -84,6 +91,10 @@ class LiveProgress(ProgressObserver):
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.progress.prepared = True
         self._panel.stop()
+
+    def warn(self, text: str) -> None:
+        """Print a sentence above the panel."""
+        self._panel.console.print(printable(text), markup=False, emoji=False)
 
     def fetched(self, what: str, done: int, total: int | None) -> None:
         """Show how much of a data set has arrived."""

@@ -223,3 +223,18 @@ def test_natural_order_of_odd_words_is_alphabetical() -> None:
 @cases(st.lists(st.integers(-1000, 1000), unique=True))
 def test_natural_order_of_numbers_is_by_value(numbers: list[int]) -> None:
     assert natural_order([str(number) for number in numbers]) == [str(number) for number in sorted(numbers)]
+
+
+def test_test_rows_may_be_in_a_file_of_their_own(tmp_path: Path) -> None:
+    pl.DataFrame({"x": [1, 2, 3, 4], "y": ["a", "b", "a", "b"]}).write_csv(tmp_path / "train.csv")
+    pl.DataFrame({"y": ["a", "b"], "x": [9, 8], "more": ["p", "q"]}).write_csv(tmp_path / "test.csv")
+    data = Data(
+        source=str(tmp_path / "train.csv"), test_source=str(tmp_path / "test.csv"), columns=Columns(numeric=("x",), label="y"),
+    )  # fmt: skip
+    found = load(data, Draws.seeded(0))
+    assert found.train["x"].to_list() == [1, 2, 3, 4]
+    assert found.test["x"].to_list() == [9, 8]
+    assert "test rows are those of" in found.source
+    pl.DataFrame({"y": ["a", "b"]}).write_csv(tmp_path / "test.csv")
+    with pytest.raises(DataError, match="got none named 'x'"):
+        load(data, Draws.seeded(0))

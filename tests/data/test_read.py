@@ -161,3 +161,40 @@ def test_column_names_with_control_characters_are_refused(tmp_path: Path, name: 
 def test_endings() -> None:
     assert is_file_source("x/Y.CSV")
     assert not is_file_source("imdb")
+
+
+@pytest.mark.parametrize(
+    ("content", "rows"),
+    [
+        ('[{"a": 1, "b": "x"}, {"a": 2, "b": "y"}]', 2),
+        ('{"a": [1, 2, 3], "b": ["x", "y", "z"]}', 3),
+        ('{"a": 1, "b": "x"}\n{"a": 2, "b": "y"}\n', 2),
+    ],
+)
+def test_json_files_are_read(tmp_path: Path, content: str, rows: int) -> None:
+    (tmp_path / "t.json").write_text(content, encoding="utf-8")
+    frame, _ = read_file(str(tmp_path / "t.json"))
+    assert (frame.height, frame.columns) == (rows, ["a", "b"])
+
+
+@pytest.mark.parametrize("content", ['{"a": 1}', "[1, 2]", "[]", "nonsense", '{"a": [1], "b": [1, 2]}'])
+def test_json_of_another_form_is_refused_with_the_form_it_needs(tmp_path: Path, content: str) -> None:
+    (tmp_path / "t.json").write_text(content, encoding="utf-8")
+    with pytest.raises(DataError, match=r"list of objects|is not valid JSON"):
+        read_file(str(tmp_path / "t.json"))
+
+
+@pytest.mark.parametrize(
+    ("content", "what"),
+    [
+        (b"\x89PNG\r\n\x1a\n\0\0", "PNG"),
+        (b"%PDF-1.7", "PDF"),
+        (b"PK\x03\x04rest", "Excel"),
+        (bytes(range(256)) * 4 + bytes(99), "no text"),
+    ],
+)
+def test_files_that_are_no_text_are_named_for_what_they_are(tmp_path: Path, content: bytes, what: str) -> None:
+    (tmp_path / "t.csv").write_bytes(content)
+    with pytest.raises(DataError, match=what) as refusal:
+        read_file(str(tmp_path / "t.csv"))
+    assert "t.csv" in str(refusal.value)

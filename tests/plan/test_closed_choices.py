@@ -46,6 +46,7 @@ UNKNOWN = "declared, and implemented by nobody"
 ROOT = Draws.seeded(1)
 COLUMNS = plan.Columns(text=("t",), numeric=("n",), categorical=("c",), label="y", quasi=("n",))
 FRAME = pl.DataFrame({"t": ["a b", "b"], "n": [1.0, 2.0], "c": ["x", "y"], "y": ["no", "yes"]})
+ALL = plan.Features(category_clients=1)
 ONLY_CATEGORIES = plan.Columns(categorical=("c",), label="y")
 TABLE: Any = SimpleNamespace(train=FRAME, test=FRAME, columns=COLUMNS)
 CLIENTS: Any = SimpleNamespace(order=np.arange(2), sizes=lambda: np.array([1, 1]), __len__=lambda: 2)
@@ -148,10 +149,7 @@ CONSUMERS: dict[str, Callable[[], object]] = {
     "Features.words": lambda: text._rule(features_with("words")),
     "Features.numeric": lambda: tabular._scaled("n", np.ones(2), features_with("numeric"), None),  # type: ignore[arg-type]
     "Features.categorical": lambda: tabular.slots(
-        FRAME,
-        ONLY_CATEGORIES,
-        features_with("categorical"),
-        features.fit(FRAME, ONLY_CATEGORIES, plan.Features(category_clients=1)),
+        FRAME, ONLY_CATEGORIES, features_with("categorical"), features.fit(FRAME, ONLY_CATEGORIES, ALL)
     ),
     "Features.directions": lambda: _directions(),
     "Quantise.trained_on": lambda: features.quantise.told("n", np.zeros(2, np.float32), quantise("trained_on"), b"s"),

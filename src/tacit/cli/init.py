@@ -94,7 +94,7 @@ def init(
       tacit init
       tacit init --from my.csv
       tacit init visits.toml --from visits.parquet --label readmitted --client patient_id
-      tacit init --from my.csv --epsilon 2 --test later.csv
+      tacit init --from my.csv --test later.csv --epsilon 2    (per run)
       tacit init --from my.csv --one-bit 100
       tacit init --from old.data --no-header --encoding cp1252
     """
@@ -131,7 +131,7 @@ def _write(text: str, file: Path) -> None:
 
 def _own(table: Path, asked: Asked, file: Path) -> str:
     """Make the plan for a table and print what was guessed; where the plan itself is printed, sentences go to stderr."""
-    from tacit.engine.text_reading import make_starter
+    from tacit.engine.starter import make_starter
 
     kept = "plan.toml" if file == _STDOUT else str(file)
     start = make_starter(table, asked, file=kept)

@@ -27,6 +27,10 @@ class LineProgress(ProgressObserver):
             facts = ", ".join(arm.facts(self.progress.leading))
             line(f"{arm.title}: round {entry.round_no}/{entry.rounds}, {facts}", stderr=True)
 
+    def warn(self, text: str) -> None:
+        """Write a line."""
+        line(text, stderr=True)
+
     def fetched(self, what: str, done: int, total: int | None) -> None:
         """Write a line if it is time for one."""
         if self._is_time():

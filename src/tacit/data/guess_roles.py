@@ -131,8 +131,6 @@ def _input_role(frame: pl.DataFrame, one: Facts, client: str | None) -> tuple[Ro
         return "left out", reason
     if one.kind == "number":
         return "numeric", "numbers"
-    if one.kind == "truth":
-        return "categorical", "true or false"
     if one.words_per_cell >= 4 or one.letters_per_cell >= 40 or (one.words_per_cell >= 2 and one.distinct > one.filled / 2):
         return "text", f"{one.words_per_cell:.0f} words per cell"
     if one.distinct > MOST_CATEGORIES or one.distinct > max(2, one.filled / 2):
@@ -143,7 +141,7 @@ def _input_role(frame: pl.DataFrame, one: Facts, client: str | None) -> tuple[Ro
             "left out",
             f"most rows have a value that fewer than {least} {'owners' if client else 'rows'} share: it points at people",
         )
-    return "categorical", f"{one.distinct} different values"
+    return "categorical", "true or false" if one.kind == "truth" else f"{one.distinct} different values"
 
 
 def _useless(one: Facts) -> str:

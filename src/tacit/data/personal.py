@@ -104,12 +104,26 @@ def _by_name_alone(name: str) -> Personal | None:
 
 
 def check_personal(frame: pl.DataFrame, columns: Columns) -> None:
-    """Raise DataError if a categorical column holds personal data and the plan does not allow it: it would stand in the model."""
+    """Raise DataError if a categorical column holds personal data or names rows, and the plan does not allow it."""
     for name in columns.categorical:
-        found = find_personal(frame[name]) if name not in columns.allow_personal else None
+        if name in columns.allow_personal:
+            continue
+        found = find_personal(frame[name])
         if found:
             raise DataError(
                 f"data.columns.categorical has {name!r}, and {found.why}: every category stands in the model for all to read; "
                 f"leave it out, name it as data.columns.client if it says who owns a row, or say allow_personal = [{name!r}] in "
                 "[data.columns] if these are public"
             )
+        _refuse_unique(frame[name])
+
+
+def _refuse_unique(column: pl.Series) -> None:
+    """Raise DataError if nearly each cell has a value of its own: it names rows, not what they have in common."""
+    cells = without_blanks(column)
+    distinct = cells.n_unique() if kind_of(cells) == "text" else 0
+    if distinct > max(_FEW, len(cells) / 2):
+        raise DataError(
+            f"data.columns.categorical has {column.name!r}, with {distinct:,} different values in {len(cells):,} cells: it names "
+            "rows, not what they have in common; read it as data.columns.text, or leave it out"
+        )

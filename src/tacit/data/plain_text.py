@@ -57,21 +57,20 @@ def as_utf8(content: bytes, encoding: str | None, guess: bool = True) -> tuple[b
 
     Edge cases: a byte order mark is skipped and decides; UTF-8 is tried first; line ends of old Macintosh files are understood.
     """
-    _refuse_binary(content)
     text, note = _decoded(content, encoding, guess)
     if b"\n" not in text:
         text = text.replace(b"\r", b"\n")
     return text, note
 
 
-def _refuse_binary(content: bytes) -> None:
+def refuse_binary(path: Path, content: bytes) -> None:
     """Raise DataError for bytes that are no text, whatever the file's ending says."""
     kind = next((what for start, what in _BINARY.items() if content.startswith(start)), None)
     looked = content[:_LOOKED_AT]
     if kind is None and looked.count(0) > max(3, len(looked) / 200) and not content.startswith(_UTF16):
         kind = "something that is no text"
     if kind:
-        raise DataError(f"the file holds {kind}, whatever its name ends in; save the table as .csv in UTF-8, or correct its name")
+        raise DataError(f"{path} holds {kind}, whatever its name ends in; save the table as .csv in UTF-8, or correct its name")
 
 
 def _decoded(content: bytes, encoding: str | None, guess: bool) -> tuple[bytes, str]:

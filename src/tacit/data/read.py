@@ -16,7 +16,7 @@ import pyarrow as pa
 from polars import selectors
 
 from tacit.data.headers import seems_headerless
-from tacit.data.plain_text import as_utf8, kind_of, unpacked
+from tacit.data.plain_text import as_utf8, kind_of, refuse_binary, unpacked
 from tacit.data.roles import plainly_named
 from tacit.errors import DataError, did_you_mean
 
@@ -80,7 +80,7 @@ def _neighbour(path: Path) -> str:
 
 def read_csv(path: Path, text: Text) -> tuple[pl.DataFrame, str]:
     """Return every cell of a CSV or TSV file as text."""
-    content, note = as_utf8(unpacked(path), text.encoding, text.guess)
+    content, note = _decode(path, text)
     kind = kind_of(path.name)
     header = content[:_HEADER_BYTES].decode("utf-8", "replace").lstrip("\r\n").split("\n")[0]
     separator = _separator(header, "\t" if kind == ".tsv" else ",")
@@ -93,6 +93,12 @@ def read_csv(path: Path, text: Text) -> tuple[pl.DataFrame, str]:
             "(columns are then column_1, column_2, …), or true if these are names"
         )
     return frame, note
+
+
+def _decode(path: Path, text: Text) -> tuple[bytes, str]:
+    content = unpacked(path)
+    refuse_binary(path, content)
+    return as_utf8(content, text.encoding, text.guess)
 
 
 def _cells(path: Path, content: bytes, separator: str, *, header: bool) -> pl.DataFrame:
@@ -153,7 +159,7 @@ def _broken_line(path: Path, content: bytes, separator: str) -> DataError:
 
 def read_json_lines(path: Path, text: Text) -> tuple[pl.DataFrame, str]:
     """Return the table of a file with one JSON object in each line."""
-    content, note = as_utf8(unpacked(path), text.encoding, text.guess)
+    content, note = _decode(path, text)
     try:
         return pl.read_ndjson(io.BytesIO(content), infer_schema_length=None), note
     except pl.exceptions.PolarsError:  # mixed types in one column, or a broken line: go line by line
@@ -163,7 +169,7 @@ def read_json_lines(path: Path, text: Text) -> tuple[pl.DataFrame, str]:
 
 def read_json(path: Path, text: Text) -> tuple[pl.DataFrame, str]:
     """Return the table of a JSON file: a list of objects, one per row, or an object of columns; JSON lines are read too."""
-    content, note = as_utf8(unpacked(path), text.encoding, text.guess)
+    content, note = _decode(path, text)
     try:
         value = json.loads(content)
     except ValueError:

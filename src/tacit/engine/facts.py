@@ -68,6 +68,7 @@ def prepared(plan: Plan, data: SimulatedData, learner: local.Learner) -> record.
         wordless=features.wordless_rows(data.train, data.columns, plan.features, data.fitted),
         leaks=list(data.leaks),
         label_skew=label_skew(data),
+        words_seen=data.words_seen,
     )
 
 

@@ -27,7 +27,7 @@ class SimulatedData:
     part of the test rows, if the plan asks for that, else its training rows. `lexicon` says what word numbers mean.
     `released` names what was read from clients' rows in the clear to make features of them, `fitted` and `habits` hold it.
     `public` are rows that the center has and no client. `corruption` says which clients an experiment corrupted; `train` is
-    what they hold.
+    what they hold. `words_seen` is the share of the words of a sample of training texts that the model reads.
     """
 
     source: str
@@ -45,6 +45,7 @@ class SimulatedData:
     public: Rows | None = None
     corruption: Corruption | None = None
     leaks: tuple[str, ...] = ()
+    words_seen: float = 1.0
 
 
 def prepare(
@@ -82,7 +83,7 @@ def prepare(
     if plan.corrupt:
         holdings, corruption = corrupted(plan.corrupt, holdings, test, draws.at("corrupt"))
     return SimulatedData(
-        source=table.source,
+        source="; ".join([table.source.removesuffix("."), *features.describe_rare(table.train, table.columns, fitted)]) + ".",
         train=holdings.train,
         clients=holdings.clients,
         test=test,
@@ -97,6 +98,7 @@ def prepare(
         lexicon=lexicon,
         public=None if public is None else encode(public),
         leaks=tuple(data.leaks(table)),
+        words_seen=_words_seen(plan, table, fitted),
     )
 
 
@@ -110,6 +112,13 @@ def read_table(plan: Plan, input_rows: object | None = None) -> data.Table:
     table, _ = _loaded(own, draws, input_rows, None)
     data.require_test_rows(table, plan.data)
     return table
+
+
+def _words_seen(plan: Plan, table: data.Table, fitted: features.Fitted) -> float:
+    """The share of the words of a sample of training texts that the model reads; 1 where that has no meaning."""
+    if not table.columns.text or plan.features.text not in ("binary", "listed"):
+        return 1.0
+    return round(features.measure_coverage(table.train, table.columns, plan.features, fitted.words).words_seen, 4)
 
 
 def preview(plan: Plan, input_rows: object | None = None, progress: data.Progress | None = None) -> Preview:

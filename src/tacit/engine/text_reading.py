@@ -5,25 +5,11 @@ Both the table and the lists are on this machine; a sample of the texts is read,
 
 from __future__ import annotations
 
-import tomllib
-from dataclasses import replace
-
 from tacit import data, features
-from tacit import plan as plans
-from tacit.data import Asked, Starter
+from tacit.data import Starter
 from tacit.features.listed import common_words
 from tacit.plan import Columns, Features
 from tacit.plan.starter import TextReading
-
-
-def make_starter(table: object, asked: Asked | None = None, *, file: str = "plan.toml") -> Starter:
-    """Make a plan to start from, as `data.starter` does, with texts read in a way that sees them; a note says what was measured."""
-    start = data.starter(table, asked=asked, file=file)
-    if not start.texts or (asked and asked.one_bit):
-        return start
-    words = plans.parse(tomllib.loads(start.text)).features.buckets
-    reading, note = choose_reading(start, words)
-    return replace(start, text=start.write(reading), notes=(*start.notes, note))
 
 
 def choose_reading(start: Starter, words: int) -> tuple[TextReading, str]:

@@ -7,7 +7,7 @@ What a frozen network makes of images is in `features.frozen`, which needs PyTor
 from tacit.features.coverage import Coverage, find_language, measure_coverage
 from tacit.features.described import described
 from tacit.features.encoding import encode, encode_inputs, scaled, width
-from tacit.features.fitting import Fitted, fit, fit_seen, look_at, text_form
+from tacit.features.fitting import Fitted, describe_rare, fit, fit_seen, look_at, text_form
 from tacit.features.image import Reader
 from tacit.features.inputs import Block, blocks
 from tacit.features.language import Language, language_name
@@ -33,6 +33,7 @@ __all__ = [
     "bucket",
     "bucket_rarity",
     "buckets_of",
+    "describe_rare",
     "described",
     "encode",
     "encode_further",

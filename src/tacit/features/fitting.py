@@ -20,6 +20,7 @@ from tacit.features.seen import Seen, range_of
 from tacit.number_format import TOLD
 from tacit.plan import Columns, Features
 
+_NOTHING_COMMON = "(missing)"
 TAIL = 0.01
 """`robust`: the share of a column's rows at either end that its range leaves out."""
 
@@ -121,19 +122,24 @@ def look_at(frame: pl.DataFrame, columns: Columns, settings: Features) -> Seen:
 
 
 def _common(frame: pl.DataFrame, name: str, columns: Columns, settings: Features) -> tuple[str, ...]:
-    """The categories that enough clients have, in order; raise DataError if most rows have a rarer one."""
+    """The categories that enough clients have, in order; where none is common, a placeholder, so that the column keeps an input."""
     cells, client = names(frame, name, "categorical"), columns.client
     if settings.category_clients == 1:
         return in_order(cells)
     least = count_required(frame, client, settings.category_clients)
     found = find_common_values(frame.with_columns(cells), name, client, least)
-    if 2 * found.rows < len(cells) - cells.null_count():
-        who = "clients" if client in frame.columns else "rows"
-        raise DataError(
-            f"data.columns.categorical has {name!r}, and most rows have a value of it that fewer than {least} {who} share: it "
-            "points at people, and would stand in the model; leave it out, join rare values, or lower features.category_clients"
-        )
-    return in_order(pl.Series(found.values, dtype=pl.String))
+    return in_order(pl.Series(found.values, dtype=pl.String)) or (_NOTHING_COMMON,)
+
+
+def describe_rare(frame: pl.DataFrame, columns: Columns, fitted: Fitted) -> list[str]:
+    """A part of a sentence for each categorical column of which rows have categories that the model does not know."""
+    found = []
+    for name in columns.categorical:
+        cells = names(frame, name, "categorical").drop_nulls()
+        rare = cells.filter(~cells.is_in(list(fitted.categories[name])))
+        if len(rare):
+            found.append(f"{rare.n_unique():,} rare categories of {name!r} in {len(rare):,} train rows count as unknown")
+    return found
 
 
 def fit_seen(

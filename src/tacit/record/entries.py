@@ -72,6 +72,7 @@ class Prepared:
     wordless: int = 0  # training rows of whose text the model sees no word
     leaks: list[str] = field(default_factory=list)  # columns that give the label away almost alone
     label_skew: float = 0.0  # distance (0 to 1) between a client's labels and all labels, beyond what chance would give
+    words_seen: float = 1.0  # share of the words of a sample of training texts that the model reads
 
 
 @dataclass(frozen=True, kw_only=True)
