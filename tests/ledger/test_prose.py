@@ -43,7 +43,7 @@ def test_the_statement_of_many_bits_leads_with_the_verdict_and_does_not_contradi
     for phrase in ("1 per bit", "5,001 per update (all 5,001 bits of it together)", "100,020 per run (20 updates, sum of losses)",
                    "per run, delta 1e-05 (20 updates, exact composition of randomised responses)",
                    "if you replace all rows of one client",
-                   "Whom one must trust: nobody, since each client randomises"):  # fmt: skip
+                   "Trust required: nobody, since each client randomises"):  # fmt: skip
         assert phrase in text
     assert "no one need be trusted" not in text
 

@@ -13,6 +13,7 @@ from tacit import ledger
 from tacit.claim import Claim, Total
 from tacit.errors import BudgetError
 from tacit.ledger import prose, prose_rows
+from tacit.ledger.meaning import Meaning, meaning
 from tacit.ledger.parts import parts
 from tacit.ledger.unprotected import unprotected
 from tacit.record import RUN, DisclosedRows, Entry, Prepared, Released, Started, WarmStarted, of_kind
@@ -36,6 +37,8 @@ class Privacy:
 
     statement: str
     owners: str
+    """Says that owners were made up, if they were; the statement begins with it."""
+    meaning: Meaning | None
     totals: list[StatedTotal]
     mechanisms: list[str]
     relations: list[str]
@@ -48,6 +51,11 @@ class Privacy:
     def rests_on(self) -> str:
         """Whom one must believe, in one phrase."""
         return "; ".join(self.trust) or "nobody else"
+
+    @property
+    def holds_against(self) -> str:
+        """Who may see what is protected, in words."""
+        return prose.against(self.views) if self.views else ""
 
     def total(self, unit: str) -> Total | None:
         """Return the first total per that unit, if there is one."""
@@ -88,6 +96,7 @@ def privacy(entries: list[Entry]) -> Privacy:
     return Privacy(
         statement=words,
         owners=owners,
+        meaning=meaning(stated, prepared[0].clients if prepared else 1, owners),
         totals=[
             StatedTotal(total=total, text=prose.total_text(total), composition=prose.composition(total, account))
             for total in stated
