@@ -44,7 +44,7 @@ def outline(plan: Plan) -> dict[str, str]:
     data, server = plan.data, plan.server
     clients = "each owner a client" if data.partition == "client" else f"{data.clients:,} clients"
     facts: dict[str, Any] = dict(method_facts(dump(plan)))
-    owners = made_up_owners(dump(plan))
+    owners = made_up_owners(dump(plan), promises=plan.codec.name not in ("plain", "hashcomb"))
     return {
         **({"owners": owners} if owners else {}),
         "data": f"{data.source}, {clients}, split {facts['Split']}",

@@ -143,10 +143,8 @@ def _baseline_problems(plan: Plan) -> list[str]:
     found = [f"baselines: names {name!r} twice; name it once" for name in twice]
     if plan.baseline_settings == "own" and not suits_own_baselines(plan):
         found.append("baseline_settings: 'own' needs model.name = 'logistic' and features.text = 'binary' or 'listed'; use 'plan'")
-    if "noiseless" in plan.baselines and (plan.regime != "federated" or plan.codec.name == "plain"):
-        found.append("baselines: 'noiseless' needs a codec that adds noise, since without one it equals the run; remove it")
-    if "same_features" in plan.baselines and not plan.gives_baselines_own_settings:
-        found.append("baselines: 'same_features' needs baseline_settings = 'own', since otherwise it equals 'central'; remove it")
+    if plan.personal and "same_features" in plan.baselines:
+        found.append("baselines: 'same_features' has no meaning where a part of the model stays with each client; remove it")
     return found
 
 

@@ -14,7 +14,8 @@ EXAMPLE = """\
 
 name = "newsgroups"                   # the run's folder is runs/newsgroups-1, -2, …
 seed = 0                              # same seed, same model, to the bit
-baselines = ["central", "fedavg"]     # trained beside it to compare with; they protect nothing. Also: "local_only"
+# Trained beside it without protection, so that the verdict can tell what a gap is due to. Also: "local_only"
+baselines = ["central", "fedavg", "noiseless", "same_features"]
 
 [privacy]                             # what each person is promised; all settings that are not below follow from it
 preset = "private"                    # or "no_trust", "none", or a published system: "paper:rr-ldp", …; see docs/privacy.md
@@ -54,7 +55,7 @@ _OWN = """\
 
 name = {name}
 seed = 0
-baselines = ["central", "fedavg"]     # trained beside it to compare with; they protect nothing
+baselines = ["central", "fedavg", "noiseless", "same_features"]     # without protection: they tell what a gap is due to
 {promise}
 [data]
 source = {source_text}
@@ -64,6 +65,10 @@ test = 0.2                            # share of rows held out to measure on
 [data.columns]
 {columns}
 {features}"""
+
+_OWN_BASELINES = """\
+baseline_settings = "own"             # "central" and "fedavg" have learning rates and features of their own; or "plan"
+"""
 
 _PRIVATE = """
 [privacy]                             # what each client is promised; all settings that are not below follow from it
@@ -133,7 +138,7 @@ def starter_text(
         source_text=quoted(source) + _read_as(encoding, header),
         file=_one_line(file),
         name=quoted(name),
-        promise="" if rule else _PRIVATE + _counted(roles, owners),
+        promise=_OWN_BASELINES if rule else _PRIVATE + _counted(roles, owners),
         holders=_holders(roles, min(one_bit, rows) if one_bit else clients_for(rows)),
         columns="\n".join(_columns(roles)),
         features=_features(holds, latin, rule)

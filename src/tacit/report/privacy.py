@@ -91,7 +91,8 @@ def privacy(entries: list[Entry]) -> Privacy:
         words = f"{words} {prose_rows.warm_start(first)}"
     words = f"{words} {prose_rows.selected(_plan(entries))}".rstrip()
     words = f"{words} {prose_rows.stays(_plan(entries).get('private') or {})}".rstrip()
-    owners = prose_rows.made_up_owners(_plan(entries), prepared[0] if prepared else None) if released else ""
+    promises = any(total.epsilon is not None for total in stated)
+    owners = prose_rows.made_up_owners(_plan(entries), prepared[0] if prepared else None, promises=promises) if released else ""
     words = f"{owners} {words}".lstrip()
     return Privacy(
         statement=words,
