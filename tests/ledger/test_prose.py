@@ -91,7 +91,7 @@ def test_a_plan_is_told_from_its_codecs_own_claims() -> None:
     assert "epsilon 4 per update" in planned(plan.RRSampled(epsilon=4.0, clip=0.1))
     assert "protects each update by itself" in planned(plan.RRSampled(epsilon=4.0, clip=0.1))
     assert planned(plan.Plain()).startswith("none: sent in the clear (plain float32 update)")
-    assert "trust: the server and everyone who reads its traffic" in planned(plan.Plain())
+    assert "trust required: the server and everyone who reads its traffic" in planned(plan.Plain())
 
 
 def test_a_plan_with_an_l1_clip_is_told_its_bound_per_update() -> None:
@@ -106,7 +106,7 @@ def test_a_plan_with_noise_of_another_kind_is_called_differential_privacy_with_t
     text = prose.planned(lambda size: (noisy,), 20, 1e-5)
     assert text.startswith("Differential privacy protects")
     assert "per update, delta 1e-05" in text
-    assert "trust: the server, which adds the noise" in text
+    assert "trust required: the server, which adds the noise" in text
     assert "nobody" not in text
 
 

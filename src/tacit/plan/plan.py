@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, assert_never
 
 from annotated_types import Ge, Len
 from pydantic import BeforeValidator
@@ -115,10 +115,16 @@ class Plan:
     @property
     def gives_baselines_own_settings(self) -> bool:
         """Return whether baselines have settings of their own in place of the plan's."""
-        if self.baseline_settings is not None:
-            return self.baseline_settings == "own"
-        promises = self.privacy is not None and self.privacy.preset in _PROMISES_EPSILON
-        return promises and suits_own_baselines(self)
+        match self.baseline_settings:
+            case "own":
+                return True
+            case "plan":
+                return False
+            case None:
+                promises = self.privacy is not None and self.privacy.preset in _PROMISES_EPSILON
+                return promises and suits_own_baselines(self)
+            case _:
+                assert_never(self.baseline_settings)
 
     @property
     def helpers(self) -> int:

@@ -68,7 +68,7 @@ def headline(entries: list[Entry], arm: str, regime: str = "") -> str:
         stated = ledger.totals(ledger.folded(_updates(entries, arm)), _delta(entries))
     except BudgetError:
         return "unproven: no known bound"
-    return prose.headline(stated, regime if arm == RUN else arm)
+    return prose.headline(stated, {RUN: regime, "same_features": "central"}.get(arm, arm))
 
 
 def privacy(entries: list[Entry]) -> Privacy:
