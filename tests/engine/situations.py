@@ -55,15 +55,28 @@ def texts(words: dict[int, list[str]], people: int, rows: int) -> pl.DataFrame:
 
 
 def private(people: int, epsilon: float = 8.0, **tables: Tree) -> Tree:
-    """Return a plan on `rows.csv` with an owner column, six numbers and all baselines; tables are joined in."""
+    """Return a plan on `rows.csv` with an owner column, six numbers and all baselines; tables are joined in.
+
+    What the preset would fill in is written out, so that another rule of the preset changes none of these situations.
+    """
     tree: Tree = {
         "name": "made-up",
         "seed": 1,
         "baselines": list(ALL),
         "privacy": {"preset": "private", "epsilon": epsilon, "delta": 1e-5, "clients": people},
         "data": {"partition": "client", "columns": {"numeric": list(COLUMNS), "label": "label", "client": "who"}},
-        "features": {"numeric": "robust"},
-        "server": {"lr": 3.0, "evaluate_every": 5},
+        "features": {
+            "numeric": "robust",
+            "text": "listed",
+            "list": "en",
+            "rarity": 0.3,
+            "buckets": 10_000,
+            "row_length": 1.0,
+            "constant": 0.1,
+        },
+        "model": {"name": "logistic", "bias": False, "start": "zero"},
+        "local": {"optimizer": "sgd", "lr": 1.0, "epochs": 1, "batches": 1, "normalise": True},
+        "server": {"rounds": 40, "optimizer": "momentum", "momentum": 0.8, "lr": 3.0, "soften": 0.3, "evaluate_every": 5},
         "engine": {"workers": 1},
     }
     return changed(tree, **tables)

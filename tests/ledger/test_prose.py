@@ -43,7 +43,7 @@ def test_the_statement_of_many_bits_leads_with_the_verdict_and_does_not_contradi
     for phrase in ("1 per bit", "5,001 per update (all 5,001 bits of it together)", "100,020 per run (20 updates, sum of losses)",
                    "per run, delta 1e-05 (20 updates, exact composition of randomised responses)",
                    "if you replace all rows of one client",
-                   "Whom one must trust: nobody, since each client randomises"):  # fmt: skip
+                   "Trust required: nobody, since each client randomises"):  # fmt: skip
         assert phrase in text
     assert "no one need be trusted" not in text
 
@@ -91,7 +91,7 @@ def test_a_plan_is_told_from_its_codecs_own_claims() -> None:
     assert "epsilon 4 per update" in planned(plan.RRSampled(epsilon=4.0, clip=0.1))
     assert "protects each update by itself" in planned(plan.RRSampled(epsilon=4.0, clip=0.1))
     assert planned(plan.Plain()).startswith("none: sent in the clear (plain float32 update)")
-    assert "trust: the server and everyone who reads its traffic" in planned(plan.Plain())
+    assert "trust required: the server and everyone who reads its traffic" in planned(plan.Plain())
 
 
 def test_a_plan_with_an_l1_clip_is_told_its_bound_per_update() -> None:
@@ -106,7 +106,7 @@ def test_a_plan_with_noise_of_another_kind_is_called_differential_privacy_with_t
     text = prose.planned(lambda size: (noisy,), 20, 1e-5)
     assert text.startswith("Differential privacy protects")
     assert "per update, delta 1e-05" in text
-    assert "trust: the server, which adds the noise" in text
+    assert "trust required: the server, which adds the noise" in text
     assert "nobody" not in text
 
 

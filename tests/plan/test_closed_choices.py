@@ -136,6 +136,7 @@ def token_decoder(key: str) -> object:
 CONSUMERS: dict[str, Callable[[], object]] = {
     "Plan.regime": lambda: SimulatedArm._train(SimpleNamespace(regime=UNKNOWN)),  # type: ignore[arg-type]
     "Plan.baselines": lambda: arms_of(unknown_baseline()),
+    "Plan.baseline_settings": lambda: unknown(plan.Plan(), "baseline_settings").gives_baselines_own_settings,
     "Privacy.preset": lambda: expanded({"privacy": {"preset": "paper:hashcomb"}}),
     "Data.partition": lambda: divide(TABLE, unknown(plan.Data(source="x", clients=2), "partition"), ROOT),
     "Data.decimal": lambda: choose_formats({"n": look_at_cells(pl.Series(["1"]))}, UNKNOWN, True),  # type: ignore[arg-type]

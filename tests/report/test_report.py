@@ -220,7 +220,8 @@ def test_one_round_in_the_clear_leaves_no_number() -> None:
     entries = made_up.record(rounds=8, stop=8)
     run = report.summary([*entries, ledger.entry(made_up.PLAIN, RUN, 9, "train", clients=100, busiest=1)])
     assert {one.total.epsilon for one in run.privacy.totals} == {None}
-    assert run.privacy.statement.startswith("There is no protection")
+    assert run.privacy.statement.startswith("Owners were made up")
+    assert "There is no protection" in run.privacy.statement
     assert "8 updates as one-bit randomised response (clip ±0.02) and 1 update as plain float32 update" in run.privacy.statement
 
 

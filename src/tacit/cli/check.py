@@ -58,14 +58,16 @@ def _read_rows(plan: Plan, *, no_data: bool) -> dict[str, str]:
 
 def outline(plan: Plan) -> dict[str, str]:
     """Return what a plan would do, room by room, and what it would promise."""
-    from tacit.ledger.prose_rows import planned_disclosure, planned_public
+    from tacit.ledger.prose_rows import made_up_owners, planned_disclosure, planned_public
     from tacit.plan import dump
     from tacit.report.cards import method_facts
 
     data, server = plan.data, plan.server
     clients = "each owner a client" if data.partition == "client" else f"{data.clients:,} clients"
     facts: dict[str, Any] = dict(method_facts(dump(plan)))
+    owners = made_up_owners(dump(plan), promises=plan.codec.name not in ("plain", "hashcomb"))
     return {
+        **({"owners": owners} if owners else {}),
         "data": f"{data.source}, {clients}, split {facts['Split']}",
         "model": facts["Model"],
         "local": facts["Local training"],

@@ -122,6 +122,8 @@ def privacy(run: RunName, shuffle: Shuffle = None, runs: Runs = RUNS, as_json: A
         return
     promise = found.privacy
     tables.say(promise.statement)
+    if promise.meaning:
+        tables.say(promise.meaning.sentence)
     if promise.totals:
         relation = "; ".join(promise.relations)
         rows = [(total.text, total.composition, relation, promise.rests_on) for total in promise.totals]

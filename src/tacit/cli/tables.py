@@ -65,6 +65,8 @@ def results(run: Summary) -> None:
     from tacit.report import HEADINGS, cells
     from tacit.report.verdict import verdict
 
+    if run.privacy.owners:
+        say(run.privacy.owners)
     headings = [heading.replace(" / ", "/") for heading in HEADINGS]
     table(headings, [cells(arm) for arm in run.arms], prose=(0, len(HEADINGS) - 1), strong=0)
     if run.votes:

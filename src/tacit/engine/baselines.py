@@ -26,7 +26,8 @@ def _baseline(plan: Plan, name: Baseline) -> Plan:
         case "noiseless":
             return replace(open_plan, server=replace(open_plan.server, soften=0.0))
         case "same_features":
-            return replace(own_baselines.central_plan(open_plan), features=plan.features, model=plan.model)
+            central = _baseline(plan, "central")
+            return replace(central, features=plan.features, model=plan.model)
         case "fedavg":
             return own_baselines.fedavg_plan(open_plan) if plan.gives_baselines_own_settings else _averaged(open_plan)
         case "central":

@@ -114,13 +114,20 @@ def statement(account: Account, stated: Sequence[Total], before: Iterable[Releas
 
 def _about_updates(account: Account, stated: Sequence[Total]) -> list[str]:
     claims = every_claim(account)
-    left = f"{_capital(_updates(account))}, visible to {listed({_SEEN_BY[claim.view] for claim in claims})}."
-    trust = f"Whom one must trust: {listed(_trust(claims))}."
+    left = f"{_capital(_updates(account))}."
+    trust = f"Trust required: {listed(_trust(claims))}."
     if stated[0].epsilon is None:
         reason = stated[0].basis.partition(": ")[2]
-        return [verdict(stated), left, f"No epsilon exists per update or per run ({reason}).", trust]
+        seen = f"Visible to {against(claim.view for claim in claims)}."
+        return [verdict(stated), left, seen, f"No epsilon exists per update or per run ({reason}).", trust]
     figures = joined([f"{total_text(total)} ({composition(total, account)})" for total in stated])
-    return [verdict(stated), left, f"Epsilon is at most {figures}, if you {claims[0].relation}.", trust]
+    holds = f"This holds against {against(claim.view for claim in claims)}."
+    return [verdict(stated), left, f"Epsilon is at most {figures}, if you {claims[0].relation}.", holds, trust]
+
+
+def against(views: Iterable[str]) -> str:
+    """Return against whom figures hold: who sees what the claims are about."""
+    return listed({_SEEN_BY[view] for view in views})
 
 
 def verdict(stated: Sequence[Total]) -> str:
@@ -231,7 +238,7 @@ def planned(claims_at: Callable[[int], tuple[Claim, ...]], rounds: int, delta: f
     """
     stated, twice = (_over(claims_at(size), rounds, delta) for size in (_MANY, 2 * _MANY))
     claims = claims_at(_MANY)
-    trust = f"whom one must trust: {listed(_trust(claims))}"
+    trust = f"trust required: {listed(_trust(claims))}"
     update, larger = (next(total for total in one if total.unit == "update") for one in (stated, twice))
     if update.epsilon is None:
         head = _WITHOUT_NUMBER.get(update.basis, update.basis)

@@ -26,13 +26,18 @@ def owners_are_made_up(plan: dict[str, Any], data: Prepared | None = None) -> bo
     )
 
 
-def made_up_owners(plan: dict[str, Any], data: Prepared | None = None) -> str:
-    """Return to whom a promise is made where no column says who owns a row; nothing where one does."""
+def made_up_owners(plan: dict[str, Any], data: Prepared | None = None, *, promises: bool = True) -> str:
+    """Return to whom a promise is made where no column says who owns a row; nothing where one does.
+
+    `promises` says whether there is an epsilon at all.
+    """
     if not owners_are_made_up(plan, data):
         return ""
     clients = data.clients if data else int(plan.get("data", {}).get("clients", 100))
     largest = max(data.rows_per_client, default=0) if data else 0
     dealt = f"Owners were made up: no column says who owns a row, so the rows were dealt to {clients:,} simulated clients."
+    if not promises:
+        return dealt
     if largest == 1:
         return f"{dealt} Each has one row, so the promise is to a row, not to a person: a person with several rows gets less."
     size = f"up to {largest:,} rows" if largest else "rows"

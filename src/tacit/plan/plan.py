@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, assert_never
 
 from annotated_types import Ge, Len
 from pydantic import BeforeValidator
@@ -125,10 +125,16 @@ class Plan:
     @property
     def gives_baselines_own_settings(self) -> bool:
         """Return whether baselines have settings of their own in place of the plan's."""
-        if self.baseline_settings is not None:
-            return self.baseline_settings == "own"
-        promises = self.privacy is not None and self.privacy.preset in _PROMISES_EPSILON
-        return promises and suits_own_baselines(self)
+        match self.baseline_settings:
+            case "own":
+                return True
+            case "plan":
+                return False
+            case None:
+                promises = self.privacy is not None and self.privacy.preset in _PROMISES_EPSILON
+                return promises and suits_own_baselines(self)
+            case _:
+                assert_never(self.baseline_settings)
 
     @property
     def helpers(self) -> int:
@@ -153,10 +159,8 @@ def _baseline_problems(plan: Plan) -> list[str]:
     found = [f"baselines: names {name!r} twice; name it once" for name in twice]
     if plan.baseline_settings == "own" and not suits_own_baselines(plan):
         found.append("baseline_settings: 'own' needs model.name = 'logistic' and features.text = 'binary' or 'listed'; use 'plan'")
-    if "noiseless" in plan.baselines and (plan.regime != "federated" or plan.codec.name == "plain"):
-        found.append("baselines: 'noiseless' needs a codec that adds noise, since without one it equals the run; remove it")
-    if "same_features" in plan.baselines and not plan.gives_baselines_own_settings:
-        found.append("baselines: 'same_features' needs baseline_settings = 'own', since otherwise it equals 'central'; remove it")
+    if plan.personal and "same_features" in plan.baselines:
+        found.append("baselines: 'same_features' has no meaning where a part of the model stays with each client; remove it")
     return found
 
 

@@ -15,7 +15,8 @@ EXAMPLE = """\
 
 name = "newsgroups"                   # the run's folder is runs/newsgroups-1, -2, …
 seed = 0                              # same seed, same model, to the bit
-baselines = ["central", "fedavg"]     # trained beside it to compare with; they protect nothing. Also: "local_only"
+# Trained beside it without protection, so that the verdict can tell what a gap is due to. Also: "local_only"
+baselines = ["central", "fedavg", "noiseless", "same_features"]
 
 [privacy]                             # what each person is promised; all settings that are not below follow from it
 preset = "private"                    # or "no_trust", "none", or a published system: "paper:rr-ldp", …; see docs/privacy.md
@@ -58,7 +59,7 @@ _OWN = """\
 
 name = {name}
 seed = 0
-baselines = ["central", "fedavg"]     # trained beside it to compare with; they protect nothing
+baselines = ["central", "fedavg", "noiseless", "same_features"]     # without protection: they tell what a gap is due to
 {promise}
 [data]
 source = {source_text}
@@ -68,6 +69,10 @@ source = {source_text}
 [data.columns]
 {columns}
 {features}"""
+
+_OWN_BASELINES = """\
+baseline_settings = "own"             # "central" and "fedavg" have learning rates and features of their own; or "plan"
+"""
 
 _PRIVATE = """
 [privacy]                             # what each client is promised; all settings that are not below follow from it
@@ -142,7 +147,7 @@ def starter_text(
         source_text=quoted(source) + _read_as(encoding, header),
         file=_one_line(file),
         name=quoted(name),
-        promise="" if rule else _PRIVATE.format(epsilon=float(epsilon or 8.0)) + _counted(roles, owners),
+        promise=_OWN_BASELINES if rule else _PRIVATE.format(epsilon=float(epsilon or 8.0)) + _counted(roles, owners),
         holders=_holders(roles, min(one_bit, rows) if one_bit else clients_for(rows)),
         test=_test_rows(test_source),
         columns="\n".join(_columns(roles)),

@@ -62,7 +62,7 @@ def _noise(run: Summary, says: str, part: float) -> Finding:
     whole = run.privacy.total("run")
     asked = (run.plan.get("privacy") or {}).get("epsilon")
     epsilon = float(asked or (whole.epsilon if whole and whole.epsilon else _USUAL_EPSILON))
-    if _USUAL_EPSILON / epsilon > _USUAL_CLIENTS / max(1, clients):
+    if _USUAL_EPSILON / epsilon > max(1.0, _USUAL_CLIENTS / max(1, clients)):
         return Finding(
             kind="epsilon too small",
             says=f"{cost} Epsilon {epsilon:g} per run is small for {clients:,} clients.",

@@ -27,7 +27,12 @@ def of_run(run: Summary, folder: Path) -> dict[str, Any]:
         "verdict": [asdict(one) for one in verdict(run)],
         "classes": by_class(run),
         "bytes": _bytes(own),
-        "privacy": {"statement": run.privacy.statement, "totals": [asdict(one.total) for one in run.privacy.totals]},
+        "privacy": {
+            **_owners(run),
+            "statement": run.privacy.statement,
+            **_meaning(run),
+            "totals": [asdict(one.total) for one in run.privacy.totals],
+        },
         "seconds": own.seconds if own else 0.0,
         **({"audits": {one.name: one.findings for one in latest(run.audits)}} if run.audits else {}),
         **({"corrupted": asdict(run.corrupted)} if run.corrupted else {}),
@@ -43,7 +48,9 @@ def of_privacy(run: Summary) -> dict[str, Any]:
     promise = run.privacy
     return {
         "run": run.name,
+        **_owners(run),
         "statement": promise.statement,
+        **_meaning(run),
         "totals": [{**asdict(one.total), "composed_of": one.composition} for one in promise.totals],
         "relation": promise.relations,
         "mechanism": promise.mechanisms,
@@ -53,6 +60,15 @@ def of_privacy(run: Summary) -> dict[str, Any]:
         "not_protected": promise.unprotected,
         **{one.name: one.findings for one in latest(run.audits) if one.name == "canaries"},
     }
+
+
+def _owners(run: Summary) -> dict[str, Any]:
+    """Return whether owners were made up, and if so to whom the promise is."""
+    return {"owners": {"made_up": bool(run.privacy.owners), "sentence": run.privacy.owners}}
+
+
+def _meaning(run: Summary) -> dict[str, Any]:
+    return {"meaning": asdict(run.privacy.meaning)} if run.privacy.meaning else {}
 
 
 def _baseline(arm: Arm) -> dict[str, Any]:

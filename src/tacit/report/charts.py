@@ -11,7 +11,7 @@ from tacit.report import audits, phrasing
 from tacit.report.figures import Arm, Summary
 
 Figure = dict[str, Any]
-_DASHES = {RUN: "solid", "fedavg": "dash", "central": "dot", "local_only": "dashdot"}
+_DASHES = {RUN: "solid", "fedavg": "dash", "central": "dot", "local_only": "dashdot", "noiseless": "dash", "same_features": "dot"}
 
 
 class Bins(NamedTuple):

@@ -11,6 +11,7 @@ from tacit import record
 from tacit.report import classes
 from tacit.report.audits import grids, latest
 from tacit.report.cards import cards, facts
+from tacit.report.causes import has_own_baselines
 from tacit.report.charts import charts
 from tacit.report.figures import HEADINGS, Summary, cells, summary
 from tacit.report.phrasing import experiment
@@ -19,6 +20,8 @@ from tacit.report.verdict import verdict
 from tacit.report.votes_page import section
 
 FILE = "report.html"
+LEVELS = {"strong": "Strong", "reasonable": "Reasonable", "weak": "Weak", "none": "No protection"}
+"""How the levels of a promise are called beside their light."""
 
 
 def write(folder: Path) -> Path:
@@ -53,11 +56,20 @@ def render(run: Summary, plan_text: str, when: str = "") -> str:
         classes=classes.cells(run),
         headings=HEADINGS,
         rows=[(arm, cells(arm)) for arm in run.arms],
+        levels=LEVELS,
+        settings=_baseline_settings(run),
         votes=section(run.votes) if run.votes else None,
         audits=[(audit, grids(audit)) for audit in latest(run.audits)],
         plan=plan_text,
         when=when,
     )
+
+
+def _baseline_settings(run: Summary) -> str:
+    """Return where baselines have their settings from, if not from the plan."""
+    if not has_own_baselines(run.plan):
+        return ""
+    return "Central training and FedAvg have features and learning rates of their own, the same for every epsilon."
 
 
 def _plan_text(folder: Path, run: Summary) -> str:

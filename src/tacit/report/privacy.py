@@ -13,6 +13,7 @@ from tacit import ledger
 from tacit.claim import Claim, Total
 from tacit.errors import BudgetError
 from tacit.ledger import prose, prose_rows
+from tacit.ledger.meaning import Meaning, meaning
 from tacit.ledger.parts import parts
 from tacit.ledger.unprotected import unprotected
 from tacit.record import RUN, DisclosedRows, Entry, Prepared, Released, Started, WarmStarted, of_kind
@@ -36,6 +37,8 @@ class Privacy:
 
     statement: str
     owners: str
+    """Says that owners were made up, if they were; the statement begins with it."""
+    meaning: Meaning | None
     totals: list[StatedTotal]
     mechanisms: list[str]
     relations: list[str]
@@ -49,6 +52,11 @@ class Privacy:
         """Whom one must believe, in one phrase."""
         return "; ".join(self.trust) or "nobody else"
 
+    @property
+    def holds_against(self) -> str:
+        """Who may see what is protected, in words."""
+        return prose.against(self.views) if self.views else ""
+
     def total(self, unit: str) -> Total | None:
         """Return the first total per that unit, if there is one."""
         return next((one.total for one in self.totals if one.total.unit == unit), None)
@@ -60,7 +68,7 @@ def headline(entries: list[Entry], arm: str, regime: str = "") -> str:
         stated = ledger.totals(ledger.folded(_updates(entries, arm)), _delta(entries))
     except BudgetError:
         return "unproven: no known bound"
-    return prose.headline(stated, regime if arm == RUN else arm)
+    return prose.headline(stated, {RUN: regime, "same_features": "central"}.get(arm, arm))
 
 
 def privacy(entries: list[Entry]) -> Privacy:
@@ -83,11 +91,13 @@ def privacy(entries: list[Entry]) -> Privacy:
         words = f"{words} {prose_rows.warm_start(first)}"
     words = f"{words} {prose_rows.selected(_plan(entries))}".rstrip()
     words = f"{words} {prose_rows.stays(_plan(entries).get('private') or {})}".rstrip()
-    owners = prose_rows.made_up_owners(_plan(entries), prepared[0] if prepared else None) if released else ""
+    promises = any(total.epsilon is not None for total in stated)
+    owners = prose_rows.made_up_owners(_plan(entries), prepared[0] if prepared else None, promises=promises) if released else ""
     words = f"{owners} {words}".lstrip()
     return Privacy(
         statement=words,
         owners=owners,
+        meaning=meaning(stated, prepared[0].clients if prepared else 1, owners),
         totals=[
             StatedTotal(total=total, text=prose.total_text(total), composition=prose.composition(total, account))
             for total in stated

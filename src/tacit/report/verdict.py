@@ -51,7 +51,8 @@ def verdict(run: Summary) -> list[Finding]:
 
 def _made_up_owners(run: Summary) -> Finding | None:
     """Say that nobody real was promised anything, where the rows are somebody's own and not a public set."""
-    if run.data is None or not owners_are_made_up(run.plan, run.data):
+    promises = any(one.total.epsilon is not None for one in run.privacy.totals)
+    if run.data is None or not promises or not owners_are_made_up(run.plan, run.data):
         return None
     source = str(run.plan.get("data", {}).get("source", ""))
     if "." not in source and source != "given":

@@ -1,5 +1,8 @@
 """Inversion on a small net: the span, the labels and the search find what is there."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 import torch
@@ -50,3 +53,11 @@ def test_inputs_beside_the_words_count_as_nothing_for_who_does_not_know_them() -
     vectors, present = net.words(rows), rows != 0
     assert torch.equal(net.from_vectors(vectors, present), net(rows, torch.zeros(1, 2)))
     assert not torch.equal(net.from_vectors(vectors, present), net(rows, torch.ones(1, 2)))
+
+
+def test_switching_onednn_off_warns_nobody() -> None:
+    """PyTorch warns about TF32 on Intel GPUs at the first switch of a process, so a process of its own tries it."""
+    code = "from tacit.audit.words.inversion import without_onednn\nwith without_onednn():\n    pass"
+    said = subprocess.run([sys.executable, "-W", "error::UserWarning", "-c", code], capture_output=True, text=True, check=False)
+    assert said.returncode == 0, said.stderr
+    assert "TF32" not in said.stderr

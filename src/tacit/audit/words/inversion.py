@@ -8,6 +8,9 @@ inside the span, with the labels read off the last layer's bias first.
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,6 +21,15 @@ from tacit.local.modules.learner import loss_of
 from tacit.local.private.worded import Worded
 
 Matrix = NDArray[np.float32]
+
+
+@contextmanager
+def without_onednn() -> Iterator[None]:
+    """Compute without oneDNN. PyTorch then warns about TF32 on Intel GPUs, which are not used here: that warning is left out."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="TF32 acceleration", category=UserWarning)
+        with torch.backends.mkldnn.flags(enabled=False):
+            yield
 
 
 @dataclass(frozen=True)
@@ -41,7 +53,7 @@ def true_gradient(module: Worded, rows: torch.Tensor, labels: torch.Tensor, *bes
     """Return the gradient of the training loss for every parameter, without dropout."""
     module.eval()
     module.zero_grad()
-    with torch.backends.mkldnn.flags(enabled=False):
+    with without_onednn():
         loss_of(module(rows, *beside), labels).backward()  # type: ignore[no-untyped-call]
     return {name: one.grad.detach().clone() for name, one in module.named_parameters() if one.grad is not None}
 
@@ -116,7 +128,7 @@ def invert(
         return apart
 
     module.eval()
-    with torch.backends.mkldnn.flags(enabled=False):
+    with without_onednn():
         for _ in range(iterations):
             steps.step(closure)  # type: ignore[no-untyped-call]
             if best[0] < 1e-6:

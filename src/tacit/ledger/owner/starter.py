@@ -25,7 +25,7 @@ _NO_SHARE = """
 _NOTES = {
     "files": "files a plan may name besides the data",
     "tells": 'told in the clear; also "rows" (how many), "exact_ranges", "words", "measures" (exact counts)',
-    "baselines": '"central", "fedavg": without protection, for simulations',
+    "baselines": '"central", "fedavg", "noiseless", "same_features": without protection, for simulations',
     "user_code": "a plan may name a Python class, whose code then runs here",
     "votes": "clients may vote on each other",
     "trust_server": "the server may see single updates; not needed if the plan has a [secure_sum]",
