@@ -122,3 +122,11 @@ def test_a_transformer_of_hugging_face_is_told_how_it_can_be_trained() -> None:
     texts = [{"review": f"{word} film number {n}", "opinion": word} for n in range(20) for word in ("good", "bad")]
     with pytest.raises(tacit.PlanError, match=r"save_pretrained.*tacit\.Encoder\(checkpoint=FOLDER\)"):
         tacit.train(module, texts, label="opinion", clients=4, privacy="none", rounds=1)
+
+
+def test_named_parts_of_a_data_set_stay_apart() -> None:
+    datasets = pytest.importorskip("datasets")
+    parts = {"train": datasets.Dataset.from_list(ROWS), "test": datasets.Dataset.from_list(ROWS[:10])}
+    run = tacit.train(torch.nn.Linear(2, 1), datasets.DatasetDict(parts), label="bought", clients=6, privacy="none", rounds=1)
+    prepared = next(entry for entry in run.entries if type(entry).__name__ == "Prepared")
+    assert (prepared.rows_train, prepared.rows_test) == (96, 10)

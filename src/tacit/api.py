@@ -78,7 +78,7 @@ def train(
     check_module(module, "train")
     check_observer(observer)
     table = read_table(rows, label)
-    given = None if isinstance(table, str | Path) else table
+    given = None if isinstance(table, str | Path) else table if isinstance(rows, Iterator) else rows
     made = plan_for_module(module, table, label=label, clients=clients, privacy=privacy, features=features, rounds=rounds)
     return run(made, rows=given, module=module, folder=folder, observer=observer)
 

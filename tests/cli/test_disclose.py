@@ -149,3 +149,15 @@ def test_any_plan_shows_one_real_message_field_by_field(capsys: Capture, here: P
     assert found["payload_bytes"] == (found["parameters"] + 7) // 8 == found["fields"]["payload_size"]
     assert len(found["first_bytes"].split()) == min(8, found["payload_bytes"])
     assert not (here / "runs").exists()
+
+
+@pytest.mark.parametrize(("options", "named"), [
+    (("--page", "look.html"), "--page:"), (("--rows",), "--rows:"), (("--page", "look.html", "--rows"), "--page and --rows:"),
+])  # fmt: skip
+def test_options_for_rows_are_refused_where_no_row_leaves(capsys: Capture, options: tuple[str, ...], named: str) -> None:
+    text = Path("plan.toml").read_text()
+    Path("plan.toml").write_text(text.replace("[data.share]\nk = 3\n", ""))
+    said = tacit(capsys, "disclose", "plan.toml", *options)
+    assert said.code == 2
+    assert said.err.startswith(f"{named} the plan has no [data.share], so no row leaves")
+    assert not Path("look.html").exists()

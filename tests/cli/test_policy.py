@@ -9,6 +9,8 @@ import pytest
 
 from tacit import engine
 from tacit.engine.deployed.site_folder import POLICY, SETTINGS, SiteSettings, create_site
+from tacit.ledger.owner import load_policy
+from tacit.ledger.owner.starter import policy_text
 from tests.cli.made_up import LENIENT, PEOPLE, tacit, write_people
 
 Capture = pytest.CaptureFixture[str]
@@ -204,3 +206,31 @@ clip = 1.0
 [secure_sum]
 least_clients = 5
 """
+
+
+def test_the_plan_that_init_writes_fits_the_policy_made_for_it_and_what_it_gives_away_is_marked(capsys: Capture) -> None:
+    assert tacit(capsys, "init", "mine.toml", "--from", "people.csv", "--label", "y").code == 0
+    assert tacit(capsys, "policy", "init", "policy.toml").code == 0
+    assert load_policy(Path("policy.toml")).allow.trust_server is False
+    refused = tacit(capsys, "policy", "check", "policy.toml", "mine.toml")
+    assert refused.code == 3
+    assert "to change: trust_server = true under [allow]" in refused.err
+    assert "`tacit policy init policy.toml --for mine.toml --force`" in refused.err
+
+    said = tacit(capsys, "policy", "init", "policy.toml", "--for", "mine.toml", "--force")
+    assert tacit(capsys, "policy", "check", "policy.toml", "mine.toml").code == 0
+    lines = Path("policy.toml").read_text().splitlines()
+    place = next(number for number, line in enumerate(lines, 1) if line.startswith("trust_server = true"))
+    assert "GIVES AWAY" in lines[place - 1]
+    assert f"policy.toml, line {place}: trust_server = true gives away: the server sees single updates" in said.out
+    assert not any("GIVES AWAY" in line for line in policy_text("policy.toml").splitlines())
+
+
+def test_a_plan_that_gives_nothing_away_has_no_marked_line(capsys: Capture) -> None:
+    tacit(capsys, "init", "mine.toml", "--from", "people.csv", "--label", "y")
+    text = Path("mine.toml").read_text().replace('preset = "private"', 'preset = "no_trust"').replace("baselines", "# baselines")
+    Path("mine.toml").write_text(text)
+    said = tacit(capsys, "policy", "init", "policy.toml", "--for", "mine.toml")
+    assert said.code == 0, said.err
+    assert "gives away" not in said.out
+    assert tacit(capsys, "policy", "check", "policy.toml", "mine.toml").code == 0

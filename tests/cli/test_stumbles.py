@@ -60,10 +60,11 @@ def test_show_says_when_a_run_is_not_intact_and_when_it_is_gone(here: Path, caps
     assert len(gone.err.splitlines()) == 1
 
 
-def test_help_lists_papers_and_their_tables(capsys: Capture) -> None:
+def test_help_names_the_papers_and_says_how_their_tables_are_listed(capsys: Capture) -> None:
     said = tacit(capsys, "reproduce", "--help").out
-    assert all(f"   {name} " in said for name in PAPERS)
-    assert "1 to 10, 8-word2vec, decoders" in said
+    assert all(name in said for name in PAPERS)
+    assert "tacit reproduce list" in said
+    assert "8-word2vec" in tacit(capsys, "reproduce", "list").out
 
 
 def test_ticks_differ_however_near_the_values_are() -> None:
@@ -108,3 +109,16 @@ def test_nobody_is_told_to_remove_privacy(here: Path, capsys: Capture) -> None:
     assert said.code == 2
     assert "change privacy.epsilon" in said.err
     assert "none" not in said.err
+
+
+def test_an_excel_sheet_without_its_package_is_told_what_to_install(
+    capsys: Capture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise ModuleNotFoundError("required package 'fastexcel' not found.")  # as polars says it, without a name
+
+    monkeypatch.setattr("polars.read_excel", fail)
+    (tmp_path / "a.xlsx").write_bytes(b"PK")
+    said = tacit(capsys, "init", "--from", str(tmp_path / "a.xlsx"))
+    assert said.code == 2
+    assert "pip install 'tacit[excel]'" in said.err

@@ -18,7 +18,14 @@ if TYPE_CHECKING:
     from tacit.plan import Plan
 
 WithRows = Annotated[bool, typer.Option("--rows", help="Also write the very rows that would leave, beside the picture.")]
-Page = Annotated[Path, typer.Option("--page", metavar="FILE", help="Where to draw the picture.")]
+Page = Annotated[
+    Path | None,
+    typer.Option(
+        "--page", metavar="FILE", help="Where to draw the picture of rows that leave; disclosure.html if none is named.",
+        show_default=False,
+    ),
+]  # fmt: skip
+PAGE = Path("disclosure.html")
 
 
 def disclose(
@@ -26,7 +33,7 @@ def disclose(
     overrides: Overrides = None,
     rows: WithRows = False,
     policy: PolicyFile = None,
-    page: Page = Path("disclosure.html"),
+    page: Page = None,
     as_json: AsJson = False,
 ) -> None:
     """Show what a plan would let leave, before anything leaves.
@@ -50,6 +57,7 @@ def disclose(
     loaded = load(plan, overrides)
     limits = load_policy(policy) if policy else None
     if loaded.data.share is None:
+        _refuse_row_options(page, rows)
         _without_rows(loaded, policy, as_json=as_json)
         return
     ahead = preview(loaded)
@@ -57,7 +65,7 @@ def disclose(
     if limits and policy:
         unit, asked = unit_beside(policy), asked_of(loaded)
         broken = [*refusals(limits, asked), *(unit_refusals(unit, asked) if unit else ()), *violations(limits, ahead.facts)]
-    files = _write(ahead, page, with_rows=rows and not broken, broken=broken)
+    files = _write(ahead, page or PAGE, with_rows=rows and not broken, broken=broken)
     if as_json:
         tables.print_json(
             {**_object(ahead), "files": files, "policy": {"file": str(policy) if policy else None, "violations": broken}}
@@ -66,6 +74,16 @@ def disclose(
         _print(ahead, files)
     if broken:
         raise refusal(policy, broken)
+
+
+def _refuse_row_options(page: Path | None, rows: bool) -> None:
+    """Raise PlanError for options that would write nothing, since no row leaves under the plan."""
+    asked = [name for name, given in (("--page", page is not None), ("--rows", rows)) if given]
+    if asked:
+        raise PlanError(
+            f"{' and '.join(asked)}: the plan has no [data.share], so no row leaves and there is nothing to draw or write; "
+            f"`tacit disclose` without {'them' if len(asked) > 1 else 'it'} shows the message that leaves"
+        )
 
 
 def _without_rows(plan: Plan, policy: Path | None, *, as_json: bool) -> None:

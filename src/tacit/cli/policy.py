@@ -34,8 +34,10 @@ Parameters = Annotated[
 def init(file: Target = Path("policy.toml"), plan: For = None, force: Force = False) -> None:
     """Write a policy with comments, to be changed by the owner of the data.
 
-    It is a careful one: until columns are named in it, it refuses every plan.
-    With --for it allows one plan, and nothing else.
+    It is a careful one: until columns are named in it, it refuses every plan,
+    and no promise may rest on the server (trust_server = false). With --for it
+    allows one plan and nothing else, also if the plan trusts the server; every
+    line that gives something away is marked in the file and printed.
 
     \b
     Examples:
@@ -58,7 +60,25 @@ def init(file: Target = Path("policy.toml"), plan: For = None, force: Force = Fa
         file.write_text(policy_text(str(file), asked), encoding="utf-8")
     except OSError as error:
         raise PlanError(f"{file}: cannot be written ({error.strerror}); choose another place") from None
-    tables.line(f"wrote {file}; next: tacit policy check {file} PLAN")
+    if plan is None:
+        tables.line(f"wrote {file}; it refuses every plan until you name columns under [columns], or: {_command_for(file, 'PLAN')}")
+        return
+    for number, setting, gives in _marked_lines(file):
+        tables.line(f"{file}, line {number}: {setting} gives away: {gives}")
+    tables.line(f"wrote {file}; next: tacit policy check {file} {plan}")
+
+
+def _marked_lines(file: Path) -> list[tuple[int, str, str]]:
+    """The lines of a policy that give something away: number, setting, and what it gives away."""
+    from tacit.ledger.owner.giveaways import MARK
+
+    lines = enumerate(file.read_text(encoding="utf-8").splitlines(), 1)
+    parts = [(number, *line.partition(f"# {MARK}")) for number, line in lines]
+    return [(number, setting.strip(), gives) for number, setting, mark, gives in parts if mark]
+
+
+def _command_for(policy: Path, plan: Path | str) -> str:
+    return f"`tacit policy init {policy} --for {plan} --force` allows that plan alone and marks what it gives away"
 
 
 @commands.command()
@@ -98,12 +118,19 @@ def check(
         if asked.measures:
             tables.say(f"  {'measures:':11}{_measures(limits, asked)}")
     if broken:
-        raise refusal(policy, broken)
+        raise refusal(policy, [*broken, *_remedies(policy, plan, broken)])
     if not as_json:
         if unit is None:
             tables.say(f"No site.toml lies beside {policy}, so the client column and quasi-identifiers were not looked at.")
         open_cost = ", as far as is known before data; --parameters N tells what it may cost"
         tables.line(f"{policy}: allows {plan}{open_cost if asked.epsilon_per_run is None else ''}")
+
+
+def _remedies(policy: Path, plan: Path, broken: list[str]) -> list[str]:
+    """What the owner of the data can do about a refusal, if the owner wants the plan to run."""
+    trusted = any(sentence.startswith("allow.trust_server") for sentence in broken)
+    line = "trust_server = true under [allow], if the server may see single updates; or a [secure_sum] in the plan"
+    return [*([f"to change: {line}"] if trusted else []), f"or: {_command_for(policy, plan)}"]
 
 
 def unit_beside(policy: Path) -> PrivacyUnit | None:

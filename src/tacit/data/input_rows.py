@@ -19,7 +19,7 @@ def from_input_rows(rows: object) -> tuple[pl.DataFrame, str | None]:
     or any iterable of mappings.
     """
     frame, split = _as_table(rows)
-    return plainly_named(frame, "rows"), split
+    return plainly_named(frame, "the table of rows"), split
 
 
 def _as_table(rows: object) -> tuple[pl.DataFrame, str | None]:

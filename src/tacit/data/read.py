@@ -199,7 +199,13 @@ def _object(path: Path, number: int, line: bytes) -> dict[str, object]:
 
 
 def _read_excel(path: Path, text: Text) -> tuple[pl.DataFrame, str]:
-    frame = pl.read_excel(unpacked(path), has_header=text.header is not False)
+    try:
+        frame = pl.read_excel(unpacked(path), has_header=text.header is not False)
+    except ModuleNotFoundError:
+        raise DataError(
+            f"data.source = {str(path)!r} needs the package fastexcel, got none; pip install 'tacit[excel]', or save the "
+            "sheet as CSV"
+        ) from None
     return _renamed(frame.filter(~pl.all_horizontal(pl.all().is_null()))), " (its first sheet)"
 
 

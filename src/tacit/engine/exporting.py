@@ -14,7 +14,7 @@ from tacit import data, export
 from tacit.draws import Draws
 from tacit.engine.export_form import form_of
 from tacit.engine.predict import StoredModel, load
-from tacit.errors import PlanError, RunError
+from tacit.errors import PlanError, RunError, did_you_mean
 from tacit.plan import Layered
 
 _ROWS = 1000
@@ -37,7 +37,7 @@ def export_model(model: StoredModel, to: str, out: Path, card: export.Card, rows
     Raises RunError if the format cannot hold the model, or if it says something else than the run; then nothing is left behind.
     """
     if to not in export.FORMATS:
-        raise PlanError(f"export(to={to!r}) needs one of {', '.join(export.FORMATS)}; choose one")
+        raise PlanError(f"export(to={to!r}) needs one of {', '.join(export.FORMATS)}.{did_you_mean(to, list(export.FORMATS))}")
     if model.secret:
         raise RunError(
             f"export(to={to!r}) needs features without a secret, got columns that were quantised under the clients' own; an "

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import fields
 
 from tacit.ledger.owner.asked import INPUT_ROLES, Asked
+from tacit.ledger.owner.giveaways import MARK, find_giveaways
 from tacit.ledger.owner.policy import Allow, ColumnRoles, Limits, Measures, Policy, SharePolicy
 from tacit.plan.starter import quoted
 
@@ -78,7 +79,8 @@ def policy_text(file: str, asked: Asked | None = None) -> str:
         "measures": policy.measures,
         "share": policy.share,
     }
-    lines = [line for name, table in tables.items() if table for line in ("", f"[{name}]", *_lines(table))]
+    given = find_giveaways(policy)
+    lines = [line for name, table in tables.items() if table for line in ("", f"[{name}]", *_lines(name, table, given))]
     share = _NO_SHARE if policy.share is None else ""
     return _HEAD.format(file=" ".join(file.split())) + "\n".join([*hashes, *lines]) + "\n" + share
 
@@ -111,14 +113,15 @@ def _roles(asked: Asked) -> ColumnRoles:
     return ColumnRoles(**{role: names for role, names in asked.columns.items() if role != "by"})
 
 
-def _lines(table: _Table) -> Iterable[str]:
+def _lines(name: str, table: _Table, given: dict[str, str]) -> Iterable[str]:
     values = {field.name: getattr(table, field.name) for field in fields(table)}
-    return [_line(key, value) for key, value in values.items() if value is not None]
+    notes = _NOTES | {key: f"{MARK}{given[f'{name}.{key}']}" for key in values if f"{name}.{key}" in given}
+    return [_line(key, value, notes.get(key)) for key, value in values.items() if value is not None]
 
 
-def _line(key: str, value: object) -> str:
+def _line(key: str, value: object, note: str | None) -> str:
     setting = f"{key} = {_toml(value)}"
-    return f"{setting:<31} # {_NOTES[key]}" if key in _NOTES else setting
+    return f"{setting:<31} # {note}" if note else setting
 
 
 def _toml(value: object) -> str:
