@@ -153,6 +153,10 @@ class SharePolicy:
     at least `min_k` clients."""
     exact: tuple[Name, ...] = ()
     """Of these, columns that leave whatever their values are, also values that a single person has."""
+    generalise: dict[Name, tuple[Name, ...]] = field(default_factory=dict)
+    """How coarse a column leaves, by column: rules as in a plan's `data.share.generalise`, of which a plan takes one. A column that
+    is not named leaves as it is. Any column may stay behind (`suppress`). Were the rule the plan's to choose, a refusal would say
+    whether somebody has a value: so plans with another rule are refused before a row is read."""
     min_k: Annotated[int, Ge(1)] = 50
     """The fewest clients whose rows cannot be told apart by everything that has left in all runs. Where the whole site is one
     client, rows are counted."""
