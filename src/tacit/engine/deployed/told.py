@@ -18,6 +18,7 @@ from tacit.features import Seen, look_at
 from tacit.ledger.owner import Limits, Policy
 from tacit.number_format import NumberFormat
 from tacit.plan import Plan
+from tacit.printable import is_plain_name
 
 if TYPE_CHECKING:
     from tacit.engine.deployed.bodies import Opened
@@ -30,13 +31,15 @@ _STEPS = 10
 def common_values(frame: pl.DataFrame, name: str, client: str | None, limits: Limits, role: str) -> list[str]:
     """Return the values of a column that at least `least_clients_told` clients have, sorted; without clients, rows are counted.
 
+    A value with control or invisible characters is none that others would take as a name (`SeenRows`), and counts as rare.
     Raises PolicyError for a column of which there are too many, or where most rows have a value that few others have: such a column
     names people, not classes.
     """
     who = pl.col(client).n_unique() if client else pl.len()
     texts = frame.select(pl.col(name).cast(pl.String), *([client] if client and client != name else []))
     counted = texts.drop_nulls(name).group_by(name).agg(who.alias("clients"), pl.len().alias("rows"))
-    found = counted.filter(pl.col("clients") >= limits.least_clients_told)
+    plain = pl.Series([is_plain_name(one) for one in counted[name].to_list()], dtype=pl.Boolean)
+    found = counted.filter(pl.col("clients") >= limits.least_clients_told, plain)
     if 2 * int(found["rows"].sum()) < frame.height:
         raise PolicyError(
             f"limits.least_clients_told = {limits.least_clients_told:,}: most rows have a value of {name!r} that fewer "
@@ -65,13 +68,15 @@ def tell_seen(plan: Plan, rows: SiteRows, policy: Policy) -> Seen:
     exact = "exact_ranges" in policy.allow.tells
     ranges = seen.ranges if exact else _rounded_ranges(table.train, client, seen.ranges, limits.least_clients_told)
     missing = tuple(name for name in seen.missing if _clients_without(table.train, name, client) >= limits.least_clients_told)
-    formats = tell_formats(table.habits, limits.least_clients_told) if plan.data.decimal is None else {}
+    formats = tell_formats(plan, table.habits, limits)
     return replace(seen, categories=categories, ranges=ranges, missing=missing, formats=formats)
 
 
-def tell_formats(habits: Habits, least: int) -> dict[str, NumberFormat]:
-    """Return how numbers are written, as far as the cells of enough clients show it."""
-    found = {}
+def tell_formats(plan: Plan, habits: Habits, limits: Limits) -> dict[str, NumberFormat]:
+    """Return how numbers are written, as far as the cells of enough clients show it and the plan does not say so."""
+    found, least = dict[str, NumberFormat](), limits.least_clients_told
+    if plan.data.decimal is not None:
+        return found
     for name, one in habits.formats.items():
         commas, unclear = habits.behind.get(name, (0, 0))
         found[name] = NumberFormat(one.comma and commas >= least, one.unclear and unclear >= least)

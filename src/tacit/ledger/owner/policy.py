@@ -107,6 +107,9 @@ class Limits:
     least_cohort: Count = 10
     """The fewest clients of a round. The server says how many there are, and may lie; so nothing may rest on it, except under a
     `[secure_sum]`: there the clients of sites whose keys the owner knows count, and helpers add up no smaller set."""
+    least_noise_share: Annotated[float, Ge(0), Le(1)] = 0.0
+    """Where clients of all sites make the noise together (`onebit`, `skellam`): the least share of it that this site's own clients
+    must make. Another site that claims more clients than it has takes away at most the rest."""
     largest_message_bytes: Count = 256_000_000
     """Bytes of one message, in either direction."""
     test_share: Annotated[float, Ge(0), Lt(1)] = 0.3

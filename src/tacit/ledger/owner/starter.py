@@ -53,6 +53,7 @@ _NOTES = {
     "max_minutes_per_round": "this machine trains no longer for one request",
     "least_cohort": "clients in a round; the server may lie, unless helpers of a [secure_sum] count",
     "generalise": "how coarse a column leaves",
+    "least_noise_share": "that this site's own clients make where all clients make the noise together",
     "least_clients_told": "classes, categories and ends of ranges are told if so many clients have them",
     "most_values_told": "classes, or categories of one column, that are told at most",
 }
@@ -108,7 +109,7 @@ def policy_for(asked: Asked) -> Policy:
 
 def _share(asked: Asked) -> SharePolicy:
     """Return a table under which the rows leave that a plan asks for, as coarse as it says."""
-    rules = {name: (asked.generalise[name],) for name in asked.released if name in asked.generalise}
+    rules: dict[str, tuple[str, ...]] = {name: (asked.generalise[name],) for name in asked.released if name in asked.generalise}
     return SharePolicy(columns=asked.released or ("*",), generalise=rules, min_k=asked.k or 1)
 
 
