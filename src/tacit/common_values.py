@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, NamedTuple
 
+from tacit.printable import is_plain_name
+
 if TYPE_CHECKING:
     import polars as pl
 
@@ -20,14 +22,18 @@ class CommonValues(NamedTuple):
 
 
 def find_common_values(frame: pl.DataFrame, name: str, client: str | None, least: int) -> CommonValues:
-    """Values of a column that at least `least` clients have; without a column of clients, rows are counted. Nulls do not count."""
+    """Values of a column that at least `least` clients have; without a column of clients, rows are counted. Nulls do not count.
+
+    A value with control or invisible characters is none that others would take as a name, and counts as rare.
+    """
     import polars as pl
 
     owned = client is not None and client in frame.columns
     who = pl.col("who").n_unique() if owned else pl.len()
     pairs = frame.select(pl.col(name).cast(pl.String).alias("value"), *([pl.col(str(client)).alias("who")] if owned else []))
     counted = pairs.drop_nulls("value").group_by("value").agg(who.alias("clients"), pl.len().alias("rows"))
-    found = counted.filter(pl.col("clients") >= least)
+    plain = pl.Series([is_plain_name(value) for value in counted["value"].to_list()], dtype=pl.Boolean)
+    found = counted.filter(pl.col("clients") >= least, plain)
     return CommonValues(sorted(found["value"].to_list()), int(found["rows"].sum()))
 
 

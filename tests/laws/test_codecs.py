@@ -194,4 +194,6 @@ def test_a_promise_says_which_party_could_break_it(case) -> None:
         assert (claim.rests_on == "nobody") == any(word.startswith(("nobody", "the server and everyone")) for word in claim.trust)
     helped = codec.build(case, codec.Extent(rounds=3, cohort=1, helpers=2)) if getattr(case, "adds_up", False) else None
     for claim in helped.claims(1000, 1) if helped else ():
-        assert claim.rests_on in ("helpers", "nobody")
+        assert claim.rests_on in ("helpers", "clients", "nobody")
+        by_clients = any("the noise" in word or "their noise" in word for word in claim.trust) and helped.sum_noise is None
+        assert (claim.rests_on == "clients") == by_clients, "where clients make the noise together, one that lies takes some away"

@@ -42,6 +42,10 @@ def show(file: File, most: Most = 10, as_json: AsJson = False) -> None:
     if as_json:
         tables.print_json({"ledger": str(file), **facts, "clients": [_object(one) for one in paid]})
         return
+    if facts["losses_accepted"]:
+        tables.say(
+            f"{file}: {facts['losses_accepted']:,} times its owner went on after a loss; what clients spent then is not in it."
+        )
     tables.say(
         f"{file}: {facts['entries']:,} entries, {len(paid):,} clients, {facts['exchanges']:,} exchanges paid for, "
         f"{facts['unanswered']:,} of them without an answer, which stay paid; {facts['rows_disclosed']:,} rows left."
@@ -86,6 +90,37 @@ def export(file: File) -> None:
         tables.line(json.dumps(_exported(entry)))
 
 
+@commands.command()
+def accept_loss(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a site.", show_default=False)],
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
+) -> None:
+    """Go on after a site's ledger was lost, or an older copy was put back.
+
+    Says what you give up and asks for the site's name. The loss becomes an
+    entry of the ledger, and open runs are ended. If the newest ledger is on
+    any disk or in any backup, put that one back instead.
+
+    \b
+    Examples:
+      tacit ledger accept-loss hospital-a
+    """
+    from tacit.engine.deployed.lost_ledger import accept_loss, find_loss
+    from tacit.engine.deployed.site_folder import site_settings
+
+    loss, name = find_loss(folder), site_settings(folder).name
+    tables.say(f"{folder}: {loss}.")
+    tables.say(
+        "What you give up: what clients spent in the lost entries is forgotten, so they can be charged for it again, beyond "
+        "epsilon_for_life; rows that left are no longer known, so a later release can be compared with them. Lower the limits in "
+        "policy.toml first, by what may have been spent."
+    )
+    if not yes and typer.prompt("Type the site's name to go on", err=True) != name:
+        raise LedgerError(f"{folder}: nothing was changed, since that is not the site's name")
+    ended = accept_loss(folder, loss)
+    tables.line(f"{folder}: the loss is written into the ledger; runs ended: {', '.join(ended) or 'none'}")
+
+
 def opened(file: Path) -> Book:
     """Return a ledger that is there."""
     from tacit.ledger.owner import Book, Limits
@@ -102,7 +137,10 @@ def _facts(book: Book) -> dict[str, Any]:
     paid, gone = kinds.count("reserved"), [entry.body["rows_of_all_runs"] for entry in entries if entry.kind == "disclosed"]
     unanswered = paid - kinds.count("stored")
     rows = gone[-1] if gone else 0
-    return {"entries": counter, "head": head.hex(), "exchanges": paid, "unanswered": unanswered, "rows_disclosed": rows}
+    return {
+        "entries": counter, "head": head.hex(), "exchanges": paid, "unanswered": unanswered, "rows_disclosed": rows,
+        "losses_accepted": kinds.count("loss accepted"),
+    }  # fmt: skip
 
 
 def _object(one: Spent) -> dict[str, Any]:

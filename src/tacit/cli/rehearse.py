@@ -213,6 +213,7 @@ least_clients = 1
 [share]
 columns = ["*"]
 exact = ["*"]
+generalise = {"*" = ["*"]}
 min_k = 1
 min_l = 1
 max_share = 1.0

@@ -18,6 +18,9 @@ from tacit.rows import Vector
 Payload = NDArray[np.uint8]
 """Bytes that belong to the message: nothing writes into them afterwards."""
 
+OTHERS = "that other sites have as many clients as they say, and these add their noise: that of an invented client is missing"
+"""What a promise rests on where clients make the noise together under secure aggregation."""
+
 Memory = dict[str, NDArray[Any]]
 """What a client remembers of a codec between answers, by name; empty for most codecs."""
 

@@ -31,7 +31,7 @@ from tacit import plan
 from tacit.claim import Claim, GaussianDominated
 from tacit.codec.chain import Last, chain
 from tacit.codec.clip import clip_l2
-from tacit.codec.contract import Bound, Codec, Encoded, Extent, Memory, Payload, Wholes, encoded
+from tacit.codec.contract import OTHERS, Bound, Codec, Encoded, Extent, Memory, Payload, Wholes, encoded
 from tacit.codec.onebit_law import STEEPEST, CoinSums, bound_coin_sums
 from tacit.codec.rotation import block_of, rotated, rotated_back
 from tacit.codec.rr import WORD, quantise_flip_pack
@@ -248,7 +248,7 @@ def _claim(coins: Coins, helpers: int) -> Claim:
         unit="update",
         relation="add or remove one client",
         view="everyone",
-        trust=(f"{alone}: its helpers do not work together with it" if helpers else alone,),
-        rests_on="helpers" if helpers else "server",
+        trust=(f"{alone}: its helpers do not work together with it", OTHERS) if helpers else (alone,),
+        rests_on="clients" if helpers else "server",
         source="sums of bits are dominated by Gaussian noise, whatever the others send (codec/onebit_law.py); figures numerical",
     )

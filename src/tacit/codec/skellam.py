@@ -28,7 +28,7 @@ from tacit import plan
 from tacit.claim import Claim, GaussianDominated
 from tacit.codec.chain import Last, chain
 from tacit.codec.clip import clip_l2
-from tacit.codec.contract import Bound, Codec, Encoded, Extent, Memory, Payload, Wholes, encoded
+from tacit.codec.contract import OTHERS, Bound, Codec, Encoded, Extent, Memory, Payload, Wholes, encoded
 from tacit.codec.rotation import rotated, rotated_back
 from tacit.codec.skellam_law import bound_shift
 from tacit.codec.skellam_noise import DISTANCE, PARTS, WIDEST, skellam_noise, variance_of
@@ -218,7 +218,7 @@ def _claim(grid: Grid, wires: Wires, helpers: int) -> Claim:
         unit="update",
         relation="add or remove one client",
         view="everyone",
-        trust=(f"{alone}: its helpers do not work together with it" if helpers else alone,),
-        rests_on="helpers" if helpers else "server",
+        trust=(f"{alone}: its helpers do not work together with it", OTHERS) if helpers else (alone,),
+        rests_on="clients" if helpers else "server",
         source="Agarwal, Kairouz and Liu 2021; Skellam noise is dominated by Gaussian noise (codec/skellam_law.py); integers",
     )

@@ -132,6 +132,16 @@ class Site:
         if self._kept:
             self._kept.clear()
 
+    def digest_of_model(self, model: Vector) -> bytes:
+        """Return a digest by which sites can compare the model they read.
+
+        Where the server cannot read the model the digest is keyed with the clients' secret: from a plain hash of a sum that the
+        server chose it could find out by trial what a client sent. A simulation's noise is known, and so is its digest.
+        """
+        if self.agreement.codec.decoded_by == "clients" and self.epoch:
+            return hmac.digest(self._secret, b"tacit model " + model.tobytes(), "sha256")
+        return hashlib.sha256(model.tobytes()).digest()
+
     def model(self, request: Request) -> Vector:
         """Return the model a request stands for: as it was sent, or decoded here from a sum the server cannot read."""
         terms = self.agreement

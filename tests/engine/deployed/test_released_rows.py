@@ -42,6 +42,7 @@ least_cohort = 1
 columns = ["age", "sex", "zip", "outcome"]
 min_k = 5
 max_share = 1.0
+generalise = {age = ["ranges 10", "ranges 15", "ranges 4"]}
 """
 
 

@@ -11,6 +11,7 @@ from tacit.engine.round import Names, Request
 from tacit.errors import WireError
 from tacit.features import Seen
 from tacit.number_format import NumberFormat
+from tacit.printable import is_plain_name
 from tacit.record import SignedHead
 from tacit.wire import Frame
 
@@ -59,6 +60,10 @@ class SeenRows(_Strict, frozen=True, kw_only=True):
     formats: Annotated[dict[Word, tuple[bool, bool]], msgspec.Meta(max_length=MAX_VALUES)] = {}
 
     def __post_init__(self) -> None:
+        if not all(map(is_plain_name, self.classes)) or len(set(self.classes)) < len(self.classes):
+            raise ValueError("names of classes must differ and have no control or invisible characters and no blanks at their ends")
+        if not all(is_plain_name(one) for known in self.categories.values() for one in known):
+            raise ValueError("names of categories must have no control or invisible characters and no blanks at their ends")
         for name, (low, high) in self.ranges.items():
             if not -_LARGEST <= low <= high <= _LARGEST:  # also refuses NaN
                 raise ValueError(f"the range of column {name!r} must be finite and in order, got {low} to {high}")
@@ -239,7 +244,8 @@ class Counts(_Strict, frozen=True, kw_only=True):
 
 
 class Measured(_Strict, frozen=True, kw_only=True):
-    """What a site says of a model: the hash of the model as clients there read it, and counts on rows it holds out. Without counts
+    """What a site says of a model: a digest of the model as clients there read it (`Site.digest_of_model`), and counts on rows it
+    holds out. Without counts
     `withheld` names the line of the policy by which none are sent. A loss is never sent: it tells of single rows."""
 
     model: bytes

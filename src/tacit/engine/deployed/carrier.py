@@ -120,13 +120,17 @@ class SitesCarrier:
             answers = bodies.unpack(letter.body, Answers)
         except WireError as error:
             return [Refusal(sender=f"site {site}", reason=str(error))]
+        most = max(1, member.clients)
+        if len(answers.frames) > most:
+            why = f"it sent {len(answers.frames):,} messages, of which {most:,} are read, as many as it has clients"
+            refused.append(Refusal(sender=f"site {site}", reason=why))
         reasons = {"budget": "its owner's ledger has no budget left for it", "ledger": "its own ledger does not let it answer"}
         own = range(member.first, member.first + member.clients)
         said = {name: why for name, why in answers.refused if name in own}  # a site speaks for its own clients, once for each
         refused += [Refusal(sender=name, reason=reasons.get(why, "it does not answer")) for name, why in said.items()]
         if len(said) < len(answers.refused):
             refused.append(Refusal(sender=f"site {site}", reason="it must name its own clients, once each, as those who refuse"))
-        for head, body in answers.frames:
+        for head, body in answers.frames[:most]:
             frame = head, memoryview(body)
             try:
                 header = wire.parse(*frame).header

@@ -67,7 +67,12 @@ class Handshake:
         return Offer(plan=self.text, simulated_noise=chosen.simulated_noise, measures=chosen.measures(self.plan))
 
     def _terms(self, name: str, opened: dict[str, Opened]) -> Terms:
-        members, first = [], 0
+        members, first, most = [], 0, max(opened, key=lambda site: opened[site].clients)
+        if sum(one.clients for one in opened.values()) > bodies.MAX_CLIENTS:
+            raise RunError(
+                f"{self.plan.name}: a run has at most {bodies.MAX_CLIENTS:,} clients, and the sites say they have more, site "
+                f"{most!r} alone {opened[most].clients:,}; dismiss it, or ask its owner"
+            )
         for site, one in opened.items():
             counts = {"first": first, "clients": one.clients, "rows": one.rows, "test_rows": one.test_rows}
             members.append(Member(site=site, nonce=one.nonce, measures=one.measures, **counts))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
@@ -72,7 +73,8 @@ def prepare(plan: Plan, root: Path, **settings: object) -> Path:
     plans.check(plan)
     plan = offered(plan, bool(settings.get("simulated_noise")))
     place = run_folder.create(plan, root)
-    deployment = Deployment(run=f"{place.name}-{os.urandom(4).hex()}", **settings)  # type: ignore[arg-type]
+    stem = re.sub(r"[^A-Za-z0-9_-]", "", place.name).lstrip("-_") or "run"  # sites take no other letters
+    deployment = Deployment(run=f"{stem}-{os.urandom(4).hex()}", **settings)  # type: ignore[arg-type]
     replace_file(place / DEPLOYMENT, json.dumps(asdict(deployment)).encode())
     return place
 

@@ -6,7 +6,6 @@ bytes again. What goes wrong is told to the owner in full and to the server in o
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from contextlib import closing
@@ -36,6 +35,8 @@ from tacit.wire.letter import Letter, Status, Subject, read, write
 
 Claims = tuple[Claim, ...]
 Who = TypeVar("Who")
+_MOST_LINES, _LONGEST_LINE = 20, 1000
+"""What one request may write into the owner's log."""
 _NO_RECEIPT = Receipt(0, bytes(32))
 
 
@@ -153,19 +154,19 @@ class OwnerSite:
         softened = run.plan.server.soften > 0  # then another model is measured than the one that is trained on
         run.agenda.take(subject, letter.digest, None if softened else built.hash_of_model(None, question))
         model = built.model_in(question, subject.round_no + 1)
-        answer = Measured(model=hashlib.sha256(model.tobytes()).digest())
+        answer = Measured(model=built.site.digest_of_model(model))
         places, owners = built.counted_rows(rows_each(policy.measures))
         noise, why = count_noise(run.plan, policy), run.no_counts
         if not why and noise is None:
             why = find_obstacle(policy.measures, len(owners), len(set(owners)))
-        if not why and noise is not None and owners:
+        if not why and owners:
             try:
                 claims = claims_of_measure(run.plan, policy, built.claims())
-                refused = self._charge(book, subject, {owner: owner for owner in owners}, claims)
+                refused = self._charge(book, subject, {owner: owner for owner in owners}, claims, is_round=True)
                 places = places[[owner not in refused for owner in owners]]
             except BudgetError as error:
                 why = str(error)
-        if why or noise is None or not owners:
+        if why or not owners:
             self._reserve(run, book, subject, built.site.names, ())
         if not why:
             right = built.count_right(model, places, subject.round_no + 1) if len(places) else 0
@@ -201,10 +202,12 @@ class OwnerSite:
         built = run.ready()
         return self._charge(book, subject, {built.owner_of(name): name for name in names}, claims)
 
-    def _charge(self, book: Book, subject: Subject, owners: Mapping[str, Who], claims: Claims) -> dict[Who, str]:
-        """The same, for clients by what the site knows them as."""
+    def _charge(
+        self, book: Book, subject: Subject, owners: Mapping[str, Who], claims: Claims, *, is_round: bool = False
+    ) -> dict[Who, str]:  # fmt: skip
+        """The same, for clients by what the site knows them as; `is_round`: it counts as a round even if it is free."""
         persons = {self.owner.pseudonym(owner): who for owner, who in owners.items()}
-        found = book.reserve(subject.run, subject.round_no, subject.exchange, list(persons), claims)
+        found = book.reserve(subject.run, subject.round_no, subject.exchange, list(persons), claims, is_round=is_round)
         if found and len(found) == len(persons):
             raise BudgetError(next(iter(found.values())))
         for sentence in sorted(set(found.values())):
@@ -240,8 +243,14 @@ def _check_name(subject: Subject) -> None:
 
 
 def _in_log(sentence: str) -> str:
-    """Return a sentence with words of the server in it as the log shows it: none of its lines can pass for an entry of its own."""
-    return printable(sentence).replace("\n", "\n    ")
+    """Return a sentence with words of the server in it as the log shows it: none of its lines can pass for an entry of its own.
+
+    A plan can have a problem in every line, so there is a limit to what one request writes into the log.
+    """
+    lines = printable(sentence).splitlines()
+    shown = [line if len(line) <= _LONGEST_LINE else f"{line[:_LONGEST_LINE]}…" for line in lines[:_MOST_LINES]]
+    more = [f"and {len(lines) - _MOST_LINES:,} lines more"] if len(lines) > _MOST_LINES else []
+    return "\n    ".join([*shown, *more])
 
 
 def _status_of(error: TacitError) -> Status:

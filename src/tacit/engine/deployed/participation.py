@@ -9,8 +9,8 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import shutil
-import tomllib
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -31,14 +31,17 @@ from tacit.engine.deployed.owner import Owner
 from tacit.engine.deployed.permission import refuse_too_large, refuse_unless_allowed
 from tacit.engine.deployed.site_half import PROMISED, SiteHalf, build, helper_key
 from tacit.engine.deployed.site_rows import SiteRows, read_rows
-from tacit.engine.deployed.terms_checks import Known, check_sites, check_terms, refuse_without_peers
-from tacit.engine.deployed.told import tell_seen
+from tacit.engine.deployed.terms_checks import Known, check_sites, check_terms, own_noise_share, refuse_without_peers
+from tacit.engine.deployed.told import tell_formats, tell_seen
 from tacit.engine.pictures import reader_of
 from tacit.errors import PlanError, RunError, WireError
 from tacit.files import UNFINISHED, replace_file, sync_folder
 from tacit.ledger.owner import Policy
+from tacit.number_format import check_formats
 from tacit.plan import HashComb, Plan
+from tacit.plan.toml import tree_of
 
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 _OFFER, _TERMS, _ROOT, _ENDED, _CONFIRMED, _AGENDA = "offer", "terms", "root", "ended", "confirmed", "agenda"
 
 
@@ -119,7 +122,7 @@ class Participation:
         if self.plan.secure_sum is not None and begin.confirmations:
             check_confirmations(self.built.terms, digest, begin.confirmations, self.owner.peers())
             if not (self.folder / _CONFIRMED).exists():
-                self.owner.tell(f"run {self.folder.name}: {_trusted(self.built.terms)}")
+                self.owner.tell(f"run {self.folder.name}: {_trusted(self.built, self.owner.name)}")
             replace_file(self.folder / _CONFIRMED, bodies.pack(begin))
         with_rows = [name for name in site.names if site.weight(site.seat(name))]
         return Begun(
@@ -174,6 +177,8 @@ class Participation:
         if own.clients != here:
             raise WireError(f"terms refused: this site has {here:,} clients, the terms say {own.clients:,}")
         check_terms(self.plan, terms, known, self.simulated_noise)
+        # Against what was told: a refusal must not show how the cells of fewer clients are written.
+        check_formats(tell_formats(self.plan, self.rows.table.habits, self.owner.allowed().limits), terms.seen.seen().formats)
         self._refuse_too_large(terms)
         built = build(
             self.plan, self.rows, terms, self._digest(body), self.owner.name, self.root(), self.folder, self.owner.peers,
@@ -334,18 +339,21 @@ def plan_in(offer: Offer, digest: bytes) -> Plan:
     if _hash_of(offer) != digest:
         raise WireError("offer refused: the plan in it does not match its hash")
     try:
-        plan = plans.parse(tomllib.loads(offer.plan))
-        plans.check(plan)
-    except tomllib.TOMLDecodeError as error:
+        tree = tree_of(offer.plan)
+    except ValueError as error:
         raise PlanError(f"offer refused: its plan is no valid TOML ({error})") from None
+    plan = plans.parse(tree)
+    plans.check(plan)
     refuse_unless_offered(plan, offer.simulated_noise)
     return plan
 
 
 def folder_of(owner: Owner, run: str) -> Path:
     """Return where a site keeps what belongs to a run."""
-    if not run.replace("-", "").replace("_", "").isalnum():
-        raise WireError(f"letter refused: needs a run's name of letters, digits and dashes, got {run!r}")
+    if not _NAME.fullmatch(run):
+        raise WireError(
+            f"letter refused: needs a run's name of ASCII letters, digits and dashes, so that no two look alike, got {run!a}"
+        )
     return owner.folder / "runs" / run
 
 
@@ -361,10 +369,14 @@ def _refuse_other_plan(run: str, bound: bytes, asked: bytes) -> None:
         )
 
 
-def _trusted(terms: Terms) -> str:
-    """A sentence for the owner on who could read updates."""
-    who = " and ".join(terms.helps)
-    return f"the sites confirmed its plan and terms; updates stay hidden unless the server and all its helpers ({who}) collude"
+def _trusted(built: SiteHalf, site: str) -> str:
+    """A sentence for the owner on who could read updates, and on whose noise hides them."""
+    terms, sums, who = built.terms, built.sums(), " and ".join(built.terms.helps)
+    said = f"the sites confirmed its plan and terms; updates stay hidden unless the server and all its helpers ({who}) collude"
+    if not sums.noise_by_clients:
+        return said
+    share = own_noise_share(terms, sums, site)
+    return f"{said}; your own clients make {share:.2g} of the noise, the rest is that of clients that other sites say they have"
 
 
 def _root(plan: Plan, simulated_noise: bool, folder: Path) -> Draws:

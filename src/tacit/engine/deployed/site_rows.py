@@ -23,10 +23,10 @@ from tacit.engine.pictures import reader_of
 from tacit.engine.wording import worded
 from tacit.errors import PolicyError, WireError
 from tacit.ledger.owner import Limits
-from tacit.number_format import check_formats
 from tacit.plan import Data, Plan
 from tacit.rows import Clients, Lexicon, Rows
 
+_LARGEST = float(np.finfo(np.float32).max)
 THE_SITE = "the site"
 """The one client of a site whose rows name no owners."""
 
@@ -110,6 +110,7 @@ def read_rows(plan: Plan, owner: Owner, limits: Limits, root: Draws, held_out: H
         frame = frame.filter(pl.col(client).is_not_null())
         if frame.height < before:
             notes.append(f"{before - frame.height:,} rows name nobody in the column {client!r} and are left out")
+        notes.extend(_written_alike(frame[client]))
         return frame
 
     split, site = held_out.split(settings) if held_out else None, data.SiteFile(decimal=owner.decimal)
@@ -150,14 +151,39 @@ def _without_rare_classes(table: data.Table, client: str | None, limits: Limits)
     kept = pl.Enum([name for name in kind.categories.to_list() if name in common])
     train, test = (half.with_columns(pl.col(label).cast(pl.String).cast(kept)) for half in halves)
     who = "clients" if client else "rows"
-    note = f"{lost:,} rows are left out: their class of {label!r} has fewer than {limits.least_clients_told:,} {who}"
+    least = f"{limits.least_clients_told:,} {who}"
+    note = f"{lost:,} rows are left out: their class of {label!r} has fewer than {least}, or a name with invisible characters"
     return replace(table, train=train, test=test), [note]
 
 
 def _as_name(column: pl.Series) -> pl.Series:
-    """Return who rows belong to as text without spaces around it; nothing but white space is nobody."""
-    text = column.cast(pl.String).str.strip_chars()
+    """Return who rows belong to as text, in one way of writing it; nothing but white space is nobody.
+
+    Names that look alike are one name (Unicode's NFKC, without invisible characters), and 7.0 is 7: a person has one budget,
+    whichever program wrote the file.
+    """
+    if column.dtype.is_float():
+        whole = column.cast(pl.Int64, strict=False)
+        column = (
+            pl.select(pl.when(whole.cast(column.dtype) == column).then(whole.cast(pl.String)).otherwise(column.cast(pl.String)))
+            .to_series()
+            .alias(column.name)
+        )
+    text = column.cast(pl.String).str.normalize("NFKC").str.replace_all(r"[\p{Cf}\p{Cc}]", "").str.strip_chars()
     return text.set(text == "", None).alias(column.name)
+
+
+def _written_alike(names: pl.Series) -> list[str]:
+    """Return a sentence for the owner if names differ only in case, leading zeros or a decimal point: they may be one person's."""
+    unique = names.unique()
+    plain = unique.str.to_lowercase().str.replace(r"^0+(\d)", "$1").str.replace(r"\.0*$", "")
+    alike = unique.len() - plain.n_unique()
+    if not alike:
+        return []
+    return [
+        f"{alike:,} names of clients differ from another only in case, leading zeros or a decimal point; each has a budget of its "
+        "own: write a person's name in one way"
+    ]
 
 
 def encode_rows(plan: Plan, rows: SiteRows, seen: features.Seen, root: Draws, first: int) -> Encoded:
@@ -166,7 +192,6 @@ def encode_rows(plan: Plan, rows: SiteRows, seen: features.Seen, root: Draws, fi
     Where the plan shares rows, the site decides here which ones: they are left out of the rows that are trained on.
     """
     table, clients = rows.table, rows.clients
-    check_formats(table.habits.formats, seen.formats)
     held = Clients(order=np.zeros(0, np.int64), starts=np.zeros(len(clients) + 1, np.int64))
     if plan.data.local_test and rows.chosen is not None:
         clients, held = data.set_apart(clients, rows.chosen.local)
@@ -177,7 +202,7 @@ def encode_rows(plan: Plan, rows: SiteRows, seen: features.Seen, root: Draws, fi
     reader = reader_of(table.columns, plan.features)
     ordered = data.word_list(plan.features.list) if plan.features.list and table.columns.text else ()
     fitted = features.fit_seen(seen, table.columns, plan.features, secret, reader, None, ordered)
-    known = replace(table, train=_classed(table.train, table, seen), test=_classed(table.test, table, seen))
+    known = replace(table, train=_prepared(table.train, table, seen), test=_prepared(table.test, table, seen))
     offer = disclose.offer(known, clients, plan.data.share, root.at("share")) if plan.data.share else None
     frame = known.train
     if offer is not None:
@@ -205,6 +230,12 @@ def _held_by_clients(rows: SiteRows, held: Clients, encoded: Rows) -> HeldRows:
     owners = np.repeat(np.array(rows.owners, object), held.sizes())
     marks = rows.chosen.train[held.order] if rows.chosen else np.arange(len(encoded), dtype=np.uint64)
     return HeldRows(encoded, owners, marks)
+
+
+def _prepared(frame: pl.DataFrame, table: data.Table, seen: features.Seen) -> pl.DataFrame:
+    """Return rows with the classes of all sites, and with numbers that features can hold: one cell must not make a site refuse."""
+    numbers = [name for name in table.columns.numeric if frame.schema[name].is_numeric()]
+    return _classed(frame, table, seen).with_columns(pl.col(numbers).clip(-_LARGEST, _LARGEST))
 
 
 def _classed(frame: pl.DataFrame, table: data.Table, seen: features.Seen) -> pl.DataFrame:

@@ -65,6 +65,7 @@ def check_sites(policy: Policy, plan: Plan, terms: Terms, sums: Sums, known: Kno
         made = "the clients of all sites make the noise together"
         why = made if sums.noise_by_clients else "a helper adds up clients of sites it knows"
         raise WireError(f"terms refused: [peers] of site.toml lacks {', '.join(strangers)}, and {why}; add the key if you know it")
+    _check_noise_share(policy, terms, sums, known)
     least, count = policy.limits.least_cohort, sum(one.clients for one in terms.members if one.site in known.peers)
     if count < least:
         raise PolicyError(
@@ -75,6 +76,27 @@ def check_sites(policy: Policy, plan: Plan, terms: Terms, sums: Sums, known: Kno
         raise PolicyError(
             f"limits.least_cohort = {least:,}: helpers add up sets of {sums.least_clients:,} clients in this run; ask for a plan "
             "with a larger secure_sum.least_clients"
+        )
+
+
+def own_noise_share(terms: Terms, sums: Sums, site: str) -> float:
+    """Return the share of the noise on a sum that a site's own clients make, in the set that has the fewest of them.
+
+    The server names the set: all clients of the others, and of this site as few as the size of a set leaves, but the one whose
+    update is at stake.
+    """
+    others = terms.clients - terms.of(site).clients
+    return max(1, sums.least_clients - others) / max(1, sums.least_clients)
+
+
+def _check_noise_share(policy: Policy, terms: Terms, sums: Sums, known: Known) -> None:
+    least, share = policy.limits.least_noise_share, own_noise_share(terms, sums, known.site)
+    if sums.noise_by_clients and share < least:
+        largest = max((one for one in terms.members if one.site != known.site), key=lambda one: one.clients, default=None)
+        claimed = f"; site {largest.site!r} says it has {largest.clients:,} clients" if largest else ""
+        raise PolicyError(
+            f"limits.least_noise_share = {least:g}: this site's own clients make {share:.2g} of the noise, and the rest is missing "
+            f"if other sites have fewer clients than they say{claimed}"
         )
 
 

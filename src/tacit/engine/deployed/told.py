@@ -64,13 +64,15 @@ def tell_seen(plan: Plan, rows: SiteRows, policy: Policy) -> Seen:
     exact = "exact_ranges" in policy.allow.tells
     ranges = seen.ranges if exact else _rounded_ranges(table.train, client, seen.ranges, limits.least_clients_told)
     missing = tuple(name for name in seen.missing if _clients_without(table.train, name, client) >= limits.least_clients_told)
-    formats = tell_formats(table.habits, limits.least_clients_told) if plan.data.decimal is None else {}
+    formats = tell_formats(plan, table.habits, limits)
     return replace(seen, categories=categories, ranges=ranges, missing=missing, formats=formats)
 
 
-def tell_formats(habits: Habits, least: int) -> dict[str, NumberFormat]:
-    """Return how numbers are written, as far as the cells of enough clients show it."""
-    found = {}
+def tell_formats(plan: Plan, habits: Habits, limits: Limits) -> dict[str, NumberFormat]:
+    """Return how numbers are written, as far as the cells of enough clients show it and the plan does not say so."""
+    found, least = dict[str, NumberFormat](), limits.least_clients_told
+    if plan.data.decimal is not None:
+        return found
     for name, one in habits.formats.items():
         commas, unclear = habits.behind.get(name, (0, 0))
         found[name] = NumberFormat(one.comma and commas >= least, one.unclear and unclear >= least)

@@ -53,17 +53,15 @@ class Witness:
             return _NONE
         except (OSError, ValueError, KeyError, TypeError):
             raise LedgerError(
-                f"{self.file}: the witness of the ledger cannot be read; no answer is sent. If you are sure that the ledger is "
-                "the newest one, delete the file"
+                f"{self.file}: the witness of the ledger cannot be read; no answer is sent. `tacit ledger accept-loss DIR`, with "
+                "the site's folder, goes on with the ledger that is there, and says what you give up"
             ) from None
 
     def refuse_missing(self, ledger: Path) -> None:
         """Raise LedgerError if a ledger that has entries is no longer there."""
         last = self.receipt()
         if last.counter and not ledger.exists():
-            raise LedgerError(
-                f"{ledger}: the ledger is missing, but it had {last.counter:,} entries; no answer is sent. {self._remedy}"
-            )
+            raise LedgerError(f"{ledger}: the ledger is missing, but it had {last.counter:,} entries; no answer is sent. {_REMEDY}")
 
     def check(self, book: Book) -> None:
         """Raise LedgerError if the ledger is an older copy of the one that was used here last, or another ledger."""
@@ -71,7 +69,7 @@ class Witness:
         try:
             book.check_receipt(*last)
         except LedgerError as error:
-            raise LedgerError(f"{error}. {self._remedy}") from None
+            raise LedgerError(f"{error}. {_REMEDY}") from None
 
     def advance(self, receipt: Receipt) -> None:
         """Remember how far the ledger has come, on the disk; what was remembered before is never taken back.
@@ -80,11 +78,18 @@ class Witness:
         """
         if receipt.counter > self.receipt().counter:
             self.file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            replace_file(self.file, json.dumps({"entries": receipt.counter, "head": receipt.head.hex()}).encode())
+            self._write(receipt)
 
-    @property
-    def _remedy(self) -> str:
-        return (
-            f"Put the newest ledger back. If it is lost, delete {self.file}; clients can then be charged again for what they "
-            "have spent already, so lower the limits in policy.toml first"
-        )
+    def begin_anew(self, receipt: Receipt) -> None:
+        """Take a ledger for the newest one, whatever was remembered before; its owner has accepted a loss."""
+        self.file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self._write(receipt)
+
+    def _write(self, receipt: Receipt) -> None:
+        replace_file(self.file, json.dumps({"entries": receipt.counter, "head": receipt.head.hex()}).encode())
+
+
+_REMEDY = (
+    "Put the newest ledger back. If it is lost, `tacit ledger accept-loss DIR`, with the site's folder, goes on without it, and "
+    "says what you give up"
+)

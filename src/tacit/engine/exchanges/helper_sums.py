@@ -67,7 +67,7 @@ class HelperSums:
     def answer(self, helper: secure_sum.Helper, request: Request) -> Frame:
         """Return the helper's part; runs at the helper, which raises WireError where it must not answer."""
         terms = helper.terms
-        message = wire.expect(wire.parse(*request.frame), run=terms.run, codec=self.name, dim=terms.size)
+        message = wire.expect(wire.parse(*request.frame), run=terms.run, round_no=request.round_no, codec=self.name, dim=terms.size)
         header, line = message.header, 8 + terms.envelope_size
         if header.payload_size != header.weight * line:
             raise WireError(

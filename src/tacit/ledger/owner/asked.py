@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 
 from tacit.ledger.owner.policy import ANY, Policy, SharePolicy
 from tacit.ledger.owner.spending import ceiling, micro, said, shown
@@ -23,7 +23,8 @@ class Asked:
     data. `unbounded` says that something also leaves for which no epsilon per client exists. `measures` is how often a model is
     measured on held-out rows, and `epsilon_with_measures` what a run costs if these are answered with noise; `test_share` is the
     share of rows that are held out. `parameters` and `local_steps` are lower bounds until rows are read. `k` is that of rows that
-    would leave, None if none would; `released` are the columns of these rows, `key` those in which rows alike are counted.
+    would leave, None if none would; `released` are the columns of these rows, `key` those in which rows alike are counted, and
+    `generalise` says by column how coarse they leave.
     """
 
     plan_hash: str
@@ -47,6 +48,7 @@ class Asked:
     k: int | None = None
     released: tuple[str, ...] = ()
     key: tuple[str, ...] = ()
+    generalise: dict[str, str] = field(default_factory=dict)
     user_code: bool = False
     files: tuple[str, ...] = ()
     tells: tuple[str, ...] = ()
@@ -91,7 +93,7 @@ def _parts(policy: Policy, asked: Asked) -> list[str]:
 
 def _columns(policy: Policy, asked: Asked) -> list[str]:
     """Return which columns a plan uses as what they may not be."""
-    roles = {field.name: getattr(policy.columns, field.name) for field in fields(policy.columns)}
+    roles = {one.name: getattr(policy.columns, one.name) for one in fields(policy.columns)}
     if asked.columns is None:
         closed = [role for role in INPUT_ROLES if ANY not in roles[role]][:1]
         return [f"columns.{role} = {list(roles[role])}: the plan names no columns and would read what it finds" for role in closed]
@@ -180,7 +182,25 @@ def _rows(policy: Policy, asked: Asked) -> list[str]:
     found = []
     if asked.k < policy.share.min_k:
         found.append(f"share.min_k = {policy.share.min_k:,}: the plan asks for k = {asked.k:,}")
-    return found + _leaving(policy.share, asked.released)
+    return [*found, *_leaving(policy.share, asked.released), *_as_coarse(policy.share, asked)]
+
+
+def _how(rule: str) -> str:
+    return repr(rule) if rule else "as it is"
+
+
+def _as_coarse(share: SharePolicy, asked: Asked) -> list[str]:
+    """Return which columns would leave by another rule than the owner's."""
+    found = []
+    for name in asked.released:
+        rule, known = asked.generalise.get(name, ""), share.generalise.get(name, share.generalise.get(ANY, ("",)))
+        if rule not in known and ANY not in known:
+            owners, plans = " or ".join(map(_how, known)), _how(rule)
+            found.append(
+                f"share.generalise: the column {name!r} leaves {owners}, and the plan would hand it over {plans}; "
+                "how coarse rows leave is their owner's to say, since refusals of rules that a server tries out would tell values"
+            )
+    return found
 
 
 def _leaving(share: SharePolicy, columns: Iterable[str]) -> list[str]:

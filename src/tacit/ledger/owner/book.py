@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
@@ -69,12 +69,15 @@ class Book:
         """Close the file of a ledger that must not be used."""
         self._disk.close()
 
-    def reserve(self, run: str, round_no: int, exchange: str, persons: Sequence[bytes], claims: Claims) -> dict[bytes, str]:
+    def reserve(
+        self, run: str, round_no: int, exchange: str, persons: Sequence[bytes], claims: Claims, *, is_round: bool = False
+    ) -> dict[bytes, str]:  # fmt: skip
         """Return who cannot pay for an answer, and why; all others have paid, on the disk.
 
         Guarantees: asked again for the same run, round and exchange it charges nothing and returns the same; who was not asked the
         first time is refused. Where nobody can pay nothing is written. Raises PolicyError if the same is asked with other claims.
-        Edge cases: claims about a sample are paid for every round so far. An exchange without claims costs nothing and is no round.
+        Edge cases: claims about a sample are paid for every round so far. An exchange without claims costs nothing and is no round,
+        unless `is_round` says so, as for exact counts.
         """
         place, asked = Place(run, round_no, exchange), each_once(persons, round_no)
         with self._disk.writing() as db:
@@ -82,7 +85,8 @@ class Book:
             if before is not None:
                 return again(self._disk.entry(int(before[0])).body, place, asked, self._prices.learn(claims))
             day = day_of(db, self._today())
-            why = too_many_rounds(db, self.limits, place, day) if claims else ""
+            counted = is_round or bool(claims)
+            why = too_many_rounds(db, self.limits, place, day) if counted else ""
             if why:
                 return dict.fromkeys(asked, why)
             try:
@@ -90,7 +94,7 @@ class Book:
             except BudgetError as error:
                 return dict.fromkeys(asked, str(error))
             if found.groups:
-                charge(self._disk, db, self._prices, place, day, claims, found)
+                charge(self._disk, db, self._prices, place, replace(found, day=day, is_round=counted), claims)
             return found.refused
 
     def store(self, run: str, round_no: int, exchange: str, request_hash: bytes, answer: bytes) -> None:
@@ -150,7 +154,18 @@ class Book:
         with self._disk.writing() as db:
             return releases.disclose(self._disk, db, leaving, of_rows, facts, share)
 
-    def said(self, kind: Literal["told", "disclosed"]) -> list[dict[str, Any]]:
+    def note_loss(self, known: Receipt | None, left: int, runs: Sequence[str]) -> None:
+        """Write down, on the disk, that the owner goes on without entries that are lost.
+
+        `known` is the last receipt of the ledger that was, if there is one, `left` how many entries were still there, `runs` those
+        that were open.
+        """
+        facts = {"entries_left": left, "runs_ended": list(runs), "day": self._today()}
+        had = {"entries_before": known.counter, "head_before": known.head.hex()} if known else {}
+        with self._disk.writing():
+            self._disk.append("loss accepted", {**facts, **had})
+
+    def said(self, kind: Literal["told", "disclosed", "loss accepted"]) -> list[dict[str, Any]]:
         """Return what was told of the rows, or which rows were handed over, the first entry first."""
         return [entry.body for entry in self.entries() if entry.kind == kind]
 

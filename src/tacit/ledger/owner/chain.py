@@ -20,7 +20,10 @@ class Receipt(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Entry:
-    """One entry of a ledger: opened, told, reserved, stored, disclosed, forgotten; `body` holds its facts as plain JSON values."""
+    """One entry of a ledger: opened, told, reserved, stored, disclosed, forgotten, loss accepted.
+
+    `body` holds its facts as plain JSON values.
+    """
 
     number: int
     kind: str

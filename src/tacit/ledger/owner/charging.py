@@ -56,10 +56,15 @@ class Prices:
 
 @dataclass(frozen=True, kw_only=True)
 class Judged:
-    """Who can pay, by what each will have paid in the run, with what that costs; and who cannot, and why."""
+    """Who can pay, by what each will have paid in the run, with what that costs; and who cannot, and why.
+
+    `is_round` says that the exchange counts among the rounds of `day`.
+    """
 
     groups: dict[str, tuple[Cost, list[bytes]]]
     refused: dict[bytes, str]
+    day: str = ""
+    is_round: bool = True
 
 
 def written(claims: Claims) -> bytes:
@@ -132,7 +137,7 @@ def judged(
     return found
 
 
-def charge(disk: Disk, db: sqlite3.Connection, prices: Prices, place: Place, day: str, claims: Claims, found: Judged) -> None:
+def charge(disk: Disk, db: sqlite3.Connection, prices: Prices, place: Place, found: Judged, claims: Claims) -> None:
     """Write down who pays, and who was refused."""
     name, began = prices.learn(claims), round_began(db, place)
     reasons: dict[str, list[bytes]] = {}
@@ -143,16 +148,18 @@ def charge(disk: Disk, db: sqlite3.Connection, prices: Prices, place: Place, day
         for now, (own, who) in found.groups.items()
     ]
     refused = [{"why": why, "persons": b"".join(who).hex()} for why, who in reasons.items()]
-    facts = {"day": day, "delta": prices.delta, "claims": name, "paid": paid, "refused": refused}
+    facts: dict[str, Any] = {"day": found.day, "delta": prices.delta, "claims": name, "paid": paid, "refused": refused}
+    if found.is_round and not claims:
+        facts["round"] = True
     number = disk.append("reserved", {**place._asdict(), **facts})
     db.execute("INSERT OR IGNORE INTO claims VALUES (?, ?)", (name, written(claims)))
     db.executemany(
         "INSERT OR REPLACE INTO tallies VALUES (?, ?, ?, ?, ?, ?)",
         [(one, place.run, now, own.micro, own.delta, own.bare) for now, (own, who) in found.groups.items() for one in who],
     )
-    db.execute("INSERT INTO exchanges VALUES (?, ?, ?, ?, NULL, NULL, ?)", (*place, number, bool(claims)))
-    if claims and not began:
-        db.execute("INSERT INTO days VALUES (?, 1) ON CONFLICT (day) DO UPDATE SET rounds = rounds + 1", (day,))
+    db.execute("INSERT INTO exchanges VALUES (?, ?, ?, ?, NULL, NULL, ?)", (*place, number, found.is_round))
+    if found.is_round and not began:
+        db.execute("INSERT INTO days VALUES (?, 1) ON CONFLICT (day) DO UPDATE SET rounds = rounds + 1", (found.day,))
 
 
 def again(before: dict[str, Any], place: Place, persons: list[bytes], name: str) -> dict[bytes, str]:
@@ -166,7 +173,7 @@ def again(before: dict[str, Any], place: Place, persons: list[bytes], name: str)
 
 
 def round_began(db: sqlite3.Connection, place: Place) -> bool:
-    """Return whether an exchange of this round was paid for; one that costs nothing makes no round."""
+    """Return whether an exchange of this round counted as one."""
     query = "SELECT 1 FROM exchanges WHERE run = ? AND round_no = ? AND paid"
     return db.execute(query, (place.run, place.round_no)).fetchone() is not None
 

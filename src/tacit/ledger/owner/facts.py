@@ -50,6 +50,7 @@ def facts_of(
         k=plan.data.share.rows_alike if plan.data.share else None,
         released=_released(plan, roles),
         key=_key(plan, roles),
+        generalise={name: " ".join(rule.split()) for name, rule in (plan.data.share.generalise if plan.data.share else {}).items()},
         user_code=isinstance(plan.model, OwnModule),
         files=tuple(_files(plan)),
         tells=tuple(_told(plan, roles)),

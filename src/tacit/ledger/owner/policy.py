@@ -108,6 +108,9 @@ class Limits:
     least_cohort: Count = 10
     """The fewest clients of a round. The server says how many there are, and may lie; so nothing may rest on it, except under a
     `[secure_sum]`: there the clients of sites whose keys the owner knows count, and helpers add up no smaller set."""
+    least_noise_share: Annotated[float, Ge(0), Le(1)] = 0.0
+    """Where clients of all sites make the noise together (`onebit`, `skellam`): the least share of it that this site's own clients
+    must make. Another site that claims more clients than it has takes away at most the rest."""
     largest_message_bytes: Count = 256_000_000
     """Bytes of one message, in either direction."""
     test_share: Annotated[float, Ge(0), Lt(1)] = 0.3
@@ -154,6 +157,10 @@ class SharePolicy:
     at least `min_k` clients."""
     exact: tuple[Name, ...] = ()
     """Of these, columns that leave whatever their values are, also values that a single person has."""
+    generalise: dict[Name, tuple[Name, ...]] = field(default_factory=dict)
+    """How coarse a column leaves, by column: rules as in a plan's `data.share.generalise`, of which a plan takes one. A column that
+    is not named leaves as it is. Any column may stay behind (`suppress`). Were the rule the plan's to choose, a refusal would say
+    whether somebody has a value: so plans with another rule are refused before a row is read."""
     min_k: Annotated[int, Ge(1)] = 50
     """The fewest clients whose rows cannot be told apart by everything that has left in all runs. Where the whole site is one
     client, rows are counted."""

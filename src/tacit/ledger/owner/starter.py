@@ -19,6 +19,7 @@ _NO_SHARE = """
 # [share]                       # without this table no row leaves
 # columns = ["age", "outcome"]  # columns that may leave; quasi-identifiers are in site.toml
 # exact = []                    # of these, columns that leave even where one person alone has a value
+# generalise = {age = ["ranges 10"]}  # how coarse a column leaves; without a rule it leaves as it is
 # min_k = 50                    # clients that cannot be told apart by all rows that ever left
 # min_l = 2                     # different labels among them
 # max_share = 0.5               # of all rows, in all runs together
@@ -52,6 +53,8 @@ _NOTES = {
     "max_local_steps": "of one client in one round",
     "max_minutes_per_round": "this machine trains no longer for one request",
     "least_cohort": "clients in a round; the server may lie, unless helpers of a [secure_sum] count",
+    "generalise": "how coarse a column leaves",
+    "least_noise_share": "that this site's own clients make where all clients make the noise together",
     "least_clients_told": "classes, categories and ends of ranges are told if so many clients have them",
     "most_values_told": "classes, or categories of one column, that are told at most",
 }
@@ -102,8 +105,14 @@ def policy_for(asked: Asked) -> Policy:
             rounds_per_run=asked.rounds, rounds_per_day=asked.rounds, least_cohort=fewest,
             largest_message_bytes=50_000_000, test_share=max(Limits.test_share, asked.test_share),
         ),
-        share=SharePolicy(columns=asked.released or ("*",), min_k=asked.k) if asked.k else None,
+        share=_share(asked) if asked.k else None,
     )  # fmt: skip
+
+
+def _share(asked: Asked) -> SharePolicy:
+    """Return a table under which the rows leave that a plan asks for, as coarse as it says."""
+    rules: dict[str, tuple[str, ...]] = {name: (asked.generalise[name],) for name in asked.released if name in asked.generalise}
+    return SharePolicy(columns=asked.released or ("*",), generalise=rules, min_k=asked.k or 1)
 
 
 def _roles(asked: Asked) -> ColumnRoles:
@@ -131,4 +140,6 @@ def _toml(value: object) -> str:
         return f"[{', '.join(quoted(str(one)) for one in value)}]"
     if isinstance(value, str):
         return quoted(value)
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{quoted(name)} = {_toml(one)}' for name, one in value.items())}}}"
     return f"{value:_}" if isinstance(value, int) else repr(value)

@@ -66,7 +66,7 @@ def _replay(db: sqlite3.Connection, then: Replayed, number: int, body: dict[str,
     if kind == "reserved":
         if place in then.exchanges:
             return "it charges for what was paid for"
-        paid = body["claims"] != _NOTHING
+        paid = body["claims"] != _NOTHING or body.get("round", False)
         then.exchanges[place] = (number, None, None, int(paid))
         if paid:
             then.rounds.setdefault((place.run, place.round_no), body["day"])
