@@ -6,7 +6,7 @@ from tacit import codec, plan
 from tacit.claim import Open
 
 CASES: dict[str, list[plan.Codec]] = {
-    "plain": [plan.Plain()],
+    "plain": [plan.Plain(), plan.Plain(clip_l2=0.5)],
     "rr": [
         plan.RR(epsilon=0.1, clip=1e-3),
         plan.RR(epsilon=1.0, clip=3e-3),

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from tacit import plan
 from tacit.claim import Claim, Open
+from tacit.codec.chain import Last, chain
+from tacit.codec.clip import clip_l2
 from tacit.codec.contract import Codec, Encoded, Memory, encoded
 from tacit.codec.sums import FloatSum
 from tacit.draws import ClientDraws, PublicDraws, ServerDraws
@@ -13,7 +17,14 @@ from tacit.rows import Vector
 
 
 def make(settings: plan.Plain) -> Codec:
-    """Return the codec that sends float32 values in the clear."""
+    """Return the codec that sends float32 values in the clear, clipped to an L2 norm where the plan says so."""
+    if settings.clip_l2 is None:
+        return _unclipped()
+    clear = Last(name="plain", make=lambda bound: replace(_unclipped(), takes_updates=False))
+    return chain(clip_l2(settings.clip_l2), last=clear)
+
+
+def _unclipped() -> Codec:
     return Codec(
         name="plain",
         payload_size=lambda dim: 4 * dim,

@@ -24,7 +24,7 @@ def _baseline(plan: Plan, name: Baseline) -> Plan:
     open_plan = _without_protection(plan)
     match name:
         case "noiseless":
-            return replace(open_plan, server=replace(open_plan.server, soften=0.0))
+            return replace(open_plan, codec=Plain(clip_l2=_norm_bound(plan)), server=replace(open_plan.server, soften=0.0))
         case "same_features":
             central = _baseline(plan, "central")
             return replace(central, features=plan.features, model=plan.model)
@@ -45,6 +45,11 @@ def _without_protection(plan: Plan) -> Plan:
         plan, privacy=None, codec=Plain(), secure_sum=None, filter=None, ledger=ledger, audit=Audit(), baselines=(),
         baseline_settings="plan",
     )  # fmt: skip
+
+
+def _norm_bound(plan: Plan) -> float | None:
+    """The L2 norm to which a plan clips updates; None if it clips none, or each parameter by itself."""
+    return getattr(plan.codec, "clip", None) if getattr(plan.codec, "unit", "") == "run" else None
 
 
 def _averaged(plan: Plan) -> Plan:
