@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tacit.claim import Approximate, Open
+from tacit.claim import Approximate, GaussianDominated, Open
 from tacit.errors import LedgerError, PolicyError
 from tacit.ledger.owner import Book, Leaving, Limits, SharePolicy
 from tacit.ledger.owner.book import utc_day
@@ -125,6 +125,8 @@ def test_what_answers_cost_together() -> None:
     assert cost((((claim(Open()), *HALF), 1),), 1e-5) == Cost(500_000, pytest.approx(1e-7), True)
     assert cost((((claim(Open()),), 1),), 1e-5) == Cost(0, 0.0, True)
     assert cost((), 1e-5) == Cost(0, 0.0, False)
+    coarse = (claim(GaussianDominated(1.0, distance=1e-8)),)
+    assert cost(((coarse, 1),), 1e-5) == Cost(0, 0.0, True), "no number exists for it"
     by_row = (claim(Approximate(0.5, 1e-7), relation="replace one row"),)
     assert cost(((by_row, 1),), 1e-5) == Cost(0, 0.0, True)
 
