@@ -44,7 +44,7 @@ _LINKED = (
 _UNUSED = ("-p", "no:unraisableexception", "-p", "no:threadexception")
 """What pytest looks for after each run takes longer than the run itself."""
 _FREE_CASE = re.compile(
-    r"(select|insert|update|delete|pragma|begin|commit|rollback|synchronous|cell_size|trusted)\b|utf-8$|sha256$", re.I
+    r"(select|insert|update|delete|pragma|begin|commit|rollback|synchronous|cell_size_check|trusted_schema)\b|utf-8$|sha256$", re.I
 )
 """Strings that mean the same in any case: SQL, encodings, hash functions."""
 _KINDS = ("killed", "timeout", "alive", "equivalent", "message text", "not run")

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tacit.claim import Approximate, Open
+from tacit.claim import Approximate, Gaussian, GaussianDominated, Open, Sampled
 from tacit.errors import LedgerError, PolicyError
 from tacit.ledger.owner import Book, Leaving, Limits, SharePolicy
 from tacit.ledger.owner.book import utc_day
@@ -106,6 +106,10 @@ def test_how_often_a_client_has_paid() -> None:
     assert paid_after({}, "a", HALF, 7) == {"a": 1}
     assert paid_after({"a": 2, "b": 1}, "a", HALF, 7) == {"a": 3, "b": 1}
     assert paid_after({"a": 2}, "b", (), 7) == {"a": 2}
+    sampled = (claim(Sampled(Gaussian(1.5), 0.1), relation=ADD),)
+    assert paid_after({}, "a", sampled, 7) == {"a": 7}, "every round so far"
+    assert paid_after({"a": 9}, "a", sampled, 7) == {"a": 9}
+    assert paid_after({}, "a", sampled, 0) == {"a": 1}
 
 
 def test_millionths() -> None:
@@ -125,6 +129,8 @@ def test_what_answers_cost_together() -> None:
     assert cost((((claim(Open()), *HALF), 1),), 1e-5) == Cost(500_000, pytest.approx(1e-7), True)
     assert cost((((claim(Open()),), 1),), 1e-5) == Cost(0, 0.0, True)
     assert cost((), 1e-5) == Cost(0, 0.0, False)
+    coarse = (claim(GaussianDominated(1.0, distance=1e-8)),)
+    assert cost(((coarse, 1),), 1e-5) == Cost(0, 0.0, True), "no number exists for it"
     by_row = (claim(Approximate(0.5, 1e-7), relation="replace one row"),)
     assert cost(((by_row, 1),), 1e-5) == Cost(0, 0.0, True)
 
@@ -291,6 +297,17 @@ def test_a_table_that_does_not_follow_from_the_entries(book: Book, tmp_path: Pat
         book_in(tmp_path).verify()
     said = f"{tmp_path / 'ledger.db'}: the ledger is damaged {DAMAGE[statement]}; no answer is sent"
     assert str(error.value) == said
+
+
+def test_an_entry_whose_forerunner_is_missing(book: Book, tmp_path: Path) -> None:
+    book.close()
+    db = sqlite3.connect(tmp_path / "ledger.db")
+    db.execute("DROP TRIGGER undropped")
+    db.execute("DELETE FROM entries WHERE number = 5")
+    db.commit()
+    db.close()
+    with book_in(tmp_path)._disk.reading(), pytest.raises(LedgerError, match="damaged at entry 6: its hash does not fit"):
+        book_in(tmp_path)._disk.entry(6)
 
 
 def test_rows_without_an_entry(tmp_path: Path) -> None:
