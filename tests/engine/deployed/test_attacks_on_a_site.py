@@ -77,7 +77,7 @@ def test_a_person_has_one_budget_however_the_name_is_written(tmp_path) -> None:
     assert opened.clients == 40
 
 
-@pytest.mark.parametrize("kind", [pl.Int64, pl.Float64, pl.String])
+@pytest.mark.parametrize("kind", [pl.Int64, pl.Float64, pl.Decimal(10, 2), pl.String])
 def test_a_number_as_name_is_the_same_in_every_kind_of_column(tmp_path, kind) -> None:
     """Before, everybody had a new budget once one missing name made a column of integers one of decimal numbers."""
     names = pl.Series("patient", range(40)).cast(kind)

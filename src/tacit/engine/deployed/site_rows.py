@@ -162,7 +162,7 @@ def _as_name(column: pl.Series) -> pl.Series:
     Names that look alike are one name (Unicode's NFKC, without invisible characters), and 7.0 is 7: a person has one budget,
     whichever program wrote the file.
     """
-    if column.dtype.is_float():
+    if column.dtype.is_float() or column.dtype.is_decimal():
         whole = column.cast(pl.Int64, strict=False)
         column = (
             pl.select(pl.when(whole.cast(column.dtype) == column).then(whole.cast(pl.String)).otherwise(column.cast(pl.String)))
