@@ -79,6 +79,7 @@ def test_a_run_that_fails_is_named_and_leaves_1(capsys: Capture, asked: list, he
     said = tacit(capsys, "sweep", "plan.toml", "--over", "codec.epsilon=1,3,2", "-o", "baselines=[]")
     assert said.code == 1
     assert "1 of 3 runs failed\n  codec.epsilon=3: it diverged; lower local.lr" in said.err
+    assert "codec.epsilon=3, seed 0 failed: it diverged; lower local.lr" in said.err
     assert "0 of 1" in said.out
     assert (here / "sweep.html").exists()
 

@@ -247,5 +247,5 @@ class Bar:
                 self.live.remove_task(self.tasks.pop(number))
         elif not self.quiet and not outcome.was_there:
             spent = phrasing.duration(time.monotonic() - self.began)
-            state = "failed" if outcome.error else "done"
+            state = f"failed: {outcome.error}" if outcome.error else "done"
             tables.line(f"{self.done}/{len(self.titles)} runs after {spent}: {self.titles[number]} {state}", stderr=True)
