@@ -232,6 +232,48 @@ def test_the_printed_decoder(tmp_path: Path) -> None:
     assert figure(carried_out(tmp_path / "b", rows, corrected)) > figure(printed) + 0.2
 
 
+def test_steps_that_are_too_short(tmp_path: Path) -> None:
+    rows = numbers(60, 1200, slow=True)
+    tree = plain(
+        local={"optimizer": "sgd", "lr": 0.05, "epochs": 1, "batches": 1},
+        server={"rounds": 12, "optimizer": "momentum", "momentum": 0.5, "lr": 1.0},
+    )
+    slow = carried_out(tmp_path / "a", rows, tree)
+    assert said(slow)[0].kind == "settings"
+    assert "Multiply server.lr by 4" in said(slow)[0].change
+    better = carried_out(tmp_path / "b", rows, changed(without_baselines(tree), server={"lr": 4.0}))
+    assert figure(better, "auc") > figure(slow, "auc") + 0.01
+
+
+def test_steps_that_are_too_long(tmp_path: Path) -> None:
+    tree = plain(
+        local={"optimizer": "sgd", "lr": 1.0, "epochs": 1, "batches": 1},
+        server={"rounds": 24, "optimizer": "momentum", "momentum": 0.95, "lr": 100.0},
+    )
+    high = carried_out(tmp_path / "a", skewed(), tree)
+    assert said(high)[0].kind in ("settings", "diverging")
+    assert "Divide server.lr by 4" in said(high)[0].change
+    better = carried_out(tmp_path / "b", skewed(), changed(without_baselines(tree), server={"lr": 25.0}))
+    assert figure(better, "loss") < figure(high, "loss")
+
+
+def test_clients_left_behind(tmp_path: Path) -> None:
+    random, count = np.random.default_rng(8), 2400
+    apart = np.arange(count) % 40 < 6  # six clients of forty have the other label as a rule
+    frame = numbers(40, count)
+    label = np.where((random.random(count) < 0.85) ^ apart, "yes", "no")
+    rows = frame.with_columns(label=pl.Series(label), apart=pl.Series(apart.astype(float)))
+    tree = plain(local={"optimizer": "sgd", "lr": 0.5, "epochs": 1, "batch": 8}, server={"rounds": 15})
+    behind = carried_out(tmp_path / "a", rows, tree)
+    found = [one for one in said(behind) if one.kind == "clients left behind"]
+    assert found
+    assert "6 of 40 clients" in found[0].says
+    assert "Add a column" in found[0].change
+    columns = {**NUMBERS["columns"], "numeric": [*COLUMNS, "apart"]}
+    better = carried_out(tmp_path / "b", rows, changed(without_baselines(tree), data={"columns": columns}))
+    assert figure(better) > figure(behind) + 0.05
+
+
 @pytest.mark.parametrize("missing", ["noiseless", "same_features", "fedavg"])
 def test_a_missing_arm_is_asked_for_and_nothing_is_guessed(tmp_path: Path, missing: str) -> None:
     """With one arm less the cause is either still certain or said to be unknown, with the name of the arm."""

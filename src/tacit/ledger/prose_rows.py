@@ -33,15 +33,24 @@ def made_up_owners(plan: dict[str, Any], data: Prepared | None = None, *, promis
     """
     if not owners_are_made_up(plan, data):
         return ""
-    clients = data.clients if data else int(plan.get("data", {}).get("clients", 100))
-    largest = max(data.rows_per_client, default=0) if data else 0
-    dealt = f"Owners were made up: no column says who owns a row, so the rows were dealt to {clients:,} simulated clients."
+    if data is None:
+        return _planned_owners(int(plan.get("data", {}).get("clients", 100)), promises)
+    largest = max(data.rows_per_client, default=0)
+    dealt = f"Owners were made up: no column says who owns a row, so the rows were dealt to {data.clients:,} simulated clients."
     if not promises:
         return dealt
     if largest == 1:
         return f"{dealt} Each has one row, so the promise is to a row, not to a person: a person with several rows gets less."
-    size = f"up to {largest:,} rows" if largest else "rows"
-    return f"{dealt} The promise is to such a made-up group of {size}, not to a person."
+    return f"{dealt} The promise is to such a made-up group of up to {largest:,} rows, not to a person."
+
+
+def _planned_owners(clients: int, promises: bool) -> str:
+    """Return to whom a plan would promise something; between sites that is for each site to say."""
+    dealt = (
+        f"Owners will be made up: no column says who owns a row, so `tacit run` deals the rows to {clients:,} simulated clients."
+    )
+    whom = " The promise is then to such a made-up group of rows, not to a person." if promises else ""
+    return f"{dealt}{whom} Between sites, each site says who its clients are."
 
 
 # Disclosed rows

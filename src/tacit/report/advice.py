@@ -6,7 +6,7 @@ from typing import assert_never
 
 from tacit.record import RUN
 from tacit.report import phrasing
-from tacit.report.causes import Gap, has_noise, has_own_baselines, is_rising, without_noise
+from tacit.report.causes import Gap, has_falling_loss, has_noise, has_own_baselines, is_rising, rate_of, without_noise
 from tacit.report.figures import Arm, Summary
 from tacit.report.finding import Finding
 
@@ -96,7 +96,7 @@ def _training(run: Summary, says: str, arm: Arm | None, cause: str) -> Finding:
             change="Take one gradient per round: local.optimizer = 'sgd', local.lr = 5, local.epochs = 1, local.batches = 1, with "
             "server.optimizer = 'adam', server.lr = 0.5 and server.rounds = 50.",
         )
-    if arm is not None and is_rising(arm, run.leading):
+    if arm is not None and is_rising(arm, run.leading) and has_falling_loss(arm):
         ours = run.arm(RUN)
         rounds = int(server.get("rounds") or (ours.rounds if ours else 1))
         return Finding(
@@ -104,14 +104,17 @@ def _training(run: Summary, says: str, arm: Arm | None, cause: str) -> Finding:
             says=f"{says} Training ended too early: without noise, {phrasing.METRICS[run.leading]} was still rising.",
             change=f"Set server.rounds = {4 * rounds}.",
         )
-    if cause == "division":
+    if cause == "division" and has_own_baselines(run.plan):
         return Finding(
-            kind="division",
-            says=f"{says} FedAvg without noise lacks about as much, so the division into clients costs it.",
-            change="`tacit tune PLAN` searches learning rates and rounds on validation rows.",
+            kind="division", says=f"{says} FedAvg without noise lacks about as much: the division into clients costs it."
         )
+    which = rate_of(run.plan)
+    short = arm is not None and has_falling_loss(arm)
     return Finding(
         kind="settings",
-        says=f"{says} The plan's learning rates and rounds cost it: FedAvg with other settings does better on the same clients.",
-        change="`tacit tune PLAN` searches learning rates and rounds on validation rows.",
+        says=f"{says} The learning rate costs it: without noise the loss "
+        + (
+            "was still falling when training ended, so steps are too short." if short else "no longer falls, so steps are too long."
+        ),
+        change=f"{'Multiply' if short else 'Divide'} {which} by 4.",
     )

@@ -121,3 +121,15 @@ def is_falling(arm: Arm, metric: str) -> bool:
     """Return whether a figure ended three points below its own best."""
     values = quarters(arm, metric)
     return len(values) > 2 and max(values) - values[-1] >= _FALLING
+
+
+def has_falling_loss(arm: Arm) -> bool:
+    """Return whether the loss was lowest, and still falling, when training ended."""
+    values = quarters(arm, "loss")
+    return len(values) > 1 and values[-1] < min(values[:-1])
+
+
+def rate_of(plan: dict[str, Any]) -> str:
+    """Return the key of the learning rate that sets how far a recorded plan's model moves."""
+    server = plan.get("server", {})
+    return "local.lr" if server.get("optimizer", "sgd") == "sgd" and server.get("lr", 1.0) == 1.0 else "server.lr"

@@ -12,7 +12,7 @@ from tacit.ledger.prose_rows import owners_are_made_up
 from tacit.record import RUN
 from tacit.report import phrasing
 from tacit.report.advice import below
-from tacit.report.causes import Gap, gap_of, is_falling, is_rising, quarters, without_noise
+from tacit.report.causes import Gap, gap_of, is_falling, is_rising, quarters, rate_of, without_noise
 from tacit.report.figures import Arm, Summary
 from tacit.report.finding import Finding
 
@@ -117,12 +117,10 @@ def _diverging(run: Summary, ours: Arm) -> Finding | None:
             says=f"{says} Whether noise or the learning rate causes it is unknown.",
             change="Add 'noiseless' to baselines: then this verdict can tell.",
         )
-    rates = run.plan.get("server", {})
-    which = "local.lr" if rates.get("optimizer", "sgd") == "sgd" and rates.get("lr", 1.0) == 1.0 else "server.lr"
     return Finding(
         kind="diverging",
         says=f"{says} It does so without noise too, so the learning rate is too high.",
-        change=f"Divide {which} by 4.",
+        change=f"Divide {rate_of(run.plan)} by 4.",
     )
 
 
