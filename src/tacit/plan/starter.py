@@ -131,8 +131,7 @@ def starter_text(
         promise="" if rule else _PRIVATE + _counted(roles, owners),
         holders=_holders(roles, min(one_bit, rows) if one_bit else clients_for(rows)),
         columns="\n".join(_columns(roles)),
-        features=_features(holds, latin, rule)
-        + (_ONE_BIT.format(**vars(rule)) if rule else ""),
+        features=_features(holds, latin, rule) + (_ONE_BIT.format(**vars(rule)) if rule else ""),
     )
 
 
