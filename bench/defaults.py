@@ -3,7 +3,8 @@
 Each line is the plan `init` writes for a table with these columns, with nothing changed but the source and who holds what. The
 other side is what a person with all rows would write: HashingVectorizer with as many buckets, or StandardScaler and
 OneHotEncoder, and LogisticRegression. Both are measured on test rows; settings were chosen on validation rows. Each figure is
-kept below bench/out/defaults under the hash of its question, so a stop loses at most one run.
+kept below bench/out/defaults under the hash of its question, so a stop loses at most one run. `--grid` runs both promises of `init`
+by number of people instead (`bench/defaults_grid.py`).
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from typing import Any
 
 import polars as pl
 
-from bench import ROOT
+from bench import ROOT, defaults_grid
 from tacit import data, engine, plan, record
 from tacit.draws import Draws
 from tacit.engine.run_folder import RECORD
@@ -125,7 +126,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m bench defaults", description=__doc__)
     parser.add_argument("--seeds", type=int, default=1, help="runs per line (default 1)")
     parser.add_argument("--only", default="", help="lines whose title contains this, such as spambase")
+    parser.add_argument(
+        "--grid", action="store_true", help="private at 8, 2 and 1 per run and one bit, at 5,000, 500 and 100 people"
+    )
+    parser.add_argument("--arm", default="", help="with --grid: promises whose name contains this, such as 'private 8'")
+    parser.add_argument("--limit", type=int, help="with --grid: at most so many train and so many test rows")
     asked = parser.parse_args(arguments)
+    if asked.grid:
+        defaults_grid.run_cells(asked.only, tuple(arm for arm in defaults_grid.ARMS if asked.arm in arm), 1, asked.limit)
+        print(defaults_grid.grid(1, asked.limit))
+        return defaults_grid.missed(1, asked.limit)
     print(
         "| plan of init, one bit per weight | accuracy | scikit-learn, all rows | distance | allowed | |\n|---|---|---|---|---|---|"
     )

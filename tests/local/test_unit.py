@@ -1,4 +1,6 @@
-"""Logistic regression without a bias, from zero, with updates of length one: both paths do the same, and the mathematics."""
+"""Logistic regression without a bias, from zero, with scaled updates: both paths do the same, and the mathematics."""
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -6,11 +8,12 @@ import pytest
 from tacit import local, plan
 from tacit.draws import Draws
 from tacit.local.modules.learner import TorchLearner
-from tacit.rows import Clients, Rows, Sparse
+from tacit.rows import Clients, Dense, Rows, Sparse
 from tacit.seat import Own, Seat
 
 CLIENTS = Clients(order=np.arange(12), starts=np.array([0, 4, 9, 12]))
 LOCAL = plan.Local(optimizer="sgd", lr=1.0, epochs=1, batches=1, normalise=True)
+ROOT = plan.Local(optimizer="sgd", lr=1.0, epochs=1, batches=1, row_scale="root")
 MODEL = plan.Logistic(bias=False, start="zero")
 
 
@@ -44,9 +47,32 @@ def test_one_step_is_the_direction_of_the_gradient(classes):
         np.testing.assert_allclose(row, (gradient / np.linalg.norm(gradient)).ravel(), atol=1e-6)
 
 
-def test_both_paths_give_the_same_update_and_names():
+def test_root_rows_multiply_the_mean_gradient():
+    given, model = rows(("no", "yes")), np.linspace(-1, 1, 30).astype(np.float32)
+    mean = updates(local.build(MODEL, replace(LOCAL, normalise=False), given, CLIENTS), model)
+    root = updates(local.build(MODEL, ROOT, given, CLIENTS), model)
+    for ours, plain, count in zip(root, mean, np.diff(CLIENTS.starts), strict=True):
+        np.testing.assert_allclose(ours, plain * np.sqrt(count), rtol=1e-5, atol=1e-7)
+
+
+@pytest.mark.parametrize("dense", [False, True])
+def test_root_rows_of_many_full_steps_on_a_table(dense):
+    given, model = rows(("no", "yes")), np.zeros(30, np.float32)
+    if dense:
+        full = np.zeros((12, 30), np.float32)
+        full[np.repeat(np.arange(12), 4), given.inputs.columns] = given.inputs.values
+        given = replace(given, inputs=Dense(matrix=full, width=30))
+    many = replace(LOCAL, normalise=False, epochs=40)
+    mean = updates(local.build(MODEL, many, given, CLIENTS), model)
+    root = updates(local.build(MODEL, replace(many, row_scale="root"), given, CLIENTS), model)
+    for ours, plain, count in zip(root, mean, np.diff(CLIENTS.starts), strict=True):
+        np.testing.assert_allclose(ours, plain * np.sqrt(count), rtol=1e-5, atol=1e-7)
+
+
+@pytest.mark.parametrize("settings", [LOCAL, ROOT], ids=["unit", "root"])
+def test_both_paths_give_the_same_update_and_names(settings):
     given = rows(("no", "yes"))
-    compiled, torch = local.build(MODEL, LOCAL, given, CLIENTS), TorchLearner(MODEL, LOCAL, given, CLIENTS, None)
+    compiled, torch = local.build(MODEL, settings, given, CLIENTS), TorchLearner(MODEL, settings, given, CLIENTS, None)
     model = np.linspace(-1, 1, 30).astype(np.float32)
     for ours, theirs in zip(updates(compiled, model), updates(torch, model), strict=True):
         np.testing.assert_allclose(ours, theirs, atol=1e-6)

@@ -1,8 +1,8 @@
 import pytest
 
-from tacit import plan
+from tacit import data, plan
 from tacit.errors import PlanError
-from tacit.plan.privacy import rule
+from tacit.plan.private_rule import TABLES, holds_text, rule
 
 PRIVATE = {"privacy": {"preset": "private", "epsilon": 1.0, "delta": 1e-5}, "data": {"source": "imdb", "clients": 5000}}
 
@@ -11,8 +11,8 @@ def test_a_preset_fills_in_what_the_plan_leaves_open():
     job = plan.parse(PRIVATE)
     assert (job.codec.name, job.codec.epsilon, job.codec.delta, job.codec.clip) == ("dp_sum", 1.0, 1e-5, 1.0)
     assert (job.features.text, job.features.buckets, job.features.rarity) == ("listed", 12_000, 0.3)
-    assert (job.server.rounds, job.server.momentum, job.server.lr, job.server.soften) == (40, 0.8, 4.25, 0.3)
-    assert job.local.normalise
+    assert (job.server.rounds, job.server.momentum, job.server.lr, job.server.soften) == (80, 0.9, 1.25, 0.3)
+    assert (job.local.row_scale, job.local.lr, job.local.normalise) == ("root", 10.0, False)
 
 
 def test_what_the_plan_says_itself_stays():
@@ -23,7 +23,7 @@ def test_what_the_plan_says_itself_stays():
 def test_another_model_or_codec_takes_the_keys_it_has():
     job = plan.parse({**PRIVATE, "codec": {"name": "gaussian"}, "model": {"name": "mlp", "hidden": [4]}})
     assert (job.codec.name, job.codec.epsilon, job.codec.clip, job.model.name) == ("gaussian", 1.0, 1.0, "mlp")
-    assert (job.features, job.local.normalise) == (plan.Features(), False)
+    assert (job.features, job.local.row_scale) == (plan.Features(), "mean")
 
 
 def test_words_that_stay_with_clients_go_with_the_preset():
@@ -34,6 +34,7 @@ def test_words_that_stay_with_clients_go_with_the_preset():
 def test_without_trust_each_round_has_its_share():
     job = plan.parse({"privacy": {"preset": "no_trust", "epsilon": 8.0}, "data": {"source": "imdb", "clients": 5000}})
     assert (job.codec.name, job.codec.epsilon, job.server.rounds) == ("projunit", 1.6, 5)
+    assert (job.local.normalise, job.local.row_scale, job.server.momentum) == (True, "mean", 0.8)
 
 
 def test_a_filled_in_plan_written_out_is_the_same_plan():
@@ -42,10 +43,45 @@ def test_a_filled_in_plan_written_out_is_the_same_plan():
 
 
 def test_the_rule_grows_with_epsilon_and_clients_alike():
-    assert rule(8.0, 1000) == rule(1.6, 5000)
-    assert rule(0.1, 100).words == 5000
-    assert rule(50, 100_000).words == 50_000
-    assert rule(8.0, 5000).rarity == 0.28
+    assert rule(8.0, 1000, text=True) == rule(1.6, 5000, text=True)
+    assert rule(0.1, 100, text=True).words == 5000
+    assert rule(50, 100_000, text=True).words == 50_000
+    assert rule(8.0, 5000, text=True).rarity == 0.28
+
+
+@pytest.mark.parametrize("text", [True, False])
+def test_more_epsilon_never_takes_a_shorter_path(text):
+    rates = [rule(epsilon, 5000, text=text).rate for epsilon in (0.1, 1, 2, 8, 50)]
+    assert rates == sorted(rates)
+
+
+def test_a_table_has_settings_of_its_own():
+    job = plan.parse({"privacy": {"preset": "private"}, "data": {"source": "cardio", "clients": 5000}})
+    assert (job.features.text, job.features.numeric, job.features.constant) == ("binary", "robust", 0.5)
+    assert (job.server.rounds, job.server.soften, job.local.lr) == (200, 0.0, 3.0)
+
+
+@pytest.mark.parametrize(
+    ("columns", "text"),
+    [
+        ({"text": ["post"], "numeric": ["age"]}, True),
+        ({"numeric": ["age"]}, False),
+        ({"image": "scan"}, False),
+        ({}, True),
+        (3, True),
+    ],
+)
+def test_what_rows_are_follows_from_the_columns_a_plan_names(columns, text):
+    assert holds_text({"data": {"source": "a.csv", "columns": columns}}) is text
+
+
+def test_named_sets_without_text_are_known_without_reading_one():
+    assert {entry.name for entry in data.catalogue() if not entry.columns.text} == set(TABLES)
+
+
+def test_a_plan_that_normalises_updates_gets_no_row_scale():
+    job = plan.parse({**PRIVATE, "local": {"normalise": True}})
+    assert (job.local.normalise, job.local.row_scale) == (True, "mean")
 
 
 def test_clients_counted_by_the_rows_need_a_number():

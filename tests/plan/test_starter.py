@@ -43,12 +43,13 @@ def test_one_bit_plans_can_run_and_say_all_they_do(role: str) -> None:
     assert (plan.features.row_length == 1.0) == (role == "text")
 
 
-def test_private_plans_of_tables_take_shorter_steps_than_those_of_texts() -> None:
+def test_private_plans_leave_settings_of_tables_and_texts_to_the_preset() -> None:
     table, text = (
         plans.parse(tomllib.loads(starter_text({"x": role, "y": "label"}, "t.csv", 10_000, 0, "run", "plan.toml")))
         for role in ("numeric", "text")
     )
-    assert table.server.lr == 3.0 < text.server.lr
+    assert (table.server.rounds, text.server.rounds) == (200, 80)
+    assert table.server.lr < text.server.lr
 
 
 @pytest.mark.parametrize("text", [True, False])
