@@ -286,6 +286,12 @@ def test_totals_by_curves() -> None:
     assert {update.basis, run.basis} == {"Rényi composition of numerical curves"}
     assert run.epsilon == pytest.approx(losses.renyi_epsilon([(curve, 4)], DELTA))
     assert run.delta == DELTA
+    bounded = RenyiCurve((2.0,), (5.0,), most=0.1)
+    *_, run = stated(((claim(bounded),), 100))
+    assert run.basis == "exact composition of randomised responses", "its pure bound costs less than its curve"
+    assert run.epsilon == pytest.approx(stated(((claim(Pure(0.1)),), 100))[-1].epsilon)
+    assert run.epsilon is not None
+    assert run.epsilon < losses.renyi_epsilon([(bounded, 100)], DELTA)
 
 
 def test_no_number() -> None:
