@@ -61,6 +61,7 @@ def test_what_is_refused_is_said_in_words() -> None:
     assert ledgers.refusals(np.array([0]), NOISE, 11) == {0: "its own ledger lets it answer in 2 rounds, and it has"}
     assert ledgers.rounds.times.tolist() == [2, 1, 1]
     assert ledgers.rounds.last.tolist() == [8, 7, 7]
+    assert (ledgers.rounds.times.dtype, ledgers.rounds.last.dtype) == (np.int64, np.int64)
 
 
 def test_what_has_no_number_is_said_in_words() -> None:

@@ -30,7 +30,7 @@ from tacit.claim import (
 from tacit.errors import BudgetError
 from tacit.gaussian_loss import epsilon_at
 from tacit.ledger import Account, Payment, charge, losses
-from tacit.ledger.account import HIDDEN, NO_NUMBER, every_claim, folded, on_a_sample, with_superseded
+from tacit.ledger.account import COARSE, HIDDEN, NO_NUMBER, every_claim, folded, on_a_sample, with_superseded
 from tests.ledger.claims import ADD, REPLACE, claim
 
 DELTA = 1e-5
@@ -286,6 +286,12 @@ def test_totals_by_curves() -> None:
     assert {update.basis, run.basis} == {"Rényi composition of numerical curves"}
     assert run.epsilon == pytest.approx(losses.renyi_epsilon([(curve, 4)], DELTA))
     assert run.delta == DELTA
+    bounded = RenyiCurve((2.0,), (5.0,), most=0.1)
+    *_, run = stated(((claim(bounded),), 100))
+    assert run.basis == "exact composition of randomised responses", "its pure bound costs less than its curve"
+    assert run.epsilon == pytest.approx(stated(((claim(Pure(0.1)),), 100))[-1].epsilon)
+    assert run.epsilon is not None
+    assert run.epsilon < losses.renyi_epsilon([(bounded, 100)], DELTA)
 
 
 def test_no_number() -> None:
@@ -294,6 +300,15 @@ def test_no_number() -> None:
     assert list(stated(((claim(Pure(1.0)), claim(Open())), 1))) == none
     assert list(stated(((peers, claim(Open())), 1))) == none
     assert {total.basis for total in stated(((peers, claim(Pure(1.0))), 1))} == {HIDDEN}
+
+
+def test_noise_that_is_drawn_too_coarsely_has_no_number() -> None:
+    far, apart = GaussianDominated(1.0, distance=1e-8), [GaussianDominated(4.0, (rate,), (1e-6,)) for rate in (10.0, 20.0)]
+    for events in ([far], apart):
+        *_, run = stated(*(((claim(event),), 1) for event in events))
+        assert run == Total(unit="run", epsilon=None, delta=DELTA, basis=COARSE)
+    *_, mixed = stated(((claim(GaussianDominated(5.0)),), 3), ((claim(Repeated(Pure(0.2), 4)),), 2))
+    assert mixed.basis == "composition of loss distributions"
 
 
 def test_a_pure_sum_counts_where_it_is_less() -> None:

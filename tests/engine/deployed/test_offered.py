@@ -9,7 +9,7 @@ import pytest
 
 from tacit.engine.deployed.offered import as_sites_read_it, offered, refuse_unless_offered
 from tacit.errors import PlanError
-from tacit.plan import GIVEN, Audit, Columns, Engine, Plan
+from tacit.plan import GIVEN, Audit, Columns, Engine, Plan, parse
 from tacit.plan.corrupt import RandomLabels
 from tacit.plan.public import Public
 from tacit.plan.share import Sharing
@@ -71,6 +71,9 @@ def test_what_has_no_meaning_at_a_site_is_left_out() -> None:
     assert (read.data.validation, read.baselines, read.engine) == (0.0, (), Engine())
     assert (read.data.columns, read.data.test, read.server) == (plan.data.columns, plan.data.test, plan.server)
     assert as_sites_read_it(read) == read
+    named = parse({"data": {"source": "adult"}, "codec": {"name": "plain"}})
+    assert named.data.columns.label is None
+    assert as_sites_read_it(named).data.columns.label is not None, "columns of a named set are written out"
 
 
 def test_what_sites_can_do_is_not_refused() -> None:

@@ -75,6 +75,8 @@ def test_the_cohort_is_that_of_the_run_and_not_of_a_simulation() -> None:
 def test_a_price_that_depends_on_the_model_is_judged_once_its_size_is_known() -> None:
     plan = plan_of(codec=BITS)
     assert allow(plan=plan) == ""
+    tight = POLICY.replace("per_run = 3", "per_run = 0.5\nepsilon_per_update = 0.5").replace("life = 30", "life = 0.5")
+    assert allow(policy=tight, plan=plan) == "", "nothing is known yet"
     assert allow(plan=plan, built=built(100, 100)) == ""
     found = refused(plan=plan, built=built(100_000, 100))
     assert [line.partition(" = ")[0] for line in found] == ["limits.epsilon_per_run", "limits.epsilon_for_life"]
