@@ -183,6 +183,10 @@ class Begun(_Strict, frozen=True, kw_only=True):
     with_rows: bytes
     confirmation: Signature
 
+    def __post_init__(self) -> None:
+        if len(self.with_rows) % 8:
+            raise ValueError("names of clients have 8 bytes each")
+
 
 class RecordHead(_Strict, frozen=True, kw_only=True):
     """A run has ended: how long the server's record is, the checksum of its last line, and the signature on it."""
