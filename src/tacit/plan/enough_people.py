@@ -1,10 +1,10 @@
 """Are there people enough for an epsilon? Answered from the plan alone, exactly, without a row and without training.
 
-In a round each client's update has an L2 norm of at most `clip`, so the sum over n clients has at most n times as much. Gaussian noise
-on that sum has an L2 norm of about z · clip · √weights, where z is the noise multiplier of one round. Where noise is larger than
-the sum can be, a round says less about the people than about the noise. On validation rows of Cardio, Spambase, SST-2 and AG News
-(50 to 3,000 clients, epsilon 1 and 8, one seed, beside the same plan without noise) a ratio up to 0.6 cost at most 4 points of
-accuracy, 0.7 to 1.7 cost 5 to 15, and 2 to 17 cost 9 to 30 where there was anything to learn.
+In a round each client's update has an L2 norm of at most `clip`, so the sum over n clients has at most n times as much. Gaussian
+noise on that sum has an L2 norm of about z · clip · √weights, where z is the noise multiplier of one round. Where noise is larger
+than the sum can be, a round says less about the people than about the noise. On validation rows of Cardio, Spambase, SST-2 and AG
+News (50 to 3,000 clients, epsilon 1 and 8 per run, one seed, beside the same plan without noise) a ratio up to 0.6 cost at most 4
+points of accuracy, 0.7 to 1.7 cost 5 to 15, and 2 to 17 cost 9 to 30 where there was anything to learn.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ class NoisyRounds:
         enough = self.epsilon_needed(people)
         other = f", or an epsilon of {enough:g}," if enough <= _LARGEST_EPSILON else ""
         return (
-            f"{people:,} clients are too few for epsilon {self.epsilon:g} per run: in each round the noise is {ratio:.2g} times as large "
-            f"as all their updates together can be. About {self.people_needed():,} clients{other} would be enough."
+            f"{people:,} clients are too few for epsilon {self.epsilon:g} per run: in each round the noise is {ratio:.2g} times as "
+            f"large as all their updates together can be. About {self.people_needed():,} clients{other} would be enough."
         )
 
     def _noise_of_multiplier_one(self) -> float:
@@ -62,7 +62,7 @@ class NoisyRounds:
 
 
 def noisy_rounds(plan: Plan, weights: int) -> NoisyRounds | None:
-    """How a plan whose model has so many weights adds noise to sums; None where its epsilon is not per run, or rounds are sampled."""
+    """How a plan whose model has so many weights adds noise to sums; None if its epsilon is not per run, or rounds are sampled."""
     codec = plan.codec
     if plan.regime != "federated" or getattr(codec, "unit", "") != "run" or plan.server.cohort == "poisson":
         return None
