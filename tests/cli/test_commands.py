@@ -60,6 +60,7 @@ def test_run_json_is_one_object_and_nothing_else(capsys: Capture, monkeypatch: p
     assert found["bytes"] == {"up": 12_620, "down": 400_200}
     assert found["privacy"]["totals"][0] == {"unit": "bit", "epsilon": 2.0, "delta": 0.0, "basis": "exact"}
     assert found["privacy"]["statement"].startswith("Owners were made up")
+    assert made_up.STATEMENT in found["privacy"]["statement"]
     assert set(found["baselines"]) == {"fedavg", "central"}
     assert {"rounds", "metrics", "bytes"} <= set(found["baselines"]["fedavg"])
     assert said.err == ""
@@ -240,6 +241,7 @@ def test_compare_draws_a_page(capsys: Capture, two_runs: Path) -> None:
 def test_privacy_says_the_sentence_and_its_terms(capsys: Capture, two_runs: Path) -> None:
     said = tacit(capsys, "privacy", "news-1")
     assert said.out.startswith("Owners were made up")
+    assert made_up.STATEMENT in said.out
     for text in ("2 per bit", "200,040 per update", "replace all rows of one client", "Not protected"):
         assert text in said.out
     found = json.loads(tacit(capsys, "privacy", "news-1", "--json").out)

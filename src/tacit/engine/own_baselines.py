@@ -2,7 +2,7 @@
 
 A private plan has few words, updates of one L2 norm and learning rates that follow from epsilon. All of that is there because of
 the noise, so a baseline that inherits it moves with epsilon and says nothing about what privacy costs. These settings are fixed,
-found on validation rows of 20 Newsgroups, SST-2, Cardio and Spambase; central training also chooses its learning rate, and its
+from a few trials on validation rows of 20 Newsgroups, SST-2 and Spambase; central training also chooses its learning rate, and its
 pass, on rows held out for that (`early_stop.py`).
 """
 

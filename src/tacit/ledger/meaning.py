@@ -1,6 +1,6 @@
 """What an epsilon means for a person, in plain words, and how strong a promise it is.
 
-The levels are the tiers of Ponomareva et al. 2023 ("How to DP-fy ML", section 5.2), which hold for all rows of one person and the
+The levels are the tiers of Ponomareva et al. 2023 ("How to DP-fy ML"), which hold for all rows of one person and the
 whole training: up to 1 strong, up to 10 reasonable, above that weak to none. An epsilon per bit or per update has no level.
 """
 
