@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -74,7 +75,7 @@ def test_smoke_gives_no_verdict_and_says_how_long_it_took(capsys: Capture) -> No
     said = tacit(capsys, "reproduce", "made-up", "--scale", "smoke", "--quiet")
     assert said.code == 0
     assert "verdict" not in said.out
-    assert "Smoke: 3 of 3 cells ran in 0 s" in said.out
+    assert re.search(r"Smoke: 3 of 3 cells ran in \d+ s", said.out)
 
 
 def test_each_seed_is_run_once_and_kept(capsys: Capture, asked: list[int]) -> None:

@@ -111,7 +111,7 @@ def test_what_is_unlike_training_is_noted(mixed: tacit.Run) -> None:
         ([{"note": ["a"], "pay": 1, "town": "a"}], r"'note' needs one value in each cell"),
         ("rows.doc", r"needs a file of a kind that can be read"),
         ("gone.csv", r"needs a file that exists"),
-        (7, r"needs a DataFrame"),
+        (7, r"rows need a DataFrame"),
     ],
 )
 def test_rows_that_do_not_fit_are_refused(mixed: tacit.Run, rows: object, said: str) -> None:

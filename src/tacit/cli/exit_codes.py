@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import json
 import os
 import sys
 import traceback
@@ -13,7 +12,7 @@ from typing import Any, NamedTuple
 
 import typer
 
-from tacit.cli.tables import held_json, line
+from tacit.cli.tables import held_json, line, write_json
 from tacit.errors import DiskError, TacitError
 
 # Typer up to 0.20 raises the errors of Click, later ones raise their own copies; their base classes are not exported.
@@ -105,7 +104,7 @@ def _exit_code_of(call: Callable[[], object], *, debug: bool, held: list[dict[st
     try:
         code = call()
         if held:
-            print(json.dumps(held.pop(), indent=2, allow_nan=False))
+            write_json(held.pop())
         # Here rather than at exit, so that a disk that is full is told like any other error.
         sys.stdout.flush()
     except BrokenPipeError:
@@ -131,7 +130,7 @@ def _print_failure(failure: Failure, held: list[dict[str, Any]]) -> None:
     """Print the object that a command has made, if it made one, with what went wrong as `error`."""
     made = held.pop() if held else {}
     with contextlib.suppress(OSError):  # stdout itself may be what failed
-        print(json.dumps({**made, "error": failure._asdict()}, indent=2, allow_nan=False))
+        write_json({**made, "error": failure._asdict()})
 
 
 def _explain_failure(error: BaseException) -> Failure:

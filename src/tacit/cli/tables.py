@@ -113,9 +113,14 @@ def print_json(value: dict[str, Any]) -> None:
     """Print one JSON object on stdout; under `--json` once the command has ended, so that an error can be part of it."""
     held = _HELD.get()
     if held is None:
-        print(json.dumps(value, indent=2, allow_nan=False))
+        write_json(value)
     else:
         held.append(value)
+
+
+def write_json(value: dict[str, Any]) -> None:
+    """Write one JSON object to stdout now."""
+    print(json.dumps(value, indent=2, allow_nan=False))
 
 
 @contextmanager
