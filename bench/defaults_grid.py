@@ -12,7 +12,7 @@ import hashlib
 import json
 import tempfile
 import tomllib
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ from tacit import data, engine, plan, record
 from tacit.draws import Draws
 from tacit.engine.run_folder import RECORD
 from tacit.plan.one_bit import one_bit_rule
-from tacit.plan.private_rule import TABLES, rule
+from tacit.plan.private_rule import TABLES, inputs_of, rule
 from tacit.plan.starter import starter_text
 
 OUT = ROOT / "bench" / "out" / "defaults"
@@ -56,7 +56,8 @@ class Cell:
             return ""
         if self.arm == "one-bit":
             return str(one_bit_rule(text=_is_text(self.source), clients=self.people))
-        return str(rule(float(self.arm.removeprefix("private ")), self.people, text=_is_text(self.source)))
+        inputs = inputs_of({"data": {"source": self.source, "columns": asdict(self.settings().columns)}})
+        return str(rule(float(self.arm.removeprefix("private ")), self.people, inputs))
 
     def read(self) -> Figures | None:
         """The figures of the cell, if it has run."""

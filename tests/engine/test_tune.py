@@ -89,7 +89,9 @@ def test_a_lead_within_the_error_of_few_rows_changes_nothing(
 
 def test_settings_that_change_nothing_are_not_searched(tmp_path: Path, asked: list[Plan], monkeypatch: pytest.MonkeyPatch) -> None:
     pretend(monkeypatch, lambda folder: 0.5)
-    private = search(tmp_path, asked, '[privacy]\npreset = "private"\n[data]\nsource = "imdb"\nclients = 5000\n')
+    private = search(
+        tmp_path, asked, '[privacy]\npreset = "private"\n[data]\nsource = "imdb"\nclients = 5000\n[local]\nnormalise = true\n'
+    )
     assert set(private.planned.settings) == {"server.lr", "server.rounds", "features.buckets"}
     table = search(tmp_path, asked, PLAN.replace("imdb", "adult"))
     assert "features.buckets" not in table.planned.settings

@@ -35,6 +35,7 @@ from tacit.features.fitting import _projection
 from tacit.local.compiled.optimizer import rule_of as compiled_rule
 from tacit.local.private.steps import Parts, Training, _share_of_rate, local_half
 from tacit.local.private.vocabulary import Wordings
+from tacit.local.unit import scales_by_root
 from tacit.plan import Plan
 from tacit.plan.kinds import fields_of, tables_in
 from tacit.plan.local import problems as local_problems
@@ -159,6 +160,7 @@ CONSUMERS: dict[str, Callable[[], object]] = {
     "Local.method": lambda: local_problems(SimpleNamespace(local=unknown(plan.Local(), "method"))),  # type: ignore[arg-type]
     "Local.optimizer": lambda: compiled_rule(unknown(plan.Local(), "optimizer")),
     "Local.schedule": lambda: _share_of_rate(unknown(plan.Local(), "schedule"), 1, 2),
+    "Local.row_scale": lambda: scales_by_root(unknown(plan.Local(), "row_scale")),
     "Private.words": lambda: wordings("words"),
     "Private.adapt": lambda: local_half(training("adapt"), Parts((), ()), 3, ROOT),
     "Private.store": lambda: unknown(plan.Private(), "store").stores,

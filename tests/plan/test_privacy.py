@@ -2,9 +2,10 @@ import pytest
 
 from tacit import data, plan
 from tacit.errors import PlanError
-from tacit.plan.private_rule import TABLES, holds_text, rule
+from tacit.plan.private_rule import TABLES, Inputs, inputs_of, rule
 
 PRIVATE = {"privacy": {"preset": "private", "epsilon": 1.0, "delta": 1e-5}, "data": {"source": "imdb", "clients": 5000}}
+TEXT = Inputs(text=True)
 
 
 def test_a_preset_fills_in_what_the_plan_leaves_open():
@@ -43,40 +44,49 @@ def test_a_filled_in_plan_written_out_is_the_same_plan():
 
 
 def test_the_rule_grows_with_epsilon_and_clients_alike():
-    assert rule(8.0, 1000, text=True) == rule(1.6, 5000, text=True)
-    assert rule(0.1, 100, text=True).words == 5000
-    assert rule(50, 100_000, text=True).words == 50_000
-    assert rule(8.0, 5000, text=True).rarity == 0.28
+    assert rule(8.0, 1000, TEXT) == rule(1.6, 5000, TEXT)
+    assert rule(0.1, 100, TEXT).words == 5000
+    assert rule(50, 100_000, TEXT).words == 50_000
+    assert rule(8.0, 5000, TEXT).rarity == 0.28
 
 
-@pytest.mark.parametrize("text", [True, False])
-def test_more_epsilon_never_takes_a_shorter_path(text):
-    rates = [rule(epsilon, 5000, text=text).rate for epsilon in (0.1, 1, 2, 8, 50)]
+@pytest.mark.parametrize("inputs", [TEXT, Inputs(text=False, norm=2.0)], ids=["text", "table"])
+def test_more_epsilon_never_takes_a_shorter_path(inputs):
+    rates = [rule(epsilon, 5000, inputs).rate for epsilon in (0.1, 1, 2, 8, 50)]
     assert rates == sorted(rates)
 
 
 def test_a_table_has_settings_of_its_own():
     job = plan.parse({"privacy": {"preset": "private"}, "data": {"source": "cardio", "clients": 5000}})
-    assert (job.features.text, job.features.numeric, job.features.constant) == ("binary", "robust", 0.5)
-    assert (job.server.rounds, job.server.soften, job.local.lr) == (200, 0.0, 3.0)
+    assert (job.features.text, job.features.numeric, job.features.row_length) == ("binary", "robust", None)
+    norm = (11 / 4) ** 0.5
+    assert (job.server.rounds, job.server.soften) == (200, 0.0)
+    assert (job.local.lr, job.features.constant) == (pytest.approx(3 / norm, 1e-3), pytest.approx(norm / 2, 1e-3))
+
+
+def test_rows_of_unknown_size_are_scaled_to_one_length():
+    for table in ({"data": {"source": "mnist"}}, {"data": {"source": "cardio"}, "features": {"numeric": "raw"}}):
+        job = plan.parse({"privacy": {"preset": "private"}, **table})
+        assert (job.features.row_length, job.local.lr, job.features.constant) == (1.0, 3.0, 0.5)
 
 
 @pytest.mark.parametrize(
-    ("columns", "text"),
+    ("columns", "inputs"),
     [
-        ({"text": ["post"], "numeric": ["age"]}, True),
-        ({"numeric": ["age"]}, False),
-        ({"image": "scan"}, False),
-        ({}, True),
-        (3, True),
+        ({"text": ["post"], "numeric": ["age"]}, TEXT),
+        ({"numeric": ["age", "size", "weight", "year"], "categorical": ["town"]}, Inputs(text=False, norm=2**0.5)),
+        ({"image": "scan"}, Inputs(text=False)),
+        ({}, TEXT),
+        (3, TEXT),
     ],
 )
-def test_what_rows_are_follows_from_the_columns_a_plan_names(columns, text):
-    assert holds_text({"data": {"source": "a.csv", "columns": columns}}) is text
+def test_what_rows_are_follows_from_the_columns_a_plan_names(columns, inputs):
+    assert inputs_of({"data": {"source": "a.csv", "columns": columns}}) == inputs
 
 
 def test_named_sets_without_text_are_known_without_reading_one():
-    assert {entry.name for entry in data.catalogue() if not entry.columns.text} == set(TABLES)
+    found = {one.name: (len(one.columns.numeric), len(one.columns.categorical)) for one in data.catalogue() if not one.columns.text}
+    assert found == TABLES
 
 
 def test_a_plan_that_normalises_updates_gets_no_row_scale():

@@ -3,16 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import assert_never
 
 import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit import plan
 from tacit.draws import Draws
 from tacit.lengths import squares_of_each
 from tacit.local.contract import Group, Update, WholeUpdate, Worker
 from tacit.rows import Vector
 from tacit.seat import Seat
+
+
+def scales_by_root(settings: plan.Local) -> bool:
+    """Whether updates are multiplied by the square root of their client's number of rows."""
+    match settings.row_scale:
+        case "mean":
+            return False
+        case "root":
+            return True
+        case _:
+            assert_never(settings.row_scale)
 
 
 class UnitWorker:

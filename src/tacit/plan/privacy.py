@@ -15,7 +15,7 @@ from pydantic.dataclasses import dataclass
 
 from tacit.errors import PlanError
 from tacit.plan.kinds import STRICT, Count, Per
-from tacit.plan.private_rule import holds_text, rule
+from tacit.plan.private_rule import inputs_of, rule
 
 if TYPE_CHECKING:
     from tacit.plan.plan import Plan
@@ -169,9 +169,9 @@ def _private(asked: Tree, tree: Tree) -> Tree:
             "privacy": promise,
             "codec": codec,
         }  # the rule was found for logistic regression; other models bring settings of their own
-    text = holds_text(tree)
-    found = rule(epsilon, clients, text=text)
-    features: Tree = {"row_length": 1.0, "constant": found.constant}
+    inputs = inputs_of(tree)
+    found, text = rule(epsilon, clients, inputs), inputs.text
+    features: Tree = {"constant": found.constant, **({} if inputs.norm else {"row_length": 1.0})}
     if text:
         features["buckets"] = found.words
     elif "quantise" not in _own(tree, "features"):
@@ -228,7 +228,7 @@ def _no_trust(asked: Tree, tree: Tree) -> Tree:
     if "server" not in filled:
         return {"privacy": promise, "codec": codec, "server": {"rounds": rounds}}
     server = {**filled["server"], "rounds": rounds, "momentum": 0.8, "evaluate_every": 1, "lr": 20.0, "soften": 0.0}
-    features = {**filled["features"], "buckets": 5000, "constant": 0.1}
+    features = {**filled["features"], "buckets": 5000, "row_length": 1.0, "constant": 0.1}
     local = {"optimizer": "sgd", "lr": 1.0, "epochs": 1, "batches": 1, "normalise": True}  # `projunit` sends a direction
     return {**filled, "privacy": promise, "features": features, "local": local, "codec": codec, "server": server}
 

@@ -20,7 +20,7 @@ from tacit.local.compiled.optimizer import State, rule_of
 from tacit.local.contract import Group, Update
 from tacit.local.head import HeadPlace
 from tacit.local.schedule import batch_ends, full_steps, pace_of
-from tacit.local.unit import by_root_rows, to_unit
+from tacit.local.unit import by_root_rows, scales_by_root, to_unit
 from tacit.rows import Clients, Dense, Inputs, Lines, Mixed, Rows, Sparse, Vector
 from tacit.seat import Seat
 
@@ -52,7 +52,7 @@ class CompiledLearner:
         has_bias = first_biases or len(widths) > 2
         self.head = HeadPlace(self.size - (widths[-2] + 1) * outputs, widths[-2], outputs) if has_bias else None
         self.zero = isinstance(model, plan.Logistic) and model.starts_at_zero
-        self.unit, self.root = local.normalise, local.row_scale == "root"
+        self.unit, self.root = local.normalise, scales_by_root(local)
         self.pace, self.rule = pace_of(local), rule_of(local)
         self.held = kernels.Held(_table(rows.inputs), rows.labels, clients.starts)
         # Dense rows name every input, and weight decay moves weights no row names: then a client's net is the whole model.

@@ -23,7 +23,7 @@ from tacit.local.head import HeadPlace
 from tacit.local.modules import networks
 from tacit.local.modules.own import as_logits, checked, imported, own_module, tried
 from tacit.local.schedule import batch_ends, pace_of, row_order
-from tacit.local.unit import RootWorker, UnitWorker
+from tacit.local.unit import RootWorker, UnitWorker, scales_by_root
 from tacit.rows import Clients, Dense, Inputs, Mixed, Rows, Sparse, Vector
 from tacit.seat import Seat
 
@@ -87,7 +87,7 @@ class TorchLearner:
     def worker(self) -> Worker:
         """Return a worker with a module of its own."""
         worker = TorchWorker(self)
-        if self.local.row_scale == "root":
+        if scales_by_root(self.local):
             return RootWorker(worker, np.diff(self.clients.starts))
         return UnitWorker(worker) if self.local.normalise else worker
 
