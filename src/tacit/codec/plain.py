@@ -11,7 +11,7 @@ from tacit.claim import Claim, Open
 from tacit.codec.chain import Last, chain
 from tacit.codec.clip import clip_l2
 from tacit.codec.contract import Codec, Encoded, Memory, encoded
-from tacit.codec.sums import FloatSum
+from tacit.codec.sums import ClippedFloatSum, FloatSum
 from tacit.draws import ClientDraws, PublicDraws, ServerDraws
 from tacit.rows import Vector
 
@@ -20,8 +20,9 @@ def make(settings: plan.Plain) -> Codec:
     """Return the codec that sends float32 values in the clear, clipped to an L2 norm where the plan says so."""
     if settings.clip_l2 is None:
         return _unclipped()
-    clear = Last(name="plain", make=lambda bound: replace(_unclipped(), takes_updates=False))
-    return chain(clip_l2(settings.clip_l2), last=clear)
+    clip = settings.clip_l2
+    clear = Last(name="plain", make=lambda bound: replace(_unclipped(), empty=lambda dim: ClippedFloatSum(dim, clip)))
+    return chain(clip_l2(clip), last=clear)
 
 
 def _unclipped() -> Codec:

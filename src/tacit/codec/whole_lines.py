@@ -6,11 +6,10 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.codec.clip_rows import scale_row
 from tacit.codec.whole_run import Scale, round_to_steps, shorten
 from tacit.lengths import squares_of_each
-from tacit.rows import Lines, Vector
-
-_TINY = np.finfo(np.float32).tiny
+from tacit.rows import Lines
 
 
 def add_updates(total: NDArray[np.int64], lines: Lines, weights: NDArray[np.int64], scale: Scale) -> None:
@@ -34,7 +33,7 @@ def _add(
         row = lines.values[lines.starts[n] : lines.starts[n + 1]]
         steps = whole[: row.size]
         if lengths[n] > clip:
-            _scale(row, clip / lengths[n], cut[: row.size])
+            scale_row(row, clip / lengths[n], cut[: row.size])
             row = cut[: row.size]
         squares = round_to_steps(row, per_unit, steps)
         if squares > radius * radius:
@@ -42,18 +41,6 @@ def _add(
         if weights[n] != 1:
             steps *= weights[n]
         _add_lines(total, steps, lines.named[lines.name_starts[n] : lines.name_starts[n + 1]], lines.width, lines.end)
-
-
-@numba.njit(nogil=True, cache=True)
-def _scale(row: Vector, factor: float, out: Vector) -> None:
-    """Write a row times a factor; one that would lose digits as a float32 counts in full."""
-    narrow = np.float32(factor)
-    if factor < _TINY:
-        for i in range(row.size):
-            out[i] = np.float32(np.float64(row[i]) * factor)
-    else:
-        for i in range(row.size):
-            out[i] = row[i] * narrow
 
 
 @numba.njit(nogil=True, cache=True)

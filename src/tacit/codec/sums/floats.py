@@ -8,6 +8,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.codec.clip_rows import clip_each
 from tacit.codec.sums.checks import check_dimensions, check_size, check_weight
 from tacit.draws import PublicDraws
 from tacit.errors import WireError
@@ -37,7 +38,7 @@ class FloatSum:
         row = payload.view(np.float32)
         if not finite(row):
             raise WireError("update refused: needs finite values, got NaN or infinite ones")
-        self.add_row(row, weight)
+        self._add(row, weight)
 
     def add_lines(self, lines: Lines, weights: NDArray[np.int64]) -> None:
         """Add updates as often as they weigh, unchecked."""
@@ -46,6 +47,9 @@ class FloatSum:
 
     def add_row(self, row: NDArray[np.float32], weight: int) -> None:
         """Add an update `weight` times, unchecked."""
+        self._add(row, weight)
+
+    def _add(self, row: NDArray[np.float32], weight: int) -> None:
         if self._empty:
             self._only = row.copy()  # it may lie in a buffer that is used again
         else:
@@ -94,6 +98,22 @@ class FloatSum:
             self._sum = np.zeros(self.dim) if self._only is None else np.multiply(self._only, float(self.weight), dtype=np.float64)
             self._only = None
         return self._sum
+
+
+class ClippedFloatSum(FloatSum):
+    """A sum whose updates are clipped to L2 norm `clip` as they are added; messages were clipped by those who sent them."""
+
+    def __init__(self, dim: int, clip: float) -> None:
+        super().__init__(dim)
+        self._clip = clip
+
+    def add_lines(self, lines: Lines, weights: NDArray[np.int64]) -> None:
+        """Add updates as often as they weigh, each clipped, unchecked."""
+        super().add_lines(lines._replace(values=clip_each(lines.values, lines.starts, self._clip)), weights)
+
+    def add_row(self, row: NDArray[np.float32], weight: int) -> None:
+        """Add a clipped update `weight` times, unchecked."""
+        super().add_row(clip_each(row, np.array([0, len(row)]), self._clip), weight)
 
 
 @numba.njit(nogil=True, cache=True, fastmath={"reassoc", "contract"})
