@@ -59,7 +59,9 @@ _STEMS = (
     "versicherte", "personal", "konto", "klient", "mandant",
 )  # fmt: skip
 _LONG_PERSONS = tuple(sorted((word for word in PERSONS if len(word) >= 4), key=lambda word: (-len(word), word)))
-_COMPOUND = re.compile(r"(e?n|in|innen|s|e)?(nummer|numer|number|nro|nr|num|no|id|code|kode|kod|kennung|tunnus|schlüssel|name|kürzel)")
+_COMPOUND = re.compile(
+    r"(e?n|in|innen|s|e)?(nummer|numer|number|nro|nr|num|no|id|code|kode|kod|kennung|tunnus|schlüssel|name|kürzel)"
+)
 _ENDINGS = split_set("a e i u y n en in er ar ów om а у ом ов и ы")
 """Endings of cases and plurals: "klienta" is of a klient."""
 ID_WORDS = split_set(
@@ -135,6 +137,7 @@ THINGS = split_set(
     товар цвет месяц 城市 国家 省份 省 地区 品牌 产品 颜色 月份 部门 类别 科室 都市 国 色 商品 drug medication ship version
     release build school university airline airport station sku article part material isbn ean gtin cas icd cpt atc drg ndc
     loinc hcpcs naics zip zipcode postcode postal plz grid error firmware os software
+    room bed zimmer bett line machine maschine flight route lot batch
     """
 )
 """What columns of categories are called: their values may read like people's names ("Calvin Klein"), and are none."""
@@ -155,7 +158,7 @@ def _parts(word: str) -> list[str]:
         rest = word.removeprefix(known)
         if rest != word and (not rest or rest in _UNSPACED_IDS):
             return [known, *([rest] if rest else [])]
-    if word in PERSONS or word in PERSONAL and not word.startswith(_STEMS):
+    if word in PERSONS or (word in PERSONAL and not word.startswith(_STEMS)):
         return [word]
     for stem in (*_STEMS, *_LONG_PERSONS):
         if word.startswith(stem) and _COMPOUND.fullmatch(word.removeprefix(stem)):

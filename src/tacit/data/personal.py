@@ -82,9 +82,10 @@ def _by_shape(values: Sequence[str], name: str, numbers: bool) -> Personal | Non
 
 
 def _are_versions(values: Sequence[str]) -> bool:
-    """Whether some values are four numbers with dots that no IP address has, as versions of programs are."""
-    dotted = [value.split(".") for value in values if value.replace(".", "").isdigit()]
-    return any(len(parts) != 4 or any(int(part or 0) > 255 for part in parts) for parts in dotted)
+    """Whether a fifth of the numbers with dots are no IP addresses, as versions of programs are."""
+    dotted = [value.split(".") for value in values if "." in value and value.replace(".", "").isdecimal()]
+    others = sum(len(parts) != 4 or any(int(part or 0) > 255 for part in parts) for parts in dotted)
+    return others > 0 and others >= _TELLING * len(dotted)
 
 
 _NAMES = split_set(

@@ -14,8 +14,10 @@ from tacit.data.personal_names import GIVEN
 _FEWEST, _LONGEST = 10, 40
 _SAME_FORM, _MOST = 0.9, 0.7
 _RUN = re.compile(r"\d{4,}")
+_RANGE = re.compile(r"\d+ ?[\-–/] ?\d+|\d+(\.\d+){2,}")
 _YEAR = re.compile(r"(19|20)\d{2}")
-_HANDLE = re.compile(r"[^\W\d_]{2,}[._\-]?[\w.\-]*")
+_HANDLE = re.compile(r"[^\W\d_]+[._\-]?[\w.\-]*")
+_INITIAL = re.compile(r"[^\W\d_]\.[^\W\d_]{3,}\d*")
 
 
 def are_codes(values: Sequence[str]) -> bool:
@@ -26,11 +28,11 @@ def are_codes(values: Sequence[str]) -> bool:
 
 
 def _have_serial_numbers(values: Sequence[str]) -> bool:
-    """One number of four or more digits each, in the same form; no years, round numbers or amounts with a unit."""
-    forms = Counter(_describe_form(value) for value in values)
-    runs = [found[0] for value in values if len(found := _RUN.findall(value)) == 1]
-    if forms.most_common(1)[0][1] < _SAME_FORM * len(values) or len(runs) < _SAME_FORM * len(values):
+    """A number of four or more digits each, in the same form; no years, ranges, versions, round numbers or amounts with a unit."""
+    form, count = Counter(_describe_form(value) for value in values).most_common(1)[0]
+    if count < _SAME_FORM * len(values) or _RUN.search(form) is None or _RANGE.fullmatch(form):
         return False
+    runs = [found[0] for value in values if (found := _RUN.findall(value))]
     years = sum(_YEAR.fullmatch(run) is not None for run in runs)
     rounded = sum(run.endswith("00") for run in runs)
     units = len({value.lstrip("0123456789.,") for value in values}) == 1
@@ -63,18 +65,21 @@ def are_id_numbers(numbers: Sequence[int]) -> bool:
 
 
 def are_handles(values: Sequence[str]) -> bool:
-    """Whether values are names of accounts: one lower-case word each, often with digits or dots, a quarter with a given name."""
+    """Whether values are names of accounts: one lower-case word each, with a given name, or an initial before a dot.
+
+    Where most have digits, a quarter with a known name is enough; words with dots alone may be names of events or settings.
+    """
     if len(values) < 5:
         return False
     able = [value for value in values if _HANDLE.fullmatch(value) and value == value.lower()]
-    marked = sum(any(letter.isdigit() or letter == "." for letter in value) for value in able)
-    return (
-        len(able) >= 0.8 * len(values)
-        and marked >= len(values) / 2
-        and sum(map(_begins_with_a_name, able)) >= len(values) / 4
-    )
+    numbered = sum(any(map(str.isdigit, value)) for value in able) >= len(values) / 2
+    dotted = sum("." in value for value in able) >= len(values) / 2
+    named = sum(_begins_with_a_name(value) for value in able) / len(values)
+    return len(able) >= 0.8 * len(values) and (numbered or dotted) and named >= (0.25 if numbered else 0.6)
 
 
 def _begins_with_a_name(value: str) -> bool:
+    if _INITIAL.fullmatch(value):
+        return True
     first = re.split(r"[\d._\-]", value)[0]
-    return any(first[:size] in GIVEN for size in range(4, len(first) + 1)) or (first in GIVEN and len(first) < len(value))
+    return (first in GIVEN and len(first) >= 4) or any(first[:size] in GIVEN for size in range(5, len(first)))

@@ -54,6 +54,12 @@ GIVEN = split_set(
     ananya aarav wei li ming jing hui yan xin yu fang lei jun hao chen lin yuki hiroshi kenji takashi akira sakura yoko haruto
     yui minjun seoyeon jiwoo piotr krzysztof andrzej tomasz paweł pawel michał marcin jakub katarzyna małgorzata malgorzata
     agnieszka ewa krystyna joanna magdalena erik anders johan nils kristina anneli gustaf björn bjorn astrid freja maja elsa
+    zbigniew stanisław stanislaw wiesław bożena grażyna halina barbara danuta jadwiga wojciech grzegorz łukasz mateusz kacper
+    zuzanna aleksandra josef václav vaclav zdeněk miroslav hana věra alena lenka kateřina radek ondřej vojtěch mihai ion gheorghe
+    andreea ioana alexandru giorgos dimitris kostas nikos eleni katerina vasiliki oleksandr olena andriy tetyana lars mette
+    søren soren mikkel rasmus kirsten hanne ole knut øyvind sigrid gunnar håkon liv mikko juha timo jari matti antti päivi
+    anneli tuula emil linnéa linnea elin axel sofie femke bram sander thijs lotte anouk joost kees ilse marek thandiwe sipho
+    kwame ama chidi ngozi amara oluwaseun budi siti dewi agus putri nguyen minh anh aoife siobhan ciara niamh rashid imran bilal
     pieter willem sanne daan zoltan istván istvan lászló laszlo attila ágnes agnes katalin jiri jiří petr tomáš tomas eva lucie
     """
 )
@@ -69,6 +75,11 @@ _NO_PEOPLE = split_set(
 )
 _PARTICLES = split_set("von van de der den del della di da dos bin al el la le ter ten zu af y e")
 _RUSSIAN = re.compile(r"[а-яё]+(ов|ев|ёв|ин|ын|ский|цкий|ова|ева|ёва|ина|ына|ская|цкая|ко|ук|юк|вич|вна|чна)", re.IGNORECASE)
+_FAMILY = re.compile(
+    r"[^\W\d_]+(ski|ska|cki|cka|dzki|dzka|wicz|czyk|ić|ič|ević|ová|enko|escu|sson|ssen|nsen|dóttir|poulos|idis|akis|shvili|oğlu)",
+    re.IGNORECASE,
+)
+"""Endings of family names in Latin script."""
 _WORD = re.compile(r"[^\W\d_][^\W\d_'’\-]*(?:['’\-][^\W\d_]+)*\.?")
 
 _FEWEST = 3
@@ -110,7 +121,8 @@ def _has_given(words: list[str]) -> bool:
     if words[0] in _NO_PEOPLE:
         return False
     family_first = any(_RUSSIAN.fullmatch(word) for word in words) and len(words) >= 2
-    return words[0] in GIVEN or words[-1] in GIVEN or family_first
+    family_last = len(words) >= 2 and _FAMILY.fullmatch(words[-1]) is not None
+    return words[0] in GIVEN or words[-1] in GIVEN or family_first or family_last
 
 
 def _is_han_name(value: str) -> bool:
