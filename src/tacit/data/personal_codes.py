@@ -32,7 +32,7 @@ def _have_serial_numbers(values: Sequence[str]) -> bool:
     form, count = Counter(_describe_form(value) for value in values).most_common(1)[0]
     if count < _SAME_FORM * len(values) or _RUN.search(form) is None or _RANGE.fullmatch(form):
         return False
-    runs = [found[0] for value in values if (found := _RUN.findall(value))]
+    runs = [found[-1] for value in values if (found := _RUN.findall(value))]
     years = sum(_YEAR.fullmatch(run) is not None for run in runs)
     rounded = sum(run.endswith("00") for run in runs)
     units = len({value.lstrip("0123456789.,") for value in values}) == 1

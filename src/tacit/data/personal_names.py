@@ -60,11 +60,19 @@ GIVEN = split_set(
     søren soren mikkel rasmus kirsten hanne ole knut øyvind sigrid gunnar håkon liv mikko juha timo jari matti antti päivi
     anneli tuula emil linnéa linnea elin axel sofie femke bram sander thijs lotte anouk joost kees ilse marek thandiwe sipho
     kwame ama chidi ngozi amara oluwaseun budi siti dewi agus putri nguyen minh anh aoife siobhan ciara niamh rashid imran bilal
+    nguyễn trần phạm hoàng huỳnh phan võ đặng bùi đỗ محمد أحمد احمد علي حسن حسين عمر خالد إبراهيم ابراهيم يوسف عبدالله مصطفى محمود
+    فاطمة عائشة زينب مريم ليلى نور سارة γιώργος γιάννης νίκος κώστας δημήτρης μαρία ελένη κατερίνα βασιλική σοφία αικατερίνη
     pieter willem sanne daan zoltan istván istvan lászló laszlo attila ágnes agnes katalin jiri jiří petr tomáš tomas eva lucie
     """
 )
 _HAN_FAMILY = frozenset(
     "王李张刘陈杨黄赵吴周徐孙马朱胡郭何高林罗郑梁谢宋唐许韩冯邓曹彭曾肖田董潘袁于蒋蔡余杜叶程苏魏吕丁任沈姚卢姜崔钟谭陆汪范金石廖贾夏韦付方白邹孟熊秦邱江尹薛闫段雷侯龙史陶黎贺顾毛郝龚邵万钱严"
+)
+_JAPANESE_FAMILY = split_set(
+    """
+    佐藤 鈴木 高橋 田中 伊藤 渡辺 渡邊 山本 中村 小林 加藤 吉田 山田 佐々木 山口 松本 井上 木村 斎藤 清水 山崎 阿部 池田 橋本 石川 中島 前田
+    藤田 後藤 小川 岡田 村上 長谷川 近藤 石井 坂本 遠藤 藤井 青木 福田 三浦 西村 藤原 太田 松田 原田 岡本 中野 中川 小野
+    """
 )
 _TITLES = split_set("mr mrs ms miss dr prof sir herr frau m mme mlle sr sra sig dott don doña dona г-н г-жа")
 _NO_PEOPLE = split_set(
@@ -126,4 +134,7 @@ def _has_given(words: list[str]) -> bool:
 
 
 def _is_han_name(value: str) -> bool:
+    plain = value.replace(" ", "").replace("\u3000", "")
+    if 3 <= len(plain) <= 6 and (plain[:2] in _JAPANESE_FAMILY or plain[:3] in _JAPANESE_FAMILY):
+        return True
     return 2 <= len(value) <= 4 and all("\u4e00" <= letter <= "\u9fff" for letter in value) and value[0] in _HAN_FAMILY
