@@ -202,6 +202,10 @@ FEW_PEOPLE: Columns = {  # in a column without a telling name
     "Turkish addresses": Drawn(address("{s} Sk. No:{n}", "Gül|Lale|Atatürk|Barış"), 20),
     "cookies": Drawn(form("GA1.2.999999999.1699999"), 20), "Swiss": Drawn(form("756.9999.9999.99"), 20),
     "Swedish addresses": Drawn(address("{s} {n}", "Storgatan|Kungsgatan|Björkvägen"), 20),
+    "policies": Drawn(form("POL/2021/99999"), 20),
+    "Japanese names": Drawn(lambda rng: rng.choice(["佐藤", "鈴木", "田中"]) + rng.choice("健翔葵"), 20),
+    "Greek names": Drawn(lambda rng: f"{word('Μαρία|Νίκος|Ελένη')(rng)} {word('Νικολάου|Γεωργίου')(rng)}", 20),
+    "Arabic names": Drawn(lambda rng: f"{word('محمد|فاطمة|علي')(rng)} {word('العلي|سعيد')(rng)}", 20),
     "logins": Drawn(lambda rng: f"{rng.choice('abcdefg')}.{word('smith|jones|keller|rossi')(rng)}{rng.randint(1, 9)}", 20),
     "Polish names": Drawn(lambda rng: f"{word('Mścisław|Dobrawa|Mieszko')(rng)} {word('Wójcik|Kamiński|Krawczyk')(rng)}", 20),
 }  # fmt: skip
