@@ -169,7 +169,7 @@ TEMPTING: tuple[dict[str, str], ...] = (
     {"Farbe": "rot|blau|dunkelgrün|Rose|Violet|Amber|schwarz"},
     {"mois": "avril|mai|juin|juillet|août|septembre", "day": "April|May|June|August"},
     {"model": "KUKA KR-210|Fanuc M-20iA|ABB IRB 6700|Haas VF-2|Mazak QT-250|DMG 50"},
-    {"app": "1.0.3|1.2.0|2.4.11|3.0.0-rc1|2.5.1", "build_of": "10.0.19045.2|10.0.22631.1|12.6.1.0|14.2.0.1"},
+    {"app": "1.0.3|1.2.0|2.4.11|3.0.0-rc1|2.5.1", "col9": "10.0.19045.2|10.0.22631.1|12.6.1.0|14.2.0.1"},
     {"ccy": "EUR|USD|GBP|PLN|CHF|JPY|ZAR"},
     {"region": "North West|East Midlands|Yorkshire|South East|Wales", "area": "SW1|EC2|N16|M4|LS6|B15"},
     {"rolle": "Software Engineer|Head Nurse|Sales Manager|Data Analyst|Store Clerk|Chief Accountant|Site Foreman|Lab Technician"},
