@@ -30,7 +30,7 @@ def accept(table: OddTable, folder: Path) -> bool:
     """Whether `init` writes a plan for the table; it is then run, tuned and swept, which must not fail."""
     file = folder / "plan.toml"
     try:
-        start = data.starter(table.path, file=str(file), one_bit=table.one_bit)
+        start = data.starter(table.path, asked=data.Asked(one_bit=table.one_bit), file=str(file))
     except (DataError, PlanError) as error:
         if "\n" in str(error):
             pytest.fail(f"a refusal needs to be one paragraph: {error}")

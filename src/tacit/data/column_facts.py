@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tacit.data.column_kinds import Kind, kind_of, numbers_the_rows, without_blanks
-from tacit.data.column_words import split_words
+from tacit.data.column_words import names_amounts, names_things, split_words
 from tacit.data.personal import Personal, find_personal
+from tacit.data.personal_codes import are_codes, are_id_numbers
 
 if TYPE_CHECKING:
     import polars as pl
 
 _UNSPACED = r"[\u0E01-\u0EDF\u1000-\u109F\u1780-\u17DD\u3041-\u30FF\u3400-\u4DBF\u4E00-\u9FFF\uF900-\uFAFF]"
 """Letters of scripts that write no spaces: two of them count as a word."""
+_LOOKED_AT = 1000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,6 +33,7 @@ class Facts:
     numbers_rows: bool
     has_fractions: bool
     personal: Personal | None
+    has_ids: bool
 
     @property
     def unique(self) -> bool:
@@ -58,6 +62,7 @@ def look_at_column(column: pl.Series) -> Facts:
         numbers_rows=kind == "number" and numbers_the_rows(cells),
         has_fractions=kind == "number" and _has_fractions(cells),
         personal=find_personal(column),
+        has_ids=_has_ids(cells, kind, split_words(column.name)),
     )
 
 
@@ -75,6 +80,21 @@ def _has_fractions(cells: pl.Series) -> bool:
         return False
     numbers = cells.cast(pl.String).str.replace(",", ".", literal=True).cast(pl.Float64, strict=False).drop_nulls()
     return int((numbers != numbers.round()).sum()) > len(numbers) / 10
+
+
+def _has_ids(cells: pl.Series, kind: Kind, words: Sequence[str]) -> bool:
+    """Whether cells look like ids that come back in several rows, under a name that does not say they are something else."""
+    import polars as pl
+
+    values = cells.head(0) if kind not in ("text", "number") else cells.unique(maintain_order=True)
+    if not 2 <= len(values) <= len(cells) / 2 or names_things(words) or names_amounts(words):
+        return False
+    if kind == "text":
+        return are_codes(values.head(_LOOKED_AT).to_list())
+    if _has_fractions(cells):
+        return False
+    numbers = values.head(_LOOKED_AT).cast(pl.Float64, strict=False).drop_nulls().drop_nans()
+    return are_id_numbers([int(number) for number in numbers.to_list() if abs(number) < 2**63])
 
 
 def _mean(values: pl.Series) -> float:

@@ -31,7 +31,10 @@ PERSONS = split_set(
     segurado leitor titular клиент клиента пациент пациента пользователь пользователя покупатель продавец участник студент
     ученик сотрудник автор водитель абонент заказчик человек учитель житель klant klanten gebruiker patiënt lid deelnemer
     medewerker leerling koper kund användare medlem elev anställd patientnr pacjent użytkownik uzytkownik kupujący uczeń
-    pracownik müşteri musteri hasta kullanıcı kullanici öğrenci çalışan üye
+    pracownik müşteri musteri hasta kullanıcı kullanici öğrenci çalışan üye asiakas potilas käyttäjä työntekijä oppilas
+    opiskelija jäsen medarbetare bruger bruker medarbejder ansatt pasient studerende zákazník zakaznik uživatel uzivatel
+    zaměstnanec zamestnanec pacient žák student ügyfél ugyfel beteg felhasználó tanuló dolgozó utilizator angajat клієнт
+    пацієнт користувач учень πελάτης ασθενής χρήστης μαθητής pelanggan pasien pengguna siswa karyawan gebruikers werknemer
     """
 )
 PLACES = split_set(
@@ -55,17 +58,22 @@ _STEMS = (
     "kunde", "patient", "benutzer", "nutzer", "mitglied", "käufer", "teilnehmer", "proband", "schüler", "mitarbeiter",
     "versicherte", "personal", "konto", "klient", "mandant",
 )  # fmt: skip
-_COMPOUND = re.compile(r"(e?n|in|innen|s)?(nummer|nr|id|code|kennung|schlüssel|name|kürzel)")
+_LONG_PERSONS = tuple(sorted((word for word in PERSONS if len(word) >= 4), key=lambda word: (-len(word), word)))
+_COMPOUND = re.compile(
+    r"(e?n|in|innen|s|e)?(nummer|numer|number|nro|nr|num|no|id|code|kode|kod|kennung|tunnus|schlüssel|name|kürzel)"
+)
+_ENDINGS = split_set("a e i u y n en in er ar ów om а у ом ов и ы")
+"""Endings of cases and plurals: "klienta" is of a klient."""
 ID_WORDS = split_set(
     """
-    id ids uuid guid index idx key nr no num number row rowid unnamed nummer kennung numéro numero numer número номер №
+    id ids uuid guid index idx key nr no num number row rowid unnamed nummer kennung numéro numero numer número nro číslo номер №
     """
 )
 REPEATING_ID_WORDS = split_set("id ids uuid guid")
 _FILLERS = ID_WORDS | split_set(
     """
     name code hash email mail e the of pseudonym token ref handle anon anonymised anonymized masked hashed de del du la le di do
-    da der des
+    da der des codice cod código codigo kode kod код
     """
 )
 PERSONAL = split_set(
@@ -77,7 +85,8 @@ PERSONAL = split_set(
     direccion indirizzo endereço endereco адрес улица adres adress surname lastname firstname forename fullname vorname nachname
     familienname prénom prenom apellido apellidos cognome sobrenome фамилия имя отчество фио имейл nazwisko imię birthdate
     birthday dob geburtsdatum geburtstag naissance nacimiento nascita nascimento ip mac card creditcard kreditkarte kartennummer
-    tarjeta carte plate kennzeichen matrícula instagram twitter facebook linkedin homepage username login nickname
+    tarjeta carte plate kennzeichen nummernschild matrícula immatriculation targa kenteken rej rejestracja rejestracyjny plaka
+    госномер hetu henkilötunnus fiscale fisc instagram twitter facebook linkedin homepage username login nickname
     """
 )
 _UNSPACED_PERSONAL = (
@@ -126,7 +135,9 @@ THINGS = split_set(
     abteilung farbe monat wochentag beruf verein sprache branche ville pays région produit marque couleur mois métier ciudad
     país pais región provincia producto marca mes città paese regione prodotto colore mese cidade cor город страна регион марка
     товар цвет месяц 城市 国家 省份 省 地区 品牌 产品 颜色 月份 部门 类别 科室 都市 国 色 商品 drug medication ship version
-    release build school university airline airport station
+    release build school university airline airport station sku article part material isbn ean gtin cas icd cpt atc drg ndc
+    loinc hcpcs naics zip zipcode postcode postal plz grid error firmware os software
+    room bed zimmer bett line machine maschine flight route lot batch
     """
 )
 """What columns of categories are called: their values may read like people's names ("Calvin Klein"), and are none."""
@@ -147,10 +158,13 @@ def _parts(word: str) -> list[str]:
         rest = word.removeprefix(known)
         if rest != word and (not rest or rest in _UNSPACED_IDS):
             return [known, *([rest] if rest else [])]
-    for stem in _STEMS:
+    if word in PERSONS or (word in PERSONAL and not word.startswith(_STEMS)):
+        return [word]
+    for stem in (*_STEMS, *_LONG_PERSONS):
         if word.startswith(stem) and _COMPOUND.fullmatch(word.removeprefix(stem)):
             return [stem, "nummer"]
-    return [word]
+    inflected = (stem for stem in _LONG_PERSONS if word.startswith(stem) and word.removeprefix(stem) in _ENDINGS)
+    return [next(inflected, word) if word not in THINGS | AMOUNT_WORDS | set(LABEL_WORDS) else word]
 
 
 def find_owner_word(words: Collection[str]) -> str | None:

@@ -102,9 +102,8 @@ def _likely_amounts(facts: Sequence[Facts], best: Facts | None) -> list[Facts]:
 
 def _stands_for_itself(facts: Sequence[Facts], best: Facts | None) -> bool:
     """Whether the last column, of amounts, is more likely meant than a column of few values before it."""
-    only = sum(one.kind in ("text", "truth") and one.distinct <= _FEW for one in facts) == 1
     prose = any(one.words_per_cell >= 4 for one in facts)
-    return not prose and not names_measurements(facts[-1].words) and best is not facts[0] and not only
+    return not prose and not names_measurements(facts[-1].words) and best is not facts[0]
 
 
 def _refuse_amounts(amounts: Sequence[Facts]) -> None:

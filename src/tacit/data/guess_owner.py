@@ -40,7 +40,7 @@ def guess_owner(frame: pl.DataFrame, facts: Sequence[Facts], wanted: str | None)
     shaped = [one for one in shaped if one.filled >= _FILLED * frame.height]
     pool = list({one.name: one for one in (*people, *shaped)}.values()) or named
     if not pool:
-        unclear = [one for one in able if one.personal or REPEATING_ID_WORDS & set(one.words)]
+        unclear = [one for one in able if one.personal or one.has_ids or REPEATING_ID_WORDS & set(one.words)]
         return Owner(None, tuple(one.name for one in unclear if not one.personal or one.personal.what not in _NO_OWNERS))
     best = max(pool, key=lambda one: (bool(ID_WORDS & set(one.words)) and one in named, one in named, one.distinct))
     others = tuple(one.name for one in pool if one is not best and not _follows(frame, best.name, one.name))

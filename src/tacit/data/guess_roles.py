@@ -168,7 +168,7 @@ def _names_owner(one: Facts) -> str:
     owner = find_owner_word(one.words)
     if owner and (set(one.words) & ID_WORDS or (is_person(owner) and one.kind == "text" and one.distinct > 2)):
         return "an id of a person or device" if set(one.words) & ID_WORDS else "it names people"
-    if set(one.words) & REPEATING_ID_WORDS:
+    if set(one.words) & REPEATING_ID_WORDS or (one.has_ids and one.kind == "text"):
         return f"an id with {one.distinct} values; if it says who owns a row, make it the client column"
     if one.numbers_rows:
         return "it numbers the rows"

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from tacit.data.column_kinds import kind_of, without_blanks
 from tacit.data.column_words import find_owner_word, find_personal_word, is_person, names_things, split_set, split_words
+from tacit.data.personal_codes import are_handles
 from tacit.data.personal_names import are_names
 from tacit.data.personal_shapes import SHAPES
 from tacit.errors import DataError
@@ -27,6 +28,8 @@ _FEW = 20
 """Up to so many short values under a name such as "email" may be categories, such as yes and no."""
 _CERTAIN = frozenset({"e-mail addresses", "IBANs", "UUIDs", "hashes", "IP addresses", "addresses of devices (MAC)"})
 """Shapes that nothing else has: a fifth of the values is enough."""
+_LIKE_THINGS = frozenset({"IP addresses", "licence plates"})
+"""Shapes that versions of programs and product codes have too."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,7 +65,9 @@ def _by_shape(values: Sequence[str], name: str, numbers: bool) -> Personal | Non
     words = split_words(name)
     for what, count in sorted(counts.items(), key=lambda pair: -pair[1]):
         enough = _TELLING if what in _CERTAIN or find_personal_word(words) else _USUAL
-        if what == "IP addresses" and names_things(words):  # versions of programs have four numbers too
+        if what in _LIKE_THINGS and names_things(words):
+            continue
+        if what == "IP addresses" and _are_versions(values):
             continue
         if count >= enough * len(values) and (count >= 3 or what in _CERTAIN) and not (numbers and count < 0.9 * len(values)):
             return Personal(what=what, why=f"its cells look like {what}")
@@ -71,7 +76,16 @@ def _by_shape(values: Sequence[str], name: str, numbers: bool) -> Personal | Non
     said |= set(words) <= _NAME and len(values) >= _FEW and all(" " in value for value in values)
     if not numbers and not names_things(words) and are_names(values, said=said):
         return Personal(what="names of people", why="its cells look like names of people")
+    if not numbers and not names_things(words) and are_handles(values):
+        return Personal(what="user names", why="its cells look like user names")
     return None
+
+
+def _are_versions(values: Sequence[str]) -> bool:
+    """Whether a fifth of the numbers with dots are no IP addresses, as versions of programs are."""
+    dotted = [value.split(".") for value in values if "." in value and value.replace(".", "").isdecimal()]
+    others = sum(len(parts) != 4 or any(int(part or 0) > 255 for part in parts) for parts in dotted)
+    return others > 0 and others >= _TELLING * len(dotted)
 
 
 _NAMES = split_set(

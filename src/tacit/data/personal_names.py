@@ -54,11 +54,25 @@ GIVEN = split_set(
     ananya aarav wei li ming jing hui yan xin yu fang lei jun hao chen lin yuki hiroshi kenji takashi akira sakura yoko haruto
     yui minjun seoyeon jiwoo piotr krzysztof andrzej tomasz paweł pawel michał marcin jakub katarzyna małgorzata malgorzata
     agnieszka ewa krystyna joanna magdalena erik anders johan nils kristina anneli gustaf björn bjorn astrid freja maja elsa
+    zbigniew stanisław stanislaw wiesław bożena grażyna halina barbara danuta jadwiga wojciech grzegorz łukasz mateusz kacper
+    zuzanna aleksandra josef václav vaclav zdeněk miroslav hana věra alena lenka kateřina radek ondřej vojtěch mihai ion gheorghe
+    andreea ioana alexandru giorgos dimitris kostas nikos eleni katerina vasiliki oleksandr olena andriy tetyana lars mette
+    søren soren mikkel rasmus kirsten hanne ole knut øyvind sigrid gunnar håkon liv mikko juha timo jari matti antti päivi
+    anneli tuula emil linnéa linnea elin axel sofie femke bram sander thijs lotte anouk joost kees ilse marek thandiwe sipho
+    kwame ama chidi ngozi amara oluwaseun budi siti dewi agus putri nguyen minh anh aoife siobhan ciara niamh rashid imran bilal
+    nguyễn trần phạm hoàng huỳnh phan võ đặng bùi đỗ محمد أحمد احمد علي حسن حسين عمر خالد إبراهيم ابراهيم يوسف عبدالله مصطفى محمود
+    فاطمة عائشة زينب مريم ليلى نور سارة γιώργος γιάννης νίκος κώστας δημήτρης μαρία ελένη κατερίνα βασιλική σοφία αικατερίνη
     pieter willem sanne daan zoltan istván istvan lászló laszlo attila ágnes agnes katalin jiri jiří petr tomáš tomas eva lucie
     """
 )
 _HAN_FAMILY = frozenset(
     "王李张刘陈杨黄赵吴周徐孙马朱胡郭何高林罗郑梁谢宋唐许韩冯邓曹彭曾肖田董潘袁于蒋蔡余杜叶程苏魏吕丁任沈姚卢姜崔钟谭陆汪范金石廖贾夏韦付方白邹孟熊秦邱江尹薛闫段雷侯龙史陶黎贺顾毛郝龚邵万钱严"
+)
+_JAPANESE_FAMILY = split_set(
+    """
+    佐藤 鈴木 高橋 田中 伊藤 渡辺 渡邊 山本 中村 小林 加藤 吉田 山田 佐々木 山口 松本 井上 木村 斎藤 清水 山崎 阿部 池田 橋本 石川
+    中島 前田 藤田 後藤 小川 岡田 村上 長谷川 近藤 石井 坂本 遠藤 藤井 青木 福田 三浦 西村 藤原 太田 松田 原田 岡本 中野 中川 小野
+    """
 )
 _TITLES = split_set("mr mrs ms miss dr prof sir herr frau m mme mlle sr sra sig dott don doña dona г-н г-жа")
 _NO_PEOPLE = split_set(
@@ -69,6 +83,11 @@ _NO_PEOPLE = split_set(
 )
 _PARTICLES = split_set("von van de der den del della di da dos bin al el la le ter ten zu af y e")
 _RUSSIAN = re.compile(r"[а-яё]+(ов|ев|ёв|ин|ын|ский|цкий|ова|ева|ёва|ина|ына|ская|цкая|ко|ук|юк|вич|вна|чна)", re.IGNORECASE)
+_FAMILY = re.compile(
+    r"[^\W\d_]+(ski|ska|cki|cka|dzki|dzka|wicz|czyk|ić|ič|ević|ová|enko|escu|sson|ssen|nsen|dóttir|poulos|idis|akis|shvili|oğlu)",
+    re.IGNORECASE,
+)
+"""Endings of family names in Latin script."""
 _WORD = re.compile(r"[^\W\d_][^\W\d_'’\-]*(?:['’\-][^\W\d_]+)*\.?")
 
 _FEWEST = 3
@@ -110,8 +129,12 @@ def _has_given(words: list[str]) -> bool:
     if words[0] in _NO_PEOPLE:
         return False
     family_first = any(_RUSSIAN.fullmatch(word) for word in words) and len(words) >= 2
-    return words[0] in GIVEN or words[-1] in GIVEN or family_first
+    family_last = len(words) >= 2 and _FAMILY.fullmatch(words[-1]) is not None
+    return words[0] in GIVEN or words[-1] in GIVEN or family_first or family_last
 
 
 def _is_han_name(value: str) -> bool:
+    plain = value.replace(" ", "").replace("\u3000", "")
+    if 3 <= len(plain) <= 6 and (plain[:2] in _JAPANESE_FAMILY or plain[:3] in _JAPANESE_FAMILY):
+        return True
     return 2 <= len(value) <= 4 and all("\u4e00" <= letter <= "\u9fff" for letter in value) and value[0] in _HAN_FAMILY

@@ -104,8 +104,12 @@ def _shape(what: str, pattern: str, holds: Check = lambda cell: True) -> Shape:
 
 _PROFILES = "facebook|twitter|x|instagram|linkedin|vk|weibo|tiktok|github|youtube|t|reddit|xing|ok"
 _ROAD_FIRST = (
-    r"rue|avenue|av|bd|boulevard|chemin|impasse|calle|c/|avenida|avda|plaza|paseo|via|viale|piazza|corso|vicolo|rua|praça|travessa|"
-    r"ул|улица|проспект|пер|переулок|ulica|ul|aleja"
+    r"rue|avenue|av|bd|boulevard|chemin|impasse|place|quai|allée|allee|cours|route|calle|c/|avenida|avda|plaza|paseo|camino|"
+    r"carrera|via|viale|piazza|corso|vicolo|largo|rua|praça|travessa|alameda|strada|ул|улица|проспект|пр-т|пер|переулок|бульвар|"
+    r"шоссе|вул|вулиця|ulica|ul|aleja|aleje|al|plac|pl|osiedle|os"
+)
+_ROAD_ENDING = (
+    r"straße|strasse|str\.|weg|platz|allee|gasse|ring|damm|ufer|straat|laan|plein|gracht|gatan|vägen|vej|gade|veien|katu|utca"
 )
 _ROAD_LAST = r"street|st|road|rd|avenue|ave|lane|ln|drive|dr|boulevard|blvd|way|court|ct|place|pl|square|sq|terrace|highway"
 SHAPES = (
@@ -132,17 +136,23 @@ SHAPES = (
     _shape("national id numbers", r"(19|20)?\d{2}(0[1-9]|1[0-2])([0-2]\d|3[01]|[678]\d|9[01])[\-+]\d{4}"),  # Sweden
     _shape("national id numbers", r"([0-2]\d|3[01])(0[1-9]|1[0-2])\d{2}[\-+a]\d{3}[\da-z]"),  # Denmark, Finland
     _shape("national id numbers", r"\d{2}(0[1-9]|1[0-2])([0-2]\d|3[01])-[1-8]\d{6}"),  # Korea
+    _shape("national id numbers", r"756\.\d{4}\.\d{4}\.\d{2}"),  # Switzerland
     _shape("national id numbers", r"[a-z]{4}\d{6}[hm][a-z]{5}[a-z\d]\d"),  # Mexico
     _shape("national id numbers", r"\d{2} ?\d{6} ?[a-z] ?\d{3}"),  # Germany: social insurance
     _shape("national id numbers", r"\d{11}|\d{17}[\dx]|\d{3} \d{3} \d{4}|\d{2} \d{3} \d{3} \d{3}|\d{3}\.?\d{3}\.?\d{3}-?\d{2}",
            is_national_number),
+    _shape("licence plates", r"[a-zäöü]{1,3}[ \-][a-z]{1,2}[ \-]?\d{1,4}[eh]?|[a-z]{2}[ \-]\d{3}[ \-][a-z]{2}"),  # Germany, France
+    _shape("licence plates", r"[a-z]{2}\d{2} [a-z]{3}|\d{4}[ \-][b-df-hj-np-tv-z]{3}"),  # Britain, Spain
+    _shape("licence plates", r"[a-z]{2,3} \d{4}[a-z]"),  # Poland
     _shape("telephone numbers", r"(\+|00)\s?\d[\d\s()./\-]{6,20}\d", is_phone),
     _shape("telephone numbers", r"\(?0\d{1,5}\)?([\s/\-.]\d{2,8}){1,5}|0\d{9,10}", is_phone),
-    _shape("telephone numbers", r"\(\d{2,4}\)\s?\d{3,5}[\s\-.]?\d{4}|\d{3}[\-. ]\d{3}[\-. ]\d{4}(\s?x\d+)?|1[3-9]\d-?\d{4}-?\d{4}"),
+    _shape("telephone numbers", r"\(\d{2,4}\)\s?\d{3,5}[\s\-.]?\d{4}|\d{3}[\-. ]\d{3}[\-. ]\d{4}(\s?x\d+)?"),
+    _shape("telephone numbers", r"1[3-9]\d[ \-]?\d{4}[ \-]?\d{4}"),  # China
     _shape("telephone numbers", r"8\s?\(?\d{3}\)?[\s\-]\d{3}[\s\-]?\d{2}[\s\-]?\d{2}"),  # Russia
     _shape("street addresses", rf"\d+[a-z]?,?\s+[^\W\d].*\s({_ROAD_LAST})\b\.?(,.*|\s.{{0,40}})?"),
-    _shape("street addresses", r".*(straße|strasse|str\.|weg|platz|allee|gasse|ring|damm|straat|laan|gatan)\s+\d+\s?[a-z]?\b.*"),
-    _shape("street addresses", rf"(?=.*\d)(\d+[a-z]?( bis| ter)?,?\s)?({_ROAD_FIRST})[.\s]\s*[^\W\d].{{5,}}"),
+    _shape("street addresses", rf".*({_ROAD_ENDING})\s+\d+\s?[a-z]?\b.*"),
+    _shape("street addresses", rf"(?=.*\d)(\d+[a-z]?( bis| ter)?,?\s)?({_ROAD_FIRST})[.\s]\s*[^\W\d].{{3,}}"),
+    _shape("street addresses", r".*\b(sokak|sokağı|sok|sk|cadde|caddesi|cad|mahallesi|mah|bulvarı)\b\.?.*\d+.*"),
     _shape("street addresses", r".*[路街巷道].{0,8}\d+\s*号.*|.*\d+丁目.*|.*(로|길) \d+.*"),
 )  # fmt: skip
 """From the most to the least telling."""
