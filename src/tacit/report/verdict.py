@@ -50,7 +50,7 @@ def verdict(run: Summary) -> list[Finding]:
     worthless = [_made_up_owners(run), _leak(run)]
     hopeless = _central_at_chance(run, ours)
     if hopeless is not None:  # comparing arms that are all at chance says nothing
-        return [one for one in (*worthless, hopeless, _texts_without_words(run)) if one]
+        return [one for one in (*worthless, hopeless, _texts_without_words(run), _left_behind(run, ours)) if one]
     found = [
         *worthless,
         _diverging(run, ours),
