@@ -13,7 +13,8 @@ from tacit import engine, plan, record
 from tacit.record import RUN
 from tacit.report import summary
 from tacit.report.figures import Summary
-from tacit.report.verdict import Finding, verdict
+from tacit.report.finding import Finding
+from tacit.report.verdict import verdict
 
 Tree = dict[str, Any]
 ALL = ["central", "fedavg", "noiseless", "same_features"]

@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+import math
 from typing import assert_never
 
 from tacit.record import RUN
 from tacit.report import phrasing
-from tacit.report.causes import Gap, has_falling_loss, has_noise, has_own_baselines, is_rising, rate_of, without_noise
+from tacit.report.causes import (
+    Gap,
+    drifts_towards_own_labels,
+    has_falling_loss,
+    has_noise,
+    has_own_baselines,
+    is_rising,
+    quarters,
+    rate_of,
+    without_noise,
+)
 from tacit.report.figures import Arm, Summary
 from tacit.report.finding import Finding
 
-_SKEWED = 0.2
+_FEW_ROUNDS = 10
 _USUAL_EPSILON, _USUAL_CLIENTS = 8.0, 5000
 """Where the `private` preset was tried most: of epsilon per run and clients, the one further below this is called too small."""
 
@@ -87,22 +98,16 @@ def _features(run: Summary, says: str, part: float) -> Finding:
 
 def _training(run: Summary, says: str, arm: Arm | None, cause: str) -> Finding:
     """Return what is wrong with how clients train, seen on the arm that has the plan's settings and no noise."""
-    local, server = run.plan.get("local", {}), run.plan.get("server", {})
-    steps = max(local.get("epochs") or 1, local.get("steps") or 1) * (local.get("batches") or 1)
-    if run.data is not None and run.data.label_skew > _SKEWED and steps > 1:
-        return Finding(
-            kind="label skew",
-            says=f"{says} Labels differ between clients, and each client takes several local steps towards its own labels.",
-            change="Take one gradient per round: local.optimizer = 'sgd', local.lr = 5, local.epochs = 1, local.batches = 1, with "
-            "server.optimizer = 'adam', server.lr = 0.5 and server.rounds = 50.",
-        )
+    if drifts_towards_own_labels(run):
+        return _label_skew(run, says)
+    once = _measured_once(run, says, arm)
+    if once is not None:
+        return once
     if arm is not None and is_rising(arm, run.leading) and has_falling_loss(arm):
-        ours = run.arm(RUN)
-        rounds = int(server.get("rounds") or (ours.rounds if ours else 1))
         return Finding(
             kind="too few rounds",
             says=f"{says} Training ended too early: without noise, {phrasing.METRICS[run.leading]} was still rising.",
-            change=f"Set server.rounds = {4 * rounds}.",
+            change=f"Set server.rounds = {4 * _rounds(run)}.",
         )
     if cause == "division" and has_own_baselines(run.plan):
         return Finding(
@@ -117,4 +122,44 @@ def _training(run: Summary, says: str, arm: Arm | None, cause: str) -> Finding:
             "was still falling when training ended, so steps are too short." if short else "no longer falls, so steps are too long."
         ),
         change=f"{'Multiply' if short else 'Divide'} {which} by 4.",
+    )
+
+
+def _rounds(run: Summary) -> int:
+    ours = run.arm(RUN)
+    return int(run.plan.get("server", {}).get("rounds") or (ours.rounds if ours else 1))
+
+
+def _label_skew(run: Summary, says: str) -> Finding:
+    local, server = run.plan.get("local", {}), run.plan.get("server", {})
+    sampled = server.get("cohort", "all") != "all"
+    beside = {"local.batch": local.get("batch"), "local.steps": local.get("steps"), "server.cohort_size": server.get("cohort_size")}
+    removed = " and ".join(key for key, value in beside.items() if value is not None)
+    return Finding(
+        kind="label skew",
+        says=f"{says} Labels differ between clients, and each client takes several local steps towards its own labels.",
+        change="Take one gradient per round: local.optimizer = 'sgd', local.lr = 5, local.epochs = 1, local.batches = 1, with "
+        "server.optimizer = 'adam', server.lr = 0.5 and server.rounds = 50."
+        + (" Ask all clients in every round: server.cohort = 'all'." if sampled else "")
+        + (f" Remove {removed}." if removed else ""),
+    )
+
+
+def _measured_once(run: Summary, says: str, arm: Arm | None) -> Finding | None:
+    """Judge an arm with a single measurement, which cannot show a trend, by the loss of a model that knows nothing."""
+    losses, rounds = quarters(arm, "loss") if arm else [], _rounds(run)
+    classes = len(run.data.classes) if run.data else 0
+    if len(losses) != 1 or classes < 2 or losses[0] >= math.log(classes):
+        return None
+    if rounds <= _FEW_ROUNDS:
+        return Finding(
+            kind="too few rounds",
+            says=f"{says} Training ended after {rounds} rounds: the loss without noise is {losses[0]:.3f}, and "
+            f"{math.log(classes):.3f} before training.",
+            change=f"Set server.rounds = {4 * rounds}.",
+        )
+    return Finding(
+        kind="cause unknown",
+        says=f"{says} The cause is unknown: one measurement does not show whether training was still improving.",
+        change=f"Set server.evaluate_every = {max(1, rounds // 8)}: then this verdict can tell.",
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from statistics import fmean
 from typing import Any, Literal
@@ -12,6 +13,8 @@ from tacit.report.figures import Arm, Summary
 Cause = Literal["noise", "features", "division", "settings"]
 _RISING, _FALLING = 0.005, 0.03
 _ENOUGH_FOR_QUARTERS = 8
+_SKEWED = 0.2
+_WORSE_THAN_GUESSING = 1.1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,6 +130,28 @@ def has_falling_loss(arm: Arm) -> bool:
     """Return whether the loss was lowest, and still falling, when training ended."""
     values = quarters(arm, "loss")
     return len(values) > 1 and values[-1] < min(values[:-1])
+
+
+def loss_of_guessing(arm: Arm) -> float | None:
+    """Return the loss of a model that gives every test row the shares of the classes; None if they were not counted."""
+    rows = arm.by_class.rows if arm.by_class else []
+    return sum(-one / sum(rows) * math.log(one / sum(rows)) for one in rows if one) if sum(rows) else None
+
+
+def is_never_better_than_guessing(arm: Arm, guess: float) -> bool:
+    """Return whether the loss was a tenth above that of guessing from the first measurement on.
+
+    Overfitting begins near the loss of guessing and rises later; steps that are too long are above it at once.
+    """
+    values = [one.metrics["loss"] for one in arm.course if "loss" in one.metrics]
+    return bool(values) and all(one > _WORSE_THAN_GUESSING * guess for one in (values[0], *quarters(arm, "loss")))
+
+
+def drifts_towards_own_labels(run: Summary) -> bool:
+    """Return whether labels differ between clients and each client takes several local steps per round."""
+    local = run.plan.get("local", {})
+    steps = max(local.get("epochs") or 1, local.get("steps") or 1) * (local.get("batches") or 1)
+    return run.data is not None and run.data.label_skew > _SKEWED and steps > 1
 
 
 def rate_of(plan: dict[str, Any]) -> str:

@@ -14,7 +14,10 @@ LEAST_WORDS_SEEN = 0.65
 """English prose has 0.76 or more with 5,000 words of the English list, German and Spanish prose at most 0.57 with 50,000."""
 
 
-READ_ALL_WORDS = "Read all words, hashed: features.text = 'binary' and features.words = 'unicode'."
+READ_ALL_WORDS = (
+    "Read all words, hashed: features.text = 'binary' and features.words = 'unicode'. "
+    "Remove features.list and features.rarity if the plan has them."
+)
 """What to change where a plan's word list leaves texts out."""
 
 

@@ -12,7 +12,19 @@ from tacit.ledger.prose_rows import owners_are_made_up
 from tacit.record import RUN
 from tacit.report import phrasing
 from tacit.report.advice import below
-from tacit.report.causes import Gap, gap_of, is_falling, is_rising, quarters, rate_of, without_noise
+from tacit.report.causes import (
+    Gap,
+    drifts_towards_own_labels,
+    gap_of,
+    has_own_baselines,
+    is_falling,
+    is_never_better_than_guessing,
+    is_rising,
+    loss_of_guessing,
+    quarters,
+    rate_of,
+    without_noise,
+)
 from tacit.report.figures import Arm, Summary
 from tacit.report.finding import Finding
 
@@ -21,6 +33,7 @@ NEAR = 0.02
 _THRESHOLD_OFF = 0.03
 _LEFT_BEHIND, _FEWEST_ROWS = 0.05, 20
 _RARE = 0.1
+_ABOVE_CHANCE = 0.6
 _NAMED = 5
 _OTHER_THRESHOLD = "Choose a threshold on held-out rows, from the probabilities that `tacit predict` writes."
 
@@ -34,10 +47,13 @@ def verdict(run: Summary) -> list[Finding]:
     ours = run.arm(RUN)
     if ours is None or not ours.finished or run.leading not in ours.metrics:
         return []
+    worthless = [_made_up_owners(run), _leak(run)]
+    hopeless = _central_at_chance(run, ours)
+    if hopeless is not None:  # comparing arms that are all at chance says nothing
+        return [one for one in (*worthless, hopeless, _texts_without_words(run), _left_behind(run, ours)) if one]
     found = [
-        _made_up_owners(run),
-        _leak(run),
-        _nothing_to_learn(run, ours) or _diverging(run, ours),
+        *worthless,
+        _diverging(run, ours),
         _never_predicted(run, ours, rare=True),
         _compared(run, ours),
         _rising(run, ours),
@@ -77,10 +93,19 @@ def _leak(run: Summary) -> Finding | None:
     )
 
 
-def _nothing_to_learn(run: Summary, ours: Arm) -> Finding | None:
+def _central_at_chance(run: Summary, ours: Arm) -> Finding | None:
+    """Tell columns from which nothing can be learned from steps so long that central training fails too."""
     central = run.arm("central")
-    if central is None or not central.finished or not _at_chance(central, ours):
+    if central is None or not central.finished or not _at_chance(central, ours) or ours.metrics.get("auc", 0.5) > _ABOVE_CHANCE:
         return None
+    guess = loss_of_guessing(ours)
+    if guess is not None and not has_own_baselines(run.plan) and is_never_better_than_guessing(central, guess):
+        return Finding(
+            kind="diverging",
+            says="Diverging from the first round on: with the learning rate of this plan even central training is at chance, "
+            f"and its loss stays above {guess:.3f}, which guessing has.",
+            change=f"Divide {rate_of(run.plan)} by 16, and again as long as this finding stays.",
+        )
     return Finding(
         kind="nothing to learn",
         says=f"Nothing to learn: even central training is no better than always naming the largest class ({_largest(ours)}).",
@@ -94,7 +119,7 @@ def _at_chance(arm: Arm, ours: Arm) -> bool:
         return False
     largest = max(counts.rows) / sum(counts.rows)
     noise = 2 * math.sqrt(largest * (1 - largest) / sum(counts.rows))
-    return accuracy <= largest + noise and (arm.best("auc") or 0.5) <= 0.6
+    return accuracy <= largest + noise and (arm.best("auc") or 0.5) <= _ABOVE_CHANCE
 
 
 def _largest(ours: Arm) -> str:
@@ -109,6 +134,9 @@ def _diverging(run: Summary, ours: Arm) -> Finding | None:
     values, quiet = quarters(ours, lead), without_noise(run)
     if quiet is not None and not is_falling(quiet, lead):
         return None  # noise, which the comparison with the same plan without noise tells
+    central = run.arm("central")
+    if drifts_towards_own_labels(run) and central is not None and central.finished and not is_falling(central, lead):
+        return None  # all rows in one place do not diverge: clients pull the model to and fro
     best, last = (phrasing.metric(lead, value) for value in (max(values), values[-1]))
     says = f"Diverging: {phrasing.METRICS[lead]} fell from {best} to {last} while training went on."
     if quiet is None:
@@ -144,7 +172,7 @@ def _threshold(run: Summary, ours: Arm, gap: Gap) -> Finding | None:
     """Say so where rows are ranked as well as by central training and yet more of them are misjudged."""
     lacks = (gap.reference.best("accuracy") or 0.0) - ours.metrics.get("accuracy", 1.0)
     ranked = phrasing.gap("auc", ours.metrics.get("auc", 0.0), gap.reference.best("auc") or 0.0)
-    if run.leading != "auc" or lacks <= _THRESHOLD_OFF:
+    if run.leading != "auc" or lacks <= _THRESHOLD_OFF or _misplaced(ours) < lacks:
         return None
     return Finding(
         kind="threshold",
@@ -152,6 +180,17 @@ def _threshold(run: Summary, ours: Arm, gap: Gap) -> Finding | None:
         f"accuracy is {100 * lacks:.1f} points lower: a decision threshold of 0.5 does not fit this model.",
         change=_OTHER_THRESHOLD,
     )
+
+
+def _misplaced(ours: Arm) -> float:
+    """Return how much more often a class is predicted than it occurs, as a share of the test rows; 1 if nobody counted.
+
+    A threshold that predicts each class as often as it occurs judges at most this share of the rows otherwise.
+    """
+    counts = ours.by_class
+    if counts is None or not sum(counts.rows):
+        return 1.0
+    return max(taken - rows for rows, taken in zip(counts.rows, counts.predicted, strict=True)) / sum(counts.rows)
 
 
 def _name(gap: Gap) -> str:
@@ -194,12 +233,12 @@ def _never_predicted(run: Summary, ours: Arm, *, rare: bool) -> Finding | None:
     if counts is None or run.data is None:
         return None
     missed = [place for place, (rows, taken) in enumerate(zip(counts.rows, counts.predicted, strict=True)) if rows and not taken]
-    if not missed or (rare and (_at_chance(ours, ours) or any(counts.rows[one] > _RARE * sum(counts.rows) for one in missed))):
+    if not missed or _at_chance(ours, ours) or (rare and any(counts.rows[one] > _RARE * sum(counts.rows) for one in missed)):
         return None
     names = ", ".join(run.data.classes[place] for place in missed[:_NAMED])
     more = f" and {len(missed) - _NAMED:,} more" if len(missed) > _NAMED else ""
     held = f"{100 * sum(counts.rows[place] for place in missed) / max(1, sum(counts.rows)):.1f} % of the test rows"
-    ranked = len(counts.rows) == 2 and ours.metrics.get("auc", 0.5) > 0.6
+    ranked = len(counts.rows) == 2 and ours.metrics.get("auc", 0.5) > _ABOVE_CHANCE
     return Finding(
         kind="classes never predicted",
         says=f"{len(missed):,} of {len(counts.rows):,} classes never predicted: {names}{more} ({held}).",
