@@ -61,7 +61,9 @@ def sealer(public: bytes) -> Seal:
     A seal is tried: a point of low order is read as a key, and nothing can be sealed to it.
     """
     if len(public) not in (_X25519, _LATTICE + _X25519):
-        raise WireError(f"helper's key refused: a public key has {_X25519} or {_LATTICE + _X25519:,} bytes, got {len(public):,}")
+        raise WireError(
+            f"helper's key refused: needs {_X25519} or {_LATTICE + _X25519:,} bytes of a public key, got {len(public):,}"
+        )
     try:
         seal = _seal_classic(public) if len(public) == _X25519 else _seal_hybrid(public)
         seal(b"", b"")
