@@ -138,7 +138,7 @@ def test_a_site_poses_as_another(server: Server) -> None:
 
 
 def test_a_site_announces_more_than_a_letter(server: Server) -> None:
-    """Before, one answer announced 900 objects of 8 MB, and the server stored each of them."""
+    """Before, an answer of one byte announced 60 objects of 1 MB more, and the server stored each of them."""
     evil = fleet_of(server, "flood")
     with opened(server) as post, evil.used(threading.Event(), lambda state: None):
         evil._join()
