@@ -24,6 +24,15 @@ def is_plain_name(text: str) -> bool:
     return bool(text) and text == text.strip() and not any(unicodedata.category(one) in _UNSEEN for one in text)
 
 
+def printable_name(text: str) -> str:
+    """Return a name with every control character written out, tab and line feed among them: a name is part of one line.
+
+    >>> printable_name("a\\nb\\x1b[31m")
+    'a\\\\nb\\\\x1b[31m'
+    """
+    return printable(text).replace("\t", "\\t").replace("\n", "\\n")
+
+
 def printable(text: str) -> str:
     """Return a text with every character that could command the terminal written out, such as \\x1b for escape.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import shutil
 from pathlib import Path
 
 import polars as pl
@@ -141,3 +142,31 @@ def test_rows_come_from_stdin(capsys: Capture, here: Path, monkeypatch: pytest.M
     said = tacit(capsys, "predict", "small-1", "-")
     assert said.code == 2
     assert "'stdin' needs rows, got an empty file" in said.err
+
+
+HOSTILE = "up\x1b]0;owned\x07\x1b[2J\nforged,line\t\u202e"
+
+
+@pytest.mark.parametrize("way", ["pipe", "json", "out.csv", "out.parquet", "out.jsonl"])
+def test_no_control_character_of_a_model_folder_is_printed_or_written(
+    capsys: Capture, here: Path, runs: Path, way: str
+) -> None:  # fmt: skip
+    """A folder may come from anybody. Before, names of classes went as they are to pipes and files, and so to a terminal."""
+    shutil.copytree(runs / "small-1", here / "hostile", ignore=shutil.ignore_patterns("record.jsonl", "checkpoint*"))
+    facts = here / "hostile" / "model.json"
+    tree = json.loads(facts.read_text())
+    tree["fitted"]["classes"] = ["down", HOSTILE]
+    facts.write_text(json.dumps(tree))
+    more = {"pipe": [], "json": ["--json"]}.get(way, ["--out", way])
+    said = tacit(capsys, "predict", "hostile", "new.csv", "--proba", *more)
+    assert said.code == 0, said.err
+    texts = [said.out, said.err]
+    if way.startswith("out"):
+        readers = {".csv": pl.read_csv, ".parquet": pl.read_parquet, ".jsonl": pl.read_ndjson}
+        table = readers[Path(way).suffix](here / way)
+        texts += [*table.columns, *table["prediction"].to_list()]
+    if way == "json":
+        texts += json.loads(said.out)["classes"]
+    assert not [one for one in "\x1b\x07\t\u202e" if one in "".join(texts)]
+    assert not [text for text in texts[2:] if "\n" in text]
+    assert r"up\x1b]0;owned\x07\x1b[2J\nforged,line\t\u202e" in repr(texts).replace("\\\\", "\\")

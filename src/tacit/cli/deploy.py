@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from tacit.engine.deployed.mail import Manner
     from tacit.engine.observer import Observer
 
-_LARGEST = 256 * 2**20
 _SECONDS_AWAY = 600.0
 """How long a server that went away is waited for."""
 
@@ -128,6 +127,7 @@ class Connection:
 
         from tacit.engine.deployed.job import Sites
         from tacit.errors import PeerError
+        from tacit.flower.letters import LARGEST_LETTER
         from tacit.flower.link import place
         from tacit.flower.post import Post
         from tacit.flower.registry import sites
@@ -140,5 +140,5 @@ class Connection:
             key = load_ssh_public_key(facts["public_key"].encode())
             assert isinstance(key, EllipticCurvePublicKey)
             keys[name] = key
-        post = Post(folder=self.folder, address=place(self.folder).address, name=self.name, largest=_LARGEST)
+        post = Post(folder=self.folder, address=place(self.folder).address, name=self.name, largest=LARGEST_LETTER)
         return Sites(post=post, keys=keys, manner=self.manner)

@@ -15,8 +15,6 @@ commands = typer.Typer(no_args_is_help=False, invoke_without_command=True, rich_
 
 Folder = Annotated[Path, typer.Option("--folder", metavar="DIR", help="Where the server keeps its keys, state and known sites.")]
 FOLDER = Path("server")
-_LARGEST = 256 * 2**20
-"""Bytes of one letter, both ways."""
 
 
 @commands.callback()

@@ -19,7 +19,6 @@ from tacit.cli.options import AsJson
 commands = typer.Typer(no_args_is_help=True, rich_markup_mode="rich")
 
 Folder = Annotated[Path, typer.Argument(metavar="DIR", help="The site's folder.")]
-_LARGEST = 256 * 2**20
 
 
 @commands.command()
@@ -109,6 +108,7 @@ def join(
     from tacit.engine.deployed.owner_site import OwnerSite
     from tacit.engine.deployed.site_folder import JOINED, KEY, check_ready, joined_process, owner_of, site_settings
     from tacit.errors import RunError
+    from tacit.flower.letters import LARGEST_LETTER
     from tacit.flower.link import end_with_parent
     from tacit.flower.node import Node
 
@@ -128,7 +128,7 @@ def join(
         root_certificate=folder / settings.authority if settings.authority else None,
         key=folder / KEY,
         folder=folder,
-        largest=_LARGEST,
+        largest=LARGEST_LETTER,
     )
     if joined_process(folder) is not None:
         raise RunError(f"{folder}: another process already acts for this site; `tacit site leave {folder}` stops it")

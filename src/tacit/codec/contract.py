@@ -157,7 +157,9 @@ class Wholes:
 
     There are `size(dim)` numbers, added modulo 2^`bits(dim)` (16, 32 or 64). `of(payload, dim)` reads them from a message.
     `total` makes the codec's own sum of theirs, lifted to signed numbers, and of the number of clients in it. `noise(dim, own)`
-    is what each helper adds to its part of the sum; None where clients make all noise there is.
+    is what each helper adds to its part of the sum; None where clients make all noise there is. `largest(dim, clients)` is a bound
+    on the absolute value of every number in the sum of so many honest clients, with all noise; None where there is none below the
+    modulus.
     """
 
     bits: Callable[[int], int]
@@ -165,6 +167,7 @@ class Wholes:
     of: Callable[[Payload, int], NDArray[Any]]
     total: Callable[[NDArray[np.int64], int], Sum]
     noise: Callable[[int, Draws], NDArray[np.int64]] | None = None
+    largest: Callable[[int, int], int] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

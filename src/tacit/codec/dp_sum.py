@@ -109,7 +109,7 @@ def noisy_sum(loss: Loss, extent: Extent, *, banded: bool = False) -> Last:
             claims=lambda dim, cohort: (_claim(scale(dim), extent, bands),),
             sum_noise=lambda dim: scale(dim).stddev * math.sqrt(max(1, helpers)),
             known_noise=lambda dim: scale(dim).stddev * math.sqrt(max(1, helpers)) * left_in_sum(bands, extent.rounds),
-            whole=_whole(scale) if helpers else None,
+            whole=_whole(scale, helpers) if helpers else None,
             decode_over_rounds=decode_over_rounds if bands else None,
         )
 
@@ -138,11 +138,15 @@ def _scale(loss: Loss, extent: Extent, clip: float, dim: int, bands: tuple[int, 
 
 def _fits_32_bits(scale: Scale, extent: Extent) -> bool:
     """Return whether no sum can leave signed numbers of 32 bits, at a scale that is still far finer than the noise."""
-    noise = extent.helpers * (LARGEST // (STEPS // scale.steps) + 1)
-    return scale.radius >= _FINE and extent.most * scale.radius + noise < 1 << 31
+    return scale.radius >= _FINE and _largest_sum(scale, extent.most, extent.helpers) < 1 << 31
 
 
-def _whole(scale: Callable[[int], Scale]) -> Wholes:
+def _largest_sum(scale: Scale, clients: int, helpers: int) -> int:
+    """Bound the absolute value of a number in a sum, in steps: each client's is at most the radius, and noise is bounded."""
+    return clients * scale.radius + helpers * (LARGEST // (STEPS // scale.steps) + 1)
+
+
+def _whole(scale: Callable[[int], Scale], helpers: int) -> Wholes:
     """Return how messages add up under a secure sum: in numbers of 32 bits if that is certain to be enough, else of 64."""
 
     def bits(dim: int) -> int:
@@ -158,6 +162,7 @@ def _whole(scale: Callable[[int], Scale]) -> Wholes:
         of=of,
         total=WholeSum.of,
         noise=lambda dim, own: scale(dim).noise(own, dim),
+        largest=lambda dim, clients: _largest_sum(scale(dim), clients, helpers),
     )
 
 
@@ -190,7 +195,10 @@ def _claim(scale: Scale, extent: Extent, bands: tuple[int, ...]) -> Claim:
 
 _SERVER = "the server, which sees every update as it is, adds the noise and shows nobody anything but the models"
 _HELPER = (
-    "that the server and its helper do not work together, and the helper not to take its own noise off the models it sees: "
-    "that would leave the sum of the updates"
+    "that the server and its helper do not work together, and the helper to add the noise and not to take it off the models it "
+    "sees: without it the sum of the updates is left, and nobody would notice"
 )
-_HELPERS = "that the server and all its helpers do not work together: as long as one of them keeps to itself, nobody sees more"
+_HELPERS = (
+    "that the server and all its helpers do not work together: as long as one of them keeps to itself and adds its noise, nobody "
+    "sees more"
+)

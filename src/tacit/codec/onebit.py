@@ -236,7 +236,7 @@ def _whole(coins: Callable[[int], Coins], extent: Extent) -> Wholes:
         bits = coins(len(numbers)).bits
         return BitSum.of(numbers, weight) if bits == 1 else LevelSum.of(2 * numbers - bits * weight, weight)
 
-    return Wholes(bits=width, size=lambda dim: dim, of=of, total=total)
+    return Wholes(bits=width, size=lambda dim: dim, of=of, total=total, largest=lambda dim, clients: clients * coins(dim).bits)
 
 
 def _claim(coins: Coins, helpers: int) -> Claim:

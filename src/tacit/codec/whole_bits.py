@@ -15,4 +15,4 @@ def whole_bits(bits: int = 32) -> Wholes:
     def of(payload: Payload, dim: int) -> np.ndarray:
         return np.unpackbits(payload, count=dim, bitorder="little").astype(kind)
 
-    return Wholes(bits=lambda dim: bits, size=lambda dim: dim, of=of, total=BitSum.of)
+    return Wholes(bits=lambda dim: bits, size=lambda dim: dim, of=of, total=BitSum.of, largest=lambda dim, clients: clients)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from tacit.engine.allowed_code import require_permission
 from tacit.engine.pictures import reader_of
 from tacit.errors import RunError
 from tacit.plan import Columns, Features, Local, Model, Plan, Worded
+from tacit.printable import printable_name
 from tacit.rows import Clients, Inputs, Rows, Vector
 
 _NOBODY = Clients(order=np.empty(0, np.int64), starts=np.zeros(2, np.int64))
@@ -124,6 +125,7 @@ def load(folder: Path, module: object | None = None, *, allow_code: bool = False
         fitted, habits = features.Fitted.from_dict(facts["fitted"]), data.Habits.from_dict(facts.get("habits", {}))
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise RunError(f"{folder / run_folder.MODEL_FACTS}: is damaged ({type(error).__name__}); put the run's own back") from None
+    fitted = replace(fitted, classes=tuple(map(printable_name, fitted.classes)))  # they are printed, and written to files
     network, settings, roles = stored.model, stored.features, stored.data.columns
     _refuse_private(folder, network, job)
     require_permission(folder / run_folder.MODEL_FACTS, network, allow_code=allow_code, module=module)

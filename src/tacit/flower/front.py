@@ -16,12 +16,14 @@ from typing import Any
 
 from flwr.common.constant import SYSTEM_TIME_TOLERANCE, TIMESTAMP_HEADER, TIMESTAMP_TOLERANCE
 from flwr.proto.fleet_pb2 import PushMessagesRequest
+from flwr.proto.message_pb2 import ObjectTree
 from flwr.supercore.constant import FLEET_HTTP_PUBLIC_KEY_HEADER, FLEET_HTTP_SIGNATURE_HEADER
 from flwr.supercore.date import now
 from flwr.supercore.primitives.asymmetric import bytes_to_public_key, verify_signature
 from google.protobuf.message import DecodeError
 
 from tacit.flower.client import SECRET_HEADER
+from tacit.flower.letters import MOST_OBJECTS
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -85,7 +87,7 @@ class Front:
             limit = await self._limit(scope)
             body = await _body(_headers(scope), receive, limit)
             if body and scope["path"] == f"{_SITES}push-messages":
-                _check_sender(body)
+                _check_answers(body)
         except _Refused as refusal:
             await _answer(send, refusal.status)
             return
@@ -164,14 +166,23 @@ async def _body(headers: dict[str, str], receive: Receive, limit: int) -> bytes 
             return b"".join(parts)
 
 
-def _check_sender(body: bytes) -> None:
-    """Refuse answers in the name of another site: Flower checks who asks, but not whom an answer says it is from."""
+def _check_answers(body: bytes) -> None:
+    """Refuse answers in the name of another site, and answers of more objects than a letter has.
+
+    Flower checks who asks, but not whom an answer says it is from. It stores every object that an answer announces.
+    """
     try:
         request = PushMessagesRequest.FromString(body)
     except DecodeError:
         raise _Refused(400) from None
     if any(message.metadata.src_node_id != request.node.node_id for message in request.messages_list):
         raise _Refused(403)
+    if len(request.message_object_trees) > 1 or sum(map(_count_objects, request.message_object_trees)) > MOST_OBJECTS:
+        raise _Refused(413)
+
+
+def _count_objects(tree: ObjectTree) -> int:
+    return 1 + sum(map(_count_objects, tree.children))
 
 
 def _replayed(body: bytes, receive: Receive) -> Receive:

@@ -33,6 +33,11 @@ CHUNK = FLWR_PRIVATE_MAX_ARRAY_CHUNK_SIZE
 KIND = "query"
 """The type of every message; what a letter asks for stands inside it."""
 
+LARGEST_LETTER = 256 * 2**20
+"""Bytes of one letter, both ways."""
+MOST_OBJECTS = 4 + -(-LARGEST_LETTER // CHUNK)
+"""Objects of one message: itself, its record dict, its record, its array, and the chunks of the longest letter."""
+
 KEEP_SECONDS = 24 * 3600.0
 """For how long Flower keeps a letter that nobody fetches or answers."""
 

@@ -7,8 +7,18 @@ import os
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
 
+from tacit.printable import printable_name
+
 LOG = "flower.log"
 _LARGEST = 2_000_000
+
+
+class _OneLine(logging.Formatter):
+    """Writes a message on one line, without control characters: Flower quotes what sites send."""
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - logging's own name
+        """Return the line of a message; the lines of an exception come after it."""
+        return printable_name(super().formatMessage(record))
 
 
 def keep_quiet(folder: Path) -> None:
@@ -16,7 +26,7 @@ def keep_quiet(folder: Path) -> None:
     os.environ["FLWR_HOME"] = str(folder / "flower-home")
     to_file = RotatingFileHandler(folder / LOG, maxBytes=_LARGEST, backupCount=1, delay=True)
     to_file.setLevel(logging.INFO)
-    to_file.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s %(message)s"))
+    to_file.setFormatter(_OneLine("%(asctime)s %(levelname)s %(name)s %(message)s"))
     for name in ("flwr", "uvicorn", "uvicorn.error", "uvicorn.access", "flwr-telemetry", "alembic"):
         logger = logging.getLogger(name)
         for handler in list(logger.handlers):

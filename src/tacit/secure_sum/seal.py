@@ -56,18 +56,31 @@ class HelperKey:
 
 
 def sealer(public: bytes) -> Seal:
-    """Return what seals to the helper with a public key; raise WireError if it is none."""
+    """Return what seals to the helper with a public key; raise WireError if it is none.
+
+    A seal is tried: a point of low order is read as a key, and nothing can be sealed to it.
+    """
+    if len(public) not in (_X25519, _LATTICE + _X25519):
+        raise WireError(
+            f"helper's key refused: needs {_X25519} or {_LATTICE + _X25519:,} bytes of a public key, got {len(public):,}"
+        )
     try:
-        if len(public) == _X25519:
-            curve = X25519PublicKey.from_public_bytes(public)
-            return lambda key, context: _CLASSIC.encrypt(key, curve, info=context)
-        if len(public) == _LATTICE + _X25519:
-            lattice = MLKEM768PublicKey.from_public_bytes(public[:_LATTICE])
-            both = hpke.MLKEM768X25519PublicKey(lattice, X25519PublicKey.from_public_bytes(public[_LATTICE:]))
-            return lambda key, context: _HYBRID.encrypt(key, both, info=context)
+        seal = _seal_classic(public) if len(public) == _X25519 else _seal_hybrid(public)
+        seal(b"", b"")
     except ValueError:
-        pass
-    raise WireError(f"helper's key refused: needs {_X25519} or {_LATTICE + _X25519:,} bytes of a public key, got {len(public):,}")
+        raise WireError("helper's key refused: nothing can be sealed to it; the helper must send a valid public key") from None
+    return seal
+
+
+def _seal_classic(public: bytes) -> Seal:
+    curve = X25519PublicKey.from_public_bytes(public)
+    return lambda key, context: _CLASSIC.encrypt(key, curve, info=context)
+
+
+def _seal_hybrid(public: bytes) -> Seal:
+    lattice = MLKEM768PublicKey.from_public_bytes(public[:_LATTICE])
+    both = hpke.MLKEM768X25519PublicKey(lattice, X25519PublicKey.from_public_bytes(public[_LATTICE:]))
+    return lambda key, context: _HYBRID.encrypt(key, both, info=context)
 
 
 def is_post_quantum(public: bytes) -> bool:

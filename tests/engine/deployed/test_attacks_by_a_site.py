@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import os
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -17,7 +18,8 @@ from tacit.codec.hashcomb import quantiser_of
 from tacit.codec.sums.tokens import TokenTally
 from tacit.draws import PublicDraws
 from tacit.engine.deployed import bodies
-from tacit.engine.deployed.bodies import Answers, Measured, Opened, Question
+from tacit.engine.deployed.alike import check_alike
+from tacit.engine.deployed.bodies import Answers, Measured, Opened, Question, SeenRows
 from tacit.engine.deployed.owner_site import OwnerSite
 from tacit.engine.negotiated import held
 from tacit.engine.run_folder import RECORD
@@ -149,3 +151,30 @@ def test_the_digest_of_a_model_confirms_no_guess(tmp_path) -> None:
     pairs = itertools.product(range(1 << levels), repeat=2)
     tried = (quantiser.middles(np.array(pair, np.uint32), at_finest).astype(np.float32) for pair in pairs)
     assert measured.model not in {hashlib.sha256(one.tobytes()).digest() for one in tried}
+
+
+STRANGE_ROWS: dict[str, tuple[dict[str, Any], str]] = {
+    "another picture size": ({"pixels": 784}, "site 'b' has pictures of 784 values; the other sites have no pictures"),
+    "a column of its own": ({"ranges": {"age": (0.0, 1.0)}}, "site 'b' has a range of numbers for 1 columns ('age'); the other"),
+    "other categories": (
+        {"categories": {"town\x1b": ["x"]}},
+        r"site 'b' has categories for 1 columns ('town\x1b'); the other sites",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", STRANGE_ROWS)
+def test_a_site_that_says_other_things_of_its_rows_is_named(tmp_path, case) -> None:
+    """Before, it ended the run: "got 2 sizes", or a KeyError, and nobody knew which site it was."""
+    changes, sentence = STRANGE_ROWS[case]
+
+    other = opened_with(lambda one: msgspec.structs.replace(one, seen=msgspec.structs.replace(one.seen, **changes)))
+    with pytest.raises(RunError, match=re.escape(sentence)):
+        Deployed(tmp_path).run("open", other)
+
+
+def test_where_as_many_sites_say_one_thing_as_another_all_are_named() -> None:
+    seen = {site: SeenRows(classes=["x"], ranges={}, categories={}, pixels=size) for site, size in (("a", 784), ("b", 3072))}
+    with pytest.raises(RunError, match="site 'a' has pictures of 784 values; site 'b' has pictures of 3,072 values; scale"):
+        check_alike("job", seen)
+    check_alike("job", {"a": seen["a"], "b": seen["a"]})

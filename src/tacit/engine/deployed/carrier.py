@@ -163,11 +163,13 @@ class SitesCarrier:
         total.refused += [Refusal(sender=numbers[site], reason=why) for site, why in sorted(replies.missing.items())]
         for site, letter in sorted(replies.letters.items()):
             try:
-                for head, payload in bodies.unpack(letter.body, Answers).frames:
-                    frame: Any = (head, memoryview(payload))
-                    bytes_up += wire.size(frame)
-                    wire.expect(wire.parse(*frame), sender=numbers[site])  # a helper speaks for itself
-                    exchange.receive(intake, total, frame)
+                frames = bodies.unpack(letter.body, Answers).frames
+                if len(frames) != 1:
+                    raise WireError(f"a helper sends exactly one part of the sum, got {len(frames):,}")
+                frame: Any = (frames[0][0], memoryview(frames[0][1]))
+                bytes_up += wire.size(frame)
+                wire.expect(wire.parse(*frame), sender=numbers[site])  # a helper speaks for itself
+                exchange.receive(intake, total, frame)
             except WireError as error:
                 total.refused.append(Refusal(sender=numbers[site], reason=str(error)))
         return Gathered(total=total, clients=0, bytes_up=bytes_up)

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tacit import features, local
+from tacit import features, local, secure_sum
 from tacit.draws import Draws
 from tacit.engine.deployed import bodies
+from tacit.engine.deployed.alike import check_alike
 from tacit.engine.deployed.bodies import Begin, Begun, Member, Offer, Opened, SeenRows, Terms
 from tacit.engine.deployed.mail import Mail, Replies
 from tacit.engine.round import Names
-from tacit.errors import RunError
+from tacit.errors import RunError, WireError
 from tacit.number_format import find_conflicts
 from tacit.plan import HashComb, Plan
 
@@ -77,8 +78,11 @@ class Handshake:
             counts = {"first": first, "clients": one.clients, "rows": one.rows, "test_rows": one.test_rows}
             members.append(Member(site=site, nonce=one.nonce, measures=one.measures, **counts))
             first += one.clients
+        check_alike(self.plan.name, {site: one.seen for site, one in opened.items()})
         seen = features.together([one.seen.seen() for one in opened.values()])
         helps = self._helpers(list(opened))
+        for site in helps:
+            self._check_helper_key(site, opened[site].helper_key)
         return Terms(
             run=name,
             identity=self.deployment.identity if self.deployment.simulated_noise else None,
@@ -94,6 +98,20 @@ class Handshake:
     def _largest_weight(self, opened: dict[str, Opened]) -> int:
         """Return the most a client may count: by the plan, whatever a site says; where rows count, as many as one of them says."""
         return int(local.weights_for(self.plan.server, np.array([one.largest_weight for one in opened.values()])).max())
+
+    def _check_helper_key(self, site: str, key: bytes) -> None:
+        """Raise RunError with the site's name: later every other site would refuse the terms, and seem to be at fault."""
+        try:
+            secure_sum.sealer(key)
+        except WireError as error:
+            raise RunError(f"{self.plan.name}: site {site!r} cannot help: {error}; choose other helpers (--helper)") from None
+        assert self.plan.secure_sum is not None
+        if secure_sum.is_post_quantum(key) != self.plan.secure_sum.post_quantum:
+            wanted = str(self.plan.secure_sum.post_quantum).lower()
+            raise RunError(
+                f"{self.plan.name}: site {site!r} cannot help: its key is not of the kind that secure_sum.post_quantum = {wanted} "
+                "needs; choose other helpers (--helper)"
+            )
 
     def _helpers(self, sites: list[str]) -> list[str]:
         if self.plan.secure_sum is None:

@@ -373,6 +373,10 @@ def _trusted(built: SiteHalf, site: str) -> str:
     """A sentence for the owner on who could read updates, and on whose noise hides them."""
     terms, sums, who = built.terms, built.sums(), " and ".join(built.terms.helps)
     said = f"the sites confirmed its plan and terms; updates stay hidden unless the server and all its helpers ({who}) collude"
+    if not sums.noise_by_clients and len(terms.helps) == 1 and site not in terms.helps:
+        return (
+            f"{said}; {who} alone can take its noise and its own clients' updates off the sum, which leaves the sum of the others"
+        )
     if not sums.noise_by_clients:
         return said
     share = own_noise_share(terms, sums, site)

@@ -57,7 +57,8 @@ def check_sites(policy: Policy, plan: Plan, terms: Terms, sums: Sums, known: Kno
     """Raise WireError or PolicyError unless a secure aggregation rests on sites that the owner knows; others may be invented.
 
     Helpers are peers. A helper knows every member. So does every site where the clients of all sites make the noise together. The
-    clients at known sites are at least `limits.least_cohort`, and helpers add up no smaller set.
+    clients at known sites are at least `limits.least_cohort`, and helpers add up no smaller set. The clients of an only helper do
+    not count where it adds the noise: it can take its noise and their updates off the sum.
     """
     _check_helpers(plan, terms, known)
     strangers = [member.site for member in terms.members if member.site not in known.peers]
@@ -72,6 +73,13 @@ def check_sites(policy: Policy, plan: Plan, terms: Terms, sums: Sums, known: Kno
             f"limits.least_cohort = {least:,}: {count:,} of the {terms.clients:,} clients that the server names are at sites in "
             "[peers] of site.toml; the others may be invented"
         )
+    if len(terms.helps) == 1 and known.site not in terms.helps and not sums.noise_by_clients:
+        hidden = count - terms.of(terms.helps[0]).clients
+        if hidden < least:
+            raise PolicyError(
+                f"limits.least_cohort = {least:,}: {hidden:,} clients are at sites other than the only helper {terms.helps[0]!r}, "
+                "which can take its noise and its own clients' updates off the sum; ask for secure_sum.helpers = 2"
+            )
     if sums.least_clients < least:
         raise PolicyError(
             f"limits.least_cohort = {least:,}: helpers add up sets of {sums.least_clients:,} clients in this run; ask for a plan "

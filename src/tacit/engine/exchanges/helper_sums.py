@@ -104,12 +104,22 @@ class HelperSums:
             whole = shares.sum.copy()
             for part in total.numbers.values():
                 np.add(whole, part, out=whole)
-            return self.shared.summed(state, secure_sum.lifted(whole), shares.weight)
+            numbers = secure_sum.lifted(whole)
+            if self.shared.sharing.is_possible(numbers, shares.weight):
+                return self.shared.summed(state, numbers, shares.weight)
+            total.refused.append(Refusal(sender=0, reason=self._impossible(shares.weight)))
         outcome, refused = self.shared.lost(state), list(total.refused)
         if shares.weight < self.terms.least_clients:
             why = f"round lost: needs at least {self.terms.least_clients:,} clients in a secure sum, got {shares.weight:,}"
             refused = [Refusal(sender=0, reason=why)]
         return replace(outcome, notes=(*outcome.notes, *(self._note(one, state.round_no) for one in refused)))
+
+    def _impossible(self, clients: int) -> str:
+        who = " or ".join(f"helper {number}" for number in range(1, len(self.terms.helpers) + 1))
+        return (
+            f"round lost: {clients:,} clients and the noise cannot add up to numbers this large; a client's share or the part of "
+            f"{who} is wrong; ask the owners of the helpers to compare their logs"
+        )
 
     def _refuse_other_sets(self, total: Parts, tag: bytes) -> None:
         """Leave out parts for another set, plan or terms than the server's: they would not cancel the masks."""

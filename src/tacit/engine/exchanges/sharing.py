@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tacit import secure_sum
 from tacit.codec import Codec, Payload, Wholes
@@ -60,6 +61,12 @@ class Sharing:
         """Return what draws the noise each helper adds; None where clients make it."""
         draw = self.whole.noise
         return None if draw is None else lambda own: draw(self.dim, own)
+
+    def is_possible(self, numbers: NDArray[np.int64], clients: int) -> bool:
+        """Return whether so many honest clients and helpers can have made a sum. Numbers beyond the bound mean that a part or a
+        share is wrong: masks that do not cancel leave random numbers."""
+        largest = self.whole.largest
+        return largest is None or max(int(numbers.max()), -int(numbers.min())) <= largest(self.dim, clients)
 
     def share(self, client: Client, message: Payload, round_no: int) -> Payload:
         """Return the server's share of a client's message; the same each time, since keys have an address."""
