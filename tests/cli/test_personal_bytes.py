@@ -10,7 +10,7 @@ import pytest
 from tests.cli.made_up import tacit
 from tests.data.personal_tables import WITH, name, table
 
-FORMATS = ("safetensors", "sklearn", "onnx", "torch", "hf")
+FORMATS = ("safetensors", "sklearn", "onnx", "torch", "hub")
 
 
 def find_values(folder: Path, values: list[str]) -> list[tuple[str, str]]:
@@ -52,7 +52,7 @@ def test_what_is_written_holds_no_personal_data(
     ran = tacit(capsys, "run", "plan.toml", "-o", "server.rounds=2", "-o", "server.evaluate_every=1")
     assert ran.code == 0, ran.err
     for to in FORMATS:
-        if to in ("onnx", "torch", "hf"):
+        if to in ("onnx", "torch", "hub"):
             pytest.importorskip("onnx" if to == "onnx" else "torch")
         exported = tacit(capsys, "export", "people-1", "--to", to, "--out", f"as-{to}")
         assert exported.code == 0, exported.err
