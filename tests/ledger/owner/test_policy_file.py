@@ -69,7 +69,7 @@ def test_names_that_a_plan_may_have() -> None:
 
 def test_keys_of_a_table() -> None:
     assert _keys([]) == ["plans", "allow", "columns", "limits", "measures", "share"]
-    assert _keys(["share"]) == ["columns", "exact", "min_k", "min_l", "max_share"]
+    assert _keys(["share"]) == ["columns", "exact", "generalise", "min_k", "min_l", "max_share"]
 
 
 def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:

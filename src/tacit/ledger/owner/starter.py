@@ -65,8 +65,8 @@ _CAREFUL = Policy(
         models=("logistic", "mlp"), codecs=_STATED, tells=("clients", "classes", "ranges", "formats", "categories", "measures")
     ),
     limits=Limits(
-        epsilon_per_update=1.0, epsilon_per_run=8.0, epsilon_for_life=16.0, rounds_per_run=250, rounds_per_day=250, least_cohort=100,
-        largest_message_bytes=50_000_000,
+        epsilon_per_update=1.0, epsilon_per_run=8.0, epsilon_for_life=16.0, rounds_per_run=250, rounds_per_day=250,
+        least_cohort=100, largest_message_bytes=50_000_000,
     ),
 )  # fmt: skip
 
