@@ -13,7 +13,7 @@ from hypothesis.extra import numpy as hnp
 
 from tacit import codec, plan, wire
 from tacit.aggregate import Intake
-from tacit.codec.sums import BitSum, FloatSum, LevelSum, ModularSum, PlacedSum, TokenTally, WholeSum
+from tacit.codec.sums import BitSum, ClippedFloatSum, FloatSum, LevelSum, ModularSum, PlacedSum, TokenTally, WholeSum
 from tacit.codec.sums.checks import squared_norm
 from tacit.codec.sums.joined import JoinedTally
 from tacit.codec.sums.scaled import ScaledSum
@@ -35,7 +35,7 @@ ENDS = {
     "<f8": [math.nan, math.inf, -math.inf, 1.7e308, -1.7e308, 1e300],
     "<u1": [0, 255, 127, 128],
 }
-KINDS = {BitSum, FloatSum, LevelSum, ModularSum, PlacedSum, TokenTally, WholeSum, JoinedTally, ScaledSum}
+KINDS = {BitSum, ClippedFloatSum, FloatSum, LevelSum, ModularSum, PlacedSum, TokenTally, WholeSum, JoinedTally, ScaledSum}
 
 
 def total_of(made: codec.Codec, clients: int = 3, weight: int = 2) -> codec.Sum:

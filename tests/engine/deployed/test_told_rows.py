@@ -102,16 +102,19 @@ def test_that_numbers_are_missing_is_told_where_enough_clients_lack_one() -> Non
     assert (_clients_without(lacking(4), "age", "patient"), _clients_without(lacking(4), "age", None)) == (2, 4)
 
 
+def told_by(clients: int) -> Limits:
+    return Limits(least_clients_told=clients)
+
+
 def test_how_numbers_are_written_is_told_where_enough_clients_show_it() -> None:
     habits = Habits(formats={"age": NumberFormat(True, True), "pay": NumberFormat(True, True)}, behind={"age": (3, 2)})
-    assert tell_formats(habits, 3) == {"age": NumberFormat(True, False), "pay": NumberFormat(False, False)}
-    assert tell_formats(habits, 2)["age"] == NumberFormat(True, True)
-    assert tell_formats(habits, 1)["pay"] == NumberFormat(False, False), "nobody's cells show it"
-    assert tell_formats(Habits(formats={"age": NumberFormat(False, True)}, behind={"age": (9, 9)}), 3) == {
-        "age": NumberFormat(False, True)
-    }
+    assert tell_formats(plan(), habits, told_by(3)) == {"age": NumberFormat(True, False), "pay": NumberFormat(False, False)}
+    assert tell_formats(plan(), habits, told_by(2))["age"] == NumberFormat(True, True)
+    assert tell_formats(plan(), habits, told_by(1))["pay"] == NumberFormat(False, False), "nobody's cells show it"
+    unclear = Habits(formats={"age": NumberFormat(False, True)}, behind={"age": (9, 9)})
+    assert tell_formats(plan(), unclear, told_by(3)) == {"age": NumberFormat(False, True)}
     rows = rows_of(frame_of(), habits=habits)
-    assert tell_seen(plan(), rows, POLICY).formats == tell_formats(habits, 3)
+    assert tell_seen(plan(), rows, POLICY).formats == tell_formats(plan(), habits, told_by(3))
     agreed = plan_of(
         data={"source": "visits.csv", "decimal": "point", "columns": {"numeric": ["age"], "label": "outcome"}}, features={}
     )
