@@ -130,7 +130,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--grid", action="store_true", help="private at 8, 2 and 1 per run and one bit, at 5,000, 500 and 100 people"
     )
     parser.add_argument("--arm", default="", help="with --grid: promises whose name contains this, such as 'private 8'")
-    parser.add_argument("--limit", type=int, help="with --grid: at most so many train and so many test rows")
+    parser.add_argument("--limit", type=int, help="with --grid: the most train rows, and the most test rows, of a set")
     asked = parser.parse_args(arguments)
     if asked.grid:
         defaults_grid.run_cells(asked.only, tuple(arm for arm in defaults_grid.ARMS if asked.arm in arm), 1, asked.limit)

@@ -1,9 +1,9 @@
 """Both promises of `tacit init` by number of people, beside scikit-learn: `python -m bench defaults --grid`.
 
 A cell is one run of the plan `init` writes, with nothing changed but the source, the number of people and epsilon, measured on test
-rows. Beside it stands what a person with all rows would write: TfidfVectorizer, or StandardScaler and OneHotEncoder, and
+rows. It is compared with what a person with all rows would write: TfidfVectorizer, or StandardScaler and OneHotEncoder, and
 LogisticRegression, on the same rows. Each cell is a file below bench/out/defaults, so a stop loses one run; the table is made
-of the cells that are there. `--limit` takes at most so many train and so many test rows of a set, for both sides.
+of the cells that are there. `--limit` bounds the train rows and the test rows of a set, for both sides.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ Figures = dict[str, float]
 
 @dataclass(frozen=True)
 class Cell:
-    """One run: a set, a promise, and at most so many people; where there are fewer train rows, each row is a person."""
+    """One run: a set, a promise, and at most a given number of people; where there are fewer train rows, each row is a person."""
 
     source: str
     arm: str

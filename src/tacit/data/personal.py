@@ -25,7 +25,7 @@ _LOOKED_AT = 1000
 _LONGEST, _MOST_WORDS = 120, 12
 _TELLING, _USUAL = 0.2, 0.6
 _FEW = 20
-"""Up to so many short values under a name such as "email" may be categories, such as yes and no."""
+"""Up to this many short values under a name such as "email" may be categories, such as yes and no."""
 _CERTAIN = frozenset({"e-mail addresses", "IBANs", "UUIDs", "hashes", "IP addresses", "addresses of devices (MAC)"})
 """Shapes that nothing else has: a fifth of the values is enough."""
 _LIKE_THINGS = frozenset({"IP addresses", "licence plates"})

@@ -68,7 +68,7 @@ def level_of(whole: Total, clients: int) -> Level:
 def in_plain_words(whole: Total, owners: str = "") -> str:
     """Return what an epsilon per run limits: a factor on probabilities, and how often a guess can be right.
 
-    Source: whoever tells two cases apart that are equally likely errs with a probability of at least (1 - delta) / (1 + e^epsilon).
+    Source: a test between two equally likely cases errs with a probability of at least (1 - delta) / (1 + e^epsilon).
     Kairouz, Oh and Viswanath 2015, The composition theorem for differential privacy.
     """
     value = whole.epsilon or 0.0

@@ -83,7 +83,7 @@ class Features:
     categorical: Literal["codes", "onehot"] = "onehot"
     """One input per category, or one number per column. The categories are read in the clear."""
     category_clients: Count = LEAST_CLIENTS
-    """A category is known to the model, and named in its files, only if at least so many clients have it; where there are fewer
+    """A category is known to the model, and named in its files, only if at least this many clients have it; where there are fewer
     than twice as many clients, half of them. Without a client column, rows are counted. Rarer categories count as unknown, as
     those do that training rows did not have. A named data set is public, and all its categories are known. At a site, the owner's
     `limits.least_clients_told` counts instead."""

@@ -10,7 +10,7 @@ _ALLOW = {
     "user_code": "code that the plan names runs on this machine",
     "votes": "clients vote on each other, and the server learns the scores",
     "trust_server": "the server sees single updates, and the promise rests on it; false refuses such plans",
-    "simulation_noise": "whoever knows the plan's seed can take the noise off",
+    "simulation_noise": "anybody who knows the plan's seed can remove the noise",
 }
 
 
