@@ -180,8 +180,8 @@ def read_json(path: Path, text: Text) -> tuple[pl.DataFrame, str]:
     columns = isinstance(value, dict) and value and all(isinstance(cells, list) for cells in value.values())
     if not rows and not (columns and len({len(cells) for cells in value.values()}) == 1):
         raise DataError(
-            f'data.source = {str(path)!r}: the JSON is no list of objects, one per row ([{{"text": …, "label": …}}, …]); save the rows '
-            "that way, or as .csv"
+            f'data.source = {str(path)!r}: the JSON is no list of objects, one per row ([{{"text": …, "label": …}}, …]); save '
+            "the rows that way, or as .csv"
         )
     return pl.DataFrame(value, infer_schema_length=None, strict=False), note
 
