@@ -134,6 +134,16 @@ def test_summary_of_three_arms() -> None:
     assert ratio[0] == pytest.approx(400_180 / 12_620)
 
 
+def test_bytes_are_compared_with_a_model_of_as_many_parameters() -> None:
+    """FedAvg may have features of its own, and so a larger model."""
+    run = report.summary(made_up.record())
+    assert run.data is not None
+    larger = replace(run, arms=[replace(arm, bytes_up=900_000) if arm.name == "fedavg" else arm for arm in run.arms])
+    ratio = report.against_plain(larger)
+    assert ratio is not None
+    assert ratio[1] == 4 * run.data.parameters
+
+
 @pytest.mark.parametrize("length", [0, 1, 2, 3, 4, 5, 30])
 def test_a_record_cut_short_gives_what_it_holds(length: int, tmp_path: Path) -> None:
     entries: list[Entry] = made_up.record()[:length]

@@ -65,7 +65,7 @@ def _bytes(run: Summary, ours: Arm) -> list[Card]:
     if not ours.bytes_up:
         return []
     compared = against_plain(run)
-    note = f"{compared[0]:.1f}× less than plain float32 ({phrasing.size(compared[1])})" if compared else ""
+    note = f"{compared[0]:.1f}× less than plain float32 ({phrasing.size(compared[1])})" if compared and compared[0] > 1.05 else ""
     if compared and compared[0] < 1.05:
         note = f"plain float32 is {phrasing.size(compared[1])}"
     return [Card(label="Up, per client and round", figure=phrasing.size(ours.bytes_up), note=note)]

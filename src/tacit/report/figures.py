@@ -216,10 +216,12 @@ def _per_client(course: list[Round], key: str) -> int | None:
 def against_plain(run: Summary) -> tuple[float, int] | None:
     """Return how many times less a client sends than with plain float32, and the plain bytes; None if unknown.
 
-    The plain bytes are those measured on the unprotected FedAvg beside the run, else four per parameter.
+    The plain bytes are those measured on a baseline in the clear that has as many parameters, else four per parameter.
     """
-    ours, fedavg = run.arm(RUN), run.arm("fedavg")
-    plain = fedavg.bytes_up if fedavg and fedavg.bytes_up else 4 * run.data.parameters if run.data else None
+    ours, parameters = run.arm(RUN), run.data.parameters if run.data else 0
+    measured = [arm.bytes_up for name in ("noiseless", "fedavg") if (arm := run.arm(name)) and arm.bytes_up]
+    same_model = (size for size in measured if not parameters or 4 * parameters <= size < 4.2 * parameters + 1000)
+    plain = next(same_model, 4 * parameters)
     if ours is None or not ours.bytes_up or not plain:
         return None
     return plain / ours.bytes_up, plain
