@@ -182,7 +182,8 @@ def _claim(scale: Scale, extent: Extent, bands: tuple[int, ...]) -> Claim:
         trust = _HELPER if helpers == 1 else _HELPERS
     together = ", part of which the rounds after it take back" if bands else ""
     return Claim(
-        mechanism=f"numbers cut to a length of {scale.clip:g}, to whose sum {who} Gaussian noise of {scale.stddev:.3g}{together}",
+        mechanism=f"updates clipped to L2 norm {scale.clip:g}, to whose sum {who} Gaussian noise (σ = {scale.stddev:.3g})"
+        f"{together}",
         event=noise if rate == 1 else Sampled(noise, rate),
         unit="update",
         relation="add or remove one client",

@@ -61,7 +61,7 @@ def noisy(loss: Loss, extent: Extent) -> Last:
 
 def _claim(scale: Scale) -> Claim:
     return Claim(
-        mechanism=f"numbers cut to a length of {scale.clip:g}, each with Gaussian noise of {scale.stddev:.3g}",
+        mechanism=f"updates clipped to L2 norm {scale.clip:g}, each number with Gaussian noise (σ = {scale.stddev:.3g})",
         event=Gaussian(STEPS / (_TIMES * scale.radius)),
         unit="update",
         relation="replace all rows of one client",

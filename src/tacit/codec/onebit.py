@@ -243,7 +243,7 @@ def _claim(coins: Coins, helpers: int) -> Claim:
     how = "one random bit per parameter" if coins.bits == 1 else f"the count of {coins.bits} random bits per parameter"
     alone = f"that the server sees the sum of the bits alone, of at least {coins.clients:,} clients whose bits it does not know"
     return Claim(
-        mechanism=f"{how}, of updates cut to a length of {coins.clip:g}; taken out, a client's bits are fair coins",
+        mechanism=f"{how}, of updates clipped to L2 norm {coins.clip:g}; taken out, a client's bits are fair coins",
         event=coins.event,
         unit="update",
         relation="add or remove one client",

@@ -212,7 +212,7 @@ def _whole(bits: int) -> Wholes:
 def _claim(grid: Grid, wires: Wires, helpers: int) -> Claim:
     alone = f"that the server sees the sum of a round alone, with the noise of at least {wires.counted:,} clients in it"
     return Claim(
-        mechanism=f"whole numbers modulo 2^{wires.bits} of updates cut to a length of {grid.clip:g}, each with Skellam noise of "
+        mechanism=f"integers modulo 2^{wires.bits} of updates clipped to L2 norm {grid.clip:g}, each with Skellam noise of σ = "
         f"{grid.stddev:.3g}; taken out, a client sends noise alone",
         event=grid.event,
         unit="update",
