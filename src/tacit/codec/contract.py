@@ -158,7 +158,7 @@ class Wholes:
     There are `size(dim)` numbers, added modulo 2^`bits(dim)` (16, 32 or 64). `of(payload, dim)` reads them from a message.
     `total` makes the codec's own sum of theirs, lifted to signed numbers, and of the number of clients in it. `noise(dim, own)`
     is what each helper adds to its part of the sum; None where clients make all noise there is. `largest(dim, clients)` is a bound
-    on the absolute value of every number in the sum of so many honest clients, with all noise; None where there is none below the
+    on the absolute value of every number in the sum of `clients` honest clients, with all noise; None where there is none below the
     modulus.
     """
 

@@ -23,7 +23,7 @@ class Asked:
 
     `label`, `client` and `text` are roles of columns; `encoding` and `header` are as in `[data]`, `test_source` is a file of test
     rows. `epsilon` is the promise per run; with `one_bit`, weights leave as randomised bits instead, and rows without an owner are
-    dealt to so many clients.
+    dealt to that number of clients.
     """
 
     label: str | None = None

@@ -1,6 +1,6 @@
 """What a site's clients committed to sending later in the round, so that they need not train for it twice.
 
-A commitment comes before the vote and the update after it. Whoever was voted down never sends one. In a simulation, what does not
+A commitment comes before the vote and the update after it. A rejected client never sends one. In a simulation, what does not
 fit is made again when it is asked for; since its randomness has an address, it comes out the same. A real site has new noise after
 a restart, so it keeps what its clients committed to on its disk.
 """

@@ -13,7 +13,7 @@ from tacit.plan.starter import TextReading
 
 
 def choose_reading(start: Starter, words: int) -> tuple[TextReading, str]:
-    """Choose how texts are read where a list would have so many words, and say what was measured."""
+    """Choose how texts are read where a list would have `words` words, and say what was measured."""
     columns, rows = Columns(text=start.texts), start.rows
     language = features.find_language(rows, columns)
     code = language.code or "en"

@@ -31,7 +31,7 @@ def meaning(stated: Sequence[Total], clients: int, owners: str = "") -> Meaning 
     """Return what the total of a whole run means; None where nothing was sent.
 
     `owners` says that owners were made up, if they were: then no promise is called strong, since it is to no person. Neither is one
-    whose delta allows one client among so many to be exposed.
+    whose delta allows one client among `clients` to be exposed.
     """
     if not stated:
         return None
@@ -57,7 +57,7 @@ _IN_WORDS: dict[Level, str] = {
 
 
 def level_of(whole: Total, clients: int) -> Level:
-    """Return the level of a total of a whole run among so many clients."""
+    """The level of a total of a whole run among `clients` clients."""
     if whole.epsilon is None:
         return "none"
     if whole.epsilon > REASONABLE or whole.delta * max(1, clients) >= 1:

@@ -38,15 +38,15 @@ class NoisyRounds:
         return math.ceil(multiplier_for(self.epsilon, self.delta) * self._noise_of_multiplier_one())
 
     def epsilon_needed(self, people: int) -> float:
-        """The smallest epsilon per run at which so many clients are enough, rounded up to two digits."""
+        """The smallest epsilon per run at which `people` clients are enough, rounded up to two digits."""
         return _round_up(epsilon_at(self.delta, people / self._noise_of_multiplier_one()))
 
     def noise_over_updates(self, people: int) -> float:
-        """How many times as large the noise of a round is as all updates of so many clients can be together."""
+        """The noise of a round over the largest sum of updates that `people` clients can make."""
         return multiplier_for(self.epsilon, self.delta) * self._noise_of_multiplier_one() / people
 
     def describe_few(self, people: int) -> str:
-        """A sentence if so many clients are too few, with the number or the epsilon that would do; else nothing."""
+        """A sentence if `people` clients are too few, with the number or the epsilon that would do; else nothing."""
         ratio = self.noise_over_updates(people)
         if ratio <= 1:
             return ""

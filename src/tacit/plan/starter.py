@@ -137,7 +137,7 @@ def starter_text(
 
     `rows` and `owners` are those that are left to train on, after everything that removes rows.
     `reading` says how texts are read; without it, as the words of the English list. With `one_bit`, each weight leaves as one
-    randomised bit, in place of noise on sums (`epsilon`), and rows without an owner are dealt to so many clients. `encoding` and
+    randomised bit, in place of noise on sums (`epsilon`), and rows without an owner are dealt to `one_bit` clients. `encoding` and
     `header` say how the file is read, where that must be said; `test_source` is a file of test rows.
     """
     holds = set(roles.values())

@@ -63,7 +63,7 @@ class Sharing:
         return None if draw is None else lambda own: draw(self.dim, own)
 
     def is_possible(self, numbers: NDArray[np.int64], clients: int) -> bool:
-        """Return whether so many honest clients and helpers can have made a sum. Numbers beyond the bound mean that a part or a
+        """Whether that number of honest clients and helpers can have made a sum. Numbers beyond the bound mean that a part or a
         share is wrong: masks that do not cancel leave random numbers."""
         largest = self.whole.largest
         return largest is None or max(int(numbers.max()), -int(numbers.min())) <= largest(self.dim, clients)

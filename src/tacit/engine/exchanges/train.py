@@ -24,7 +24,7 @@ from tacit.rows import Vector
 from tacit.wire import Frame
 
 SALT = 16
-"""Bytes that hide what a client commits to until it sends it: without them, whoever tries all short messages opens a commitment."""
+"""Bytes that hide what a client commits to until it sends it: without them, trying all short messages opens a commitment."""
 Arrays = dict[str, NDArray[Any]]
 """What an exchange leaves for the next, by name."""
 
