@@ -12,7 +12,7 @@ INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --constraint c
 help: ## print what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 13
 
-setup: $(READY) ## create .venv and install Tacit with everything its tests use
+setup: $(READY) ## create .venv and install Tacit and its papers with everything their tests use
 
 $(CORE): pyproject.toml constraints.txt
 	@echo 'installing Tacit into $(VENV); once, a minute or more'
@@ -20,10 +20,10 @@ $(CORE): pyproject.toml constraints.txt
 	@$(INSTALL) .
 	@touch $@
 
-$(READY): pyproject.toml constraints.txt
-	@echo 'installing Tacit and all that its tests use into $(VENV); once, a few minutes'
+$(READY): pyproject.toml papers/pyproject.toml constraints.txt
+	@echo 'installing Tacit, its papers and all that their tests use into $(VENV); once, a few minutes'
 	@$(PYTHON) -m venv $(VENV)
-	@$(INSTALL) '.[torch,text,image,hf,negotiate,flower,onnx,figures,dev]'
+	@$(INSTALL) '.[torch,text,image,hf,negotiate,flower,onnx,dev]' --editable papers
 	@touch $(CORE) $@
 
 run: $(CORE) ## train 20 Newsgroups on 5,657 simulated phones, privately, and write a report
@@ -41,7 +41,7 @@ test-seeds: setup ## run the statistical tests with 50 seeds (long); SEEDS="7 8"
 	@failed=; for seed in $(SEEDS); do echo "seed $$seed"; $(BIN)/pytest -m statistical --seed $$seed || failed="$$failed $$seed"; done; \
 	if [ -n "$$failed" ]; then echo "failed with seeds:$$failed"; exit 1; fi
 
-test-wheel: ## build the wheel, install it into an empty environment and use it (needs a package index)
+test-wheel: ## build both wheels, install them into an empty environment and use them (needs a package index)
 	$(PYTHON) tests/wheel/try_wheel.py
 
 lint: setup ## check style, types and import rules

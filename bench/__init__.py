@@ -1,6 +1,8 @@
-"""Speed side by side with peers: `python -m bench round|parts|overhead|kernels|growth|start|share|step|all`.
+"""Speed side by side with peers: `python -m bench
+round|parts|overhead|kernels|growth|start|share|step|all`.
 
-What is measured is the checkout this file lies in, whatever is installed: each process imports `bench` first.
+What is measured is the checkout this file lies in, whatever is installed: each process imports
+`bench` first.
 """
 
 import sys

@@ -8,7 +8,20 @@ import sys
 
 from bench.show import show
 
-FIGURES = ("round", "parts", "overhead", "kernels", "growth", "start", "share", "step", "tally", "votes", "secure_sum", "modules")
+FIGURES = (
+    "round",
+    "parts",
+    "overhead",
+    "kernels",
+    "growth",
+    "start",
+    "share",
+    "step",
+    "tally",
+    "votes",
+    "secure_sum",
+    "modules",
+)
 PEERS = ("torch", "threads", "pfl", "flower", "opendp", "sklearn", "numpy")
 
 
@@ -19,10 +32,18 @@ def main() -> None:
     if sys.argv[1:2] in (["defaults"], ["tuned"]):
         sys.exit(importlib.import_module(f"bench.{sys.argv[1]}").main(sys.argv[2:]))
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
-    parser.add_argument("figure", choices=(*FIGURES, "all"), help="or: faults, defaults, tuned, each with options of its own")
+    parser.add_argument(
+        "figure",
+        choices=(*FIGURES, "all"),
+        help="or: faults, defaults, tuned, each with options of its own",
+    )
     parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
-    parser.add_argument("--repeats", type=int, default=7, help="interleaved repeats whose median counts (default 7)")
-    parser.add_argument("--peers", default=",".join(PEERS), help=f"whom to measure against, of {', '.join(PEERS)}")
+    parser.add_argument(
+        "--repeats", type=int, default=7, help="interleaved repeats whose median counts (default 7)"
+    )
+    parser.add_argument(
+        "--peers", default=",".join(PEERS), help=f"whom to measure against, of {', '.join(PEERS)}"
+    )
     asked = parser.parse_args()
     peers = set(asked.peers.split(","))
     for name in FIGURES if asked.figure == "all" else (asked.figure,):

@@ -1,7 +1,9 @@
-"""`python -m bench.carriers`: the same small plans in the simulator and between three sites over Flower, and the models' hashes.
+"""`python -m bench.carriers`: the same small plans in the simulator and between three sites over
+Flower, and the models' hashes.
 
-Noise comes from the plan's seed in both, so both must end in the same model: to the bit where sums are of whole numbers. One
-server with TLS and three site processes carry all plans; each site has a policy and a ledger of its own.
+Noise comes from the plan's seed in both, so both must end in the same model: to the bit where sums
+are of whole numbers. One server with TLS and three site processes carry all plans; each site has a
+policy and a ledger of its own.
 """
 
 from __future__ import annotations
@@ -18,13 +20,18 @@ from typing import Any
 import numpy as np
 
 from tacit import plan as plans
-from tacit.cli.rehearse import compared, started
-from tacit.engine.deployed.rehearsal import Rehearsal
+from tacit.cli.federation.rehearse import compared, started
+from tacit.simulation.rehearsal import Rehearsal
 
 _WORDS = {"up": ["good", "fine", "lovely", "bright"], "down": ["bad", "dull", "awful", "grey"]}
 _FILLER = ["the", "film", "was", "and", "a", "story", "of", "two", "people"]
 _TEXT = {"text": ["opinion"], "label": "stars"}
-_TABLE = {"numeric": ["age", "pay"], "categorical": ["town"], "label": "stars", "quasi": ["age", "town"]}
+_TABLE = {
+    "numeric": ["age", "pay"],
+    "categorical": ["town"],
+    "label": "stars",
+    "quasi": ["age", "town"],
+}
 _MLP = {"name": "mlp", "hidden": [8]}
 _VOTERS = {"clients": 9, "local_test": 0.3, "columns": _TEXT}
 
@@ -35,28 +42,46 @@ WAYS: dict[str, dict[str, Any]] = {
     "hashcomb": {"codec": {"name": "hashcomb", "x_min": -0.04, "x_max": 0.04, "levels": 10}},
     "rqm": {"codec": {"name": "rqm", "clip": 0.02, "margin": 0.02, "levels": 6, "coordinates": 50}},
     "private tables": {
-        "data": {"clients": 10, "columns": _TEXT}, "features": {"text": "words", "length": 10, "buckets": 64},
-        "model": {"name": "bilstm", "hidden": [4], "embedding": 5}, "private": {"words": "all", "adapt": "pass"},
+        "data": {"clients": 10, "columns": _TEXT},
+        "features": {"text": "words", "length": 10, "buckets": 64},
+        "model": {"name": "bilstm", "hidden": [4], "embedding": 5},
+        "private": {"words": "all", "adapt": "pass"},
         "codec": {"name": "plain"},
     },
     "shared rows": {
-        "data": {"clients": 4, "partition": "quantile", "by": "age", "columns": _TABLE, "share": {"k": 12}},
-        "codec": {"name": "plain"}, "model": {"name": "mlp", "hidden": [4]}, "server": {"rounds": 3, "weights": "rows"},
+        "data": {
+            "clients": 4,
+            "partition": "quantile",
+            "by": "age",
+            "columns": _TABLE,
+            "share": {"k": 12},
+        },
+        "codec": {"name": "plain"},
+        "model": {"name": "mlp", "hidden": [4]},
+        "server": {"rounds": 3, "weights": "rows"},
     },
     "votes": {
-        "data": _VOTERS, "filter": {"lr": 0.5, "vote_epsilon": 4.0}, "model": {"name": "logistic"}, "codec": {"name": "plain"},
+        "data": _VOTERS,
+        "filter": {"lr": 0.5, "vote_epsilon": 4.0},
+        "model": {"name": "logistic"},
+        "codec": {"name": "plain"},
     },
     "dp_sum, added up at sites": {
-        "codec": {"name": "dp_sum", "epsilon": 20.0, "delta": 1e-3, "clip": 0.5}, "server": {"rounds": 3, "sum_at": "site"},
+        "codec": {"name": "dp_sum", "epsilon": 20.0, "delta": 1e-3, "clip": 0.5},
+        "server": {"rounds": 3, "sum_at": "site"},
     },
     "dp_sum, secure sum": {
-        "codec": {"name": "dp_sum", "epsilon": 20.0, "delta": 1e-3, "clip": 0.5}, "secure_sum": {"helpers": 2},
+        "codec": {"name": "dp_sum", "epsilon": 20.0, "delta": 1e-3, "clip": 0.5},
+        "secure_sum": {"helpers": 2},
     },
-    "rr, secure sum, drop-outs": {  # after two answers of 4,834 each (per update) a client's own ledger lets it answer no more
-        "codec": {"name": "rr", "epsilon": 2, "clip": 0.02}, "secure_sum": {"helpers": 1, "least_clients": 2},
-        "ledger": {"epsilon": 10_000.0}, "server": {"rounds": 4, "cohort": "count", "cohort_size": 11},
+    # after two answers of 4,834 each (per update) a client's own ledger lets it answer no more
+    "rr, secure sum, drop-outs": {
+        "codec": {"name": "rr", "epsilon": 2, "clip": 0.02},
+        "secure_sum": {"helpers": 1, "least_clients": 2},
+        "ledger": {"epsilon": 10_000.0},
+        "server": {"rounds": 4, "cohort": "count", "cohort_size": 11},
     },
-}  # fmt: skip
+}
 
 
 def made_up(path: Path, rows: int = 400) -> Path:
@@ -75,9 +100,14 @@ def made_up(path: Path, rows: int = 400) -> Path:
 def plan_of(way: str, source: Path) -> plans.Plan:
     """Return a small plan."""
     tree: dict[str, Any] = {
-        "name": "small", "seed": 3, "data": {"clients": 20, "columns": _TEXT}, "features": {"buckets": 300}, "model": _MLP,
-        "local": {"lr": 0.01, "epochs": 1, "batch": 8}, "server": {"rounds": 3},
-    }  # fmt: skip
+        "name": "small",
+        "seed": 3,
+        "data": {"clients": 20, "columns": _TEXT},
+        "features": {"buckets": 300},
+        "model": _MLP,
+        "local": {"lr": 0.01, "epochs": 1, "batch": 8},
+        "server": {"rounds": 3},
+    }
     tree |= WAYS[way]
     tree["data"] = {**tree["data"], "source": str(source)}
     return plans.parse(tree)
@@ -90,7 +120,10 @@ def main() -> int:
     parser.add_argument("--json", action="store_true")
     asked = parser.parse_args()
     found = {}
-    with tempfile.TemporaryDirectory(prefix="tacit-carriers-") as folder, contextlib.ExitStack() as stack:
+    with (
+        tempfile.TemporaryDirectory(prefix="tacit-carriers-") as folder,
+        contextlib.ExitStack() as stack,
+    ):
         place, source = Path(folder), made_up(Path(folder) / "rows.csv")
         servers: list[Path] = []
 
@@ -104,10 +137,20 @@ def main() -> int:
             found[way] = compared(plan_of(way, source), place, server_of, 3)
             if not asked.json:
                 simulated, deployed = found[way]
-                print(f"{way:28} {simulated[:16]}  {deployed[:16]}  {'same' if simulated == deployed else 'DIFFERENT'}", flush=True)
+                print(
+                    f"{way:28} {simulated[:16]}  {deployed[:16]} "
+                    f" {'same' if simulated == deployed else 'DIFFERENT'}",
+                    flush=True,
+                )
     if asked.json:
         print(
-            json.dumps({way: {"simulated": one, "sites": two, "same": one == two} for way, (one, two) in found.items()}, indent=1)
+            json.dumps(
+                {
+                    way: {"simulated": one, "sites": two, "same": one == two}
+                    for way, (one, two) in found.items()
+                },
+                indent=1,
+            )
         )
     return int(any(one != two for one, two in found.values()))
 

@@ -30,17 +30,20 @@ class Taken:
 
 
 class Stopwatch:
-    """Runs from its making. Looking at other processes takes time of its own, which is kept out of the figures."""
+    """Runs from its making. Looking at other processes takes time of its own, which is kept out of
+    the figures.
+    """
 
     def __init__(self) -> None:
         self._below = _below()
         self._own, self._wall = time.process_time(), time.perf_counter()
 
     def taken(self) -> Taken:
-        """Return what has been taken so far by this process, its threads and all its descendants, ended or alive.
+        """Return what has been taken so far by this process, its threads and all its descendants,
+        ended or alive.
 
-        This process is read to the nanosecond; descendants come in kernel ticks, which is why only work that takes much
-        longer than a tick is given to them.
+        This process is read to the nanosecond; descendants come in kernel ticks, which is why only
+        work that takes much longer than a tick is given to them.
         """
         wall, own = time.perf_counter() - self._wall, time.process_time() - self._own
         return Taken(wall, own + max(0.0, _below() - self._below))
@@ -56,7 +59,11 @@ def measure(work: Callable[[], object]) -> Taken:
 def _below() -> float:
     """Return the CPU seconds of all descendants so far."""
     ended = os.times()
-    return ended.children_user + ended.children_system + sum(map(_ticks, descendants(os.getpid()))) / _TICK
+    return (
+        ended.children_user
+        + ended.children_system
+        + sum(map(_ticks, descendants(os.getpid()))) / _TICK
+    )
 
 
 def descendants(root: int) -> list[int]:

@@ -1,4 +1,6 @@
-"""The harness' own arithmetic: interleave repeats, take medians, form ratios, hold them against the bars."""
+"""The harness' own arithmetic: interleave repeats, take medians, form ratios, hold them against the
+bars.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ Better = Literal["lower", "higher"]
 
 @dataclass(frozen=True, kw_only=True)
 class Result:
-    """One figure against one peer. `ratio` is ours / theirs; whether that should be small or large says `better`."""
+    """One figure against one peer. `ratio` is ours / theirs; whether that should be small or large
+    says `better`.
+    """
 
     figure: str
     peer: str
@@ -43,10 +47,19 @@ class Result:
     def as_dict(self) -> dict[str, Any]:
         """Return the result as it is written to disk."""
         return {
-            "figure": self.figure, "peer": self.peer, "ours": self.ours, "theirs": self.theirs, "ratio": self.ratio,
-            "unit": self.unit, "kind": self.kind, "better": self.better, "bar": self.bar, "met": self.met,
-            "repeats": self.repeats, "note": self.note,
-        }  # fmt: skip
+            "figure": self.figure,
+            "peer": self.peer,
+            "ours": self.ours,
+            "theirs": self.theirs,
+            "ratio": self.ratio,
+            "unit": self.unit,
+            "kind": self.kind,
+            "better": self.better,
+            "bar": self.bar,
+            "met": self.met,
+            "repeats": self.repeats,
+            "note": self.note,
+        }
 
 
 def interleave(ours: Repeat, theirs: Repeat, repeats: int) -> tuple[Taken, Taken]:
@@ -61,12 +74,25 @@ def middle(many: list[Taken]) -> Taken:
 
 
 def seconds(
-    figure: str, peer: str, pair: tuple[Taken, Taken], *, repeats: int, wall_bar: float | None = None,
-    cpu_bar: float | None = None, unit: str = "s", note: str = "",
-) -> list[Result]:  # fmt: skip
+    figure: str,
+    peer: str,
+    pair: tuple[Taken, Taken],
+    *,
+    repeats: int,
+    wall_bar: float | None = None,
+    cpu_bar: float | None = None,
+    unit: str = "s",
+    note: str = "",
+) -> list[Result]:
     """Return the wall and the CPU result of a pair of medians."""
     ours, theirs = pair
-    same: dict[str, Any] = {"figure": figure, "peer": peer, "unit": unit, "repeats": repeats, "note": note}
+    same: dict[str, Any] = {
+        "figure": figure,
+        "peer": peer,
+        "unit": unit,
+        "repeats": repeats,
+        "note": note,
+    }
     return [
         Result(kind="wall", ours=ours.wall, theirs=theirs.wall, bar=wall_bar, **same),
         Result(kind="cpu", ours=ours.cpu, theirs=theirs.cpu, bar=cpu_bar, **same),
@@ -74,10 +100,24 @@ def seconds(
 
 
 def speeds(
-    figure: str, peer: str, pair: tuple[Taken, Taken], amounts: tuple[float, float], *, unit: str, repeats: int, bar: float
+    figure: str,
+    peer: str,
+    pair: tuple[Taken, Taken],
+    amounts: tuple[float, float],
+    *,
+    unit: str,
+    repeats: int,
+    bar: float,
 ) -> list[Result]:
     """Return the wall and the CPU result as amounts per second, both held against the bar."""
-    same: dict[str, Any] = {"figure": figure, "peer": peer, "unit": unit, "repeats": repeats, "better": "higher", "bar": bar}
+    same: dict[str, Any] = {
+        "figure": figure,
+        "peer": peer,
+        "unit": unit,
+        "repeats": repeats,
+        "better": "higher",
+        "bar": bar,
+    }
     (ours, theirs), (amount, their_amount) = pair, amounts
     return [
         Result(kind="wall", ours=amount / ours.wall, theirs=their_amount / theirs.wall, **same),

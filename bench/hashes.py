@@ -1,8 +1,10 @@
-"""`python -m bench.hashes [--against CHECKOUT]`: the model hashes of all examples at short settings, of one or two checkouts.
+"""`python -m bench.hashes [--against CHECKOUT]`: the model hashes of all examples at short
+settings, of one or two checkouts.
 
-A change that must not change results is shown not to: each checkout runs its own `examples/*.toml` with its own package, and every
-model file must have the same SHA-256. An example whose data set is not at hand is left out, with the reason. Hashes of two machines
-may differ in the last bits of floating-point sums, so they are compared in one run and not stored.
+A change that must not change results is shown not to: each checkout runs its own `examples/*.toml`
+with its own package, and every model file must have the same SHA-256. An example whose data set is
+not at hand is left out, with the reason. Hashes of two machines may differ in the last bits of
+floating-point sums, so they are compared in one run and not stored.
 """
 
 from __future__ import annotations
@@ -19,11 +21,21 @@ from pathlib import Path
 from bench import ROOT
 
 SHORT: dict[str, tuple[str, ...]] = {
-    "all_five": ("server.rounds=1", "server.evaluate_every=1", "data.limit=6000", "data.clients=40"),
+    "all_five": (
+        "server.rounds=1",
+        "server.evaluate_every=1",
+        "data.limit=6000",
+        "data.clients=40",
+    ),
     "fedvocab": ("server.rounds=1", "server.evaluate_every=1"),
     "hashcomb": (),
     "imdb": ("server.rounds=2", "server.evaluate_every=1", "data.limit=5000"),
-    "imdb_private": ("server.rounds=3", "server.evaluate_every=1", "data.limit=5000", "data.clients=1000"),
+    "imdb_private": (
+        "server.rounds=3",
+        "server.evaluate_every=1",
+        "data.limit=5000",
+        "data.clients=1000",
+    ),
     "lazyinf": (
         "server.rounds=2",
         "server.evaluate_every=1",
@@ -45,12 +57,31 @@ def hash_of(checkout: Path, example: str) -> str:
     """The SHA-256 of the model file an example ends in, or why there is none."""
     settings = ("baselines=[]", *SHORT.get(example, ()))
     with tempfile.TemporaryDirectory() as folder:
-        command = [sys.executable, "-m", "tacit", "run", str(checkout / "examples" / f"{example}.toml"), "--json", "--quiet"]
-        command += ["--no-report", "--runs", folder, *(word for one in settings for word in ("-o", one))]
+        command = [
+            sys.executable,
+            "-m",
+            "tacit",
+            "run",
+            str(checkout / "examples" / f"{example}.toml"),
+            "--json",
+            "--quiet",
+        ]
+        command += [
+            "--no-report",
+            "--runs",
+            folder,
+            *(word for one in settings for word in ("-o", one)),
+        ]
         environment = {**os.environ, "PYTHONPATH": str(checkout / "src")}
-        done = subprocess.run(command, env=environment, cwd=folder, capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            command, env=environment, cwd=folder, capture_output=True, text=True, check=False
+        )
         if done.returncode:
-            lines = done.stderr.strip().splitlines() or done.stdout.strip().splitlines() or ["no reason given"]
+            lines = (
+                done.stderr.strip().splitlines()
+                or done.stdout.strip().splitlines()
+                or ["no reason given"]
+            )
             return f"not run: {lines[-1].strip()[:100]}"
         (model,) = Path(folder).glob("*/model.safetensors")
         return hashlib.sha256(model.read_bytes()).hexdigest()
@@ -80,7 +111,9 @@ def main() -> int:
         found[name] = [hash_of(checkout, name) for checkout in checkouts]
         if not asked.json:
             print(
-                f"{name:14} {'  '.join(one if _is_missing(one) else one[:16] for one in found[name])}  {_state(found[name])}",
+                f"{name:14}"
+                f" {'  '.join(one if _is_missing(one) else one[:16] for one in found[name])} "
+                f" {_state(found[name])}",
                 flush=True,
             )
     if asked.json:

@@ -25,6 +25,9 @@ def python_of(peer: str) -> str:
         print(f"installing {', '.join(wanted)} into {place.relative_to(ROOT)}", file=sys.stderr)
         if not program.exists():
             venv.create(place, with_pip=True, symlinks=True)
-        subprocess.run([program, "-m", "pip", "install", "-q", "--disable-pip-version-check", *wanted], check=True)
+        subprocess.run(
+            [program, "-m", "pip", "install", "-q", "--disable-pip-version-check", *wanted],
+            check=True,
+        )
         marker.write_text("\n".join(wanted))
     return str(program)

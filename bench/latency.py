@@ -1,8 +1,10 @@
-"""`python -m bench.latency`: a round of three idle sites, ours beside Flower's own quickstart round, on the same machine.
+"""`python -m bench.latency`: a round of three idle sites, ours beside Flower's own quickstart
+round, on the same machine.
 
-Flower's app is its quickstart in numpy: FedAvg, which trains and evaluates in each round, on a SuperLink and three SuperNodes.
-Ours is a plan with a small model over `tacit rehearse`, with TLS, signatures, policies and ledgers. Both have hardly anything to
-compute. The two alternate; the figure is the median round without each run's first.
+Flower's app is its quickstart in numpy: FedAvg, which trains and evaluates in each round, on a
+SuperLink and three SuperNodes. Ours is a plan with a small model over `tacit rehearse`, with TLS,
+signatures, policies and ledgers. Both have hardly anything to compute. The two alternate; the
+figure is the median round without each run's first.
 """
 
 from __future__ import annotations
@@ -25,10 +27,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from bench.carriers import made_up, plan_of
-from tacit import engine, record
-from tacit.cli.rehearse import deployed, started
-from tacit.engine.deployed.rehearsal import rehearsal
-from tacit.engine.run_folder import RECORD
+from tacit import simulation
+from tacit.cli.federation.rehearse import deployed, started
+from tacit.runs import record
+from tacit.runs.run_folder import RECORD
+from tacit.simulation.rehearsal import rehearsal
 
 _APP = """
 import time
@@ -85,10 +88,14 @@ clientapp = "quickstart.app:client"
 def ours(folder: Path, rounds: int) -> list[float]:
     """Return the seconds of our rounds."""
     plan = plan_of("rr", made_up(folder / "rows.csv", 60))
-    plan = replace(plan, data=replace(plan.data, clients=3), server=replace(plan.server, rounds=rounds, evaluate_every=rounds))
+    plan = replace(
+        plan,
+        data=replace(plan.data, clients=3),
+        server=replace(plan.server, rounds=rounds, evaluate_every=rounds),
+    )
     ready = rehearsal(plan, folder / "rows", 3)
     with started(folder, ready) as server:
-        place = deployed(server, ready, folder / "runs", engine.Silence(), False)
+        place = deployed(server, ready, folder / "runs", simulation.Silence(), False)
     return [one.seconds for one in record.of_kind(list(record.read(place / RECORD)), record.Round)]
 
 
@@ -102,11 +109,16 @@ def theirs(folder: Path, rounds: int) -> list[float]:
     port = _free_port()
     home = folder / "home"
     home.mkdir()
-    (home / "config.toml").write_text(f'[superlink.here]\naddress = "127.0.0.1:{port}"\ninsecure = true\n')
+    (home / "config.toml").write_text(
+        f'[superlink.here]\naddress = "127.0.0.1:{port}"\ninsecure = true\n'
+    )
     env = {
-        **os.environ, "FLWR_HOME": str(home), "FLWR_TELEMETRY_ENABLED": "0", "FLWR_DISABLE_UPDATE_CHECK": "1",
+        **os.environ,
+        "FLWR_HOME": str(home),
+        "FLWR_TELEMETRY_ENABLED": "0",
+        "FLWR_DISABLE_UPDATE_CHECK": "1",
         "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
-    }  # fmt: skip
+    }
     with contextlib.ExitStack() as stack:
         link = [
             "flower-superlink",
@@ -118,14 +130,25 @@ def theirs(folder: Path, rounds: int) -> list[float]:
             "--database",
             str(folder / "state.db"),
         ]
-        stack.enter_context(_running([*link, "--disable-runtime-dependency-installation"], env, folder / "link.log"))
+        stack.enter_context(
+            _running([*link, "--disable-runtime-dependency-installation"], env, folder / "link.log")
+        )
         _wait(port)
         for number in range(3):
-            node = ["flower-supernode", "--insecure", "--superlink", f"127.0.0.1:{port}", "--port", str(_free_port())]
+            node = [
+                "flower-supernode",
+                "--insecure",
+                "--superlink",
+                f"127.0.0.1:{port}",
+                "--port",
+                str(_free_port()),
+            ]
             stack.enter_context(_running(node, env, folder / f"node-{number}.log"))
         subprocess.run(["flwr", "run", str(app), "here"], env=env, check=True, capture_output=True)
         end = time.monotonic() + 60 + 60 * rounds
-        while time.monotonic() < end and (not out.exists() or len(out.read_text().split()) < rounds + 1):
+        while time.monotonic() < end and (
+            not out.exists() or len(out.read_text().split()) < rounds + 1
+        ):
             time.sleep(0.5)
     times = [float(word) for word in out.read_text().split()]
     return [after - before for before, after in itertools.pairwise(times)]
@@ -134,7 +157,9 @@ def theirs(folder: Path, rounds: int) -> list[float]:
 @contextlib.contextmanager
 def _running(command: list[str], env: dict[str, str], log: Path) -> Iterator[None]:
     with log.open("w") as file:
-        process = subprocess.Popen(command, env=env, stdout=file, stderr=file, start_new_session=True)
+        process = subprocess.Popen(
+            command, env=env, stdout=file, stderr=file, start_new_session=True
+        )
         try:
             yield
         finally:
@@ -164,7 +189,9 @@ def _wait(port: int) -> None:
 
 def main() -> None:
     """Measure both in turn, and print medians and their ratio."""
-    parser = argparse.ArgumentParser(prog="python -m bench.latency", description=re.sub(r"\s+", " ", __doc__ or ""))
+    parser = argparse.ArgumentParser(
+        prog="python -m bench.latency", description=re.sub(r"\s+", " ", __doc__ or "")
+    )
     parser.add_argument("--rounds", type=int, default=6)
     parser.add_argument("--repeats", type=int, default=1)
     asked = parser.parse_args()
@@ -177,7 +204,12 @@ def main() -> None:
             finally:
                 shutil.rmtree(folder, ignore_errors=True)
     medians = {name: statistics.median(times) for name, times in found.items()}
-    print(json.dumps({"rounds": found, "median": medians, "ratio": medians["ours"] / medians["flower"]}, indent=1))
+    print(
+        json.dumps(
+            {"rounds": found, "median": medians, "ratio": medians["ours"] / medians["flower"]},
+            indent=1,
+        )
+    )
 
 
 if __name__ == "__main__":

@@ -1,4 +1,6 @@
-"""How a contender is told what to do: one JSON object a line in, one out. Whatever it prints goes to standard error."""
+"""How a contender is told what to do: one JSON object a line in, one out. Whatever it prints goes
+to standard error.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,9 @@ Answer = Callable[[dict[str, Any]], dict[str, Any]]
 
 
 class Channel:
-    """The two lines to the harness; anything else that writes to standard output is sent to standard error."""
+    """The two lines to the harness; anything else that writes to standard output is sent to
+    standard error.
+    """
 
     def __init__(self) -> None:
         self._in: TextIO = os.fdopen(os.dup(0), "r")

@@ -1,8 +1,10 @@
-"""Sets for `python -m bench defaults --grid` that nobody has to fetch: scikit-learn's breast cancer table, and made-up ones.
+"""Sets for `python -m bench defaults --grid` that nobody has to fetch: scikit-learn's breast cancer
+table, and made-up ones.
 
-A made-up set has a seed of its own, so it is the same everywhere. `rare` is a table of 12 numbers with 1 % positive rows. `emoji`
-are short messages of two moods, told apart by emoji. `russian` and `chinese` are short texts of four topics, made of words of the
-topic among common words of the language.
+A made-up set has a seed of its own, so it is the same everywhere. `rare` is a table of 12 numbers
+with 1 % positive rows. `emoji` are short messages of two moods, told apart by emoji. `russian` and
+`chinese` are short texts of four topics, made of words of the topic among common words of the
+language.
 """
 
 from __future__ import annotations
@@ -22,7 +24,9 @@ _TEXTS = 8_000
 
 @dataclass(frozen=True)
 class Made:
-    """A set that is made here: its rows, what its columns are for, and whether its texts are English words."""
+    """A set that is made here: its rows, what its columns are for, and whether its texts are
+    English words.
+    """
 
     make: Callable[[], pl.DataFrame]
     text: bool
@@ -65,13 +69,24 @@ def _emoji() -> pl.DataFrame:
 
 def _russian() -> pl.DataFrame:
     topics = {
-        "спорт": _words("матч гол команда тренер игрок победа турнир стадион вратарь чемпион лига кубок счёт судья"),
-        "наука": _words("учёные исследование опыт теория данные космос физика открытие лаборатория атом клетка ген"),
-        "деньги": _words("банк рубль рынок цена налог бюджет акция кредит биржа прибыль доход экспорт инфляция"),
-        "погода": _words("дождь снег ветер мороз облако гроза солнце туман жара осадки прогноз лёд буря"),
+        "спорт": _words(
+            "матч гол команда тренер игрок победа турнир стадион вратарь чемпион лига кубок счёт"
+            " судья"
+        ),
+        "наука": _words(
+            "учёные исследование опыт теория данные космос физика открытие лаборатория атом"
+            " клетка ген"
+        ),
+        "деньги": _words(
+            "банк рубль рынок цена налог бюджет акция кредит биржа прибыль доход экспорт инфляция"
+        ),
+        "погода": _words(
+            "дождь снег ветер мороз облако гроза солнце туман жара осадки прогноз лёд буря"
+        ),
     }
     common = _words(
-        "и в не на что с по это как но из у за от так для бы его же был была сегодня вчера очень ещё уже можно год день"
+        "и в не на что с по это как но из у за от так для бы его же был была сегодня вчера очень"
+        " ещё уже можно год день"
     )
     return _texts(topics, common, mistaken=0.03)
 
@@ -83,7 +98,9 @@ def _chinese() -> pl.DataFrame:
         "财经": _words("银行 市场 价格 股票 税收 预算 贷款 利润 出口 通胀 经济 投资"),
         "天气": _words("下雨 大雪 大风 寒冷 云层 雷雨 太阳 雾气 高温 预报 冰雹 暴雨"),
     }
-    common = _words("的 了 在 是 我们 他们 今天 昨天 非常 可以 因为 所以 这个 那个 已经 还有 一年 一天 大家 认为")
+    common = _words(
+        "的 了 在 是 我们 他们 今天 昨天 非常 可以 因为 所以 这个 那个 已经 还有 一年 一天 大家 认为"
+    )
     return _texts(topics, common, mistaken=0.03, joint="")
 
 
@@ -91,16 +108,26 @@ def _words(listed: str) -> list[str]:
     return listed.split()
 
 
-def _texts(words: dict[str, list[str]], common: list[str], *, mistaken: float, joint: str = " ") -> pl.DataFrame:
-    """Texts of 4 to 14 common words and one to three of their topic; a share of topic words is of any topic."""
+def _texts(
+    words: dict[str, list[str]], common: list[str], *, mistaken: float, joint: str = " "
+) -> pl.DataFrame:
+    """Texts of 4 to 14 common words and one to three of their topic; a share of topic words is of
+    any topic.
+    """
     random = np.random.default_rng(5)
     names, anything = list(words), [word for some in words.values() for word in some]
     found = []
     for _ in range(_TEXTS):
         name = names[random.integers(len(names))]
-        some = [anything if random.random() < 5 * mistaken else words[name] for _ in range(random.integers(1, 4))]
+        some = [
+            anything if random.random() < 5 * mistaken else words[name]
+            for _ in range(random.integers(1, 4))
+        ]
         own = [one[random.integers(len(one))] for one in some]
-        text = [*own, *(common[random.integers(len(common))] for _ in range(random.integers(4, 15)))]
+        text = [
+            *own,
+            *(common[random.integers(len(common))] for _ in range(random.integers(4, 15))),
+        ]
         random.shuffle(text)
         found.append({"text": joint.join(text), "label": name})
     return pl.DataFrame(found)

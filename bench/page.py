@@ -31,7 +31,10 @@ def _table(name: str, results: list[dict[str, Any]]) -> str:
         verdict = {True: "met", False: "**missed**", None: ""}[result["met"]]
         unit = f"{result['kind']} {result['unit']}" if result["kind"] != "count" else result["unit"]
         ours, theirs, ratio = (_short(result[key]) for key in ("ours", "theirs", "ratio"))
-        lines.append(f"| {result['figure']} ({unit}) | {ours} | {result['peer']} | {theirs} | {ratio} | {bar} | {verdict} |")
+        lines.append(
+            f"| {result['figure']} ({unit}) | {ours} | {result['peer']} | {theirs} | {ratio} |"
+            f" {bar} | {verdict} |"
+        )
     return "\n".join([*lines, ""])
 
 

@@ -7,11 +7,21 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from bench.shapes import BATCH, CLIENTS, DENSITY, HIDDEN, INPUTS, LR, ROWS, ROWS_PER_CLIENT, VERIFIED_ROUNDS
-from tacit import data, features, local, plan
-from tacit.draws import Draws
-from tacit.local.schedule import row_order
+from bench.shapes import (
+    BATCH,
+    CLIENTS,
+    DENSITY,
+    HIDDEN,
+    INPUTS,
+    LR,
+    ROWS,
+    ROWS_PER_CLIENT,
+    VERIFIED_ROUNDS,
+)
+from tacit import data, features, plan, training
+from tacit.randomness import Draws
 from tacit.rows import Clients, Rows, Sparse
+from tacit.training.schedule import shuffle_rows
 
 DRAWS = Draws.seeded(4).at("bench")
 CLASSES = ("no", "yes")
@@ -38,10 +48,12 @@ def read(kind: str) -> tuple[Rows, Rows]:
     return _read(folder, ""), _read(folder, "test_")
 
 
-def mlp(train: Rows) -> local.Learner:
+def mlp(train: Rows) -> training.Learner:
     """Return our learner for the round workload."""
     settings = plan.Local(optimizer="adam", lr=LR, epochs=1, batch=BATCH)
-    return local.build(plan.MLP(hidden=HIDDEN), settings, train, even_clients(len(train), CLIENTS))
+    return training.build(
+        plan.MLP(hidden=HIDDEN), settings, train, even_clients(len(train), CLIENTS)
+    )
 
 
 def even_clients(rows: int, clients: int) -> Clients:
@@ -53,10 +65,18 @@ def synthetic() -> tuple[Rows, Rows]:
     """Return binary rows of the agreed density; labels follow a planted linear rule."""
     count = CLIENTS * ROWS_PER_CLIENT
     weights = DRAWS.at("planted").generator().standard_normal(INPUTS).astype(np.float32)
-    parts = [_planted(weights, ROWS_PER_CLIENT, number) for number in range((count + _HELD_OUT) // ROWS_PER_CLIENT)]
+    parts = [
+        _planted(weights, ROWS_PER_CLIENT, number)
+        for number in range((count + _HELD_OUT) // ROWS_PER_CLIENT)
+    ]
     lengths = np.concatenate([part[0] for part in parts])
     starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-    inputs = Sparse(starts=starts, columns=np.concatenate([part[1] for part in parts]), values=None, width=INPUTS)
+    inputs = Sparse(
+        starts=starts,
+        columns=np.concatenate([part[1] for part in parts]),
+        values=None,
+        width=INPUTS,
+    )
     rows = Rows(inputs=inputs, labels=np.concatenate([part[2] for part in parts]), classes=CLASSES)
     return rows.take(np.arange(count)), rows.take(np.arange(count, count + _HELD_OUT))
 
@@ -83,7 +103,9 @@ def imdb(buckets: int = INPUTS, sequence: bool = False) -> tuple[Rows, Rows]:
     fitted = features.fit(table.train, table.columns, hashed)
     train = features.encode(table.train, table.columns, hashed, fitted).take(divided.order)
     test = features.encode(table.test, table.columns, hashed, fitted)
-    return train, test.take(np.sort(DRAWS.at("held-out").generator().permutation(len(test))[:_HELD_OUT]))
+    return train, test.take(
+        np.sort(DRAWS.at("held-out").generator().permutation(len(test))[:_HELD_OUT])
+    )
 
 
 def _orders() -> NDArray[np.int16]:
@@ -92,19 +114,37 @@ def _orders() -> NDArray[np.int16]:
         [DRAWS.at("rounds", number, client, "train", "shuffle").seed() for client in range(CLIENTS)]
         for number in range(1, VERIFIED_ROUNDS + 1)
     ]
-    return np.array([[row_order(ROWS_PER_CLIENT, ROWS_PER_CLIENT, np.uint64(seed)) for seed in some] for some in seeds], np.int16)
+    return np.array(
+        [
+            [shuffle_rows(ROWS_PER_CLIENT, ROWS_PER_CLIENT, np.uint64(seed)) for seed in some]
+            for some in seeds
+        ],
+        np.int16,
+    )
 
 
 def _write(folder: Path, rows: Rows, prefix: str) -> None:
     assert isinstance(rows.inputs, Sparse)
     sparse = rows.inputs
-    dense = np.lib.format.open_memmap(folder / f"{prefix}dense.npy", "w+", np.float32, (len(rows), sparse.width))
+    dense = np.lib.format.open_memmap(
+        folder / f"{prefix}dense.npy", "w+", np.float32, (len(rows), sparse.width)
+    )
     dense[np.repeat(np.arange(len(rows)), np.diff(sparse.starts)), sparse.columns] = 1.0
     dense.flush()
-    for name, array in (("labels", rows.labels), ("starts", sparse.starts), ("columns", sparse.columns)):
+    for name, array in (
+        ("labels", rows.labels),
+        ("starts", sparse.starts),
+        ("columns", sparse.columns),
+    ):
         np.save(folder / f"{prefix}{name}.npy", array)
 
 
 def _read(folder: Path, prefix: str) -> Rows:
-    starts, columns, labels = (np.load(folder / f"{prefix}{name}.npy") for name in ("starts", "columns", "labels"))
-    return Rows(inputs=Sparse(starts=starts, columns=columns, values=None, width=INPUTS), labels=labels, classes=CLASSES)
+    starts, columns, labels = (
+        np.load(folder / f"{prefix}{name}.npy") for name in ("starts", "columns", "labels")
+    )
+    return Rows(
+        inputs=Sparse(starts=starts, columns=columns, values=None, width=INPUTS),
+        labels=labels,
+        classes=CLASSES,
+    )

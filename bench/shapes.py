@@ -19,6 +19,7 @@ PASSES = 20
 """How often a kernel of a few milliseconds runs in one repeat."""
 
 ROWS = Path(__file__).parent / "out" / "rows"
-"""Each kind of rows has a folder with dense.npy, labels.npy, starts.npy, columns.npy (and the same for test rows),
-initial.npy (the first model, layer after layer, weights input-major, then biases) and orders.npy (rounds, clients, rows).
+"""Each kind of rows has a folder with dense.npy, labels.npy, starts.npy, columns.npy (and the same
+for test rows), initial.npy (the first model, layer after layer, weights input-major, then biases)
+and orders.npy (rounds, clients, rows).
 """

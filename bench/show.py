@@ -24,11 +24,17 @@ def write(name: str, results: Sequence[Result]) -> str:
 
 def table(name: str, results: Sequence[Result]) -> Table:
     """Return figure | ours | peer | ratio, with the bar where there is one."""
-    grid = Table("figure", "ours", "peer", "theirs", "ratio", "bar", "", title=name, title_justify="left")
+    grid = Table(
+        "figure", "ours", "peer", "theirs", "ratio", "bar", "", title=name, title_justify="left"
+    )
     for result in results:
         sign = "≤" if result.better == "lower" else "≥"
         grid.add_row(
-            f"{result.figure} ({result.kind} {result.unit})" if result.kind != "count" else f"{result.figure} ({result.unit})",
+            (
+                f"{result.figure} ({result.kind} {result.unit})"
+                if result.kind != "count"
+                else f"{result.figure} ({result.unit})"
+            ),
             number(result.ours),
             result.peer,
             number(result.theirs),
@@ -56,5 +62,7 @@ def show(name: str, results: Sequence[Result], as_json: bool) -> None:
         return
     console = Console()
     console.print(table(name, results))
-    for note in dict.fromkeys(f"{result.figure}, {result.peer}: {result.note}" for result in results if result.note):
+    for note in dict.fromkeys(
+        f"{result.figure}, {result.peer}: {result.note}" for result in results if result.note
+    ):
         console.print(note, style="dim")

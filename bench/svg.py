@@ -28,16 +28,28 @@ def plot(title: str, across: str, lines: Mapping[str, Points]) -> str:
         _Axis([y for _, y in everything], _HIGH - _BELOW, _ABOVE),
     )
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDE} {_HIGH}" font-family="sans-serif" font-size="12">',
+        (
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDE} {_HIGH}"'
+            ' font-family="sans-serif" font-size="12">'
+        ),
         f'<rect width="{_WIDE}" height="{_HIGH}" fill="white"/>',
         f'<text x="{_LEFT}" y="20" font-weight="bold">{escape(title)}</text>',
-        f'<text x="{(_LEFT + _WIDE - _RIGHT) / 2}" y="{_HIGH - 10}" text-anchor="middle">{escape(across)}</text>',
+        (
+            f'<text x="{(_LEFT + _WIDE - _RIGHT) / 2}" y="{_HIGH - 10}"'
+            f' text-anchor="middle">{escape(across)}</text>'
+        ),
     ]
     for x, name in x_axis.marks():
-        parts.append(f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{_ABOVE}" y2="{_HIGH - _BELOW}" stroke="#ddd"/>')
-        parts.append(f'<text x="{x:.1f}" y="{_HIGH - _BELOW + 16}" text-anchor="middle">{name}</text>')
+        parts.append(
+            f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{_ABOVE}" y2="{_HIGH - _BELOW}" stroke="#ddd"/>'
+        )
+        parts.append(
+            f'<text x="{x:.1f}" y="{_HIGH - _BELOW + 16}" text-anchor="middle">{name}</text>'
+        )
     for y, name in y_axis.marks():
-        parts.append(f'<line x1="{_LEFT}" x2="{_WIDE - _RIGHT}" y1="{y:.1f}" y2="{y:.1f}" stroke="#ddd"/>')
+        parts.append(
+            f'<line x1="{_LEFT}" x2="{_WIDE - _RIGHT}" y1="{y:.1f}" y2="{y:.1f}" stroke="#ddd"/>'
+        )
         parts.append(f'<text x="{_LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{name}</text>')
     for colour, (name, points) in zip(_COLOURS, lines.items(), strict=False):
         parts += _line(name, points, colour, x_axis, y_axis)
@@ -60,13 +72,21 @@ class _Axis:
     """One axis in powers of ten, from one place on the page to another."""
 
     def __init__(self, values: Sequence[float], begin: float, end: float) -> None:
-        self.low, self.high = math.floor(math.log10(min(values))), math.ceil(math.log10(max(values)))
+        self.low, self.high = (
+            math.floor(math.log10(min(values))),
+            math.ceil(math.log10(max(values))),
+        )
         self.high = max(self.high, self.low + 1)
         self.begin, self.end = begin, end
 
     def place(self, value: float) -> float:
-        return self.begin + (math.log10(value) - self.low) / (self.high - self.low) * (self.end - self.begin)
+        return self.begin + (math.log10(value) - self.low) / (self.high - self.low) * (
+            self.end - self.begin
+        )
 
     def marks(self) -> list[tuple[float, str]]:
         raised = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
-        return [(self.place(10.0**power), "10" + str(power).translate(raised)) for power in range(self.low, self.high + 1)]
+        return [
+            (self.place(10.0**power), "10" + str(power).translate(raised))
+            for power in range(self.low, self.high + 1)
+        ]

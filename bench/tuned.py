@@ -1,8 +1,9 @@
 """What `tacit tune` adds to the plans of `tacit init --one-bit`: `python -m bench tuned`.
 
-Each line takes the plan of a line of `python -m bench defaults`, searches on validation rows as the command does, one run at a
-time, and then measures both plans on test rows, which the search never saw. Time is the sum over all runs of the search, divided
-by that of the plan's own run to the end; baselines are in neither. Runs are kept below bench/out/tuned: a stop loses at most one.
+Each line takes the plan of a line of `python -m bench defaults`, searches on validation rows as the
+command does, one run at a time, and then measures both plans on test rows, which the search never
+saw. Time is the sum over all runs of the search, divided by that of the plan's own run to the end;
+baselines are in neither. Runs are kept below bench/out/tuned: a stop loses at most one.
 """
 
 from __future__ import annotations
@@ -15,17 +16,18 @@ from functools import partial
 
 from bench import ROOT
 from bench.defaults import CASES, Case, kept, ours, table_of, tree_of
-from tacit import record
-from tacit.engine import run_folder, sweep
-from tacit.engine.tune import Trial, tune
 from tacit.plan import Plan, toml
+from tacit.runs import record, run_folder, sweep
+from tacit.runs.tune import Trial, tune
 
 OUT = ROOT / "bench" / "out" / "tuned"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Found:
-    """One line: accuracy of the plan and of the tuned plan in percent, and what the search cost in runs of the plan."""
+    """One line: accuracy of the plan and of the tuned plan in percent, and what the search cost in
+    runs of the plan.
+    """
 
     validation: tuple[float, float]
     test: tuple[float, float]
@@ -77,18 +79,26 @@ def _seconds(trial: Trial) -> float:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Print the table; return how many lines break a promise: worse on validation rows, or more than ten runs' time."""
+    """Print the table; return how many lines break a promise: worse on validation rows, or more
+    than ten runs' time.
+    """
     parser = argparse.ArgumentParser(prog="python -m bench tuned", description=__doc__)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--only", default="", help="lines whose title contains this, such as spambase")
+    parser.add_argument(
+        "--only", default="", help="lines whose title contains this, such as spambase"
+    )
     asked = parser.parse_args(arguments)
-    print("| plan of init | validation, plan | tuned | test, plan | tuned | time, in runs | changed |")
+    print(
+        "| plan of init | validation, plan | tuned | test, plan | tuned | time, in runs | changed |"
+    )
     print("|---|---|---|---|---|---|---|")
     broken = 0
     for case in [case for case in CASES if asked.only in case.title]:
         found = search(case, asked.seed)
         broken += found.validation[1] < found.validation[0] or found.cost > 10
-        figures = " | ".join(f"{figure:.1f}" for figure in (*found.validation, *found.test, found.cost))
+        figures = " | ".join(
+            f"{figure:.1f}" for figure in (*found.validation, *found.test, found.cost)
+        )
         print(f"| {case.title} | {figures} | {found.changed or 'nothing'} |", flush=True)
     return broken
 

@@ -1,4 +1,6 @@
-"""A contender as the harness sees it: a process that stays alive and does one repeat when told to."""
+"""A contender as the harness sees it: a process that stays alive and does one repeat when
+told to.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ class ContenderError(RuntimeError):
 class Worker:
     """One contender, running."""
 
-    def __init__(self, module: str, *arguments: object, python: str = sys.executable, **environment: str) -> None:
+    def __init__(
+        self, module: str, *arguments: object, python: str = sys.executable, **environment: str
+    ) -> None:
         self.module = module
         self._log: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the worker
         self._process = subprocess.Popen(
@@ -65,7 +69,10 @@ class Worker:
         self._process.wait(timeout=60)
         self._log.seek(0)
         text = self._log.read().decode(errors="replace")
-        return f"{self.module} ended with code {self._process.returncode}; its last words:\n{text[-2000:]}"
+        return (
+            f"{self.module} ended with code {self._process.returncode}; its last"
+            f" words:\n{text[-2000:]}"
+        )
 
     def close(self) -> None:
         """Hang up and wait for the process to end."""
@@ -82,5 +89,10 @@ class Worker:
     def __enter__(self) -> Worker:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         self.close()

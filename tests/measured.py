@@ -16,14 +16,19 @@ MISS = 5e-7
 """The probability with which an audit finds less than `least_bound`, although nothing is wrong."""
 
 
-def least_bound(likely: float, unlikely: float, trials: int, *, delta: float = 0.0, events: int = 2) -> float:
+def least_bound(
+    likely: float, unlikely: float, trials: int, *, delta: float = 0.0, events: int = 2
+) -> float:
     """Return what `lower_bound` finds at least, except with probability `MISS`.
 
     An event has the probabilities `likely` and `unlikely` on the two sides, with `trials` draws on each; `events` is how many
     different outputs there are. The counts are taken at their quantiles, half of `MISS` on each side.
     """
     risk = (1 - CONFIDENCE) / (4 * events)
-    often, rarely = int(binom.ppf(MISS / 2, trials, likely)), int(binom.isf(MISS / 2, trials, unlikely))
+    often, rarely = (
+        int(binom.ppf(MISS / 2, trials, likely)),
+        int(binom.isf(MISS / 2, trials, unlikely)),
+    )
     low = beta.ppf(risk, often, trials - often + 1) if often else 0.0
     high = beta.ppf(1 - risk, rarely + 1, trials - rarely)
     return math.log((low - delta) / high) if low > delta else 0.0

@@ -27,7 +27,16 @@ from pathlib import Path
 BAR = 0.9
 ROOT = Path(__file__).parent.parent
 FOLDER = ROOT / "mutants"
-_STATES = {0: "alive", 1: "killed", 3: "killed", 36: "timeout", -24: "timeout", 24: "timeout", 152: "timeout", None: "not run"}
+_STATES = {
+    0: "alive",
+    1: "killed",
+    3: "killed",
+    36: "timeout",
+    -24: "timeout",
+    24: "timeout",
+    152: "timeout",
+    None: "not run",
+}
 _LINKED = (
     "src",
     "tests",
@@ -44,7 +53,8 @@ _LINKED = (
 _UNUSED = ("-p", "no:unraisableexception", "-p", "no:threadexception")
 """What pytest looks for after each run takes longer than the run itself."""
 _FREE_CASE = re.compile(
-    r"(select|insert|update|delete|pragma|begin|commit|rollback|synchronous|cell_size_check|trusted_schema)\b|utf-8$|sha256$", re.I
+    r"(select|insert|update|delete|pragma|begin|commit|rollback|synchronous|cell_size_check|trusted_schema)\b|utf-8$|sha256$",
+    re.I,
 )
 """Strings that mean the same in any case: SQL, encodings, hash functions."""
 _KINDS = ("killed", "timeout", "alive", "equivalent", "message text", "not run")
@@ -68,18 +78,33 @@ def prepare(group: str, mutate: list[str], tests: list[str]) -> Path:
     }
     lines = [f"{key} = {json.dumps(value)}" for key, value in settings.items()]
     text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
-    (place / "pyproject.toml").write_text("\n".join([text, "[tool.mutmut]", *lines, ""]), encoding="utf-8")
+    (place / "pyproject.toml").write_text(
+        "\n".join([text, "[tool.mutmut]", *lines, ""]), encoding="utf-8"
+    )
     return place
 
 
 def run(group: str, mutate: list[str], tests: list[str]) -> None:
     """Run the mutants of a group that have not been run; if its tests changed since, also those that survived."""
     place = prepare(group, mutate, tests)
-    command = [str(Path(sys.executable).parent / "mutmut"), "run", "--max-children", str(os.cpu_count() or 1)]
+    command = [
+        str(Path(sys.executable).parent / "mutmut"),
+        "run",
+        "--max-children",
+        str(os.cpu_count() or 1),
+    ]
     chosen = [ROOT / path.partition("::")[0] for path in tests]
-    files = sorted(file for path in chosen for file in ([path] if path.is_file() else path.rglob("*.py")))
-    environment = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}  # thousands of short runs: each plugin is felt
-    digest, stamp = hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest(), place / "tests.sha256"
+    files = sorted(
+        file for path in chosen for file in ([path] if path.is_file() else path.rglob("*.py"))
+    )
+    environment = {
+        **os.environ,
+        "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+    }  # thousands of short runs: each plugin is felt
+    digest, stamp = (
+        hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest(),
+        place / "tests.sha256",
+    )
     again = [name for name, state in states(place).items() if state == "alive"]
     subprocess.run(command, cwd=place, check=False, env=environment)
     if again and (not stamp.exists() or stamp.read_text(encoding="utf-8") != digest):
@@ -104,9 +129,15 @@ def changes_of(place: Path) -> dict[str, str]:
         module = ".".join(source.relative_to(place / "mutants" / "src").with_suffix("").parts)
         tree = ast.parse(source.read_text(encoding="utf-8"))
         made = {
-            node.name: _compared(node) for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and "__mutmut_" in node.name
+            node.name: _compared(node)
+            for node in ast.walk(tree)
+            if isinstance(node, ast.FunctionDef) and "__mutmut_" in node.name
         }
-        originals = {name.removesuffix("orig"): made.pop(name) for name in list(made) if name.endswith("__mutmut_orig")}
+        originals = {
+            name.removesuffix("orig"): made.pop(name)
+            for name in list(made)
+            if name.endswith("__mutmut_orig")
+        }
         for name, (silent, any_case) in made.items():
             original = originals[name.rstrip("0123456789")]
             if original[0] == silent:
@@ -124,13 +155,17 @@ def _compared(function: ast.FunctionDef) -> tuple[str, str]:
             node.exc.args, node.exc.keywords = [], []
     silent = ast.dump(function)
     for node in ast.walk(function):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and _FREE_CASE.match(node.value):
+        if (
+            isinstance(node, ast.Constant)
+            and isinstance(node.value, str)
+            and _FREE_CASE.match(node.value)
+        ):
             node.value = node.value.upper()
     return silent, ast.dump(function)
 
 
 def package_of(name: str) -> str:
-    """The module: `tacit.ledger.owner.book.xǁBookǁclose__mutmut_1` is in `ledger.owner.book`."""
+    """The module: `tacit.privacy.site_ledger.book.xǁBookǁclose__mutmut_1` is in `ledger.owner.book`."""
     return ".".join(name.split(".")[1:-1])
 
 
@@ -139,7 +174,9 @@ def reason_for(name: str, reasons: dict[str, str]) -> str:
     return next((why for pattern, why in reasons.items() if fnmatch.fnmatchcase(name, pattern)), "")
 
 
-def report(found: dict[str, str], changes: dict[str, str], reasons: dict[str, str]) -> tuple[str, bool]:
+def report(
+    found: dict[str, str], changes: dict[str, str], reasons: dict[str, str]
+) -> tuple[str, bool]:
     """The table by module with the list of survivors, and whether the bar is reached with every mutant run."""
     kinds: dict[str, Counter[str]] = {}
     survivors = []
@@ -155,10 +192,17 @@ def report(found: dict[str, str], changes: dict[str, str], reasons: dict[str, st
     total = sum(kinds.values(), Counter[str]())
     lines = [f"{'module':36}" + "".join(f"{kind:>14}" for kind in (*_KINDS, "killed of rest"))]
     for package, count in [*sorted(kinds.items()), ("all", total)]:
-        lines.append(f"{package:36}" + "".join(f"{count[kind]:14}" for kind in _KINDS) + f"{_share(count):14.1%}")
+        lines.append(
+            f"{package:36}"
+            + "".join(f"{count[kind]:14}" for kind in _KINDS)
+            + f"{_share(count):14.1%}"
+        )
     lines += [
         "",
-        "Not counted: equivalent ones (tests/mutants.toml says why) and those that differ only in the text of a raised error.",
+        (
+            "Not counted: equivalent ones (tests/mutants.toml says why) and those that differ only"
+            " in the text of a raised error."
+        ),
     ]
     if survivors:
         lines += ["", "alive, without a reason in tests/mutants.toml:", *survivors]

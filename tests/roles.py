@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from tacit.codec import Codec, Encoded, Memory
-from tacit.draws import AddressedDraws, ClientDraws, PublicDraws, ServerDraws
+from tacit.codecs import Codec, Encoded, Memory
+from tacit.randomness import AddressedDraws, ClientDraws, PublicDraws, ServerDraws
 
 
 def client(draws: AddressedDraws) -> ClientDraws:
@@ -21,7 +21,13 @@ def public(draws: AddressedDraws) -> PublicDraws:
     return PublicDraws(draws.key, draws.path)
 
 
-def encode(codec: Codec, update: np.ndarray, own: AddressedDraws, both: AddressedDraws, memory: Memory | None = None) -> Encoded:
+def encode(
+    codec: Codec,
+    update: np.ndarray,
+    own: AddressedDraws,
+    both: AddressedDraws,
+    memory: Memory | None = None,
+) -> Encoded:
     """Return a client's message, from its own randomness and that which both sides know."""
     return codec.encode(update, memory or {}, own=client(own), public=public(both))
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.stats import norm
 
-from tacit.draws import Draws
+from tacit.randomness import Draws
 
 _APART = 1_000_003
 chosen = 0

@@ -5,8 +5,8 @@ import math
 
 import pytest
 
-from tacit import claim as claims
-from tacit.claim import (
+from tacit.privacy import claim as claims
+from tacit.privacy.claim import (
     Approximate,
     Claim,
     Disclosed,
@@ -21,7 +21,7 @@ from tacit.claim import (
     Sampled,
     Unproven,
 )
-from tests.ledger.claims import claim
+from tests.privacy.claims import claim
 
 EVENTS = {
     "free": Free(), "open": Open(), "unproven": Unproven(), "disclosed": Disclosed(), "pure": Pure(0.5),
@@ -33,10 +33,16 @@ EVENTS = {
 
 
 def test_every_kind_of_event_is_tried_here() -> None:
-    assert {name: type(event) for name, event in EVENTS.items()} == {name: kind for kind, name in claims.NAMES.items()}
+    assert {name: type(event) for name, event in EVENTS.items()} == {
+        name: kind for kind, name in claims.NAMES.items()
+    }
 
 
-@pytest.mark.parametrize("event", [*EVENTS.values(), Repeated(Pure(1.0), 2), RenyiCurve((1.5, 2.0), (0.1, 0.2), most=0.4)], ids=str)
+@pytest.mark.parametrize(
+    "event",
+    [*EVENTS.values(), Repeated(Pure(1.0), 2), RenyiCurve((1.5, 2.0), (0.1, 0.2), most=0.4)],
+    ids=str,
+)
 def test_events_and_claims_come_back_from_json(event) -> None:
     tree = json.loads(json.dumps(claims.event_to_json(event), allow_nan=False))
     assert claims.event_from_json(tree) == event
@@ -55,7 +61,12 @@ def test_what_is_no_event_is_refused(tree) -> None:
 
 def test_what_is_no_claim_is_refused() -> None:
     whole = claim(Pure(1.0)).to_json()
-    for broken in ({}, {**whole, "extra": 1}, {**whole, "relation": "any"}, {**whole, "event": {"event": "?"}}):
+    for broken in (
+        {},
+        {**whole, "extra": 1},
+        {**whole, "relation": "any"},
+        {**whole, "event": {"event": "?"}},
+    ):
         with pytest.raises(ValueError):
             Claim.from_json(broken)
 
@@ -78,7 +89,8 @@ def test_counts_rates_and_deltas_need_values_that_mean_something(make) -> None:
 
 
 @pytest.mark.parametrize(
-    ("orders", "values"), [((), ()), ((2.0,), ()), ((1.0,), (0.1,)), ((3.0, 2.0), (0.1, 0.2)), ((2.0, 3.0), (0.2, 0.1))]
+    ("orders", "values"),
+    [((), ()), ((2.0,), ()), ((1.0,), (0.1,)), ((3.0, 2.0), (0.1, 0.2)), ((2.0, 3.0), (0.2, 0.1))],
 )
 def test_a_curve_needs_as_many_rising_values_as_orders(orders, values) -> None:
     with pytest.raises(ValueError, match="rising"):

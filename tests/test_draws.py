@@ -7,11 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tacit.draws import Draws
-from tacit.seat import Own
+from tacit.randomness import Draws
+from tacit.seat import ClientRandomness
 
 ROOT = Draws.seeded(7)
-words = st.lists(st.one_of(st.integers(-3, 3), st.text("ab/s0:12", max_size=4)), max_size=4).map(tuple)
+words = st.lists(st.one_of(st.integers(-3, 3), st.text("ab/s0:12", max_size=4)), max_size=4).map(
+    tuple
+)
 
 
 @given(one=words, other=words)
@@ -20,13 +22,19 @@ def test_two_addresses_never_meet(one, other) -> None:
     assert same == (one == other)
 
 
-@pytest.mark.parametrize(("one", "other"), [(("a", "b"), ("a/sb",)), ((1,), ("1",)), (("a", ""), ("a",)), ((1, 2), (12,))])
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [(("a", "b"), ("a/sb",)), ((1,), ("1",)), (("a", ""), ("a",)), ((1, 2), (12,))],
+)
 def test_addresses_that_look_alike_differ(one, other) -> None:
     assert ROOT.at(*one).seed() != ROOT.at(*other).seed()
 
 
 def test_addresses_without_a_slash_draw_what_they_always_drew() -> None:
-    assert ROOT.at("rounds", 3, 17, "noise").words(2).tolist() == [8594922146013699219, 757746678106220317]
+    assert ROOT.at("rounds", 3, 17, "noise").words(2).tolist() == [
+        8594922146013699219,
+        757746678106220317,
+    ]
 
 
 def test_a_path_is_the_same_in_one_step_or_several() -> None:
@@ -58,8 +66,13 @@ def test_what_is_sealed_holds_no_way_back() -> None:
 
 
 def test_noise_depends_on_the_run_the_round_the_exchange_the_client_and_the_request() -> None:
-    addresses = list(itertools.product("ab", (1, 2), ("x", "y"), (0, 1), ("digest", "other digest")))
-    drawn = {Own(ROOT, client).noise(run, n, exchange, asked).seed() for run, n, exchange, client, asked in addresses}
+    addresses = list(
+        itertools.product("ab", (1, 2), ("x", "y"), (0, 1), ("digest", "other digest"))
+    )
+    drawn = {
+        ClientRandomness(ROOT, client).noise(run, n, exchange, asked).seed()
+        for run, n, exchange, client, asked in addresses
+    }
     assert len(drawn) == len(addresses)
 
 

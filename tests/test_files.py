@@ -17,7 +17,9 @@ def test_what_was_sealed_comes_back(tmp_path) -> None:
     path.write_bytes(seal(ARRAYS, FACTS))
     arrays, facts = unseal(path)
     assert facts["progress"] == FACTS["progress"]
-    assert {name: array.tolist() for name, array in arrays.items()} == {name: array.tolist() for name, array in ARRAYS.items()}
+    assert {name: array.tolist() for name, array in arrays.items()} == {
+        name: array.tolist() for name, array in ARRAYS.items()
+    }
 
 
 def test_every_flipped_bit_is_found(tmp_path) -> None:

@@ -4,9 +4,15 @@ import math
 
 import pytest
 
-from tacit.gaussian_loss import delta_at, epsilon_at, multiplier_for
+from tacit.privacy.accounting.gaussian_loss import delta_at, epsilon_at, multiplier_for
 
-KNOWN = [(1.0, 1e-5, 3.731), (0.5, 1e-5, 7.032), (2.0, 1e-5, 1.994), (2.0, 1e-3, 1.445), (8.0, 1e-5, 0.600)]
+KNOWN = [
+    (1.0, 1e-5, 3.731),
+    (0.5, 1e-5, 7.032),
+    (2.0, 1e-5, 1.994),
+    (2.0, 1e-3, 1.445),
+    (8.0, 1e-5, 0.600),
+]
 
 
 @pytest.mark.parametrize(("epsilon", "delta", "multiplier"), KNOWN)
@@ -29,7 +35,9 @@ def test_rounds_compose_as_a_borrowed_accountant_says(multiplier, rounds, delta)
     import dp_accounting
     from dp_accounting.pld import PLDAccountant
 
-    borrowed = PLDAccountant(dp_accounting.NeighboringRelation.REPLACE_SPECIAL, value_discretization_interval=1e-3)
+    borrowed = PLDAccountant(
+        dp_accounting.NeighboringRelation.REPLACE_SPECIAL, value_discretization_interval=1e-3
+    )
     borrowed.compose(dp_accounting.GaussianDpEvent(multiplier / math.sqrt(rounds)))
     theirs = borrowed.get_epsilon(delta)
     assert theirs - 2e-3 <= epsilon_at(delta, multiplier / math.sqrt(rounds)) <= theirs + 1e-6

@@ -37,31 +37,43 @@ def x_f__mutmut_4(a):
 @pytest.fixture
 def place(tmp_path: Path) -> Path:
     """A group's folder as mutmut leaves it."""
-    source = tmp_path / "mutants" / "src" / "tacit" / "wire" / "made.py"
+    source = tmp_path / "mutants" / "src" / "tacit" / "protocol" / "messages" / "made.py"
     source.parent.mkdir(parents=True)
     source.write_text(MADE, encoding="utf-8")
-    codes = {f"tacit.wire.made.x_f__mutmut_{number}": code for number, code in enumerate((0, 1, 0, 36), 1)}
-    source.with_name("made.py.meta").write_text(json.dumps({"exit_code_by_key": codes}), encoding="utf-8")
+    codes = {
+        f"tacit.protocol.messages.made.x_f__mutmut_{number}": code
+        for number, code in enumerate((0, 1, 0, 36), 1)
+    }
+    source.with_name("made.py.meta").write_text(
+        json.dumps({"exit_code_by_key": codes}), encoding="utf-8"
+    )
     return tmp_path
 
 
 def name(number: int) -> str:
-    return f"tacit.wire.made.x_f__mutmut_{number}"
+    return f"tacit.protocol.messages.made.x_f__mutmut_{number}"
 
 
 def test_how_mutants_ended(place: Path) -> None:
-    assert mutants.states(place) == {name(1): "alive", name(2): "killed", name(3): "alive", name(4): "timeout"}
+    assert mutants.states(place) == {
+        name(1): "alive",
+        name(2): "killed",
+        name(3): "alive",
+        name(4): "timeout",
+    }
     assert mutants.changes_of(place) == {name(2): "message text", name(3): "equivalent"}
 
 
 def test_message_text_and_equivalent_ones_are_not_counted(place: Path) -> None:
     found, changes = mutants.states(place), mutants.changes_of(place)
     text, reached = mutants.report(found, changes, {})
-    line = next(line for line in text.splitlines() if line.startswith("wire.made"))
-    assert line.split() == ["wire.made", "0", "1", "1", "1", "1", "0", "50.0%"]
+    line = next(line for line in text.splitlines() if line.startswith("protocol.messages.made"))
+    assert line.split() == ["protocol.messages.made", "0", "1", "1", "1", "1", "0", "50.0%"]
     assert text.splitlines()[-1] == f"  {name(1)}"
     assert not reached
-    text, reached = mutants.report(found, changes, {"tacit.wire.made.x_f__mutmut_[1]": "because"})
+    text, reached = mutants.report(
+        found, changes, {"tacit.protocol.messages.made.x_f__mutmut_[1]": "because"}
+    )
     assert reached
     assert "alive, without" not in text
 

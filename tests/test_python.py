@@ -19,7 +19,9 @@ from tacit.plan.kinds import fields_of, tables_in
 from tacit.report import as_json
 from tests.report import made_up
 
-ROWS = [{"review": f"{word} film {n}", "opinion": word} for n in range(20) for word in ("good", "bad")]
+ROWS = [
+    {"review": f"{word} film {n}", "opinion": word} for n in range(20) for word in ("good", "bad")
+]
 PLAN = """\
 name = "mine"
 data.source = "given"
@@ -40,7 +42,9 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_plan_is_run_from_its_path_found_by_its_name_and_taken_up_by_it() -> None:
     run = tacit.run("plan.toml", rows=ROWS)
     assert run.folder == Path("runs/mine-1")
-    assert tacit.Run("mine-1").model_sha256 == run.model_sha256 == tacit.Run(run.folder).model_sha256
+    assert (
+        tacit.Run("mine-1").model_sha256 == run.model_sha256 == tacit.Run(run.folder).model_sha256
+    )
     assert tacit.resume("mine-1", rows=ROWS).model_sha256 == run.model_sha256
 
 
@@ -48,7 +52,7 @@ def test_the_hash_of_the_model_is_the_one_sha256sum_prints() -> None:
     run = tacit.run("plan.toml", rows=ROWS)
     of_file = hashlib.sha256((run.folder / "model.safetensors").read_bytes()).hexdigest()
     assert run.model_sha256 == of_file
-    assert as_json.of_run(report.summary(run.entries), run.folder)["model_sha256"] == of_file
+    assert as_json.run_to_json(report.summarise(run.entries), run.folder)["model_sha256"] == of_file
     page = (run.folder / "report.html").read_text(encoding="utf-8")
     assert f"SHA-256 of model.safetensors: {of_file}" in page
     assert run.parameters_sha256 != of_file
@@ -101,7 +105,11 @@ def tables(table: type) -> Iterator[type]:
 
 
 def test_every_table_of_a_plan_is_at_the_top() -> None:
-    assert [table.__name__ for table in tables(Plan) if getattr(tacit, table.__name__, None) is not table] == []
+    assert [
+        table.__name__
+        for table in tables(Plan)
+        if getattr(tacit, table.__name__, None) is not table
+    ] == []
 
 
 def test_every_name_is_there_and_completes() -> None:
@@ -113,8 +121,16 @@ def test_every_name_is_there_and_completes() -> None:
 
 def test_importing_loads_no_numerical_library() -> None:
     heavy = "numpy polars pydantic numba torch sklearn rich"
-    code = f"import sys, tacit; dir(tacit); print([name for name in '{heavy}'.split() if name in sys.modules])"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+    code = (
+        f"import sys, tacit; dir(tacit); print([name for name in '{heavy}'.split() if name in"
+        " sys.modules])"
+    )
+    assert (
+        subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True
+        ).stdout
+        == "[]\n"
+    )
 
 
 class Terminal(io.StringIO):
@@ -131,7 +147,7 @@ def test_a_terminal_sees_how_far_a_run_is(monkeypatch: pytest.MonkeyPatch) -> No
 def test_nobody_sees_it_elsewhere_or_if_silence_is_asked_for(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert type(progress.for_python()) is progress.ProgressObserver
+    assert type(progress.choose_observer()) is progress.ProgressObserver
     monkeypatch.setattr(sys, "stderr", Terminal())
     tacit.run("plan.toml", rows=ROWS, observer=tacit.Silence())
     assert sys.stderr.getvalue() == ""  # type: ignore[attr-defined]
@@ -144,7 +160,9 @@ def drawn(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     shown: list[str] = []
     page = ModuleType("IPython.display")
     page.HTML = str  # type: ignore[attr-defined]
-    page.display = lambda html, display_id: shown.append(html) or SimpleNamespace(update=shown.append)  # type: ignore[attr-defined]
+    page.display = lambda html, display_id: (
+        shown.append(html) or SimpleNamespace(update=shown.append)
+    )  # type: ignore[attr-defined]
     shell = ModuleType("IPython")
     shell.get_ipython = lambda: SimpleNamespace(kernel=None)  # type: ignore[attr-defined]
     shell.display = page  # type: ignore[attr-defined]

@@ -7,11 +7,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tacit import ledger, record
 from tacit.errors import RunError
+from tacit.privacy import ledger
+from tacit.runs import record
 
 STARTED = record.Started(plan={"name": "x"}, versions={"tacit": "1"}, version=record.VERSION)
-ROUNDS = [record.Round(arm="run", round_no=n, rounds=3, cohort=2, seconds=0.5, bytes_up=1, bytes_down=1) for n in (1, 2, 3)]
+ROUNDS = [
+    record.Round(arm="run", round_no=n, rounds=3, cohort=2, seconds=0.5, bytes_up=1, bytes_down=1)
+    for n in (1, 2, 3)
+]
 
 
 def written(path: Path, entries: list[record.Entry]) -> record.Mark:
@@ -65,7 +69,14 @@ def test_records_of_version_one_are_still_read(path) -> None:
         "classes": 1, "smallest_class": 1, "unique_share": 0.0, "single_label_share": 0.0, "labels_shared": {"a": 1},
         "labels_kept": {},
     }  # fmt: skip
-    tried = {"kind": "tried", "arm": "run", "round_no": 1, "clients": [0], "global_accuracy": [1.0], "local_accuracy": [0.5]}
+    tried = {
+        "kind": "tried",
+        "arm": "run",
+        "round_no": 1,
+        "clients": [0],
+        "global_accuracy": [1.0],
+        "local_accuracy": [0.5],
+    }
     started = {"kind": "started", "plan": {}, "versions": {}}
     path.write_text("".join(json.dumps(line) + "\n" for line in (started, shared, tried)))
     first, disclosed, evaluated = record.read(path)
@@ -89,7 +100,10 @@ def test_but_not_if_a_checkpoint_covers_it(path) -> None:
         list(record.read(path, at_least=mark.length))
 
 
-@pytest.mark.parametrize("line", [b"{}", b"[1, 2]", b"null", b"\xff\xfe", b"[" * 100_000, b'{"kind": "round", "arm": "run"}'])
+@pytest.mark.parametrize(
+    "line",
+    [b"{}", b"[1, 2]", b"null", b"\xff\xfe", b"[" * 100_000, b'{"kind": "round", "arm": "run"}'],
+)
 def test_a_line_that_is_no_entry_is_named(path, line) -> None:
     path.write_bytes(b'{"kind": "started", "plan": {}, "versions": {}}\n' + line + b"\n")
     with pytest.raises(RunError, match=r"record\.jsonl: entry 2 is damaged"):
@@ -100,7 +114,9 @@ def test_flipped_bits_are_always_found(path) -> None:
     mark = written(path, [STARTED, *ROUNDS])
     whole = path.read_bytes()
     random = np.random.default_rng(1)
-    for place, bit in zip(random.integers(0, len(whole), 200), random.integers(0, 8, 200), strict=True):
+    for place, bit in zip(
+        random.integers(0, len(whole), 200), random.integers(0, 8, 200), strict=True
+    ):
         content = bytearray(whole)
         content[place] ^= 1 << bit
         path.write_bytes(content)
@@ -114,13 +130,17 @@ def test_flipped_bits_are_always_found(path) -> None:
 def test_lines_lost_moved_or_repeated_are_found(path, change) -> None:
     written(path, [STARTED, *ROUNDS])
     first, *rest = path.read_bytes().splitlines(keepends=True)
-    rest = {"drop": rest[1:], "swap": [rest[1], rest[0], rest[2]], "repeat": [rest[0], *rest]}[change]
+    rest = {"drop": rest[1:], "swap": [rest[1], rest[0], rest[2]], "repeat": [rest[0], *rest]}[
+        change
+    ]
     path.write_bytes(first + b"".join(rest))
     with pytest.raises(RunError, match=r"entry \d is damaged"):
         list(record.read(path))
 
 
-def released(round_no: int, request: str = "q", clients: int = 2, busiest: int | None = None) -> record.Released:
+def released(
+    round_no: int, request: str = "q", clients: int = 2, busiest: int | None = None
+) -> record.Released:
     claim = {
         "mechanism": "m", "event": {"event": "pure", "epsilon": 1.0}, "unit": "update",
         "relation": "replace all rows of one client", "view": "server", "trust": [], "source": "s",
@@ -136,7 +156,10 @@ def went_on(path: Path, mark: record.Mark, entries: list[record.Entry]) -> list[
     end = record.repair_end(path)
     before = path.read_bytes()
     writer = record.Writer(path, end)
-    for entry in (record.Resumed(arm="run", round_no=1, length=mark.length, checksum=mark.checksum), *entries):
+    for entry in (
+        record.Resumed(arm="run", round_no=1, length=mark.length, checksum=mark.checksum),
+        *entries,
+    ):
         writer.append(entry)
     writer.close()
     assert path.read_bytes().startswith(before)  # appended, and nothing else
@@ -149,7 +172,9 @@ def test_a_resume_supersedes_what_its_checkpoint_does_not_cover_and_removes_noth
     writer.append(ROUNDS[1])
     writer.close()
     assert went_on(path, mark, [ROUNDS[2]]) == [STARTED, ROUNDS[0], ROUNDS[2]]
-    assert [entry for _, entry in record.read_lines(path) if isinstance(entry, record.Round)] == ROUNDS
+    assert [
+        entry for _, entry in record.read_lines(path) if isinstance(entry, record.Round)
+    ] == ROUNDS
 
 
 def stopped_after_the_second_charge(path: Path) -> record.Mark:
@@ -169,17 +194,30 @@ def paid(entries: list[record.Entry]) -> int:
 def test_a_charge_that_is_repeated_after_a_resume_counts_once(path) -> None:
     mark = stopped_after_the_second_charge(path)
     assert paid(list(record.read(path))) == 2
-    assert went_on(path, mark, [released(2), ROUNDS[1]]) == [STARTED, released(1), ROUNDS[0], released(2), ROUNDS[1]]
+    assert went_on(path, mark, [released(2), ROUNDS[1]]) == [
+        STARTED,
+        released(1),
+        ROUNDS[0],
+        released(2),
+        ROUNDS[1],
+    ]
     assert paid(list(record.read(path))) == 2
 
 
 def test_a_charge_that_is_not_repeated_counts_all_the_same(path) -> None:
     mark = stopped_after_the_second_charge(path)
-    assert went_on(path, mark, []) == [STARTED, released(1), ROUNDS[0], replace(released(2), superseded=True)]
+    assert went_on(path, mark, []) == [
+        STARTED,
+        released(1),
+        ROUNDS[0],
+        replace(released(2), superseded=True),
+    ]
     assert paid(list(record.read(path))) == 2
 
 
-@pytest.mark.parametrize("other", [released(2, request="another"), released(2, clients=1)], ids=["request", "clients"])
+@pytest.mark.parametrize(
+    "other", [released(2, request="another"), released(2, clients=1)], ids=["request", "clients"]
+)
 def test_a_round_that_asks_something_else_after_a_resume_is_paid_twice(path, other) -> None:
     mark = stopped_after_the_second_charge(path)
     went_on(path, mark, [other, ROUNDS[1]])

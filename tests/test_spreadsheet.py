@@ -6,7 +6,18 @@ from hypothesis import strategies as st
 
 from tacit.spreadsheet import escape_cell, unescape_cell
 
-FORMULAS = ["=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "＝1", "-", "'=1"]
+FORMULAS = [
+    "=1+1",
+    "+cmd|' /C calc'!A0",
+    "-2+3",
+    "@SUM(A1)",
+    "\t=1",
+    "\r=1",
+    "\n=1",
+    "＝1",
+    "-",
+    "'=1",
+]
 
 
 @pytest.mark.parametrize("text", FORMULAS)
@@ -14,7 +25,9 @@ def test_formulas_are_escaped(text: str) -> None:
     assert escape_cell(text) == f"'{text}"
 
 
-@pytest.mark.parametrize("text", ["", "up", "-5", "+3.25", "-1e-7", "1,000", "-.5", "'tis", "a=b", "2+2"])
+@pytest.mark.parametrize(
+    "text", ["", "up", "-5", "+3.25", "-1e-7", "1,000", "-.5", "'tis", "a=b", "2+2"]
+)
 def test_numbers_and_words_stay(text: str) -> None:
     assert escape_cell(text) == text
 

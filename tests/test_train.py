@@ -10,7 +10,15 @@ import pytest
 import tacit
 
 torch = pytest.importorskip("torch")
-ROWS = [{"age": 20 + n % 50, "income": n * 10.0, "owner": f"p{n % 12}", "bought": ("no", "yes")[n % 50 > 25]} for n in range(96)]
+ROWS = [
+    {
+        "age": 20 + n % 50,
+        "income": n * 10.0,
+        "owner": f"p{n % 12}",
+        "bought": ("no", "yes")[n % 50 > 25],
+    }
+    for n in range(96)
+]
 
 
 @pytest.fixture(autouse=True)
@@ -20,7 +28,9 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_module_is_trained_and_its_clients_are_promised_something() -> None:
-    run = tacit.train(torch.nn.Linear(2, 1), ROWS, label="bought", clients="owner", privacy=4.0, rounds=2)
+    run = tacit.train(
+        torch.nn.Linear(2, 1), ROWS, label="bought", clients="owner", privacy=4.0, rounds=2
+    )
     assert "4 per run" in run.privacy
     assert run.plan.privacy == tacit.Privacy(preset="private", epsilon=4.0, delta=1e-5, clients=12)
     assert run.model["weight"].shape == (1, 2)
@@ -63,7 +73,9 @@ def test_a_column_that_is_not_there_is_named() -> None:
         tacit.train(torch.nn.Linear(2, 1), ROWS, label="bought", clients="holder")
 
 
-def test_a_plan_finds_a_module_by_the_path_and_not_in_the_working_folder(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_plan_finds_a_module_by_the_path_and_not_in_the_working_folder(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("sys.path", [place for place in __import__("sys").path if place])
     (here / "my_own_net.py").write_text(
         "import torch\n\n\nclass Net(torch.nn.Linear):\n"
@@ -93,7 +105,11 @@ class Squashed(torch.nn.Linear):
 ])  # fmt: skip
 def test_probabilities_in_place_of_logits_are_refused(module) -> None:
     with pytest.raises(
-        tacit.PlanError, match=r"needs to return logits, got probabilities.*take the softmax or sigmoid at its end away"
+        tacit.PlanError,
+        match=(
+            r"needs to return logits, got probabilities.*take the softmax or sigmoid at its end"
+            r" away"
+        ),
     ):
         tacit.train(module(), ROWS, label="bought", clients="owner", privacy="none", rounds=1)
     assert not list(Path("runs").glob("*-1"))
@@ -103,7 +119,9 @@ def test_logits_that_happen_to_lie_between_0_and_1_are_no_probabilities() -> Non
     module = torch.nn.Linear(2, 1)
     torch.nn.init.zeros_(module.weight)
     torch.nn.init.constant_(module.bias, 0.5)
-    assert tacit.train(module, ROWS, label="bought", clients="owner", privacy="none", rounds=1).model["bias"].shape == (1,)
+    assert tacit.train(
+        module, ROWS, label="bought", clients="owner", privacy="none", rounds=1
+    ).model["bias"].shape == (1,)
 
 
 def test_log_probabilities_train_the_model_that_logits_do() -> None:
@@ -111,22 +129,46 @@ def test_log_probabilities_train_the_model_that_logits_do() -> None:
     plain = torch.nn.Sequential(torch.nn.Linear(2, 2))
     logged = torch.nn.Sequential(plain[0], torch.nn.LogSoftmax(1))
     settings = {"label": "bought", "clients": "owner", "privacy": "none", "rounds": 2}
-    one, other = (tacit.train(module, ROWS, **settings).predict_proba(ROWS) for module in (plain, logged))  # type: ignore[arg-type]
+    one, other = (
+        tacit.train(module, ROWS, **settings).predict_proba(ROWS) for module in (plain, logged)
+    )  # type: ignore[arg-type]
     np.testing.assert_allclose(one, other, atol=1e-5)
 
 
 def test_a_transformer_of_hugging_face_is_told_how_it_can_be_trained() -> None:
     transformers = pytest.importorskip("transformers")
-    small = {"hidden_size": 8, "num_attention_heads": 1, "num_hidden_layers": 1, "intermediate_size": 8, "vocab_size": 20}
+    small = {
+        "hidden_size": 8,
+        "num_attention_heads": 1,
+        "num_hidden_layers": 1,
+        "intermediate_size": 8,
+        "vocab_size": 20,
+    }
     module = transformers.BertForSequenceClassification(transformers.BertConfig(**small))
-    texts = [{"review": f"{word} film number {n}", "opinion": word} for n in range(20) for word in ("good", "bad")]
-    with pytest.raises(tacit.PlanError, match=r"save_pretrained.*tacit\.Encoder\(checkpoint=FOLDER\)"):
+    texts = [
+        {"review": f"{word} film number {n}", "opinion": word}
+        for n in range(20)
+        for word in ("good", "bad")
+    ]
+    with pytest.raises(
+        tacit.PlanError, match=r"save_pretrained.*tacit\.Encoder\(checkpoint=FOLDER\)"
+    ):
         tacit.train(module, texts, label="opinion", clients=4, privacy="none", rounds=1)
 
 
 def test_named_parts_of_a_data_set_stay_apart() -> None:
     datasets = pytest.importorskip("datasets")
-    parts = {"train": datasets.Dataset.from_list(ROWS), "test": datasets.Dataset.from_list(ROWS[:10])}
-    run = tacit.train(torch.nn.Linear(2, 1), datasets.DatasetDict(parts), label="bought", clients=6, privacy="none", rounds=1)
+    parts = {
+        "train": datasets.Dataset.from_list(ROWS),
+        "test": datasets.Dataset.from_list(ROWS[:10]),
+    }
+    run = tacit.train(
+        torch.nn.Linear(2, 1),
+        datasets.DatasetDict(parts),
+        label="bought",
+        clients=6,
+        privacy="none",
+        rounds=1,
+    )
     prepared = next(entry for entry in run.entries if type(entry).__name__ == "Prepared")
     assert (prepared.rows_train, prepared.rows_test) == (96, 10)

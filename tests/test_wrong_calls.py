@@ -12,7 +12,10 @@ import pytest
 
 import tacit
 
-ROWS = [{"age": 20 + n % 60, "pulse": 60 + n % 40, "risk": "high" if n % 60 > 30 else "low"} for n in range(300)]
+ROWS = [
+    {"age": 20 + n % 60, "pulse": 60 + n % 40, "risk": "high" if n % 60 > 30 else "low"}
+    for n in range(300)
+]
 FRAME = pl.DataFrame(ROWS)
 X, Y = np.arange(150.0).reshape(50, 3), np.arange(50) % 2
 
@@ -118,5 +121,8 @@ def test_a_name_in_place_of_a_module_is_refused_before_pytorch_is_loaded() -> No
     import subprocess
     import sys
 
-    asked = "import sys, tacit\ntry:\n    tacit.train('logistic')\nexcept tacit.PlanError:\n    assert 'torch' not in sys.modules"
+    asked = (
+        "import sys, tacit\ntry:\n    tacit.train('logistic')\nexcept tacit.PlanError:\n    assert"
+        " 'torch' not in sys.modules"
+    )
     subprocess.run([sys.executable, "-c", asked], check=True)

@@ -1,1 +1,3 @@
-"""`python -m bench faults`: a run between real sites under kill -9, with ledgers and a model as if nothing had happened."""
+"""`python -m bench faults`: a run between real sites under kill -9, with ledgers and a model as if
+nothing had happened.
+"""

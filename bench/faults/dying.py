@@ -1,7 +1,8 @@
-"""`python -m bench.faults.dying FOLDER ARGUMENTS…`: a command of Tacit that dies where it is told to, as by kill -9.
+"""`python -m bench.faults.dying FOLDER ARGUMENTS…`: a command of Tacit that dies where it is told
+to, as by kill -9.
 
-FOLDER/die holds the name of a point; the process kills itself when it comes to it next. Whatever reaches the server is written to
-FOLDER/arrived.jsonl, before anything else happens to it.
+FOLDER/die holds the name of a point; the process kills itself when it comes to it next. Whatever
+reaches the server is written to FOLDER/arrived.jsonl, before anything else happens to it.
 """
 
 from __future__ import annotations
@@ -16,13 +17,27 @@ from typing import Any
 
 import bench  # noqa: F401  (what is run is the checkout)
 from tacit.errors import WireError
-from tacit.wire.letter import read
+from tacit.protocol.messages.letter import read
 
 DIE, ARRIVED = "die", "arrived.jsonl"
 FIRST_SITE_POINTS = ("before opened", "after opened", "before begun", "after begun")
 """Where a site comes before round one only."""
-SITE_POINTS = ("before reserved", "after reserved", "before stored", "after stored", "before sent", "after sent")
-DEPLOY_POINTS = ("before asked", "after asked", "after mailed", "after collected", "before checkpoint", "after checkpoint")
+SITE_POINTS = (
+    "before reserved",
+    "after reserved",
+    "before stored",
+    "after stored",
+    "before sent",
+    "after sent",
+)
+DEPLOY_POINTS = (
+    "before asked",
+    "after asked",
+    "after mailed",
+    "after collected",
+    "before checkpoint",
+    "after checkpoint",
+)
 
 
 def main() -> None:
@@ -38,10 +53,10 @@ def main() -> None:
 
 
 def _site(folder: Path) -> None:
-    from tacit.engine.deployed.owner_site import OwnerSite
-    from tacit.engine.deployed.participation import Participation
-    from tacit.flower.node import Node
-    from tacit.ledger.owner import Book
+    from tacit.deployment.site.owner_site import OwnerSite
+    from tacit.deployment.site.participation import Participation
+    from tacit.deployment.transport.node import Node
+    from tacit.privacy.policy import Book
 
     _mortal(folder, OwnerSite, "_opened", "opened")
     _mortal(folder, Participation, "begun", "begun")
@@ -51,9 +66,9 @@ def _site(folder: Path) -> None:
 
 
 def _deploy(folder: Path) -> None:
-    from tacit.engine import checkpoint
-    from tacit.engine.deployed.mail import Mail
-    from tacit.flower.post import Post
+    from tacit.deployment.server.mail import Mail
+    from tacit.deployment.transport.post import Post
+    from tacit.runs import checkpoint
 
     collect = Post.collect
 
@@ -76,8 +91,15 @@ def _write_down(path: Path, data: bytes | None) -> None:
     except WireError:
         return
     one = letter.subject
-    facts = {"site": one.site, "run": one.run, "kind": one.kind, "round_no": one.round_no, "exchange": one.exchange,
-             "status": one.status, "answer": letter.digest.hex()}  # fmt: skip
+    facts = {
+        "site": one.site,
+        "run": one.run,
+        "kind": one.kind,
+        "round_no": one.round_no,
+        "exchange": one.exchange,
+        "status": one.status,
+        "answer": letter.digest.hex(),
+    }
     with path.open("a") as file:
         file.write(json.dumps(facts) + "\n")
 

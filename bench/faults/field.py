@@ -1,4 +1,6 @@
-"""A server, three sites and a run on this machine, each in a process that can be killed and started again."""
+"""A server, three sites and a run on this machine, each in a process that can be killed and started
+again.
+"""
 
 from __future__ import annotations
 
@@ -18,10 +20,10 @@ import numpy as np
 from bench import ROOT, SOURCE
 from bench.faults.dying import ARRIVED, DIE
 from tacit import plan as plans
-from tacit.engine.deployed import job
-from tacit.engine.deployed.rehearsal import Rehearsal, rehearsal
+from tacit.deployment.server import job
 from tacit.errors import PeerError
 from tacit.plan import Plan
+from tacit.simulation.rehearsal import Rehearsal, rehearsal
 
 ASK_AGAIN = 10
 _START_SECONDS = 120.0
@@ -39,21 +41,29 @@ def small_plan(folder: Path, rounds: int) -> Plan:
         lines.append(f'person{number % 20},"{" ".join(words)}",{"up" if label else "down"}')
     source = folder / "reviews.csv"
     source.write_text("\n".join(lines) + "\n")
-    return plans.parse({
-        "name": "faults",
-        "seed": 3,
-        "data": {"source": str(source), "clients": 20, "columns": {"text": ["opinion"], "label": "stars"}},
-        "features": {"buckets": 300},
-        "model": {"name": "mlp", "hidden": [8]},
-        "local": {"lr": 0.01, "epochs": 1, "batch": 8},
-        "codec": {"name": "rr", "epsilon": 2, "clip": 0.02},
-        "server": {"rounds": rounds},
-    })  # fmt: skip
+    return plans.parse(
+        {
+            "name": "faults",
+            "seed": 3,
+            "data": {
+                "source": str(source),
+                "clients": 20,
+                "columns": {"text": ["opinion"], "label": "stars"},
+            },
+            "features": {"buckets": 300},
+            "model": {"name": "mlp", "hidden": [8]},
+            "local": {"lr": 0.01, "epochs": 1, "batch": 8},
+            "codec": {"name": "rr", "epsilon": 2, "clip": 0.02},
+            "server": {"rounds": rounds},
+        }
+    )
 
 
 @dataclass
 class Mortal:
-    """A command in a process of its own, that can be killed, or told where to die, and started again."""
+    """A command in a process of its own, that can be killed, or told where to die, and started
+    again.
+    """
 
     words: list[str]
     folder: Path
@@ -63,7 +73,9 @@ class Mortal:
         """Start it."""
         environment = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{SOURCE}"}
         with (self.folder / "log").open("a") as log:
-            self.process = subprocess.Popen([sys.executable, *self.words], stdout=log, stderr=log, env=environment)
+            self.process = subprocess.Popen(
+                [sys.executable, *self.words], stdout=log, stderr=log, env=environment
+            )
 
     @property
     def code(self) -> int | None:
@@ -101,22 +113,46 @@ class Field:
     sites: dict[str, Mortal] = field(default_factory=dict)
 
     def begin_run(self) -> tuple[Path, Mortal]:
-        """Return the folder of a new run with the simulation's noise, and the process that makes it, not yet started."""
+        """Return the folder of a new run with the simulation's noise, and the process that makes
+        it, not yet started.
+        """
         runs, ready = self.folder / "runs", self.ready
         test = str(ready.test.resolve())
-        place = job.prepare(ready.plan, runs, test=test, simulated_noise=True, identity=ready.identity)
+        place = job.prepare(
+            ready.plan, runs, test=test, simulated_noise=True, identity=ready.identity
+        )
         own = self.folder / "deploys" / place.name
         own.mkdir(parents=True)
-        words = ["deploy", "--resume", place.name, "--runs", str(runs), "--folder", str(self.folder / "server"), "--quiet"]
-        words += ["--no-report", "--least-sites", "3", "--ask-again", str(ASK_AGAIN), "--deadline", "300"]
+        words = [
+            "deploy",
+            "--resume",
+            place.name,
+            "--runs",
+            str(runs),
+            "--folder",
+            str(self.folder / "server"),
+            "--quiet",
+        ]
+        words += [
+            "--no-report",
+            "--least-sites",
+            "3",
+            "--ask-again",
+            str(ASK_AGAIN),
+            "--deadline",
+            "300",
+        ]
         return place, Mortal(["-m", "bench.faults.dying", str(own), *words], own)
 
     def link_is_up(self) -> bool:
         """Return whether the server that was started last has said where it listens."""
-        from tacit.flower.place import place
+        from tacit.deployment.transport.place import place
 
         try:
-            return self.link.process is not None and place(self.link.folder).pid == self.link.process.pid
+            return (
+                self.link.process is not None
+                and place(self.link.folder).pid == self.link.process.pid
+            )
         except PeerError:
             return False
 
@@ -124,9 +160,9 @@ class Field:
 @contextmanager
 def started(folder: Path, plan: Plan) -> Iterator[Field]:
     """Yield a field whose server and sites run; all of it ends with the block."""
-    from tacit.cli.rehearse import _made_sites
-    from tacit.cli.server import make_certificates
-    from tacit.flower.registry import register
+    from tacit.cli.federation.rehearse import _made_sites
+    from tacit.cli.federation.server import make_certificates
+    from tacit.deployment.transport.registry import register
 
     server, port = folder / "server", _free_port()
     make_certificates(server, [])
@@ -138,7 +174,9 @@ def started(folder: Path, plan: Plan) -> Iterator[Field]:
         until(here.link_is_up, "the server is up")
         for place, public in _made_sites(folder, ready, f"127.0.0.1:{port}", server):
             register(server, place.name, public)
-            here.sites[place.name] = Mortal(["-m", "bench.faults.dying", str(place), "site", "join", str(place)], place)
+            here.sites[place.name] = Mortal(
+                ["-m", "bench.faults.dying", str(place), "site", "join", str(place)], place
+            )
             here.sites[place.name].start()
         yield here
     finally:

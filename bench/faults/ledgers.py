@@ -1,4 +1,6 @@
-"""Whether everything that reached the server was paid for, and once: the ledgers of sites against what arrived."""
+"""Whether everything that reached the server was paid for, and once: the ledgers of sites against
+what arrived.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +10,9 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from tacit.engine.deployed.site_folder import LEDGER, policy_of
+from tacit.deployment.site.site_folder import LEDGER, policy_of
 from tacit.errors import LedgerError
-from tacit.ledger.owner import Book
+from tacit.privacy.policy import Book
 
 Totals = dict[bytes, int]
 """What each client has paid in a run, in millionths of epsilon."""
@@ -18,8 +20,10 @@ Totals = dict[bytes, int]
 
 @dataclass(frozen=True)
 class Verdict:
-    """What ledgers say about a run: answers that arrived, those nobody paid for, exchanges paid for twice, clients that paid more
-    or less than in a run without faults, payments without an answer, and ledgers that are not whole."""
+    """What ledgers say about a run: answers that arrived, those nobody paid for, exchanges paid for
+    twice, clients that paid more or less than in a run without faults, payments without an answer,
+    and ledgers that are not whole.
+    """
 
     arrived: int
     uncharged: int
@@ -42,7 +46,11 @@ def judged(sites: list[Path], run: str, log: Path, expected: dict[str, Totals]) 
     for site in sites:
         reserved, stored = Counter[tuple[int, str]](), dict[tuple[int, str], str]()
         with closing(_book(site)) as book:
-            for entry in (one for one in book.entries() if one.body.get("run") == run and one.kind in ("reserved", "stored")):
+            for entry in (
+                one
+                for one in book.entries()
+                if one.body.get("run") == run and one.kind in ("reserved", "stored")
+            ):
                 place = entry.body["round_no"], entry.body["exchange"]
                 if entry.kind == "reserved":
                     reserved[place] += 1
@@ -53,13 +61,23 @@ def judged(sites: list[Path], run: str, log: Path, expected: dict[str, Totals]) 
             except LedgerError:
                 found["damaged"] += 1
         for one in lines:
-            if one["site"] == site.name and one["status"] == "ok" and one["kind"] in ("ask", "help", "rows", "measure"):
+            if (
+                one["site"] == site.name
+                and one["status"] == "ok"
+                and one["kind"] in ("ask", "help", "rows", "measure")
+            ):
                 found["arrived"] += 1
-                found["uncharged"] += stored.get((one["round_no"], one["exchange"])) != one["answer"]
+                found["uncharged"] += (
+                    stored.get((one["round_no"], one["exchange"])) != one["answer"]
+                )
         found["double"] += sum(times - 1 for times in reserved.values())
         found["unanswered"] += len(reserved) - len(stored)
         paid, wanted = totals(site, run), expected.get(site.name)
-        found["other_totals"] += 0 if wanted is None else sum(paid.get(one) != wanted.get(one) for one in {*paid, *wanted})
+        found["other_totals"] += (
+            0
+            if wanted is None
+            else sum(paid.get(one) != wanted.get(one) for one in {*paid, *wanted})
+        )
     return Verdict(**{name: found[name] for name in Verdict.__dataclass_fields__})
 
 

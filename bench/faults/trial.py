@@ -15,9 +15,14 @@ from bench.faults.dying import DEPLOY_POINTS, FIRST_SITE_POINTS, SITE_POINTS
 from bench.faults.field import Field, Mortal
 from bench.faults.ledgers import Totals, Verdict, judged, totals
 from tacit.api import Run
-from tacit.engine.deployed.job import DEPLOYMENT
+from tacit.deployment.server.job import DEPLOYMENT
 
-POINTS: dict[str, tuple[str, ...]] = {"none": (), "site": SITE_POINTS, "deploy": DEPLOY_POINTS, "server": ()}
+POINTS: dict[str, tuple[str, ...]] = {
+    "none": (),
+    "site": SITE_POINTS,
+    "deploy": DEPLOY_POINTS,
+    "server": (),
+}
 _FIRST, _BY_ITS_OWN_HAND = 0.5, 0.7
 """How often a site dies before round one, and how often at a point rather than at some moment."""
 _KILLS_PER_RUN = 4
@@ -40,7 +45,9 @@ class Made:
 
 @dataclass
 class Trials:
-    """Runs on one field, all with the same plan and noise. The first, without faults, says what ledgers must say."""
+    """Runs on one field, all with the same plan and noise. The first, without faults, says what
+    ledgers must say.
+    """
 
     field: Field
     random: np.random.Generator
@@ -50,7 +57,9 @@ class Trials:
     def undisturbed(self) -> Made:
         """Make the run that others are compared with."""
         made = self._run("none", 0)
-        self.expected = {name: totals(one.folder, made.run) for name, one in self.field.sites.items()}
+        self.expected = {
+            name: totals(one.folder, made.run) for name, one in self.field.sites.items()
+        }
         return made
 
     def under(self, kind: str, kills: int) -> list[Made]:
@@ -83,8 +92,16 @@ class Trials:
             deploy.kill()
         made.seconds = time.monotonic() - began
         made.model = Run(place).parameters_sha256 if made.code == 0 else ""
-        made.verdict = judged([one.folder for one in self.field.sites.values()], run, fields.arrived(deploy), self.expected)
-        self.tell(f"{run}: {len(made.kills)} kills ({kind}), exit code {made.code}, {made.seconds:.0f} s, {made.verdict}")
+        made.verdict = judged(
+            [one.folder for one in self.field.sites.values()],
+            run,
+            fields.arrived(deploy),
+            self.expected,
+        )
+        self.tell(
+            f"{run}: {len(made.kills)} kills ({kind}), exit code {made.code}, {made.seconds:.0f} s,"
+            f" {made.verdict}"
+        )
         return made
 
     def _going(self, deploy: Mortal, began: float) -> bool:
@@ -96,7 +113,9 @@ class Trials:
             self.tell(f"  {made.run}: {where}")
 
     def _fault(self, kind: str, deploy: Mortal, began: float, points: tuple[str, ...]) -> str:
-        """Kill a process of a kind, by its own hand at a random point or from outside now, and start it again; say where."""
+        """Kill a process of a kind, by its own hand at a random point or from outside now, and
+        start it again; say where.
+        """
         if deploy.code is not None:
             return ""
         name = str(self.random.choice(sorted(self.field.sites)))
@@ -105,7 +124,9 @@ class Trials:
         if points and (points == FIRST_SITE_POINTS or self.random.random() < _BY_ITS_OWN_HAND):
             where = str(self.random.choice(points))
             one.tell(where)
-            if not one.died_there(_POINT_SECONDS, lambda: kind == "deploy" or self._going(deploy, began)):
+            if not one.died_there(
+                _POINT_SECONDS, lambda: kind == "deploy" or self._going(deploy, began)
+            ):
                 return ""
         else:
             where = "at some moment"

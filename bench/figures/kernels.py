@@ -18,25 +18,59 @@ def run(repeats: int, peers: set[str]) -> list[Result]:
         table, _ = imdb_table()
         megabytes = float(table.train["text"].str.len_bytes().sum()) / 1e6
         results += _against(
-            "hashing", "scikit-learn HashingVectorizer", lambda: _plain("hashing"), (megabytes, megabytes), "MB/s", repeats, 20
+            "hashing",
+            "scikit-learn HashingVectorizer",
+            lambda: _plain("hashing"),
+            (megabytes, megabytes),
+            "MB/s",
+            repeats,
+            20,
         )
     once = PARAMETERS / 1e6
     ours = PASSES * once
     if "opendp" in peers:
         start = lambda: Worker("bench.sides.opendp_bits", python=python_of("opendp"))  # noqa: E731
-        results += _against("randomising", "OpenDP bit-vector randomised response", start, (ours, once), "Mparam/s", repeats, 100)
+        results += _against(
+            "randomising",
+            "OpenDP bit-vector randomised response",
+            start,
+            (ours, once),
+            "Mparam/s",
+            repeats,
+            100,
+        )
     if "numpy" in peers:
-        results += _against("randomising", "numpy", lambda: _plain("randomising"), (ours, ours), "Mparam/s", repeats, 5)
+        results += _against(
+            "randomising",
+            "numpy",
+            lambda: _plain("randomising"),
+            (ours, ours),
+            "Mparam/s",
+            repeats,
+            5,
+        )
         bits = CLIENTS * PARAMETERS / 1e9
         results += _against(
-            "adding", "numpy, client by client", lambda: _plain("adding"), (PASSES * bits, bits), "Gbit/s", repeats, 3
+            "adding",
+            "numpy, client by client",
+            lambda: _plain("adding"),
+            (PASSES * bits, bits),
+            "Gbit/s",
+            repeats,
+            3,
         )
         at_once = lambda: _plain("adding-at-once")  # noqa: E731
-        results += _against("adding", "numpy, cohort at once", at_once, (PASSES * bits, bits), "Gbit/s", repeats, 3)
+        results += _against(
+            "adding", "numpy, cohort at once", at_once, (PASSES * bits, bits), "Gbit/s", repeats, 3
+        )
     return results
 
 
-_NAMES = {"hashing": "hash text", "randomising": "quantise, randomise, pack", "adding": "unpack and sum"}
+_NAMES = {
+    "hashing": "hash text",
+    "randomising": "quantise, randomise, pack",
+    "adding": "unpack and sum",
+}
 
 
 def _plain(which: str) -> Worker:
@@ -44,7 +78,13 @@ def _plain(which: str) -> Worker:
 
 
 def _against(
-    which: str, peer: str, start: Callable[[], Worker], amounts: tuple[float, float], unit: str, repeats: int, bar: float
+    which: str,
+    peer: str,
+    start: Callable[[], Worker],
+    amounts: tuple[float, float],
+    unit: str,
+    repeats: int,
+    bar: float,
 ) -> list[Result]:
     with start() as theirs, Worker("bench.sides.ours_kernels", which) as ours:
         pair = interleave(ours.repeat, theirs.repeat, repeats)

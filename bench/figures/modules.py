@@ -1,4 +1,6 @@
-"""Rounds of the PyTorch path, with private word tables on disk, against the bare PyTorch loop that does the same work."""
+"""Rounds of the PyTorch path, with private word tables on disk, against the bare PyTorch loop that
+does the same work.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,9 @@ _WALL, _CPU = 0.6, 1.15
 
 
 def run(repeats: int, peers: set[str]) -> list[Result]:
-    """Return the seconds of a round beside the loop's, on one core ("torch") and with PyTorch's own threads on two ("threads")."""
+    """Return the seconds of a round beside the loop's, on one core ("torch") and with PyTorch's own
+    threads on two ("threads").
+    """
     results: list[Result] = []
     for group, threads in (("torch", 1), ("threads", 2)):
         for kind, figure in KINDS.items():
@@ -23,7 +27,10 @@ def run(repeats: int, peers: set[str]) -> list[Result]:
 
 def _against(kind: str, figure: str, threads: int, repeats: int) -> list[Result]:
     peer = f"bare PyTorch loop, fused Adam, {'one core' if threads == 1 else 'two threads'}"
-    with Worker("bench.sides.ours_modules", kind, 2, "dropout") as ours, _loop(kind, threads, "dropout") as theirs:
+    with (
+        Worker("bench.sides.ours_modules", kind, 2, "dropout") as ours,
+        _loop(kind, threads, "dropout") as theirs,
+    ):
         ours.repeat()
         theirs.repeat()
         pair = interleave(ours.repeat, theirs.repeat, repeats)
@@ -32,13 +39,25 @@ def _against(kind: str, figure: str, threads: int, repeats: int) -> list[Result]
 
 
 def _difference(kind: str) -> str:
-    """Return how far our first update is from the loop's; without dropout, whose draws need not be the same."""
+    """Return how far our first update is from the loop's; without dropout, whose draws need not be
+    the same.
+    """
     with _loop(kind, 1, "no-dropout") as theirs:
         theirs.ask(do="verify")
     with Worker("bench.sides.ours_modules", kind, 2, "no-dropout") as ours:
         difference = ours.ask(do="verify")["difference"]
-    return f"update of round 1, without dropout, differs from the bare loop's by {difference:.1e} of its norm"
+    return (
+        f"update of round 1, without dropout, differs from the bare loop's by {difference:.1e} of"
+        " its norm"
+    )
 
 
 def _loop(kind: str, threads: int, dropout: str) -> Worker:
-    return Worker("bench.sides.torch_modules", kind, threads, dropout, OMP_NUM_THREADS=str(threads), MKL_NUM_THREADS=str(threads))
+    return Worker(
+        "bench.sides.torch_modules",
+        kind,
+        threads,
+        dropout,
+        OMP_NUM_THREADS=str(threads),
+        MKL_NUM_THREADS=str(threads),
+    )

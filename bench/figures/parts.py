@@ -1,4 +1,6 @@
-"""Where the time of one simulated client goes in the round workload: its local epoch taken apart, on one thread."""
+"""Where the time of one simulated client goes in the round workload: its local epoch taken apart,
+on one thread.
+"""
 
 from __future__ import annotations
 
@@ -12,19 +14,21 @@ from bench.rows import DRAWS, mlp, prepared, read
 from bench.shapes import BATCH, CLIENTS, ROWS, ROWS_PER_CLIENT
 from bench.sides.ours import Rounds
 from tacit import plan
-from tacit.aggregate import Intake
-from tacit.engine.round import State as RoundState
-from tacit.engine.site import Client
-from tacit.local.compiled import kernels
-from tacit.local.compiled.learner import CompiledLearner
-from tacit.local.compiled.optimizer import State, move
+from tacit.protocol.aggregation import Intake
+from tacit.protocol.round import State as RoundState
+from tacit.protocol.site import Client
+from tacit.training.compiled import kernels
+from tacit.training.compiled.learner import CompiledLearner
+from tacit.training.compiled.optimizer import OptimiserState, take_step
 
 _SOME = 20  # clients a repeat
 _STEPS = ROWS_PER_CLIENT // BATCH
 
 
 def run(repeats: int, peers: set[str]) -> list[Result]:
-    """Return each part's share of the whole: a client's training and its message, until it is added up."""
+    """Return each part's share of the whole: a client's training and its message, until it is added
+    up.
+    """
     prepared("synthetic")
     learner = mlp(read("synthetic")[0])
     assert isinstance(learner, CompiledLearner)
@@ -35,7 +39,13 @@ def run(repeats: int, peers: set[str]) -> list[Result]:
     for name, part in parts.items():
         ours, theirs = interleave(part, whole, repeats)
         results.append(
-            Result(figure=f"a client's {name}", peer="the whole client", ours=1e3 * ours.wall, theirs=1e3 * theirs.wall, unit="ms")
+            Result(
+                figure=f"a client's {name}",
+                peer="the whole client",
+                ours=1e3 * ours.wall,
+                theirs=1e3 * theirs.wall,
+                unit="ms",
+            )
         )
     return results
 
@@ -44,13 +54,15 @@ def _parts(learner: CompiledLearner, model: np.ndarray) -> dict[str, Callable[[]
     rounds, worker = Rounds(learner, plan.Plain(), CLIENTS, 1, model), learner.worker()
     buffers = np.zeros((5, learner.size), np.float32)
     buffers[0] = model
-    state = State(*buffers)
+    state = OptimiserState(*buffers)
     outputs = sum(learner.layout.widths[1:])
     acts, slopes = np.zeros((2, BATCH * outputs), np.float32)
     buffers = kernels.Buffers(np.empty((0, 0), np.float32), acts, slopes, acts[:0])
     table, starts = learner.held.table, learner.held.starts
     total = rounds.train.empty()
-    asked = rounds.train.ask(RoundState(round_no=1, cohort=np.arange(CLIENTS), model=model, optimizer={}))
+    asked = rounds.train.ask(
+        RoundState(round_no=1, cohort=np.arange(CLIENTS), model=model, optimizer={})
+    )
 
     def whole(client: int) -> None:
         seat = rounds.site.seat(client)
@@ -71,9 +83,15 @@ def _parts(learner: CompiledLearner, model: np.ndarray) -> dict[str, Callable[[]
 
     def optimizer(client: int) -> None:
         for step in range(_STEPS):
-            move(state, learner.rule, step + 1)
+            take_step(state, learner.rule, step + 1)
 
-    named = {"whole": whole, "local epoch": train, "forward": forward, "backward": backward, "optimiser steps": optimizer}
+    named = {
+        "whole": whole,
+        "local epoch": train,
+        "forward": forward,
+        "backward": backward,
+        "optimiser steps": optimizer,
+    }
     for part in named.values():
         part(0)  # compiled before it is timed
     return {name: lambda part=part: _each(part) for name, part in named.items()}

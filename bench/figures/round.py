@@ -26,7 +26,9 @@ class Peer:
 def flower(kind: str, adam: str, step: str = "train", clients: int = CLIENTS) -> Worker:
     """Start Flower's simulation."""
     quiet = {"FLWR_TELEMETRY_ENABLED": "0", "FLWR_DISABLE_UPDATE_CHECK": "1", "RAY_DEDUP_LOGS": "0"}
-    return Worker("bench.sides.flower_round", kind, clients, step, adam, python=python_of("flower"), **quiet)
+    return Worker(
+        "bench.sides.flower_round", kind, clients, step, adam, python=python_of("flower"), **quiet
+    )
 
 
 def pfl(kind: str, processes: int, step: str = "train", clients: int = CLIENTS) -> Worker:
@@ -44,8 +46,18 @@ PEERS = (
     Peer("bare PyTorch loop, fused Adam, one core", "torch", loop, wall_bar=0.15, cpu_bar=0.25),
     Peer("pfl, one process, fused Adam", "pfl", lambda kind: pfl(kind, 1), wall_bar=1 / 8),
     Peer("pfl, two processes, fused Adam", "pfl", lambda kind: pfl(kind, 2), wall_bar=1 / 4),
-    Peer("Flower, two actors, fused Adam", "flower", lambda kind: flower(kind, "fused"), wall_bar=1 / 25),
-    Peer("Flower, two actors, Adam as it comes", "flower", lambda kind: flower(kind, "default"), wall_bar=1 / 25),
+    Peer(
+        "Flower, two actors, fused Adam",
+        "flower",
+        lambda kind: flower(kind, "fused"),
+        wall_bar=1 / 25,
+    ),
+    Peer(
+        "Flower, two actors, Adam as it comes",
+        "flower",
+        lambda kind: flower(kind, "default"),
+        wall_bar=1 / 25,
+    ),
 )
 
 
@@ -73,11 +85,15 @@ def _against(ours: Worker, figure: str, kind: str, peer: Peer, repeats: int) -> 
     with peer.start(kind) as theirs:
         theirs.repeat()
         pair = interleave(ours.repeat, theirs.repeat, repeats)
-    return seconds(figure, peer.name, pair, repeats=repeats, wall_bar=peer.wall_bar, cpu_bar=peer.cpu_bar)
+    return seconds(
+        figure, peer.name, pair, repeats=repeats, wall_bar=peer.wall_bar, cpu_bar=peer.cpu_bar
+    )
 
 
 def _verified(peers: set[str]) -> list[Result]:
-    """Return the held-out loss of every contender after the verified rounds, all from one first model and row order."""
+    """Return the held-out loss of every contender after the verified rounds, all from one first
+    model and row order.
+    """
     found = []
     for peer in PEERS:
         if peer.group in peers:
@@ -85,9 +101,20 @@ def _verified(peers: set[str]) -> list[Result]:
                 found.append((peer, theirs.ask(do="verify")["loss"]))
     with Worker("bench.sides.ours_round", "synthetic", "plain", 2) as worker:
         ours = worker.ask(do="verify")
-    note = f"update of round 1 differs from the bare loop's by {ours['difference']:.1e} of its norm" if "difference" in ours else ""
+    note = (
+        f"update of round 1 differs from the bare loop's by {ours['difference']:.1e} of its norm"
+        if "difference" in ours
+        else ""
+    )
     return [
-        Result(figure="held-out loss after 3 rounds", peer=peer.name, ours=ours["loss"], theirs=loss, unit="nats", kind="count",
-               note=note if peer.group == "torch" else "")
+        Result(
+            figure="held-out loss after 3 rounds",
+            peer=peer.name,
+            ours=ours["loss"],
+            theirs=loss,
+            unit="nats",
+            kind="count",
+            note=note if peer.group == "torch" else "",
+        )
         for peer, loss in found
-    ]  # fmt: skip
+    ]

@@ -1,4 +1,6 @@
-"""A round under a secure sum against the same round added up by the server: 1,000 clients, 20,000 parameters, `dp_sum`."""
+"""A round under a secure sum against the same round added up by the server: 1,000 clients, 20,000
+parameters, `dp_sum`.
+"""
 
 from __future__ import annotations
 
@@ -14,14 +16,30 @@ def run(repeats: int, peers: set[str]) -> list[Result]:
     The simulator's plain sum takes updates as they are; between machines each would be a message.
     """
     results = []
-    for work, words in (("nothing", "clients that do nothing"), ("train", "local training on 25 reviews")):
-        for way, peer in (("server", "the simulator's plain sum"), ("messages", "a plain sum of messages")):
+    for work, words in (
+        ("nothing", "clients that do nothing"),
+        ("train", "local training on 25 reviews"),
+    ):
+        for way, peer in (
+            ("server", "the simulator's plain sum"),
+            ("messages", "a plain sum of messages"),
+        ):
             with (
                 Worker("bench.sides.ours_secure_sum", work, 1, 2) as ours,
                 Worker("bench.sides.ours_secure_sum", work, way, 2) as theirs,
             ):
                 pair = interleave(ours.repeat, theirs.repeat, repeats)
             bar = BAR if work == "train" and way == "server" else None
-            note = "dp_sum, one helper; clients, server and helper on one machine, each with all its cryptography"
-            results += seconds(f"round under a secure sum, {words}", peer, pair, repeats=repeats, wall_bar=bar, note=note)
+            note = (
+                "dp_sum, one helper; clients, server and helper on one machine, each with all its"
+                " cryptography"
+            )
+            results += seconds(
+                f"round under a secure sum, {words}",
+                peer,
+                pair,
+                repeats=repeats,
+                wall_bar=bar,
+                note=note,
+            )
     return results

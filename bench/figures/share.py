@@ -13,7 +13,9 @@ K = 100
 
 
 def table(rows: int = ROWS) -> pl.DataFrame:
-    """Return made-up people: age, race and sex as in a census, and a town of 90,000 that few share."""
+    """Return made-up people: age, race and sex as in a census, and a town of 90,000 that
+    few share.
+    """
     random = np.random.default_rng(0)
     race, sex = (pl.Series(names, dtype=pl.Enum(names)) for names in (list("abcde"), list("fm")))
     return pl.DataFrame(
@@ -27,15 +29,24 @@ def table(rows: int = ROWS) -> pl.DataFrame:
 
 
 def run(repeats: int, peers: set[str]) -> list[Result]:
-    """Return the time to say of every row whether it may be shared, beside the time to count the classes at all."""
+    """Return the time to say of every row whether it may be shared, beside the time to count the
+    classes at all.
+    """
     people = table()
     results = []
-    for figure, key in (("age, race, sex", ["age", "race", "sex"]), ("age, town, sex", ["age", "town", "sex"])):
+    for figure, key in (
+        ("age, race, sex", ["age", "race", "sex"]),
+        ("age, town, sex", ["age", "town", "sex"]),
+    ):
         rows = people.select(key)
         _check(rows)
         pair = interleave(lambda rows=rows: _ours(rows), lambda rows=rows: _theirs(rows), repeats)
         results += seconds(
-            f"share or keep, 10 million rows by {figure}", "polars group-by, counts only", pair, repeats=repeats, wall_bar=1.5
+            f"share or keep, 10 million rows by {figure}",
+            "polars group-by, counts only",
+            pair,
+            repeats=repeats,
+            wall_bar=1.5,
         )
     return results
 
@@ -51,9 +62,9 @@ def _theirs(rows: pl.DataFrame) -> Taken:
 
 def shareable(rows: pl.DataFrame) -> np.ndarray:
     """Return for each row whether at least K rows look like it."""
-    from tacit.data.disclose.classes import alike
+    from tacit.data.k_anonymity.classes import group_alike
 
-    classes = alike(rows)
+    classes = group_alike(rows)
     return classes.spread(classes.counts() >= K)
 
 
@@ -62,4 +73,6 @@ def _check(rows: pl.DataFrame) -> None:
     counted = rows.lazy().group_by(rows.columns).agg(pl.len()).collect()
     expected = counted.filter(pl.col("len") >= K)["len"].sum()
     if int(shareable(rows).sum()) != expected:
-        raise AssertionError(f"share or keep says {shareable(rows).sum():,} rows, polars {expected:,}")
+        raise AssertionError(
+            f"share or keep says {shareable(rows).sum():,} rows, polars {expected:,}"
+        )

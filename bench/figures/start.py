@@ -24,8 +24,12 @@ def run(repeats: int, peers: set[str]) -> list[Result]:
     results = []
     if "torch" in peers:
         torch = python_of("pfl")
-        pair = interleave(lambda: _started(_tacit()), lambda: _started([torch, "-c", "import torch"]), repeats + 1)
-        results += seconds("tacit --help", "python -c 'import torch'", pair, repeats=repeats + 1, wall_bar=0.3)
+        pair = interleave(
+            lambda: _started(_tacit()), lambda: _started([torch, "-c", "import torch"]), repeats + 1
+        )
+        results += seconds(
+            "tacit --help", "python -c 'import torch'", pair, repeats=repeats + 1, wall_bar=0.3
+        )
     return results + _kernels(min(repeats, 3))
 
 
@@ -49,7 +53,9 @@ def _started(command: list[str], environment: Mapping[str, str] | None = None) -
 
 
 def _kernels(repeats: int) -> list[Result]:
-    """Return the second start of a tiny run against its first: with an empty kernel cache everything is compiled."""
+    """Return the second start of a tiny run against its first: with an empty kernel cache
+    everything is compiled.
+    """
     cache = tempfile.mkdtemp(prefix="tacit-kernels-")
     command, environment = [sys.executable, str(_TINY_RUN)], {"NUMBA_CACHE_DIR": cache}
 
@@ -59,15 +65,27 @@ def _kernels(repeats: int) -> list[Result]:
 
     try:
         # Taken in turns as well: the first start of each turn fills the cache the second one reads.
-        turns = [(first(), _started(command, environment), _compiled(cache)) for _ in range(repeats)]
+        turns = [
+            (first(), _started(command, environment), _compiled(cache)) for _ in range(repeats)
+        ]
         again = _compiled(cache)
         _started(command, environment)
         fresh = _compiled(cache) - again
     finally:
         shutil.rmtree(cache, ignore_errors=True)
-    pair = interleave(iter([second for _, second, _ in turns]).__next__, iter([first for first, _, _ in turns]).__next__, repeats)
+    pair = interleave(
+        iter([second for _, second, _ in turns]).__next__,
+        iter([first for first, _, _ in turns]).__next__,
+        repeats,
+    )
     note = f"{turns[0][2]} kernels compiled by the first start, {fresh} by the second"
-    return seconds("one round from scratch, second start", "first start, kernels compiled", pair, repeats=repeats, note=note)
+    return seconds(
+        "one round from scratch, second start",
+        "first start, kernels compiled",
+        pair,
+        repeats=repeats,
+        note=note,
+    )
 
 
 def _compiled(cache: str) -> int:

@@ -1,4 +1,6 @@
-"""The tally of 8-bit tokens against the sum of one bit per parameter: 100 clients, 506,451 parameters."""
+"""The tally of 8-bit tokens against the sum of one bit per parameter: 100 clients, 506,451
+parameters.
+"""
 
 from __future__ import annotations
 
@@ -13,4 +15,6 @@ def run(repeats: int, peers: set[str]) -> list[Result]:
         first, second = interleave(ours.repeat, theirs.repeat, repeats)
     pair = first.scaled(1 / PASSES), second.scaled(1 / PASSES)
     note = "the tally sorts in up to four threads, the sum of bits has one"
-    return seconds("tally of 8-bit tokens", "one-bit sum", pair, repeats=repeats, wall_bar=3.0, note=note)
+    return seconds(
+        "tally of 8-bit tokens", "one-bit sum", pair, repeats=repeats, wall_bar=3.0, note=note
+    )

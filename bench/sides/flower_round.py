@@ -1,6 +1,8 @@
-"""Flower's simulation: the round workload and the empty local step, on two Ray actors of one core each.
+"""Flower's simulation: the round workload and the empty local step, on two Ray actors of one core
+each.
 
-One simulation runs; its ServerApp waits for the harness between two rounds, so Ray's start is never measured.
+One simulation runs; its ServerApp waits for the harness between two rounds, so Ray's start is never
+measured.
 """
 
 from __future__ import annotations
@@ -32,7 +34,11 @@ def train(message: Message, context: Context) -> Message:
         model = torch_net.net()
         model.load_state_dict(arrays.to_torch_state_dict())
         client, round_no = int(context.node_config["partition-id"]), int(config["verify"]) or None
-        torch_net.train(model, *torch_net.client_rows(config["kind"], client, round_no), fused=bool(config["fused"]))
+        torch_net.train(
+            model,
+            *torch_net.client_rows(config["kind"], client, round_no),
+            fused=bool(config["fused"]),
+        )
         arrays = ArrayRecord(model.state_dict())
     content = RecordDict({"arrays": arrays, "metrics": MetricRecord({"num-examples": 1})})
     return Message(content=content, reply_to=message)
@@ -44,7 +50,12 @@ class Rounds:
     def __init__(self, grid: Grid, kind: str, clients: int, empty: bool, fused: bool) -> None:
         self.grid, self.kind = grid, kind
         self.config = {"kind": kind, "empty": int(empty), "fused": int(fused)}
-        self.strategy = FedAvg(fraction_train=1.0, fraction_evaluate=0.0, min_train_nodes=clients, min_available_nodes=clients)
+        self.strategy = FedAvg(
+            fraction_train=1.0,
+            fraction_evaluate=0.0,
+            min_train_nodes=clients,
+            min_available_nodes=clients,
+        )
         self.model = torch_net.net()
         self.reset()
 
@@ -56,7 +67,9 @@ class Rounds:
     def round(self, verify: int = 0) -> None:
         """Run one round."""
         config = ConfigRecord({**self.config, "verify": verify})
-        self.arrays = self.strategy.start(self.grid, self.arrays, num_rounds=1, train_config=config).arrays
+        self.arrays = self.strategy.start(
+            self.grid, self.arrays, num_rounds=1, train_config=config
+        ).arrays
 
     def verify(self) -> dict[str, float]:
         """Run the verified rounds from the first model."""
@@ -78,15 +91,22 @@ def main(kind: str, clients: str, step: str, adam: str) -> None:
         rounds.round()  # starts the actors and reads the rows
         channel.send({"ready": True})
         for request in channel.requests():
-            channel.send(rounds.verify() if request["do"] == "verify" else measure(rounds.round).as_dict())
+            channel.send(
+                rounds.verify() if request["do"] == "verify" else measure(rounds.round).as_dict()
+            )
 
     resources = {"num_cpus": 1, "num_gpus": 0.0}
     run_simulation(
-        server_app, client_app, int(clients), backend_config={"client_resources": resources, "init_args": {"num_cpus": 2}}
+        server_app,
+        client_app,
+        int(clients),
+        backend_config={"client_resources": resources, "init_args": {"num_cpus": 2}},
     )
 
 
 if __name__ == "__main__":
-    from bench.sides import flower_round  # by its name, so that Ray's actors import it instead of unpickling __main__
+    from bench.sides import (
+        flower_round,
+    )  # by its name, so that Ray's actors import it instead of unpickling __main__
 
     flower_round.main(*sys.argv[1:])

@@ -7,27 +7,36 @@ from dataclasses import replace
 import numpy as np
 
 from bench.rows import DRAWS
-from tacit import codec, plan, server
-from tacit.engine.agreement import Agreement
-from tacit.engine.exchanges import Train
-from tacit.engine.round import State
-from tacit.engine.simulate import Simulation
-from tacit.engine.site import Site
-from tacit.local import Learner
+from tacit import codecs, plan, server
+from tacit.protocol.agreement import Agreement
+from tacit.protocol.exchanges import Train
+from tacit.protocol.round import State
+from tacit.protocol.site import Site
 from tacit.rows import Vector
+from tacit.simulation.carrier import Simulation
+from tacit.training import Learner
 
 
 def agreed(dim: int, settings: plan.Codec) -> Agreement:
     """Return what both sides of a bench run know."""
     return Agreement(
-        run="bench", identity="bench", dim=dim, codec=codec.build(settings), public=DRAWS.publish("public"), server=plan.Server()
+        run="bench",
+        identity="bench",
+        dim=dim,
+        codec=codecs.build(settings),
+        public=DRAWS.publish("public"),
+        server=plan.Server(),
     )
 
 
 class Rounds:
-    """Rounds over all clients of a learner, as a run does them: the engine's exchange, carrier and server step."""
+    """Rounds over all clients of a learner, as a run does them: the engine's exchange, carrier and
+    server step.
+    """
 
-    def __init__(self, learner: Learner, settings: plan.Codec, clients: int, workers: int, first: Vector) -> None:
+    def __init__(
+        self, learner: Learner, settings: plan.Codec, clients: int, workers: int, first: Vector
+    ) -> None:
         self.learner, self.workers, self.first = learner, workers, first
         agreement = agreed(learner.size, settings)
         self.train, self.cohort = Train(agreement, DRAWS), np.arange(clients)

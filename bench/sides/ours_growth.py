@@ -12,9 +12,9 @@ from bench.lines import serve
 from bench.rows import CLASSES, DRAWS, even_clients, imdb
 from bench.shapes import CLIENTS
 from bench.sides.ours import Rounds
-from tacit import local, plan
-from tacit.engine.simulate import simulation
+from tacit import plan, training
 from tacit.rows import Rows, Sparse
+from tacit.simulation.carrier import simulation
 
 _PER_ROW = 25
 """Non-zero entries of a made-up row."""
@@ -26,7 +26,11 @@ def made_up(rows: int, width: int) -> Rows:
     columns = random.integers(0, width, rows * _PER_ROW, np.int32)
     labels = random.integers(0, 2, rows, np.int32)
     starts = np.arange(rows + 1, dtype=np.int64) * _PER_ROW
-    return Rows(inputs=Sparse(starts=starts, columns=columns, values=None, width=width), labels=labels, classes=CLASSES)
+    return Rows(
+        inputs=Sparse(starts=starts, columns=columns, values=None, width=width),
+        labels=labels,
+        classes=CLASSES,
+    )
 
 
 def bytes_of(rows: Rows) -> int:
@@ -36,15 +40,29 @@ def bytes_of(rows: Rows) -> int:
 
 
 def main(model: str, clients: str, rows_each: str, width: str) -> None:
-    """Serve the harness: `model` is logistic or mlp on made-up rows, or imdb-logistic or imdb-embedding."""
+    """Serve the harness: `model` is logistic or mlp on made-up rows, or imdb-logistic or
+    imdb-embedding.
+    """
     count = int(clients)
     if model.startswith("imdb-"):
-        rows, name = imdb(buckets=int(width), sequence=model.endswith("embedding"))[0], model.removeprefix("imdb-")
+        rows, name = (
+            imdb(buckets=int(width), sequence=model.endswith("embedding"))[0],
+            model.removeprefix("imdb-"),
+        )
         count = CLIENTS
     else:
         rows, name = made_up(count * int(rows_each), int(width)), model
-    kind = {"logistic": plan.Logistic(), "mlp": plan.MLP(hidden=(100,)), "embedding": plan.Embedding()}[name]
-    learner = local.build(kind, plan.Local(optimizer="adam", lr=1e-3, epochs=1, batch=25), rows, even_clients(len(rows), count))
+    kind = {
+        "logistic": plan.Logistic(),
+        "mlp": plan.MLP(hidden=(100,)),
+        "embedding": plan.Embedding(),
+    }[name]
+    learner = training.build(
+        kind,
+        plan.Local(optimizer="adam", lr=1e-3, epochs=1, batch=25),
+        rows,
+        even_clients(len(rows), count),
+    )
     rounds = Rounds(learner, plan.Plain(), count, 2, learner.initial(DRAWS.at("initial")))
     with simulation(rounds.site, (rounds.train,), rounds.workers) as carrier:
 

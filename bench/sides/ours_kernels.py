@@ -1,4 +1,6 @@
-"""Tacit's kernels, one thread: hashing text, randomising and packing an update, unpacking and adding up."""
+"""Tacit's kernels, one thread: hashing text, randomising and packing an update, unpacking and
+adding up.
+"""
 
 from __future__ import annotations
 
@@ -14,14 +16,14 @@ from bench.shapes import CLIENTS, INPUTS, PARAMETERS, PASSES
 from bench.sides.ours import agreed
 from bench.sides.ours_round import CODECS
 from tacit import plan
-from tacit.features import text
+from tacit.features.text import hashed_text
 
 
 def hashing() -> Callable[[], object]:
     """Return a pass over all IMDB texts, from the table's column to sparse rows."""
     table, _ = imdb_table()
     settings = plan.Features(buckets=INPUTS)
-    return lambda: text.hashed_words(table.train, table.columns, settings)
+    return lambda: hashed_text.hash_words(table.train, table.columns, settings)
 
 
 def randomising() -> Callable[[], object]:
@@ -31,7 +33,12 @@ def randomising() -> Callable[[], object]:
 
     def encode() -> None:
         for number in range(PASSES):
-            codec.encode(update, {}, own=DRAWS.at("noise", number).for_client(), public=DRAWS.publish("public", number))
+            codec.encode(
+                update,
+                {},
+                own=DRAWS.at("noise", number).for_client(),
+                public=DRAWS.publish("public", number),
+            )
 
     return encode
 

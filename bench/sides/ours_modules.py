@@ -17,13 +17,16 @@ from bench.shapes import ROWS
 from bench.sides.ours import Rounds
 from bench.worded import CLIENTS, learner
 from tacit import plan
-from tacit.engine.simulate import Simulation, simulation
+from tacit.simulation.carrier import Simulation, simulation
 
 
 def verify(kind: str, rounds: Rounds, carrier: Simulation) -> dict[str, Any]:
     """Run the first round; compare its update with the bare loop's."""
     rounds.round(carrier)
-    ours, theirs = rounds.model - rounds.first, np.fromfile(ROWS / f"worded-{kind}" / "torch_update.f32", np.float32)
+    ours, theirs = (
+        rounds.model - rounds.first,
+        np.fromfile(ROWS / f"worded-{kind}" / "torch_update.f32", np.float32),
+    )
     return {"difference": float(np.linalg.norm(ours - theirs) / np.linalg.norm(theirs))}
 
 
@@ -35,7 +38,9 @@ def main(kind: str, workers: str, dropout: str) -> None:
             for module in made.module.modules():
                 if isinstance(module, nn.Dropout):
                     module.p = 0.0
-        rounds = Rounds(made, plan.Plain(), CLIENTS[kind], int(workers), made.initial(DRAWS.at("initial")))
+        rounds = Rounds(
+            made, plan.Plain(), CLIENTS[kind], int(workers), made.initial(DRAWS.at("initial"))
+        )
         with simulation(rounds.site, (rounds.train,), rounds.workers) as carrier:
 
             def answer(request: dict[str, Any]) -> dict[str, Any]:

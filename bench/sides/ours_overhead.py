@@ -1,6 +1,8 @@
-"""Tacit: the empty local step. A client takes the model over, changes nothing, and sends the difference.
+"""Tacit: the empty local step. A client takes the model over, changes nothing, and sends the
+difference.
 
-All else is the engine's own: addresses of randomness, framing, checking, summing, merging, the server's step.
+All else is the engine's own: addresses of randomness, framing, checking, summing, merging, the
+server's step.
 """
 
 from __future__ import annotations
@@ -17,24 +19,24 @@ from bench.rows import DRAWS
 from bench.shapes import PARAMETERS
 from bench.sides.ours import Rounds
 from tacit import plan
-from tacit.draws import Draws
-from tacit.engine.simulate import simulation
-from tacit.local.contract import OneByOne, WholeUpdate
+from tacit.randomness import Draws
 from tacit.rows import Inputs, Vector
 from tacit.seat import Seat
+from tacit.simulation.carrier import simulation
+from tacit.training.contract import DenseUpdate, SequentialWorker
 
 
-class EmptyStep(OneByOne):
+class EmptyStep(SequentialWorker):
     """A worker with a net and an update of its own, as every worker has."""
 
     def __init__(self, size: int) -> None:
         self.net, self.update = np.empty(size, np.float32), np.empty(size, np.float32)
 
-    def train(self, model: Vector, seat: Seat, draws: Draws, round_no: int = 0) -> WholeUpdate:
+    def train(self, model: Vector, seat: Seat, draws: Draws, round_no: int = 0) -> DenseUpdate:
         """Return no change, the way a trained change is returned."""
         np.copyto(self.net, model)
         np.subtract(self.net, model, out=self.update)
-        return WholeUpdate(self.update)
+        return DenseUpdate(self.update)
 
 
 class Idle:
@@ -65,7 +67,9 @@ class Idle:
 def main(clients: str, workers: str) -> None:
     """Serve the harness."""
     learner = Idle()
-    rounds = Rounds(learner, plan.Plain(), int(clients), int(workers), learner.initial(DRAWS.at("initial")))
+    rounds = Rounds(
+        learner, plan.Plain(), int(clients), int(workers), learner.initial(DRAWS.at("initial"))
+    )
     with simulation(rounds.site, (rounds.train,), rounds.workers) as carrier:
         rounds.round(carrier)
         serve(lambda request: measure(lambda: rounds.round(carrier)).as_dict())

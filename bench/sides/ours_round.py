@@ -13,14 +13,16 @@ from bench.rows import mlp, read
 from bench.shapes import CLIENTS, ROWS, VERIFIED_ROUNDS
 from bench.sides.ours import Rounds
 from tacit import plan, server
-from tacit.engine.simulate import Simulation, simulation
 from tacit.rows import Rows
+from tacit.simulation.carrier import Simulation, simulation
 
 CODECS = {"plain": plan.Plain(), "rr": plan.RR(epsilon=10.0, clip=0.003)}
 
 
 def verify(kind: str, rounds: Rounds, test: Rows, carrier: Simulation) -> dict[str, Any]:
-    """Run the verified rounds from the first model; compare the first with the bare loop's if it is there."""
+    """Run the verified rounds from the first model; compare the first with the bare loop's if it is
+    there.
+    """
     rounds.reset()
     rounds.round(carrier)
     answer: dict[str, Any] = {}
@@ -30,13 +32,20 @@ def verify(kind: str, rounds: Rounds, test: Rows, carrier: Simulation) -> dict[s
         answer["difference"] = float(np.linalg.norm(ours - other) / np.linalg.norm(other))
     for _ in range(1, VERIFIED_ROUNDS):
         rounds.round(carrier)
-    return {**answer, "loss": server.measure(rounds.learner.predict(rounds.model, test.inputs), test.labels)["loss"]}
+    return {
+        **answer,
+        "loss": server.measure(rounds.learner.predict(rounds.model, test.inputs), test.labels)[
+            "loss"
+        ],
+    }
 
 
 def main(kind: str, codec_name: str, workers: str) -> None:
     """Serve the harness."""
     train, test = read(kind)
-    rounds = Rounds(mlp(train), CODECS[codec_name], CLIENTS, int(workers), np.load(ROWS / kind / "initial.npy"))
+    rounds = Rounds(
+        mlp(train), CODECS[codec_name], CLIENTS, int(workers), np.load(ROWS / kind / "initial.npy")
+    )
     with simulation(rounds.site, (rounds.train,), rounds.workers) as carrier:
         rounds.round(carrier)  # loads the compiled kernels
 

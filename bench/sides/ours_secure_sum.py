@@ -1,8 +1,10 @@
-"""Tacit: rounds of 1,000 clients with 20,000 parameters, added up by the server or under a secure sum.
+"""Tacit: rounds of 1,000 clients with 20,000 parameters, added up by the server or under a secure
+sum.
 
-`work` is what clients do before they answer: nothing, or the local training of examples/imdb.toml on 25 reviews. `way` is how
-answers are added up: by so many helpers, by the server ("server"), or by the server without the simulator's shortcut, from
-messages that are made and read one by one ("messages").
+`work` is what clients do before they answer: nothing, or the local training of examples/imdb.toml
+on 25 reviews. `way` is how answers are added up: by so many helpers, by the server ("server"), or
+by the server without the simulator's shortcut, from messages that are made and read one by one
+("messages").
 """
 
 from __future__ import annotations
@@ -19,21 +21,21 @@ from bench.clock import measure
 from bench.lines import serve
 from bench.rows import CLASSES, DRAWS, even_clients
 from bench.sides.ours_overhead import Idle
-from tacit import codec, local, plan, server
-from tacit.engine.agreement import Agreement
-from tacit.engine.exchanges import SecureTrain, Train, exchanges_of
-from tacit.engine.exchanges.sharing import sharing_for
-from tacit.engine.round import State
-from tacit.engine.simulate import Simulation, simulation
-from tacit.engine.simulated_helpers import helper_keys, simulated_helpers
-from tacit.engine.site import Site
+from tacit import codecs, plan, server, training
+from tacit.protocol.agreement import Agreement
+from tacit.protocol.exchanges import SecureTrain, Train, exchanges_of
+from tacit.protocol.exchanges.sharing import sharing_for
+from tacit.protocol.round import State
+from tacit.protocol.site import Site
 from tacit.rows import Rows, Sparse
+from tacit.simulation.carrier import Simulation, simulation
+from tacit.simulation.helpers import helper_keys, simulated_helpers
 
 CLIENTS, REVIEWS, WORDS, INPUTS = 1000, 25, 125, 5000
 PARAMETERS = 20_000
 
 
-def learner(work: str) -> local.Learner:
+def learner(work: str) -> training.Learner:
     """Return what the clients do."""
     if work == "nothing":
         return Idle(PARAMETERS)
@@ -43,19 +45,25 @@ def learner(work: str) -> local.Learner:
     inputs = Sparse(starts=np.arange(count + 1) * WORDS, columns=columns, values=None, width=INPUTS)
     rows = Rows(inputs=inputs, labels=random.integers(0, 2, count, np.int32), classes=CLASSES)
     settings = plan.Local(optimizer="adam", lr=0.001, epochs=3, batches=5)
-    return local.build(plan.MLP(hidden=(4,)), settings, rows, even_clients(count, CLIENTS))
+    return training.build(plan.MLP(hidden=(4,)), settings, rows, even_clients(count, CLIENTS))
 
 
-def rounds(job: plan.Plan, made: local.Learner, carrier: Simulation, train: Train) -> Callable[[], None]:
+def rounds(
+    job: plan.Plan, made: training.Learner, carrier: Simulation, train: Train
+) -> Callable[[], None]:
     """Return what runs one more round: all its exchanges."""
     exchanges = exchanges_of(job, train)
     optimizer = server.initial_state(plan.Server(), made.size)
-    now = [State(round_no=0, cohort=np.arange(CLIENTS), model=made.initial(DRAWS), optimizer=optimizer)]
+    now = [
+        State(round_no=0, cohort=np.arange(CLIENTS), model=made.initial(DRAWS), optimizer=optimizer)
+    ]
 
     def one() -> None:
         state = replace(now[0], round_no=now[0].round_no + 1)
         for exchange in exchanges:
-            state = exchange.close(state, carrier.carry(exchange, exchange.ask(state), lambda done: None).total).state
+            state = exchange.close(
+                state, carrier.carry(exchange, exchange.ask(state), lambda done: None).total
+            ).state
         now[0] = state
 
     return one
@@ -64,19 +72,30 @@ def rounds(job: plan.Plan, made: local.Learner, carrier: Simulation, train: Trai
 def main(work: str, way: str, workers: str) -> None:
     """Serve the harness."""
     secure = plan.SecureSum(helpers=int(way)) if way.isdigit() else None
-    job = plan.Plan(codec=plan.DPSum(epsilon=8.0, delta=1e-5, clip=1.0), secure_sum=secure, server=plan.Server(rounds=1000))
+    job = plan.Plan(
+        codec=plan.DPSum(epsilon=8.0, delta=1e-5, clip=1.0),
+        secure_sum=secure,
+        server=plan.Server(rounds=1000),
+    )
     made = learner(work)
-    extent = codec.Extent.of(job, CLIENTS)
-    coded = codec.build(job.codec, extent)
+    extent = codecs.Extent.of(job, CLIENTS)
+    coded = codecs.build(job.codec, extent)
     if way == "messages":
         coded = replace(coded, takes_updates=False)
     agreement = Agreement(
-        run="bench", identity="bench", dim=made.size, codec=coded, public=DRAWS.publish("public"), server=job.server
-    )  # fmt: skip
+        run="bench",
+        identity="bench",
+        dim=made.size,
+        codec=coded,
+        public=DRAWS.publish("public"),
+        server=job.server,
+    )
     site = Site(agreement, range(CLIENTS), DRAWS, np.ones(CLIENTS, np.int64), made)
     train = Train(agreement, DRAWS)
     if secure:
-        sharing = sharing_for(secure, agreement, helper_keys(secure, DRAWS), Train.name, coded, made.size)
+        sharing = sharing_for(
+            secure, agreement, helper_keys(secure, DRAWS), Train.name, coded, made.size
+        )
         train = SecureTrain(agreement, DRAWS, sharing)
     exchanges = exchanges_of(job, train)
     with TemporaryDirectory() as folder:

@@ -1,7 +1,7 @@
 """pfl-research in its own two-process mode (torch.distributed, as torchrun starts it).
 
-pfl joins its process group while it is imported, so the second process is started and the group named before that. The
-first process passes each word of the harness on to the second.
+pfl joins its process group while it is imported, so the second process is started and the group
+named before that. The first process passes each word of the harness on to the second.
 """
 
 from __future__ import annotations
@@ -17,7 +17,12 @@ def second(arguments: list[str]) -> subprocess.Popen[str]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = str(free.getsockname()[1])
-    shared = {"TORCHELASTIC_RUN_ID": "bench", "WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1"}
+    shared = {
+        "TORCHELASTIC_RUN_ID": "bench",
+        "WORLD_SIZE": "2",
+        "LOCAL_WORLD_SIZE": "2",
+        "MASTER_ADDR": "127.0.0.1",
+    }
     os.environ.update(shared, MASTER_PORT=port, RANK="0", LOCAL_RANK="0")
     return subprocess.Popen(
         [sys.executable, "-m", "bench.sides.pfl_round", *arguments],

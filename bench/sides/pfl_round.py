@@ -1,7 +1,7 @@
 """pfl-research: the round workload and the empty local step, in one process (`pfl_pair` runs two).
 
-One long training runs; its callback waits for the harness between two rounds. pfl evaluates in its first round, which
-is therefore never measured.
+One long training runs; its callback waits for the harness between two rounds. pfl evaluates in its
+first round, which is therefore never measured.
 """
 
 from __future__ import annotations
@@ -38,11 +38,17 @@ class Net(torch.nn.Module):
         super().__init__()
         self.layers = torch_net.net()
 
-    def loss(self, inputs: torch.Tensor, labels: torch.Tensor, is_eval: bool = False) -> torch.Tensor:
+    def loss(
+        self, inputs: torch.Tensor, labels: torch.Tensor, is_eval: bool = False
+    ) -> torch.Tensor:
         """Return the mean logistic loss."""
-        return torch.nn.functional.binary_cross_entropy_with_logits(self.layers(inputs)[:, 0], labels)
+        return torch.nn.functional.binary_cross_entropy_with_logits(
+            self.layers(inputs)[:, 0], labels
+        )
 
-    def metrics(self, inputs: torch.Tensor, labels: torch.Tensor, is_eval: bool = False) -> dict[str, Weighted]:
+    def metrics(
+        self, inputs: torch.Tensor, labels: torch.Tensor, is_eval: bool = False
+    ) -> dict[str, Weighted]:
         """Return a metric that costs nothing; none of the measured rounds asks for it."""
         return {"rows": Weighted(len(labels), len(labels))}
 
@@ -50,7 +56,9 @@ class Net(torch.nn.Module):
 class EmptyStep(FederatedAveraging):
     """Federated averaging whose local step does nothing; everything around it is pfl's."""
 
-    def train_one_user(self, initial_model_state: Any, model: Any, user_dataset: Any, central_context: Any) -> Any:
+    def train_one_user(
+        self, initial_model_state: Any, model: Any, user_dataset: Any, central_context: Any
+    ) -> Any:
         """Return the difference of the model and itself."""
         difference = model.get_model_difference(initial_model_state)
         model.set_parameters(initial_model_state)
@@ -66,7 +74,9 @@ class Turn(TrainingProcessCallback):
         self.last = 0
         self.watch = Stopwatch()
 
-    def after_central_iteration(self, aggregate_metrics: Any, model: Any, *, central_iteration: int) -> tuple[bool, Metrics]:
+    def after_central_iteration(
+        self, aggregate_metrics: Any, model: Any, *, central_iteration: int
+    ) -> tuple[bool, Metrics]:
         """Answer for the round that ended, then wait for the word to begin the next."""
         taken = self.watch.taken()
         if central_iteration == 0:
@@ -85,7 +95,9 @@ class Turn(TrainingProcessCallback):
     def _wait(self, model: Any) -> bool:
         request = self.channel.next()
         if self.other is not None and self.other.stdin is not None:
-            self.other.stdin.write(("" if request is None else '{"do": "' + request["do"] + '"}') + "\n")
+            self.other.stdin.write(
+                ("" if request is None else '{"do": "' + request["do"] + '"}') + "\n"
+            )
             self.other.stdin.flush()
         if request is None:
             return True
@@ -96,28 +108,38 @@ class Turn(TrainingProcessCallback):
         return False
 
 
-def run(kind: str, clients: int, empty: bool, channel: Channel, other: subprocess.Popen[str] | None) -> None:
+def run(
+    kind: str, clients: int, empty: bool, channel: Channel, other: subprocess.Popen[str] | None
+) -> None:
     """Train until the harness hangs up."""
     torch.set_num_threads(1)
     net = Net()
     torch_net.load_initial(net.layers, kind)
     model = PyTorchModel(
         model=net,
-        local_optimizer_create=lambda parameters, lr: torch.optim.Adam(parameters, lr=lr, fused=True),
+        local_optimizer_create=lambda parameters, lr: torch.optim.Adam(
+            parameters, lr=lr, fused=True
+        ),
         central_optimizer=torch.optim.SGD(net.parameters(), lr=1.0),
     )
     turn = Turn(kind, channel, other)
     nothing = [torch.zeros(1, 1), torch.zeros(1)]
 
     def dataset(client: int) -> Dataset:
-        return Dataset(nothing if empty else list(torch_net.client_rows(kind, int(client), turn.round_no)))
+        return Dataset(
+            nothing if empty else list(torch_net.client_rows(kind, int(client), turn.round_no))
+        )
 
     sampler = get_user_sampler("minimize_reuse", list(range(clients)))
-    # The empty step's first round is evaluated on rows of one column: there, metrics never look at the net.
+    # The empty step's first round is evaluated on rows of one column: there, metrics never look at
+    # the net.
     users = FederatedDataset(dataset, sampler)
     (EmptyStep if empty else FederatedAveraging)().run(
         NNAlgorithmParams(
-            central_num_iterations=_ENDLESS, evaluation_frequency=_ENDLESS, train_cohort_size=clients, val_cohort_size=0
+            central_num_iterations=_ENDLESS,
+            evaluation_frequency=_ENDLESS,
+            train_cohort_size=clients,
+            val_cohort_size=0,
         ),
         SimulatedBackend(training_data=users, val_data=users),
         model,

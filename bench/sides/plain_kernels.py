@@ -14,7 +14,9 @@ from bench.shapes import CLIENTS, INPUTS, PARAMETERS, PASSES
 
 
 def hashing() -> Callable[[], object]:
-    """Return a pass of HashingVectorizer over all IMDB texts, given as the list of strings it works on."""
+    """Return a pass of HashingVectorizer over all IMDB texts, given as the list of strings it works
+    on.
+    """
     from sklearn.feature_extraction.text import HashingVectorizer
 
     table, _ = imdb_table()
@@ -24,7 +26,9 @@ def hashing() -> Callable[[], object]:
 
 
 def randomising(epsilon: float = 10.0, clip: float = 0.003) -> Callable[[], object]:
-    """Return clip, quantise, flip and pack of several updates, with numpy's own generator (which is not cryptographic)."""
+    """Return clip, quantise, flip and pack of several updates, with numpy's own generator (which is
+    not cryptographic).
+    """
     random = np.random.default_rng(0)
     update = DRAWS.at("update").generator().normal(0, clip, PARAMETERS).astype(np.float32)
     flip = 1 / (1 + np.exp(epsilon))
@@ -40,7 +44,11 @@ def randomising(epsilon: float = 10.0, clip: float = 0.003) -> Callable[[], obje
 
 def adding() -> Callable[[], object]:
     """Return unpackbits and sum, client by client, so that memory stays flat."""
-    payloads = DRAWS.at("payloads").generator().integers(0, 256, (CLIENTS, (PARAMETERS + 7) // 8), np.uint8)
+    payloads = (
+        DRAWS.at("payloads")
+        .generator()
+        .integers(0, 256, (CLIENTS, (PARAMETERS + 7) // 8), np.uint8)
+    )
 
     def add() -> np.ndarray:
         total = np.zeros(PARAMETERS, np.int64)
@@ -52,12 +60,23 @@ def adding() -> Callable[[], object]:
 
 
 def adding_at_once() -> Callable[[], object]:
-    """Return unpackbits of the whole cohort and one sum over it: more memory, less of Python's time."""
-    payloads = DRAWS.at("payloads").generator().integers(0, 256, (CLIENTS, (PARAMETERS + 7) // 8), np.uint8)
+    """Return unpackbits of the whole cohort and one sum over it: more memory, less of Python's
+    time.
+    """
+    payloads = (
+        DRAWS.at("payloads")
+        .generator()
+        .integers(0, 256, (CLIENTS, (PARAMETERS + 7) // 8), np.uint8)
+    )
     return lambda: np.unpackbits(payloads, axis=1, count=PARAMETERS).sum(axis=0, dtype=np.int64)
 
 
-_WORK = {"hashing": hashing, "randomising": randomising, "adding": adding, "adding-at-once": adding_at_once}
+_WORK = {
+    "hashing": hashing,
+    "randomising": randomising,
+    "adding": adding,
+    "adding-at-once": adding_at_once,
+}
 
 
 def main(which: str) -> None:

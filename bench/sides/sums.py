@@ -1,4 +1,6 @@
-"""What a server does with a cohort's messages: count one bit per parameter, or tally 8-bit tokens."""
+"""What a server does with a cohort's messages: count one bit per parameter, or tally 8-bit
+tokens.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,7 @@ from bench.clock import measure
 from bench.lines import serve
 from bench.rows import DRAWS
 from bench.shapes import CLIENTS, PARAMETERS, PASSES
-from tacit import codec, plan
+from tacit import codecs, plan
 
 CODECS: dict[str, plan.Codec] = {
     "bits": plan.RR(epsilon=1.0, clip=1e-3),
@@ -18,7 +20,7 @@ CODECS: dict[str, plan.Codec] = {
 
 def main(which: str) -> None:
     """Serve the harness: from packed messages to the bytes of their sum, several times over."""
-    made = codec.build(CODECS[which])
+    made = codecs.build(CODECS[which])
     size = made.payload_size(PARAMETERS)
     payloads = DRAWS.at("payloads").generator().integers(0, 256, (CLIENTS, size), "uint8")
 

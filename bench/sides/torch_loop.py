@@ -1,4 +1,6 @@
-"""The floor a user would write: a bare PyTorch loop over clients with fused Adam, one core, no framework."""
+"""The floor a user would write: a bare PyTorch loop over clients with fused Adam, one core, no
+framework.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,9 @@ class Loop:
                 target.copy_(kept / CLIENTS)
 
     def verify(self) -> dict[str, Any]:
-        """Run the verified rounds from the first model; leave the model after the first of them in a file."""
+        """Run the verified rounds from the first model; leave the model after the first of them in
+        a file.
+        """
         torch_net.load_initial(self.server, self.kind)
         for round_no in torch_net.ROUNDS:
             self.round(round_no)
@@ -52,7 +56,11 @@ def main(kind: str) -> None:
     """Serve the harness."""
     torch.set_num_threads(1)
     loop = Loop(kind)
-    serve(lambda request: loop.verify() if request["do"] == "verify" else measure(loop.round).as_dict())
+    serve(
+        lambda request: (
+            loop.verify() if request["do"] == "verify" else measure(loop.round).as_dict()
+        )
+    )
 
 
 if __name__ == "__main__":

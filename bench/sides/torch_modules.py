@@ -1,4 +1,6 @@
-"""FedVocab's round as a peer would write it: one process, PyTorch and nothing else; each client's table is a file."""
+"""FedVocab's round as a peer would write it: one process, PyTorch and nothing else; each client's
+table is a file.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ from bench.shapes import ROWS
 
 
 class BiLSTM(nn.Module):
-    """A client's words, one LSTM layer in both directions, a linear layer on its two last states."""
+    """A client's words, one LSTM layer in both directions, a linear layer on its two last
+    states.
+    """
 
     def __init__(self, settings: dict[str, Any]) -> None:
         super().__init__()
@@ -29,20 +33,29 @@ class BiLSTM(nn.Module):
     def forward(self, rows: torch.Tensor) -> torch.Tensor:
         """Return one logit per row."""
         lengths = (rows != 0).sum(1).clamp(min=1)
-        packed = rnn.pack_padded_sequence(self.words(rows), lengths, batch_first=True, enforce_sorted=False)
+        packed = rnn.pack_padded_sequence(
+            self.words(rows), lengths, batch_first=True, enforce_sorted=False
+        )
         _, (state, _) = self.lstm(packed)
         return self.last(self.drop(torch.cat([state[0], state[1]], dim=1)))[:, 0]
 
 
 class MiniLM(nn.Module):
-    """A client's word pieces, the pretrained transformer, a linear layer on the mean of its last states."""
+    """A client's word pieces, the pretrained transformer, a linear layer on the mean of its last
+    states.
+    """
 
     def __init__(self, settings: dict[str, Any]) -> None:
         super().__init__()
         from transformers import AutoModel
 
-        self.transformer = AutoModel.from_pretrained(settings["checkpoint"], add_pooling_layer=False)
-        self.drop, self.last = nn.Dropout(settings["dropout"]), nn.Linear(self.transformer.config.hidden_size, 1)
+        self.transformer = AutoModel.from_pretrained(
+            settings["checkpoint"], add_pooling_layer=False
+        )
+        self.drop, self.last = (
+            nn.Dropout(settings["dropout"]),
+            nn.Linear(self.transformer.config.hidden_size, 1),
+        )
 
     def forward(self, rows: torch.Tensor) -> torch.Tensor:
         """Return one logit per row."""
@@ -65,12 +78,16 @@ PRIVATE = {"bilstm": ("words.",), "minilm": ("transformer.embeddings.",)}
 
 
 class Loop:
-    """The shared parameters, one network all clients use in turn, and a folder with their own parts."""
+    """The shared parameters, one network all clients use in turn, and a folder with their own
+    parts.
+    """
 
     def __init__(self, kind: str, folder: Path, dropout: bool) -> None:
         self.kind, self.folder = kind, folder
         self.settings = torch.load(ROWS / f"worded-{kind}" / "settings.pt")
-        self.rows = [torch.load(path) for path in sorted((ROWS / f"worded-{kind}").glob("client-*.pt"))]
+        self.rows = [
+            torch.load(path) for path in sorted((ROWS / f"worded-{kind}").glob("client-*.pt"))
+        ]
         self.net = NETWORKS[kind](self.settings).train()
         if not dropout:
             for module in self.net.modules():
@@ -97,9 +114,18 @@ class Loop:
             self.fill({**self.shared, **table})
             if verified:
                 torch.manual_seed(own["seed"])
-            self.train_client(own, own["orders"] if verified else [torch.randperm(len(own["labels"])) for _ in range(2)])
+            self.train_client(
+                own,
+                (
+                    own["orders"]
+                    if verified
+                    else [torch.randperm(len(own["labels"])) for _ in range(2)]
+                ),
+            )
             named = dict(self.net.named_parameters())
-            torch.save({name: named[name].detach().clone() for name in table}, self.folder / f"{client}.pt")
+            torch.save(
+                {name: named[name].detach().clone() for name in table}, self.folder / f"{client}.pt"
+            )
             for name, kept in total.items():
                 kept += named[name].detach()
         self.shared = {name: kept / len(self.rows) for name, kept in total.items()}
@@ -112,8 +138,14 @@ class Loop:
 
     def train_client(self, own: dict[str, Any], orders: list[torch.Tensor]) -> None:
         """Adapt the private part in one pass, then train everything for one epoch."""
-        private = [one for name, one in self.net.named_parameters() if name.startswith(PRIVATE[self.kind])]
-        shared = [one for name, one in self.net.named_parameters() if not name.startswith(PRIVATE[self.kind])]
+        private = [
+            one for name, one in self.net.named_parameters() if name.startswith(PRIVATE[self.kind])
+        ]
+        shared = [
+            one
+            for name, one in self.net.named_parameters()
+            if not name.startswith(PRIVATE[self.kind])
+        ]
         for one in shared:
             one.requires_grad_(False)
         self.epoch(own, orders[0], [private], falling=False)
@@ -121,7 +153,13 @@ class Loop:
             one.requires_grad_(True)
         self.epoch(own, orders[1], [shared, private], falling=True)
 
-    def epoch(self, own: dict[str, Any], order: torch.Tensor, parts: list[list[nn.Parameter]], falling: bool) -> None:
+    def epoch(
+        self,
+        own: dict[str, Any],
+        order: torch.Tensor,
+        parts: list[list[nn.Parameter]],
+        falling: bool,
+    ) -> None:
         """Train some parameters for one epoch with a fresh optimiser."""
         lr, batch = self.settings["lr"], self.settings["batch"]
         moving = [one for part in parts for one in part]
@@ -143,7 +181,9 @@ class Loop:
             optimizer.step()
 
     def verify(self) -> dict[str, Any]:
-        """Run the verified round; leave the update of the shared parameters, in our order, in a file."""
+        """Run the verified round; leave the update of the shared parameters, in our order, in a
+        file.
+        """
         before = parameters_to_vector(self.shared.values())
         self.round(verified=True)
         update = parameters_to_vector(self.shared.values()) - before
@@ -156,7 +196,11 @@ def main(kind: str, threads: str, dropout: str) -> None:
     torch.set_num_threads(int(threads))
     with tempfile.TemporaryDirectory() as folder:
         loop = Loop(kind, Path(folder), dropout == "dropout")
-        serve(lambda request: loop.verify() if request["do"] == "verify" else measure(loop.round).as_dict())
+        serve(
+            lambda request: (
+                loop.verify() if request["do"] == "verify" else measure(loop.round).as_dict()
+            )
+        )
 
 
 if __name__ == "__main__":

@@ -1,4 +1,6 @@
-"""The round workload in PyTorch, as the peers and the bare loop share it: rows, net, one client's local epoch."""
+"""The round workload in PyTorch, as the peers and the bare loop share it: rows, net, one client's
+local epoch.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ def _tensor(kind: str, name: str) -> torch.Tensor:
 
 
 def client_rows(kind: str, client: int, round_no: int | None) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return one client's rows: as they lie (a view, nothing is copied), or in the order of a verified round."""
+    """Return one client's rows: as they lie (a view, nothing is copied), or in the order of a
+    verified round.
+    """
     inputs, labels = rows(kind)
     first = client * ROWS_PER_CLIENT
     own = slice(first, first + ROWS_PER_CLIENT)
@@ -54,7 +58,9 @@ def load_initial(model: nn.Module, kind: str) -> None:
     with torch.no_grad():
         for weight, bias in zip(parameters[::2], parameters[1::2], strict=True):
             fan_out, fan_in = weight.shape
-            weight.copy_(torch.from_numpy(flat[start : start + weight.numel()].reshape(fan_in, fan_out).T))
+            weight.copy_(
+                torch.from_numpy(flat[start : start + weight.numel()].reshape(fan_in, fan_out).T)
+            )
             start += weight.numel()
             bias.copy_(torch.from_numpy(flat[start : start + fan_out]))
             start += fan_out
@@ -64,7 +70,9 @@ def flat_of(model: nn.Module) -> Any:
     """Return the model as one vector in the order of initial.npy."""
     parameters = list(model.parameters())
     pairs = zip(parameters[::2], parameters[1::2], strict=True)
-    parts = [part for weight, bias in pairs for part in (weight.detach().T.reshape(-1), bias.detach())]
+    parts = [
+        part for weight, bias in pairs for part in (weight.detach().T.reshape(-1), bias.detach())
+    ]
     return torch.cat(parts).numpy()
 
 
@@ -83,7 +91,9 @@ def held_out_loss(model: nn.Module, kind: str) -> float:
     """Return the mean logistic loss on the held-out rows."""
     with torch.no_grad():
         logits = model(_tensor(kind, "test_dense"))[:, 0]
-        return float(nn.functional.binary_cross_entropy_with_logits(logits, _tensor(kind, "test_labels")))
+        return float(
+            nn.functional.binary_cross_entropy_with_logits(logits, _tensor(kind, "test_labels"))
+        )
 
 
 ROUNDS = tuple(range(1, VERIFIED_ROUNDS + 1))

@@ -1,4 +1,5 @@
-"""Tacit: train models on data that stays with the people it is about, and say exactly what was promised to them.
+"""Tacit: train models on data that stays with the people it is about, and say exactly what was
+promised to them.
 
 >>> import tacit
 >>> plan = tacit.Plan(name="mine", data=tacit.Data(source="imdb", clients=100))
@@ -14,9 +15,8 @@ from tacit.kernel_cache import prepare_kernel_cache
 
 if TYPE_CHECKING:
     from tacit.api import Run, load, resume, run, starter_plan, train
-    from tacit.engine import Observer, Silence
     from tacit.errors import DataError, PlanError, RunError, TacitError
-    from tacit.estimators import FederatedClassifier, HashedText
+    from tacit.models.estimators import FederatedClassifier, HashedText
     from tacit.plan import (
         ALIE,
         IPM,
@@ -70,22 +70,25 @@ if TYPE_CHECKING:
         Skellam,
         ViT,
     )  # fmt: skip
+    from tacit.simulation import Observer, Silence
 
 __all__ = [
-    "ALIE", "IPM", "LSTM", "MLP", "QSGD", "RQM", "RR", "Audit", "Backdoor", "BiLSTM", "Codec", "Columns", "Corrupt", "DPSum",
-    "Data", "DataError", "Embedding", "Encoder", "Engine", "FeatureNoise", "Features", "FederatedClassifier", "Filter",
-    "FlippedLabels", "FreeRider", "Gaussian", "HashComb", "HashedText", "LSTMStep", "Ledger", "Local", "Logistic", "Mimic", "Model",
-    "Observer", "OneBit", "OwnModule", "PaperGaussian", "Plain", "Plan", "PlanError", "Privacy", "Private", "ProjUnit", "Public",
-    "Quantise", "RRSampled", "RandomLabels", "RandomUpdate", "Run", "RunError", "SecureSum", "Server", "Sharing", "Sign",
-    "SignFlip", "Silence", "Skellam", "TacitError", "ViT", "load", "resume", "run", "starter_plan", "train",
+     "ALIE", "IPM", "LSTM", "MLP", "QSGD", "RQM", "RR", "Audit", "Backdoor", "BiLSTM", "Codec",
+    "Columns", "Corrupt", "DPSum", "Data", "DataError", "Embedding", "Encoder", "Engine",
+    "FeatureNoise", "Features", "FederatedClassifier", "Filter", "FlippedLabels", "FreeRider",
+    "Gaussian", "HashComb", "HashedText", "LSTMStep", "Ledger", "Local", "Logistic", "Mimic",
+    "Model", "Observer", "OneBit", "OwnModule", "PaperGaussian", "Plain", "Plan", "PlanError",
+    "Privacy", "Private", "ProjUnit", "Public", "Quantise", "RRSampled", "RandomLabels",
+    "RandomUpdate", "Run", "RunError", "SecureSum", "Server", "Sharing", "Sign", "SignFlip",
+    "Silence", "Skellam", "TacitError", "ViT", "load", "resume", "run", "starter_plan", "train",
 ]  # fmt: skip
 
 prepare_kernel_cache()
 
 _ELSEWHERE = {
     "tacit.api": ("Run", "load", "resume", "run", "starter_plan", "train"),
-    "tacit.engine": ("Observer", "Silence"),
-    "tacit.estimators": ("FederatedClassifier", "HashedText"),
+    "tacit.simulation": ("Observer", "Silence"),
+    "tacit.models.estimators": ("FederatedClassifier", "HashedText"),
     "tacit.errors": ("DataError", "PlanError", "RunError", "TacitError"),
 }
 _HOME = {name: module for module, names in _ELSEWHERE.items() for name in names}

@@ -1,4 +1,6 @@
-"""The few kinds of error a user can meet. Each message reads: who(with=value) needs X, got Y; do Z."""
+"""The few kinds of error a user can meet. Each message reads: who(with=value) needs X, got
+Y; do Z.
+"""
 
 from __future__ import annotations
 

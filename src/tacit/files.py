@@ -1,4 +1,6 @@
-"""Files that are whole or refused: replaced in one step, and sealed with a checksum that is verified before use."""
+"""Files that are whole or refused: replaced in one step, and sealed with a checksum that is
+verified before use.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ _DIGITS = 64
 
 
 def replace_file(path: Path, content: bytes | bytearray) -> None:
-    """Put `content` at `path` so that a crash leaves the old file or the new one, never a part of either."""
+    """Put `content` at `path` so that a crash leaves the old file or the new one, never a part of
+    either.
+    """
     handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=UNFINISHED, dir=path.parent)
     fresh = Path(name)
     try:
@@ -58,14 +62,19 @@ def seal(arrays: dict[str, NDArray[Any]], facts: dict[str, str] | None = None) -
 
 
 def unseal(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, str]]:
-    """Return the arrays and facts of a sealed file; raise RunError if a single bit of it is not as it was written."""
+    """Return the arrays and facts of a sealed file; raise RunError if a single bit of it is not as
+    it was written.
+    """
     try:
         content = path.read_bytes()
     except OSError as error:
         raise RunError(f"{path}: cannot be read ({error.strerror})") from None
     place = _place_of_digest(content)
     if place is None:
-        raise RunError(f"{path}: is damaged, or was written by an earlier version of Tacit: it holds no checksum")
+        raise RunError(
+            f"{path}: is damaged, or was written by an earlier version of Tacit: it holds no"
+            " checksum"
+        )
     if _digest(content, place) != content[place : place + _DIGITS]:
         raise RunError(f"{path}: is damaged: its checksum does not fit")
     facts: dict[str, str] = json.loads(content[8 : _end_of_header(content)])["__metadata__"]

@@ -7,8 +7,10 @@ from statistics import fmean, stdev
 CONFIDENCE = 0.95
 
 
-def interval(values: list[float]) -> tuple[float, float] | None:
-    """Return the ends of the mean's 95 % confidence interval by Student's t; None for fewer than two values."""
+def confidence_interval(values: list[float]) -> tuple[float, float] | None:
+    """Return the ends of the mean's 95 % confidence interval by Student's t; None for fewer than
+    two values.
+    """
     from scipy.stats import t
 
     if len(values) < 2:

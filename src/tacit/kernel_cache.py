@@ -1,6 +1,8 @@
-"""A place on the disk for compiled kernels, also where neither the package nor the home folder can be written to.
+"""A place on the disk for compiled kernels, also where neither the package nor the home folder can
+be written to.
 
-numba stores compiled functions beside their source or in the user's cache folder, and fails if it can do neither.
+numba stores compiled functions beside their source or in the user's cache folder, and fails if it
+can do neither.
 """
 
 from __future__ import annotations
@@ -17,10 +19,15 @@ _PACKAGE = Path(__file__).parent
 def prepare_kernel_cache() -> None:
     """Point numba to a private temporary folder if it has no other place to write to.
 
-    Edge cases: `NUMBA_CACHE_DIR` is the user's choice and is kept. The folder is used by later processes of the same user;
-    compiled code is loaded from it, so a folder that anybody else owns or may write to is not used.
+    Edge cases: `NUMBA_CACHE_DIR` is the user's choice and is kept. The folder is used by later
+    processes of the same user; compiled code is loaded from it, so a folder that anybody else owns
+    or may write to is not used.
     """
-    if os.environ.get("NUMBA_CACHE_DIR") or os.access(_PACKAGE, os.W_OK) or _can_create_files_in(_user_cache()):
+    if (
+        os.environ.get("NUMBA_CACHE_DIR")
+        or os.access(_PACKAGE, os.W_OK)
+        or _can_create_files_in(_user_cache())
+    ):
         return
     try:
         folder = _private_temporary_folder()
@@ -32,7 +39,9 @@ def prepare_kernel_cache() -> None:
 
 
 def _can_create_files_in(folder: Path) -> bool:
-    """Whether a file can be created in a folder, which is made if it is missing: numba asks the same of it."""
+    """Whether a file can be created in a folder, which is made if it is missing: numba asks the
+    same of it.
+    """
     import tempfile
 
     try:
@@ -49,7 +58,9 @@ def _user_cache() -> Path:
 
 
 def _private_temporary_folder() -> Path:
-    """Return a folder below the temporary one that this user alone can write to, the same one every time if possible."""
+    """Return a folder below the temporary one that this user alone can write to, the same one every
+    time if possible.
+    """
     import tempfile
 
     folder = Path(tempfile.gettempdir()) / f"tacit-kernels-{os.getuid()}"

@@ -1,4 +1,6 @@
-"""Pretrained networks in a folder, as `transformers` saves them: opened as data, without a word on the screen."""
+"""Pretrained networks in a folder, as `transformers` saves them: opened as data, without a word on
+the screen.
+"""
 
 from __future__ import annotations
 
@@ -7,19 +9,26 @@ from typing import Any
 
 
 def load_network(folder: Path, **settings: Any) -> Any:
-    """Return the folder's network; no code of its own is run, no pickled weights are opened, and nothing is fetched.
+    """Return the folder's network; no code of its own is run, no pickled weights are opened, and
+    nothing is fetched.
 
     Raises what `transformers` raises, OSError or ValueError, if it cannot be loaded.
     """
     from transformers import AutoModel
     from transformers.utils import logging
 
-    shows_bars = logging.is_progress_bar_enabled()  # a folder is read in a moment, and each of many processes would draw one
+    shows_bars = (
+        logging.is_progress_bar_enabled()
+    )  # a folder is read in a moment, and each of many processes would draw one
     logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     try:
         return AutoModel.from_pretrained(
-            str(folder), local_files_only=True, trust_remote_code=False, use_safetensors=True, **settings
-        )  # fmt: skip
+            str(folder),
+            local_files_only=True,
+            trust_remote_code=False,
+            use_safetensors=True,
+            **settings,
+        )
     finally:
         if shows_bars:
             logging.enable_progress_bar()  # type: ignore[no-untyped-call]

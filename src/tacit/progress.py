@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, Self
 
 from tacit.errors import TacitError
 from tacit.printable import printable
-from tacit.record import Entry, Prepared
 from tacit.report import phrasing
 from tacit.report.progress import ArmProgress, RunProgress
+from tacit.runs.record import Entry, Prepared
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -32,12 +32,17 @@ class ProgressObserver:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         return None
 
     def opened(self, folder: Path) -> None:
         """Note where the run is kept, and how far it had come before."""
-        from tacit.engine.run_folder import entries
+        from tacit.runs.run_folder import entries
 
         self.folder = folder
 
@@ -47,10 +52,15 @@ class ProgressObserver:
                 self.progress.add_entry(entry)
 
     def entry(self, entry: Entry) -> None:
-        """Take in one entry of the record; warn before training if the model reads little of the texts."""
+        """Take in one entry of the record; warn before training if the model reads little of the
+        texts.
+        """
         self.progress.add_entry(entry)
         if isinstance(entry, Prepared):
-            for said in (phrasing.wordless(entry.wordless, entry.rows_train), phrasing.unread(entry.words_seen)):
+            for said in (
+                phrasing.warn_of_wordless_texts(entry.wordless, entry.rows_train),
+                phrasing.warn_of_unread_words(entry.words_seen),
+            ):
                 if said:
                     self.warn(f"WARNING: {said}")
 
@@ -82,13 +92,23 @@ class LiveProgress(ProgressObserver):
         from rich.spinner import Spinner
 
         self._waiting = Spinner("dots", "preparing the data")
-        self._panel = Live(get_renderable=self._drawn, console=Console(stderr=True), refresh_per_second=8, transient=False)
+        self._panel = Live(
+            get_renderable=self._drawn,
+            console=Console(stderr=True),
+            refresh_per_second=8,
+            transient=False,
+        )
 
     def __enter__(self) -> Self:
         self._panel.start()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         self.progress.prepared = True
         self._panel.stop()
 
@@ -98,11 +118,11 @@ class LiveProgress(ProgressObserver):
 
     def fetched(self, what: str, done: int, total: int | None) -> None:
         """Show how much of a data set has arrived."""
-        self._waiting.update(text=arrived(what, done, total))
+        self._waiting.update(text=format_arrived(what, done, total))
 
     def pictures(self, done: int, total: int) -> None:
         """Show how many pictures a frozen network has read."""
-        self._waiting.update(text=read(done, total))
+        self._waiting.update(text=format_pictures_read(done, total))
 
     def _drawn(self) -> RenderableType:
         from rich.console import Group
@@ -110,7 +130,9 @@ class LiveProgress(ProgressObserver):
 
         if not self.progress.arms:
             return self._waiting if not self.progress.prepared else Text("")
-        return Group(*(part for arm in list(self.progress.arms.values()) for part in self._arm(arm)))
+        return Group(
+            *(part for arm in list(self.progress.arms.values()) for part in self._arm(arm))
+        )
 
     def _arm(self, arm: ArmProgress) -> list[RenderableType]:
         from rich.progress_bar import ProgressBar
@@ -121,20 +143,39 @@ class LiveProgress(ProgressObserver):
         for width, ratio in ((24, None), (None, 1), (14, None), (16, None)):
             row.add_column(width=width, ratio=ratio, no_wrap=True, overflow="ellipsis")
         bar = ProgressBar(total=1.0, completed=arm.fraction)
-        title, rounds = Text(printable(self.title(arm)), style="bold"), Text(f"round {arm.round_no}/{arm.rounds}")
-        row.add_row(title, bar, rounds, Text(ahead(arm)))
-        facts = Text("  " + " · ".join(arm.facts(self.progress.leading)), style="dim", no_wrap=True, overflow="ellipsis")
+        title, rounds = (
+            Text(printable(self.title(arm)), style="bold"),
+            Text(f"round {arm.round_no}/{arm.rounds}"),
+        )
+        row.add_row(title, bar, rounds, Text(format_time_left(arm)))
+        facts = Text(
+            "  " + " · ".join(arm.facts(self.progress.leading)),
+            style="dim",
+            no_wrap=True,
+            overflow="ellipsis",
+        )
         return [row, facts]
 
 
 class NotebookProgress(ProgressObserver):
-    """Draws the same as a piece of HTML in the output of a notebook's cell, and draws it anew in its place."""
+    """Draws the same as a piece of HTML in the output of a notebook's cell, and draws it anew in
+    its place.
+    """
 
     def __init__(self) -> None:
         super().__init__()
-        self._waiting, self._last, self._place = "preparing the data", 0.0, _shown("preparing the data")
+        self._waiting, self._last, self._place = (
+            "preparing the data",
+            0.0,
+            _display("preparing the data"),
+        )
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         self._draw(at_once=True)
 
     def entry(self, entry: Entry) -> None:
@@ -149,47 +190,60 @@ class NotebookProgress(ProgressObserver):
 
     def fetched(self, what: str, done: int, total: int | None) -> None:
         """Show how much of a data set has arrived."""
-        self._waiting = arrived(what, done, total)
+        self._waiting = format_arrived(what, done, total)
         self._draw()
 
     def pictures(self, done: int, total: int) -> None:
         """Show how many pictures a frozen network has read."""
-        self._waiting = read(done, total)
+        self._waiting = format_pictures_read(done, total)
         self._draw()
 
     def _draw(self, *, at_once: bool = False) -> None:
         now = time.monotonic()
         if at_once or now - self._last >= SECONDS_BETWEEN_DRAWINGS:
             self._last = now
-            self._place.update(_html("".join(map(self._arm, self.progress.arms.values())) or escape(self._waiting)))
+            self._place.update(
+                _html("".join(map(self._arm, self.progress.arms.values())) or escape(self._waiting))
+            )
 
     def _arm(self, arm: ArmProgress) -> str:
         facts = " · ".join(arm.facts(self.progress.leading))
         return (
-            f'<div><strong>{escape(self.title(arm))}</strong> <progress value="{arm.fraction:.3f}" max="1"></progress> '
-            f"round {arm.round_no}/{arm.rounds} {escape(ahead(arm))}<br><small>{escape(facts)}</small></div>"
+            f'<div><strong>{escape(self.title(arm))}</strong> <progress value="{arm.fraction:.3f}"'
+            f' max="1"></progress> round {arm.round_no}/{arm.rounds}'
+            f" {escape(format_time_left(arm))}<br><small>{escape(facts)}</small></div>"
         )
 
 
-def for_python() -> ProgressObserver:
-    """Return what suits whoever calls from Python: bars in a notebook, a panel on a terminal, nothing elsewhere."""
+def choose_observer() -> ProgressObserver:
+    """Return what suits whoever calls from Python: bars in a notebook, a panel on a terminal,
+    nothing elsewhere.
+    """
     if _in_notebook():
         return NotebookProgress()
     return LiveProgress() if sys.stderr.isatty() else ProgressObserver()
 
 
-def ahead(arm: ArmProgress) -> str:
+def format_time_left(arm: ArmProgress) -> str:
     """Return how long an arm still takes, if that can be told."""
     left = arm.seconds_left
-    return "done" if arm.finished else f"ETA {phrasing.duration(left)}" if left is not None else ""
+    return (
+        "done"
+        if arm.finished
+        else f"ETA {phrasing.format_duration(left)}"
+        if left is not None
+        else ""
+    )
 
 
-def arrived(what: str, done: int, total: int | None) -> str:
+def format_arrived(what: str, done: int, total: int | None) -> str:
     """Return how much of a data set has arrived, in words."""
-    return f"fetching {what}: {phrasing.size(done)}" + (f" of {phrasing.size(total)}" if total else "")
+    return f"fetching {what}: {phrasing.format_size(done)}" + (
+        f" of {phrasing.format_size(total)}" if total else ""
+    )
 
 
-def read(done: int, total: int) -> str:
+def format_pictures_read(done: int, total: int) -> str:
     """Return how many pictures were read, in words."""
     return f"reading pictures: {done:,} of {total:,}"
 
@@ -201,7 +255,7 @@ def _in_notebook() -> bool:
     return shell is not None and hasattr(shell, "kernel")
 
 
-def _shown(text: str) -> Any:
+def _display(text: str) -> Any:
     """Return a handle of a piece of a cell's output that can be drawn anew."""
     from IPython.display import display
 

@@ -1,4 +1,6 @@
-"""What features hand to local training: every client's rows as numbers, client after client in one block."""
+"""What features hand to local training: every client's rows as numbers, client after client in one
+block.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +16,9 @@ Vector = NDArray[np.float32]
 """One flat float32 row: a model or an update."""
 
 
-class Lines(NamedTuple):
-    """Updates that are zero but in some lines of their first layer and from `end` on: their values there, in rising order.
+class SparseUpdates(NamedTuple):
+    """Updates that are zero but in some lines of their first layer and from `end` on: their values
+    there, in rising order.
 
     Update n has values[starts[n]:starts[n + 1]], in its lines and then from `end` on. Its lines are
     named[name_starts[n]:name_starts[n + 1]], rising; line m of `width` values begins at m · width.
@@ -29,7 +32,7 @@ class Lines(NamedTuple):
     end: int
 
     @classmethod
-    def of(cls, row: Vector) -> Lines:
+    def of(cls, row: Vector) -> SparseUpdates:
         """Return one update of which nothing is known to be zero."""
         none = np.zeros(2, np.int64)
         return cls(row, np.array([0, len(row)]), np.empty(0, np.int32), none, 1, 0)
@@ -59,15 +62,25 @@ class Sparse:
         """Return these rows and then the other's."""
         values = None
         if self.values is not None or other.values is not None:
-            ones = (np.ones(len(one.columns), np.float32) if one.values is None else one.values for one in (self, other))
+            ones = (
+                np.ones(len(one.columns), np.float32) if one.values is None else one.values
+                for one in (self, other)
+            )
             values = np.concatenate([*ones])
         starts = np.concatenate([self.starts, self.starts[-1] + other.starts[1:]])
-        return Sparse(starts=starts, columns=np.concatenate([self.columns, other.columns]), values=values, width=self.width)
+        return Sparse(
+            starts=starts,
+            columns=np.concatenate([self.columns, other.columns]),
+            values=values,
+            width=self.width,
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
 class Dense:
-    """Rows as a full matrix: float32 features, or int32 token indices (`tokens`), padded to equal length."""
+    """Rows as a full matrix: float32 features, or int32 token indices (`tokens`), padded to equal
+    length.
+    """
 
     matrix: NDArray[Any]
     width: int  # number of columns, or for tokens the number of distinct token indices
@@ -82,7 +95,9 @@ class Dense:
 
     def followed_by(self, other: Self) -> Dense:
         """Return these rows and then the other's."""
-        return Dense(matrix=np.concatenate([self.matrix, other.matrix]), width=self.width, tokens=self.tokens)
+        return Dense(
+            matrix=np.concatenate([self.matrix, other.matrix]), width=self.width, tokens=self.tokens
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,7 +121,10 @@ class Mixed:
 
     def followed_by(self, other: Self) -> Mixed:
         """Return these rows and then the other's."""
-        return Mixed(tokens=self.tokens.followed_by(other.tokens), beside=self.beside.followed_by(other.beside))
+        return Mixed(
+            tokens=self.tokens.followed_by(other.tokens),
+            beside=self.beside.followed_by(other.beside),
+        )
 
 
 Inputs = Sparse | Dense | Mixed
@@ -130,7 +148,9 @@ class Rows:
     def followed_by(self, other: Rows) -> Rows:
         """Return these rows and then the other's, which have the same kind of inputs."""
         inputs: Inputs = self.inputs.followed_by(other.inputs)  # type: ignore[arg-type]
-        return Rows(inputs=inputs, labels=np.concatenate([self.labels, other.labels]), classes=self.classes)
+        return Rows(
+            inputs=inputs, labels=np.concatenate([self.labels, other.labels]), classes=self.classes
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -150,12 +170,15 @@ class Clients:
 
 @dataclass(frozen=True, kw_only=True)
 class Lexicon:
-    """The words token numbers stand for, and their public vectors if there are any (zero where a word has none).
+    """The words token numbers stand for, and their public vectors if there are any (zero where a
+    word has none).
 
-    Token `len(words)` is the padding. A site and a simulator hold one lexicon for all clients: it is how one block of rows serves
-    clients whose vocabularies differ. What a client makes of its own words depends on nobody else's: `spread` is the standard
-    deviation of coordinates of random vectors, a constant of the public table; `stems` are public vectors of shortened words,
-    whether or not a text has them; a word that a client's own texts have less than `least_count` times is unknown to it.
+    Token `len(words)` is the padding. A site and a simulator hold one lexicon for all clients: it
+    is how one block of rows serves clients whose vocabularies differ. What a client makes of its
+    own words depends on nobody else's: `spread` is the standard deviation of coordinates of random
+    vectors, a constant of the public table; `stems` are public vectors of shortened words, whether
+    or not a text has them; a word that a client's own texts have less than `least_count` times is
+    unknown to it.
     """
 
     words: tuple[str, ...]
@@ -172,8 +195,9 @@ class Lexicon:
         return np.asarray(np.abs(self.vectors).sum(axis=1) > 0)
 
 
-def picture_shape(values: int) -> tuple[int, int] | None:
-    """Return side and channels of a square picture of so many values, grey or red-green-blue; None if there is no such one.
+def find_picture_shape(values: int) -> tuple[int, int] | None:
+    """Return side and channels of a square picture of so many values, grey or red-green-blue; None
+    if there is no such one.
 
     No number is both a square and three times a square, so the shape follows from the count.
     """

@@ -11,7 +11,8 @@ _NUMBER = re.compile(r"[+-]?(\d+([.,]\d+)*|[.,]\d+)([eE][+-]?\d+)?")
 
 
 def escape_cell(text: str) -> str:
-    """Return a cell that no spreadsheet runs: an apostrophe before what would begin a formula. Numbers stay as they are.
+    """Return a cell that no spreadsheet runs: an apostrophe before what would begin a formula.
+    Numbers stay as they are.
 
     >>> escape_cell('=HYPERLINK("http://a")'), escape_cell("-3.5"), escape_cell("up"), escape_cell("'=1")
     ('\\'=HYPERLINK("http://a")', '-3.5', 'up', "''=1")
@@ -20,7 +21,8 @@ def escape_cell(text: str) -> str:
 
 
 def unescape_cell(text: str) -> str:
-    """Return what a cell was before `escape_cell`: without the first apostrophe of those before a formula's first character.
+    """Return what a cell was before `escape_cell`: without the first apostrophe of those before a
+    formula's first character.
 
     >>> unescape_cell("'=1"), unescape_cell("''=1"), unescape_cell("'tis")
     ('=1', "'=1", "'tis")

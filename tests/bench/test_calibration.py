@@ -24,7 +24,9 @@ def test_stored_runs_become_a_table_on_the_page(tmp_path, monkeypatch) -> None:
         calibration.place_of(label, "onebit", 1.0, seed).write_text(json.dumps(run_of(accuracy)))
     calibration.place_of("after", "skellam", 2.0, 1).write_text(json.dumps(run_of(0.87)))
     calibration.write_page()
-    onebit = "85.00 ± 12.71 | 86.00 ± 12.71 | 1.00 ± 0.00 | 90.00 ± 0.00 | 90.00 ± 0.00 | 0.00 ± 0.00"
+    onebit = (
+        "85.00 ± 12.71 | 86.00 ± 12.71 | 1.00 ± 0.00 | 90.00 ± 0.00 | 90.00 ± 0.00 | 0.00 ± 0.00"
+    )
     assert page.read_text().splitlines()[4:6] == [
         f"| `onebit` | 1 | 2 | {onebit} |",
         "| `skellam` | 2 | 1 | – | 87.00 | – | – | 90.00 | – |",
@@ -36,7 +38,9 @@ def test_stored_runs_become_a_table_on_the_page(tmp_path, monkeypatch) -> None:
 def test_what_was_measured_is_not_measured_again(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(calibration, "OUT", tmp_path)
     asked = []
-    monkeypatch.setattr(calibration, "measure", lambda *question: asked.append(question[1:]) or run_of(0.8))
+    monkeypatch.setattr(
+        calibration, "measure", lambda *question: asked.append(question[1:]) or run_of(0.8)
+    )
     for _ in range(2):
         calibration.measure_all(calibration.SOURCE, "after", 1, ["onebit"])
     assert asked == [("onebit", 1.0, 1), ("onebit", 2.0, 1)]

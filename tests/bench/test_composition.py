@@ -17,7 +17,15 @@ def test_every_line_is_a_plan_with_these_systems_and_no_others(line) -> None:
 
 
 def test_figures_become_a_table() -> None:
-    run = {"auc": 0.8, "accuracy": 0.7, "bytes": 2000.0, "rows": 0.25, "train": 7.998, "votes": 0.0, "heads": 0.0}
+    run = {
+        "auc": 0.8,
+        "accuracy": 0.7,
+        "bytes": 2000.0,
+        "rows": 0.25,
+        "train": 7.998,
+        "votes": 0.0,
+        "heads": 0.0,
+    }
     clear = {**run, "train": None, "recall": 1.0, "precision": 0.9}
     lines = table({ALL: [run, {**run, "auc": 0.9}], ("votes",): [clear]}).splitlines()
     assert lines[2] == "| all five | 2 | 0.850 ± 0.635 | 2.0 | 8.00 | – | – | 25 % | – |"

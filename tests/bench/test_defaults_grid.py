@@ -17,7 +17,10 @@ def test_the_table_holds_only_cells_that_ran(tmp_path, monkeypatch):
     assert defaults_grid.grid(1, None).count("\n") == 1
     store(Cell("cardio", "scikit-learn", 0, 1, None), accuracy=0.72, loss=0.5, rows=9000.0)
     store(Cell("cardio", "private 8", 5000, 1, None), accuracy=0.70, loss=0.6, people=5000.0)
-    assert "| cardio | 9,000 | 5,000 | 70.0 |  |  |  | 72.0 | -2.0 | -1.5 missed |" in defaults_grid.grid(1, None)
+    assert (
+        "| cardio | 9,000 | 5,000 | 70.0 |  |  |  | 72.0 | -2.0 | -1.5 missed |"
+        in defaults_grid.grid(1, None)
+    )
     assert defaults_grid.missed(1, None) == 1
     assert "cardio" not in defaults_grid.grid(2, None)
 
@@ -30,6 +33,8 @@ def test_a_cell_of_other_settings_is_another_cell(monkeypatch):
 
 
 def test_made_sets_are_the_same_each_time():
-    assert all(made.make().equals(made.make()) for name, made in MADE.items() if name != "breast_cancer")
+    assert all(
+        made.make().equals(made.make()) for name, made in MADE.items() if name != "breast_cancer"
+    )
     positive = (MADE["rare"].make()["label"] == "yes").mean()
     assert 0.005 < positive < 0.015

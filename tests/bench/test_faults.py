@@ -11,13 +11,13 @@ pytest.importorskip("flwr", reason="needs tacit[flower]")
 from bench.faults import field
 from bench.faults.ledgers import Verdict, judged, totals
 from bench.faults.trial import run_of
-from tacit import engine
+from tacit import simulation
 from tacit.api import Run
 
 
 def test_a_deploy_and_a_site_are_killed(tmp_path) -> None:
     job = field.small_plan(tmp_path, rounds=2)
-    simulated = Run(engine.start(job, tmp_path / "simulated")).parameters_sha256
+    simulated = Run(simulation.start(job, tmp_path / "simulated")).parameters_sha256
     with field.started(tmp_path, job) as here:
         place, deploy = here.begin_run()
         deploy.tell("after checkpoint")

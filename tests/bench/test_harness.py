@@ -24,7 +24,9 @@ def test_what_is_measured_is_the_checkout() -> None:
     """In a process that starts as contenders do, with nothing but the harness on its path."""
     code = "import bench, tacit; print(tacit.__file__)"
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    told = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    told = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
+    )
     assert Path(told.stdout).is_relative_to(SOURCE)
 
 
@@ -41,7 +43,9 @@ def _scripted(name: str, walls: list[float], heard: list[str]) -> Callable[[], T
 
 def test_repeats_are_taken_in_turns_and_give_medians() -> None:
     heard: list[str] = []
-    pair = interleave(_scripted("ours", [1, 9, 2], heard), _scripted("theirs", [10, 90, 20], heard), 3)
+    pair = interleave(
+        _scripted("ours", [1, 9, 2], heard), _scripted("theirs", [10, 90, 20], heard), 3
+    )
     assert heard == ["ours", "theirs"] * 3
     assert pair == (Taken(2, 4), Taken(20, 40))
 
@@ -51,13 +55,17 @@ def test_wall_and_cpu_have_medians_of_their_own() -> None:
 
 
 def test_ratios_meet_or_miss_their_bars() -> None:
-    wall, cpu = seconds("round", "peer", (Taken(1, 3), Taken(10, 10)), repeats=1, wall_bar=0.15, cpu_bar=0.25)
+    wall, cpu = seconds(
+        "round", "peer", (Taken(1, 3), Taken(10, 10)), repeats=1, wall_bar=0.15, cpu_bar=0.25
+    )
     assert (wall.ratio, wall.met) == (0.1, True)
     assert (cpu.ratio, cpu.met) == (0.3, False)
 
 
 def test_speeds_are_better_when_higher() -> None:
-    wall, _ = speeds("hash", "peer", (Taken(1, 1), Taken(10, 10)), (100, 100), unit="MB/s", repeats=1, bar=20)
+    wall, _ = speeds(
+        "hash", "peer", (Taken(1, 1), Taken(10, 10)), (100, 100), unit="MB/s", repeats=1, bar=20
+    )
     assert (wall.ours, wall.theirs, wall.ratio, wall.met) == (100, 10, 10, False)
 
 
@@ -72,7 +80,10 @@ def test_results_are_written_and_shown(tmp_path, monkeypatch: pytest.MonkeyPatch
     results = seconds("round", "peer", (Taken(1, 1), Taken(4, 8)), repeats=3, wall_bar=0.5)
     show.write("round", results)
     written = json.loads((tmp_path / "round.json").read_text())
-    assert [(entry["figure"], entry["peer"], entry["ours"], entry["theirs"], entry["ratio"]) for entry in written] == [
+    assert [
+        (entry["figure"], entry["peer"], entry["ours"], entry["theirs"], entry["ratio"])
+        for entry in written
+    ] == [
         ("round", "peer", 1, 4, 0.25),
         ("round", "peer", 1, 8, 0.125),
     ]
@@ -82,7 +93,10 @@ def test_results_are_written_and_shown(tmp_path, monkeypatch: pytest.MonkeyPatch
     assert "met" in page.getvalue()
 
 
-@pytest.mark.parametrize(("value", "text"), [(None, "–"), (0.0, "0"), (0.1234, "0.123"), (12345.6, "12,346"), (2.5e-7, "2.50e-07")])
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(None, "–"), (0.0, "0"), (0.1234, "0.123"), (12345.6, "12,346"), (2.5e-7, "2.50e-07")],
+)
 def test_numbers_are_short(value: float | None, text: str) -> None:
     assert show.number(value) == text
 

@@ -8,13 +8,17 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from tacit import engine
+from tacit import simulation
 from tacit.cli import execute
-from tacit.engine import Observer
 from tacit.plan import Plan
+from tacit.reproduction import ReproduciblePaper
+from tacit.simulation import Observer
 from tests.report import made_up
 
-PLAN = 'name = "tiny"\nbaselines = ["fedavg", "central"]\n[codec]\nname = "rr"\nepsilon = 1.0\nclip = 0.01\n'
+PLAN = (
+    'name = "tiny"\nbaselines = ["fedavg", "central"]\n[codec]\nname = "rr"\nepsilon = 1.0\nclip ='
+    " 0.01\n"
+)
 
 PEOPLE = """
 name = "people"
@@ -70,12 +74,27 @@ def tacit(capsys: pytest.CaptureFixture[str], *words: str) -> Said:
     return Said(code, said.out, said.err)
 
 
+class InstalledPaper:
+    """An entry point of the group `tacit.papers`."""
+
+    def __init__(self, paper: ReproduciblePaper) -> None:
+        self.paper, self.name = paper, paper.name
+
+    def load(self) -> ReproduciblePaper:
+        return self.paper
+
+
 def pretend_engine(
-    monkeypatch: pytest.MonkeyPatch, error: BaseException | None = None, rounds: int = 4, stop: int | None = None
+    monkeypatch: pytest.MonkeyPatch,
+    error: BaseException | None = None,
+    rounds: int = 4,
+    stop: int | None = None,
 ) -> None:
     """Let the engine write a made-up record instead of training; raise `error` at its end."""
 
-    def start(plan: Plan, root: Path = Path("runs"), observer: Observer | None = None, **_: object) -> Path:
+    def start(
+        plan: Plan, root: Path = Path("runs"), observer: Observer | None = None, **_: object
+    ) -> Path:
         entries = made_up.record(rounds=rounds, name=plan.name, stop=stop)
         folder = made_up.folder(root, entries, name=f"{plan.name}-{len(list(root.glob('*'))) + 1}")
         assert observer is not None
@@ -87,12 +106,19 @@ def pretend_engine(
             raise error
         return folder
 
-    monkeypatch.setattr(engine, "start", start)
+    monkeypatch.setattr(simulation, "start", start)
 
 
 def write_people(folder: Path) -> None:
     """Write ten rows of two owners, and a plan by which seven of them would leave in two classes."""
     rows = [("ann", 20, number, "u" if number else "v") for number in range(3)]
-    rows += [("ann", 21, 9, "u"), ("ann", 21, 9, "u"), ("bob", 21, 9, "v"), *[("bob", 30, 5, "u")] * 4]
-    pl.DataFrame(rows, schema=["who", "age", "pay", "y"], orient="row").write_csv(folder / "people.csv")
+    rows += [
+        ("ann", 21, 9, "u"),
+        ("ann", 21, 9, "u"),
+        ("bob", 21, 9, "v"),
+        *[("bob", 30, 5, "u")] * 4,
+    ]
+    pl.DataFrame(rows, schema=["who", "age", "pay", "y"], orient="row").write_csv(
+        folder / "people.csv"
+    )
     (folder / "plan.toml").write_text(PEOPLE)

@@ -9,13 +9,21 @@ from pathlib import Path
 
 import pytest
 
-from tacit.engine.deployed.participation import has_ended
-from tacit.engine.deployed.site_folder import LEDGER, SiteSettings, check_ready, create_site, owner_of, site_settings, witness_of
+from tacit.deployment.site.participation import has_ended
+from tacit.deployment.site.site_folder import (
+    LEDGER,
+    SiteSettings,
+    check_ready,
+    create_site,
+    owner_of,
+    site_settings,
+    witness_of,
+)
 from tacit.errors import LedgerError
-from tacit.ledger.owner import Book, Limits
 from tacit.plan import Plan
+from tacit.privacy.policy import Book, Limits
 from tests.cli.made_up import tacit
-from tests.engine.deployed.test_ledger_guard import CLAIM, LIMITS, PERSON, rows
+from tests.deployment.test_ledger_guard import CLAIM, LIMITS, PERSON, rows
 
 Capture = pytest.CaptureFixture[str]
 
@@ -24,8 +32,15 @@ Capture = pytest.CaptureFixture[str]
 def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("TACIT_STATE", str(tmp_path / "state"))
     folder = tmp_path / "hospital-a"
-    create_site(folder, SiteSettings(name="hospital-a", data=str(rows(tmp_path / "rows.csv")), server="127.0.0.1:9"))
-    (folder / "policy.toml").write_text("[limits]\nepsilon_per_run = 100\nepsilon_for_life = 1000\n")
+    create_site(
+        folder,
+        SiteSettings(
+            name="hospital-a", data=str(rows(tmp_path / "rows.csv")), server="127.0.0.1:9"
+        ),
+    )
+    (folder / "policy.toml").write_text(
+        "[limits]\nepsilon_per_run = 100\nepsilon_for_life = 1000\n"
+    )
     charge(folder, 1)
     (folder / "runs" / "open-1").mkdir(parents=True)
     (folder / "runs" / "open-1" / "root").write_bytes(bytes(32))
@@ -60,12 +75,18 @@ def test_a_lost_ledger(capsys: Capture, site: Path) -> None:
     assert "the ledger had 2 entries, of which this site has 0 at most" in told
     assert "they can be charged for it again" in told
     (entry,) = losses(site)
-    assert (entry["entries_before"], entry["head_before"], entry["entries_left"]) == (2, before.head.hex(), 0)
+    assert (entry["entries_before"], entry["head_before"], entry["entries_left"]) == (
+        2,
+        before.head.hex(),
+        0,
+    )
     assert entry["runs_ended"] == ["open-1"]
     assert has_ended(owner_of(site), "open-1")
     check_ready(site)
     charge(site, 2)
-    assert "its owner went on after a loss" in tacit(capsys, "ledger", "show", str(site / LEDGER)).out
+    assert (
+        "its owner went on after a loss" in tacit(capsys, "ledger", "show", str(site / LEDGER)).out
+    )
 
 
 def test_an_older_copy(capsys: Capture, site: Path, tmp_path: Path) -> None:
@@ -82,7 +103,9 @@ def test_an_older_copy(capsys: Capture, site: Path, tmp_path: Path) -> None:
     check_ready(site)
 
 
-def test_another_name_changes_nothing(capsys: Capture, site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_name_changes_nothing(
+    capsys: Capture, site: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     lose(site)
     monkeypatch.setattr("typer.prompt", lambda text, err: "hospital-b")
     said = tacit(capsys, "ledger", "accept-loss", str(site))

@@ -9,7 +9,7 @@ import pytest
 
 from tacit.plan import to_toml
 from tests.cli.made_up import tacit
-from tests.engine.small import small_plan, write_csv
+from tests.simulation.small import small_plan, write_csv
 
 Capture = pytest.CaptureFixture[str]
 
@@ -56,7 +56,11 @@ def test_other_codecs_get_an_outlook(capsys: Capture, codec: str) -> None:
     assert said.code == 0, said.err
     assert "Not looked at: later rounds" in said.out
     near, far = (
-        json.loads(tacit(capsys, "advise", "plan.toml", "-o", f"codec={codec}", "--json", "--target", target).out)
+        json.loads(
+            tacit(
+                capsys, "advise", "plan.toml", "-o", f"codec={codec}", "--json", "--target", target
+            ).out
+        )
         for target in ("1", "0.5")
     )
     assert far["clients_needed"] > near["clients_needed"] > 0

@@ -9,7 +9,7 @@ import pytest
 
 from tacit.plan import to_toml
 from tests.cli.made_up import tacit
-from tests.engine.small import small_plan, write_csv
+from tests.simulation.small import small_plan, write_csv
 
 Capture = pytest.CaptureFixture[str]
 QUICK = ("audit", "reconstruct", "plan.toml", "--clients", "3", "--seeds", "1,2")
@@ -26,7 +26,13 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_tables_sentences_and_the_page(capsys: Capture, here: Path) -> None:
     said = tacit(capsys, *QUICK, "--page", "audit.html")
     assert said.code == 0, said.err
-    for text in ("seen by", "Words: which of", "Labels: which of two clients", "- Control, words:", "page: audit.html"):
+    for text in (
+        "seen by",
+        "Words: which of",
+        "Labels: which of two clients",
+        "- Control, words:",
+        "page: audit.html",
+    ):
         assert text in said.out
     assert "attacking: messages of 3 clients, seed 2" in said.err
     page = (here / "audit.html").read_text()
@@ -44,9 +50,21 @@ def test_what_clients_hold_is_shown_only_with_rows(capsys: Capture) -> None:
 
 
 def test_findings_enter_a_finished_run_without_any_text(capsys: Capture, here: Path) -> None:
-    from tacit import record
+    from tacit.runs import record
 
-    assert tacit(capsys, "run", "plan.toml", "-o", "server.rounds=1", "-o", "server.evaluate_every=1", "-q").code == 0
+    assert (
+        tacit(
+            capsys,
+            "run",
+            "plan.toml",
+            "-o",
+            "server.rounds=1",
+            "-o",
+            "server.evaluate_every=1",
+            "-q",
+        ).code
+        == 0
+    )
     said = tacit(capsys, *QUICK, "--rows", "--quiet", "--into", "small-1")
     assert said.code == 0, said.err
     folder = here / "runs" / "small-1"
@@ -58,6 +76,9 @@ def test_findings_enter_a_finished_run_without_any_text(capsys: Capture, here: P
 
 def test_options_of_the_other_attack_are_refused(capsys: Capture) -> None:
     said = tacit(capsys, *QUICK, "--texts", "3")
-    assert (said.code, "--texts: has no meaning with features.text = 'binary'" in said.err) == (2, True)
+    assert (said.code, "--texts: has no meaning with features.text = 'binary'" in said.err) == (
+        2,
+        True,
+    )
     said = tacit(capsys, "audit", "reconstruct", "plan.toml", "--seeds", "x")
     assert (said.code, "--seeds x: needs numbers" in said.err) == (2, True)

@@ -36,7 +36,10 @@ def test_more_clients_than_rows_are_refused_with_the_number_that_fits(capsys: Ca
     assert "data.clients = 80 is more than there is room for" in said.err
     assert "set data.clients to 48 or less" in said.err
     assert "40 rows without a label were dropped" in said.err
-    assert tacit(capsys, "run", "plan.toml", "-o", "data.clients=80", "--quiet").err.strip() == said.err.strip()
+    assert (
+        tacit(capsys, "run", "plan.toml", "-o", "data.clients=80", "--quiet").err.strip()
+        == said.err.strip()
+    )
 
 
 def test_without_data_the_plan_alone_is_checked(capsys: Capture, here: Path) -> None:
@@ -51,5 +54,7 @@ def test_without_data_the_plan_alone_is_checked(capsys: Capture, here: Path) -> 
 def test_too_few_people_are_said_before_a_run(capsys: Capture) -> None:
     tacit(capsys, "init", "--from", "my.csv")
     assert "too few" not in tacit(capsys, "check", "plan.toml").out
-    said = json.loads(tacit(capsys, "check", "plan.toml", "-o", "privacy.epsilon=0.1", "--json").out)
+    said = json.loads(
+        tacit(capsys, "check", "plan.toml", "-o", "privacy.epsilon=0.1", "--json").out
+    )
     assert "48 clients are too few for epsilon 0.1 per run" in said["summary"]["warning"]

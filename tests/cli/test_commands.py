@@ -14,8 +14,8 @@ import typer
 from tacit import report
 from tacit.cli import app
 from tacit.cli.progress import LineProgress
-from tacit.engine import run_folder
 from tacit.errors import BudgetError, RunError, TacitError, WireError
+from tacit.runs import run_folder
 from tests.cli.made_up import PLAN, pretend_engine, tacit
 from tests.report import made_up
 
@@ -37,7 +37,9 @@ def two_runs(here: Path) -> Path:
     return here / "runs"
 
 
-def test_run_prints_the_table_and_writes_the_report(capsys: Capture, monkeypatch: pytest.MonkeyPatch, here: Path) -> None:
+def test_run_prints_the_table_and_writes_the_report(
+    capsys: Capture, monkeypatch: pytest.MonkeyPatch, here: Path
+) -> None:
     pretend_engine(monkeypatch)
     said = tacit(capsys, "run", "plan.toml")
     assert said.code == 0
@@ -49,16 +51,32 @@ def test_run_prints_the_table_and_writes_the_report(capsys: Capture, monkeypatch
     assert "epsilon 2 per bit, 200,040 per update" in said.err
 
 
-def test_run_json_is_one_object_and_nothing_else(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_run_json_is_one_object_and_nothing_else(
+    capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
     pretend_engine(monkeypatch)
     said = tacit(capsys, "run", "plan.toml", "--json", "--quiet")
     found = json.loads(said.out)
-    assert {"run", "model_sha256", "rounds", "metrics", "bytes", "privacy", "seconds", "baselines", "report", "folder"} <= set(
-        found
-    )
+    assert {
+        "run",
+        "model_sha256",
+        "rounds",
+        "metrics",
+        "bytes",
+        "privacy",
+        "seconds",
+        "baselines",
+        "report",
+        "folder",
+    } <= set(found)
     assert set(found["metrics"]) == {"auc", "accuracy", "f1", "loss"}
     assert found["bytes"] == {"up": 12_620, "down": 400_200}
-    assert found["privacy"]["totals"][0] == {"unit": "bit", "epsilon": 2.0, "delta": 0.0, "basis": "exact"}
+    assert found["privacy"]["totals"][0] == {
+        "unit": "bit",
+        "epsilon": 2.0,
+        "delta": 0.0,
+        "basis": "exact",
+    }
     assert found["privacy"]["statement"].startswith("Owners were made up")
     assert made_up.STATEMENT in found["privacy"]["statement"]
     assert set(found["baselines"]) == {"fedavg", "central"}
@@ -70,12 +88,19 @@ def test_fetching_is_shown_in_lines_too(capsys: Capture) -> None:
     observer = LineProgress()
     for done in (1_000_000, 2_000_000):
         observer.fetched("newsgroups20", done, 38_000_000)
-    assert capsys.readouterr().err == "fetching newsgroups20: 1.00 MB of 38.0 MB\n"  # the second comes too soon
+    assert (
+        capsys.readouterr().err == "fetching newsgroups20: 1.00 MB of 38.0 MB\n"
+    )  # the second comes too soon
 
 
 def test_run_without_report(capsys: Capture, monkeypatch: pytest.MonkeyPatch, here: Path) -> None:
     pretend_engine(monkeypatch)
-    assert json.loads(tacit(capsys, "run", "plan.toml", "--json", "--no-report", "--runs", "other").out)["report"] is None
+    assert (
+        json.loads(
+            tacit(capsys, "run", "plan.toml", "--json", "--no-report", "--runs", "other").out
+        )["report"]
+        is None
+    )
     assert not list((here / "other").glob("*/report.html"))
 
 
@@ -83,12 +108,21 @@ def test_stopping_says_how_to_go_on(capsys: Capture, monkeypatch: pytest.MonkeyP
     pretend_engine(monkeypatch, error=KeyboardInterrupt(), stop=3)
     said = tacit(capsys, "run", "plan.toml")
     assert said.code == 130
-    assert said.err.rstrip().endswith("stopped after round 3 of 4; nothing is lost: tacit resume tiny-1")
+    assert said.err.rstrip().endswith(
+        "stopped after round 3 of 4; nothing is lost: tacit resume tiny-1"
+    )
     assert said.out == ""
 
 
 @pytest.mark.parametrize(
-    ("error", "code"), [(RunError("a"), 6), (WireError("b"), 5), (BudgetError("c"), 4), (TacitError("d"), 1), (ValueError("e"), 70)]
+    ("error", "code"),
+    [
+        (RunError("a"), 6),
+        (WireError("b"), 5),
+        (BudgetError("c"), 4),
+        (TacitError("d"), 1),
+        (ValueError("e"), 70),
+    ],
 )
 def test_errors_are_one_paragraph_with_a_code(
     capsys: Capture, monkeypatch: pytest.MonkeyPatch, error: Exception, code: int
@@ -101,13 +135,19 @@ def test_errors_are_one_paragraph_with_a_code(
     assert len(said.err.splitlines()) == 1
 
 
-@pytest.mark.parametrize("words", [("--debug", "run", "plan.toml"), ("run", "plan.toml", "--debug")])
-def test_debug_shows_the_traceback(capsys: Capture, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]) -> None:
+@pytest.mark.parametrize(
+    "words", [("--debug", "run", "plan.toml"), ("run", "plan.toml", "--debug")]
+)
+def test_debug_shows_the_traceback(
+    capsys: Capture, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+) -> None:
     pretend_engine(monkeypatch, error=ValueError("e"))
     assert "Traceback" in tacit(capsys, *words).err
 
 
-def test_a_missing_extra_is_named_with_the_way_to_get_it(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_extra_is_named_with_the_way_to_get_it(
+    capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
     pretend_engine(monkeypatch, ModuleNotFoundError("No module named 'torch'", name="torch"))
     said = tacit(capsys, "run", "plan.toml", "--quiet")
     assert said.code == 2
@@ -125,9 +165,18 @@ def test_check_says_ok_and_what_it_would_promise(capsys: Capture) -> None:
 
 
 def test_check_states_epsilon_in_the_codecs_own_unit(capsys: Capture) -> None:
-    found = json.loads(tacit(capsys, "check", "plan.toml", "-o", "codec.name=rr_sampled", "-o", "codec.epsilon=4", "--json").out)[
-        "summary"
-    ]
+    found = json.loads(
+        tacit(
+            capsys,
+            "check",
+            "plan.toml",
+            "-o",
+            "codec.name=rr_sampled",
+            "-o",
+            "codec.epsilon=4",
+            "--json",
+        ).out
+    )["summary"]
     assert "epsilon 4 per update" in found["privacy"]
     assert "epsilon 4 per update" in found["codec"]
     said = tacit(capsys, "check", "plan.toml", "-o", "codec={name='plain'}")
@@ -159,7 +208,15 @@ def test_check_lists_all_problems(capsys: Capture, here: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "words", [("run",), ("run", "plan.toml", "--nope"), ("nope",), ("compare",), ("check", "missing.toml"), ("run", "missing.toml")]
+    "words",
+    [
+        ("run",),
+        ("run", "plan.toml", "--nope"),
+        ("nope",),
+        ("compare",),
+        ("check", "missing.toml"),
+        ("run", "missing.toml"),
+    ],
 )
 def test_bad_usage_is_code_2(capsys: Capture, words: tuple[str, ...]) -> None:
     said = tacit(capsys, *words)
@@ -174,7 +231,14 @@ def test_runs_lists_every_state(capsys: Capture, two_runs: Path) -> None:
     (two_runs / "young-1").mkdir()
     (two_runs / "young-1" / "plan.toml").write_text(PLAN)
     said = tacit(capsys, "runs")
-    for text in ("news-1", "finished", "news-2", "stopped after round 2 of 4", "damaged record", "stopped before round 1"):
+    for text in (
+        "news-1",
+        "finished",
+        "news-2",
+        "stopped after round 2 of 4",
+        "damaged record",
+        "stopped before round 1",
+    ):
         assert text in said.out
     found = json.loads(tacit(capsys, "runs", "--json").out)["runs"]
     assert {one["run"] for one in found} == {"news-1", "news-2", "hurt-1", "young-1"}
@@ -186,13 +250,19 @@ def test_a_live_run_is_listed_as_running(capsys: Capture, two_runs: Path) -> Non
         said = tacit(capsys, "runs")
         assert "running, 2 of 4 rounds done" in said.out
         assert "stopped" not in said.out
-        assert json.loads(tacit(capsys, "show", "news-2", "--json").out)["state"] == "running, 2 of 4 rounds done"
+        assert (
+            json.loads(tacit(capsys, "show", "news-2", "--json").out)["state"]
+            == "running, 2 of 4 rounds done"
+        )
     assert "stopped after round 2 of 4" in tacit(capsys, "runs").out
 
 
 def test_looking_at_runs_loads_nothing_that_trains(two_runs: Path) -> None:
     heavy = {"numba", "torch", "sklearn", "plotly"}
-    code = f"import sys, tacit.cli as cli; cli.execute(['runs']); print(sorted({heavy} & set(sys.modules)), file=sys.stderr)"
+    code = (
+        f"import sys, tacit.cli as cli; cli.execute(['runs']); print(sorted({heavy} &"
+        " set(sys.modules)), file=sys.stderr)"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stderr.strip() == "[]"
 
@@ -212,8 +282,8 @@ def test_unknown_run_gets_the_closest_name(capsys: Capture, two_runs: Path) -> N
 def test_show_agrees_with_the_report(capsys: Capture, two_runs: Path) -> None:
     page = report.write(two_runs / "news-1").read_text(encoding="utf-8")
     said = tacit(capsys, "show", str(two_runs / "news-1"))
-    for arm in report.summary(made_up.record(rounds=4)).arms:
-        for text in report.cells(arm):
+    for arm in report.summarise(made_up.record(rounds=4)).arms:
+        for text in report.list_cells(arm):
             assert text in said.out
             assert text in page
 
@@ -242,10 +312,17 @@ def test_privacy_says_the_sentence_and_its_terms(capsys: Capture, two_runs: Path
     said = tacit(capsys, "privacy", "news-1")
     assert said.out.startswith("Owners were made up")
     assert made_up.STATEMENT in said.out
-    for text in ("2 per bit", "200,040 per update", "replace all rows of one client", "Not protected"):
+    for text in (
+        "2 per bit",
+        "200,040 per update",
+        "replace all rows of one client",
+        "Not protected",
+    ):
         assert text in said.out
     found = json.loads(tacit(capsys, "privacy", "news-1", "--json").out)
-    assert {total["unit"]: total["epsilon"] for total in found["totals"] if not total["delta"]}["update"] == 200_040
+    assert {total["unit"]: total["epsilon"] for total in found["totals"] if not total["delta"]}[
+        "update"
+    ] == 200_040
     assert found["not_protected"]
     said = tacit(capsys, "privacy", "news-1", "--shuffle", "1000")
     assert "Nothing in this run shuffles" in said.out
@@ -256,7 +333,9 @@ def test_privacy_says_the_sentence_and_its_terms(capsys: Capture, two_runs: Path
 def test_data_list_and_where(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("TACIT_DATA", raising=False)
     assert "newsgroups20" in tacit(capsys, "data", "list").out
-    assert {"name", "where"} <= set(json.loads(tacit(capsys, "data", "list", "--json").out)["sets"][0])
+    assert {"name", "where"} <= set(
+        json.loads(tacit(capsys, "data", "list", "--json").out)["sets"][0]
+    )
     said = tacit(capsys, "data", "where", "newsgroups20")
     assert (said.code, said.out) == (1, "")
     assert tacit(capsys, "data", "where", "newsgroop").code == 2
@@ -277,8 +356,22 @@ def test_every_command_has_examples(capsys: Capture) -> None:
 
 
 def test_help_loads_nothing_heavy() -> None:
-    heavy = {"numba", "polars", "plotly", "sklearn", "torch", "scipy", "pydantic", "numpy", "pyarrow", "jinja2"}
-    code = f"import sys, tacit.cli as cli; cli.execute(['-h']); print(sorted({heavy} & set(sys.modules)), file=sys.stderr)"
+    heavy = {
+        "numba",
+        "polars",
+        "plotly",
+        "sklearn",
+        "torch",
+        "scipy",
+        "pydantic",
+        "numpy",
+        "pyarrow",
+        "jinja2",
+    }
+    code = (
+        f"import sys, tacit.cli as cli; cli.execute(['-h']); print(sorted({heavy} &"
+        " set(sys.modules)), file=sys.stderr)"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stderr.strip() == "[]"
 
@@ -287,11 +380,20 @@ def test_as_a_process_without_colour(here: Path, two_runs: Path) -> None:
     code = "from tacit.cli import main; main()"
     environment = {**os.environ, "NO_COLOR": "1", "FORCE_COLOR": "1"}
     done = subprocess.run(
-        [sys.executable, "-c", code, "show", "news-1"], capture_output=True, text=True, env=environment, check=False
+        [sys.executable, "-c", code, "show", "news-1"],
+        capture_output=True,
+        text=True,
+        env=environment,
+        check=False,
     )
     assert done.returncode == 0
     assert "\x1b[3" not in done.stdout
-    assert subprocess.run([sys.executable, "-c", code, "show", "nope"], capture_output=True, check=False).returncode == 6
-    assert subprocess.run([sys.executable, "-c", code, "--version"], capture_output=True, text=True, check=True).stdout.startswith(
-        "tacit "
+    assert (
+        subprocess.run(
+            [sys.executable, "-c", code, "show", "nope"], capture_output=True, check=False
+        ).returncode
+        == 6
     )
+    assert subprocess.run(
+        [sys.executable, "-c", code, "--version"], capture_output=True, text=True, check=True
+    ).stdout.startswith("tacit ")

@@ -8,7 +8,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from tacit import engine
+from tacit import simulation
 from tests.cli.made_up import LENIENT, tacit, write_people
 
 Capture = pytest.CaptureFixture[str]
@@ -18,7 +18,7 @@ Capture = pytest.CaptureFixture[str]
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("TACIT_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(engine, "start", lambda *_, **__: pytest.fail("nothing may be trained"))
+    monkeypatch.setattr(simulation, "start", lambda *_, **__: pytest.fail("nothing may be trained"))
     write_people(tmp_path)
     return tmp_path
 
@@ -27,7 +27,12 @@ def test_the_figures_of_a_small_table(capsys: Capture, here: Path) -> None:
     said = tacit(capsys, "disclose", "plan.toml", "--json")
     found = json.loads(said.out)
     assert said.code == 0
-    assert (found["rows"], found["disclosed"], found["classes"], found["smallest_class"]) == (10, 7, 2, 3)
+    assert (found["rows"], found["disclosed"], found["classes"], found["smallest_class"]) == (
+        10,
+        7,
+        2,
+        3,
+    )
     assert found["disclosed_per_client"] == [3, 4]
     assert found["rows_per_client"] == [5, 5]
     assert found["unique_share"] == pytest.approx(3 / 7), "ann's three rows differ in pay"
@@ -73,8 +78,15 @@ def test_names_in_the_data_are_text_on_the_page(capsys: Capture, here: Path) -> 
         ("min_l = 2", "0.5714 of these rows are in classes of one label"),
     ],
 )
-def test_a_policy_that_is_broken_ends_with_three_and_writes_no_rows(capsys: Capture, here: Path, policy: str, refused: str) -> None:
-    table = {"columns": 'columns = ["*"]', "min_k": "min_k = 3", "min_l": "min_l = 1", "max_share": "max_share = 0.7"}
+def test_a_policy_that_is_broken_ends_with_three_and_writes_no_rows(
+    capsys: Capture, here: Path, policy: str, refused: str
+) -> None:
+    table = {
+        "columns": 'columns = ["*"]',
+        "min_k": "min_k = 3",
+        "min_l": "min_l = 1",
+        "max_share": "max_share = 0.7",
+    }
     lines = {**table, policy.partition(" ")[0]: policy}
     Path("mine.toml").write_text("\n".join([f"{LENIENT}[share]", *lines.values(), ""]))
     said = tacit(capsys, "disclose", "plan.toml", "--policy", "mine.toml")
@@ -85,14 +97,21 @@ def test_a_policy_that_is_broken_ends_with_three_and_writes_no_rows(capsys: Capt
 
 
 def test_a_policy_that_is_kept(capsys: Capture) -> None:
-    Path("mine.toml").write_text(LENIENT + '[share]\ncolumns = ["age", "pay", "y"]\nmin_k = 3\nmin_l = 1\nmax_share = 0.7\n')
+    Path("mine.toml").write_text(
+        LENIENT + '[share]\ncolumns = ["age", "pay", "y"]\nmin_k = 3\nmin_l = 1\nmax_share = 0.7\n'
+    )
     assert tacit(capsys, "disclose", "plan.toml", "--policy", "mine.toml").code == 0
     suppressed = ("-o", 'data.share.generalise.pay="suppress"')
-    Path("mine.toml").write_text(LENIENT + '[share]\ncolumns = ["age", "y"]\nmin_k = 3\nmin_l = 1\nmax_share = 0.7\n')
+    Path("mine.toml").write_text(
+        LENIENT + '[share]\ncolumns = ["age", "y"]\nmin_k = 3\nmin_l = 1\nmax_share = 0.7\n'
+    )
     assert tacit(capsys, "disclose", "plan.toml", "--policy", "mine.toml", *suppressed).code == 0
 
 
-@pytest.mark.parametrize("text", ["[share]\nmin_kay = 3\n", "[share]\nmin_k = 0\n", "[share\n", '[share]\nmax_share = "all"\n'])
+@pytest.mark.parametrize(
+    "text",
+    ["[share]\nmin_kay = 3\n", "[share]\nmin_k = 0\n", "[share\n", '[share]\nmax_share = "all"\n'],
+)
 def test_a_policy_that_is_not_understood_is_refused(capsys: Capture, text: str) -> None:
     Path("mine.toml").write_text(text)
     said = tacit(capsys, "disclose", "plan.toml", "--policy", "mine.toml")
@@ -118,17 +137,24 @@ def test_check_says_that_rows_would_leave(capsys: Capture) -> None:
 
 
 def test_columns_read_in_the_clear_are_said_in_one_line(capsys: Capture, here: Path) -> None:
-    (here / "wide.csv").write_text("x0,x1,x2,x3,y\n" + "".join(f"{k},{k % 7},{k % 5},{k % 3},{'uv'[k % 2]}\n" for k in range(40)))
+    (here / "wide.csv").write_text(
+        "x0,x1,x2,x3,y\n"
+        + "".join(f"{k},{k % 7},{k % 5},{k % 3},{'uv'[k % 2]}\n" for k in range(40))
+    )
     columns = 'label = "y"\nnumeric = ["x0", "x1", "x2", "x3"]'
     (here / "wide.toml").write_text(
-        f'[data]\nsource = "wide.csv"\nclients = 4\n[data.columns]\n{columns}\n[codec]\nname = "plain"\n'
+        f'[data]\nsource = "wide.csv"\nclients = 4\n[data.columns]\n{columns}\n[codec]\nname ='
+        ' "plain"\n'
     )
     said = tacit(capsys, "disclose", "wide.toml")
     assert said.code == 0, said.err
     assert [line for line in said.out.splitlines() if "in the clear:" in line] == [
         "Left once before, in the clear: smallest and largest value of x0 to x3.",
         "Left once before, in the clear: in which numeric columns numbers are missing.",
-        "Left once before, in the clear: whether numbers are written with a decimal point or a decimal comma.",
+        (
+            "Left once before, in the clear: whether numbers are written with a decimal point or a"
+            " decimal comma."
+        ),
     ]
 
 
@@ -146,7 +172,9 @@ def test_any_plan_shows_one_real_message_field_by_field(capsys: Capture, here: P
     found = json.loads(tacit(capsys, "disclose", "bits.toml", "--json").out)["message"]
     assert f"The model reads {found['reads']}." in " ".join(said.out.split())
     assert found["fields"]["codec"] == "rr"
-    assert found["payload_bytes"] == (found["parameters"] + 7) // 8 == found["fields"]["payload_size"]
+    assert (
+        found["payload_bytes"] == (found["parameters"] + 7) // 8 == found["fields"]["payload_size"]
+    )
     assert len(found["first_bytes"].split()) == min(8, found["payload_bytes"])
     assert not (here / "runs").exists()
 
@@ -154,7 +182,9 @@ def test_any_plan_shows_one_real_message_field_by_field(capsys: Capture, here: P
 @pytest.mark.parametrize(("options", "named"), [
     (("--page", "look.html"), "--page:"), (("--rows",), "--rows:"), (("--page", "look.html", "--rows"), "--page and --rows:"),
 ])  # fmt: skip
-def test_options_for_rows_are_refused_where_no_row_leaves(capsys: Capture, options: tuple[str, ...], named: str) -> None:
+def test_options_for_rows_are_refused_where_no_row_leaves(
+    capsys: Capture, options: tuple[str, ...], named: str
+) -> None:
     text = Path("plan.toml").read_text()
     Path("plan.toml").write_text(text.replace("[data.share]\nk = 3\n", ""))
     said = tacit(capsys, "disclose", "plan.toml", *options)

@@ -10,11 +10,11 @@ from types import SimpleNamespace
 import pytest
 
 from tacit.cli import execute
-from tacit.engine.deployed.site_folder import LEDGER, POLICY, SETTINGS, SiteSettings, create_site
-from tacit.engine.doctor import finding, look_at_machine, look_at_server, look_at_site
-from tacit.flower import tls
-from tacit.ledger.owner import Book, Limits
-from tacit.ledger.owner.starter import policy_text
+from tacit.deployment.doctor import finding, look_at_machine, look_at_server, look_at_site
+from tacit.deployment.site.site_folder import LEDGER, POLICY, SETTINGS, SiteSettings, create_site
+from tacit.deployment.transport import tls
+from tacit.privacy.policy import Book, Limits
+from tacit.privacy.policy.starter import policy_text
 
 NOBODY = "127.0.0.1:9"
 
@@ -38,15 +38,26 @@ def states(found) -> dict[str, str]:
 def test_a_site_that_is_well_but_alone(site) -> None:
     found = states(look_at_site(site))
     assert {what for what, state in found.items() if state == "problem"} == {"server"}
-    assert {what for what, state in found.items() if state == "warning"} <= {"clock", "joined", "disk", "peers"}
+    assert {what for what, state in found.items() if state == "warning"} <= {
+        "clock",
+        "joined",
+        "disk",
+        "peers",
+    }
 
 
 def test_a_site_that_knows_no_other_site_hears_what_it_refuses(site) -> None:
     alone = next(one for one in look_at_site(site) if one.what == "peers")
-    assert (alone.state, "refuses plans with a [secure_sum]" in alone.told, "[peers]" in alone.remedy) == ("warning", True, True)
+    assert (
+        alone.state,
+        "refuses plans with a [secure_sum]" in alone.told,
+        "[peers]" in alone.remedy,
+    ) == ("warning", True, True)
     with (site / SETTINGS).open("a") as file:
         file.write(f'b = "{"0" * 64}"\n')
-    assert next(one for one in look_at_site(site) if one.what == "peers").told == "knows the keys of b"
+    assert (
+        next(one for one in look_at_site(site) if one.what == "peers").told == "knows the keys of b"
+    )
     text = (site / SETTINGS).read_text()
     (site / SETTINGS).write_text('helpers = ["b", "z"]\n' + text)
     strange = next(one for one in look_at_site(site) if one.what == "peers")
@@ -57,7 +68,11 @@ FAULTS = {
     "node.key": lambda site: (site / "node.key").chmod(0o644),
     "secret": lambda site: (site / "secret").unlink(),
     "policy": lambda site: (site / POLICY).unlink(),
-    "clients": lambda site: (site / "site.toml").write_text((site / "site.toml").read_text().replace("client =", "# client =")),
+    "clients": (
+        lambda site: (site / "site.toml").write_text(
+            (site / "site.toml").read_text().replace("client =", "# client =")
+        )
+    ),
     "rows": lambda site: (site.parent / "rows.csv").unlink(),
     "ledger": lambda site: (site / LEDGER).write_bytes(b"no ledger at all" * 100),
     "settings": lambda site: (site / "site.toml").write_text("name = 3"),
@@ -88,7 +103,9 @@ def test_a_server_that_was_not_started(tmp_path) -> None:
 def test_a_server_whose_process_is_gone(tmp_path) -> None:
     tls.make_authority(tmp_path)
     tls.make_server_certificate(tmp_path, [])
-    (tmp_path / "link.json").write_text(json.dumps({"host": "127.0.0.1", "port": 9, "tls": True, "pid": 2**22 + 1}))
+    (tmp_path / "link.json").write_text(
+        json.dumps({"host": "127.0.0.1", "port": 9, "tls": True, "pid": 2**22 + 1})
+    )
     found = states(look_at_server(tmp_path))
     assert (found["port"], found["answers"], found["clock"]) == ("problem", "problem", "warning")
 
@@ -97,22 +114,34 @@ def test_certificates_end(tmp_path, monkeypatch) -> None:
     tls.make_authority(tmp_path)
 
     now = datetime.now(UTC)
-    for days, state in ((0, "ok"), (5 * 365 - 5, "warning"), (5 * 365 + 1, "problem"), (-1, "problem")):
+    for days, state in (
+        (0, "ok"),
+        (5 * 365 - 5, "warning"),
+        (5 * 365 + 1, "problem"),
+        (-1, "problem"),
+    ):
         then = SimpleNamespace(now=lambda _, days=days: now + timedelta(days=days))
         monkeypatch.setattr(finding, "datetime", then)
         assert finding.certificate(tmp_path / "ca.crt", "make it anew")[1].state == state
 
 
 def test_clocks() -> None:
-    assert [finding.clock(offset).state for offset in (None, 0.4, -3.0, 60.0)] == ["warning", "ok", "warning", "problem"]
+    assert [finding.clock(offset).state for offset in (None, 0.4, -3.0, 60.0)] == [
+        "warning",
+        "ok",
+        "warning",
+        "problem",
+    ]
 
 
 def test_versions(monkeypatch) -> None:
-    from tacit.engine.doctor import machine
+    from tacit.deployment.doctor import machine
 
     assert states(look_at_machine())["python"] == "ok"
     monkeypatch.setattr(machine, "version", lambda package: "1.0.0")
-    monkeypatch.setattr(machine, "requires", lambda package: ["numpy>=2", "flwr==1.41.0; extra == 'flower'"])
+    monkeypatch.setattr(
+        machine, "requires", lambda package: ["numpy>=2", "flwr==1.41.0; extra == 'flower'"]
+    )
     (one,) = [one for one in look_at_machine() if one.what == "flwr"]
     assert (one.state, one.told) == ("problem", "needs 1.41.0, got 1.0.0")
 

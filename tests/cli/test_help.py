@@ -18,7 +18,10 @@ NAMES = re.compile(r"\[[a-z][a-z_.]*\]")
 def tree(command: Any, *words: str) -> list[tuple[tuple[str, ...], Any]]:
     """Return a command and all commands below it, each with the words that call it."""
     inner = getattr(command, "commands", {})
-    return [(words, command), *(found for name, child in inner.items() for found in tree(child, *words, name))]
+    return [
+        (words, command),
+        *(found for name, child in inner.items() for found in tree(child, *words, name)),
+    ]
 
 
 WRITTEN = dict(tree(typer.main.get_command(app)))
@@ -42,7 +45,9 @@ def eighty_columns(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("words", list(SHOWN), ids=" ".join)
-def test_help_says_what_every_positional_argument_is(words: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+def test_help_says_what_every_positional_argument_is(
+    words: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
     page = on_screen(capsys, words)
     for parameter in SHOWN[words].params:
         if parameter.param_type_name == "argument":
@@ -51,23 +56,35 @@ def test_help_says_what_every_positional_argument_is(words: tuple[str, ...], cap
 
 
 @pytest.mark.parametrize("words", list(WRITTEN), ids=" ".join)
-def test_help_keeps_names_in_brackets(words: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+def test_help_keeps_names_in_brackets(
+    words: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
     page = on_screen(capsys, words)
     command = WRITTEN[words]
-    for text in (command.help, command.epilog, *(getattr(parameter, "help", None) for parameter in command.params)):
+    for text in (
+        command.help,
+        command.epilog,
+        *(getattr(parameter, "help", None) for parameter in command.params),
+    ):
         for name in NAMES.findall(text or ""):
             assert name in page
     assert "\\[" not in page
 
 
-def test_a_table_of_the_plan_is_named_in_the_help_of_deploy(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_table_of_the_plan_is_named_in_the_help_of_deploy(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     assert "[secure_sum]" in on_screen(capsys, ("deploy",))
 
 
 @pytest.mark.parametrize(
-    "words", [("predict", "--nosuch"), ("nosuch",), ("predict",), ("tune", "plan.toml", "--jobs", "many")], ids=" ".join
+    "words",
+    [("predict", "--nosuch"), ("nosuch",), ("predict",), ("tune", "plan.toml", "--jobs", "many")],
+    ids=" ".join,
 )
-def test_a_usage_error_has_exit_code_2(words: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_usage_error_has_exit_code_2(
+    words: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
     said = tacit(capsys, *words)
     assert said.code == 2
     assert "--help` has examples" in said.err

@@ -32,9 +32,13 @@ def write_csv(path: Path, header: Sequence[str], rows: Sequence[Sequence[object]
         csv.writer(file).writerows([header, *rows])
 
 
-@pytest.mark.parametrize("name", ['a "quoted" name', "dots.in.it", "emoji 💬", "back\\slash", "'", "#", "[x]"])
+@pytest.mark.parametrize(
+    "name", ['a "quoted" name', "dots.in.it", "emoji 💬", "back\\slash", "'", "#", "[x]"]
+)
 def test_odd_names_survive_toml(here: Path, capsys: Capture, name: str) -> None:
-    pl.DataFrame({name: [k / 7 for k in range(60)], "label": [0, 1] * 30}).write_parquet(here / "t.parquet")
+    pl.DataFrame({name: [k / 7 for k in range(60)], "label": [0, 1] * 30}).write_parquet(
+        here / "t.parquet"
+    )
     assert tacit(capsys, "init", "--from", "t.parquet").code == 0
     assert plans.load(Path("plan.toml")).data.columns.numeric == (name,)
 
@@ -77,14 +81,22 @@ def test_from_an_odd_table_to_a_report(here: Path, capsys: Capture) -> None:
     assert plan.data.columns.label == "is it good?"
     assert plan.features.text == "binary"  # words of several languages, and emoji
     less = ("server.rounds=3", "baselines=[]")
-    done = tacit(capsys, "run", "plan.toml", *(part for one in less for part in ("-o", one)), "--quiet")
+    done = tacit(
+        capsys, "run", "plan.toml", *(part for one in less for part in ("-o", one)), "--quiet"
+    )
     assert done.code == 0, done.err
     page = (here / "runs" / "odd-table-1" / "report.html").read_text(encoding="utf-8")
     assert "yes 💯" in page
     assert tacit(capsys, "privacy", "odd-table-1").code == 0
 
 
-def reviews(here: Path, *, text: str = "the hotel was clean and it is not far", name: str = "t.csv", rows: int = 200) -> None:
+def reviews(
+    here: Path,
+    *,
+    text: str = "the hotel was clean and it is not far",
+    name: str = "t.csv",
+    rows: int = 200,
+) -> None:
     cells = [(f"{text} {k}", f"u{k % 20}", ("good", "bad")[k % 2]) for k in range(rows)]
     write_csv(here / name, ["note", "who", "opinion"], cells)
 
@@ -92,13 +104,43 @@ def reviews(here: Path, *, text: str = "the hotel was clean and it is not far", 
 def test_roles_epsilon_and_test_rows_can_be_said(here: Path, capsys: Capture) -> None:
     reviews(here)
     reviews(here, name="later.csv", rows=40)
-    words = ("--client", "who", "--text", "note", "--label", "opinion", "--epsilon", "2.5", "--test", "later.csv")
+    words = (
+        "--client",
+        "who",
+        "--text",
+        "note",
+        "--label",
+        "opinion",
+        "--epsilon",
+        "2.5",
+        "--test",
+        "later.csv",
+    )
     assert tacit(capsys, "init", "--from", "t.csv", *words).code == 0
     plan = plans.load(Path("plan.toml"))
-    assert (plan.data.columns.client, plan.data.columns.text, plan.data.columns.label) == ("who", ("note",), "opinion")
+    assert (plan.data.columns.client, plan.data.columns.text, plan.data.columns.label) == (
+        "who",
+        ("note",),
+        "opinion",
+    )
     assert plan.privacy is not None
-    assert (plan.privacy.epsilon, plan.privacy.clients, plan.data.test_source) == (2.5, 20, "later.csv")
-    done = tacit(capsys, "run", "plan.toml", "-o", "features.text=binary", "-o", "server.rounds=1", "-o", "baselines=[]", "--quiet")
+    assert (plan.privacy.epsilon, plan.privacy.clients, plan.data.test_source) == (
+        2.5,
+        20,
+        "later.csv",
+    )
+    done = tacit(
+        capsys,
+        "run",
+        "plan.toml",
+        "-o",
+        "features.text=binary",
+        "-o",
+        "server.rounds=1",
+        "-o",
+        "baselines=[]",
+        "--quiet",
+    )
     assert done.code == 0, done.err
 
 
@@ -114,7 +156,9 @@ def test_roles_epsilon_and_test_rows_can_be_said(here: Path, capsys: Capture) ->
         (("--epsilon", "0"), "0"),
     ],
 )
-def test_what_cannot_be_is_said_and_nothing_is_written(here: Path, capsys: Capture, words: tuple[str, ...], said: str) -> None:
+def test_what_cannot_be_is_said_and_nothing_is_written(
+    here: Path, capsys: Capture, words: tuple[str, ...], said: str
+) -> None:
     reviews(here)
     found = tacit(capsys, "init", "--from", "t.csv", *words)
     assert found.code == 2
@@ -129,7 +173,9 @@ def test_options_of_a_table_need_a_table(capsys: Capture, option: str) -> None:
     assert f"{option}: has no meaning without --from" in found.err
 
 
-def test_a_plan_is_printed_instead_of_written_to_a_file_named_dash(here: Path, capsys: Capture) -> None:
+def test_a_plan_is_printed_instead_of_written_to_a_file_named_dash(
+    here: Path, capsys: Capture
+) -> None:
     reviews(here)
     for words in ((), ("--from", "t.csv")):
         found = tacit(capsys, "init", "-", *words)
@@ -138,8 +184,14 @@ def test_a_plan_is_printed_instead_of_written_to_a_file_named_dash(here: Path, c
     assert not (here / "-").exists()
 
 
-def test_few_people_and_rows_without_a_label_are_said_before_a_run(here: Path, capsys: Capture) -> None:
-    write_csv(here / "t.csv", ["user", "x", "label"], [(f"u{k % 20}", k % 7, ("", "a", "b", "a")[k % 4]) for k in range(200)])
+def test_few_people_and_rows_without_a_label_are_said_before_a_run(
+    here: Path, capsys: Capture
+) -> None:
+    write_csv(
+        here / "t.csv",
+        ["user", "x", "label"],
+        [(f"u{k % 20}", k % 7, ("", "a", "b", "a")[k % 4]) for k in range(200)],
+    )
     said = tacit(capsys, "init", "--from", "t.csv", "--epsilon", "0.5").out
     assert "50 of 200 rows (25%) have no label" in said
     assert "15 clients are too few for epsilon 0.5" in said  # those with a label
@@ -157,7 +209,9 @@ def test_texts_are_read_in_a_way_that_sees_them(
     reviews(here, text=text)
     listed = ("the", "hotel", "was", "clean", "and", "it", "is", "not", "far")
     for at_hand in (None, listed):
-        monkeypatch.setattr("tacit.data.find_word_list", lambda code, words=at_hand: words if code == "en" else None)
+        monkeypatch.setattr(
+            "tacit.data.find_word_list", lambda code, words=at_hand: words if code == "en" else None
+        )
         said = tacit(capsys, "init", "--from", "t.csv", "--client", "who", "--force")
         assert said.code == 0, said.err
         assert plans.load(Path("plan.toml")).features.text == reads
@@ -169,8 +223,22 @@ def test_a_blind_plan_is_warned_of_before_training(here: Path, capsys: Capture) 
     reviews(here, text="the zorg blat vrum kx8")
     (here / "words.txt").write_text("the\nof\n")
     tacit(capsys, "init", "--from", "t.csv", "--client", "who")
-    plan = (here / "plan.toml").read_text(encoding="utf-8").replace('text = "binary"', 'text = "listed"\nlist = "words.txt"')
+    plan = (
+        (here / "plan.toml")
+        .read_text(encoding="utf-8")
+        .replace('text = "binary"', 'text = "listed"\nlist = "words.txt"')
+    )
     (here / "plan.toml").write_text(plan, encoding="utf-8")
-    said = tacit(capsys, "run", "plan.toml", "-o", "server.rounds=2", "-o", "server.evaluate_every=1", "-o", "baselines=[]")
+    said = tacit(
+        capsys,
+        "run",
+        "plan.toml",
+        "-o",
+        "server.rounds=2",
+        "-o",
+        "server.evaluate_every=1",
+        "-o",
+        "baselines=[]",
+    )
     assert said.code == 0, said.err
     assert said.err.index("WARNING: the model reads") < said.err.index("round ")

@@ -31,7 +31,11 @@ def leaves(command: Any, words: tuple[str, ...] = ()) -> Iterator[tuple[tuple[st
 
 
 COMMANDS = {" ".join(words): command for words, command in leaves(build_command(app)) if words}
-WITH_JSON = [words for words, command in COMMANDS.items() if any("--json" in one.opts for one in command.params)]
+WITH_JSON = [
+    words
+    for words, command in COMMANDS.items()
+    if any("--json" in one.opts for one in command.params)
+]
 
 
 @pytest.fixture(autouse=True)
@@ -42,7 +46,11 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def wrong_arguments(words: str) -> list[str]:
     """Arguments that name what is not there, one for each that a command needs."""
     needed = [one for one in COMMANDS[words].params if one.required]
-    given = [word for one in needed for word in ([] if one.param_type_name == "argument" else [one.opts[0]]) + ["missing"]]
+    given = [
+        word
+        for one in needed
+        for word in ([] if one.param_type_name == "argument" else [one.opts[0]]) + ["missing"]
+    ]
     return given or ["--nonsense"]
 
 
@@ -56,7 +64,14 @@ def test_a_command_that_fails_prints_one_object_with_the_error(words: str, capsy
     assert said.code in (2, 6)
     error = json.loads(said.out)["error"]
     assert error["exit_code"] == said.code
-    assert error["kind"] in ("PlanError", "DataError", "RunError", "PolicyError", "LedgerError", "UsageError")
+    assert error["kind"] in (
+        "PlanError",
+        "DataError",
+        "RunError",
+        "PolicyError",
+        "LedgerError",
+        "UsageError",
+    )
     assert error["message"].strip() == said.err.strip()
 
 
@@ -94,9 +109,18 @@ def test_help_under_json_is_no_error(capsys: Capture) -> None:
 
 
 def test_every_exit_code_and_kind_is_documented() -> None:
-    listed = {int(code): row for code, row in re.findall(r"^\| (\d+) \|(.*)$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)}
+    listed = {
+        int(code): row
+        for code, row in re.findall(
+            r"^\| (\d+) \|(.*)$", PAGE.read_text(encoding="utf-8"), re.MULTILINE
+        )
+    }
     in_help = {int(code) for code in re.findall(r"(\d+) [a-z]", CODES)}
     assert set(listed) == in_help
-    kinds = [kind for _, kind in inspect.getmembers(errors, inspect.isclass) if kind is not errors.TacitError]
+    kinds = [
+        kind
+        for _, kind in inspect.getmembers(errors, inspect.isclass)
+        if kind is not errors.TacitError
+    ]
     for kind in kinds:
         assert f"`{kind.__name__}`" in listed[kind.exit_code]

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from tacit.claim import Pure
-from tacit.ledger.owner import Book, Limits
+from tacit.privacy.claim import Pure
+from tacit.privacy.policy import Book, Limits
 from tests.cli.made_up import tacit
-from tests.ledger.claims import claim
+from tests.privacy.claims import claim
 
 Capture = pytest.CaptureFixture[str]
 PEOPLE = [bytes([number]) * 16 for number in range(3)]
@@ -19,7 +19,9 @@ PEOPLE = [bytes([number]) * 16 for number in range(3)]
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
-    book = Book(tmp_path / "ledger.db", limits=Limits(epsilon_per_run=5, epsilon_for_life=5), delta=1e-5)
+    book = Book(
+        tmp_path / "ledger.db", limits=Limits(epsilon_per_run=5, epsilon_for_life=5), delta=1e-5
+    )
     book.reserve("r", 1, "train", PEOPLE, (claim(Pure(0.5)),))
     book.store("r", 1, "train", b"q", b"an answer")
     book.reserve("r", 2, "train", PEOPLE[:1], (claim(Pure(0.5)),))
@@ -39,7 +41,9 @@ def test_show(capsys: Capture, file: Path) -> None:
 
 
 def test_export_is_one_entry_per_line(capsys: Capture, file: Path) -> None:
-    lines = [json.loads(line) for line in tacit(capsys, "ledger", "export", str(file)).out.splitlines()]
+    lines = [
+        json.loads(line) for line in tacit(capsys, "ledger", "export", str(file)).out.splitlines()
+    ]
     assert [line["kind"] for line in lines] == ["opened", "reserved", "stored", "reserved"]
     assert "an answer" not in str(lines)
 

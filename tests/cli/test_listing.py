@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tacit.cli.folders import figures, listed_figures
-from tacit.record import lines
+from tacit.runs.record import lines
 from tests.cli.made_up import tacit
 from tests.report import made_up
 
@@ -37,11 +37,22 @@ def test_the_list_says_what_all_entries_say(tmp_path: Path, stop: int | None) ->
     own, same = brief.arm("run"), full.arm("run")
     assert own is not None
     assert same is not None
-    assert (brief.state, brief.leading, own.metrics, own.privacy) == (full.state, full.leading, same.metrics, same.privacy)
+    assert (brief.state, brief.leading, own.metrics, own.privacy) == (
+        full.state,
+        full.leading,
+        same.metrics,
+        same.privacy,
+    )
 
 
-def test_damage_in_an_entry_that_is_not_parsed_is_seen(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_damage_in_an_entry_that_is_not_parsed_is_seen(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     folder = made_up.folder(tmp_path / "runs", made_up.record(rounds=5))
     path = folder / "record.jsonl"
-    path.write_bytes(path.read_bytes().replace(b'"kind": "spent", "arm": "fedavg"', b'"kind": "spent", "arm": "fedavG"', 1))
+    path.write_bytes(
+        path.read_bytes().replace(
+            b'"kind": "spent", "arm": "fedavg"', b'"kind": "spent", "arm": "fedavG"', 1
+        )
+    )
     assert "damaged record" in tacit(capsys, "runs", "--runs", str(tmp_path / "runs")).out

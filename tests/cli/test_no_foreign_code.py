@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.made_up import tacit
-from tests.engine.small import write_csv
+from tests.simulation.small import write_csv
 
 pytest.importorskip("torch")
 Capture = pytest.CaptureFixture[str]
@@ -64,10 +64,17 @@ def test_only_training_imports_what_a_plan_names(capsys: Capture, here: Path) ->
     assert not mark.exists(), "check imported it"
     done = tacit(capsys, "run", "plan.toml", "--quiet")
     assert done.code == 0, done.err
-    assert mark.exists(), "the mark is left when the module is imported, or this test could not fail"
+    assert mark.exists(), (
+        "the mark is left when the module is imported, or this test could not fail"
+    )
     mark.unlink()
     del sys.modules["leaves_a_mark"]
-    looking = [("runs",), ("show", "foreign-1"), ("privacy", "foreign-1"), ("compare", "foreign-1", "foreign-1")]
+    looking = [
+        ("runs",),
+        ("show", "foreign-1"),
+        ("privacy", "foreign-1"),
+        ("compare", "foreign-1", "foreign-1"),
+    ]
     for words in (*looking, ("resume", "foreign-1"), ("check", "runs/foreign-1/plan.toml")):
         said = tacit(capsys, *words)
         assert said.code == 0, said.err

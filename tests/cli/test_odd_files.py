@@ -23,29 +23,49 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def lines(good: tuple[str, ...] = GOOD, bad: tuple[str, ...] = BAD, between: str = ",", header: bool = True) -> str:
+def lines(
+    good: tuple[str, ...] = GOOD,
+    bad: tuple[str, ...] = BAD,
+    between: str = ",",
+    header: bool = True,
+) -> str:
     """Return reviews with a number beside them; the words say which are good."""
     found = [between.join(("what they said", "age", "verdict"))] if header else []
     for number in range(ROWS):
         words = (good, bad)[number % 2]
-        said = f"this was {words[number % 3]} and {words[(number // 3) % 3]} in every way number{number % 7}"
+        said = (
+            f"this was {words[number % 3]} and {words[(number // 3) % 3]} in every way"
+            f" number{number % 7}"
+        )
         found.append(between.join((said, str(20 + number % 50), ("good", "bad")[number % 2])))
     return "\n".join(found) + "\n"
 
 
 RUN = {
-    "latin-1": ("a.csv", lines(good=("schön", "größer", "süß"), bad=("öde", "hässlich", "übel")).encode("latin-1")),
+    "latin-1": (
+        "a.csv",
+        lines(good=("schön", "größer", "süß"), bad=("öde", "hässlich", "übel")).encode("latin-1"),
+    ),
     "semicolons": ("a.csv", lines(between=";").encode()),
     "bom": ("a.csv", b"\xef\xbb\xbf" + lines().encode()),
     "headerless": ("a.csv", lines(header=False).encode()),
     "gz": ("a.csv.gz", gzip.compress(lines().encode())),
     "emoji": ("a.csv", lines(good=("😀", "🎉", "👍"), bad=("😡", "💀", "👎")).encode()),
-    "cyrillic": ("a.csv", lines(good=("хорошо", "отлично", "ярко"), bad=("плохо", "скучно", "серо")).encode()),
+    "cyrillic": (
+        "a.csv",
+        lines(good=("хорошо", "отлично", "ярко"), bad=("плохо", "скучно", "серо")).encode(),
+    ),
     "cjk": ("a.csv", lines(good=("很好", "喜欢", "漂亮"), bad=("糟糕", "无聊", "难看")).encode()),
     "duplicate names": ("a.csv", lines().replace("age", "verdict", 1).encode()),
-    "huge cells": ("a.csv", lines().replace("in every way", "in every way " + "really " * 20_000, 2).encode()),
+    "huge cells": (
+        "a.csv",
+        lines().replace("in every way", "in every way " + "really " * 20_000, 2).encode(),
+    ),
     "bars in a .txt": ("a.txt", lines(between="|").encode()),
-    "spaces in a .data": ("a.data", "\n".join(f"{k % 9} {k % 2 * 5 + k % 3} {k % 2}" for k in range(ROWS)).encode()),
+    "spaces in a .data": (
+        "a.data",
+        "\n".join(f"{k % 9} {k % 2 * 5 + k % 3} {k % 2}" for k in range(ROWS)).encode(),
+    ),
 }
 REFUSED = {
     "one class": ("a.csv", lines().replace(",bad", ",good").encode(), ("--label", "verdict"), "has the same value in every row"),
@@ -91,14 +111,19 @@ def test_from_an_odd_file_to_one_sentence(here: Path, capsys: Capture, kind: str
 
 def test_a_run_asks_before_somebodys_words_become_names(here: Path, capsys: Capture) -> None:
     (here / "a.csv").write_text(lines(header=False))
-    (here / "p.toml").write_text('[data]\nsource = "a.csv"\n[data.columns]\ntext = ["column_1"]\nlabel = "column_3"\n')
+    (here / "p.toml").write_text(
+        '[data]\nsource = "a.csv"\n[data.columns]\ntext = ["column_1"]\nlabel = "column_3"\n'
+    )
     said = tacit(capsys, "run", "p.toml", "--quiet")
     assert said.code == 2
     assert "data.header = false" in said.err
 
 
 def test_a_column_that_tells_the_label_is_pointed_out(here: Path, capsys: Capture) -> None:
-    rows = "".join(f"{k % 13},{k * 37 % 101},{(k % 2) * 100 + k % 50},{'yes' if k % 2 else 'no'}\n" for k in range(300))
+    rows = "".join(
+        f"{k % 13},{k * 37 % 101},{(k % 2) * 100 + k % 50},{'yes' if k % 2 else 'no'}\n"
+        for k in range(300)
+    )
     (here / "a.csv").write_text("a,b,refund,churn\n" + rows)
     out = tacit(capsys, "init", "--from", "a.csv").out
     warned = [line for line in out.splitlines() if "WARNING" in line]
@@ -107,7 +132,9 @@ def test_a_column_that_tells_the_label_is_pointed_out(here: Path, capsys: Captur
 
 
 def test_many_classes_with_rows_enough_are_warned_about(here: Path, capsys: Capture) -> None:
-    (here / "a.csv").write_text("text,label\n" + "".join(f"some words number {k},class{k % 300}\n" for k in range(1500)))
+    (here / "a.csv").write_text(
+        "text,label\n" + "".join(f"some words number {k},class{k % 300}\n" for k in range(1500))
+    )
     said = tacit(capsys, "init", "--from", "a.csv", "--label", "label")
     assert said.code == 0
     assert "300 classes with 5 rows each" in said.out
@@ -115,24 +142,40 @@ def test_many_classes_with_rows_enough_are_warned_about(here: Path, capsys: Capt
 
 def test_an_excel_sheet(here: Path, capsys: Capture) -> None:
     pytest.importorskip("fastexcel", reason="needs tacit[excel]")
-    cells = ["".join(f'<c t="inlineStr"><is><t>{cell}</t></is></c>' for cell in line.split(",")) for line in lines().splitlines()]
+    cells = [
+        "".join(f'<c t="inlineStr"><is><t>{cell}</t></is></c>' for cell in line.split(","))
+        for line in lines().splitlines()
+    ]
     space = "http://schemas.openxmlformats.org"
     main, package = f"{space}/spreadsheetml/2006/main", f"{space}/package/2006"
-    office, kind = f"{space}/officeDocument/2006/relationships", "application/vnd.openxmlformats-officedocument.spreadsheetml"
+    office, kind = (
+        f"{space}/officeDocument/2006/relationships",
+        "application/vnd.openxmlformats-officedocument.spreadsheetml",
+    )
     parts = {
-        "[Content_Types].xml": f'<Types xmlns="{package}/content-types"><Default Extension="rels" '
-        'ContentType="application/vnd.openxmlformats-package.relationships+xml"/>'
-        f'<Override PartName="/xl/workbook.xml" ContentType="{kind}.sheet.main+xml"/>'
-        f'<Override PartName="/xl/worksheets/sheet1.xml" ContentType="{kind}.worksheet+xml"/></Types>',
-        "_rels/.rels": f'<Relationships xmlns="{package}/relationships">'
-        f'<Relationship Id="r1" Type="{office}/officeDocument" Target="xl/workbook.xml"/></Relationships>',
-        "xl/_rels/workbook.xml.rels": f'<Relationships xmlns="{package}/relationships">'
-        f'<Relationship Id="r1" Type="{office}/worksheet" Target="worksheets/sheet1.xml"/></Relationships>',
-        "xl/workbook.xml": f'<workbook xmlns="{main}" xmlns:r="{office}">'
-        '<sheets><sheet name="a" sheetId="1" r:id="r1"/></sheets></workbook>',
-        "xl/worksheets/sheet1.xml": f'<worksheet xmlns="{main}"><sheetData>'
-        + "".join(f"<row>{row}</row>" for row in cells)
-        + "</sheetData></worksheet>",
+        "[Content_Types].xml": (
+            f'<Types xmlns="{package}/content-types"><Default Extension="rels"'
+            ' ContentType="application/vnd.openxmlformats-package.relationships+xml"/><Override'
+            f' PartName="/xl/workbook.xml" ContentType="{kind}.sheet.main+xml"/><Override'
+            f' PartName="/xl/worksheets/sheet1.xml" ContentType="{kind}.worksheet+xml"/></Types>'
+        ),
+        "_rels/.rels": (
+            f'<Relationships xmlns="{package}/relationships"><Relationship Id="r1"'
+            f' Type="{office}/officeDocument" Target="xl/workbook.xml"/></Relationships>'
+        ),
+        "xl/_rels/workbook.xml.rels": (
+            f'<Relationships xmlns="{package}/relationships"><Relationship Id="r1"'
+            f' Type="{office}/worksheet" Target="worksheets/sheet1.xml"/></Relationships>'
+        ),
+        "xl/workbook.xml": (
+            f'<workbook xmlns="{main}" xmlns:r="{office}">'
+            '<sheets><sheet name="a" sheetId="1" r:id="r1"/></sheets></workbook>'
+        ),
+        "xl/worksheets/sheet1.xml": (
+            f'<worksheet xmlns="{main}"><sheetData>'
+            + "".join(f"<row>{row}</row>" for row in cells)
+            + "</sheetData></worksheet>"
+        ),
     }
     with zipfile.ZipFile(here / "a.xlsx", "w") as book:
         for name, text in parts.items():
@@ -151,7 +194,9 @@ def test_files_are_looked_for_beside_the_plan(here: Path, capsys: Capture) -> No
 
 
 def test_another_codec_drops_the_keys_of_the_one_before(here: Path, capsys: Capture) -> None:
-    (here / "p.toml").write_text('[codec]\nname = "rr"\nepsilon = 1.0\nclip = 0.01\n[data]\nlimit = 50\n')
+    (here / "p.toml").write_text(
+        '[codec]\nname = "rr"\nepsilon = 1.0\nclip = 0.01\n[data]\nlimit = 50\n'
+    )
     assert tacit(capsys, "check", "p.toml", "-o", "codec.name=plain").code == 0
     refused = tacit(capsys, "check", "p.toml", "-o", "codec.name=plain", "-o", "codec.epsilon=1")
     assert refused.code == 2

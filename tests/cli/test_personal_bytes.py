@@ -33,7 +33,13 @@ def everything() -> tuple[pl.DataFrame, tuple[str, ...]]:
         for column in one.personal:
             columns[f"{column} {chr(97 + number)}"] = one.frame[column].cast(pl.String)
             personal.append(f"{column} {chr(97 + number)}")
-    frame = table({"Kunde": name, "city": ["Berlin", "Köln", "Bonn"], "rare": ["often"] * 400 + ["Zzyzx-once"]})
+    frame = table(
+        {
+            "Kunde": name,
+            "city": ["Berlin", "Köln", "Bonn"],
+            "rare": ["often"] * 400 + ["Zzyzx-once"],
+        }
+    )
     return frame.with_columns(**columns), ("Kunde", *personal)
 
 
@@ -42,14 +48,18 @@ def test_what_is_written_holds_no_personal_data(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     frame, personal = everything()
-    values = sorted({str(cell) for column in personal for cell in frame[column].unique() if len(str(cell)) >= 6})
+    values = sorted(
+        {str(cell) for column in personal for cell in frame[column].unique() if len(str(cell)) >= 6}
+    )
     (tmp_path / "data").mkdir()
     frame.write_csv(tmp_path / "data" / "people.csv")
     (tmp_path / "out").mkdir()
     monkeypatch.chdir(tmp_path / "out")
     said = tacit(capsys, "init", "--from", str(tmp_path / "data" / "people.csv"))
     assert said.code == 0, said.err
-    ran = tacit(capsys, "run", "plan.toml", "-o", "server.rounds=2", "-o", "server.evaluate_every=1")
+    ran = tacit(
+        capsys, "run", "plan.toml", "-o", "server.rounds=2", "-o", "server.evaluate_every=1"
+    )
     assert ran.code == 0, ran.err
     for to in FORMATS:
         if to in ("onnx", "torch", "hub"):
@@ -59,5 +69,7 @@ def test_what_is_written_holds_no_personal_data(
     assert len(values) > 300
     assert find_values(tmp_path / "out", values) == []
     assert find_values(tmp_path / "out", ["Zzyzx-once"]) == []
-    assert find_values(tmp_path / "out", ["Berlin"]), "common categories are there, so files were searched"
+    assert find_values(tmp_path / "out", ["Berlin"]), (
+        "common categories are there, so files were searched"
+    )
     assert not any(value in text for value in values for text in (said.out, ran.out, ran.err))

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from tacit import engine
-from tacit.engine.deployed.site_folder import POLICY, SETTINGS, SiteSettings, create_site
-from tacit.ledger.owner import load_policy
-from tacit.ledger.owner.starter import policy_text
+from tacit import simulation
+from tacit.deployment.site.site_folder import POLICY, SETTINGS, SiteSettings, create_site
+from tacit.privacy.policy import load_policy
+from tacit.privacy.policy.starter import policy_text
 from tests.cli.made_up import LENIENT, PEOPLE, tacit, write_people
 
 Capture = pytest.CaptureFixture[str]
@@ -24,7 +24,9 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("TACIT_CACHE", str(tmp_path / "cache"))
     write_people(tmp_path)
     # Two rows are held out to measure on, so classes are smaller than in the plan for tacit disclose.
-    Path("plan.toml").write_text(PEOPLE.replace("test = 0.0", "test = 0.2").replace("k = 3", "k = 2"))
+    Path("plan.toml").write_text(
+        PEOPLE.replace("test = 0.0", "test = 0.2").replace("k = 3", "k = 2")
+    )
     return tmp_path
 
 
@@ -39,7 +41,9 @@ def test_a_run_beyond_the_policy_is_refused_and_leaves_nothing(capsys: Capture, 
 
 def test_a_run_within_the_policy_goes_on(capsys: Capture, here: Path) -> None:
     Path("mine.toml").write_text(f"{LENIENT}{ROWS}min_k = 2\nmax_share = 1.0\n")
-    said = tacit(capsys, "run", "plan.toml", "--policy", "mine.toml", "--quiet", "-o", "server.rounds=1")
+    said = tacit(
+        capsys, "run", "plan.toml", "--policy", "mine.toml", "--quiet", "-o", "server.rounds=1"
+    )
     assert said.code == 0, said.err
     assert (here / "runs" / "people-1").exists()
 
@@ -47,17 +51,33 @@ def test_a_run_within_the_policy_goes_on(capsys: Capture, here: Path) -> None:
 def test_k_other_rows_count_as_one_more_for_the_policy(capsys: Capture) -> None:
     Path("mine.toml").write_text(STRICT)
     for k, code in ((2, 3), (3, 0)):
-        words = ("policy", "check", "mine.toml", "plan.toml", "-o", f"data.share.k={k}", "-o", "data.share.k_of=other_rows")
+        words = (
+            "policy",
+            "check",
+            "mine.toml",
+            "plan.toml",
+            "-o",
+            f"data.share.k={k}",
+            "-o",
+            "data.share.k_of=other_rows",
+        )
         said = tacit(capsys, *words)
         assert said.code == code, said.err
         assert ("share.min_k = 4: the plan asks for k = 3" in said.out + said.err) == bool(code)
-    assert "k = 3 other rows" in tacit(capsys, "check", "plan.toml", "-o", "data.share.k=3", "-o", "data.share.k_of=other_rows").out
+    assert (
+        "k = 3 other rows"
+        in tacit(
+            capsys, "check", "plan.toml", "-o", "data.share.k=3", "-o", "data.share.k_of=other_rows"
+        ).out
+    )
 
 
-def test_resume_keeps_the_policy_too(capsys: Capture, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_resume_keeps_the_policy_too(
+    capsys: Capture, here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert tacit(capsys, "run", "plan.toml", "--quiet", "-o", "server.rounds=1").code == 0
     Path("mine.toml").write_text(STRICT)
-    monkeypatch.setattr(engine, "resume", lambda *_, **__: pytest.fail("nothing may leave"))
+    monkeypatch.setattr(simulation, "resume", lambda *_, **__: pytest.fail("nothing may leave"))
     assert tacit(capsys, "resume", "people-1", "--policy", "mine.toml").code == 3
 
 
@@ -69,7 +89,10 @@ def test_rows_that_would_leave_are_looked_at_themselves(capsys: Capture) -> None
 
 
 def test_a_plan_that_discloses_nothing_needs_no_share_table(capsys: Capture) -> None:
-    with_rows, without = Path("plan.toml").read_text(), Path("plan.toml").read_text().replace("[data.share]\nk = 2\n", "")
+    with_rows, without = (
+        Path("plan.toml").read_text(),
+        Path("plan.toml").read_text().replace("[data.share]\nk = 2\n", ""),
+    )
     Path("mine.toml").write_text(LENIENT)
     words = ("run", "plan.toml", "--policy", "mine.toml", "--quiet", "-o", "server.rounds=1")
     for text, code in ((with_rows, 3), (without, 0)):
@@ -81,7 +104,9 @@ def test_a_plan_that_discloses_nothing_needs_no_share_table(capsys: Capture) -> 
 def test_a_run_keeps_the_limits_before_data_is_read(capsys: Capture, here: Path) -> None:
     (here / "people.csv").unlink()
     Path("mine.toml").write_text(f"{LENIENT}rounds_per_run = 3\n[share]\n")
-    said = tacit(capsys, "run", "plan.toml", "--policy", "mine.toml", "--quiet", "-o", "server.rounds=4")
+    said = tacit(
+        capsys, "run", "plan.toml", "--policy", "mine.toml", "--quiet", "-o", "server.rounds=4"
+    )
     assert said.code == 3
     assert "limits.rounds_per_run = 3: the plan has 4 rounds" in said.err
 
@@ -108,7 +133,9 @@ label = "y"
 """
 
 
-@pytest.mark.parametrize("text", [PEOPLE, PRIVATE, "", '[codec]\nname = "rr"\nepsilon = 1.0\nclip = 0.1\n'])
+@pytest.mark.parametrize(
+    "text", [PEOPLE, PRIVATE, "", '[codec]\nname = "rr"\nepsilon = 1.0\nclip = 0.1\n']
+)
 def test_a_policy_for_a_plan_allows_it_and_no_other(capsys: Capture, here: Path, text: str) -> None:
     (here / "people.csv").unlink()  # no data is read
     Path("plan.toml").write_text(text)
@@ -123,9 +150,15 @@ def test_a_policy_for_a_plan_allows_it_and_no_other(capsys: Capture, here: Path,
 
 
 def test_a_price_that_grows_with_the_model(capsys: Capture) -> None:
-    Path("plan.toml").write_text('[codec]\nname = "rr_sampled"\nepsilon = 1.0\nclip = 0.1\n[server]\nrounds = 2\n')
+    Path("plan.toml").write_text(
+        '[codec]\nname = "rr_sampled"\nepsilon = 1.0\nclip = 0.1\n[server]\nrounds = 2\n'
+    )
     tacit(capsys, "policy", "init", "mine.toml", "--for", "plan.toml")
-    asks = json.loads(tacit(capsys, "policy", "check", "mine.toml", "plan.toml", "--json", "--parameters", "1000").out)["asks"]
+    asks = json.loads(
+        tacit(
+            capsys, "policy", "check", "mine.toml", "plan.toml", "--json", "--parameters", "1000"
+        ).out
+    )["asks"]
     assert 1 < asks["epsilon_per_run"] <= 2
     assert asks["message_bytes"]
 
@@ -159,7 +192,9 @@ def test_all_problems_of_a_policy_are_named_at_once(capsys: Capture) -> None:
 
 
 @pytest.mark.parametrize("words", [("run", "plan.toml"), ("resume", "people-1")])
-def test_a_policy_that_is_not_understood_stops_everything(capsys: Capture, here: Path, words: tuple[str, ...]) -> None:
+def test_a_policy_that_is_not_understood_stops_everything(
+    capsys: Capture, here: Path, words: tuple[str, ...]
+) -> None:
     (here / "runs" / "people-1").mkdir(parents=True)
     (here / "runs" / "people-1" / "plan.toml").write_text(Path("plan.toml").read_text())
     Path("mine.toml").write_text("[share]\nmin_kay = 3\n")
@@ -170,12 +205,20 @@ def test_a_price_that_is_not_known_before_data_is_said_to_be_open(capsys: Captur
     Path("plan.toml").write_text('[codec]\nname = "rr"\nepsilon = 1.0\nclip = 0.1\n')
     tacit(capsys, "policy", "init", "mine.toml", "--for", "plan.toml")
     said = tacit(capsys, "policy", "check", "mine.toml", "plan.toml")
-    assert "allows plan.toml, as far as is known before data; --parameters N tells what it may cost" in said.out
+    assert (
+        "allows plan.toml, as far as is known before data; --parameters N tells what it may cost"
+        in said.out
+    )
 
 
 def test_a_plan_with_helpers_at_a_site_without_peers(capsys: Capture, here: Path) -> None:
     """In a site's folder the check looks at the site's peers too: without any, the site would refuse the plan."""
-    create_site(here / "a", SiteSettings(name="a", data=str(here / "people.csv"), server="localhost:1", one_client=True))
+    create_site(
+        here / "a",
+        SiteSettings(
+            name="a", data=str(here / "people.csv"), server="localhost:1", one_client=True
+        ),
+    )
     lenient = f"{LENIENT}epsilon_per_run = 1.0\nepsilon_for_life = 1.0\n"
     (here / "a" / POLICY).write_text(lenient)
     Path("summed.toml").write_text(SUMMED)
@@ -187,7 +230,9 @@ def test_a_plan_with_helpers_at_a_site_without_peers(capsys: Capture, here: Path
     assert tacit(capsys, "policy", "check", "a/policy.toml", "summed.toml").code == 0
     (here / "a" / POLICY).write_text(lenient.replace("least_cohort = 1\n", "least_cohort = 20\n"))
     said = tacit(capsys, "policy", "check", "a/policy.toml", "summed.toml")
-    assert "limits.least_cohort = 20: helpers of the plan's [secure_sum] add up 5 clients" in said.err
+    assert (
+        "limits.least_cohort = 20: helpers of the plan's [secure_sum] add up 5 clients" in said.err
+    )
 
 
 SUMMED = """\
@@ -208,7 +253,9 @@ least_clients = 5
 """
 
 
-def test_the_plan_that_init_writes_fits_the_policy_made_for_it_and_what_it_gives_away_is_marked(capsys: Capture) -> None:
+def test_the_plan_that_init_writes_fits_the_policy_made_for_it_and_what_it_gives_away_is_marked(
+    capsys: Capture,
+) -> None:
     assert tacit(capsys, "init", "mine.toml", "--from", "people.csv", "--label", "y").code == 0
     assert tacit(capsys, "policy", "init", "policy.toml").code == 0
     assert load_policy(Path("policy.toml")).allow.trust_server is False
@@ -220,15 +267,25 @@ def test_the_plan_that_init_writes_fits_the_policy_made_for_it_and_what_it_gives
     said = tacit(capsys, "policy", "init", "policy.toml", "--for", "mine.toml", "--force")
     assert tacit(capsys, "policy", "check", "policy.toml", "mine.toml").code == 0
     lines = Path("policy.toml").read_text().splitlines()
-    place = next(number for number, line in enumerate(lines, 1) if line.startswith("trust_server = true"))
+    place = next(
+        number for number, line in enumerate(lines, 1) if line.startswith("trust_server = true")
+    )
     assert "GIVES AWAY" in lines[place - 1]
-    assert f"policy.toml, line {place}: trust_server = true gives away: the server sees single updates" in said.out
+    assert (
+        f"policy.toml, line {place}: trust_server = true gives away: the server sees single updates"
+        in said.out
+    )
     assert not any("GIVES AWAY" in line for line in policy_text("policy.toml").splitlines())
 
 
 def test_a_plan_that_gives_nothing_away_has_no_marked_line(capsys: Capture) -> None:
     tacit(capsys, "init", "mine.toml", "--from", "people.csv", "--label", "y")
-    text = Path("mine.toml").read_text().replace('preset = "private"', 'preset = "no_trust"').replace("baselines", "# baselines")
+    text = (
+        Path("mine.toml")
+        .read_text()
+        .replace('preset = "private"', 'preset = "no_trust"')
+        .replace("baselines", "# baselines")
+    )
     Path("mine.toml").write_text(text)
     said = tacit(capsys, "policy", "init", "policy.toml", "--for", "mine.toml")
     assert said.code == 0, said.err

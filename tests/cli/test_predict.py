@@ -12,7 +12,7 @@ import pytest
 
 import tacit as library
 from tests.cli.made_up import tacit
-from tests.engine.small import small_plan, write_csv
+from tests.simulation.small import small_plan, write_csv
 
 Capture = pytest.CaptureFixture[str]
 
@@ -20,7 +20,11 @@ Capture = pytest.CaptureFixture[str]
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("predict")
-    job = small_plan(write_csv(place / "r.csv"), codec={"name": "plain"}, local={"lr": 0.05, "epochs": 2, "batch": 8})
+    job = small_plan(
+        write_csv(place / "r.csv"),
+        codec={"name": "plain"},
+        local={"lr": 0.05, "epochs": 2, "batch": 8},
+    )
     library.run(job, folder=place / "runs")
     return place / "runs"
 
@@ -29,30 +33,42 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def here(runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "runs").symlink_to(runs)
-    (tmp_path / "new.csv").write_text('id,opinion\n007,"good, lovely film"\n8,awful grey\n9,\n', encoding="utf-8")
+    (tmp_path / "new.csv").write_text(
+        'id,opinion\n007,"good, lovely film"\n8,awful grey\n9,\n', encoding="utf-8"
+    )
     return tmp_path
 
 
 def test_the_columns_of_the_file_and_the_prediction(capsys: Capture) -> None:
     said = tacit(capsys, "predict", "small-1", "new.csv")
     assert said.code == 0
-    assert said.out.startswith('id,opinion,prediction\n007,"good, lovely film",up\n8,awful grey,down\n9,,')
+    assert said.out.startswith(
+        'id,opinion,prediction\n007,"good, lovely film",up\n8,awful grey,down\n9,,'
+    )
     assert said.err == "note: 1 of 3 rows have no text\n"
 
 
 def test_probabilities_and_json(capsys: Capture, here: Path) -> None:
-    (here / "out.csv").write_text(tacit(capsys, "predict", "runs/small-1", "new.csv", "--proba").out)
+    (here / "out.csv").write_text(
+        tacit(capsys, "predict", "runs/small-1", "new.csv", "--proba").out
+    )
     frame = pl.read_csv(here / "out.csv")
     assert frame.columns == ["id", "opinion", "prediction", "probability_down", "probability_up"]
-    assert (frame["probability_down"] + frame["probability_up"]).to_list() == pytest.approx([1, 1, 1])
+    assert (frame["probability_down"] + frame["probability_up"]).to_list() == pytest.approx(
+        [1, 1, 1]
+    )
     found = json.loads(tacit(capsys, "predict", "small-1", "new.csv", "--proba", "--json").out)
     assert found["predictions"] == frame["prediction"].to_list()
-    assert [line[1] for line in found["probabilities"]] == pytest.approx(frame["probability_up"].to_list())
+    assert [line[1] for line in found["probabilities"]] == pytest.approx(
+        frame["probability_up"].to_list()
+    )
     assert found["notes"] == ["1 of 3 rows have no text"]
 
 
 def test_a_column_that_is_called_prediction_stays(capsys: Capture, here: Path) -> None:
-    pl.DataFrame({"prediction": ["mine"], "opinion": ["good"], "bits": [[1, 2]]}).write_parquet(here / "new.parquet")
+    pl.DataFrame({"prediction": ["mine"], "opinion": ["good"], "bits": [[1, 2]]}).write_parquet(
+        here / "new.parquet"
+    )
     said = tacit(capsys, "predict", "small-1", "new.parquet")
     assert said.out == "prediction,opinion,prediction_\nmine,good,up\n"
     assert "column 'bits' is left out" in said.err
@@ -69,10 +85,19 @@ def test_no_cell_or_heading_is_a_formula(capsys: Capture, tmp_path: Path) -> Non
     rows = {"@id": ["-1", "+1-1"], "opinion": ["=good", "lovely"], "n": [-1.5, 2.0]}
     pl.DataFrame(rows).write_parquet(place / "new.parquet")
     (place / "out.csv").write_text(
-        tacit(capsys, "predict", str(place / "runs" / "small-1"), str(place / "new.parquet"), "--proba").out
+        tacit(
+            capsys,
+            "predict",
+            str(place / "runs" / "small-1"),
+            str(place / "new.parquet"),
+            "--proba",
+        ).out
     )
     frame = pl.read_csv(place / "out.csv", infer_schema=False)
-    cells = [*frame.columns, *(cell for column in frame.iter_columns() for cell in column.to_list())]
+    cells = [
+        *frame.columns,
+        *(cell for column in frame.iter_columns() for cell in column.to_list()),
+    ]
     assert "'@id" in cells
     assert "'=good" in cells
     assert "'+1-1" in cells
@@ -89,7 +114,9 @@ def test_no_cell_or_heading_is_a_formula(capsys: Capture, tmp_path: Path) -> Non
         (("small-1", "other.csv"), 2, "got none named 'opinion'; the columns are text"),
     ],
 )
-def test_one_sentence_where_it_cannot_be(capsys: Capture, here: Path, words: tuple[str, str], code: int, said: str) -> None:
+def test_one_sentence_where_it_cannot_be(
+    capsys: Capture, here: Path, words: tuple[str, str], code: int, said: str
+) -> None:
     (here / "other.csv").write_text("text\nhello\n")
     found = tacit(capsys, "predict", *words)
     assert (found.code, found.out) == (code, "")
@@ -101,9 +128,25 @@ def test_export_prints_the_difference_and_the_files(capsys: Capture, here: Path)
     assert said.code == 0
     assert "on 1,000 made-up rows: " in said.out
     assert "small-1-sklearn/pipeline.py" in said.out
-    found = json.loads(tacit(capsys, "export", "small-1", "--to", "safetensors", "--out", "x", "--rows", "new.csv", "--json").out)
+    found = json.loads(
+        tacit(
+            capsys,
+            "export",
+            "small-1",
+            "--to",
+            "safetensors",
+            "--out",
+            "x",
+            "--rows",
+            "new.csv",
+            "--json",
+        ).out
+    )
     assert found == {"folder": "x", "to": "safetensors", "largest_difference": 0.0, "rows": 3}
-    assert tacit(capsys, "predict", "x", "new.csv").out == tacit(capsys, "predict", "small-1", "new.csv").out
+    assert (
+        tacit(capsys, "predict", "x", "new.csv").out
+        == tacit(capsys, "predict", "small-1", "new.csv").out
+    )
     again = tacit(capsys, "export", "small-1", "--to", "safetensors", "--out", "x")
     assert again.code == 6
     assert "needs a new or empty folder" in again.err
@@ -113,7 +156,9 @@ def test_export_prints_the_difference_and_the_files(capsys: Capture, here: Path)
 def test_predictions_are_written_to_a_file(capsys: Capture, here: Path, name: str) -> None:
     said = tacit(capsys, "predict", "small-1", "new.csv", "--out", name, "--proba")
     assert (said.code, said.out) == (0, f"wrote {name}: 3 rows\n")
-    read = {"out.csv": pl.read_csv, "out.parquet": pl.read_parquet, "out.jsonl": pl.read_ndjson}[name]
+    read = {"out.csv": pl.read_csv, "out.parquet": pl.read_parquet, "out.jsonl": pl.read_ndjson}[
+        name
+    ]
     frame = read(here / name)
     assert frame.columns == ["id", "opinion", "prediction", "probability_down", "probability_up"]
     assert frame["prediction"].to_list()[:2] == ["up", "down"]
@@ -125,7 +170,9 @@ def test_predictions_are_written_to_a_file(capsys: Capture, here: Path, name: st
     ("out.xls", "needs a file that ends in .csv, .parquet, .jsonl"), ("new.csv", "is the file of the rows themselves"),
     ("nowhere/out.csv", "there is no folder nowhere"),
 ])  # fmt: skip
-def test_a_file_that_cannot_be_written_is_refused_before_anything_is_predicted(capsys: Capture, out: str, said: str) -> None:
+def test_a_file_that_cannot_be_written_is_refused_before_anything_is_predicted(
+    capsys: Capture, out: str, said: str
+) -> None:
     found = tacit(capsys, "predict", "small-1", "new.csv", "--out", out)
     assert found.code == 2
     assert said in found.err
@@ -152,7 +199,11 @@ def test_no_control_character_of_a_model_folder_is_printed_or_written(
     capsys: Capture, here: Path, runs: Path, way: str
 ) -> None:  # fmt: skip
     """A folder may come from anybody. Before, names of classes went as they are to pipes and files, and so to a terminal."""
-    shutil.copytree(runs / "small-1", here / "hostile", ignore=shutil.ignore_patterns("record.jsonl", "checkpoint*"))
+    shutil.copytree(
+        runs / "small-1",
+        here / "hostile",
+        ignore=shutil.ignore_patterns("record.jsonl", "checkpoint*"),
+    )
     facts = here / "hostile" / "model.json"
     tree = json.loads(facts.read_text())
     tree["fitted"]["classes"] = ["down", HOSTILE]

@@ -34,7 +34,11 @@ def silent(text: str) -> bool:
 
 
 def test_column_names_reach_the_terminal_written_out(capsys: Capture) -> None:
-    frame = {f"{ESCAPE}x": [k / 7 for k in range(60)], "label": ["yes", f"no{ESCAPE}"] * 30, f"{ESCAPE}id": [*range(60)]}
+    frame = {
+        f"{ESCAPE}x": [k / 7 for k in range(60)],
+        "label": ["yes", f"no{ESCAPE}"] * 30,
+        f"{ESCAPE}id": [*range(60)],
+    }
     pl.DataFrame(frame).write_csv("t.csv")
     said = tacit(capsys, "init", "own.toml", "--from", "t.csv")
     assert silent(said.out + said.err)
@@ -62,7 +66,9 @@ def test_file_and_run_names_reach_the_terminal_written_out(capsys: Capture, here
         assert silent(said.out + said.err), words
 
 
-def test_what_a_record_says_reaches_the_terminal_written_out(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_a_record_says_reaches_the_terminal_written_out(
+    capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
     entries = made_up.record(rounds=2, name=ESCAPE)
     monkeypatch.setattr(made_up, "record", lambda **_: entries)
     pretend_engine(monkeypatch)
@@ -81,22 +87,40 @@ def test_commands_print_only_through_one_file() -> None:
     for file in Path(cli.__file__).parent.glob("*.py"):
         if file.name == "tables.py":
             continue
-        calls = [node.func for node in ast.walk(ast.parse(file.read_text())) if isinstance(node, ast.Call)]
-        names = {call.id if isinstance(call, ast.Name) else getattr(call, "attr", "") for call in calls}
+        calls = [
+            node.func
+            for node in ast.walk(ast.parse(file.read_text()))
+            if isinstance(node, ast.Call)
+        ]
+        names = {
+            call.id if isinstance(call, ast.Name) else getattr(call, "attr", "") for call in calls
+        }
         assert not names & {"print", "echo", "secho"}, f"{file.name} prints past tables.py"
 
 
-@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EROFS, errno.EIO, errno.EDQUOT, errno.EACCES, errno.EMFILE, errno.ENXIO])
-def test_a_failing_disk_is_one_sentence_and_code_7(capsys: Capture, monkeypatch: pytest.MonkeyPatch, number: int) -> None:
-    pretend_engine(monkeypatch, error=OSError(number, os.strerror(number), "runs/tiny-1/checkpoint.safetensors"))
+@pytest.mark.parametrize(
+    "number",
+    [errno.ENOSPC, errno.EROFS, errno.EIO, errno.EDQUOT, errno.EACCES, errno.EMFILE, errno.ENXIO],
+)
+def test_a_failing_disk_is_one_sentence_and_code_7(
+    capsys: Capture, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    pretend_engine(
+        monkeypatch,
+        error=OSError(number, os.strerror(number), "runs/tiny-1/checkpoint.safetensors"),
+    )
     said = tacit(capsys, "run", "plan.toml", "--quiet")
     assert said.code == 7
-    assert said.err.startswith(f"runs/tiny-1/checkpoint.safetensors: cannot be read or written ({os.strerror(number)}); ")
+    assert said.err.startswith(
+        f"runs/tiny-1/checkpoint.safetensors: cannot be read or written ({os.strerror(number)}); "
+    )
     assert "internal error" not in said.err
     assert len(said.err.splitlines()) == 1
 
 
-def test_an_error_without_number_or_name_is_told_too(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_without_number_or_name_is_told_too(
+    capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
     pretend_engine(monkeypatch, error=OSError("ended early"))
     said = tacit(capsys, "run", "plan.toml", "--quiet")
     assert (said.code, "cannot be read or written (OSError)" in said.err) == (7, True)
@@ -107,7 +131,9 @@ class Panic(BaseException):
 
 
 @pytest.mark.parametrize("kind", [ValueError, Panic, OSError, KeyError])
-def test_an_unforeseen_error_quotes_no_cell(capsys: Capture, monkeypatch: pytest.MonkeyPatch, kind: type[BaseException]) -> None:
+def test_an_unforeseen_error_quotes_no_cell(
+    capsys: Capture, monkeypatch: pytest.MonkeyPatch, kind: type[BaseException]
+) -> None:
     pretend_engine(monkeypatch, error=kind("could not convert 'my diagnosis'"))
     said = tacit(capsys, "run", "plan.toml", "--quiet")
     assert said.code in (7, 70)
@@ -122,14 +148,20 @@ def test_a_full_disk_behind_stdout(here: Path) -> None:
     with Path("/dev/full").open("w") as full:
         code = "from tacit.cli import main; main()"
         done = subprocess.run(
-            [sys.executable, "-c", code, "show", "news-1"], stdout=full, stderr=subprocess.PIPE, text=True, check=False
+            [sys.executable, "-c", code, "show", "news-1"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
         )
     assert done.returncode == 7
     assert done.stderr.count("\n") == 1
     assert "No space left" in done.stderr
 
 
-def test_a_report_that_cannot_be_written_takes_no_result_away(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_report_that_cannot_be_written_takes_no_result_away(
+    capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
     pretend_engine(monkeypatch)
 
     def full(folder: Path) -> Path:
@@ -139,7 +171,10 @@ def test_a_report_that_cannot_be_written_takes_no_result_away(capsys: Capture, m
     said = tacit(capsys, "run", "plan.toml", "--quiet")
     assert said.code == 7
     assert "this run" in said.out
-    assert "the run is finished, but its report cannot be written (No space left on device)" in said.err
+    assert (
+        "the run is finished, but its report cannot be written (No space left on device)"
+        in said.err
+    )
 
 
 def test_runs_cannot_be_kept_where_a_file_is(capsys: Capture, here: Path) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tacit import plan as plans
-from tests.engine.small import small_plan, write_csv
+from tests.simulation.small import small_plan, write_csv
 
 pytest.importorskip("flwr", reason="flwr is not installed")
 
@@ -36,14 +36,24 @@ def test_the_same_model_as_the_simulator_and_no_process_left(tmp_path) -> None:
     (tmp_path / "plan.toml").write_text(plans.to_toml(job), encoding="utf-8")
     place = tmp_path / "rehearsal"
     words = ["rehearse", str(tmp_path / "plan.toml"), "--compare", "--json", "--folder", str(place)]
-    done = subprocess.run([sys.executable, "-m", "tacit", *words], capture_output=True, text=True, check=False, cwd=tmp_path)
+    done = subprocess.run(
+        [sys.executable, "-m", "tacit", *words],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
+    )
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert found["same"]
     assert found["sites"] == found["simulated"]
     assert running(place) == []
     assert {path.name for path in place.iterdir()} >= {"server", "a", "b", "c"}
-    assert all((place / name / secret).stat().st_mode & 0o077 == 0 for name in "abc" for secret in ("node.key", "secret"))
+    assert all(
+        (place / name / secret).stat().st_mode & 0o077 == 0
+        for name in "abc"
+        for secret in ("node.key", "secret")
+    )
 
 
 def test_killed_it_leaves_no_process(tmp_path) -> None:

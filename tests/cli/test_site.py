@@ -10,8 +10,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from tacit.engine.deployed.site_folder import LEDGER, site_settings
-from tacit.ledger.owner import Book, Leaving, Limits, PrivacyUnit, SharePolicy
+from tacit.deployment.site.site_folder import LEDGER, site_settings
+from tacit.privacy.policy import Book, Leaving, Limits, PrivacyUnit, SharePolicy
 from tests.cli.made_up import tacit
 
 Capture = pytest.CaptureFixture[str]
@@ -21,7 +21,11 @@ INIT = ("site", "init", "hospital", "--data", "patients.csv", "--server", "local
 @pytest.fixture(autouse=True)
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
-    words = ["pain chest fever cough nausea", "stroke asthma ulcer gout lupus", "sepsis fracture rash cold flu"]
+    words = [
+        "pain chest fever cough nausea",
+        "stroke asthma ulcer gout lupus",
+        "sepsis fracture rash cold flu",
+    ]
     rows = {
         "patient_id": [f"p{number // 2}" for number in range(600)],
         "note": [f"{words[number % 3]} {words[number % 2]}" for number in range(600)],
@@ -57,12 +61,19 @@ def test_it_is_written_into_the_settings(capsys: Capture) -> None:
     settings = site_settings(Path("hospital"))
     assert settings.unit == PrivacyUnit(client="patient_id", quasi_identifiers=("age", "ward"))
     assert (settings.encoding, settings.header) == ("cp1252", False)
-    assert "the column that names the person a row is about" in Path("hospital/site.toml").read_text()
+    assert (
+        "the column that names the person a row is about" in Path("hospital/site.toml").read_text()
+    )
 
 
 def columns_filled_in(policy: Path) -> None:
     text = policy.read_text()
-    for role, names in {"label": ["readmitted"], "text": ["note"], "numeric": ["age"], "categorical": ["ward"]}.items():
+    for role, names in {
+        "label": ["readmitted"],
+        "text": ["note"],
+        "numeric": ["age"],
+        "categorical": ["ward"],
+    }.items():
         text, count = re.subn(rf"(?m)^{role} = \[\]", f"{role} = {json.dumps(names)}", text)
         assert count == 1
     policy.write_text(text)
@@ -78,14 +89,23 @@ def test_a_careful_policy_allows_a_first_plan_once_columns_are_filled_in(capsys:
     refused = tacit(capsys, *check)
     assert refused.code == 3
     reasons = [line.strip() for line in refused.err.splitlines()][1:]
-    assert reasons[0] == "allow.trust_server = false: the plan's promise rests on the server, and there is no [secure_sum]"
+    assert (
+        reasons[0]
+        == "allow.trust_server = false: the plan's promise rests on the server, and there is no"
+        " [secure_sum]"
+    )
     assert [reason.split(":")[0] for reason in reasons[1:]] == ["to change", "or"]
     secure = (*check, "-o", "secure_sum.helpers=2", "-o", "secure_sum.least_clients=100")
     strangers = tacit(capsys, *secure)
     assert strangers.code == 3
     assert "[peers] names no other site" in strangers.err
     with Path("hospital/site.toml").open("a") as settings:
-        settings.write("".join(f'"{name}" = "{number:064x}"\n' for number, name in enumerate(("hospital-b", "hospital-c"), 1)))
+        settings.write(
+            "".join(
+                f'"{name}" = "{number:064x}"\n'
+                for number, name in enumerate(("hospital-b", "hospital-c"), 1)
+            )
+        )
     allowed = tacit(capsys, *secure)
     assert allowed.code == 0, allowed.err
 
@@ -95,10 +115,15 @@ def test_check_names_the_file_and_the_key(capsys: Capture) -> None:
     tacit(capsys, *INIT, "--client", "patient_id")
     columns_filled_in(Path("hospital/policy.toml"))
     check = ("policy", "check", "hospital/policy.toml", "plan.toml", "-o", "secure_sum.helpers=2")
-    other = tacit(capsys, *check, "-o", 'data.columns.client="ward"', "-o", "data.columns.categorical=[]")
+    other = tacit(
+        capsys, *check, "-o", 'data.columns.client="ward"', "-o", "data.columns.categorical=[]"
+    )
     assert other.code == 3
     assert "goes beyond hospital/policy.toml" in other.err
-    assert "site.toml: client = 'patient_id': the plan counts clients by the column 'ward'" in other.err
+    assert (
+        "site.toml: client = 'patient_id': the plan counts clients by the column 'ward'"
+        in other.err
+    )
     label = tacit(capsys, *check, "-o", 'data.columns.label="note"', "-o", "data.columns.text=[]")
     assert "columns.label = ['readmitted']: the plan uses the column 'note' as label" in label.err
 
@@ -113,19 +138,34 @@ def test_without_a_site_beside_it_a_check_says_what_it_did_not_look_at(capsys: C
 
 def test_status_shows_what_was_told_and_which_rows_left(capsys: Capture) -> None:
     tacit(capsys, *INIT, "--client", "patient_id")
-    seen = {"classes": ["no", "yes"], "categories": {"ward": ["w1", "w2"]}, "ranges": {"age": [20.0, 80.0]}, "pixels": None}
+    seen = {
+        "classes": ["no", "yes"],
+        "categories": {"ward": ["w1", "w2"]},
+        "ranges": {"age": [20.0, 80.0]},
+        "pixels": None,
+    }
     with closing(Book(Path("hospital") / LEDGER, limits=Limits(), delta=1e-5)) as book:
-        book.note_told("job-1", "client = 'patient_id'", {"clients": 300, "rows": 480, "test_rows": 120, "seen": seen})
-        rows = [Leaving(bytes([number]) * 16, bytes([number]) * 16, b"l" * 16, b"alike") for number in range(60)]
+        book.note_told(
+            "job-1",
+            "client = 'patient_id'",
+            {"clients": 300, "rows": 480, "test_rows": 120, "seen": seen},
+        )
+        rows = [
+            Leaving(bytes([number]) * 16, bytes([number]) * 16, b"l" * 16, b"alike")
+            for number in range(60)
+        ]
         facts = {"run": "job-1", "plan": "x", "columns": ["age", "readmitted"], "key": ["age"]}
         book.disclose(rows, 600, facts, SharePolicy(min_l=1))
     said = tacit(capsys, "site", "status", "hospital")
     assert said.code == 0
     assert "client: patient_id" in said.out
     assert (
-        "told in run job-1: 300 clients, 480 training rows, 120 test rows; classes no, yes; categories of ward: w1, w2; "
-        "range of age: 20 to 80" in said.out
+        "told in run job-1: 300 clients, 480 training rows, 120 test rows; classes no, yes;"
+        " categories of ward: w1, w2; range of age: 20 to 80" in said.out
     )
-    assert "rows handed over in run job-1: 60 of 600 in full (age, readmitted); over all runs 60 rows" in said.out
+    assert (
+        "rows handed over in run job-1: 60 of 600 in full (age, readmitted); over all runs 60 rows"
+        in said.out
+    )
     shown = json.loads(tacit(capsys, "site", "status", "hospital", "--json").out)
     assert [one["run"] for one in (*shown["told"], *shown["disclosed"])] == ["job-1", "job-1"]

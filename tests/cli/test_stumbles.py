@@ -9,15 +9,17 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from tacit.papers import PAPERS
-from tacit.report.charts import charts
-from tacit.report.figures import summary
-from tacit.report.sweep_charts import _scale
+from tacit.report.figures import summarise
+from tacit.report.pages.charts import build_charts
+from tacit.report.sweeps.charts import _scale
 from tests.cli.made_up import tacit
 from tests.report import made_up
 
 Capture = pytest.CaptureFixture[str]
-TABLE = "said,mood\n" + "".join(f"the day was {('schön', 'übel')[k % 2]} number {k},{('good', 'bad')[k % 2]}\n" for k in range(60))
+TABLE = "said,mood\n" + "".join(
+    f"the day was {('schön', 'übel')[k % 2]} number {k},{('good', 'bad')[k % 2]}\n"
+    for k in range(60)
+)
 QUICK = ("-o", "server.rounds=1", "-o", "baselines=[]", "--quiet", "--no-report")
 
 
@@ -36,7 +38,9 @@ def test_a_file_packed_with_zstandard(here: Path, capsys: Capture) -> None:
     assert len(pl.read_csv(tacit(capsys, "predict", "a-1", "a.csv.zst").out.encode())) == 60
 
 
-def test_an_encoding_that_is_said_is_not_guessed_and_kept_in_the_plan(here: Path, capsys: Capture) -> None:
+def test_an_encoding_that_is_said_is_not_guessed_and_kept_in_the_plan(
+    here: Path, capsys: Capture
+) -> None:
     (here / "a.csv").write_bytes(TABLE.encode("cp1252"))
     made = tacit(capsys, "init", "--from", "a.csv", "--encoding", "cp1252")
     assert made.code == 0, made.err
@@ -46,7 +50,9 @@ def test_an_encoding_that_is_said_is_not_guessed_and_kept_in_the_plan(here: Path
     assert "schön" in tacit(capsys, "predict", "a-1", "a.csv").out
 
 
-def test_show_says_when_a_run_is_not_intact_and_when_it_is_gone(here: Path, capsys: Capture) -> None:
+def test_show_says_when_a_run_is_not_intact_and_when_it_is_gone(
+    here: Path, capsys: Capture
+) -> None:
     (here / "a.csv").write_text(TABLE, encoding="utf-8")
     tacit(capsys, "init", "--from", "a.csv")
     assert tacit(capsys, "run", "plan.toml", *QUICK).code == 0
@@ -60,16 +66,11 @@ def test_show_says_when_a_run_is_not_intact_and_when_it_is_gone(here: Path, caps
     assert len(gone.err.splitlines()) == 1
 
 
-def test_help_names_the_papers_and_says_how_their_tables_are_listed(capsys: Capture) -> None:
-    said = tacit(capsys, "reproduce", "--help").out
-    assert all(name in said for name in PAPERS)
-    assert "tacit reproduce list" in said
-    assert "8-word2vec" in tacit(capsys, "reproduce", "list").out
-
-
 def test_ticks_differ_however_near_the_values_are() -> None:
-    drawn = charts(summary(made_up.record(), name="a"))["metric"]["accuracy"]
-    assert drawn["layout"]["yaxis"]["tickformat"] == "~%", "whole percents say 91 %, 91 %, 91 % where a run hardly moves"
+    drawn = build_charts(summarise(made_up.record(), name="a"))["metric"]["accuracy"]
+    assert drawn["layout"]["yaxis"]["tickformat"] == "~%", (
+        "whole percents say 91 %, 91 %, 91 % where a run hardly moves"
+    )
     for values in ([0.5, 0.501, 0.502], [1000.0, 1001.5, 1003.0], [1e6, 1.002e6]):
         said = _scale(values)["ticktext"]
         assert len(set(said)) == len(said)
@@ -78,13 +79,19 @@ def test_ticks_differ_however_near_the_values_are() -> None:
 def test_a_site_is_admitted_by_a_key_that_is_there(capsys: Capture) -> None:
     said = tacit(capsys, "server", "admit", "site-a", "site-a.pub")
     assert said.code != 0
-    assert "needs the public key that `tacit site init` made, got site-a.pub, which is no file" in said.err
+    assert (
+        "needs the public key that `tacit site init` made, got site-a.pub, which is no file"
+        in said.err
+    )
 
 
 @pytest.mark.parametrize(
-    ("words", "hint"), [(("--epsilon", "1"), "-o privacy.epsilon=VALUE"), (("--rounds=3",), "-o server.rounds=VALUE")]
+    ("words", "hint"),
+    [(("--epsilon", "1"), "-o privacy.epsilon=VALUE"), (("--rounds=3",), "-o server.rounds=VALUE")],
 )
-def test_a_setting_as_an_option_is_told_where_it_belongs(capsys: Capture, words: tuple[str, ...], hint: str) -> None:
+def test_a_setting_as_an_option_is_told_where_it_belongs(
+    capsys: Capture, words: tuple[str, ...], hint: str
+) -> None:
     said = tacit(capsys, "run", "plan.toml", *words)
     assert said.code == 2
     assert hint in said.err
@@ -93,14 +100,27 @@ def test_a_setting_as_an_option_is_told_where_it_belongs(capsys: Capture, words:
 
 def test_a_key_without_its_table_is_told_which(here: Path, capsys: Capture) -> None:
     tacit(capsys, "init")
-    assert "Did you mean 'privacy.epsilon'?" in tacit(capsys, "check", "plan.toml", "-o", "epsilon=1").err
-    assert "Did you mean 'server.rounds'?" in tacit(capsys, "check", "plan.toml", "-o", "local.rounds=1").err
+    assert (
+        "Did you mean 'privacy.epsilon'?"
+        in tacit(capsys, "check", "plan.toml", "-o", "epsilon=1").err
+    )
+    assert (
+        "Did you mean 'server.rounds'?"
+        in tacit(capsys, "check", "plan.toml", "-o", "local.rounds=1").err
+    )
 
 
 def test_none_takes_a_key_out_of_the_plan(here: Path, capsys: Capture) -> None:
     tacit(capsys, "init")
-    assert "epsilon 8 per run" in tacit(capsys, "check", "plan.toml", "-o", "privacy.epsilon=2", "-o", "privacy.epsilon=none").out
-    assert "with VALUE none" in " ".join(tacit(capsys, "run", "--help").out.replace("\u2502", " ").split())
+    assert (
+        "epsilon 8 per run"
+        in tacit(
+            capsys, "check", "plan.toml", "-o", "privacy.epsilon=2", "-o", "privacy.epsilon=none"
+        ).out
+    )
+    assert "with VALUE none" in " ".join(
+        tacit(capsys, "run", "--help").out.replace("\u2502", " ").split()
+    )
 
 
 def test_nobody_is_told_to_remove_privacy(here: Path, capsys: Capture) -> None:
@@ -115,7 +135,9 @@ def test_an_excel_sheet_without_its_package_is_told_what_to_install(
     capsys: Capture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: object, **__: object) -> None:
-        raise ModuleNotFoundError("required package 'fastexcel' not found.")  # as polars says it, without a name
+        raise ModuleNotFoundError(
+            "required package 'fastexcel' not found."
+        )  # as polars says it, without a name
 
     monkeypatch.setattr("polars.read_excel", fail)
     (tmp_path / "a.xlsx").write_bytes(b"PK")

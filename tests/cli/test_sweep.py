@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tacit.engine import sweep
+from tacit.runs import sweep
 from tests.cli.made_up import PLAN, tacit
 from tests.report import made_up
 
@@ -43,7 +43,17 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list:
 
 
 def test_a_table_a_page_and_a_line_for_each_run(capsys: Capture, asked: list, here: Path) -> None:
-    said = tacit(capsys, "sweep", "plan.toml", "--over", "codec.epsilon=1,2", "--over", "data.clients=10,20", "--seeds", "1,2")
+    said = tacit(
+        capsys,
+        "sweep",
+        "plan.toml",
+        "--over",
+        "codec.epsilon=1,2",
+        "--over",
+        "data.clients=10,20",
+        "--seeds",
+        "1,2",
+    )
     assert said.code == 0
     assert said.out.count("± ") >= 4
     assert "page:   sweep.html" in said.out
@@ -55,19 +65,44 @@ def test_a_table_a_page_and_a_line_for_each_run(capsys: Capture, asked: list, he
 
 
 def test_json_is_one_object_and_nothing_else(capsys: Capture, asked: list) -> None:
-    said = tacit(capsys, "sweep", "plan.toml", "--over", "codec.epsilon=1,2", "--json", "--quiet", "--at-once", "3")
-    assert [point["settings"] for point in json.loads(said.out)["points"]] == [{"codec.epsilon": "1"}, {"codec.epsilon": "2"}]
+    said = tacit(
+        capsys,
+        "sweep",
+        "plan.toml",
+        "--over",
+        "codec.epsilon=1,2",
+        "--json",
+        "--quiet",
+        "--at-once",
+        "3",
+    )
+    assert [point["settings"] for point in json.loads(said.out)["points"]] == [
+        {"codec.epsilon": "1"},
+        {"codec.epsilon": "2"},
+    ]
     assert said.err == ""
     assert {at_once for _, at_once in asked} == {3}
 
 
-def test_runs_to_choose_from_say_so_and_so_does_the_page(capsys: Capture, asked: list, here: Path) -> None:
+def test_runs_to_choose_from_say_so_and_so_does_the_page(
+    capsys: Capture, asked: list, here: Path
+) -> None:
     said = tacit(capsys, "sweep", "plan.toml", "--over", "codec.epsilon=1,2", "--seeds", "1,2")
-    text = "tacit sweep: one of 4 runs over codec.epsilon on the same rows, to choose from by their figures"
+    text = (
+        "tacit sweep: one of 4 runs over codec.epsilon on the same rows, to choose from by their"
+        " figures"
+    )
     assert [plan.selected_by for plan, _ in asked if plan.codec.name == "rr"] == [text] * 4
     assert text in (here / "sweep.html").read_text()
-    assert "Choosing settings by their figures costs privacy that no epsilon here covers" in said.out
-    assert "no epsilon" in json.loads(tacit(capsys, "sweep", "plan.toml", "--over", "codec.epsilon=1,2", "--json").out)["choice"]
+    assert (
+        "Choosing settings by their figures costs privacy that no epsilon here covers" in said.out
+    )
+    assert (
+        "no epsilon"
+        in json.loads(
+            tacit(capsys, "sweep", "plan.toml", "--over", "codec.epsilon=1,2", "--json").out
+        )["choice"]
+    )
 
 
 def test_a_single_run_is_no_choice(capsys: Capture, asked: list) -> None:
@@ -76,7 +111,9 @@ def test_a_single_run_is_no_choice(capsys: Capture, asked: list) -> None:
 
 
 def test_a_run_that_fails_is_named_and_leaves_1(capsys: Capture, asked: list, here: Path) -> None:
-    said = tacit(capsys, "sweep", "plan.toml", "--over", "codec.epsilon=1,3,2", "-o", "baselines=[]")
+    said = tacit(
+        capsys, "sweep", "plan.toml", "--over", "codec.epsilon=1,3,2", "-o", "baselines=[]"
+    )
     assert said.code == 1
     assert "1 of 3 runs failed\n  codec.epsilon=3: it diverged; lower local.lr" in said.err
     assert "codec.epsilon=3, seed 0 failed: it diverged; lower local.lr" in said.err
@@ -92,8 +129,16 @@ def test_a_baseline_that_fails_is_named_everywhere_and_leaves_1(
         for number, plan in enumerate(plans):
             watch.begun(number)
             failed = plan.codec.name == "plain" and plan.regime == "federated"
-            folder = None if failed else made_up.folder(root, made_up.record(rounds=2), name=f"tiny-{number}-{plan.regime}")
-            outcomes.append(sweep.Outcome(folder=folder, error="it diverged; lower local.lr" if failed else ""))
+            folder = (
+                None
+                if failed
+                else made_up.folder(
+                    root, made_up.record(rounds=2), name=f"tiny-{number}-{plan.regime}"
+                )
+            )
+            outcomes.append(
+                sweep.Outcome(folder=folder, error="it diverged; lower local.lr" if failed else "")
+            )
             watch.ended(number, outcomes[-1])
         return outcomes
 
@@ -106,19 +151,39 @@ def test_a_baseline_that_fails_is_named_everywhere_and_leaves_1(
     assert "it diverged; lower local.lr" in (here / "sweep.html").read_text()
     for folder in (here / "runs").iterdir():
         folder.rename(here / folder.name)
-    points = json.loads(tacit(capsys, "sweep", "plan.toml", "--over", "codec.epsilon=1,2", "--json", "--quiet").out)["points"]
-    assert [point["failed_baselines"] for point in points] == [{"fedavg": ["it diverged; lower local.lr"]}] * 2
+    points = json.loads(
+        tacit(capsys, "sweep", "plan.toml", "--over", "codec.epsilon=1,2", "--json", "--quiet").out
+    )["points"]
+    assert [point["failed_baselines"] for point in points] == [
+        {"fedavg": ["it diverged; lower local.lr"]}
+    ] * 2
 
 
-def test_the_plan_of_init_sweeps_as_the_readme_says(capsys: Capture, asked: list, here: Path) -> None:
+def test_the_plan_of_init_sweeps_as_the_readme_says(
+    capsys: Capture, asked: list, here: Path
+) -> None:
     (here / "my.csv").write_text("a,label\n" + "".join(f"{k % 9},{k % 2}\n" for k in range(50)))
     tacit(capsys, "init", "--from", "my.csv", "--force")
-    assert tacit(capsys, "sweep", "plan.toml", "--over", "privacy.epsilon=1,2,8", "-o", "baselines=[]", "--quiet").code == 0
+    assert (
+        tacit(
+            capsys,
+            "sweep",
+            "plan.toml",
+            "--over",
+            "privacy.epsilon=1,2,8",
+            "-o",
+            "baselines=[]",
+            "--quiet",
+        ).code
+        == 0
+    )
     assert [plan.codec.epsilon for plan, _ in asked] == [1, 2, 8]
     assert {plan.data.clients for plan, _ in asked} == {40}
 
 
-def test_more_clients_than_a_file_has_room_for_start_nothing(capsys: Capture, asked: list, here: Path) -> None:
+def test_more_clients_than_a_file_has_room_for_start_nothing(
+    capsys: Capture, asked: list, here: Path
+) -> None:
     (here / "my.csv").write_text("a,label\n" + "".join(f"{k % 9},{k % 2}\n" for k in range(50)))
     tacit(capsys, "init", "--from", "my.csv", "--force")
     said = tacit(capsys, "sweep", "plan.toml", "--over", "data.clients=10,40,41")
@@ -137,7 +202,9 @@ def test_more_clients_than_a_file_has_room_for_start_nothing(capsys: Capture, as
         (["--over", "codec.epsilon=1,2", "--at-once", "0"], "--at-once 0: needs at least 1"),
     ],
 )
-def test_nothing_starts_if_anything_is_refused(capsys: Capture, asked: list, words: list[str], sentence: str) -> None:
+def test_nothing_starts_if_anything_is_refused(
+    capsys: Capture, asked: list, words: list[str], sentence: str
+) -> None:
     said = tacit(capsys, "sweep", "plan.toml", *words)
     assert said.code == 2
     assert sentence in said.err

@@ -16,13 +16,13 @@ from tests.report import made_up
 def test_the_result_table_loses_nothing(monkeypatch: pytest.MonkeyPatch, width: int) -> None:
     page = io.StringIO()
     monkeypatch.setattr(tables, "console", lambda: Console(file=page, width=width, highlight=False))
-    run = report.summary(made_up.record(rounds=4))
+    run = report.summarise(made_up.record(rounds=4))
     tables.results(run)
     lines = page.getvalue().splitlines()
     assert max(map(len, lines)) <= width
     shown = " ".join(" ".join(lines).split())
     for arm in run.arms:
-        for figure in report.cells(arm)[1:8]:
+        for figure in report.list_cells(arm)[1:8]:
             assert figure in shown
     for word in ("this run", "central", "200,040", "FedAvg,", "pooled"):
         assert word in shown

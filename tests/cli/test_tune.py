@@ -7,12 +7,14 @@ from pathlib import Path
 import pytest
 
 from tacit import plan as plans
-from tacit.engine import sweep
+from tacit.runs import sweep
 from tests.cli.made_up import PLAN, tacit
 from tests.report import made_up
 
 
-def test_a_table_a_page_and_a_plan(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_table_a_page_and_a_plan(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     count = 0
 
     def carry_out(wanted, root, at_once, watch):
@@ -21,7 +23,11 @@ def test_a_table_a_page_and_a_plan(capsys: pytest.CaptureFixture[str], tmp_path:
         for number, _ in enumerate(wanted):
             count += 1
             watch.begun(number)
-            outcomes.append(sweep.Outcome(folder=made_up.folder(root, made_up.record(rounds=2), name=f"tiny-{count}")))
+            outcomes.append(
+                sweep.Outcome(
+                    folder=made_up.folder(root, made_up.record(rounds=2), name=f"tiny-{count}")
+                )
+            )
             watch.ended(number, outcomes[-1])
         return outcomes
 
@@ -33,10 +39,16 @@ def test_a_table_a_page_and_a_plan(capsys: pytest.CaptureFixture[str], tmp_path:
     assert "On validation rows: the plan" in said.out
     tuned = plans.load(Path("plan-tuned.toml"))
     assert tuned == replace(plans.load(Path("plan.toml")), selected_by=tuned.selected_by)
-    assert tuned.selected_by == "tacit tune: the best of 15 runs by accuracy on 20% of the training rows, held out"
+    assert (
+        tuned.selected_by
+        == "tacit tune: the best of 15 runs by accuracy on 20% of the training rows, held out"
+    )
     assert "costs privacy that no epsilon covers" in said.out
     assert Path("tune.html").stat().st_size < 2_000_000
-    assert json.loads(tacit(capsys, "tune", "plan.toml", "--json", "--quiet").out)["plan"] == "plan-tuned.toml"
+    assert (
+        json.loads(tacit(capsys, "tune", "plan.toml", "--json", "--quiet").out)["plan"]
+        == "plan-tuned.toml"
+    )
 
 
 def test_runs_that_fail_are_named_and_those_that_remain_have_as_many_clients_as_fit(
@@ -50,8 +62,14 @@ def test_runs_that_fail_are_named_and_those_that_remain_have_as_many_clients_as_
             asked.append(plan)
             watch.begun(number)
             failed = plan.server.lr > 3
-            folder = None if failed else made_up.folder(root, made_up.record(rounds=2), name=f"tiny-{len(asked)}")
-            outcomes.append(sweep.Outcome(folder=folder, error="it diverged; lower server.lr" if failed else ""))
+            folder = (
+                None
+                if failed
+                else made_up.folder(root, made_up.record(rounds=2), name=f"tiny-{len(asked)}")
+            )
+            outcomes.append(
+                sweep.Outcome(folder=folder, error="it diverged; lower server.lr" if failed else "")
+            )
             watch.ended(number, outcomes[-1])
         return outcomes
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tacit.data import where
-from tacit.draws import Draws
+from tacit.data import find
+from tacit.randomness import Draws
 
 
 @pytest.fixture(autouse=True)
@@ -25,5 +25,5 @@ def need(name: str) -> None:
     """Skip unless the named set lies in one of the TACIT_DATA folders."""
     if not os.environ.get("TACIT_DATA"):
         pytest.skip(f"TACIT_DATA is not set, so {name} is not at hand")
-    if where(name) is None:
+    if find(name) is None:
         pytest.skip(f"{name} is not in the TACIT_DATA folders")

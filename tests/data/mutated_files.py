@@ -26,15 +26,23 @@ def originals() -> list[tuple[str, bytes]]:
             "decimal": random.normal(size=len(rows)),
             "text": [f"äö x{row}" * (row % 4) if row % 5 else None for row in rows],
             "truth": [row % 3 == 0 if row % 7 else None for row in rows],
-            "class": pl.Series(["a" if row % 2 else "b" for row in rows], dtype=pl.Enum(["a", "b"])),
+            "class": pl.Series(
+                ["a" if row % 2 else "b" for row in rows], dtype=pl.Enum(["a", "b"])
+            ),
             "picture": pl.Series(random.integers(0, 255, (len(rows), 6)).astype(np.uint8)),
             "list": [[1, 2] if row % 2 else [] for row in rows],
             "day": [datetime.date(2000, 1, 1) + datetime.timedelta(days=row) for row in rows],
         }
     )
     forms = (
-        *((".parquet", lambda file, kind=kind: frame.write_parquet(file, compression=kind)) for kind in ("zstd", "snappy")),
-        *((".arrow", lambda file, kind=kind: frame.write_ipc(file, compression=kind)) for kind in ("zstd", "uncompressed")),
+        *(
+            (".parquet", lambda file, kind=kind: frame.write_parquet(file, compression=kind))
+            for kind in ("zstd", "snappy")
+        ),
+        *(
+            (".arrow", lambda file, kind=kind: frame.write_ipc(file, compression=kind))
+            for kind in ("zstd", "uncompressed")
+        ),
         (".arrow", frame.write_ipc_stream),
     )
     found = []
@@ -53,7 +61,13 @@ def mutated(content: bytes, seed: int) -> bytes:
         if random.random() < 0.5:
             place = max(0, len(changed) - 1 - int(random.exponential(300)))
         fresh = bytes(random.integers(0, 256, 8).astype(np.uint8))
-        cut, put = [(1, 1), (1, 1), (1, 1), (int(random.integers(1, 9)), 0), (0, int(random.integers(1, 9)))][random.integers(5)]
+        cut, put = [
+            (1, 1),
+            (1, 1),
+            (1, 1),
+            (int(random.integers(1, 9)), 0),
+            (0, int(random.integers(1, 9))),
+        ][random.integers(5)]
         changed[place : place + cut] = fresh[:put]
     return bytes(changed)
 

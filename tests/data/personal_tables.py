@@ -25,9 +25,30 @@ class Made(NamedTuple):
 
 
 GIVEN = ("Anna", "Peter", "Sofia", "Jonas", "Maria", "Lukas", "Julia", "Felix", "Laura", "Paul")
-FAMILY = ("Müller", "Smith", "García", "Rossi", "Novak", "Dupont", "Silva", "Jansen", "Weber", "Olsen")
-RUSSIAN = ("Иванов Иван", "Петрова Ольга", "Сидоров Пётр", "Кузнецова Анна", "Смирнов Олег", "Попова Елена", "Волков Денис")
-HAN = tuple(family + given for family in "王李张刘陈杨赵黄" for given in ("伟", "芳", "小明", "秀英", "静"))
+FAMILY = (
+    "Müller",
+    "Smith",
+    "García",
+    "Rossi",
+    "Novak",
+    "Dupont",
+    "Silva",
+    "Jansen",
+    "Weber",
+    "Olsen",
+)
+RUSSIAN = (
+    "Иванов Иван",
+    "Петрова Ольга",
+    "Сидоров Пётр",
+    "Кузнецова Анна",
+    "Смирнов Олег",
+    "Попова Елена",
+    "Волков Денис",
+)
+HAN = tuple(
+    family + given for family in "王李张刘陈杨赵黄" for given in ("伟", "芳", "小明", "秀英", "静")
+)
 STREETS = ("Hauptstraße", "Lindenallee", "Bahnhofstr.", "Am Mühlenweg", "Rosengasse")
 MOODS = ("gut", "schlecht")
 
@@ -36,14 +57,21 @@ def name(k: int) -> str:
     return f"{GIVEN[k % 10]} {FAMILY[(k // 10 + k) % 10]}"
 
 
-def table(columns: dict[str, Sequence[object] | Callable[[int], object]], *, label: str = "y", each: int = EACH) -> pl.DataFrame:
+def table(
+    columns: dict[str, Sequence[object] | Callable[[int], object]],
+    *,
+    label: str = "y",
+    each: int = EACH,
+) -> pl.DataFrame:
     """A table of people, each with so many rows; a function gives a person's cell, a sequence is dealt row by row."""
     count = PEOPLE * each if each > 1 else PEOPLE * EACH
     draws = np.random.default_rng(5)
     who = np.arange(count) % (PEOPLE if each > 1 else count)
     cells: dict[str, list[object]] = {}
     for column, made in columns.items():
-        cells[column] = [made(int(k)) if callable(made) else made[int(draws.integers(len(made)))] for k in who]
+        cells[column] = [
+            made(int(k)) if callable(made) else made[int(draws.integers(len(made)))] for k in who
+        ]
     cells["x"] = list(draws.normal(size=count).round(3))
     cells[label] = [("no", "yes")[k] for k in draws.integers(2, size=count)]
     return pl.DataFrame(cells)
@@ -63,7 +91,12 @@ def iban(k: int) -> str:
 def cpf(k: int) -> str:
     digits = f"{123456789 + 1117 * k:09d}"
     for _ in range(2):
-        digits += str(sum(int(d) * w for d, w in zip(digits, range(len(digits) + 1, 1, -1), strict=True)) * 10 % 11 % 10)
+        digits += str(
+            sum(int(d) * w for d, w in zip(digits, range(len(digits) + 1, 1, -1), strict=True))
+            * 10
+            % 11
+            % 10
+        )
     return f"{digits[:3]}.{digits[3:6]}.{digits[6:9]}-{digits[9:]}"
 
 
@@ -105,19 +138,56 @@ WITH: dict[str, Made] = {
 WITHOUT: dict[str, Made] = {
     title: Made(table({column: values}), ())
     for title, column, values in (
-        ("countries", "country", ["Germany", "France", "United States", "United Kingdom", "New Zealand", "Jordan", "Chad"]),
-        ("cities", "city", ["San Francisco", "San Jose", "Paris", "Charlotte", "Austin", "Sofia", "Florence", "Victoria"]),
-        ("German cities", "Ort", ["Bad Homburg", "Berlin", "Sankt Augustin", "Köln", "Frankfurt am Main"]),
+        (
+            "countries",
+            "country",
+            [
+                "Germany",
+                "France",
+                "United States",
+                "United Kingdom",
+                "New Zealand",
+                "Jordan",
+                "Chad",
+            ],
+        ),
+        (
+            "cities",
+            "city",
+            [
+                "San Francisco",
+                "San Jose",
+                "Paris",
+                "Charlotte",
+                "Austin",
+                "Sofia",
+                "Florence",
+                "Victoria",
+            ],
+        ),
+        (
+            "German cities",
+            "Ort",
+            ["Bad Homburg", "Berlin", "Sankt Augustin", "Köln", "Frankfurt am Main"],
+        ),
         ("product codes", "sku", ["AB-1234", "AB-9931", "CX-2222", "CX-0001", "DK-4711"]),
         ("ICD codes", "diag_code", ["I10", "E11.9", "J45.0", "M54.5", "F32.1", "Z00.0"]),
         ("months", "month", ["April", "May", "June", "August", "January", "March"]),
         ("colours", "colour", ["rose", "violet", "olive", "ruby", "amber", "red", "blue"]),
-        ("brands", "brand", ["Calvin Klein", "Hugo Boss", "Tommy Hilfiger", "Ralph Lauren", "Paul Smith"]),
+        (
+            "brands",
+            "brand",
+            ["Calvin Klein", "Hugo Boss", "Tommy Hilfiger", "Ralph Lauren", "Paul Smith"],
+        ),
         ("consent to e-mail", "email", ["yes", "no"]),
         ("models of telephones", "phone", ["iPhone 14", "Galaxy S22", "Pixel 7"]),
         ("versions", "version", ["1.2.3.4", "1.2.4.0", "2.0.0.1"]),
         ("segments of customers", "customer_segment", ["gold", "silver", "bronze"]),
-        ("Chinese colours", "颜色", ["白色", "黄色", "红色", "蓝色", "黑色", "金色", "白灰", "黄绿"]),
+        (
+            "Chinese colours",
+            "颜色",
+            ["白色", "黄色", "红色", "蓝色", "黑色", "金色", "白灰", "黄绿"],
+        ),
         ("Chinese cities", "城市", ["北京", "上海", "广州", "深圳", "成都", "武汉"]),
         ("weekdays", "Wochentag", ["Montag", "Dienstag", "Freitag", "Sonntag"]),
         ("jobs", "occupation", ["Sales Manager", "Nurse", "Truck Driver", "Software Engineer"]),

@@ -13,7 +13,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 class Manners:
     content: bytes
     ranges: bool = True
-    die_after: list[int] = field(default_factory=list)  # bytes sent before each of the next answers breaks off
+    die_after: list[int] = field(
+        default_factory=list
+    )  # bytes sent before each of the next answers breaks off
     status: int = 200
     asked: list[str | None] = field(default_factory=list)  # the Range header of each request
     url: str = ""
@@ -31,14 +33,19 @@ def serving(manners: Manners, name: str = "file.bin") -> Iterator[Manners]:
             if manners.status != 200:
                 self.send_error(manners.status)
                 return
-            start = int(wanted.removeprefix("bytes=").rstrip("-")) if wanted and manners.ranges else 0
+            start = (
+                int(wanted.removeprefix("bytes=").rstrip("-")) if wanted and manners.ranges else 0
+            )
             if start >= len(manners.content):
                 self.send_error(416)
                 return
             body = manners.content[start:]
             self.send_response(206 if start else 200)
             if start:
-                self.send_header("Content-Range", f"bytes {start}-{len(manners.content) - 1}/{len(manners.content)}")
+                self.send_header(
+                    "Content-Range",
+                    f"bytes {start}-{len(manners.content) - 1}/{len(manners.content)}",
+                )
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
             if manners.die_after:
@@ -46,7 +53,9 @@ def serving(manners: Manners, name: str = "file.bin") -> Iterator[Manners]:
             self.wfile.write(body)
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+    thread = threading.Thread(
+        target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True
+    )
     thread.start()
     manners.url = f"http://127.0.0.1:{server.server_address[1]}/{name}"
     try:

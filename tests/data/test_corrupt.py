@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tacit.data.corrupt import choose_corrupted, corrupt_rows, patched, patched_tests
+from tacit.data.clients.corrupt import apply_patch, choose_corrupted, corrupt_rows, patch_test_rows
 from tacit.errors import DataError
 from tacit.plan import Backdoor, FeatureNoise, FlippedLabels, RandomLabels, SignFlip
 from tacit.rows import Clients, Dense, Mixed, Rows, Sparse
@@ -18,12 +18,18 @@ TOUCHED = np.repeat(CORRUPTED, 100)
 def rows(inputs=None) -> Rows:
     random = np.random.default_rng(0)
     inputs = inputs or Dense(matrix=random.random((4000, 20), np.float32), width=20)
-    return Rows(inputs=inputs, labels=random.integers(0, 10, 4000).astype(np.int32), classes=tuple("0123456789"))
+    return Rows(
+        inputs=inputs,
+        labels=random.integers(0, 10, 4000).astype(np.int32),
+        classes=tuple("0123456789"),
+    )
 
 
 def sparse(values: bool = False) -> Sparse:
     random = np.random.default_rng(1)
-    columns = np.concatenate([np.sort(random.permutation(20)[:4]) for _ in range(4000)]).astype(np.int32)
+    columns = np.concatenate([np.sort(random.permutation(20)[:4]) for _ in range(4000)]).astype(
+        np.int32
+    )
     some = random.random(16000, np.float32) if values else None
     return Sparse(starts=np.arange(0, 16001, 4), columns=columns, values=some, width=20)
 
@@ -61,7 +67,9 @@ def test_flipped_labels_count_from_the_other_end() -> None:
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize("inputs", [rows().inputs, sparse(), sparse(values=True)], ids=["dense", "ones", "sparse"])
+@pytest.mark.parametrize(
+    "inputs", [rows().inputs, sparse(), sparse(values=True)], ids=["dense", "ones", "sparse"]
+)
 def test_feature_noise_has_its_scale_and_stays_at_its_clients(inputs) -> None:
     """Its spread is off by more with a probability of 5e-7."""
     before = rows(inputs)
@@ -77,7 +85,9 @@ def test_feature_noise_has_its_scale_and_stays_at_its_clients(inputs) -> None:
     np.testing.assert_array_equal(full(alone.inputs)[last], full(after.inputs)[last])
 
 
-@pytest.mark.parametrize("inputs", [rows().inputs, sparse(), sparse(values=True)], ids=["dense", "ones", "sparse"])
+@pytest.mark.parametrize(
+    "inputs", [rows().inputs, sparse(), sparse(values=True)], ids=["dense", "ones", "sparse"]
+)
 @pytest.mark.parametrize("value", [1.0, 0.25])
 def test_a_patch_sets_its_inputs_and_the_label(inputs, value) -> None:
     before, settings = rows(inputs), Backdoor(share=0.5, target=7, columns=(3, 1), value=value)
@@ -89,7 +99,7 @@ def test_a_patch_sets_its_inputs_and_the_label(inputs, value) -> None:
     wanted[np.ix_(hit, [1, 3])] = value
     np.testing.assert_array_equal(full(after.inputs), wanted)
     assert (after.labels[hit] == 7).all()
-    tests = patched_tests(before, settings)
+    tests = patch_test_rows(before, settings)
     assert (full(tests.inputs)[:, [1, 3]] == value).all()
     assert len(tests) == (before.labels != 7).sum()
 
@@ -97,7 +107,7 @@ def test_a_patch_sets_its_inputs_and_the_label(inputs, value) -> None:
 def test_without_columns_the_patch_is_at_the_end_and_beside_words_it_is_in_the_numbers() -> None:
     words = Dense(matrix=np.zeros((4, 3), np.int32), width=50, tokens=True)
     numbers = Dense(matrix=np.zeros((4, 12), np.float32), width=12)
-    found = patched(Mixed(tokens=words, beside=numbers), np.array([1]), Backdoor())
+    found = apply_patch(Mixed(tokens=words, beside=numbers), np.array([1]), Backdoor())
     assert found.tokens is words
     np.testing.assert_array_equal(np.flatnonzero(found.beside.matrix), 12 + np.arange(3, 12))
 
@@ -112,4 +122,4 @@ def test_attacks_on_updates_leave_rows_alone_and_what_cannot_be_is_refused() -> 
     with pytest.raises(DataError, match=r"corrupt\.columns needs numbers below 20"):
         corrupt_rows(before, CLIENTS, CORRUPTED, Backdoor(columns=(20,)), DRAWS)
     with pytest.raises(DataError, match=r"corrupt\.target needs a number below 10"):
-        patched_tests(before, Backdoor(target=10))
+        patch_test_rows(before, Backdoor(target=10))

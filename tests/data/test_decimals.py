@@ -8,13 +8,13 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from tacit.column_statistics.number_format import NumberFormat
 from tacit.data import SiteFile, load
-from tacit.data.clean import as_text, parsed
+from tacit.data.clean import parse_numbers, to_text
 from tacit.data.decimals import choose_formats, look_at_cells, read_cells
-from tacit.draws import Draws
 from tacit.errors import DataError
-from tacit.number_format import NumberFormat
 from tacit.plan import Columns, Data
+from tacit.randomness import Draws
 
 CELLS = {
     "12": (12, 12), "-7": (-7, -7), "1e3": (1000, 1000), "0.5": (0.5, 0.5), "0,5": (0.5, 0.5), ".5": (0.5, 0.5), ",5": (0.5, 0.5),
@@ -61,31 +61,47 @@ def test_a_column_shows_its_decimal_mark(cells: list[str], comma: bool, unclear:
 def test_a_column_of_unclear_cells_is_read_as_the_other_columns_show() -> None:
     unclear, comma, point = (look_at_cells(series(cell)) for cell in ("3,512", "1,5", "1.5"))
     assert choose_formats({"x": unclear, "y": comma}, None, True)["x"] == NumberFormat(True, True)
-    assert choose_formats({"x": unclear, "y": comma, "z": point}, None, True)["x"] == NumberFormat(False, True)
+    assert choose_formats({"x": unclear, "y": comma, "z": point}, None, True)["x"] == NumberFormat(
+        False, True
+    )
 
 
 def test_a_column_with_both_marks_and_unclear_cells_is_refused_unless_somebody_says_which() -> None:
     with pytest.raises(
-        DataError, match=r"column 'x' has numbers with a decimal point, numbers with a decimal comma.*set data.decimal"
+        DataError,
+        match=(
+            r"column 'x' has numbers with a decimal point, numbers with a decimal comma.*set"
+            r" data.decimal"
+        ),
     ):
         formats_of("1.5", "2,5", "1,234")
     assert formats_of("1.5", "2,5", "1,234", pinned="comma") == NumberFormat(True, False)
 
 
 def test_what_a_plan_says_is_not_believed_against_the_file_and_what_its_owner_says_is() -> None:
-    with pytest.raises(DataError, match=r"column 'x': the plan has data.decimal = 'comma'.*set decimal to 'point'"):
+    with pytest.raises(
+        DataError, match=r"column 'x': the plan has data.decimal = 'comma'.*set decimal to 'point'"
+    ):
         formats_of("1.5", "1,234", pinned="comma", vouched=False)
     assert formats_of("1.5", "1,234", pinned="comma", vouched=True).comma
-    assert formats_of("1,234", pinned="comma", vouched=False).comma, "nothing in the file says otherwise"
+    assert formats_of("1,234", pinned="comma", vouched=False).comma, (
+        "nothing in the file says otherwise"
+    )
     assert formats_of("1.5", pinned="comma", vouched=False).comma, "no cell would be another number"
 
 
 def test_a_plan_may_say_the_mark(tmp_path: Path, draws: Draws) -> None:
     (tmp_path / "a.csv").write_text('x,y\n"1,234",a\n"5,678",b\n')
-    source = {"source": str(tmp_path / "a.csv"), "columns": Columns(numeric=("x",), label="y"), "test": 0.0}
+    source = {
+        "source": str(tmp_path / "a.csv"),
+        "columns": Columns(numeric=("x",), label="y"),
+        "test": 0.0,
+    }
     guessed, said = load(Data(**source), draws), load(Data(**source, decimal="comma"), draws)
     assert guessed.train["x"].to_list() == [1234, 5678]
-    assert guessed.habits.released == ("whether numbers are written with a decimal point or a decimal comma",)
+    assert guessed.habits.released == (
+        "whether numbers are written with a decimal point or a decimal comma",
+    )
     assert said.train["x"].to_list() == [1.234, 5.678]
     assert said.habits.released == (), "nothing is read of rows"
     at_site = load(Data(**source, decimal="point"), draws, site=SiteFile(decimal="comma"))
@@ -96,24 +112,38 @@ def test_one_fraction_changes_how_no_other_number_is_kept_or_written() -> None:
     for more in ("4", "4.5"):
         cells = read_cells(series("17", more), "point")
         assert cells.dtype == pl.Float64
-        assert as_text(cells)[0] == "17"
-        assert as_text(pl.Series([17.0, float(more)]))[0] == "17"
-    assert as_text(pl.Series([0.5, None, 1e300])).to_list() == ["0.5", None, "1e+300"]
+        assert to_text(cells)[0] == "17"
+        assert to_text(pl.Series([17.0, float(more)]))[0] == "17"
+    assert to_text(pl.Series([0.5, None, 1e300])).to_list() == ["0.5", None, "1e+300"]
 
 
 def test_days_and_times_are_seconds_in_any_unit() -> None:
     day, noon = datetime.date(1970, 1, 3), datetime.datetime(1970, 1, 3)
-    found = [parsed(pl.Series([day]), "point")[0]]
-    found += [parsed(pl.Series([noon], dtype=pl.Datetime(unit)), "point")[0] for unit in ("ms", "us", "ns")]
+    found = [parse_numbers(pl.Series([day]), "point")[0]]
+    found += [
+        parse_numbers(pl.Series([noon], dtype=pl.Datetime(unit)), "point")[0]
+        for unit in ("ms", "us", "ns")
+    ]
     assert found == [2 * 86_400] * 4
-    assert parsed(pl.Series([datetime.time(0, 1)]), "point")[0] == 60
-    assert parsed(pl.Series([datetime.timedelta(minutes=2)]), "point")[0] == 120
+    assert parse_numbers(pl.Series([datetime.time(0, 1)]), "point")[0] == 60
+    assert parse_numbers(pl.Series([datetime.timedelta(minutes=2)]), "point")[0] == 120
 
 
-def test_a_site_does_not_guess_an_encoding_from_everybodys_rows(tmp_path: Path, draws: Draws) -> None:
+def test_a_site_does_not_guess_an_encoding_from_everybodys_rows(
+    tmp_path: Path, draws: Draws
+) -> None:
     (tmp_path / "a.csv").write_bytes("t,y\ncafé,a\nnaïve,b\n".encode("cp1252"))
-    source = {"source": str(tmp_path / "a.csv"), "columns": Columns(text=("t",), label="y"), "test": 0.0}
+    source = {
+        "source": str(tmp_path / "a.csv"),
+        "columns": Columns(text=("t",), label="y"),
+        "test": 0.0,
+    }
     assert "a guess" in load(Data(**source), draws).source
-    with pytest.raises(DataError, match=r"not UTF-8 \(byte 7\); save it as UTF-8, or set encoding in site.toml"):
+    with pytest.raises(
+        DataError, match=r"not UTF-8 \(byte 7\); save it as UTF-8, or set encoding in site.toml"
+    ):
         load(Data(**source), draws, site=SiteFile())
-    assert load(Data(**source, encoding="cp1252"), draws, site=SiteFile()).train["t"].to_list() == ["café", "naïve"]
+    assert load(Data(**source, encoding="cp1252"), draws, site=SiteFile()).train["t"].to_list() == [
+        "café",
+        "naïve",
+    ]

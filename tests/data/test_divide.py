@@ -8,11 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tacit.data import Table, divide, divide_test, hold_out, label_shares
-from tacit.data.dirichlet import allot, apportion, draw_shares
-from tacit.draws import Draws
+from tacit.data import Table, compute_label_shares, divide_test, hold_out
+from tacit.data.clients.dirichlet import allot, apportion, draw_shares
+from tacit.data.clients.divide import divide
 from tacit.errors import DataError
 from tacit.plan import Columns, Data
+from tacit.randomness import Draws
 from tacit.rows import Clients
 from tests import seeds
 
@@ -21,12 +22,19 @@ def table(labels: list[int], test: list[int] | None = None, **columns: list[obje
     kind = pl.Enum([str(label) for label in range(max([*labels, *(test or [])]) + 1)])
     train = pl.DataFrame({"y": pl.Series([str(label) for label in labels], dtype=kind), **columns})
     held = pl.DataFrame({"y": pl.Series([str(label) for label in test or []], dtype=kind)})
-    return Table(train=train, test=held, columns=Columns(label="y", client="who" if "who" in columns else None), source="made up")
+    return Table(
+        train=train,
+        test=held,
+        columns=Columns(label="y", client="who" if "who" in columns else None),
+        source="made up",
+    )
 
 
 def holds_all(clients: Clients, rows: int) -> bool:
     return (
-        bool((np.sort(clients.order) == np.arange(rows)).all()) and int(clients.starts[-1]) == rows and int(clients.starts[0]) == 0
+        bool((np.sort(clients.order) == np.arange(rows)).all())
+        and int(clients.starts[-1]) == rows
+        and int(clients.starts[0]) == 0
     )
 
 
@@ -59,15 +67,21 @@ def test_dirichlet_invariants(stock: list[int], count: int, alpha: float, seed: 
     labels = [label for label, size in enumerate(stock) for _ in range(size)]
     count = min(count, len(labels))
     rows = table(labels)
-    clients = divide(rows, Data(clients=count, partition="dirichlet", alpha=alpha), Draws.seeded(seed))
+    clients = divide(
+        rows, Data(clients=count, partition="dirichlet", alpha=alpha), Draws.seeded(seed)
+    )
     assert holds_all(clients, len(labels))
     sizes = clients.sizes()
     assert (sizes[:-1] == len(labels) // count).all(), "equal sizes"
-    assert sizes[-1] == len(labels) - (count - 1) * (len(labels) // count), "the last client takes the remainder"
+    assert sizes[-1] == len(labels) - (count - 1) * (len(labels) // count), (
+        "the last client takes the remainder"
+    )
 
 
 @given(st.lists(st.integers(0, 50), min_size=1, max_size=8), st.integers(1, 10), st.integers(0, 3))
-def test_allot_follows_the_shares_while_the_stock_lasts(stock: list[int], count: int, seed: int) -> None:
+def test_allot_follows_the_shares_while_the_stock_lasts(
+    stock: list[int], count: int, seed: int
+) -> None:
     stock_of = np.array([*stock, 1], np.int64)
     size = int(stock_of.sum()) // count
     sizes = np.full(count, size, np.int64)
@@ -105,7 +119,10 @@ def test_apportion_adds_up_and_stays_within_one(total: int, weights: list[float]
 
 
 def test_dirichlet_test_rows_follow_the_clients_train_rows() -> None:
-    rows = table([label for label in range(4) for _ in range(500)], [label for label in range(4) for _ in range(250)])
+    rows = table(
+        [label for label in range(4) for _ in range(500)],
+        [label for label in range(4) for _ in range(250)],
+    )
     data, draws = Data(clients=10, partition="dirichlet", alpha=0.5), Draws.seeded(1)
     clients = divide(rows, data, draws)
     held = divide_test(rows, data, draws, clients)
@@ -113,14 +130,18 @@ def test_dirichlet_test_rows_follow_the_clients_train_rows() -> None:
     assert (held.sizes() == 100).all()
     labels = rows.test["y"].to_physical().to_numpy()[held.order].reshape(10, 100)
     shares = np.stack([np.bincount(row, minlength=4) / 100 for row in labels])
-    assert np.abs(shares - label_shares(rows, clients)).max() < 0.05
+    assert np.abs(shares - compute_label_shares(rows, clients)).max() < 0.05
 
 
 def test_by_owner_sorted_and_complete() -> None:
     rows = table([0, 1, 0, 1, 0], [0, 1, 0], who=["b", "a", "b", "c", "a"])
     data = Data(partition="client")
     clients = divide(rows, data, Draws.seeded(0))
-    assert [list(part) for part in np.split(clients.order, clients.starts[1:-1])] == [[1, 4], [0, 2], [3]]
+    assert [list(part) for part in np.split(clients.order, clients.starts[1:-1])] == [
+        [1, 4],
+        [0, 2],
+        [3],
+    ]
     rows = Table(
         train=rows.train,
         test=rows.test.with_columns(who=pl.Series(["c", "stranger", "a"])),
@@ -136,7 +157,10 @@ def numbered(values: list[float], test: list[float] | None = None) -> Table:
     made = table([0, 1] * len(values), [0] * len(test or []))
     train = made.train.head(len(values)).with_columns(x=pl.Series(values))
     return Table(
-        train=train, test=made.test.with_columns(x=pl.Series(test or [], dtype=pl.Float64)), columns=made.columns, source=""
+        train=train,
+        test=made.test.with_columns(x=pl.Series(test or [], dtype=pl.Float64)),
+        columns=made.columns,
+        source="",
     )
 
 
@@ -145,17 +169,23 @@ def test_equal_values_stay_together(values: list[int], count: int) -> None:
     rows = numbered([float(value) for value in values])
     for partition in ("quantile", "interval"):
         try:
-            clients = divide(rows, Data(clients=count, partition=partition, by="x"), Draws.seeded(0))  # type: ignore[arg-type]
+            clients = divide(
+                rows, Data(clients=count, partition=partition, by="x"), Draws.seeded(0)
+            )  # type: ignore[arg-type]
         except DataError:
             continue
         assert holds_all(clients, len(values))
-        parts = [set(np.array(values)[part]) for part in np.split(clients.order, clients.starts[1:-1])]
+        parts = [
+            set(np.array(values)[part]) for part in np.split(clients.order, clients.starts[1:-1])
+        ]
         assert all(max(low) < min(high) for low, high in itertools.pairwise(parts))
 
 
 def test_distinct_values_make_equal_quantiles() -> None:
     clients = divide(
-        numbered([0.5 * number for number in range(12)]), Data(clients=4, partition="quantile", by="x"), Draws.seeded(0)
+        numbered([0.5 * number for number in range(12)]),
+        Data(clients=4, partition="quantile", by="x"),
+        Draws.seeded(0),
     )
     assert clients.sizes().tolist() == [3, 3, 3, 3]
 
@@ -171,7 +201,11 @@ def test_test_rows_use_the_bounds_of_the_train_rows() -> None:
     ("data", "values", "words"),
     [
         (Data(clients=9), [1.0, 2.0], "data.clients to 2 or less"),
-        (Data(clients=2, partition="quantile", by="x"), [1.0, 1.0, 1.0, 2.0], "to 1 or less, or data.partition to 'interval'"),
+        (
+            Data(clients=2, partition="quantile", by="x"),
+            [1.0, 1.0, 1.0, 2.0],
+            "to 1 or less, or data.partition to 'interval'",
+        ),
         (Data(clients=3, partition="interval", by="x"), [0.0, 0.1, 100.0], "'quantile'"),
         (Data(clients=2, partition="interval", by="x"), [0.0, float("nan"), 1.0], "1 rows without"),
         (Data(partition="client"), [0.0, 1.0], r"data\.columns\.client"),

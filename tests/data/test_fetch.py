@@ -8,12 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from tacit.data import fetch
+from tacit.data.download.fetch import fetch
 from tacit.errors import DataError
 from tests.data.server import Manners, serving
 
 CONTENT = bytes(range(256)) * 4096
-fetch_module = importlib.import_module("tacit.data.fetch")  # the room exports its function under the same name
+fetch_module = importlib.import_module(
+    "tacit.data.download.fetch"
+)  # the room exports its function under the same name
 SUM = f"sha256:{hashlib.sha256(CONTENT).hexdigest()}"
 
 
@@ -24,7 +26,9 @@ def bring(manners: Manners, target: Path, checksum: str = SUM, tries: int = 1) -
 def test_whole_file_with_progress(tmp_path: Path) -> None:
     seen: list[tuple[str, int, int | None]] = []
     with serving(Manners(CONTENT)) as web:
-        path = fetch(web.url, tmp_path / "deep" / "f", checksum=SUM, progress=lambda *step: seen.append(step))
+        path = fetch(
+            web.url, tmp_path / "deep" / "f", checksum=SUM, progress=lambda *step: seen.append(step)
+        )
     assert path.read_bytes() == CONTENT
     assert seen[-1] == ("file.bin", len(CONTENT), len(CONTENT))
     assert [item.name for item in path.parent.iterdir()] == ["f"]
@@ -125,10 +129,14 @@ def test_two_at_once_do_not_mix(tmp_path: Path) -> None:
     assert len(web.asked) == 1
 
 
-def test_a_file_is_read_once_until_it_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_is_read_once_until_it_changes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     file, reads = tmp_path / "table", []
     read = fetch_module.digest
-    monkeypatch.setattr(fetch_module, "digest", lambda path, like: reads.append(path) or read(path, like))
+    monkeypatch.setattr(
+        fetch_module, "digest", lambda path, like: reads.append(path) or read(path, like)
+    )
     file.write_bytes(b"rows")
     checksum = read(file, "sha256:")
     assert all(fetch_module.matches(file, checksum) for _ in range(2))

@@ -6,8 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from tacit.data import guess_roles
-from tacit.data.guess_roles import study
+from tacit.data.roles.guess_roles import guess_roles, study
 from tacit.errors import DataError
 
 ROWS = 400
@@ -28,7 +27,10 @@ def few(*values: str) -> list[str]:
         ({"age": AGES, "sex": few("m", "f"), "bmi": AMOUNTS, "target": MANY}, "target"),
         ({"city": few("A", "B", "C"), "sqm": AMOUNTS, "price": MANY}, "price"),
         ({"sqm": AMOUNTS, "price": MANY, "city": few("A", "B", "C")}, "price"),
-        ({"age": AGES, "smoker": few("y", "n"), "region": few("a", "b"), "charges": AMOUNTS}, "charges"),
+        (
+            {"age": AGES, "smoker": few("y", "n"), "region": few("a", "b"), "charges": AMOUNTS},
+            "charges",
+        ),
         ({"Ort": few("A", "B"), "Zimmer": AGES, "Kaufpreis": MANY}, "Kaufpreis"),
         ({"ville": few("A", "B"), "surface": AMOUNTS, "prix": MANY}, "prix"),
         ({"ciudad": few("A", "B"), "precio": MANY, "x": AMOUNTS}, "precio"),
@@ -52,16 +54,38 @@ def test_amounts_stop_with_what_to_do(columns: dict[str, list[object]], amount: 
         ({"price": MANY, "area": AMOUNTS, "sold": few("0", "1")}, "sold"),
         ({"amount": MANY, "purpose": few("a", "b", "c"), "risk": few("good", "bad")}, "risk"),
         ({"cultivar": few("1", "2", "3"), "alcohol": AMOUNTS, "ash": AMOUNTS[::-1]}, "cultivar"),
-        ({"age": AGES, "weight": AMOUNTS, "gender": few("1", "2"), "cardio": few("0", "1")}, "cardio"),
+        (
+            {"age": AGES, "weight": AMOUNTS, "gender": few("1", "2"), "cardio": few("0", "1")},
+            "cardio",
+        ),
         ({"review": TEXTS, "opinion": few("good", "bad"), "age": AGES}, "opinion"),
         ({"price": MANY, "colour": few("a", "b", "c"), "category": few("u", "v", "w")}, "category"),
-        ({"text": TEXTS, "product": few("Credit reporting, repair, or other", "Mortgage", "Payday, title loan")}, "product"),
-        ({"text": TEXTS, "tags": few("a;b", "b;c", "a", "a;c"), "sentiment": few("good", "bad")}, "sentiment"),
-        ({"评论": [f"这家酒店很干净服务也好{k}" for k in range(ROWS)], "情感": few("正面", "负面")}, "情感"),
+        (
+            {
+                "text": TEXTS,
+                "product": few(
+                    "Credit reporting, repair, or other", "Mortgage", "Payday, title loan"
+                ),
+            },
+            "product",
+        ),
+        (
+            {"text": TEXTS, "tags": few("a;b", "b;c", "a", "a;c"), "sentiment": few("good", "bad")},
+            "sentiment",
+        ),
+        (
+            {
+                "评论": [f"这家酒店很干净服务也好{k}" for k in range(ROWS)],
+                "情感": few("正面", "负面"),
+            },
+            "情感",
+        ),
     ],
 )
 def test_true_class_labels_are_taken(columns: dict[str, list[object]], label: str) -> None:
-    assert [one.column for one in guess_roles(pl.DataFrame(columns)) if one.role == "label"] == [label]
+    assert [one.column for one in guess_roles(pl.DataFrame(columns)) if one.role == "label"] == [
+        label
+    ]
 
 
 @pytest.mark.parametrize(
@@ -82,5 +106,7 @@ def test_chinese_texts_are_texts() -> None:
 
 
 def test_rows_without_a_label_are_counted() -> None:
-    frame = pl.DataFrame({"x": AMOUNTS, "label": [None if k % 10 == 0 else "ab"[k % 2] for k in range(ROWS)]})
+    frame = pl.DataFrame(
+        {"x": AMOUNTS, "label": [None if k % 10 == 0 else "ab"[k % 2] for k in range(ROWS)]}
+    )
     assert any("40 of 400 rows (10%) have no label" in note for note in study(frame).notes)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from tacit.data import guess_roles
+from tacit.data.roles.guess_roles import guess_roles
 from tacit.errors import DataError
 
 
 def words(number: int) -> str:
-    return " ".join(("good", "bad", "the", "case", "phone")[(number * 7 + k * k) % 5] for k in range(8))
+    return " ".join(
+        ("good", "bad", "the", "case", "phone")[(number * 7 + k * k) % 5] for k in range(8)
+    )
 
 
 def roles(frame: pl.DataFrame, label: str | None = None) -> dict[str, str]:
@@ -45,13 +47,21 @@ def test_reviews_with_owners() -> None:
 
 
 def test_label_is_the_last_column_with_few_values() -> None:
-    frame = pl.DataFrame({"a": [k / 7 for k in range(60)], "blood type": ["A", "B", "0"] * 20, "good?": ["y", "n"] * 30})
+    frame = pl.DataFrame(
+        {
+            "a": [k / 7 for k in range(60)],
+            "blood type": ["A", "B", "0"] * 20,
+            "good?": ["y", "n"] * 30,
+        }
+    )
     assert roles(frame) == {"a": "numeric", "blood type": "categorical", "good?": "label"}
     assert roles(frame, "blood type")["blood type"] == "label"
 
 
 def test_owners_are_the_label_where_nothing_else_can_be_predicted() -> None:
-    frame = pl.DataFrame({"message": [f"{words(k)} {k}" for k in range(60)], "author": ["ann", "bob"] * 30})
+    frame = pl.DataFrame(
+        {"message": [f"{words(k)} {k}" for k in range(60)], "author": ["ann", "bob"] * 30}
+    )
     assert roles(frame) == {"message": "text", "author": "label"}
     assert roles(frame.with_columns(mood=pl.Series(["good", "bad", "good"] * 20))) == {
         "message": "text", "author": "client", "mood": "label",
@@ -59,27 +69,45 @@ def test_owners_are_the_label_where_nothing_else_can_be_predicted() -> None:
 
 
 def test_an_echo_of_the_label_is_left_out() -> None:
-    frame = pl.DataFrame({"x": [k / 7 for k in range(60)], "label": [0, 1, 2] * 20, "label name": ["a", "b", "c"] * 20})
+    frame = pl.DataFrame(
+        {
+            "x": [k / 7 for k in range(60)],
+            "label": [0, 1, 2] * 20,
+            "label name": ["a", "b", "c"] * 20,
+        }
+    )
     assert roles(frame)["label name"] == "left out"
 
 
 def test_a_split_column_is_found() -> None:
-    frame = pl.DataFrame({"x": [k / 7 for k in range(60)], "y": [0, 1] * 30, "part": ["train"] * 40 + ["test"] * 20})
+    frame = pl.DataFrame(
+        {"x": [k / 7 for k in range(60)], "y": [0, 1] * 30, "part": ["train"] * 40 + ["test"] * 20}
+    )
     assert roles(frame)["part"] == "split"
 
 
 def test_owners_unique_in_each_row_are_no_clients() -> None:
-    frame = pl.DataFrame({"patient_id": range(60), "x": [k / 7 for k in range(60)], "y": [0, 1] * 30})
+    frame = pl.DataFrame(
+        {"patient_id": range(60), "x": [k / 7 for k in range(60)], "y": [0, 1] * 30}
+    )
     assert roles(frame)["patient_id"] == "left out"
 
 
 def test_a_column_that_numbers_the_rows_teaches_nothing() -> None:
-    frame = pl.DataFrame({"№": [str(k + 1) for k in range(60)], "x": [k / 7 for k in range(60)], "y": [0, 1] * 30})
+    frame = pl.DataFrame(
+        {"№": [str(k + 1) for k in range(60)], "x": [k / 7 for k in range(60)], "y": [0, 1] * 30}
+    )
     assert roles(frame) == {"№": "left out", "x": "numeric", "y": "label"}
 
 
 def test_an_id_that_repeats_is_left_out_with_the_way_to_make_it_the_owner() -> None:
-    frame = pl.DataFrame({"Vorgang id": [f"k{k % 9}" for k in range(60)], "x": [k / 7 for k in range(60)], "y": [0, 1] * 30})
+    frame = pl.DataFrame(
+        {
+            "Vorgang id": [f"k{k % 9}" for k in range(60)],
+            "x": [k / 7 for k in range(60)],
+            "y": [0, 1] * 30,
+        }
+    )
     found = {one.column: one for one in guess_roles(frame)}["Vorgang id"]
     assert found.role == "left out"
     assert "client column" in found.why

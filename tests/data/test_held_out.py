@@ -7,20 +7,24 @@ import pytest
 
 from tacit.data import load, most_clients
 from tacit.data.held_out import hold_out_rows
-from tacit.draws import Draws
 from tacit.plan import GIVEN, Columns, Data
+from tacit.randomness import Draws
 
 COLUMNS = Columns(numeric=("x",), label="y")
 
 
 def table(labels: list[str | None]) -> pl.DataFrame:
     rows = range(len(labels))
-    return pl.DataFrame({"x": [float(k) for k in rows], "y": labels, "who": [f"u{k // 2}" for k in rows]})
+    return pl.DataFrame(
+        {"x": [float(k) for k in rows], "y": labels, "who": [f"u{k // 2}" for k in rows]}
+    )
 
 
 @pytest.mark.parametrize("labels", ["aab", "aabb", "aaaab", "abbbbbbbbb", "aabc", "aaaaaaaaabcd"])
 @pytest.mark.parametrize("is_owned", [False, True])
-def test_two_classes_stay_and_a_known_one_is_held_out_with_every_seed(labels: str, is_owned: bool) -> None:
+def test_two_classes_stay_and_a_known_one_is_held_out_with_every_seed(
+    labels: str, is_owned: bool
+) -> None:
     frame = table(list(labels))
     owners = frame["who"] if is_owned else None
     for seed in range(60):
@@ -48,13 +52,21 @@ def test_as_many_rows_are_left_to_train_on_whatever_the_seed() -> None:
     data = Data(source=GIVEN, columns=COLUMNS, clients=5000)
     assert {load(data, Draws.seeded(seed), frame).train.height for seed in range(20)} == {48}
     validated = Data(source=GIVEN, columns=COLUMNS, clients=5000, validation=0.25)
-    assert {most_clients(load(validated, Draws.seeded(seed), frame), validated) for seed in range(20)} == {36}
+    assert {
+        most_clients(load(validated, Draws.seeded(seed), frame), validated) for seed in range(20)
+    } == {36}
 
 
 def test_test_rows_without_labels_leave_the_split_to_chance() -> None:
     """As in a file from a competition, whose test rows have no labels."""
-    frame = table(["a", "b"] * 20 + [None] * 10).with_columns(pl.Series("split", ["train"] * 40 + ["test"] * 10))
-    found = load(Data(source=GIVEN, columns=Columns(numeric=("x",), label="y", split="split")), Draws.seeded(0), frame)
+    frame = table(["a", "b"] * 20 + [None] * 10).with_columns(
+        pl.Series("split", ["train"] * 40 + ["test"] * 10)
+    )
+    found = load(
+        Data(source=GIVEN, columns=Columns(numeric=("x",), label="y", split="split")),
+        Draws.seeded(0),
+        frame,
+    )
     assert (found.train.height, found.test.height) == (32, 8)
 
 
@@ -66,7 +78,14 @@ def test_test_rows_without_labels_leave_the_split_to_chance() -> None:
         (Data(source=GIVEN, columns=COLUMNS, clients=999, limit=30), 30),
         (Data(source=GIVEN, columns=COLUMNS, clients=999, partition="dirichlet"), 80),
         (Data(source=GIVEN, columns=COLUMNS, clients=999, partition="quantile", by="x"), 80),
-        (Data(source=GIVEN, columns=Columns(numeric=("x",), label="y", client="who"), partition="client"), 50),
+        (
+            Data(
+                source=GIVEN,
+                columns=Columns(numeric=("x",), label="y", client="who"),
+                partition="client",
+            ),
+            50,
+        ),
     ],
 )
 def test_the_most_clients_of_a_table(data: Data, most: int) -> None:

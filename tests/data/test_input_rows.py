@@ -9,9 +9,9 @@ import pytest
 
 from tacit.data.input_rows import from_hub, from_input_rows
 from tacit.data.load import load
-from tacit.draws import Draws
 from tacit.errors import DataError
 from tacit.plan import GIVEN, Columns, Data
+from tacit.randomness import Draws
 
 ROWS = [{"text": "good", "label": 1}, {"text": "bad", "label": 0}]
 
@@ -45,7 +45,9 @@ def test_what_is_no_table_is_refused(given: Any) -> None:
 
 def test_dataset_and_its_parts(tmp_path: Path, draws: Draws) -> None:
     datasets = pytest.importorskip("datasets")
-    features = datasets.Features({"text": datasets.Value("string"), "label": datasets.ClassLabel(names=["neg", "pos"])})
+    features = datasets.Features(
+        {"text": datasets.Value("string"), "label": datasets.ClassLabel(names=["neg", "pos"])}
+    )
     part = datasets.Dataset.from_list([*ROWS, {"text": "?", "label": -1}], features=features)
     assert from_input_rows(part)[0]["label"].to_list() == [1, 0, None]
     assert from_input_rows(part.select([1]))[0]["text"].to_list() == ["bad"]
@@ -63,14 +65,19 @@ def test_dataset_and_its_parts(tmp_path: Path, draws: Draws) -> None:
 
 def test_a_split_column_of_ones_own_is_not_overwritten() -> None:
     datasets = pytest.importorskip("datasets")
-    part = datasets.Dataset.from_list([{**row, "split": f"mine {number}"} for number, row in enumerate(ROWS)])
+    part = datasets.Dataset.from_list(
+        [{**row, "split": f"mine {number}"} for number, row in enumerate(ROWS)]
+    )
     frame, split = from_input_rows(datasets.DatasetDict({"train": part, "test": part}))
     assert frame["split"].to_list() == ["mine 0", "mine 1"] * 2
     assert frame[split or ""].to_list() == ["train", "train", "test", "test"]
 
 
 def test_column_names_with_control_characters_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"the table of rows needs column names without control characters, got '\\x00client'"):
+    with pytest.raises(
+        DataError,
+        match=r"the table of rows needs column names without control characters, got '\\x00client'",
+    ):
         from_input_rows([{"\0client": 1}])
     datasets = pytest.importorskip("datasets")
     datasets.Dataset.from_list([{"\x1bclient": 1}]).save_to_disk(tmp_path / "saved")
@@ -81,7 +88,9 @@ def test_column_names_with_control_characters_are_refused(tmp_path: Path) -> Non
 def test_pictures_of_a_dataset(draws: Draws) -> None:
     datasets, image = pytest.importorskip("datasets"), pytest.importorskip("PIL.Image")
     features = datasets.Features({"image": datasets.Image(), "label": datasets.Value("int64")})
-    rows = [{"image": image.new("RGB", (4, 4), (shade, 0, 0)), "label": shade % 2} for shade in range(6)]
+    rows = [
+        {"image": image.new("RGB", (4, 4), (shade, 0, 0)), "label": shade % 2} for shade in range(6)
+    ]
     table = load(
         Data(source=GIVEN, columns=Columns(image="image", label="label")),
         draws,

@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tacit.data import catalogue, divide, divide_test, load, store
-from tacit.draws import Draws
+from tacit.data import catalogue, divide_test, load
+from tacit.data.clients.divide import divide
+from tacit.data.download import store
 from tacit.plan import Columns, Data
+from tacit.randomness import Draws
 from tests.data.conftest import need
 
 SIZES = {
@@ -38,7 +40,9 @@ def test_sizes(name: str, draws: Draws) -> None:
 def counts(name: str, draws: Draws, half: str = "train") -> dict[str, int]:
     table = load(Data(source=name, test=0.0), draws)
     frame = table.train if half == "train" else table.test
-    return {str(label): count for label, count in frame[table.columns.label or ""].value_counts().rows()}
+    return {
+        str(label): count for label, count in frame[table.columns.label or ""].value_counts().rows()
+    }
 
 
 def test_class_counts(draws: Draws) -> None:
@@ -56,7 +60,9 @@ def test_movielens(draws: Draws) -> None:
     clients = divide(table, Data(source="movielens1m", partition="client"), draws)
     assert len(clients) == 6_040
     assert (clients.sizes().min(), clients.sizes().max()) == (20, 2_314)
-    assert table.train["keywords"].str.contains("boy next door new toy", literal=True).sum() == 2_077, "Toy Story's ratings"
+    assert (
+        table.train["keywords"].str.contains("boy next door new toy", literal=True).sum() == 2_077
+    ), "Toy Story's ratings"
     assert table.train.estimated_size() < 300e6
 
 
@@ -64,7 +70,9 @@ def test_adult_intervals(draws: Draws) -> None:
     need("adult")
     data = Data(source="adult", test=0.0, clients=10, partition="quantile", by="age")
     table = load(data, draws)
-    assert sum(table.train["income"].to_physical()) / table.train.height == pytest.approx(0.249, abs=0.0005)
+    assert sum(table.train["income"].to_physical()) / table.train.height == pytest.approx(
+        0.249, abs=0.0005
+    )
     assert len(table.columns.numeric) + len(table.columns.categorical) == 12
     ages = table.train["age"].to_numpy()
     clients = divide(table, data, draws)
@@ -87,7 +95,10 @@ def test_adult_levels_are_cut_where_arules_cuts(draws: Draws) -> None:
     need("adult")
     numeric = ("capital-gain", "capital-loss", "gain-level", "loss-level", "hours-level")
     rows = load(Data(source="adult", test=0.0, columns=Columns(numeric=numeric)), draws).train
-    for raw, level, median in (("capital-gain", "gain-level", 7_298), ("capital-loss", "loss-level", 1_887)):
+    for raw, level, median in (
+        ("capital-gain", "gain-level", 7_298),
+        ("capital-loss", "loss-level", 1_887),
+    ):
         positive = rows.filter(rows[raw] > 0)
         assert int(positive[raw].median()) == median
         assert positive.filter(positive[raw] <= median)[level].unique().to_list() == [1]

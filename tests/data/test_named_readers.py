@@ -49,8 +49,18 @@ def test_imdb(tmp_path: Path) -> None:
         "aclImdb/test/pos/0_10.txt": b"best",
     }
     table = text.read_imdb_archive(tarred(tmp_path / "aclImdb_v1.tar.gz", members))
-    assert table.rows() == [("train", 0, 3, 2, "bad"), ("train", 1, 11, 9, "bien<br />é"), ("test", 1, 0, 10, "best")]
-    assert table.schema == {"split": pl.String, "label": pl.Int8, "id": pl.Int32, "rating": pl.Int8, "text": pl.String}
+    assert table.rows() == [
+        ("train", 0, 3, 2, "bad"),
+        ("train", 1, 11, 9, "bien<br />é"),
+        ("test", 1, 0, 10, "best"),
+    ]
+    assert table.schema == {
+        "split": pl.String,
+        "label": pl.Int8,
+        "id": pl.Int32,
+        "rating": pl.Int8,
+        "text": pl.String,
+    }
 
 
 def test_sst2(tmp_path: Path) -> None:
@@ -61,13 +71,24 @@ def test_sst2(tmp_path: Path) -> None:
         "SST-2/original/datasetSplit.txt": b"x",
     }
     table = text.read_sst2_archive(zipped(tmp_path / "SST-2.zip", members))
-    assert table.rows() == [("train", 0, 'hide "new secretions'), ("train", 1, "a smile"), ("dev", 1, "lovely")]
+    assert table.rows() == [
+        ("train", 0, 'hide "new secretions'),
+        ("train", 1, "a smile"),
+        ("dev", 1, "lovely"),
+    ]
 
 
 def test_ag_news(tmp_path: Path) -> None:
-    files = {"train.csv": b'"3","Title, one","Desc ""q"""\n"1","T2","D2\\nx"\n', "test.csv": b'"4","T","D"\n'}
+    files = {
+        "train.csv": b'"3","Title, one","Desc ""q"""\n"1","T2","D2\\nx"\n',
+        "test.csv": b'"4","T","D"\n',
+    }
     table = text.read_ag_news(written(tmp_path, files))
-    assert table.rows() == [("train", 2, 'Title, one Desc "q"'), ("train", 0, "T2 D2\\nx"), ("test", 3, "T D")]
+    assert table.rows() == [
+        ("train", 2, 'Title, one Desc "q"'),
+        ("train", 0, "T2 D2\\nx"),
+        ("test", 3, "T D"),
+    ]
 
 
 def test_newsgroups_archive(tmp_path: Path) -> None:
@@ -99,36 +120,58 @@ def test_newsgroups_wheel(tmp_path: Path) -> None:
         ("test", 1, "sci.med", "x"),
     ]
     with pytest.raises(DataError, match="three header lines"):
-        newsgroups.read_wheel(written(tmp_path, {**files, "20newsgroups-test.tab": b"sci.med\tx\n"}))
+        newsgroups.read_wheel(
+            written(tmp_path, {**files, "20newsgroups-test.tab": b"sci.med\tx\n"})
+        )
 
 
 def test_movielens_archive(tmp_path: Path) -> None:
     members = {
         "ml-1m/ratings.dat": b"1::1193::5::978300760\n2::1::3::978298413\n",
         "ml-1m/users.dat": b"1::F::1::10::48067\n2::M::56::16::70072\n",
-        "ml-1m/movies.dat": "1::Toy: Story (1995)::Animation|Children's|Comedy\n1193::L'Été (1975)::Drama\n".encode("latin-1"),
+        "ml-1m/movies.dat": (
+            "1::Toy: Story (1995)::Animation|Children's|Comedy\n1193::L'Été (1975)::Drama\n".encode(
+                "latin-1"
+            )
+        ),
     }
     table = movielens.read_archive(zipped(tmp_path / "ml-1m.zip", members))
-    assert table.select("user_id", "gender", "age", "occupation", "year", "keywords", "label").rows() == [
+    assert table.select(
+        "user_id", "gender", "age", "occupation", "year", "keywords", "label"
+    ).rows() == [
         (1, "F", 1, 10, 1975, "l'été", 1),
         (2, "M", 56, 16, 1995, "toy: story", 0),
     ]
-    assert table.select("genre_drama", "genre_children", "genre_film_noir").rows() == [(1, 0, 0), (0, 1, 0)]
+    assert table.select("genre_drama", "genre_children", "genre_film_noir").rows() == [
+        (1, 0, 0),
+        (0, 1, 0),
+    ]
     assert set(movielens.ENTRY.columns.numeric) <= set(table.columns)
 
 
 def test_adult(tmp_path: Path) -> None:
-    line = b"39, State-gov, 77516, Bachelors, 13, Never-married, Adm-clerical, Not-in-family, White, Male, 2174, 0, 40, "
+    line = (
+        b"39, State-gov, 77516, Bachelors, 13, Never-married, Adm-clerical, Not-in-family, White,"
+        b" Male, 2174, 0, 40, "
+    )
     line += b"United-States, <=50K\n"
     content = line + line.replace(b"State-gov", b"?") + b"\n"
-    for files in (written(tmp_path, {"adult.data": content}), written(tmp_path, {"adult.data.gz": gzip.compress(content)})):
+    for files in (
+        written(tmp_path, {"adult.data": content}),
+        written(tmp_path, {"adult.data.gz": gzip.compress(content)}),
+    ):
         table = tabular.read_adult(files)
         assert table.height == 1
         assert table.row(0, named=True)["workclass"] == "State-gov"
         assert table["income"][0] == "<=50K"
         assert "fnlwgt" not in table.columns
         assert "education" not in table.columns
-        assert table.select("hours-level", "gain-level", "loss-level", "male").row(0) == (1, 1, 0, 1)
+        assert table.select("hours-level", "gain-level", "loss-level", "male").row(0) == (
+            1,
+            1,
+            0,
+            1,
+        )
 
 
 def test_spambase(tmp_path: Path) -> None:
@@ -141,7 +184,9 @@ def test_spambase(tmp_path: Path) -> None:
 
 def test_cardio(tmp_path: Path) -> None:
     head = b"id;age;gender;height;weight;ap_hi;ap_lo;cholesterol;gluc;smoke;alco;active;cardio\n"
-    table = tabular.read_cardio(written(tmp_path, {"cardio_train.csv": head + b"0;18393;2;168;62.0;110;80;1;1;0;0;1;0\n"}))
+    table = tabular.read_cardio(
+        written(tmp_path, {"cardio_train.csv": head + b"0;18393;2;168;62.0;110;80;1;1;0;0;1;0\n"})
+    )
     assert set(tabular.CARDIO.columns.numeric) <= set(table.columns)
     assert table.height == 1
 
@@ -152,7 +197,9 @@ def test_iot23_parts(tmp_path: Path) -> None:
         b"orig_ip_bytes,resp_pkts,resp_ip_bytes,label,detailed-label\r\n"
     )
     files = {
-        "supersampled_detailed_label_8.csv": head + b"37215,0,0.0,-1.0,-1,-1,1.0,-1,-1,0,1,40,0,0,1,8\r\n",
+        "supersampled_detailed_label_8.csv": (
+            head + b"37215,0,0.0,-1.0,-1,-1,1.0,-1,-1,0,1,40,0,0,1,8\r\n"
+        ),
         "supersampled_detailed_label_0.csv": head + b"53,1,4.0,0.5,1,2,,-1,-1,0,1,40,0,0,0,0\r\n",
     }
     table = iot23.read_parts(written(tmp_path, files))
@@ -162,7 +209,9 @@ def test_iot23_parts(tmp_path: Path) -> None:
 
 
 def idx(values: np.ndarray[tuple[int, ...], np.dtype[np.uint8]]) -> bytes:
-    return bytes([0, 0, 8, values.ndim]) + np.array(values.shape, ">u4").tobytes() + values.tobytes()
+    return (
+        bytes([0, 0, 8, values.ndim]) + np.array(values.shape, ">u4").tobytes() + values.tobytes()
+    )
 
 
 @pytest.mark.parametrize("packed", [True, False])
@@ -191,7 +240,10 @@ def test_cifar_binary_and_package_agree(tmp_path: Path) -> None:
         buffer = io.BytesIO()
         image.fromarray(pixels[number].reshape(1, 1024, 3)).save(buffer, "PNG")
         sheets[f"{name}.png"] = buffer.getvalue()
-    sheets |= {"train_lables.json": json.dumps([0, 1, 2, 3, 4]).encode(), "test_lables.json": b"[5]"}
+    sheets |= {
+        "train_lables.json": json.dumps([0, 1, 2, 3, 4]).encode(),
+        "test_lables.json": b"[5]",
+    }
     members["cifar-10-batches-bin/readme.html"] = b"x"
     one = cifar10.read_cifar_archive(tarred(tmp_path / "cifar-10-binary.tar.gz", members))
     two = cifar10.read_cifar_package(written(tmp_path, sheets))

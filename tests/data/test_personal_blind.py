@@ -14,20 +14,25 @@ import numpy as np
 import polars as pl
 import pytest
 
-from tacit.data.guess_roles import Study, study
+from tacit.data.roles.guess_roles import Study, study
 from tacit.errors import DataError
 
 ROWS = 320
 Maker = Callable[["Rng"], object]
 Value = TypeVar("Value")
-KINDS = {"9": "0123456789", "A": "ABCDEFGHJKLMNPRSTUVWXYZ", "x": "0123456789abcdef", "X": "0123456789ABCDEF"}
+KINDS = {
+    "9": "0123456789",
+    "A": "ABCDEFGHJKLMNPRSTUVWXYZ",
+    "x": "0123456789abcdef",
+    "X": "0123456789ABCDEF",
+}
 FIRST = (
     "Ilse|Marek|Aoife|Thandiwe|Jorge|Yuki|Priya|Søren|Fatima|Luca|Chiara|Piotr|Ewa|Noor|Emre|Linnéa|Kwame|Ana|Tomáš|Élodie|Hugo|"
     "Ingrid|Rashid|Mei"
 )
 LAST = (
-    "Vogel|Kowalczyk|Byrne|Dlamini|Herrera|Tanaka|Iyer|Nygaard|Haddad|Moretti|Ferraro|Zieliński|Nowak|de Boer|Yıldız|Lindqvist|"
-    "Mensah|Pereira|Dvořák|Lefèvre|Girard|Solberg|Khan|Chen"
+    "Vogel|Kowalczyk|Byrne|Dlamini|Herrera|Tanaka|Iyer|Nygaard|Haddad|Moretti|Ferraro|Zieliński|Nowak|de"
+    " Boer|Yıldız|Lindqvist|Mensah|Pereira|Dvořák|Lefèvre|Girard|Solberg|Khan|Chen"
 )
 GERMAN = "Hauptstraße|Lindenweg|Bahnhofstr.|Am Markt|Gartenstraße|Schulgasse|Rosenweg|Kirchplatz"
 FRENCH = "rue de la Paix|avenue Foch|boulevard Voltaire|impasse des Lilas|place du Marché"
@@ -60,7 +65,9 @@ def word(words: str) -> Maker:
 
 
 def number(low: float, high: float, digits: int = 0) -> Maker:
-    return lambda rng: round(rng.uniform(low, high), digits) if digits else rng.randint(int(low), int(high))
+    return lambda rng: (
+        round(rng.uniform(low, high), digits) if digits else rng.randint(int(low), int(high))
+    )
 
 
 def name(joined: str) -> Maker:
@@ -75,7 +82,9 @@ def email(rng: Rng) -> str:
 def luhn(prefix: str, length: int) -> Maker:
     def make(rng: Rng) -> str:
         body = prefix + "".join(rng.choice("0123456789") for _ in range(length - len(prefix) - 1))
-        total = sum(int(d) if at % 2 else sum(divmod(2 * int(d), 10)) for at, d in enumerate(reversed(body)))
+        total = sum(
+            int(d) if at % 2 else sum(divmod(2 * int(d), 10)) for at, d in enumerate(reversed(body))
+        )
         return body + str(-total % 10)
 
     return make
@@ -93,7 +102,10 @@ def iban(rng: Rng) -> str:
 
 
 def finnish(rng: Rng) -> str:
-    day, serial = f"{rng.randint(1, 28):02d}{rng.randint(1, 12):02d}{rng.randint(30, 99)}", f"{rng.randint(2, 899):03d}"
+    day, serial = (
+        f"{rng.randint(1, 28):02d}{rng.randint(1, 12):02d}{rng.randint(30, 99)}",
+        f"{rng.randint(2, 899):03d}",
+    )
     return f"{day}-{serial}{'0123456789ABCDEFHJKLMNPRSTUVWXY'[int(day + serial) % 31]}"
 
 
@@ -102,7 +114,9 @@ def italian(rng: Rng) -> str:
 
 
 def birth(written: str) -> Maker:
-    return lambda rng: written.format(y=rng.randint(1935, 2012), m=rng.randint(1, 12), d=rng.randint(1, 28))
+    return lambda rng: written.format(
+        y=rng.randint(1935, 2012), m=rng.randint(1, 12), d=rng.randint(1, 28)
+    )
 
 
 def address(written: str, streets: str) -> Maker:
@@ -160,22 +174,47 @@ PERSONAL: dict[str, tuple[str, Columns]] = {  # by the name of an ordinary colum
     "kwh": ("yes|no", {"klantnr": Drawn(form("K-9999999"), 60), "numer_klienta": Drawn(number(1000000, 9999999)),
                        "contact": Drawn(lambda rng: rng.choice([email, form("+31 6 99999999")])(rng), 60)}),
 }  # fmt: skip
-TEAMS = "Red Hawks|River Plate|Real Sociedad|Boca Juniors|Leeds United|Werder Bremen|Inter Milan|Chicago Bulls|Celtic|Ajax|Santos"
+TEAMS = (
+    "Red Hawks|River Plate|Real Sociedad|Boca Juniors|Leeds United|Werder Bremen|Inter"
+    " Milan|Chicago Bulls|Celtic|Ajax|Santos"
+)
 TEMPTING: tuple[dict[str, str], ...] = (
     {"diag": "E11.9|I10|J45.909|M54.5|F32.1|N39.0|K21.9|Z00.00|S72.001A|I25.10"},
     {"article": "TS-4B-BLK|TS-4C-RED|TR-1A-BLK|TS-9D-WHT|XS-0B-RED"},
-    {"site": "Lyon|Kraków|Porto|Gdańsk|Nantes|Florence|Charlotte|Sydney|Austin|San José|Victoria|Adelaide|Santiago|St. Louis"},
+    {
+        "site": (
+            "Lyon|Kraków|Porto|Gdańsk|Nantes|Florence|Charlotte|Sydney|Austin|San"
+            " José|Victoria|Adelaide|Santiago|St. Louis"
+        )
+    },
     {"origin": "Germany|France|Poland|Kenya|Japan|Brazil|Canada|Norway|Chad|Jordan|Georgia|Chile"},
     {"Farbe": "rot|blau|dunkelgrün|Rose|Violet|Amber|schwarz"},
     {"mois": "avril|mai|juin|juillet|août|septembre", "day": "April|May|June|August"},
     {"model": "KUKA KR-210|Fanuc M-20iA|ABB IRB 6700|Haas VF-2|Mazak QT-250|DMG 50"},
-    {"app": "1.0.3|1.2.0|2.4.11|3.0.0-rc1|2.5.1", "col9": "10.0.19045.2|10.0.22631.1|12.6.1.0|14.2.0.1"},
+    {
+        "app": "1.0.3|1.2.0|2.4.11|3.0.0-rc1|2.5.1",
+        "col9": "10.0.19045.2|10.0.22631.1|12.6.1.0|14.2.0.1",
+    },
     {"ccy": "EUR|USD|GBP|PLN|CHF|JPY|ZAR"},
-    {"region": "North West|East Midlands|Yorkshire|South East|Wales", "area": "SW1|EC2|N16|M4|LS6|B15"},
-    {"rolle": "Software Engineer|Head Nurse|Sales Manager|Data Analyst|Store Clerk|Chief Accountant|Site Foreman|Lab Technician"},
-    {"abteilung": "Einkauf|Vertrieb|Personal|Buchhaltung", "unit": "Human Resources|Customer Care|Legal Affairs|Public Relations"},
+    {
+        "region": "North West|East Midlands|Yorkshire|South East|Wales",
+        "area": "SW1|EC2|N16|M4|LS6|B15",
+    },
+    {
+        "rolle": (
+            "Software Engineer|Head Nurse|Sales Manager|Data Analyst|Store Clerk|Chief"
+            " Accountant|Site Foreman|Lab Technician"
+        )
+    },
+    {
+        "abteilung": "Einkauf|Vertrieb|Personal|Buchhaltung",
+        "unit": "Human Resources|Customer Care|Legal Affairs|Public Relations",
+    },
     {"code": "0x80070005|0x8007000E|0xC0000005|ORA-00942|E1042|ERR_403"},
-    {"license": "MIT|Apache-2.0|GPL-3.0-only|BSD-3-Clause|MPL-2.0", "fuehrerschein": "A|B|BE|C1|CE|D"},
+    {
+        "license": "MIT|Apache-2.0|GPL-3.0-only|BSD-3-Clause|MPL-2.0",
+        "fuehrerschein": "A|B|BE|C1|CE|D",
+    },
     {
         "genre": "Film Noir|Science Fiction|Romantic Comedy|Drama|Western",
         "studio": "Warner Bros|Paramount|Walt Disney|Metro Goldwyn",
@@ -185,7 +224,10 @@ TEMPTING: tuple[dict[str, str], ...] = (
         "solvent": "acetone|ethanol|sodium chloride|toluene|2-propanol|acetic acid|n-hexane",
         "cas": "67-64-1|64-17-5|7647-14-5|108-88-3",
     },
-    {"path": "/api/v1/orders|/login|/static/app.js|/health|/cart", "event": "page.view|cart.add|order.paid|mark.read|grace.period"},
+    {
+        "path": "/api/v1/orders|/login|/static/app.js|/health|/cart",
+        "event": "page.view|cart.add|order.paid|mark.read|grace.period",
+    },
     {
         "grid": "JO62QN|JN58TD|IO91WM|KO02MD|FN31PR",
         "when": "2021-Q1|2021-Q2|2022-Q1|2022-Q3|2023-Q1|2023-Q2|2023-Q3|2024-Q1|2019-Q4",
@@ -231,14 +273,19 @@ CLASSES: dict[str, Maker] = {
 def find_roles(columns: Columns, people: int | None = None, label: str | None = None) -> Study:
     rng = Rng(" ".join(columns))
     made = {title: drawn.column(rng, people) for title, drawn in columns.items()}
-    return study(pl.DataFrame(made | ({"outcome": Drawn(word(label)).column(rng)} if label else {})))
+    return study(
+        pl.DataFrame(made | ({"outcome": Drawn(word(label)).column(rng)} if label else {}))
+    )
 
 
 @pytest.mark.parametrize("people", [None, 25, 15])
 @pytest.mark.parametrize("ordinary", PERSONAL)
 def test_personal_data_is_left_out_or_the_owner(ordinary: str, people: int | None) -> None:
     label, personal = PERSONAL[ordinary]
-    found = {one.column: one for one in find_roles({ordinary: Drawn(number(1, 60)), **personal}, people, label).guesses}
+    found = {
+        one.column: one
+        for one in find_roles({ordinary: Drawn(number(1, 60)), **personal}, people, label).guesses
+    }
     for column in personal:
         assert found[column].role in ("left out", "client"), found[column]
     assert found[ordinary].role == "numeric"
@@ -246,7 +293,9 @@ def test_personal_data_is_left_out_or_the_owner(ordinary: str, people: int | Non
 
 @pytest.mark.parametrize("title", FEW_PEOPLE)
 def test_few_people_with_many_rows_are_no_categories(title: str) -> None:
-    found = find_roles({"hours": Drawn(number(1, 60)), "col3": FEW_PEOPLE[title]}, None, "yes|no").guesses
+    found = find_roles(
+        {"hours": Drawn(number(1, 60)), "col3": FEW_PEOPLE[title]}, None, "yes|no"
+    ).guesses
     assert found[1].role in ("left out", "client"), found[1]
 
 
@@ -255,7 +304,9 @@ def test_what_only_looks_personal_is_used() -> None:
     for columns in TEMPTING:
         drawn = {title: Drawn(word(words)) for title, words in columns.items()}
         found = find_roles({"weight": Drawn(number(1, 60)), **drawn}, None, "yes|no").guesses
-        wrong += [one.column for one in found if one.column in columns and one.role != "categorical"]
+        wrong += [
+            one.column for one in found if one.column in columns and one.role != "categorical"
+        ]
     assert wrong == ["site"]  # places own rows if no person does
     assert (len(PERSONAL), len(TEMPTING), len(OWNERS)) == (20, 20, 15)
 
@@ -263,7 +314,13 @@ def test_what_only_looks_personal_is_used() -> None:
 @pytest.mark.parametrize("owner", OWNERS)
 def test_owners_are_found_or_asked_for(owner: str) -> None:
     found = find_roles(
-        {owner: Drawn(OWNERS[owner], 45), "hours": Drawn(number(1, 60)), "kind": Drawn(word("a|b|c"))}, None, "yes|no"
+        {
+            owner: Drawn(OWNERS[owner], 45),
+            "hours": Drawn(number(1, 60)),
+            "kind": Drawn(word("a|b|c")),
+        },
+        None,
+        "yes|no",
     )
     if owner in UNNAMED:
         assert any(f"--client '{owner}'" in note for note in found.notes)
@@ -288,4 +345,8 @@ def test_amounts_are_refused(amount: str) -> None:
 
 @pytest.mark.parametrize("label", CLASSES)
 def test_classes_are_predicted(label: str) -> None:
-    assert [one.column for one in find_roles(_house(label, CLASSES[label])).guesses if one.role == "label"] == [label]
+    assert [
+        one.column
+        for one in find_roles(_house(label, CLASSES[label])).guesses
+        if one.role == "label"
+    ] == [label]

@@ -6,23 +6,33 @@ import polars as pl
 import pytest
 
 from tacit.data import load, set_aside
-from tacit.draws import Draws
 from tacit.errors import DataError
 from tacit.plan import Columns, Data, Public
+from tacit.randomness import Draws
 
 COLUMNS = Columns(text=("text",), label="label")
 
 
 def table(folder: Path):
-    rows = pl.DataFrame({"text": [f"row {n}" for n in range(100)], "label": ["no", "yes"] * 50, "user": list(range(100))})
+    rows = pl.DataFrame(
+        {
+            "text": [f"row {n}" for n in range(100)],
+            "label": ["no", "yes"] * 50,
+            "user": list(range(100)),
+        }
+    )
     rows.write_csv(folder / "own.csv")
     return load(Data(source=str(folder / "own.csv"), columns=COLUMNS), Draws.seeded(1))
 
 
 def test_rows_of_another_file_leave_the_table_as_it_is(tmp_path):
     own = table(tmp_path)
-    pl.DataFrame({"label": ["yes", "no"] * 20, "text": [f"public {n}" for n in range(40)]}).write_csv(tmp_path / "other.csv")
-    left, public = set_aside(own, Public(source=str(tmp_path / "other.csv"), share=0.5), Draws.seeded(2))
+    pl.DataFrame(
+        {"label": ["yes", "no"] * 20, "text": [f"public {n}" for n in range(40)]}
+    ).write_csv(tmp_path / "other.csv")
+    left, public = set_aside(
+        own, Public(source=str(tmp_path / "other.csv"), share=0.5), Draws.seeded(2)
+    )
     assert left is own
     assert public.height == 16  # half of the train rows, a fifth being held out
     assert public["text"].str.starts_with("public").all()

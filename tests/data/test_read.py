@@ -8,7 +8,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from tacit.data.read import Text, is_file_source, read_file
+from tacit.data.read import TextFormat, is_file_source, read_file
 from tacit.errors import DataError
 
 
@@ -18,7 +18,10 @@ def written(path: Path, content: str | bytes) -> str:
 
 
 def test_quotes_emoji_and_missing_cells(tmp_path: Path) -> None:
-    source = written(tmp_path / "a.csv", 'text,label\n"she said ""hi, all"" 🎉",yes\n,no\nline,\n"two\nlines",yes\n')
+    source = written(
+        tmp_path / "a.csv",
+        'text,label\n"she said ""hi, all"" 🎉",yes\n,no\nline,\n"two\nlines",yes\n',
+    )
     frame, note = read_file(source)
     assert frame["text"].to_list() == ['she said "hi, all" 🎉', None, "line", "two\nlines"]
     assert frame["label"].to_list() == ["yes", "no", None, "yes"]
@@ -39,7 +42,9 @@ def test_one_column_needs_no_separator(tmp_path: Path, ending: str) -> None:
 
 
 def test_byte_order_mark_and_windows_line_ends(tmp_path: Path) -> None:
-    frame, _ = read_file(written(tmp_path / "a.csv", codecs.BOM_UTF8 + "text,label\r\ncafé,1\r\n".encode()))
+    frame, _ = read_file(
+        written(tmp_path / "a.csv", codecs.BOM_UTF8 + "text,label\r\ncafé,1\r\n".encode())
+    )
     assert frame.columns == ["text", "label"]
     assert frame.row(0) == ("café", "1")
 
@@ -50,7 +55,9 @@ def test_blank_lines_and_old_macintosh_line_ends(tmp_path: Path) -> None:
 
 
 def test_utf16_is_understood(tmp_path: Path) -> None:
-    assert read_file(written(tmp_path / "a.csv", "text,label\ncafé,1\n".encode("utf-16")))[0].row(0) == ("café", "1")
+    assert read_file(written(tmp_path / "a.csv", "text,label\ncafé,1\n".encode("utf-16")))[0].row(
+        0
+    ) == ("café", "1")
 
 
 def test_another_encoding_is_guessed_and_said_or_told(tmp_path: Path) -> None:
@@ -58,16 +65,18 @@ def test_another_encoding_is_guessed_and_said_or_told(tmp_path: Path) -> None:
     frame, note = read_file(source)
     assert frame.row(0) == ("café", "1")
     assert "a guess" in note
-    frame, note = read_file(source, Text(encoding="latin-1"))
+    frame, note = read_file(source, TextFormat(encoding="latin-1"))
     assert (frame.row(0), note) == (("café", "1"), "")
     with pytest.raises(DataError, match="does not fit the file"):
-        read_file(source, Text(encoding="utf-8"))
+        read_file(source, TextFormat(encoding="utf-8"))
     with pytest.raises(DataError, match="needs the name of an encoding"):
-        read_file(source, Text(encoding="klingon"))
+        read_file(source, TextFormat(encoding="klingon"))
 
 
 def test_numbers_in_a_text_column_stay_as_written(tmp_path: Path) -> None:
-    assert read_file(written(tmp_path / "a.csv", "text,label\n007,1\n1e3,0\n"))[0]["text"].to_list() == ["007", "1e3"]
+    assert read_file(written(tmp_path / "a.csv", "text,label\n007,1\n1e3,0\n"))[0][
+        "text"
+    ].to_list() == ["007", "1e3"]
 
 
 @pytest.mark.parametrize(
@@ -99,7 +108,9 @@ def test_a_missing_file_names_its_neighbour(tmp_path: Path) -> None:
 
 
 def test_json_lines(tmp_path: Path) -> None:
-    frame, _ = read_file(written(tmp_path / "a.jsonl", '{"text": "ä🎉", "label": 1}\n{"text": "b"}\n'))
+    frame, _ = read_file(
+        written(tmp_path / "a.jsonl", '{"text": "ä🎉", "label": 1}\n{"text": "b"}\n')
+    )
     assert frame.to_dicts() == [{"text": "ä🎉", "label": 1}, {"text": "b", "label": None}]
 
 
@@ -134,7 +145,9 @@ def test_damaged_columnar_files_are_refused(tmp_path: Path, ending: str) -> None
 
 def test_mutated_columnar_files_are_read_or_refused(tmp_path: Path) -> None:
     driver = Path(__file__).with_name("mutated_files.py")
-    done = subprocess.run([sys.executable, driver, tmp_path, "0", "400"], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, driver, tmp_path, "0", "400"], capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr[-2000:]
     read, refused = map(int, done.stdout.split())
     assert read > 10
@@ -142,16 +155,25 @@ def test_mutated_columnar_files_are_read_or_refused(tmp_path: Path) -> None:
 
 
 def test_days_outside_the_calendar_are_refused(tmp_path: Path) -> None:
-    pl.DataFrame({"day": pl.Series([2**31 - 1]).cast(pl.Int32).cast(pl.Date)}).write_parquet(tmp_path / "t.parquet")
+    pl.DataFrame({"day": pl.Series([2**31 - 1]).cast(pl.Int32).cast(pl.Date)}).write_parquet(
+        tmp_path / "t.parquet"
+    )
     with pytest.raises(DataError, match="got PanicException"):
         read_file(str(tmp_path / "t.parquet"))
 
 
 @pytest.mark.parametrize("name", ["\0client", "a\x1b[31mb", "two\nlines", "line\u2028end"])
 @pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet", "arrow"])
-def test_column_names_with_control_characters_are_refused(tmp_path: Path, name: str, ending: str) -> None:
+def test_column_names_with_control_characters_are_refused(
+    tmp_path: Path, name: str, ending: str
+) -> None:
     frame, path = pl.DataFrame({name: ["x"], "label": ["y"]}), tmp_path / f"t.{ending}"
-    writers = {"csv": frame.write_csv, "jsonl": frame.write_ndjson, "parquet": frame.write_parquet, "arrow": frame.write_ipc}
+    writers = {
+        "csv": frame.write_csv,
+        "jsonl": frame.write_ndjson,
+        "parquet": frame.write_parquet,
+        "arrow": frame.write_ipc,
+    }
     writers[ending](path)
     with pytest.raises(DataError, match="needs column names without control characters") as refusal:
         read_file(str(path))
@@ -177,8 +199,12 @@ def test_json_files_are_read(tmp_path: Path, content: str, rows: int) -> None:
     assert (frame.height, frame.columns) == (rows, ["a", "b"])
 
 
-@pytest.mark.parametrize("content", ['{"a": 1}', "[1, 2]", "[]", "nonsense", '{"a": [1], "b": [1, 2]}'])
-def test_json_of_another_form_is_refused_with_the_form_it_needs(tmp_path: Path, content: str) -> None:
+@pytest.mark.parametrize(
+    "content", ['{"a": 1}', "[1, 2]", "[]", "nonsense", '{"a": [1], "b": [1, 2]}']
+)
+def test_json_of_another_form_is_refused_with_the_form_it_needs(
+    tmp_path: Path, content: str
+) -> None:
     (tmp_path / "t.json").write_text(content, encoding="utf-8")
     with pytest.raises(DataError, match=r"list of objects|is not valid JSON"):
         read_file(str(tmp_path / "t.json"))
@@ -193,7 +219,9 @@ def test_json_of_another_form_is_refused_with_the_form_it_needs(tmp_path: Path, 
         (bytes(range(256)) * 4 + bytes(99), "no text"),
     ],
 )
-def test_files_that_are_no_text_are_named_for_what_they_are(tmp_path: Path, content: bytes, what: str) -> None:
+def test_files_that_are_no_text_are_named_for_what_they_are(
+    tmp_path: Path, content: bytes, what: str
+) -> None:
     (tmp_path / "t.csv").write_bytes(content)
     with pytest.raises(DataError, match=what) as refusal:
         read_file(str(tmp_path / "t.csv"))

@@ -8,9 +8,10 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from tacit.data import catalogue, get, store, where
-from tacit.data.kept import checksum_file
-from tacit.data.named.entry import Entry, File, Way, only
+from tacit.data import catalogue, find, get
+from tacit.data.download import store
+from tacit.data.download.cached_tables import checksum_path
+from tacit.data.named.entry import File, NamedDataSet, Way, only
 from tacit.errors import DataError
 from tacit.plan import Columns
 from tests.data.server import Manners, serving
@@ -23,30 +24,51 @@ def read_csv(files: Mapping[str, Path]) -> pl.DataFrame:
     return pl.read_csv(only(files))
 
 
-def entry(url: str | None = None, by_hand: str = "") -> Entry:
+def entry(url: str | None = None, by_hand: str = "") -> NamedDataSet:
     ways = (
-        Way(name="prepared", files=(File(name="tiny.csv", checksum=SUM, size=16),), read=read_csv, keep=True),
-        Way(name="origin", files=(File(name="origin.csv", checksum=SUM, size=16, url=url),), read=read_csv, note="as published"),
+        Way(
+            name="prepared",
+            files=(File(name="tiny.csv", checksum=SUM, size=16),),
+            read=read_csv,
+            keep=True,
+        ),
+        Way(
+            name="origin",
+            files=(File(name="origin.csv", checksum=SUM, size=16, url=url),),
+            read=read_csv,
+            note="as published",
+        ),
     )
-    return Entry(
-        name="tiny", title="Tiny", rows=2, terms="free", columns=Columns(numeric=("x",), label="label"), ways=ways, by_hand=by_hand
+    return NamedDataSet(
+        name="tiny",
+        title="Tiny",
+        rows=2,
+        terms="free",
+        columns=Columns(numeric=("x",), label="label"),
+        ways=ways,
+        by_hand=by_hand,
     )
 
 
-def install(monkeypatch: pytest.MonkeyPatch, one: Entry) -> None:
+def install(monkeypatch: pytest.MonkeyPatch, one: NamedDataSet) -> None:
     monkeypatch.setattr(store, "_ENTRIES", (one,))
 
 
-def test_fetched_once_then_read_from_the_stored_table(own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fetched_once_then_read_from_the_stored_table(
+    own_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.delenv("TACIT_DATA", raising=False)
     with serving(Manners(CONTENT)) as web:
         install(monkeypatch, entry(web.url))
-        assert where("tiny") is None
+        assert find("tiny") is None
         place = get("tiny")
         first, sentence = store.read("tiny")
     assert len(web.asked) == 1
     assert sentence == "Tiny, from origin.csv of its public origin (as published)"
-    assert sorted(path for path in own_cache.rglob("*") if path.is_file()) == [place, checksum_file(place)]
+    assert sorted(path for path in own_cache.rglob("*") if path.is_file()) == [
+        place,
+        checksum_path(place),
+    ]
     assert first.equals(read_csv({"a": _written(own_cache / "again.csv")}))
 
 
@@ -56,7 +78,9 @@ def _written(path: Path, content: bytes = CONTENT) -> Path:
     return path
 
 
-def test_a_damaged_stored_table_is_made_again(own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_damaged_stored_table_is_made_again(
+    own_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.delenv("TACIT_DATA", raising=False)
     with serving(Manners(CONTENT)) as web:
         install(monkeypatch, entry(web.url))
@@ -65,23 +89,27 @@ def test_a_damaged_stored_table_is_made_again(own_cache: Path, monkeypatch: pyte
     assert len(web.asked) == 2
 
 
-def test_a_stored_table_with_other_cells_is_made_again_or_said(own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stored_table_with_other_cells_is_made_again_or_said(
+    own_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.delenv("TACIT_DATA", raising=False)
     with serving(Manners(CONTENT)) as web:
         install(monkeypatch, entry(web.url))
         place = get("tiny")
         other = pl.read_ipc(place).with_columns(x=pl.col("x") + 1)
         other.write_ipc(place)
-        assert where("tiny") is None
+        assert find("tiny") is None
         assert store.read("tiny")[0]["x"].to_list() == [1, 2]
     assert len(web.asked) == 2
     for spoilt in ("", "md5:0", "sha256:0"):
-        checksum_file(place).write_text(spoilt)
+        checksum_path(place).write_text(spoilt)
         with pytest.raises(DataError, match=r"Refused: .*origin-1\.arrow is not as it was written"):
             store.read("tiny")
 
 
-def test_what_a_killed_process_left_is_swept(own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_a_killed_process_left_is_swept(
+    own_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.delenv("TACIT_DATA", raising=False)
     monkeypatch.setattr(store, "_SECONDS_TO_STALE", -1.0)
     old = _written(own_cache / "tiny" / ".package-abc" / "x.whl")
@@ -93,26 +121,37 @@ def test_what_a_killed_process_left_is_swept(own_cache: Path, monkeypatch: pytes
     assert not table.exists()
 
 
-def test_prepared_file_below_a_tacit_data_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_prepared_file_below_a_tacit_data_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     install(monkeypatch, entry())
     path = _written(tmp_path / "second" / "deep" / "er" / "tiny.csv")
-    monkeypatch.setenv("TACIT_DATA", os.pathsep.join([str(tmp_path / "none"), str(tmp_path / "second")]))
-    assert where("tiny") == get("tiny") == path
+    monkeypatch.setenv(
+        "TACIT_DATA", os.pathsep.join([str(tmp_path / "none"), str(tmp_path / "second")])
+    )
+    assert find("tiny") == get("tiny") == path
     assert store.read("tiny")[1] == "Tiny, from tiny.csv in TACIT_DATA"
 
 
-def test_origin_file_in_tacit_data_needs_no_network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_origin_file_in_tacit_data_needs_no_network(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     install(monkeypatch, entry("http://127.0.0.1:1/origin.csv"))
     _written(tmp_path / "d" / "origin.csv")
     monkeypatch.setenv("TACIT_DATA", str(tmp_path / "d"))
     assert store.read("tiny")[0].height == 2
 
 
-def test_wrong_checksum_in_tacit_data_is_refused_and_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_wrong_checksum_in_tacit_data_is_refused_and_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     install(monkeypatch, entry(by_hand="Ask the authors."))
     _written(tmp_path / "d" / "tiny.csv", b"other")
     monkeypatch.setenv("TACIT_DATA", str(tmp_path / "d"))
-    with pytest.raises(DataError, match=rf"(?s)tiny\.csv has sha256:\w+ instead of {SUM}.*By hand: Ask the authors\."):
+    with pytest.raises(
+        DataError,
+        match=rf"(?s)tiny\.csv has sha256:\w+ instead of {SUM}.*By hand: Ask the authors\.",
+    ):
         get("tiny")
 
 
@@ -120,14 +159,16 @@ def test_too_deep_is_not_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     install(monkeypatch, entry())
     _written(tmp_path / "1" / "2" / "3" / "4" / "5" / "tiny.csv")
     monkeypatch.setenv("TACIT_DATA", str(tmp_path))
-    assert where("tiny") is None
+    assert find("tiny") is None
 
 
 def test_unreachable_origin_says_what_was_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("TACIT_DATA", raising=False)
     with serving(Manners(CONTENT, status=404)) as web:
         install(monkeypatch, entry(web.url))
-        with pytest.raises(DataError, match=r"(?s)Tried: .*404.*By hand: .*tiny\.csv; or origin\.csv"):
+        with pytest.raises(
+            DataError, match=r"(?s)Tried: .*404.*By hand: .*tiny\.csv; or origin\.csv"
+        ):
             get("tiny")
 
 
@@ -149,7 +190,9 @@ def test_catalogue_is_complete_and_well_formed() -> None:
 
 
 @pytest.mark.parametrize("name", ["cardio", "hashcomb_spam"])
-def test_sets_without_a_free_origin_say_what_to_do(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sets_without_a_free_origin_say_what_to_do(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.delenv("TACIT_DATA", raising=False)
     with pytest.raises(DataError, match="By hand: "):
         get(name)

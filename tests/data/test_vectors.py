@@ -11,20 +11,27 @@ import numpy as np
 import polars as pl
 import pytest
 
+from tacit.data.download.packages import Package
 from tacit.data.named import vectors as room
 from tacit.data.named.vectors import Source, vectors
-from tacit.data.packages import Package
 from tacit.errors import DataError
 
 WORDS = ("the", 'a "quoted" word', "}:[", "naïve")
 VECTORS = {word: [place + 0.5, -1e-3 * place, 2.0, place] for place, word in enumerate(WORDS)}
-TREE = {"size": 4, "words": list(WORDS), "vectors": dict(reversed(VECTORS.items())), "unkVector": [0, 0, 0, -1]}
+TREE = {
+    "size": 4,
+    "words": list(WORDS),
+    "vectors": dict(reversed(VECTORS.items())),
+    "unkVector": [0, 0, 0, -1],
+}
 CONTENT = json.dumps(TREE, separators=(",", ":")).encode()
 
 
 def tiny(content: bytes = CONTENT, words: int = len(WORDS)) -> Source:
     return Source(
-        package=Package(registry="npm", spec="tiny@1.0", size=10, members={"tiny.json": "package/tiny.json"}),
+        package=Package(
+            registry="npm", spec="tiny@1.0", size=10, members={"tiny.json": "package/tiny.json"}
+        ),
         checksum=f"sha256:{hashlib.sha256(content).hexdigest()}",
         words=words,
         width=2,
@@ -49,7 +56,9 @@ def downloads(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     return asked
 
 
-def test_words_and_vectors_by_frequency_fetched_once(downloads: list[list[str]], own_cache: Path) -> None:
+def test_words_and_vectors_by_frequency_fetched_once(
+    downloads: list[list[str]], own_cache: Path
+) -> None:
     steps: list[int] = []
     words, matrix = vectors("tiny", lambda _what, done, _total: steps.append(done))
     assert words == WORDS
@@ -59,7 +68,10 @@ def test_words_and_vectors_by_frequency_fetched_once(downloads: list[list[str]],
     assert (again[0], again[1].dtype) == (words, np.float32)
     assert np.array_equal(again[1], matrix)
     assert len(downloads) == 1
-    assert sorted(path.name for path in own_cache.rglob("*") if path.is_file()) == ["vectors-1.arrow", "vectors-1.arrow.sha256"]
+    assert sorted(path.name for path in own_cache.rglob("*") if path.is_file()) == [
+        "vectors-1.arrow",
+        "vectors-1.arrow.sha256",
+    ]
 
 
 def test_a_damaged_stored_table_is_made_again(downloads: list[list[str]], own_cache: Path) -> None:
@@ -69,22 +81,32 @@ def test_a_damaged_stored_table_is_made_again(downloads: list[list[str]], own_ca
     assert len(downloads) == 2
 
 
-def test_a_stored_table_with_other_numbers_is_made_again(downloads: list[list[str]], own_cache: Path) -> None:
+def test_a_stored_table_with_other_numbers_is_made_again(
+    downloads: list[list[str]], own_cache: Path
+) -> None:
     words, matrix = vectors("tiny")
-    pl.DataFrame({"word": words, "vector": matrix + 1}).write_ipc(own_cache / "tiny" / "vectors-1.arrow")
+    pl.DataFrame({"word": words, "vector": matrix + 1}).write_ipc(
+        own_cache / "tiny" / "vectors-1.arrow"
+    )
     assert np.array_equal(vectors("tiny")[1], matrix)
     assert len(downloads) == 2
 
 
-def test_a_file_put_there_by_hand_is_taken(own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_put_there_by_hand_is_taken(
+    own_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(room, "SOURCES", {"tiny": tiny()})
     (own_cache / "tiny").mkdir(parents=True)
     (own_cache / "tiny" / "tiny.json").write_bytes(CONTENT)
-    monkeypatch.setattr(subprocess, "run", lambda *_args, **_rest: pytest.fail("nothing is to be fetched"))
+    monkeypatch.setattr(
+        subprocess, "run", lambda *_args, **_rest: pytest.fail("nothing is to be fetched")
+    )
     assert vectors("tiny")[0] == WORDS
 
 
-def test_without_network_the_error_says_what_to_put_where(own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_network_the_error_says_what_to_put_where(
+    own_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def offline(command: list[str], **_: object) -> None:
         raise subprocess.CalledProcessError(1, command, stderr="npm error network request failed")
 

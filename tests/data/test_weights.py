@@ -19,19 +19,28 @@ FILES = {"config.json": b"{}", "model.safetensors": b"numbers", "tokenizer.json"
 
 def put(folder: Path, **more: bytes | None) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
-    for name, content in {**FILES, **{name.replace("__", "."): content for name, content in more.items()}}.items():
+    for name, content in {
+        **FILES,
+        **{name.replace("__", "."): content for name, content in more.items()},
+    }.items():
         if content is not None:
             (folder / name).write_bytes(content)
     return folder
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_every_file_of_a_cached_checkpoint_is_compared(own_cache: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+def test_every_file_of_a_cached_checkpoint_is_compared(
+    own_cache: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
     fetched: list[Path] = []
-    checksums = {name: f"sha256:{hashlib.sha256(content).hexdigest()}" for name, content in FILES.items()}
+    checksums = {
+        name: f"sha256:{hashlib.sha256(content).hexdigest()}" for name, content in FILES.items()
+    }
     made_up = dataclasses.replace(room.PRETRAINED["minilm"], checksums=checksums)
     monkeypatch.setitem(room.PRETRAINED, "minilm", made_up)
-    monkeypatch.setattr(room, "unpack", lambda _package, _sums, folder, _progress: fetched.append(put(folder)))
+    monkeypatch.setattr(
+        room, "unpack", lambda _package, _sums, folder, _progress: fetched.append(put(folder))
+    )
     folder = put(own_cache / "minilm")
     assert weights("minilm", KEY) == folder
     assert not fetched
@@ -47,17 +56,24 @@ def test_a_folder_of_ones_own_is_taken(tmp_path: Path) -> None:
 @pytest.mark.parametrize("file", ["config__json", "tokenizer_config__json"])
 def test_a_folder_with_code_of_its_own_is_refused(tmp_path: Path, file: str) -> None:
     content = json.dumps({"auto_map": {"AutoModel": "mine.Mine"}}).encode()
-    with pytest.raises(DataError, match=r"got code of its own \(auto_map in .*config.json\), which is never run"):
+    with pytest.raises(
+        DataError, match=r"got code of its own \(auto_map in .*config.json\), which is never run"
+    ):
         weights(str(put(tmp_path / "mine", **{file: content})), KEY)
 
 
 def test_pickled_weights_and_broken_settings_are_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"needs its weights as \*\.safetensors"):
-        weights(str(put(tmp_path / "pickled", model__safetensors=None, pytorch_model__bin=b"")), KEY)
+        weights(
+            str(put(tmp_path / "pickled", model__safetensors=None, pytorch_model__bin=b"")), KEY
+        )
     with pytest.raises(DataError, match="needs to be JSON that can be read"):
         weights(str(put(tmp_path / "broken", config__json=b"{")), KEY)
 
 
 def test_a_name_belongs_to_one_key() -> None:
-    with pytest.raises(DataError, match=r"features\.image = 'minilm' needs to be a folder .* or one of efficientnet_lite0"):
+    with pytest.raises(
+        DataError,
+        match=r"features\.image = 'minilm' needs to be a folder .* or one of efficientnet_lite0",
+    ):
         weights("minilm", "features.image")

@@ -46,13 +46,17 @@ def test_systemd_takes_them(path, tmp_path) -> None:
         pytest.skip("systemd-analyze is not installed")
     copy = tmp_path / path.name.replace("@", "@x")
     copy.write_text(path.read_text().replace("/opt/tacit/bin/tacit", "/bin/true"))
-    said = subprocess.run(["systemd-analyze", "verify", str(copy)], capture_output=True, text=True, check=False)
+    said = subprocess.run(
+        ["systemd-analyze", "verify", str(copy)], capture_output=True, text=True, check=False
+    )
     assert said.returncode == 0, said.stderr
 
 
 def test_the_image_installs_what_exists() -> None:
     lines = (FOLDER / "Dockerfile").read_text().splitlines()
-    extras = tomllib.loads((FOLDER.parent / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    extras = tomllib.loads((FOLDER.parent / "pyproject.toml").read_text())["project"][
+        "optional-dependencies"
+    ]
     assert any("'.[flower]'" in line for line in lines)
     assert "flower" in extras
     copied = [word for line in lines if line.startswith("COPY") for word in line.split()[1:-1]]

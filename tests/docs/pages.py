@@ -7,7 +7,12 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
-PRINTED = ("src/tacit/report/*.html", "src/tacit/cli/*.py", "src/tacit/plan/starter.py", "examples/*.*")
+PRINTED = (
+    "src/tacit/report/*.html",
+    "src/tacit/cli/*.py",
+    "src/tacit/plan/presets/starter.py",
+    "examples/*.*",
+)
 TEMPLATES = sorted(page for pattern in PRINTED for page in ROOT.glob(pattern))
 TEXT = "\n".join(page.read_text(encoding="utf-8") for page in DOCS)
 
@@ -18,4 +23,8 @@ def name(path: Path) -> str:
 
 def blocks(page: str, language: str) -> list[str]:
     """Return the fenced blocks of one language on a page."""
-    return re.findall(rf"^```{language}\n(.*?)^```$", (ROOT / page).read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    return re.findall(
+        rf"^```{language}\n(.*?)^```$",
+        (ROOT / page).read_text(encoding="utf-8"),
+        re.MULTILINE | re.DOTALL,
+    )

@@ -14,7 +14,11 @@ import pytest
 import tacit
 from tests.docs.pages import blocks
 
-MODULES = [module.name for module in pkgutil.walk_packages(tacit.__path__, "tacit.") if not module.name.endswith("__main__")]
+MODULES = [
+    module.name
+    for module in pkgutil.walk_packages(tacit.__path__, "tacit.")
+    if not module.name.endswith("__main__")
+]
 NEEDS = ("torch", "gensim", "datasets", "transformers", "flwr", "PIL", "mpyc")
 
 
@@ -29,7 +33,9 @@ def test_doctests(module: str) -> None:
     assert doctest.testmod(found).failed == 0
 
 
-def test_the_python_of_the_readme_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_python_of_the_readme_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.chdir(tmp_path)
     (block,) = blocks("README.md", "python")
     assert len([line for line in block.splitlines() if line.strip()]) <= 10
@@ -43,16 +49,23 @@ def test_the_python_of_the_readme_runs(tmp_path: Path, monkeypatch: pytest.Monke
     assert (tmp_path / "runs" / "run-1" / "report.html").exists()
 
 
-def test_the_page_of_python_runs_from_top_to_bottom(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_page_of_python_runs_from_top_to_bottom(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     together: dict[str, object] = {}
     for number, block in enumerate(blocks("docs/python.md", "python"), 1):
         exec(compile(block, f"docs/python.md, block {number}", "exec"), together)
 
 
-def test_paying_for_data_by_votes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_paying_for_data_by_votes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     scores = {8: (-1.08, 0.28), 6: (0.25, 0.36), 9: (0.75, 0.32), 2: (1.57, 0.28), 4: (None, None)}
-    clients = [{"client": client, "score": score, "error": error} for client, (score, error) in scores.items()]
+    clients = [
+        {"client": client, "score": score, "error": error}
+        for client, (score, error) in scores.items()
+    ]
     (tmp_path / "result.json").write_text(json.dumps({"votes": {"clients": clients}}))
     monkeypatch.chdir(tmp_path)
     (block,) = blocks("docs/lazyinf.md", "python")

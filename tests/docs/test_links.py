@@ -29,7 +29,9 @@ def test_every_relative_link_resolves(page: Path) -> None:
         assert target.exists(), f"{name(page)} links to {link}, which is not there"
         assert ROOT in (target, *target.parents), f"{name(page)} links out of the house: {link}"
         if anchor:
-            assert anchor in anchors(target), f"{name(page)} links to {link}, which has no such heading"
+            assert anchor in anchors(target), (
+                f"{name(page)} links to {link}, which has no such heading"
+            )
 
 
 def targets(page: Path) -> set[Path]:

@@ -9,7 +9,9 @@ import pytest
 
 from tests.docs.pages import DOCS, TEMPLATES, name
 
-NUMBER = re.compile(r"(?<![\w.])(?:epsilon|eps|ε)\b[`\"]?\s*(?:=|:|of|is|at|to)?\s*(?:∞|\.?\d)", re.IGNORECASE)
+NUMBER = re.compile(
+    r"(?<![\w.])(?:epsilon|eps|ε)\b[`\"]?\s*(?:=|:|of|is|at|to)?\s*(?:∞|\.?\d)", re.IGNORECASE
+)
 UNIT = re.compile(r"per (?:transmitted )?(?:bit|update|run|vote|row|record|client|coordinate)")
 REACH = 80
 """How many characters after a number its unit may stand: far enough for a comment on the same line."""
@@ -31,11 +33,16 @@ def test_every_epsilon_says_per_what(page: Path) -> None:
     assert naked(page.read_text(encoding="utf-8")) == []
 
 
-@pytest.mark.parametrize("text", ["eps = 1", "with ε = 0.5 we get", "epsilon 10", "an epsilon of 3", "Epsilon: 2"])
+@pytest.mark.parametrize(
+    "text", ["eps = 1", "with ε = 0.5 we get", "epsilon 10", "an epsilon of 3", "Epsilon: 2"]
+)
 def test_naked_numbers_are_found(text: str) -> None:
     assert naked(text)
 
 
-@pytest.mark.parametrize("text", ["epsilon 1 per bit", "ε = 0.5 per update", "-o codec.epsilon=1", "epsilon = 1.0  # per bit"])
+@pytest.mark.parametrize(
+    "text",
+    ["epsilon 1 per bit", "ε = 0.5 per update", "-o codec.epsilon=1", "epsilon = 1.0  # per bit"],
+)
 def test_numbers_with_a_unit_and_keys_pass(text: str) -> None:
     assert naked(text) == []

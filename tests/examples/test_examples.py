@@ -32,22 +32,32 @@ def test_plans_pass_check(path: Path, capsys: pytest.CaptureFixture[str]) -> Non
     assert none.get(plan.load(path).codec.name, "per bit") in promise
 
 
-def test_the_main_job_is_the_one_that_init_writes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_main_job_is_the_one_that_init_writes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     assert execute(["init"]) == 0
     written, example = plan.load(tmp_path / "plan.toml"), plan.load(EXAMPLES / "newsgroups.toml")
-    assert (written.codec, written.server, written.local) == (example.codec, example.server, example.local)
+    assert (written.codec, written.server, written.local) == (
+        example.codec,
+        example.server,
+        example.local,
+    )
 
 
 @pytest.mark.parametrize("name", ["hashcomb", "lazyinf"])
 def test_the_plan_in_the_document_is_the_example(name: str) -> None:
-    assert (EXAMPLES / f"{name}.toml").read_text(encoding="utf-8") == blocks(f"docs/{name}.md", "toml")[0]
+    assert (EXAMPLES / f"{name}.toml").read_text(encoding="utf-8") == blocks(
+        f"docs/{name}.md", "toml"
+    )[0]
 
 
 def test_one_round_runs_and_is_short() -> None:
     path = EXAMPLES / "one_round.py"
     assert len(path.read_text(encoding="utf-8").splitlines()) <= LONGEST
-    done = subprocess.run([sys.executable, str(path)], capture_output=True, text=True, timeout=300, check=False)
+    done = subprocess.run(
+        [sys.executable, str(path)], capture_output=True, text=True, timeout=300, check=False
+    )
     assert done.returncode == 0, done.stderr
     assert "per bit" in done.stdout
     assert "accuracy after one round" in done.stdout

@@ -18,7 +18,12 @@ def texts(*cells: str) -> pl.DataFrame:
 
 
 def test_shares_of_texts_and_of_words() -> None:
-    found = measure_coverage(texts("the hotel was nice", "the zorg blat vrum", "qx12 #ok 👍", ""), COLUMNS, LISTED, ENGLISH)
+    found = measure_coverage(
+        texts("the hotel was nice", "the zorg blat vrum", "qx12 #ok 👍", ""),
+        COLUMNS,
+        LISTED,
+        ENGLISH,
+    )
     assert found.texts == 45  # texts without any word are left out
     assert found.texts_seen == pytest.approx(2 / 3)
     assert found.words_seen == pytest.approx(5 / 11)
@@ -26,7 +31,9 @@ def test_shares_of_texts_and_of_words() -> None:
 
 
 def test_prose_of_the_list_is_covered_and_no_texts_are_too() -> None:
-    assert measure_coverage(texts("the hotel was clean and cheap"), COLUMNS, LISTED, ENGLISH).is_enough
+    assert measure_coverage(
+        texts("the hotel was clean and cheap"), COLUMNS, LISTED, ENGLISH
+    ).is_enough
     assert measure_coverage(texts("", "  "), COLUMNS, LISTED, ENGLISH).is_enough
 
 

@@ -7,7 +7,14 @@ from tacit.errors import DataError, PlanError
 from tacit.features import Fitted, fit, text_form
 from tacit.plan import Columns, Features
 
-FRAME = pl.DataFrame({"age": [17, 90, None], "race": ["White", "Black", None], "words": ["a", "b", "c"], "y": [10, 9, 9]})
+FRAME = pl.DataFrame(
+    {
+        "age": [17, 90, None],
+        "race": ["White", "Black", None],
+        "words": ["a", "b", "c"],
+        "y": [10, 9, 9],
+    }
+)
 MIXED = Columns(text=("words",), numeric=("age",), categorical=("race",), label="y")
 
 
@@ -26,7 +33,9 @@ def test_fit_reads_ranges_categories_and_classes_and_says_so():
 
 def test_hashed_text_and_raw_numbers_release_nothing():
     assert fit(FRAME, Columns(text=("words",), label="y"), Features()).released == ()
-    raw = fit(FRAME, Columns(numeric=("age",), label="y"), Features(numeric="raw", missing=("age",)))
+    raw = fit(
+        FRAME, Columns(numeric=("age",), label="y"), Features(numeric="raw", missing=("age",))
+    )
     assert raw.released == ()
     assert raw.missing == ("age",)
     assert raw.ranges == {}
@@ -38,7 +47,12 @@ def test_json_round_trip():
 
 
 @pytest.mark.parametrize(
-    "tree", [{}, {"classes": 3}, {"classes": [], "ranges": [], "categories": {}, "pixels": None, "released": []}]
+    "tree",
+    [
+        {},
+        {"classes": 3},
+        {"classes": [], "ranges": [], "categories": {}, "pixels": None, "released": []},
+    ],
 )
 def test_from_dict_refuses_anything_else(tree):
     with pytest.raises(DataError, match=r"Fitted\.from_dict needs"):
@@ -55,18 +69,40 @@ def test_from_dict_refuses_anything_else(tree):
     ],
 )
 def test_classes_are_sorted(labels, classes):
-    assert fit(pl.DataFrame({"t": ["", "", ""], "y": labels}), Columns(text=("t",), label="y"), Features()).classes == classes
+    assert (
+        fit(
+            pl.DataFrame({"t": ["", "", ""], "y": labels}),
+            Columns(text=("t",), label="y"),
+            Features(),
+        ).classes
+        == classes
+    )
 
 
 @pytest.mark.parametrize(
     ("columns", "settings", "kind", "message"),
     [
-        (Columns(label="y"), Features(), PlanError, "at least one text, numeric, categorical or image column"),
+        (
+            Columns(label="y"),
+            Features(),
+            PlanError,
+            "at least one text, numeric, categorical or image column",
+        ),
         (Columns(text=("words",)), Features(), PlanError, "needs the column to predict"),
         (Columns(text=("words",), image="age", label="y"), Features(), PlanError, "only input"),
         (Columns(numeric=("agee",), label="y"), Features(), DataError, "Did you mean 'age'"),
-        (Columns(numeric=("race",), label="y"), Features(), DataError, "text that is no number in row 0"),
-        (Columns(text=("words",), label="nothing"), Features(), DataError, "needs at least two classes"),
+        (
+            Columns(numeric=("race",), label="y"),
+            Features(),
+            DataError,
+            "text that is no number in row 0",
+        ),
+        (
+            Columns(text=("words",), label="nothing"),
+            Features(),
+            DataError,
+            "needs at least two classes",
+        ),
     ],
 )
 def test_what_has_no_meaning_is_refused(columns, settings, kind, message):
@@ -92,5 +128,7 @@ def test_errors_never_show_a_cell():
         (Columns(text=("t",), label="y"), "pieces", "word table"),
     ],
 )
-def test_the_form_of_text_is_known_from_columns_and_settings(columns: Columns, form: str, said: str) -> None:
+def test_the_form_of_text_is_known_from_columns_and_settings(
+    columns: Columns, form: str, said: str
+) -> None:
     assert text_form(columns, Features(text=form, buckets=2)) == said

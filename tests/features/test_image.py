@@ -3,7 +3,7 @@ import polars as pl
 import pytest
 
 from tacit.errors import DataError
-from tacit.features import encode, fit, width
+from tacit.features import count_inputs, encode, fit
 from tacit.plan import Columns, Features
 
 COLUMNS = Columns(image="image", label="digit")
@@ -26,9 +26,11 @@ def frame(series):
 def test_bytes_become_brightness(series):
     fitted = fit(frame(series), COLUMNS, Features())
     rows = encode(frame(series), COLUMNS, Features(), fitted)
-    assert rows.inputs.width == width(COLUMNS, Features(), fitted) == fitted.pixels == 6
+    assert rows.inputs.width == count_inputs(COLUMNS, Features(), fitted) == fitted.pixels == 6
     assert rows.inputs.matrix.dtype == np.float32
-    np.testing.assert_array_equal(rows.inputs.matrix, PIXELS.reshape(2, 6).astype(np.float32) / np.float32(255))
+    np.testing.assert_array_equal(
+        rows.inputs.matrix, PIXELS.reshape(2, 6).astype(np.float32) / np.float32(255)
+    )
     assert rows.classes == ("3", "10")
     assert fitted.released == ()
     assert encode(frame(series).clear(), COLUMNS, Features(), fitted).inputs.matrix.shape == (0, 6)

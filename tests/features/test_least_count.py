@@ -3,7 +3,7 @@
 import polars as pl
 
 from tacit.features.fitting import fit
-from tacit.features.lexicon import Reading, encode_words, plain_words
+from tacit.features.text.lexicon import TokenEncoding, build_word_splitter, encode_words
 from tacit.plan import Columns, Features
 
 
@@ -12,7 +12,12 @@ def test_words_rare_in_training_are_left_out_everywhere() -> None:
     train = pl.DataFrame({"text": ["red red blue", "blue green"], "label": ["a", "b"]})
     test = pl.DataFrame({"text": ["green green green red"], "label": ["a"]})
     settings = Features(text="words", least_count=2)
-    reading = Reading(columns=columns, settings=settings, fitted=fit(train, columns, settings), split=plain_words(False))
+    reading = TokenEncoding(
+        columns=columns,
+        settings=settings,
+        fitted=fit(train, columns, settings),
+        split=build_word_splitter(False),
+    )
     (trained, tested), words = encode_words((train, test), reading)
     assert set(words) == {"red", "blue"}
     assert (trained.inputs.matrix < 2).sum(axis=1).tolist() == [3, 1]

@@ -7,10 +7,12 @@ from sklearn.decomposition import PCA
 
 from tacit.errors import DataError
 from tacit.features import Projection, fit_class_projection, fit_projection
-from tacit.features.row_length import of_length
+from tacit.features.row_norm import scale_to_norm
 from tacit.rows import Dense
 
-ROWS = (np.random.default_rng(0).normal(size=(40, 6)) * [9, 5, 3, 1, 0.5, 0.1] + 2).astype(np.float32)
+ROWS = (np.random.default_rng(0).normal(size=(40, 6)) * [9, 5, 3, 1, 0.5, 0.1] + 2).astype(
+    np.float32
+)
 
 
 def test_the_strongest_directions_are_those_of_principal_components():
@@ -22,7 +24,9 @@ def test_the_strongest_directions_are_those_of_principal_components():
 
 
 def test_a_direction_has_one_sign_whatever_the_order_of_rows():
-    np.testing.assert_allclose(fit_projection(ROWS[::-1], 4).directions, fit_projection(ROWS, 4).directions, atol=1e-4)
+    np.testing.assert_allclose(
+        fit_projection(ROWS[::-1], 4).directions, fit_projection(ROWS, 4).directions, atol=1e-4
+    )
 
 
 def test_standardised_numbers_spread_by_one_on_the_rows_they_were_fitted_on():
@@ -53,22 +57,29 @@ def test_directions_that_tell_classes_apart_ignore_what_is_merely_strong():
     means = np.stack([projected[labels == one].mean(axis=0) for one in range(3)])
     nearest = np.linalg.norm(projected[:, None] - means, axis=2).argmin(axis=1)
     assert (nearest == labels).mean() > 0.95
-    scaled = fit_class_projection(rows.astype(np.float32), labels, 2, standardise=True)(rows.astype(np.float32))
+    scaled = fit_class_projection(rows.astype(np.float32), labels, 2, standardise=True)(
+        rows.astype(np.float32)
+    )
     np.testing.assert_allclose(scaled.std(axis=0, ddof=1), 1, atol=1e-3)
 
 
 @pytest.mark.parametrize("width", [5, 90])
-def test_they_solve_the_generalised_eigenproblem_also_where_rows_have_more_numbers_than_there_are_rows(width):
+def test_they_solve_the_generalised_eigenproblem_also_where_rows_have_more_numbers_than_there_are_rows(
+    width,
+):
     random, labels = np.random.default_rng(2), np.arange(60, dtype=np.int32) % 3
-    rows = (random.normal(size=(60, width)) * random.uniform(0.5, 3, width) + random.normal(size=(3, width))[labels]).astype(
-        np.float32
-    )
+    rows = (
+        random.normal(size=(60, width)) * random.uniform(0.5, 3, width)
+        + random.normal(size=(3, width))[labels]
+    ).astype(np.float32)
     ours = fit_class_projection(rows, labels, 2).directions
     means = np.stack([rows[labels == one].mean(axis=0) for one in range(3)])
     within, between = np.cov((rows - means[labels]).T, ddof=3), np.cov(means.T, ddof=0)
     shrunk = 0.5 * within + 0.5 * np.trace(within) / width * np.eye(width)
     theirs = eigh(between, shrunk)[1][:, ::-1][:, :2].T
-    cosines = (ours * theirs).sum(axis=1) / np.linalg.norm(ours, axis=1) / np.linalg.norm(theirs, axis=1)
+    cosines = (
+        (ours * theirs).sum(axis=1) / np.linalg.norm(ours, axis=1) / np.linalg.norm(theirs, axis=1)
+    )
     np.testing.assert_allclose(np.abs(cosines), 1, atol=1e-5)
 
 
@@ -79,5 +90,5 @@ def test_there_are_fewer_such_directions_than_classes():
 
 def test_rows_of_one_length_but_for_zeros():
     rows = np.vstack([ROWS, np.zeros((1, 6), np.float32)])
-    scaled = of_length(Dense(matrix=rows, width=rows.shape[1]), 3.0)
+    scaled = scale_to_norm(Dense(matrix=rows, width=rows.shape[1]), 3.0)
     np.testing.assert_allclose(np.linalg.norm(scaled.matrix, axis=1), [3.0] * 40 + [0.0], atol=1e-5)

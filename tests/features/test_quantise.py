@@ -9,12 +9,19 @@ import polars as pl
 import pytest
 
 from tacit.errors import DataError, PlanError
-from tacit.features import Fitted, encode, fit, width
-from tacit.features.quantise import midpoints, tokens
+from tacit.features import Fitted, count_inputs, encode, fit
+from tacit.features.quantise import list_midpoints, list_tokens
 from tacit.plan import Columns, Features, Quantise
 
 SECRET = bytes(range(16))
-FRAME = pl.DataFrame({"age": [0, 24, 25, 99, 100, None], "pay": [1, 2, 3, 4, 5, 6], "word": list("abcdef"), "y": list("nynyny")})
+FRAME = pl.DataFrame(
+    {
+        "age": [0, 24, 25, 99, 100, None],
+        "pay": [1, 2, 3, 4, 5, 6],
+        "word": list("abcdef"),
+        "y": list("nynyny"),
+    }
+)
 COLUMNS = Columns(numeric=("age", "pay"), label="y")
 AGREED = {"age": (0.0, 100.0), "pay": (0.0, 8.0)}
 
@@ -23,7 +30,12 @@ def features(**settings) -> Features:
     return Features(ranges=AGREED, missing=(), quantise=Quantise(**settings))
 
 
-def inputs(settings: Features, frame: pl.DataFrame = FRAME, columns: Columns = COLUMNS, secret: bytes = SECRET) -> np.ndarray:
+def inputs(
+    settings: Features,
+    frame: pl.DataFrame = FRAME,
+    columns: Columns = COLUMNS,
+    secret: bytes = SECRET,
+) -> np.ndarray:
     rows = encode(frame, columns, settings, fit(FRAME, columns, settings, secret), secret).inputs
     if hasattr(rows, "matrix"):
         return rows.matrix
@@ -32,9 +44,18 @@ def inputs(settings: Features, frame: pl.DataFrame = FRAME, columns: Columns = C
     return full
 
 
-def test_a_value_becomes_the_middle_of_its_channel_and_a_lower_bound_belongs_to_its_channel() -> None:
+def test_a_value_becomes_the_middle_of_its_channel_and_a_lower_bound_belongs_to_its_channel() -> (
+    None
+):
     made = inputs(features(levels=2))
-    assert made[:, 0].tolist() == [0.125, 0.125, 0.375, 0.875, 0.875, 0.5]  # a missing number is the middle of the range
+    assert made[:, 0].tolist() == [
+        0.125,
+        0.125,
+        0.375,
+        0.875,
+        0.875,
+        0.5,
+    ]  # a missing number is the middle of the range
     assert made[:, 1].tolist() == [0.125, 0.375, 0.375, 0.625, 0.625, 0.875]
     beyond = pl.DataFrame({"age": [-5.0, 1e300], "pay": [0.0, math.nan], "y": ["n", "y"]})
     assert inputs(features(levels=2), beyond).tolist() == [[0.125, 0.125], [0.875, 0.5]]
@@ -51,7 +72,9 @@ def test_no_value_is_off_by_more_than_half_a_channel(levels: int) -> None:
 
 def test_agreed_ranges_are_not_read_from_rows() -> None:
     assert fit(FRAME, COLUMNS, features()).released == ()
-    one = fit(FRAME, COLUMNS, Features(ranges={"age": (0.0, 100.0)}, missing=(), quantise=Quantise()))
+    one = fit(
+        FRAME, COLUMNS, Features(ranges={"age": (0.0, 100.0)}, missing=(), quantise=Quantise())
+    )
     assert one.released == ("smallest and largest value of pay",)
     assert one.ranges == {"age": (0.0, 100.0), "pay": (1.0, 6.0)}
 
@@ -66,7 +89,7 @@ def test_tokens_are_one_input_per_channel_and_keep_equality_only() -> None:
     settings = features(levels=3, trained_on="tokens")
     made = inputs(settings)
     assert made.shape == (6, 16)
-    assert width(COLUMNS, settings, fit(FRAME, COLUMNS, settings, SECRET)) == 16
+    assert count_inputs(COLUMNS, settings, fit(FRAME, COLUMNS, settings, SECRET)) == 16
     assert made.sum(axis=1).tolist() == [2, 2, 2, 2, 2, 1]  # no token for the missing number
     said = inputs(replace(settings, missing=("age",)))
     assert said[:, 16].tolist() == [0, 0, 0, 0, 0, 1]
@@ -79,7 +102,9 @@ def test_tokens_are_one_input_per_channel_and_keep_equality_only() -> None:
 
 def test_another_secret_permutes_the_inputs_of_each_column_and_changes_nothing_else() -> None:
     settings = features(levels=4, trained_on="tokens")
-    frame = pl.DataFrame({"age": np.arange(100), "pay": np.arange(100) / 12.5, "y": ["n", "y"] * 50})
+    frame = pl.DataFrame(
+        {"age": np.arange(100), "pay": np.arange(100) / 12.5, "y": ["n", "y"] * 50}
+    )
     ours, other = inputs(settings, frame), inputs(settings, frame, secret=b"another")
     assert not (ours == other).all()
     for block in (slice(0, 16), slice(16, 32)):
@@ -87,13 +112,22 @@ def test_another_secret_permutes_the_inputs_of_each_column_and_changes_nothing_e
         assert one == two
 
 
-def test_nobody_reads_the_order_of_channels_off_tokens_and_a_twin_that_adds_a_secret_number_is_caught() -> None:
+def test_nobody_reads_the_order_of_channels_off_tokens_and_a_twin_that_adds_a_secret_number_is_caught() -> (
+    None
+):
     settings, size, columns = Quantise(levels=6, trained_on="tokens"), 64, 300
     channels = np.arange(size)
-    seen = [np.corrcoef(channels, tokens(f"column {n}", settings, SECRET))[0, 1] for n in range(columns)]
+    seen = [
+        np.corrcoef(channels, list_tokens(f"column {n}", settings, SECRET))[0, 1]
+        for n in range(columns)
+    ]
     assert abs(np.mean(seen)) < 4 / math.sqrt(columns * (size - 1))
-    assert np.std(seen) == pytest.approx(1 / math.sqrt(size - 1), rel=0.2)  # as for a uniform permutation
-    steps = [(np.diff(tokens(f"column {n}", settings, SECRET)) == 1).mean() for n in range(columns)]
+    assert np.std(seen) == pytest.approx(
+        1 / math.sqrt(size - 1), rel=0.2
+    )  # as for a uniform permutation
+    steps = [
+        (np.diff(list_tokens(f"column {n}", settings, SECRET)) == 1).mean() for n in range(columns)
+    ]
     assert np.mean(steps) < 2 / size
     twin = (channels + 17) % size
     assert (np.diff(twin) == 1).mean() > 0.9
@@ -101,19 +135,28 @@ def test_nobody_reads_the_order_of_channels_off_tokens_and_a_twin_that_adds_a_se
 
 def test_coins_choose_the_level_of_each_finest_channel() -> None:
     settings = Quantise(levels=10, selection="subset", mean_level=6.0)
-    read = midpoints("age", settings, SECRET).astype(np.float64)
+    read = list_midpoints("age", settings, SECRET).astype(np.float64)
     finest = (np.arange(1024) + 0.5) / 1024
-    level = np.array([next(at for at in range(11) if (value * 2**at) % 1 == 0.5) for value in read])  # a middle tells its level
+    level = np.array(
+        [next(at for at in range(11) if (value * 2**at) % 1 == 0.5) for value in read]
+    )  # a middle tells its level
     assert abs(level.mean() - 6) < 4 * math.sqrt(10 * 0.6 * 0.4 / 1024)
     assert (np.abs(read - finest) <= 0.5 ** (level + 1)).all()
-    assert (midpoints("pay", settings, SECRET) != read).any(), "each column has coins of its own"
-    told = tokens("age", settings, SECRET)
+    assert (list_midpoints("pay", settings, SECRET) != read).any(), (
+        "each column has coins of its own"
+    )
+    told = list_tokens("age", settings, SECRET)
     assert len(np.unique(told)) == len(np.unique(read))
-    assert all(len(np.unique(read[told == one])) == 1 for one in np.unique(told)), "a token stands for one channel"
+    assert all(len(np.unique(read[told == one])) == 1 for one in np.unique(told)), (
+        "a token stands for one channel"
+    )
 
 
 def test_rows_are_encoded_alike_whatever_stands_beside_them() -> None:
-    for settings in (features(levels=3, trained_on="tokens"), features(levels=6, selection="last_head", mean_level=3.0)):
+    for settings in (
+        features(levels=3, trained_on="tokens"),
+        features(levels=6, selection="last_head", mean_level=3.0),
+    ):
         assert (inputs(settings)[2:4] == inputs(settings, FRAME[2:4])).all()
 
 
@@ -129,21 +172,33 @@ def test_what_was_fitted_is_kept_and_refuses_another_secret_without_showing_the_
         encode(FRAME, COLUMNS, settings, again, b"another")
     with pytest.raises(DataError, match="needs the clients' secret for tokens and coins, got none"):
         fit(FRAME, COLUMNS, settings)
-    assert fit(FRAME, COLUMNS, features()).secret_check == "", "mid-points of the finest channels need none"
+    assert fit(FRAME, COLUMNS, features()).secret_check == "", (
+        "mid-points of the finest channels need none"
+    )
 
 
 @pytest.mark.parametrize(
     ("settings", "columns", "match"),
     [
-        (Features(quantise=Quantise(columns=("word",))), COLUMNS, r"features\(quantise.columns=word\) needs numeric columns"),
+        (
+            Features(quantise=Quantise(columns=("word",))),
+            COLUMNS,
+            r"features\(quantise.columns=word\) needs numeric columns",
+        ),
         (
             Features(quantise=Quantise()),
             Columns(text=("word",), label="y"),
             r"features\(quantise\) needs a numeric column, got none",
         ),
-        (Features(ranges={"word": (0.0, 1.0)}), COLUMNS, r"features\(ranges=word\) needs numeric columns, got age, pay"),
+        (
+            Features(ranges={"word": (0.0, 1.0)}),
+            COLUMNS,
+            r"features\(ranges=word\) needs numeric columns, got age, pay",
+        ),
     ],
 )
-def test_columns_without_numbers_are_refused(settings: Features, columns: Columns, match: str) -> None:
+def test_columns_without_numbers_are_refused(
+    settings: Features, columns: Columns, match: str
+) -> None:
     with pytest.raises(PlanError, match=match):
         fit(FRAME, columns, settings)

@@ -12,7 +12,9 @@ FREE = Columns(categorical=("town",), label="y")
 
 
 def people(towns: list[str], owners: list[int]) -> pl.DataFrame:
-    return pl.DataFrame({"town": towns, "who": owners, "y": ["ab"[k % 2] for k in range(len(towns))]})
+    return pl.DataFrame(
+        {"town": towns, "who": owners, "y": ["ab"[k % 2] for k in range(len(towns))]}
+    )
 
 
 def test_clients_are_counted_where_there_are_owners_and_rows_where_there_are_none() -> None:
@@ -30,7 +32,9 @@ def test_rare_categories_are_unknown_ones_and_counted() -> None:
     rows = encode(frame, FREE, Features(), fitted).inputs
     assert rows.width == 2
     assert rows.matrix[60:].tolist() == [[0.0, 0.0]] * 9
-    assert describe_rare(frame, FREE, fitted) == ["1 rare categories of 'town' in 9 train rows count as unknown"]
+    assert describe_rare(frame, FREE, fitted) == [
+        "1 rare categories of 'town' in 9 train rows count as unknown"
+    ]
 
 
 def test_half_of_few_clients_are_enough() -> None:

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tacit.features import bucket, rolling_hash, words
-from tacit.features.text import utf8
+from tacit.features import bucket, words
+from tacit.features.text import rolling_hash
+from tacit.features.text.hashed_text import to_utf8
 
 TEXT = st.text(
     st.one_of(
@@ -18,11 +19,16 @@ TEXT = st.text(
     max_size=300,
 )
 BASES = st.one_of(st.just(31), st.integers(2, 1_000_003))
-BUCKETS = st.one_of(st.sampled_from([2, 63, 64, 65, 4096, 4097, 5000, 1_000_000, 50_000_000]), st.integers(2, 100_000))
+BUCKETS = st.one_of(
+    st.sampled_from([2, 63, 64, 65, 4096, 4097, 5000, 1_000_000, 50_000_000]),
+    st.integers(2, 100_000),
+)
 
 
 def presence(texts, base=31, buckets=5000):
-    starts, columns = rolling_hash.presence(*utf8(pl.Series(texts, dtype=pl.String)), rolling_hash.rule_of(base, buckets))
+    starts, columns = rolling_hash.find_buckets(
+        *to_utf8(pl.Series(texts, dtype=pl.String)), rolling_hash.build_latin_rule(base, buckets)
+    )
     assert starts.dtype == np.int64
     assert columns.dtype == np.int32
     return [columns[starts[i] : starts[i + 1]].tolist() for i in range(len(texts))]
@@ -41,16 +47,27 @@ def test_presence_agrees_with_the_reference(texts, base, buckets):
 @settings(max_examples=100, deadline=None)
 @given(st.lists(TEXT, max_size=6), BASES, BUCKETS, st.integers(1, 20))
 def test_sequence_agrees_with_the_reference(texts, base, buckets, length):
-    matrix = rolling_hash.sequence(*utf8(pl.Series(texts, dtype=pl.String)), rolling_hash.rule_of(base, buckets), length)
-    expected = [([bucket(word, base, buckets) for word in words(text)] + [buckets] * length)[:length] for text in texts]
+    matrix = rolling_hash.list_buckets(
+        *to_utf8(pl.Series(texts, dtype=pl.String)),
+        rolling_hash.build_latin_rule(base, buckets),
+        length,
+    )
+    expected = [
+        ([bucket(word, base, buckets) for word in words(text)] + [buckets] * length)[:length]
+        for text in texts
+    ]
     assert matrix.dtype == np.int32
     assert matrix.shape == (len(texts), length)
     assert matrix.tolist() == expected
 
 
 def test_every_character_of_unicode_agrees_with_the_reference():
-    characters = [chr(point) for point in range(sys.maxunicode + 1) if not 0xD800 <= point <= 0xDFFF]
-    starts, columns = rolling_hash.presence(*utf8(pl.Series([f"a{c}b" for c in characters])), rolling_hash.rule_of(31, 5000))
+    characters = [
+        chr(point) for point in range(sys.maxunicode + 1) if not 0xD800 <= point <= 0xDFFF
+    ]
+    starts, columns = rolling_hash.find_buckets(
+        *to_utf8(pl.Series([f"a{c}b" for c in characters])), rolling_hash.build_latin_rule(31, 5000)
+    )
     # Nearly all are deleted and leave "ab"; no letter between the two gives that bucket.
     deleted = (np.diff(starts) == 1) & (columns[starts[:-1]] == bucket("ab", 31, 5000))
     for place, character in enumerate(characters):
@@ -66,7 +83,9 @@ def test_every_character_of_unicode_agrees_with_the_reference():
 def test_long_words_stay_exact(letters, ending):
     for base, buckets in [(31, 5000), (1_000_003, 50_000_000)]:
         text = "z" * letters + ending
-        assert presence([text, "dog"], base, buckets) == expected_presence([text, "dog"], base, buckets)
+        assert presence([text, "dog"], base, buckets) == expected_presence(
+            [text, "dog"], base, buckets
+        )
 
 
 def test_ten_megabytes_in_one_document_beside_small_ones():
@@ -83,19 +102,25 @@ def test_no_text_and_empty_texts():
     assert presence([]) == []
     assert presence([""]) == [[]]
     assert presence(["", "\0\0", "123", "  "]) == [[], [], [], []]
-    assert rolling_hash.sequence(*utf8(pl.Series([], dtype=pl.String)), rolling_hash.rule_of(31, 10), 4).shape == (0, 4)
+    assert rolling_hash.list_buckets(
+        *to_utf8(pl.Series([], dtype=pl.String)), rolling_hash.build_latin_rule(31, 10), 4
+    ).shape == (0, 4)
 
 
 def test_slices_and_chunks_of_a_column_read_their_own_rows():
     column = pl.concat([pl.Series(["cats", "and"]), pl.Series(["dogs", "dog"])], rechunk=False)
-    starts, columns = rolling_hash.presence(*utf8(column.slice(1, 3)), rolling_hash.rule_of(31, 5000))
+    starts, columns = rolling_hash.find_buckets(
+        *to_utf8(column.slice(1, 3)), rolling_hash.build_latin_rule(31, 5000)
+    )
     assert columns.tolist() == [4279, 3225, 2196]
     assert starts.tolist() == [0, 1, 2, 3]
 
 
 @pytest.mark.parametrize("buckets", [1_000_000, 50_000_000])
 def test_many_buckets_with_few_and_many_words(buckets):
-    spoken = " ".join(f"{a}{b}{c}x{c}{b}{a}" for a in "abcdefghij" for b in "klmno" for c in "pqrstuvwxyz")
+    spoken = " ".join(
+        f"{a}{b}{c}x{c}{b}{a}" for a in "abcdefghij" for b in "klmno" for c in "pqrstuvwxyz"
+    )
     texts = ["dog", spoken, "", "dogs and cats and dogs"] * 3
     assert presence(texts, 31, buckets) == expected_presence(texts, 31, buckets)
 

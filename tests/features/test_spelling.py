@@ -2,7 +2,8 @@ import doctest
 
 import pytest
 
-from tacit.features import bucket, spelling, words
+from tacit.features import bucket, words
+from tacit.features.text import spelling
 
 
 def test_doctests():
@@ -34,4 +35,7 @@ def test_what_a_word_is(text, expected):
 
 def test_bucket_is_the_sum_from_i_zero():
     word, base, buckets = "zebra", 1_000_003, 49_999_991
-    assert bucket(word, base, buckets) == sum((ord(c) - 96) * base**i for i, c in enumerate(word)) % buckets
+    assert (
+        bucket(word, base, buckets)
+        == sum((ord(c) - 96) * base**i for i, c in enumerate(word)) % buckets
+    )

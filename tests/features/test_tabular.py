@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from tacit.errors import DataError, PlanError
-from tacit.features import Fitted, blocks, encode, fit, width
+from tacit.features import Fitted, count_inputs, encode, fit, list_blocks
 from tacit.plan import Columns, Features
 
 ADULT = pl.DataFrame(
@@ -20,7 +20,9 @@ ADULT = pl.DataFrame(
     }
 )
 COLUMNS = Columns(numeric=("age", "hours"), categorical=("race", "sex"), label="income")
-MIXED = Columns(text=("text",), numeric=("age", "hours"), categorical=("race", "sex"), label="income")
+MIXED = Columns(
+    text=("text",), numeric=("age", "hours"), categorical=("race", "sex"), label="income"
+)
 All = partial(Features, category_clients=1)  # these tables have a handful of rows
 E1, E2 = All(categorical="codes"), All(categorical="onehot")
 
@@ -49,13 +51,21 @@ def test_e1_integer_codes_scaled():
 def test_e2_one_hot():
     inputs = encoded(ADULT, COLUMNS, E2).inputs
     assert inputs.width == 2 + 3 + 2
-    assert inputs.matrix[:, 2:].tolist() == [[0, 0, 1, 0, 1], [0, 1, 0, 1, 0], [1, 0, 0, 0, 1], [0, 0, 1, 1, 0]]
+    assert inputs.matrix[:, 2:].tolist() == [
+        [0, 0, 1, 0, 1],
+        [0, 1, 0, 1, 0],
+        [1, 0, 0, 0, 1],
+        [0, 0, 1, 1, 0],
+    ]
 
 
 @pytest.mark.parametrize("settings", [E1, E2])
 def test_categories_that_say_nothing_are_zero_and_missing_numbers_the_middle(settings):
     odd = ADULT.head(1).with_columns(
-        age=pl.lit(None, pl.Int64), hours=pl.lit(math.nan), race=pl.lit("Martian"), sex=pl.lit(None, pl.String)
+        age=pl.lit(None, pl.Int64),
+        hours=pl.lit(math.nan),
+        race=pl.lit("Martian"),
+        sex=pl.lit(None, pl.String),
     )
     matrix = encoded(odd, COLUMNS, settings).inputs.matrix
     assert matrix[:, :2].tolist() == [[0.5, 0.5]]
@@ -68,13 +78,20 @@ HOLES = ADULT.with_columns(hours=pl.Series([0, None, 1, None]))
 @pytest.mark.parametrize(
     ("numeric", "values"), [("minmax", [0, 0.5, 1, 0.5]), ("robust", [-1, 0, 1, 0]), ("raw", [0, 0, 1, 0])]
 )  # fmt: skip
-def test_a_missing_number_is_a_fixed_value_and_one_more_input_says_that_it_is_missing(numeric, values):
+def test_a_missing_number_is_a_fixed_value_and_one_more_input_says_that_it_is_missing(
+    numeric, values
+):
     settings = All(numeric=numeric, categorical="codes")
     rows = encoded(HOLES, COLUMNS, settings, train=HOLES)
     assert rows.inputs.matrix[:, 1].tolist() == values
-    assert rows.inputs.matrix[:, 2].tolist() == [0, 1, 0, 1], "after all numbers, before the categories"
-    assert rows.inputs.width == width(COLUMNS, settings, fit(HOLES, COLUMNS, settings)) == 5
-    found = blocks(COLUMNS, settings, fit(HOLES, COLUMNS, settings))
+    assert rows.inputs.matrix[:, 2].tolist() == [
+        0,
+        1,
+        0,
+        1,
+    ], "after all numbers, before the categories"
+    assert rows.inputs.width == count_inputs(COLUMNS, settings, fit(HOLES, COLUMNS, settings)) == 5
+    found = list_blocks(COLUMNS, settings, fit(HOLES, COLUMNS, settings))
     assert [(one.kind, one.name, one.start) for one in found[1:4]] == [
         ("number", "hours", 1), ("missing", "hours", 2), ("number", "race", 3),
     ]  # fmt: skip
@@ -105,7 +122,9 @@ def test_huge_numbers_scale_without_overflow():
 
 def test_raw_numbers_stay_and_text_that_spells_numbers_is_read():
     frame = ADULT.with_columns(age=pl.Series([" 17", "9e1", "", "-2.5"]))
-    assert encoded(frame, COLUMNS, All(numeric="raw"), train=frame).inputs.matrix[:, 0].tolist() == [17, 90, 0, -2.5]
+    assert encoded(frame, COLUMNS, All(numeric="raw"), train=frame).inputs.matrix[
+        :, 0
+    ].tolist() == [17, 90, 0, -2.5]
 
 
 def test_infinite_values_are_refused():
@@ -126,14 +145,19 @@ def test_mixed_rows_are_text_then_the_others(settings):
     matrix = full(inputs)
     np.testing.assert_array_equal(matrix[:, 5000:], other.matrix)
     for i in range(len(ADULT)):
-        assert np.flatnonzero(matrix[i, :5000]).tolist() == text.columns[text.starts[i] : text.starts[i + 1]].tolist()
+        assert (
+            np.flatnonzero(matrix[i, :5000]).tolist()
+            == text.columns[text.starts[i] : text.starts[i + 1]].tolist()
+        )
         assert (np.diff(inputs.columns[inputs.starts[i] : inputs.starts[i + 1]]) > 0).all()
 
 
 def test_sequences_stand_beside_the_others():
     settings = All(text="sequence", length=3)
     inputs = encoded(ADULT, MIXED, settings).inputs
-    np.testing.assert_array_equal(inputs.beside.matrix, encoded(ADULT, COLUMNS, settings).inputs.matrix)
+    np.testing.assert_array_equal(
+        inputs.beside.matrix, encoded(ADULT, COLUMNS, settings).inputs.matrix
+    )
     text = encoded(ADULT, Columns(text=("text",), label="income"), settings).inputs
     np.testing.assert_array_equal(inputs.tokens.matrix, text.matrix)
     assert (len(inputs), inputs.width) == (len(ADULT), 5001)
@@ -145,7 +169,7 @@ def test_order_width_empty_tables_and_determinism(columns):
     for settings in (E1, E2):
         fitted = fit(ADULT, columns, settings)
         rows = encode(ADULT, columns, settings, fitted)
-        assert rows.inputs.width == width(columns, settings, fitted)
+        assert rows.inputs.width == count_inputs(columns, settings, fitted)
         turned = encode(ADULT.reverse(), columns, settings, fitted).take(np.array([3, 2, 1, 0]))
         again = encode(ADULT, columns, settings, fitted)
         for other in (turned, again):
@@ -161,7 +185,11 @@ def test_order_width_empty_tables_and_determinism(columns):
 
 def test_an_unknown_label_is_named():
     with pytest.raises(
-        DataError, match=r"needs one of the training classes <=50K, >50K in every row, got '1M' in row 0 \(1 such rows\)"
+        DataError,
+        match=(
+            r"needs one of the training classes <=50K, >50K in every row, got '1M' in row 0 \(1"
+            r" such rows\)"
+        ),
     ):
         encoded(ADULT.head(1).with_columns(income=pl.lit("1M")), COLUMNS, E1)
     with pytest.raises(DataError, match="got an empty cell in row 0"):
@@ -175,7 +203,9 @@ def test_a_fit_of_another_plan_is_refused():
 
 
 def test_a_robust_range_is_not_stretched_by_a_few_values():
-    frame = pl.DataFrame({"pressure": [*range(100, 200), 16_000, -5, None], "label": ["a", "b"] * 51 + ["a"]})
+    frame = pl.DataFrame(
+        {"pressure": [*range(100, 200), 16_000, -5, None], "label": ["a", "b"] * 51 + ["a"]}
+    )
     columns, robust = Columns(numeric=("pressure",), label="label"), Features(numeric="robust")
     fitted = fit(frame, columns, robust)
     values = encode(frame, columns, robust, fitted).inputs.matrix[:, 0]

@@ -2,8 +2,8 @@
 
 from dataclasses import asdict
 
-from tacit import codec, plan
-from tacit.claim import Open
+from tacit import codecs, plan
+from tacit.privacy.claim import Open
 
 CASES: dict[str, list[plan.Codec]] = {
     "plain": [plan.Plain(), plan.Plain(clip_l2=0.5)],
@@ -37,9 +37,13 @@ CASES: dict[str, list[plan.Codec]] = {
         plan.HashComb(x_min=-0.3, x_max=0.3, levels=1),
         plan.HashComb(of="weights", x_min=0.1, x_max=0.3, levels=6),
         plan.HashComb(x_min=-0.3, x_max=0.3, levels=10, selection="last_head", mean_level=8.0),
-        plan.HashComb(x_min=-0.3, x_max=0.3, levels=9, selection="subset", mean_level=6.0, tokens="paper"),
+        plan.HashComb(
+            x_min=-0.3, x_max=0.3, levels=9, selection="subset", mean_level=6.0, tokens="paper"
+        ),
         plan.HashComb(x_min=-0.3, x_max=0.3, levels=5, tokens="paper", token_bits=128, hash="sha3"),
-        plan.HashComb(x_min=-0.3, x_max=0.3, levels=6, path=True, selection="last_head", mean_level=4.0),
+        plan.HashComb(
+            x_min=-0.3, x_max=0.3, levels=6, path=True, selection="last_head", mean_level=4.0
+        ),
         plan.HashComb(of="weights", x_min=-0.3, x_max=0.3, levels=4, path=True, tokens="paper"),
     ],
     "gaussian": [
@@ -70,12 +74,12 @@ ROUNDS = 3
 ALL = [case for cases in CASES.values() for case in cases]
 
 
-def built(case: plan.Codec, cohort: int = 1) -> codec.Codec:
+def built(case: plan.Codec, cohort: int = 1) -> codecs.Codec:
     """Return the codec as agreement and server hold it, in a run of a few rounds."""
-    return codec.build(case, codec.Extent(rounds=ROUNDS, cohort=cohort))
+    return codecs.build(case, codecs.Extent(rounds=ROUNDS, cohort=cohort))
 
 
-def at_client(case: plan.Codec, round_no: int = 1, cohort: int = 1) -> codec.Codec:
+def at_client(case: plan.Codec, round_no: int = 1, cohort: int = 1) -> codecs.Codec:
     """Return the codec as a client holds it: with the clients' secret, if it needs one."""
     made = built(case, cohort)
     return made if made.keyed is None else made.keyed(bytes(range(16)), round_no)

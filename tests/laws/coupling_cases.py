@@ -20,8 +20,21 @@ _WORDS = ("calm", "pain", "cough", "fever", "naïve", "tables", "ward", "room", 
 
 
 def _row(who: str, lab: str, note: str, ward: str, outcome: str) -> dict[str, object]:
-    picture = [len(note) * 37 % 256, len(lab) * 91 % 256, 255 if outcome == "yes" else 0, sum(map(ord, note + lab)) % 256]
-    return {"who": who, "lab": lab, "dose": str(len(note)), "note": note, "ward": ward, "outcome": outcome, "picture": picture}
+    picture = [
+        len(note) * 37 % 256,
+        len(lab) * 91 % 256,
+        255 if outcome == "yes" else 0,
+        sum(map(ord, note + lab)) % 256,
+    ]
+    return {
+        "who": who,
+        "lab": lab,
+        "dose": str(len(note)),
+        "note": note,
+        "ward": ward,
+        "outcome": outcome,
+        "picture": picture,
+    }
 
 
 def _rare(who: str, place: int) -> str:
@@ -31,7 +44,12 @@ def _rare(who: str, place: int) -> str:
 
 def _anchor() -> list[dict[str, object]]:
     """Rows of the first client: every class, category, end of a range and way of writing, and a cell without a number."""
-    cells = [("0.0", "n", "a", "yes"), ("10.0", "n" * 60, "b", "no"), ("", "of", "c", "yes"), ("2.5", "", "", "no")]
+    cells = [
+        ("0.0", "n", "a", "yes"),
+        ("10.0", "n" * 60, "b", "no"),
+        ("", "of", "c", "yes"),
+        ("2.5", "", "", "no"),
+    ]
     return [_row("p0", *cell) for cell in cells * 2]
 
 
@@ -41,7 +59,15 @@ def _others(who: str) -> list[dict[str, object]]:
     for place in range(6):
         note = f"{' '.join(random.choice(_WORDS, 3))} {_rare(who, place)}"
         lab = "" if random.random() < 0.4 else f"{random.uniform(0, 10):.1f}"
-        rows.append(_row(who, lab, note, str(random.choice(["a", "b", "c"])), str(random.choice(["yes", "no"]))))
+        rows.append(
+            _row(
+                who,
+                lab,
+                note,
+                str(random.choice(["a", "b", "c"])),
+                str(random.choice(["yes", "no"])),
+            )
+        )
     return rows
 
 
@@ -49,9 +75,20 @@ def _changed(world: int) -> list[dict[str, object]]:
     """Rows of the client that differs: other numbers, words, labels and wards, another number of rows, others without numbers."""
     if world == 0:
         return [_row(CHANGED, "0.5", "room room calm", "a", "yes") for _ in range(9)]
-    words = ("naïve", "xylem", "table", "coug", "ward", *(_rare(who, place) for who in OTHERS for place in range(6)))
+    words = (
+        "naïve",
+        "xylem",
+        "table",
+        "coug",
+        "ward",
+        *(_rare(who, place) for who in OTHERS for place in range(6)),
+    )
     odd = [_row(CHANGED, "9.5", f"fever {word} zebra 77 {word}", "c", "no") for word in words]
-    return [*odd, _row(CHANGED, "", "", "", "yes"), *(_row(CHANGED, "9.7", "pain pain", "b", "no") for _ in range(40))]
+    return [
+        *odd,
+        _row(CHANGED, "", "", "", "yes"),
+        *(_row(CHANGED, "9.7", "pain pain", "b", "no") for _ in range(40)),
+    ]
 
 
 def write_world(folder: Path, world: int, ending: str = ".csv") -> Path:
@@ -153,7 +190,9 @@ def public_vectors(words: tuple[str, ...], progress: object = None) -> np.ndarra
     return made
 
 
-def tree_of(kind: Mapping[str, Any], codec: Mapping[str, Any], source: str, **more: Any) -> dict[str, Any]:
+def tree_of(
+    kind: Mapping[str, Any], codec: Mapping[str, Any], source: str, **more: Any
+) -> dict[str, Any]:
     """Return a plan, as a tree, for rows with a column of owners."""
     data = {
         "source": source, "partition": "client", "test": 0.2,

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from tacit.draws import Draws
+from tacit.randomness import Draws
 
 Cells = list[object]
 Random = np.random.Generator
@@ -20,13 +20,46 @@ WORDS = (
     "good", "bad", "film", "the", "case", "phone", "naïve", "très", "🙂", "🔥", "хорошо", "плохо", "好", "不好", "#tag", "C3PO",
     "a,b", 'said "no"', "line;end", "x" * 60,
 )  # fmt: skip
-LABEL_NAMES = ("label", "Target", "y", "class", "Diagnosis", "is spam?", "topic.name", "sentiment ", "Ergebnis", "结果")
+LABEL_NAMES = (
+    "label",
+    "Target",
+    "y",
+    "class",
+    "Diagnosis",
+    "is spam?",
+    "topic.name",
+    "sentiment ",
+    "Ergebnis",
+    "结果",
+)
 OWNER_NAMES = ("user_id", "patient", "Kunde", "customer id", "author", "deviceId")
 SPLIT_NAMES = ("split", "set", "Subset", "fold part")
 SIZES = ((3, 9), (9, 40), (40, 160))
 """From so many rows to below so many."""
-LEARNABLE = ("short text", "long text", "numbers", "numbers with holes", "integers", "decimal commas", "truth", "categories")
-ODD_HEADERS = ("", "  padded  ", 'a "quoted" name', "dots.in.it", "emoji 💬", "[x]", "#", "n" * 201, "ünï", "1", "a,b", "train")
+LEARNABLE = (
+    "short text",
+    "long text",
+    "numbers",
+    "numbers with holes",
+    "integers",
+    "decimal commas",
+    "truth",
+    "categories",
+)
+ODD_HEADERS = (
+    "",
+    "  padded  ",
+    'a "quoted" name',
+    "dots.in.it",
+    "emoji 💬",
+    "[x]",
+    "#",
+    "n" * 201,
+    "ünï",
+    "1",
+    "a,b",
+    "train",
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +84,11 @@ def make_odd_table(number: int, folder: Path) -> OddTable:
         columns[name] = cells
         oddities.append(what)
 
-    kind = _pick(random, tuple(LABELS)) if random.random() < 0.9 else _pick(random, tuple(HOPELESS_LABELS))
+    kind = (
+        _pick(random, tuple(LABELS))
+        if random.random() < 0.9
+        else _pick(random, tuple(HOPELESS_LABELS))
+    )
     label = (LABELS | HOPELESS_LABELS)[kind](rows, random)
     if random.random() < 0.85:
         what = _pick(random, LEARNABLE)
@@ -70,9 +107,15 @@ def make_odd_table(number: int, folder: Path) -> OddTable:
     if random.random() < 0.3:
         what = _pick(random, tuple(SPLITS))
         add(_pick(random, SPLIT_NAMES), what, SPLITS[what](rows, random))
-    what, missing = _pick(random, ("labels complete", "labels missing", "labels blank")), float(random.uniform(0, 0.6))
+    what, missing = (
+        _pick(random, ("labels complete", "labels missing", "labels blank")),
+        float(random.uniform(0, 0.6)),
+    )
     if what != "labels complete":
-        label = [(None if what == "labels missing" else "  ") if random.random() < missing else cell for cell in label]
+        label = [
+            (None if what == "labels missing" else "  ") if random.random() < missing else cell
+            for cell in label
+        ]
     add(_pick(random, LABEL_NAMES), f"{kind}, {what}", label)
     if random.random() < 0.15:
         half = [int(row) for row in random.integers(0, max(1, rows // 3), rows)]
@@ -87,7 +130,9 @@ def _pick(random: Random, of: Sequence[str]) -> str:
     return of[int(random.integers(len(of)))]
 
 
-def _classes(names: Sequence[object], shares: Sequence[float] | None = None) -> Callable[[int, Random], Cells]:
+def _classes(
+    names: Sequence[object], shares: Sequence[float] | None = None
+) -> Callable[[int, Random], Cells]:
     weights = None if shares is None else np.array(shares) / sum(shares)
 
     def make(rows: int, random: Random) -> Cells:
@@ -97,7 +142,9 @@ def _classes(names: Sequence[object], shares: Sequence[float] | None = None) -> 
 
 
 def _one_of_a_class(rows: int, random: Random) -> Cells:
-    return ["rare" if row == int(rows / 2) else "common" if row % 3 else "other" for row in range(rows)]
+    return [
+        "rare" if row == int(rows / 2) else "common" if row % 3 else "other" for row in range(rows)
+    ]
 
 
 LABELS: dict[str, Callable[[int, Random], Cells]] = {
@@ -120,10 +167,15 @@ HOPELESS_LABELS: dict[str, Callable[[int, Random], Cells]] = {
 
 
 def _text(rows: int, random: Random, label: Cells, length: int = 8) -> Cells:
-    return [" ".join(_pick(random, WORDS) for _ in range(int(random.integers(1, length)))) for _ in range(rows)]
+    return [
+        " ".join(_pick(random, WORDS) for _ in range(int(random.integers(1, length))))
+        for _ in range(rows)
+    ]
 
 
-def _with_holes(make: Callable[[int, Random], Cells], share: float) -> Callable[[int, Random, Cells], Cells]:
+def _with_holes(
+    make: Callable[[int, Random], Cells], share: float
+) -> Callable[[int, Random, Cells], Cells]:
     def holed(rows: int, random: Random, label: Cells) -> Cells:
         return [None if random.random() < share else cell for cell in make(rows, random)]
 
@@ -136,7 +188,10 @@ def _numbers(rows: int, random: Random) -> Cells:
 
 def _mixed(rows: int, random: Random, label: Cells) -> Cells:
     share = random.random()
-    return [str(row) if random.random() < share else _pick(random, ("n/a", "-", "many", "1,5", "12 %")) for row in range(rows)]
+    return [
+        str(row) if random.random() < share else _pick(random, ("n/a", "-", "many", "1,5", "12 %"))
+        for row in range(rows)
+    ]
 
 
 INPUTS: dict[str, Callable[[int, Random, Cells], Cells]] = {
@@ -146,9 +201,15 @@ INPUTS: dict[str, Callable[[int, Random, Cells], Cells]] = {
     "numbers": lambda rows, random, label: _numbers(rows, random),
     "numbers with holes": _with_holes(_numbers, 0.7),
     "integers": lambda rows, random, label: [int(value) for value in random.integers(-5, 90, rows)],
-    "decimal commas": lambda rows, random, label: [f"{value:.2f}".replace(".", ",") for value in random.normal(size=rows)],
-    "huge numbers": lambda rows, random, label: [float(value) * 1e300 for value in random.normal(size=rows)],
-    "numbers and infinities": lambda rows, random, label: ["inf" if random.random() < 0.2 else str(row) for row in range(rows)],
+    "decimal commas": lambda rows, random, label: [
+        f"{value:.2f}".replace(".", ",") for value in random.normal(size=rows)
+    ],
+    "huge numbers": lambda rows, random, label: [
+        float(value) * 1e300 for value in random.normal(size=rows)
+    ],
+    "numbers and infinities": lambda rows, random, label: [
+        "inf" if random.random() < 0.2 else str(row) for row in range(rows)
+    ],
     "mixed types": _mixed,
     "constant": lambda rows, random, label: ["same"] * rows,
     "constant number": lambda rows, random, label: [7] * rows,
@@ -156,21 +217,32 @@ INPUTS: dict[str, Callable[[int, Random, Cells], Cells]] = {
     "white space": lambda rows, random, label: ["  "] * rows,
     "dates": lambda rows, random, label: [f"2024-0{1 + row % 9}-1{row % 9}" for row in range(rows)],
     "truth": lambda rows, random, label: [bool(value) for value in random.integers(0, 2, rows)],
-    "categories": lambda rows, random, label: [_pick(random, ("red", "green ", " blue", "Größe", "红")) for _ in range(rows)],
-    "nearly unique words": lambda rows, random, label: [f"w{int(value)}" for value in random.integers(0, 2 * rows, rows)],
+    "categories": lambda rows, random, label: [
+        _pick(random, ("red", "green ", " blue", "Größe", "红")) for _ in range(rows)
+    ],
+    "nearly unique words": lambda rows, random, label: [
+        f"w{int(value)}" for value in random.integers(0, 2 * rows, rows)
+    ],
     "row numbers": lambda rows, random, label: list(range(rows)),
-    "e-mail addresses": lambda rows, random, label: [f"someone.{row}@example.org" for row in range(rows)],
+    "e-mail addresses": lambda rows, random, label: [
+        f"someone.{row}@example.org" for row in range(rows)
+    ],
     "a copy of the label": lambda rows, random, label: [f"is {cell}" for cell in label],
 }
 
 OWNERS: dict[str, Callable[[int, Random], Cells]] = {
     "owners of one row": lambda rows, random: [f"u{row}" for row in range(rows)],
     "one owner": lambda rows, random: ["me"] * rows,
-    "owners of some rows": lambda rows, random: [f"u{int(value)}" for value in random.integers(0, max(2, rows // 4), rows)],
-    "rows without owner": lambda rows, random: [
-        None if random.random() < 0.4 else int(value) for value in random.integers(0, max(2, rows // 4), rows)
+    "owners of some rows": lambda rows, random: [
+        f"u{int(value)}" for value in random.integers(0, max(2, rows // 4), rows)
     ],
-    "one large owner": lambda rows, random: ["big" if random.random() < 0.9 else f"u{row % 3}" for row in range(rows)],
+    "rows without owner": lambda rows, random: [
+        None if random.random() < 0.4 else int(value)
+        for value in random.integers(0, max(2, rows // 4), rows)
+    ],
+    "one large owner": lambda rows, random: [
+        "big" if random.random() < 0.9 else f"u{row % 3}" for row in range(rows)
+    ],
 }
 
 
@@ -189,13 +261,18 @@ SPLITS: dict[str, Callable[[int, Random], Cells]] = {
 }
 
 
-def _write_text(separator: str, encoding: str, ending: str) -> Callable[[dict[str, Cells], Path], Path]:
+def _write_text(
+    separator: str, encoding: str, ending: str
+) -> Callable[[dict[str, Cells], Path], Path]:
     def write(columns: dict[str, Cells], stem: Path) -> Path:
         path = stem.with_suffix(ending)
         with path.open("w", newline="", encoding=encoding, errors="replace") as file:
             writer = csv.writer(file, delimiter=separator)
             writer.writerow(columns)
-            writer.writerows(["" if cell is None else cell for cell in row] for row in zip(*columns.values(), strict=True))
+            writer.writerows(
+                ["" if cell is None else cell for cell in row]
+                for row in zip(*columns.values(), strict=True)
+            )
         return path
 
     return write
@@ -203,14 +280,19 @@ def _write_text(separator: str, encoding: str, ending: str) -> Callable[[dict[st
 
 def _write_jsonl(columns: dict[str, Cells], stem: Path) -> Path:
     path = stem.with_suffix(".jsonl")
-    lines = (json.dumps(dict(zip(columns, row, strict=True)), ensure_ascii=False) for row in zip(*columns.values(), strict=True))
+    lines = (
+        json.dumps(dict(zip(columns, row, strict=True)), ensure_ascii=False)
+        for row in zip(*columns.values(), strict=True)
+    )
     path.write_text("\n".join(lines), encoding="utf-8")
     return path
 
 
 def _write_parquet(columns: dict[str, Cells], stem: Path) -> Path:
     path = stem.with_suffix(".parquet")
-    pl.DataFrame({name: pl.Series(cells, strict=False) for name, cells in columns.items()}).write_parquet(path)
+    pl.DataFrame(
+        {name: pl.Series(cells, strict=False) for name, cells in columns.items()}
+    ).write_parquet(path)
     return path
 
 

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tacit.codec import Codec, Sum
-from tacit.codec.gaussian_noise import whole_noise
-from tacit.codec.skellam_noise import skellam_noise
-from tacit.draws import ClientDraws, Draws, ServerDraws
+from tacit.codecs import Codec, Sum
+from tacit.codecs.distributions.gaussian_noise import whole_noise
+from tacit.codecs.distributions.skellam_noise import skellam_noise
+from tacit.randomness import ClientDraws, Draws, ServerDraws
 from tacit.rows import Vector
-from tacit.seat import Own
+from tacit.seat import ClientRandomness
 
 
 def swapped(codec: Codec, update: Vector, total: Sum) -> dict[str, Callable[[], object]]:
@@ -31,7 +31,7 @@ def swapped(codec: Codec, update: Vector, total: Sum) -> dict[str, Callable[[], 
         "decode, by place": lambda: codec.decode(total, public, server),  # type: ignore[call-arg]
         "Gaussian noise": lambda: whole_noise(public, 3),  # type: ignore[arg-type]
         "Skellam noise": lambda: skellam_noise(1024, public, 3),  # type: ignore[arg-type]
-        "a client's root": lambda: Own(public, 1).noise("run", 1, "train", "asked"),  # type: ignore[arg-type]
+        "a client's root": lambda: ClientRandomness(public, 1).noise("run", 1, "train", "asked"),  # type: ignore[arg-type]
         "public as a client's": lambda: public.for_client(),  # type: ignore[attr-defined]
         "the server's as a client's": lambda: _as_client(server),
         "a client's as the server's": lambda: _as_server(own),

@@ -6,8 +6,10 @@ from dataclasses import dataclass
 import pytest
 from scipy.stats import binom, norm
 
-from tacit import ledger
-from tacit.claim import (
+from tacit.errors import BudgetError
+from tacit.privacy import ledger
+from tacit.privacy.accounting import losses
+from tacit.privacy.claim import (
     NAMES,
     Approximate,
     Disclosed,
@@ -23,9 +25,8 @@ from tacit.claim import (
     Sampled,
     Unproven,
 )  # fmt: skip
-from tacit.errors import BudgetError
-from tacit.ledger import Account, charge, losses
-from tests.ledger.claims import ADD, claim
+from tacit.privacy.ledger import Account, charge
+from tests.privacy.claims import ADD, claim
 
 DELTA = 1e-5
 COUNTED: list[Event] = [
@@ -56,11 +57,16 @@ def test_every_kind_of_event_is_under_these_laws() -> None:
 
 @every
 @pytest.mark.parametrize("times", [2, 50, 5000])
-def test_many_charges_cost_as_much_as_one_of_that_count_and_as_one_repeated_event(event, times) -> None:
+def test_many_charges_cost_as_much_as_one_of_that_count_and_as_one_repeated_event(
+    event, times
+) -> None:
     account, claims = Account(), (claim(event, relation=ADD),)
     for number in range(1, times + 1):
         account = charge(account, claims, busiest=number)
-    assert ledger.totals(account, DELTA)[-1] == ledger.totals(charge(Account(), claims, times, uses=times), DELTA)[-1]
+    assert (
+        ledger.totals(account, DELTA)[-1]
+        == ledger.totals(charge(Account(), claims, times, uses=times), DELTA)[-1]
+    )
     assert run((event, times)) == pytest.approx(run((Repeated(event, times), 1)), rel=1e-12)
 
 
@@ -69,7 +75,9 @@ def test_more_uses_never_cost_less_and_parts_never_more_than_their_sum(event) ->
     costs = [run((event, times))[0] for times in (1, 2, 3, 10, 100)]
     assert costs == sorted(costs)
     assert run((event, 3), (Pure(0.2), 2))[0] >= max(run((event, 3))[0], run((Pure(0.2), 2))[0])
-    assert run((event, 3), (Pure(0.2), 2))[0] == pytest.approx(run((Pure(0.2), 2), (event, 3))[0], rel=1e-12)
+    assert run((event, 3), (Pure(0.2), 2))[0] == pytest.approx(
+        run((Pure(0.2), 2), (event, 3))[0], rel=1e-12
+    )
 
 
 @pytest.mark.parametrize(
@@ -91,30 +99,47 @@ def test_more_noise_never_costs_more(noisier) -> None:
 def chance_beyond_bits(epsilon: float, bit: float, uses: int) -> float:
     """Return the exact delta at `epsilon` of `uses` binary randomised responses: what is more likely by more than e^epsilon."""
     keep = 1 / (1 + math.exp(-bit))
-    threshold = math.floor((epsilon / bit + uses) / 2)  # with k bits kept the log ratio is (2k - uses) times bit
-    return float(binom.sf(threshold, uses, keep)) - math.exp(min(700.0, epsilon)) * float(binom.sf(threshold, uses, 1 - keep))
+    threshold = math.floor(
+        (epsilon / bit + uses) / 2
+    )  # with k bits kept the log ratio is (2k - uses) times bit
+    return float(binom.sf(threshold, uses, keep)) - math.exp(min(700.0, epsilon)) * float(
+        binom.sf(threshold, uses, 1 - keep)
+    )
 
 
 def chance_beyond_noise(epsilon: float, noise_multiplier: float, uses: int) -> float:
     """Return the exact delta at `epsilon` of `uses` Gaussian releases (Balle and Wang 2018, theorem 8)."""
     size = math.sqrt(uses) / noise_multiplier
-    return float(norm.cdf(size / 2 - epsilon / size)) - math.exp(epsilon) * float(norm.cdf(-size / 2 - epsilon / size))
+    return float(norm.cdf(size / 2 - epsilon / size)) - math.exp(epsilon) * float(
+        norm.cdf(-size / 2 - epsilon / size)
+    )
 
 
-@pytest.mark.parametrize(("bit", "uses"), [(0.01, 1000), (0.1, 10), (0.1, 500), (0.1, 5001), (1.0, 3), (1.0, 30), (3.0, 5)])
+@pytest.mark.parametrize(
+    ("bit", "uses"),
+    [(0.01, 1000), (0.1, 10), (0.1, 500), (0.1, 5001), (1.0, 3), (1.0, 30), (3.0, 5)],
+)
 @pytest.mark.parametrize("delta", [1e-3, 1e-5, 1e-9])
-def test_composed_bits_are_never_stated_below_their_exact_cost_and_not_far_above(bit, uses, delta) -> None:
+def test_composed_bits_are_never_stated_below_their_exact_cost_and_not_far_above(
+    bit, uses, delta
+) -> None:
     stated = run((Repeated(Pure(bit), uses), 1), delta=delta)[0]
     assert chance_beyond_bits(stated, bit, uses) <= delta
     rho = uses * bit * math.tanh(bit / 2)
-    assert stated <= min(uses * bit, rho + 2 * math.sqrt(rho * math.log(1 / delta)))  # the zero-concentrated closed form
+    assert stated <= min(
+        uses * bit, rho + 2 * math.sqrt(rho * math.log(1 / delta))
+    )  # the zero-concentrated closed form
     if stated < uses * bit:
         assert chance_beyond_bits(0.6 * stated, bit, uses) > delta
 
 
-@pytest.mark.parametrize(("noise", "uses"), [(0.5, 1), (1.0, 1), (4.0, 1), (4.0, 100), (30.0, 25), (200.0, 3)])
+@pytest.mark.parametrize(
+    ("noise", "uses"), [(0.5, 1), (1.0, 1), (4.0, 1), (4.0, 100), (30.0, 25), (200.0, 3)]
+)
 @pytest.mark.parametrize("delta", [1e-3, 1e-5, 1e-9])
-def test_composed_noise_is_never_stated_below_its_exact_cost_and_not_far_above(noise, uses, delta) -> None:
+def test_composed_noise_is_never_stated_below_its_exact_cost_and_not_far_above(
+    noise, uses, delta
+) -> None:
     stated = run((Gaussian(noise), uses), delta=delta)[0]
     assert chance_beyond_noise(stated, noise, uses) <= delta
     assert chance_beyond_noise(0.6 * stated, noise, uses) > delta or stated < 0.05
@@ -129,12 +154,18 @@ def test_ours_and_a_borrowed_accountant_agree(uses) -> None:
     flip = 2 / (1 + math.exp(0.1))
     replaced = dp_accounting.NeighboringRelation.REPLACE_ONE
     for event, theirs, accountant in (
-        (Pure(0.1), dp_accounting.RandomizedResponseDpEvent(flip, 2), RdpAccountant(neighboring_relation=replaced)),
+        (
+            Pure(0.1),
+            dp_accounting.RandomizedResponseDpEvent(flip, 2),
+            RdpAccountant(neighboring_relation=replaced),
+        ),
         (Gaussian(9.0), dp_accounting.GaussianDpEvent(9.0), RdpAccountant()),
     ):
         accountant.compose(theirs, uses)
         borrowed = accountant.get_epsilon(DELTA)
-        assert 0.9 * borrowed <= losses.renyi_epsilon([(event, uses)], DELTA) <= borrowed * (1 + 1e-3)
+        assert (
+            0.9 * borrowed <= losses.renyi_epsilon([(event, uses)], DELTA) <= borrowed * (1 + 1e-3)
+        )
 
 
 @pytest.mark.parametrize("event", NO_NUMBER, ids=str)

@@ -6,31 +6,37 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from tacit import codec, plan
-from tacit.codec import projunit, rr_sampled
-from tacit.codec.privunit import LARGEST
-from tacit.draws import Draws
+from tacit import codecs, plan
+from tacit.codecs import projunit, rr_sampled
+from tacit.codecs.distributions.privunit import LARGEST
+from tacit.randomness import Draws
 from tests import seeds
 from tests.laws.codec_cases import ALL, CASES, PRIVATE, at_client, label
 from tests.roles import decode, encode
 
 every = pytest.mark.parametrize("case", ALL, ids=label)
-hostile = hnp.arrays(np.float32, st.integers(1, 70), elements=st.floats(width=32, allow_nan=True, allow_infinity=True))
+hostile = hnp.arrays(
+    np.float32,
+    st.integers(1, 70),
+    elements=st.floats(width=32, allow_nan=True, allow_infinity=True),
+)
 
 
-def send(made: codec.Codec, total: codec.Sum, update: np.ndarray, address: Draws, weight: int = 1) -> None:
+def send(
+    made: codecs.Codec, total: codecs.Sum, update: np.ndarray, address: Draws, weight: int = 1
+) -> None:
     public = address.at("public")
     total.add(encode(made, update, address.at("own"), public).payload, weight, public)
 
 
-def decoded_mean(made: codec.Codec, update: np.ndarray, addresses: list[Draws]) -> np.ndarray:
+def decoded_mean(made: codecs.Codec, update: np.ndarray, addresses: list[Draws]) -> np.ndarray:
     total = made.empty(len(update))
     for address in addresses:
         send(made, total, update, address)
     return decoded(made, total)
 
 
-def decoded(made: codec.Codec, total: codec.Sum) -> np.ndarray:
+def decoded(made: codecs.Codec, total: codecs.Sum) -> np.ndarray:
     """Return the mean without what decoding adds: the same draws add the same noise to the sum of nobody."""
     value = decode(made, total, Draws.seeded(0), Draws.seeded(0))
     if made.sum_noise is None:
@@ -40,7 +46,7 @@ def decoded(made: codec.Codec, total: codec.Sum) -> np.ndarray:
 
 
 def test_every_registered_codec_is_under_these_laws() -> None:
-    assert set(CASES) == set(codec.registered())
+    assert set(CASES) == set(codecs.registered())
 
 
 @pytest.mark.statistical
@@ -56,7 +62,11 @@ def test_decoding_is_unbiased_with_the_stated_variance(case) -> None:
     made = at_client(case, cohort=times)
     if not made.unbiased:
         sent = decoded_mean(made, update, [Draws.seeded(1)])
-        np.testing.assert_array_equal(decoded_mean(made, sent, [Draws.seeded(2)] * 3), sent, "what it decodes to is sent unchanged")
+        np.testing.assert_array_equal(
+            decoded_mean(made, sent, [Draws.seeded(2)] * 3),
+            sent,
+            "what it decodes to is sent unchanged",
+        )
         return
     variance = made.variance(update)
     total, singles = made.empty(len(update)), []
@@ -70,24 +80,36 @@ def test_decoding_is_unbiased_with_the_stated_variance(case) -> None:
     error = decoded(made, total).astype(np.float64) - made.clipped(update)
     if not variance.any():
         noise = made.sum_noise(len(update)) if made.sum_noise else 0.0
-        np.testing.assert_allclose(error, 0, atol=1e-7 * max(1.0, 10 * noise))  # of float32 digits of its noise
+        np.testing.assert_allclose(
+            error, 0, atol=1e-7 * max(1.0, 10 * noise)
+        )  # of float32 digits of its noise
         return
     certain = variance == 0  # a value that is a level is sent as it is
     np.testing.assert_allclose(error[certain], 0, atol=1e-6)
     z = error[~certain] / np.sqrt(variance[~certain] / times)
     assert np.abs(z).max() < seeds.deviations(201)
     assert abs(z.mean()) * np.sqrt(len(z)) < seeds.deviations(201)
-    assert np.stack(singles).astype(np.float64).var(axis=0).mean() == pytest.approx(variance.mean(), rel=0.05)
+    assert np.stack(singles).astype(np.float64).var(axis=0).mean() == pytest.approx(
+        variance.mean(), rel=0.05
+    )
 
 
 @every
 def test_same_address_same_bytes_and_other_address_other_bytes(case) -> None:
     made = at_client(case)
     update = np.linspace(-1e-3, 1e-3, 400, dtype=np.float32)
-    here, again = (encode(made, update, Draws.seeded(0).at(1), Draws.seeded(0)).payload.tobytes() for _ in range(2))
-    others = {encode(made, update, Draws.seeded(0).at(n), Draws.seeded(0)).payload.tobytes() for n in range(60)}
+    here, again = (
+        encode(made, update, Draws.seeded(0).at(1), Draws.seeded(0)).payload.tobytes()
+        for _ in range(2)
+    )
+    others = {
+        encode(made, update, Draws.seeded(0).at(n), Draws.seeded(0)).payload.tobytes()
+        for n in range(60)
+    }
     assert here == again
-    assert (len(others) == 1) == (not made.variance(update).any()), "a codec without noise repeats itself, no other does"
+    assert (len(others) == 1) == (not made.variance(update).any()), (
+        "a codec without noise repeats itself, no other does"
+    )
 
 
 @every
@@ -110,17 +132,25 @@ def _largest(case: plan.Codec, dim: int) -> float:
     """Return the largest size a decoded coordinate can have: that of the outermost output, times d/k if sampled."""
     if isinstance(case, plan.Gaussian | plan.DPSum):  # the clip, and the most noise there is
         made = at_client(case)
-        stddev = made.sum_noise(dim) if made.sum_noise else float(np.sqrt(made.variance(np.zeros(dim, np.float32))[0]))
+        stddev = (
+            made.sum_noise(dim)
+            if made.sum_noise
+            else float(np.sqrt(made.variance(np.zeros(dim, np.float32))[0]))
+        )
         return case.clip + 13 * stddev
     if isinstance(case, plan.RQM):
         return (case.clip + case.margin) * dim / _sent(case, dim)
     if isinstance(case, plan.OneBit):  # as long as all coins on one side
         return float(np.sqrt(at_client(case).variance(np.zeros(dim, np.float32))[0] * 255 * dim))
     if isinstance(case, plan.Skellam):  # an update, and the most noise there is
-        return case.clip + 14 * float(np.sqrt(at_client(case).variance(np.zeros(dim, np.float32))[0] * dim))
+        return case.clip + 14 * float(
+            np.sqrt(at_client(case).variance(np.zeros(dim, np.float32))[0] * dim)
+        )
     if isinstance(case, plan.ProjUnit):  # as long as all numbers at their largest
         return projunit.shape_of(case, dim).scale * LARGEST * float(np.sqrt(_sent(case, dim)))
-    share = _sent(case, dim) / dim  # of one bit, the size squared is the variance at zero, times d/k
+    share = (
+        _sent(case, dim) / dim
+    )  # of one bit, the size squared is the variance at zero, times d/k
     return float(np.sqrt(at_client(case).variance(np.zeros(dim, np.float32))[0] / share))
 
 
@@ -144,17 +174,25 @@ def test_encoding_leaves_the_update_and_global_randomness_alone(case) -> None:
 @every
 @given(weights=st.lists(st.integers(1, 400), min_size=1, max_size=12), cut=st.integers(0, 12))
 @settings(max_examples=30, deadline=None)
-def test_sums_merge_and_decoding_the_sum_is_the_weighted_mean_of_decodes(case, weights, cut) -> None:
+def test_sums_merge_and_decoding_the_sum_is_the_weighted_mean_of_decodes(
+    case, weights, cut
+) -> None:
     noised = at_client(case).sum_noise is not None
     made = at_client(case, cohort=sum(weights) if noised else 12 * 400)
-    updates = [np.sin(np.arange(37, dtype=np.float32) + n) * getattr(case, "clip", 1.0) for n in range(len(weights))]
+    updates = [
+        np.sin(np.arange(37, dtype=np.float32) + n) * getattr(case, "clip", 1.0)
+        for n in range(len(weights))
+    ]
     left, right = made.empty(37), made.empty(37)
     for n, (update, weight) in enumerate(zip(updates, weights, strict=True)):
         send(made, left if n < cut else right, update, Draws.seeded(0).at(n), weight)
     left.merge(right)
     # Where noise is added to the sum, decoding divides by the agreed number of clients, so a single one is a cohort of its own.
     alone = at_client(case) if noised else made
-    singles = [decoded_mean(alone, update, [Draws.seeded(0).at(n)]).astype(np.float64) for n, update in enumerate(updates)]
+    singles = [
+        decoded_mean(alone, update, [Draws.seeded(0).at(n)]).astype(np.float64)
+        for n, update in enumerate(updates)
+    ]
     expected = np.average(singles, axis=0, weights=weights)
     noise = made.sum_noise(37) if made.sum_noise else 0.0
     # Single decodes are float32: where large noise cancels in the mean, their rounding does not.
@@ -191,9 +229,20 @@ def test_a_promise_says_which_party_could_break_it(case) -> None:
         alone = made.sum_noise is None and bool(made.variance(np.full(100, 1e-3, np.float32)).any())
         if claim.promises and not alone:
             assert claim.rests_on == "server"
-        assert (claim.rests_on == "nobody") == any(word.startswith(("nobody", "the server and everyone")) for word in claim.trust)
-    helped = codec.build(case, codec.Extent(rounds=3, cohort=1, helpers=2)) if getattr(case, "adds_up", False) else None
+        assert (claim.rests_on == "nobody") == any(
+            word.startswith(("nobody", "the server and everyone")) for word in claim.trust
+        )
+    helped = (
+        codecs.build(case, codecs.Extent(rounds=3, cohort=1, helpers=2))
+        if getattr(case, "adds_up", False)
+        else None
+    )
     for claim in helped.claims(1000, 1) if helped else ():
         assert claim.rests_on in ("helpers", "clients", "nobody")
-        by_clients = any("the noise" in word or "their noise" in word for word in claim.trust) and helped.sum_noise is None
-        assert (claim.rests_on == "clients") == by_clients, "where clients make the noise together, one that lies takes some away"
+        by_clients = (
+            any("the noise" in word or "their noise" in word for word in claim.trust)
+            and helped.sum_noise is None
+        )
+        assert (claim.rests_on == "clients") == by_clients, (
+            "where clients make the noise together, one that lies takes some away"
+        )

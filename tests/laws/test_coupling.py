@@ -20,31 +20,41 @@ import pytest
 
 from tacit import plan as plans
 from tacit.data import clean
-from tacit.data.disclose import Offer, pack_rows
-from tacit.data.disclose import offer as disclose_offer
-from tacit.draws import Draws
-from tacit.engine import first_round as first_round_module
-from tacit.engine import wording
-from tacit.engine.deployed import bodies, participation
-from tacit.engine.deployed.bodies import Begin, Member, SeenRows, Terms
-from tacit.engine.deployed.bodies import Offer as OfferedPlan
-from tacit.engine.deployed.offered import offered
-from tacit.engine.deployed.site_half import SiteHalf
-from tacit.engine.fingerprint import Fingerprints
-from tacit.engine.first_round import FirstRound, first_round
-from tacit.engine.round import Exchange, Request, State
-from tacit.engine.simulate import answered, updates_of
-from tacit.engine.simulated_arm import SimulatedArm
-from tacit.engine.simulated_data import trained_on
-from tacit.engine.site import Client, Site
-from tacit.ledger.owner import PrivacyUnit
-from tacit.local import Learner, Worker
-from tacit.local.private.vocabulary import Wordings
+from tacit.data.k_anonymity import RowRelease, pack_rows
+from tacit.data.k_anonymity import decide_release as disclose_offer
+from tacit.deployment import bodies
+from tacit.deployment.bodies import Begin, Member, SeenRows, Terms
+from tacit.deployment.bodies import Offer as OfferedPlan
+from tacit.deployment.server.offered import offered
+from tacit.deployment.site import participation
+from tacit.deployment.site.site_half import SiteHalf
+from tacit.models import token_rows
 from tacit.plan.kinds import tables_in
-from tacit.record import RUN
+from tacit.privacy.policy import PrivacyUnit
+from tacit.protocol.exchanges.batch import train_each
+from tacit.protocol.round import Exchange, Request, State
+from tacit.protocol.site import Client, Site
+from tacit.randomness import Draws
 from tacit.rows import Lexicon
-from tests.engine.deployed.local_post import owner
-from tests.laws.coupling_cases import CHANGED, CODECS, KINDS, MODULES, OTHERS, public_vectors, tree_of, write_world
+from tacit.runs.fingerprint import Fingerprints
+from tacit.runs.record import RUN
+from tacit.simulation.advice import first_round as first_round_module
+from tacit.simulation.advice.first_round import FirstRound, first_round
+from tacit.simulation.arm import SimulatedArm
+from tacit.simulation.prepared_rows import trained_on
+from tacit.training import Learner, Worker
+from tacit.training.private.vocabulary import Vocabularies
+from tests.deployment.local_post import owner
+from tests.laws.coupling_cases import (
+    CHANGED,
+    CODECS,
+    KINDS,
+    MODULES,
+    OTHERS,
+    public_vectors,
+    tree_of,
+    write_world,
+)
 from tests.roles import decode
 
 Frames = dict[str, bytes]
@@ -66,12 +76,14 @@ def worlds(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(autouse=True)
 def same_identity(monkeypatch: pytest.MonkeyPatch) -> None:
     """Hold the identity of a simulation, which is made of its plan and its rows."""
-    monkeypatch.setattr(first_round_module, "fingerprints_of", lambda plan, data: Fingerprints(identity="law"))
+    monkeypatch.setattr(
+        first_round_module, "fingerprints_of", lambda plan, data: Fingerprints(identity="law")
+    )
 
 
 @pytest.fixture(autouse=True)
 def made_up_vectors(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(wording, "vectors_for", public_vectors)
+    monkeypatch.setattr(token_rows, "get_glove_vectors", public_vectors)
 
 
 def source_of(worlds: Path, kind: dict[str, Any], world: int) -> str:
@@ -86,32 +98,51 @@ def moved(one: Frames, other: Frames) -> list[str]:
 
 def answers_of(site: Site, worker: Worker, exchange: Exchange, request: Request) -> Frames:
     """Return what each client answers, one by one; nothing of a client that has no rows left."""
-    frames = [exchange.answer(Client(site, site.seat(name), worker), request) for name in site.names]
-    return {who: b"".join(map(bytes, frame or ())) for who, frame in zip(EVERYBODY, frames, strict=True)}
+    frames = [
+        exchange.answer(Client(site, site.seat(name), worker), request) for name in site.names
+    ]
+    return {
+        who: b"".join(map(bytes, frame or ())) for who, frame in zip(EVERYBODY, frames, strict=True)
+    }
 
 
 def updates_in_one_call(site: Site, worker: Worker, request: Request) -> Frames:
     """Return each client's update where all are trained in one call, as far as the learner does so."""
-    found = updates_of(site, worker, site.model(request), [site.seat(name) for name in site.names], 1)
+    found = train_each(
+        site, worker, site.model(request), [site.seat(name) for name in site.names], 1
+    )
     return {who: update.row.tobytes() for who, update in zip(EVERYBODY, found, strict=True)}
 
 
-def simulated(stack: ExitStack, worlds: Path, kind: dict[str, Any], codec: str, **more: Any) -> list[FirstRound]:
+def simulated(
+    stack: ExitStack, worlds: Path, kind: dict[str, Any], codec: str, **more: Any
+) -> list[FirstRound]:
     """Return the first round of a simulation in both worlds."""
-    trees = [tree_of(kind, CODECS[codec], source_of(worlds, kind, world), **more) for world in (0, 1)]
+    trees = [
+        tree_of(kind, CODECS[codec], source_of(worlds, kind, world), **more) for world in (0, 1)
+    ]
     begun = [stack.enter_context(first_round(plans.parse(tree))) for tree in trees]
     assert begun[0].data.fitted == begun[1].data.fitted, "what is told is held"
     return begun
 
 
-def at_a_site(worlds: Path, folder: Path, kind: dict[str, Any], codec: str, **more: Any) -> list[SiteHalf]:
+def at_a_site(
+    worlds: Path, folder: Path, kind: dict[str, Any], codec: str, **more: Any
+) -> list[SiteHalf]:
     """Return a site's half of a run in both worlds, as the site builds it from an offer and from the same terms."""
     opened, halves, terms = [], [], b""
     for world in (0, 1):
         source = source_of(worlds, kind, world)
-        text = plans.to_toml(offered(plans.parse(tree_of(kind, CODECS[codec], source, **more)), simulated_noise=True))
+        text = plans.to_toml(
+            offered(plans.parse(tree_of(kind, CODECS[codec], source, **more)), simulated_noise=True)
+        )
         offer = OfferedPlan(plan=text, simulated_noise=True)
-        one = owner("a", Path(source), folder / str(world), unit=PrivacyUnit(client="who", quasi_identifiers=("ward",)))
+        one = owner(
+            "a",
+            Path(source),
+            folder / str(world),
+            unit=PrivacyUnit(client="who", quasi_identifiers=("ward",)),
+        )
         run = participation.open_run(one, "law", bodies.pack(offer), participation._hash_of(offer))
         opened.append(run.opened())
         if world == 0:
@@ -150,7 +181,12 @@ def test_a_client_s_rows_move_no_other_update_in_a_simulation(worlds: Path, kind
     chosen = KINDS.get(kind) or MODULES[kind]
     with ExitStack() as stack:
         begun = simulated(stack, worlds, chosen, "plain")
-        assert moved(*(updates_in_one_call(one.arm.site, one.arm.learner.worker(), one.request) for one in begun)) == [CHANGED]
+        assert moved(
+            *(
+                updates_in_one_call(one.arm.site, one.arm.learner.worker(), one.request)
+                for one in begun
+            )
+        ) == [CHANGED]
         for codec in CODECS if kind in KINDS else ("plain", "rr"):
             frames = []
             for world, one in enumerate(begun):
@@ -168,11 +204,18 @@ def test_a_client_s_rows_move_no_other_update_in_a_simulation(worlds: Path, kind
         *(("words beside a table", codec) for codec in CODECS),
     ],
 )  # fmt: skip
-def test_a_client_s_rows_move_no_other_update_at_a_site(worlds: Path, tmp_path: Path, kind: str, codec: str) -> None:
+def test_a_client_s_rows_move_no_other_update_at_a_site(
+    worlds: Path, tmp_path: Path, kind: str, codec: str
+) -> None:
     halves = at_a_site(worlds, tmp_path, KINDS.get(kind) or MODULES[kind], codec)
-    frames = [answers_of(half.site, half.worker, half.exchanges["train"], question(half)) for half in halves]
+    frames = [
+        answers_of(half.site, half.worker, half.exchanges["train"], question(half))
+        for half in halves
+    ]
     assert set(moved(*frames)) <= {CHANGED}
-    together = [updates_in_one_call(half.site, half.learner.worker(), question(half)) for half in halves]
+    together = [
+        updates_in_one_call(half.site, half.learner.worker(), question(half)) for half in halves
+    ]
     assert moved(*together) == [CHANGED]
 
 
@@ -182,7 +225,9 @@ def question(half: SiteHalf) -> Request:
 
 
 def first_state(site: Site, learner: Learner) -> State:
-    model = learner.initial(Draws.seeded(1)) if site.agreement.codec.decoded_by == "server" else None
+    model = (
+        learner.initial(Draws.seeded(1)) if site.agreement.codec.decoded_by == "server" else None
+    )
     return State(round_no=1, cohort=np.array(site.names), model=model, optimizer={})
 
 
@@ -206,7 +251,13 @@ class Seated:
         heads, request = self.exchanges["heads"], self.question("heads")
         intake, total = request.intake(1000), heads.empty()
         for name in self.site.names:
-            heads.receive(intake, total, heads.answer(Client(self.site, self.site.seat(name), self.learner.worker()), request))
+            heads.receive(
+                intake,
+                total,
+                heads.answer(
+                    Client(self.site, self.site.seat(name), self.learner.worker()), request
+                ),
+            )
         return heads.close(first_state(self.site, self.learner), total).state
 
     def hidden(self, exchange: str, frames: Frames) -> Frames:
@@ -215,8 +266,13 @@ class Seated:
         if sharing is None:
             return frames
         clients = (Client(self.site, self.site.seat(name)) for name in self.site.names)
-        keys = {who: b"".join(sharing._own_keys(client).shared) for who, client in zip(EVERYBODY, clients, strict=True)}
-        return {who: frame[: -sharing.terms.envelope_size] + keys[who] for who, frame in frames.items()}
+        keys = {
+            who: b"".join(sharing._own_keys(client).shared)
+            for who, client in zip(EVERYBODY, clients, strict=True)
+        }
+        return {
+            who: frame[: -sharing.terms.envelope_size] + keys[who] for who, frame in frames.items()
+        }
 
     def disclosed(self) -> Frames:
         return {who: pack_rows(rows) for who, rows in zip(EVERYBODY, self.offer(), strict=True)}
@@ -228,15 +284,28 @@ def seats(
     """Return the clients of both worlds."""
     if place == "site":
         halves = at_a_site(worlds, folder, kind, codec, **more)
-        return [Seated(half.site, half.learner, half.exchanges, lambda half=half: _released(half.encoded.offer)) for half in halves]
+        return [
+            Seated(
+                half.site,
+                half.learner,
+                half.exchanges,
+                lambda half=half: _released(half.encoded.offer),
+            )
+            for half in halves
+        ]
     begun = simulated(stack, worlds, kind, codec, **more)
     return [
-        Seated(one.arm.site, one.arm.learner, {each.name: each for each in one.arm.exchanges}, lambda one=one: _offered(one))
+        Seated(
+            one.arm.site,
+            one.arm.learner,
+            {each.name: each for each in one.arm.exchanges},
+            lambda one=one: _offered(one),
+        )
         for one in begun
     ]
 
 
-def _released(offer: Offer | None) -> list[pl.DataFrame]:
+def _released(offer: RowRelease | None) -> list[pl.DataFrame]:
     assert offer is not None
     return [offer.released_by(block) for block in range(len(EVERYBODY))]
 
@@ -245,7 +314,9 @@ def _offered(begun: FirstRound) -> list[pl.DataFrame]:
     """Return the rows each simulated client would send, decided as the run decides."""
     plan = begun.arm.plan
     table, clients = trained_on(plan)
-    return _released(disclose_offer(table, clients, plan.data.share, Draws.seeded(plan.seed).at("share")))
+    return _released(
+        disclose_offer(table, clients, plan.data.share, Draws.seeded(plan.seed).at("share"))
+    )
 
 
 FILTER = {"lr": 0.5, "vote_epsilon": 4.0}
@@ -263,7 +334,12 @@ WAYS = {"compiled": KINDS["words beside a table"], "private words": MODULES["pri
 @pytest.mark.parametrize("place", ["simulation", "site"])
 @pytest.mark.parametrize(
     ("voting", "way"),
-    [(voting, way) for voting in VOTING for way in WAYS if (voting, way) != ("heads are averaged", "private words")],
+    [
+        (voting, way)
+        for voting in VOTING
+        for way in WAYS
+        if (voting, way) != ("heads are averaged", "private words")
+    ],
 )
 def test_a_client_s_rows_move_no_other_head_or_vote(
     worlds: Path, tmp_path: Path, voting: str, way: str, place: str
@@ -271,26 +347,38 @@ def test_a_client_s_rows_move_no_other_head_or_vote(
     """The question to voters is the server's words, and the same in both worlds."""
     codec = "dp_sum" if "secure_sum" in VOTING[voting] else "plain"
     with ExitStack() as stack:
-        seated = seats(stack, worlds, tmp_path, place, WAYS[way], codec, data=HELD_OUT, **VOTING[voting])
+        seated = seats(
+            stack, worlds, tmp_path, place, WAYS[way], codec, data=HELD_OUT, **VOTING[voting]
+        )
         heads = [one.answers("heads", one.question("heads")) for one in seated]
         assert moved(*heads) == [CHANGED]
         shown = seated[0].after_heads()
         votes = [one.answers("votes", one.exchanges["votes"].ask(shown)) for one in seated]
-        assert set(moved(*(one.hidden("votes", frames) for one, frames in zip(seated, votes, strict=True)))) <= {CHANGED}
+        assert set(
+            moved(*(one.hidden("votes", frames) for one, frames in zip(seated, votes, strict=True)))
+        ) <= {CHANGED}
 
 
 @pytest.mark.parametrize("place", ["simulation", "site"])
 @pytest.mark.parametrize("codec", ["rr", "dp_sum", "onebit", "skellam"])
-def test_a_client_s_rows_move_no_other_share_of_a_secure_sum(worlds: Path, tmp_path: Path, codec: str, place: str) -> None:
+def test_a_client_s_rows_move_no_other_share_of_a_secure_sum(
+    worlds: Path, tmp_path: Path, codec: str, place: str
+) -> None:
     secure = {"secure_sum": {"helpers": 1, "least_clients": 2}, "server": {"rounds": 1}}
     with ExitStack() as stack:
         seated = seats(stack, worlds, tmp_path, place, MIXED, codec, **secure)
-        frames = [one.hidden("train", one.answers("train", one.question("train"))) for one in seated]
+        frames = [
+            one.hidden("train", one.answers("train", one.question("train"))) for one in seated
+        ]
         assert set(moved(*frames)) <= {CHANGED}
 
 
-@pytest.mark.parametrize("codec", [name for name in CODECS if name not in ("onebit", "skellam", "hashcomb")])
-def test_a_site_s_sum_moves_by_the_message_of_that_client_alone(worlds: Path, tmp_path: Path, codec: str) -> None:
+@pytest.mark.parametrize(
+    "codec", [name for name in CODECS if name not in ("onebit", "skellam", "hashcomb")]
+)
+def test_a_site_s_sum_moves_by_the_message_of_that_client_alone(
+    worlds: Path, tmp_path: Path, codec: str
+) -> None:
     """The sum without the client is the same to the bit; with it, the sums differ by its own messages, up to rounding of floats."""
     server_of = {"server": {"rounds": 1, "sum_at": "site", "weights": "equal"}}
     halves = at_a_site(worlds, tmp_path, MIXED, codec, **server_of)
@@ -300,7 +388,7 @@ def test_a_site_s_sum_moves_by_the_message_of_that_client_alone(worlds: Path, tm
         names = np.array(half.site.names)
         changed = names[EVERYBODY.index(CHANGED)]
         some, every, alone = (
-            answered(train, half.site, half.worker, request.part(part)).total
+            train.answer_many(half.site, half.worker, request.part(part)).total
             for part in (names[names != changed], names, names[names == changed])
         )
         sums.append(some.packed().tobytes())
@@ -309,9 +397,16 @@ def test_a_site_s_sum_moves_by_the_message_of_that_client_alone(worlds: Path, tm
     assert sums[0] == sums[1]
     codec_made = halves[0].site.agreement.codec
     if codec_made.sum_noise is None:
-        means = [decode(codec_made, total, Draws.seeded(0), Draws.seeded(0)).astype(np.float64) for total in (*whole, *own)]
+        means = [
+            decode(codec_made, total, Draws.seeded(0), Draws.seeded(0)).astype(np.float64)
+            for total in (*whole, *own)
+        ]
         count = len(EVERYBODY)
-        np.testing.assert_allclose(count * (means[0] - means[1]), means[2] - means[3], atol=1e-5 * max(1, np.abs(means[2:]).max()))
+        np.testing.assert_allclose(
+            count * (means[0] - means[1]),
+            means[2] - means[3],
+            atol=1e-5 * max(1, np.abs(means[2:]).max()),
+        )
 
 
 SHARE = {"rule": "k_anonymity", "k": 3}
@@ -319,11 +414,17 @@ SHARE = {"rule": "k_anonymity", "k": 3}
 
 def disclosing(counts: str) -> dict[str, Any]:
     data = {"share": {**SHARE, "counts": counts}}
-    return {**KINDS["a table"], "columns": {**KINDS["a table"]["columns"], "quasi": ["ward"]}, "data": data}
+    return {
+        **KINDS["a table"],
+        "columns": {**KINDS["a table"]["columns"], "quasi": ["ward"]},
+        "data": data,
+    }
 
 
 @pytest.mark.parametrize("place", ["simulation", "site"])
-def test_a_client_s_rows_move_no_row_that_others_disclose_by_counts_of_their_own(worlds: Path, tmp_path: Path, place: str) -> None:
+def test_a_client_s_rows_move_no_row_that_others_disclose_by_counts_of_their_own(
+    worlds: Path, tmp_path: Path, place: str
+) -> None:
     kind = disclosing("local")
     with ExitStack() as stack:
         seated = seats(stack, worlds, tmp_path, place, kind, "rr", data=kind["data"])
@@ -346,7 +447,9 @@ def test_counts_over_all_clients_are_the_stated_exception(worlds: Path, tmp_path
             data = {"share": {**kind["data"]["share"], "k": k}}
             seated = seats(stack, worlds, tmp_path / str(k), "simulation", kind, "rr", data=data)
             others = [who for who in moved(*(one.disclosed() for one in seated)) if who != CHANGED]
-            trained = set(moved(*(one.answers("train", one.question("train")) for one in seated))) - {CHANGED}
+            trained = set(
+                moved(*(one.answers("train", one.question("train")) for one in seated))
+            ) - {CHANGED}
             assert bool(others) == moves
             assert trained <= set(others)
 
@@ -356,17 +459,19 @@ def _with_medians(series: pl.Series, written: Any) -> Any:
     return numbers.fill_null(numbers.median()), *rest
 
 
-def _spread_over_all(self: Wordings, private: plans.Private, lexicon: Lexicon, *rest: Any) -> None:
+def _spread_over_all(
+    self: Vocabularies, private: plans.Private, lexicon: Lexicon, *rest: Any
+) -> None:
     _BEGIN(self, private, lexicon, *rest)
     self.spread = float(len(lexicon.words))
 
 
-_AS_NUMBER, _BEGIN, LOAD = clean._as_number, Wordings.__init__, import_module("tacit.data.load")
+_AS_NUMBER, _BEGIN, LOAD = clean._as_number, Vocabularies.__init__, import_module("tacit.data.load")
 TWINS: dict[str, tuple[str, Callable[[pytest.MonkeyPatch], None]]] = {
     "a missing number is the median over all clients": ("a table", lambda patch: patch.setattr(clean, "_as_number", _with_medians)),
     "rows are held out by a permutation of all rows": ("pixels", lambda patch: patch.setattr(LOAD, "_owners", lambda *_: None)),
     "first vectors are as long as all clients' words say": (
-        "private words", lambda patch: patch.setattr(Wordings, "__init__", _spread_over_all)
+        "private words", lambda patch: patch.setattr(Vocabularies, "__init__", _spread_over_all)
     ),
 }  # fmt: skip
 

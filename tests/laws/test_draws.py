@@ -5,14 +5,14 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from tacit.draws import ClientDraws, Draws, PublicDraws, ServerDraws
-from tacit.engine.round import State
-from tacit.engine.site import Client, Site
-from tacit.seat import Own
+from tacit.protocol.round import State
+from tacit.protocol.site import Client, Site
+from tacit.randomness import ClientDraws, Draws, PublicDraws, ServerDraws
+from tacit.seat import ClientRandomness
 from tests import seeds
-from tests.engine.test_exchange import CLIENTS, learner, train_over
 from tests.laws.codec_cases import ALL, at_client, built, label
 from tests.laws.swapped_draws import swapped
+from tests.simulation.test_exchange import CLIENTS, learner, train_over
 
 every = pytest.mark.parametrize("case", ALL, ids=label)
 UPDATE = np.linspace(-1e-3, 1e-3, 50, dtype=np.float32)
@@ -65,19 +65,29 @@ def test_no_message_can_be_rebuilt_from_what_the_server_knows(case) -> None:
     update, rounds = np.linspace(-1e-3, 1e-3, learned.size, dtype=np.float32), range(1, 41)
 
     def messages(own: Callable[[int], ClientDraws]) -> bytes:
-        made = (site.codec(n).encode(update, {}, own=own(n), public=terms.public.at(n, 2)) for n in rounds)
+        made = (
+            site.codec(n).encode(update, {}, own=own(n), public=terms.public.at(n, 2))
+            for n in rounds
+        )
         return b"".join(one.payload.tobytes() for one in made)
 
-    asked = [train.ask(State(round_no=n, cohort=np.arange(CLIENTS), model=model, optimizer={})) for n in rounds]
-    sent = b"".join(train.made(client, model, update, request).payload.tobytes() for request in asked)
+    asked = [
+        train.ask(State(round_no=n, cohort=np.arange(CLIENTS), model=model, optimizer={}))
+        for n in rounds
+    ]
+    sent = b"".join(
+        train.made(client, model, update, request).payload.tobytes() for request in asked
+    )
     digest = asked[0].digest
 
-    def address(own: Own, n: int) -> ClientDraws:
+    def address(own: ClientRandomness, n: int) -> ClientDraws:
         return own.noise(terms.identity, n, train.name, digest)
 
-    assert sent == messages(lambda n: address(client.seat.own, n)), "noise comes from the client's root"
+    assert sent == messages(lambda n: address(client.seat.own, n)), (
+        "noise comes from the client's root"
+    )
     noisy = bool(at_client(case).variance(update).any())
-    assert (sent != messages(lambda n: address(Own(seeds.draws(12), 2), n))) == noisy
+    assert (sent != messages(lambda n: address(ClientRandomness(seeds.draws(12), 2), n))) == noisy
     for key in (terms.public.key, train.draws.key, Draws.seeded(0).key, terms.run.encode()):
         for path in (lambda n: address(client.seat.own, n).path, lambda n: (n, 2), lambda n: ()):
             guess = messages(lambda n, key=key, path=path: ClientDraws(key, path(n)))

@@ -13,14 +13,14 @@ from pathlib import Path
 
 import pytest
 
-from tacit import data, engine
-from tacit.engine.baselines import arms_of
-from tacit.engine.client_count import find_without_room, require_room
-from tacit.engine.sweep import Outcome
-from tacit.engine.tune import tune
+from tacit import data, simulation
 from tacit.errors import DataError, PlanError
 from tacit.plan import Plan, load
 from tacit.plan.grid import grid
+from tacit.runs.sweep import Outcome
+from tacit.runs.tune import tune
+from tacit.simulation.advice.client_count import find_without_room, require_room
+from tacit.simulation.baselines.arms import arms_of
 from tests.laws.odd_tables import WORDS, OddTable, make_odd_table
 
 FEW, ALL, AT_ONCE = 60, 300, 10
@@ -30,7 +30,9 @@ def accept(table: OddTable, folder: Path) -> bool:
     """Whether `init` writes a plan for the table; it is then run, tuned and swept, which must not fail."""
     file = folder / "plan.toml"
     try:
-        start = data.starter(table.path, asked=data.Asked(one_bit=table.one_bit), file=str(file))
+        start = data.build_starter(
+            table.path, asked=data.StarterRequest(one_bit=table.one_bit), file=str(file)
+        )
     except (DataError, PlanError) as error:
         if "\n" in str(error):
             pytest.fail(f"a refusal needs to be one paragraph: {error}")
@@ -40,7 +42,7 @@ def accept(table: OddTable, folder: Path) -> bool:
     small = _small(file, folder)
     plan = load(file, small)
     require_room(plan)
-    engine.start(plan, folder / "runs")
+    simulation.start(plan, folder / "runs")
     _tune(file, small, folder)
     _sweep(file, small, folder)
     return True
@@ -49,7 +51,11 @@ def accept(table: OddTable, folder: Path) -> bool:
 def _small(file: Path, folder: Path) -> list[str]:
     """One round, and a short list of words in place of the one that would be fetched."""
     listed = load(file).features.text == "listed"
-    return ["server.rounds=1", "server.evaluate_every=1", *([f"features.list={folder / 'words.txt'}"] if listed else [])]
+    return [
+        "server.rounds=1",
+        "server.evaluate_every=1",
+        *([f"features.list={folder / 'words.txt'}"] if listed else []),
+    ]
 
 
 def _tune(file: Path, small: list[str], folder: Path) -> None:
@@ -57,9 +63,9 @@ def _tune(file: Path, small: list[str], folder: Path) -> None:
 
     def run(plans: list[Plan], titles: list[str]) -> list[Outcome]:
         first, *others = plans
-        done = Outcome(folder=engine.start(_alone(first), folder / "tuned"))
+        done = Outcome(folder=simulation.start(_alone(first), folder / "tuned"))
         for other in others[-1:]:
-            engine.start(_alone(other), folder / "tuned")
+            simulation.start(_alone(other), folder / "tuned")
         return [done] * len(plans)
 
     (folder / "tuned.toml").write_text(tune(file, small, run).text, encoding="utf-8")
@@ -70,9 +76,14 @@ def _sweep(file: Path, small: list[str], folder: Path) -> None:
     """Check every combination as `tacit sweep` does, and carry out the arms of one of them with another seed."""
     over = "codec.epsilon=1,2" if load(file).privacy is None else "privacy.epsilon=1,2,8"
     points = grid(file, [over], [1, 2], small)
-    assert find_without_room({f"{point.title} {plan.seed}": plan for point in points for plan in point.plans}) == {}
+    assert (
+        find_without_room(
+            {f"{point.title} {plan.seed}": plan for point in points for plan in point.plans}
+        )
+        == {}
+    )
     for arm in arms_of(points[-1].plans[0]).values():
-        engine.start(_alone(arm), folder / "swept")
+        simulation.start(_alone(arm), folder / "swept")
 
 
 def _alone(plan: Plan) -> Plan:
@@ -106,8 +117,14 @@ def main() -> int:
                 accepted += accept(table, Path(place))
             except Exception as error:
                 failures += 1
-                print(f"{number} ({', '.join(table.oddities)}): {type(error).__name__}: {error}", flush=True)
-    print(f"{ALL} tables: {accepted} plans, all run, tuned and swept but for {failures}; {ALL - accepted - failures} refused")
+                print(
+                    f"{number} ({', '.join(table.oddities)}): {type(error).__name__}: {error}",
+                    flush=True,
+                )
+    print(
+        f"{ALL} tables: {accepted} plans, all run, tuned and swept but for {failures};"
+        f" {ALL - accepted - failures} refused"
+    )
     return min(failures, 100)
 
 

@@ -5,8 +5,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit import codec
-from tacit.draws import ClientDraws, Draws
+from tacit import codecs
+from tacit.randomness import ClientDraws, Draws
 from tests.roles import encode
 
 WORD = 1 << 32
@@ -34,7 +34,7 @@ class Given:
         self.used += len(out)
 
 
-def of(made: codec.Codec, update: NDArray[np.float32], bits: int) -> NDArray[np.int64]:
+def of(made: codecs.Codec, update: NDArray[np.float32], bits: int) -> NDArray[np.int64]:
     """Return for each sent bit how many of the 2^32 words make it a 1, by bisection through the codec itself."""
     low, high = np.zeros(bits, np.int64), np.full(bits, WORD, np.int64)
     while (low < high).any():

@@ -10,7 +10,7 @@ import pytest
 
 from tacit.errors import PlanError
 from tacit.plan import Plan, check, load, parse
-from tacit.plan.starter import EXAMPLE, starter_text
+from tacit.plan.presets.starter import EXAMPLE, starter_text
 
 ROLES = {"post": "text", "age": "numeric", "town": "categorical", "label": "label"}
 PLANS = {
@@ -19,12 +19,24 @@ PLANS = {
     "init, owners": starter_text({**ROLES, "who": "client"}, "my.csv", 900, 70, "my", "plan.toml"),
     "init, one bit": starter_text(ROLES, "my.csv", 900, 0, "my", "plan.toml", one_bit=100),
     "no trust": '[privacy]\npreset = "no_trust"\nepsilon = 2.0\n[data]\nclients = 300\n',
-    "own settings": '[privacy]\nepsilon = 2.0\n[data]\nclients = 300\n[server]\nlr = 1.0\n[codec]\nname = "skellam"\n',
+    "own settings": (
+        "[privacy]\nepsilon = 2.0\n[data]\nclients = 300\n[server]\nlr = 1.0\n[codec]\nname ="
+        ' "skellam"\n'
+    ),
     "paper": '[privacy]\npreset = "paper:rr-ldp"\n',
-    "codec with its defaults": '[codec]\nname = "gaussian"\nepsilon = 1.0\ndelta = 1e-5\nclip = 0.001\n',
+    "codec with its defaults": (
+        '[codec]\nname = "gaussian"\nepsilon = 1.0\ndelta = 1e-5\nclip = 0.001\n'
+    ),
     "other model": '[privacy]\nepsilon = 2.0\n[model]\nname = "mlp"\nhidden = [8]\n',
 }
-CHANGES = ["data.clients=50", "privacy.epsilon=1", "server.rounds=7", "seed=3", "features.text=binary", "codec.name=plain"]
+CHANGES = [
+    "data.clients=50",
+    "privacy.epsilon=1",
+    "server.rounds=7",
+    "seed=3",
+    "features.text=binary",
+    "codec.name=plain",
+]
 
 
 @pytest.mark.parametrize("name", PLANS)
@@ -35,7 +47,9 @@ def test_nothing_changed_is_the_same_plan(name: str) -> None:
 
 @pytest.mark.parametrize("name", PLANS)
 @pytest.mark.parametrize("setting", CHANGES)
-def test_a_changed_plan_is_the_one_its_file_would_give(name: str, setting: str, tmp_path: Path) -> None:
+def test_a_changed_plan_is_the_one_its_file_would_give(
+    name: str, setting: str, tmp_path: Path
+) -> None:
     path = tmp_path / "plan.toml"
     path.write_text(PLANS[name])
     try:
@@ -52,12 +66,19 @@ def test_a_changed_plan_is_the_one_its_file_would_give(name: str, setting: str, 
 def test_settings_made_for_another_number_of_clients_are_refused() -> None:
     plan = parse(tomllib.loads(PLANS["init"]))
     stale = replace(plan, data=replace(plan.data, clients=50))
-    with pytest.raises(PlanError, match=r"made for 900 clients, and data.clients = 50; plan.with_settings\('data.clients=50'\)"):
+    with pytest.raises(
+        PlanError,
+        match=(
+            r"made for 900 clients, and data.clients = 50; plan.with_settings\('data.clients=50'\)"
+        ),
+    ):
         check(stale)
     check(plan.with_settings("data.clients=50"))
 
 
-def test_settings_made_for_another_epsilon_are_refused_and_nobody_is_told_to_give_privacy_up() -> None:
+def test_settings_made_for_another_epsilon_are_refused_and_nobody_is_told_to_give_privacy_up() -> (
+    None
+):
     plan = parse(tomllib.loads(PLANS["init"]))
     assert plan.privacy is not None
     with pytest.raises(PlanError, match=r"change privacy\.epsilon") as refusal:
@@ -67,6 +88,8 @@ def test_settings_made_for_another_epsilon_are_refused_and_nobody_is_told_to_giv
 
 
 def test_none_takes_a_key_away() -> None:
-    plan = parse({"privacy": {"preset": "private", "epsilon": 1.0}, "data": {"clients": 900, "limit": 10}})
+    plan = parse(
+        {"privacy": {"preset": "private", "epsilon": 1.0}, "data": {"clients": 900, "limit": 10}}
+    )
     assert plan.with_settings("data.limit=none").data.limit is None
     assert plan.with_settings("privacy.epsilon=none").privacy.epsilon == 8.0  # type: ignore[union-attr]

@@ -13,34 +13,39 @@ import numpy as np
 import polars as pl
 import pytest
 
-from tacit import codec, features, local, plan, server
-from tacit.codec import head, paper_gaussian, qsgd
-from tacit.codec.hashcomb.tokens import round_key
+from tacit import codecs, features, plan, server
+from tacit.assembly.first_model import _settings as center_settings
+from tacit.assembly.first_model import first_model
+from tacit.codecs import paper_gaussian, qsgd
+from tacit.codecs.hashcomb.tokens import round_key
+from tacit.codecs.votes import head
+from tacit.data.clients.divide import divide
 from tacit.data.decimals import choose_formats, look_at_cells
-from tacit.data.disclose import release, rules
-from tacit.data.divide import divide
-from tacit.draws import Draws
-from tacit.engine.agreement import Agreement
-from tacit.engine.baselines import arms_of
-from tacit.engine.behaviour import Misbehaving
-from tacit.engine.exchanges import Heads, Train, exchanges_of
-from tacit.engine.exchanges.question import helps
-from tacit.engine.simulated_arm import SimulatedArm
-from tacit.engine.warm_start import _settings as center_settings
-from tacit.engine.warm_start import first_model
+from tacit.data.k_anonymity import release, rules
 from tacit.errors import PlanError
-from tacit.features import tabular, text
+from tacit.features import tabular
 from tacit.features.encoding import _words
 from tacit.features.fitting import _projection
-from tacit.local.compiled.optimizer import rule_of as compiled_rule
-from tacit.local.private.steps import Parts, Training, _share_of_rate, local_half
-from tacit.local.private.vocabulary import Wordings
-from tacit.local.unit import scales_by_root
+from tacit.features.text import hashed_text
 from tacit.plan import Plan
 from tacit.plan.kinds import fields_of, tables_in
-from tacit.plan.local import problems as local_problems
-from tacit.plan.privacy import expanded
+from tacit.plan.presets import privacy as presets_privacy
+from tacit.plan.presets.privacy import expanded
+from tacit.plan.tables import server as server_table
+from tacit.plan.tables.local import problems as local_problems
+from tacit.protocol.agreement import Agreement
+from tacit.protocol.exchanges import Heads, Train, exchanges_of
+from tacit.protocol.exchanges.question import helps
+from tacit.randomness import Draws
 from tacit.rows import Lexicon
+from tacit.simulation.adversaries.behaviour import Misbehaving
+from tacit.simulation.arm import SimulatedArm
+from tacit.simulation.baselines.arms import arms_of
+from tacit.training import HeadPlace, compute_weights
+from tacit.training.compiled.optimizer import build_rule as compiled_rule
+from tacit.training.private.steps import ModuleParts, Training, _share_of_rate, train_locally
+from tacit.training.private.vocabulary import Vocabularies
+from tacit.training.unit import scales_by_root
 from tests.seats import seat
 
 UNKNOWN = "declared, and implemented by nobody"
@@ -50,7 +55,9 @@ FRAME = pl.DataFrame({"t": ["a b", "b"], "n": [1.0, 2.0], "c": ["x", "y"], "y": 
 ALL = plan.Features(category_clients=1)
 ONLY_CATEGORIES = plan.Columns(categorical=("c",), label="y")
 TABLE: Any = SimpleNamespace(train=FRAME, test=FRAME, columns=COLUMNS)
-CLIENTS: Any = SimpleNamespace(order=np.arange(2), sizes=lambda: np.array([1, 1]), __len__=lambda: 2)
+CLIENTS: Any = SimpleNamespace(
+    order=np.arange(2), sizes=lambda: np.array([1, 1]), __len__=lambda: 2
+)
 ROWS = np.ones((3, 4), np.float32)
 
 
@@ -83,12 +90,17 @@ def unknown(table: Any, key: str) -> Any:
 
 
 def train_with(settings: plan.Server) -> Train:
-    made = codec.build(plan.Plain())
-    return Train(Agreement(run="r", identity="i", dim=4, codec=made, public=ROOT.publish(), server=settings), ROOT)
+    made = codecs.build(plan.Plain())
+    return Train(
+        Agreement(run="r", identity="i", dim=4, codec=made, public=ROOT.publish(), server=settings),
+        ROOT,
+    )
 
 
 def votes_of(settings: Any) -> object:
-    return Misbehaving(settings, np.array([True, True]), ROOT, rows_before=False).votes(seat(0), np.array([True]), np.array([1]), 9)
+    return Misbehaving(settings, np.array([True, True]), ROOT, rows_before=False).votes(
+        seat(0), np.array([True]), np.array([1]), 9
+    )
 
 
 def server_with(key: str) -> plan.Server:
@@ -103,8 +115,8 @@ def features_with(key: str) -> plan.Features:
     return unknown(plan.Features(), key)
 
 
-def wordings(key: str) -> Wordings:
-    return Wordings(unknown(plan.Private(), key), Lexicon(words=("a", "b")), 3, 5)
+def wordings(key: str) -> Vocabularies:
+    return Vocabularies(unknown(plan.Private(), key), Lexicon(words=("a", "b")), 3, 5)
 
 
 def plan_with(**tables: Any) -> Plan:
@@ -126,7 +138,7 @@ def training(key: str) -> Training:
 
 def token_decoder(key: str) -> object:
     settings = unknown(plan.HashComb(x_min=-1.0, x_max=1.0, levels=4), key)
-    made = codec.build(settings, codec.Extent(rounds=1, cohort=1))
+    made = codecs.build(settings, codecs.Extent(rounds=1, cohort=1))
     assert made.keyed is not None
     held = made.keyed(b"k" * 16, 1)
     update = np.zeros(3, np.float32)
@@ -137,62 +149,96 @@ def token_decoder(key: str) -> object:
 CONSUMERS: dict[str, Callable[[], object]] = {
     "Plan.regime": lambda: SimulatedArm._train(SimpleNamespace(regime=UNKNOWN)),  # type: ignore[arg-type]
     "Plan.baselines": lambda: arms_of(unknown_baseline()),
-    "Plan.baseline_settings": lambda: unknown(plan.Plan(), "baseline_settings").gives_baselines_own_settings,
+    "Plan.baseline_settings": (
+        lambda: unknown(plan.Plan(), "baseline_settings").gives_baselines_own_settings
+    ),
     "Privacy.preset": lambda: expanded({"privacy": {"preset": "paper:hashcomb"}}),
-    "Data.partition": lambda: divide(TABLE, unknown(plan.Data(source="x", clients=2), "partition"), ROOT),
+    "Data.partition": lambda: divide(
+        TABLE, unknown(plan.Data(source="x", clients=2), "partition"), ROOT
+    ),
     "Data.decimal": lambda: choose_formats({"n": look_at_cells(pl.Series(["1"]))}, UNKNOWN, True),  # type: ignore[arg-type]
     "Data.deal": lambda: SimulatedArm._learner(_arm_with_deal()),  # type: ignore[arg-type]
-    "Sharing.rule": lambda: rules.allowed(None, np.zeros(1, np.int64), 2, share_with("rule")),  # type: ignore[arg-type]
+    "Sharing.rule": lambda: rules.find_allowed_classes(
+        None, np.zeros(1, np.int64), 2, share_with("rule")
+    ),  # type: ignore[arg-type]
     "Sharing.k_of": lambda: share_with("k_of").rows_alike,
     "Sharing.release": lambda: release._key(FRAME, COLUMNS, share_with("release")),
-    "Sharing.counts": lambda: release.offer(TABLE, CLIENTS, share_with("counts"), ROOT),
+    "Sharing.counts": lambda: release.decide_release(TABLE, CLIENTS, share_with("counts"), ROOT),
     "Features.text": lambda: _words(FRAME, COLUMNS, features_with("text"), None),  # type: ignore[arg-type]
-    "Features.counts": lambda: text.valued(np.zeros(1, np.int32), np.ones(1, np.float32), features_with("counts"), None),
-    "Features.words": lambda: text._rule(features_with("words")),
-    "Features.numeric": lambda: tabular._scaled("n", np.ones(2), features_with("numeric"), None),  # type: ignore[arg-type]
-    "Features.categorical": lambda: tabular.slots(
-        FRAME, ONLY_CATEGORIES, features_with("categorical"), features.fit(FRAME, ONLY_CATEGORIES, ALL)
+    "Features.counts": lambda: hashed_text.weigh_entries(
+        np.zeros(1, np.int32), np.ones(1, np.float32), features_with("counts"), None
+    ),
+    "Features.words": lambda: hashed_text._rule(features_with("words")),
+    "Features.numeric": lambda: tabular._scale("n", np.ones(2), features_with("numeric"), None),  # type: ignore[arg-type]
+    "Features.categorical": lambda: tabular.encode_slots(
+        FRAME,
+        ONLY_CATEGORIES,
+        features_with("categorical"),
+        features.fit(FRAME, ONLY_CATEGORIES, ALL),
     ),
     "Features.directions": lambda: _directions(),
-    "Quantise.trained_on": lambda: features.quantise.told("n", np.zeros(2, np.float32), quantise("trained_on"), b"s"),
-    "Quantise.selection": lambda: features.quantise.told("n", np.zeros(2, np.float32), quantise("selection"), b"s"),
+    "Quantise.trained_on": lambda: features.quantise.quantise_column(
+        "n", np.zeros(2, np.float32), quantise("trained_on"), b"s"
+    ),
+    "Quantise.selection": lambda: features.quantise.quantise_column(
+        "n", np.zeros(2, np.float32), quantise("selection"), b"s"
+    ),
     "Logistic.start": lambda: unknown(plan.Logistic(), "start").starts_at_zero,
     "Local.method": lambda: local_problems(SimpleNamespace(local=unknown(plan.Local(), "method"))),  # type: ignore[arg-type]
     "Local.optimizer": lambda: compiled_rule(unknown(plan.Local(), "optimizer")),
     "Local.schedule": lambda: _share_of_rate(unknown(plan.Local(), "schedule"), 1, 2),
     "Local.row_scale": lambda: scales_by_root(unknown(plan.Local(), "row_scale")),
     "Private.words": lambda: wordings("words"),
-    "Private.adapt": lambda: local_half(training("adapt"), Parts((), ()), 3, ROOT),
+    "Private.adapt": lambda: train_locally(training("adapt"), ModuleParts((), ()), 3, ROOT),
     "Private.store": lambda: unknown(plan.Private(), "store").stores,
     "Private.start": lambda: wordings("start")._rotation(seat(0)),
     "Private.rows": lambda: wordings("rows").start(seat(0), ("a",)),
     "Private.spelling": lambda: wordings("spelling")._unit(seat(0), 0),
     "RR.decoder": lambda: _decoded(unknown(plan.RR(epsilon=1.0, clip=1.0), "decoder")),
-    "RR.of": lambda: codec.build(unknown(plan.RR(epsilon=1.0, clip=1.0), "of")).sent(ROWS[0], ROWS[0]),
+    "RR.of": (
+        lambda: codecs.build(unknown(plan.RR(epsilon=1.0, clip=1.0), "of")).sent(ROWS[0], ROWS[0])
+    ),
     "HashComb.of": lambda: token_decoder("of"),
     "HashComb.selection": lambda: token_decoder("selection"),
     "HashComb.tokens": lambda: token_decoder("tokens"),
     "HashComb.token_bits": lambda: _paper_tokens("token_bits"),
     "HashComb.hash": lambda: round_key(b"s", 1, UNKNOWN),  # type: ignore[arg-type]
-    "DPSum.noise": lambda: codec.build(
-        unknown(plan.DPSum(epsilon=1.0, delta=1e-5, clip=1.0), "noise"), codec.Extent(rounds=1, cohort=1)
+    "DPSum.noise": lambda: codecs.build(
+        unknown(plan.DPSum(epsilon=1.0, delta=1e-5, clip=1.0), "noise"),
+        codecs.Extent(rounds=1, cohort=1),
     ),
-    "PaperGaussian.logarithm": lambda: paper_gaussian.printed_variance(unknown(plan.PaperGaussian(), "logarithm")),
-    "PaperGaussian.factor": lambda: paper_gaussian.stddev_of(unknown(plan.PaperGaussian(), "factor")),
+    "PaperGaussian.logarithm": lambda: paper_gaussian.printed_variance(
+        unknown(plan.PaperGaussian(), "logarithm")
+    ),
+    "PaperGaussian.factor": lambda: paper_gaussian.stddev_of(
+        unknown(plan.PaperGaussian(), "factor")
+    ),
     "QSGD.size": lambda: qsgd.size_of(ROWS[0], UNKNOWN),  # type: ignore[arg-type]
     "Public.last_layer": lambda: first_model(
-        plan_with(public=unknown(plan.Public(share=0.1), "last_layer")), ROWS, None, ROOT, _learner()
+        plan_with(public=unknown(plan.Public(share=0.1), "last_layer")),
+        ROWS,
+        None,
+        ROOT,
+        _learner(),
     ),  # type: ignore[arg-type]
-    "Public.optimizer": lambda: compiled_rule(center_settings(unknown(plan.Public(share=0.1), "optimizer"))),
+    "Public.optimizer": lambda: compiled_rule(
+        center_settings(unknown(plan.Public(share=0.1), "optimizer"))
+    ),
     "Filter.protect": lambda: head.noise_scale(_protected(), 3, 2),
     "Filter.vote": lambda: helps(ROWS, filtered("vote").vote),
     "Filter.rule": lambda: server.decide(filtered("rule"), ballots()),
     "Filter.aggregate": lambda: exchanges_of(
-        SimpleNamespace(filter=filtered("aggregate")), train_with(plan.Server()), head=_head_place(), clients=3
+        SimpleNamespace(filter=filtered("aggregate")),
+        train_with(plan.Server()),
+        head=_head_place(),
+        clients=3,
     ),  # type: ignore[arg-type]
-    **{f"{kind.__name__}.votes": lambda kind=kind: votes_of(unknown(kind(), "votes")) for kind in get_args(plan.corrupt.Corrupt)},
+    **{
+        f"{kind.__name__}.votes": lambda kind=kind: votes_of(unknown(kind(), "votes"))
+        for kind in get_args(plan.Corrupt)
+    },
     "Server.cohort": lambda: server.choose(server_with("cohort"), 3, ROOT),
-    "Server.weights": lambda: local.weights_for(server_with("weights"), np.ones(3, np.int64)),
+    "Server.weights": lambda: compute_weights(server_with("weights"), np.ones(3, np.int64)),
     "Server.sum_at": lambda: server_with("sum_at").sums_at_site,
     "Server.rule": lambda: train_with(server_with("rule")),
     "Server.optimizer": lambda: server.step(server_with("optimizer"), ROWS[0], ROWS[0], {}),
@@ -215,7 +261,10 @@ def _arm_with_deal() -> SimpleNamespace:
     given = SimpleNamespace(train=None, clients=None, corruption=None)
     setting = SimpleNamespace(data=given, draws=ROOT, module=None)
     return SimpleNamespace(
-        setting=setting, plan=SimpleNamespace(data=data, local=None, model=None), regime="local_only", disclosure=None
+        setting=setting,
+        plan=SimpleNamespace(data=data, local=None, model=None),
+        regime="local_only",
+        disclosure=None,
     )
 
 
@@ -229,7 +278,7 @@ def _directions() -> object:
 
 
 def _decoded(settings: plan.RR) -> object:
-    made = codec.build(settings)
+    made = codecs.build(settings)
     total = made.empty(3)
     total.add(np.zeros(1, np.uint8), 1, ROOT.publish())
     return made.decode(total, public=ROOT.publish(), own=ROOT.for_server())
@@ -237,15 +286,15 @@ def _decoded(settings: plan.RR) -> object:
 
 def _paper_tokens(key: str) -> object:
     settings = unknown(plan.HashComb(x_min=-1.0, x_max=1.0, levels=4, tokens="paper"), key)
-    return codec.build(settings, codec.Extent(rounds=1, cohort=1)).payload_size(3)
+    return codecs.build(settings, codecs.Extent(rounds=1, cohort=1)).payload_size(3)
 
 
 def _protected() -> plan.Filter:
     return unknown(plan.Filter(lr=0.1, protect="client", epsilon=1.0, clip=1.0), "protect")
 
 
-def _head_place() -> local.HeadPlace:
-    return local.HeadPlace(start=0, inputs=1, outputs=2)
+def _head_place() -> HeadPlace:
+    return HeadPlace(start=0, inputs=1, outputs=2)
 
 
 def _learner() -> Any:
@@ -259,12 +308,13 @@ def test_every_key_with_a_list_of_choices_is_named_here() -> None:
 @pytest.mark.parametrize("key", sorted(DECLARED))
 def test_a_word_that_nobody_handles_stops_the_run(key, monkeypatch) -> None:
     if key == "Privacy.preset":
-        monkeypatch.delitem(plan.privacy._PRESETS, "paper:hashcomb")
+        monkeypatch.delitem(presets_privacy._PRESETS, "paper:hashcomb")
     with pytest.raises((AssertionError, KeyError, TypeError, ValueError, PlanError)) as found:
         CONSUMERS[key]()
-    assert UNKNOWN in str(found.value) or key in ("Privacy.preset", "HashComb.token_bits"), (
-        "it fails by the word, and by nothing else"
-    )
+    assert UNKNOWN in str(found.value) or key in (
+        "Privacy.preset",
+        "HashComb.token_bits",
+    ), "it fails by the word, and by nothing else"
 
 
 def test_a_rule_without_an_implementation_stops_before_anybody_is_asked() -> None:
@@ -277,7 +327,7 @@ def test_a_rule_without_an_implementation_stops_before_anybody_is_asked() -> Non
 
 
 def test_every_rule_of_a_plan_has_an_implementation() -> None:
-    for rule in get_args(plan.server.Rule):
+    for rule in get_args(server_table.Rule):
         assert server.rule_of(unknown(plan.Server(), "rule").__class__(rule=rule)) is not None
 
 

@@ -20,13 +20,17 @@ SHARED_ROWS_ALIKE = {
         "share": {"k": 10, "rows_per_client": 3, "generalise": {"capital-gain": "suppress"}},
     },
 }  # fmt: skip
-CHANNELS = {"features": {"quantise": {"levels": 4, "trained_on": "tokens", "columns": ["capital-gain"]}}}
+CHANNELS = {
+    "features": {"quantise": {"levels": 4, "trained_on": "tokens", "columns": ["capital-gain"]}}
+}
 LIES = {"corrupt": {"kind": "sign_flip"}}
 ALIKE = {"server": {"weights": "equal"}}
 SECURE = {"secure_sum": {"helpers": 2}}
 BITS = {"codec": {"name": "rr", "epsilon": 1.0, "clip": 1e-3}}
 NOISE_ON_SUM = {"codec": {"name": "dp_sum", **RUN}}
-ONE_BIT, SKELLAM = ({"codec": {"name": name, "reporters": 0.5, **RUN}} for name in ("onebit", "skellam"))
+ONE_BIT, SKELLAM = (
+    {"codec": {"name": name, "reporters": 0.5, **RUN}} for name in ("onebit", "skellam")
+)
 TOKENS = {"codec": {"name": "hashcomb", "x_min": -0.1, "x_max": 0.1}}
 TOKENS_ON_LEVELS = {"codec": {"name": "rqm", "clip": 0.1, "margin": 0.1, "tokens": True}}
 PLAIN = {"codec": {"name": "plain"}}
@@ -65,7 +69,15 @@ ALLOWED = {
     "columns as tokens that shared rows leave out": (CHANNELS, SHARED_ROWS_ALIKE, PLAIN),
     "clients that lie, votes, shared rows": (LIES, VOTES, SHARED_ROWS_ALIKE, PLAIN),
     "all five": (VOCABULARY, CHANNELS, SUMMED_VOTES, SHARED_ROWS_ALIKE, ONE_BIT, SECURE),
-    "all five, among clients that lie": (VOCABULARY, CHANNELS, SUMMED_VOTES, SHARED_ROWS_ALIKE, ONE_BIT, SECURE, LIES),
+    "all five, among clients that lie": (
+        VOCABULARY,
+        CHANNELS,
+        SUMMED_VOTES,
+        SHARED_ROWS_ALIKE,
+        ONE_BIT,
+        SECURE,
+        LIES,
+    ),
     "tokens on random levels": (TOKENS_ON_LEVELS,),
     "preset, one bit, secure sum": (PRESET, ONE_BIT, SECURE),
     "preset, skellam, secure sum": (PRESET, SKELLAM, SECURE),
@@ -73,14 +85,26 @@ ALLOWED = {
 
 REFUSED = {
     "tokens do not add up": ((TOKENS, SECURE), "needs messages that add up as whole numbers"),
-    "tokens on levels do not add up": ((TOKENS_ON_LEVELS, SECURE), "needs messages that add up as whole numbers"),
+    "tokens on levels do not add up": (
+        (TOKENS_ON_LEVELS, SECURE),
+        "needs messages that add up as whole numbers",
+    ),
     "plain floats do not add up": ((PLAIN, SECURE), "needs messages that add up as whole numbers"),
-    "nobody reads single updates": ((NOISE_ON_SUM, SECURE, {"server": {"rule": "median"}}), "nobody reads a single update"),
-    "the server must read tokens to train": ((SHARED_ROWS, TOKENS), "needs a codec the server can read"),
+    "nobody reads single updates": (
+        (NOISE_ON_SUM, SECURE, {"server": {"rule": "median"}}),
+        "nobody reads a single update",
+    ),
+    "the server must read tokens to train": (
+        (SHARED_ROWS, TOKENS),
+        "needs a codec the server can read",
+    ),
     "testers must read the model": ((VOTES, TOKENS), "needs a codec the server can read"),
     "summed votes need helpers": ((SUMMED_VOTES, NOISE_ON_SUM), "needs a [secure_sum]"),
     "noise covers clients of weight 1": ((SHARED_ROWS, NOISE_ON_SUM), "needs 'equal'"),
-    "the server counts by rows": ((SHARED_ROWS, ALIKE), "needs how many rows a client is taken to keep"),
+    "the server counts by rows": (
+        (SHARED_ROWS, ALIKE),
+        "needs how many rows a client is taken to keep",
+    ),
     "noise of clients that votes may reject": (
         (VOTES, ONE_BIT, SECURE, {"codec": {"reporters": 1.0}}),
         "needs at most 0.5, since votes may reject",
@@ -89,8 +113,14 @@ REFUSED = {
         (VOTES, VOCABULARY, PLAIN, {"filter": {"aggregate": "heads"}}),
         "that part is never trained",
     ),
-    "shared rows show what tokens hide": ((SHARED_ROWS, CHANNELS), "needs columns that rows which are handed over leave out"),
-    "shared rows are as they are": ((SHARED_ROWS, {"corrupt": {"kind": "random_labels"}}), "hands over rows as they are"),
+    "shared rows show what tokens hide": (
+        (SHARED_ROWS, CHANNELS),
+        "needs columns that rows which are handed over leave out",
+    ),
+    "shared rows are as they are": (
+        (SHARED_ROWS, {"corrupt": {"kind": "random_labels"}}),
+        "hands over rows as they are",
+    ),
 }
 
 

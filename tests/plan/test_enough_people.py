@@ -6,9 +6,9 @@ import math
 
 import pytest
 
-from tacit import codec
+from tacit import codecs
 from tacit.plan import parse
-from tacit.plan.enough_people import NoisyRounds, noisy_rounds
+from tacit.plan.presets.enough_people import NoisyRounds, noisy_rounds
 
 
 def noise(epsilon: float, weights: int = 5000, rounds: int = 40) -> NoisyRounds:
@@ -20,14 +20,18 @@ def test_the_noise_is_the_codecs_own(epsilon: float) -> None:
     plan = parse({"privacy": {"preset": "private", "epsilon": epsilon}, "data": {"clients": 300}})
     found = noisy_rounds(plan, 5000)
     assert found is not None
-    made = codec.build(plan.codec, codec.Extent.of(plan, 300))
+    made = codecs.build(plan.codec, codecs.Extent.of(plan, 300))
     assert made.known_noise is not None
-    assert found.noise_over_updates(300) == pytest.approx(made.known_noise(5000) * math.sqrt(5000) / 300, rel=1e-6)
+    assert found.noise_over_updates(300) == pytest.approx(
+        made.known_noise(5000) * math.sqrt(5000) / 300, rel=1e-6
+    )
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 8.0])
 @pytest.mark.parametrize("people", [50, 600])
-def test_as_many_people_as_it_says_or_such_an_epsilon_are_enough(epsilon: float, people: int) -> None:
+def test_as_many_people_as_it_says_or_such_an_epsilon_are_enough(
+    epsilon: float, people: int
+) -> None:
     found = noise(epsilon, weights=60)
     enough = found.people_needed()
     assert found.describe_few(enough) == ""

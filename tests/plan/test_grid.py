@@ -16,9 +16,16 @@ def path(tmp_path: Path) -> Path:
 
 
 def test_all_combinations_in_the_order_of_typing_with_every_seed(path: Path) -> None:
-    points = grid(path, ["codec.epsilon=0.5,2", "data.clients=20, 30"], seeds=[1, 2], overrides=["server.rounds=3"])
+    points = grid(
+        path,
+        ["codec.epsilon=0.5,2", "data.clients=20, 30"],
+        seeds=[1, 2],
+        overrides=["server.rounds=3"],
+    )
     assert [point.settings for point in points] == [
-        {"codec.epsilon": epsilon, "data.clients": clients} for epsilon in ("0.5", "2") for clients in ("20", "30")
+        {"codec.epsilon": epsilon, "data.clients": clients}
+        for epsilon in ("0.5", "2")
+        for clients in ("20", "30")
     ]
     assert [(plan.seed, plan.codec.epsilon, plan.data.clients, plan.server.rounds) for plan in points[1].plans] == [
         (1, 0.5, 30, 3), (2, 0.5, 30, 3),
@@ -44,10 +51,14 @@ def test_a_problem_of_all_is_said_once_and_one_of_some_with_their_names(path: Pa
         grid(path, ["codec.epsilo=1,2"])
     assert str(refused.value).count("codec.epsilo: unknown key") == 1
     assert "Did you mean 'epsilon'" in str(refused.value)
-    with pytest.raises(PlanError, match="1 of 3 combinations cannot run, so nothing was started") as refused:
+    with pytest.raises(
+        PlanError, match="1 of 3 combinations cannot run, so nothing was started"
+    ) as refused:
         grid(path, ["codec.epsilon=1,many,2"], seeds=[1, 2])
     assert "needs a number; got 'many' (codec.epsilon=many)" in str(refused.value)
-    with pytest.raises(PlanError, match=r"server.cohort_size: .*\(data.clients=2, server.cohort_size=5\)"):
+    with pytest.raises(
+        PlanError, match=r"server.cohort_size: .*\(data.clients=2, server.cohort_size=5\)"
+    ):
         grid(path, ["data.clients=2,20", "server.cohort_size=5"], overrides=["server.cohort=count"])
 
 
@@ -61,10 +72,16 @@ def test_a_problem_of_all_is_said_once_and_one_of_some_with_their_names(path: Pa
         (["seed=1,2"], [], "--seeds 1,2 gives their mean"),
         (["codec.epsilon=1,1.0"], [], "codec.epsilon=1 and codec.epsilon=1.0 are the same plan"),
         (["codec.epsilon=1,2"], [3, 3], "needs seeds that differ"),
-        ([f"data.clients={','.join(map(str, range(1, MOST_PLANS + 2)))}"], [], "needs at most 1,000 runs, got 1,001"),
+        (
+            [f"data.clients={','.join(map(str, range(1, MOST_PLANS + 2)))}"],
+            [],
+            "needs at most 1,000 runs, got 1,001",
+        ),
     ],
 )
-def test_what_makes_no_grid_is_refused(path: Path, over: list[str], seeds: list[int], said: str) -> None:
+def test_what_makes_no_grid_is_refused(
+    path: Path, over: list[str], seeds: list[int], said: str
+) -> None:
     with pytest.raises(PlanError, match=r"--over|--seeds") as refused:
         grid(path, over, seeds)
     assert said in str(refused.value)

@@ -4,13 +4,19 @@ import numpy as np
 import pytest
 
 import tacit
-from tacit import codec, plan
+from tacit import codecs, plan
 from tacit.errors import PlanError
 
 
 def test_a_plan_written_out_reads_back_the_same(tmp_path) -> None:
     made = plan.parse(
-        {"data": {"source": "a.csv", "columns": {"text": ['he said "hi" 😀', "b.c"], "label": "y"}}, "baselines": ["central"]}
+        {
+            "data": {
+                "source": "a.csv",
+                "columns": {"text": ['he said "hi" 😀', "b.c"], "label": "y"},
+            },
+            "baselines": ["central"],
+        }
     )
     path = tmp_path / "plan.toml"
     path.write_text(plan.to_toml(made), encoding="utf-8")
@@ -25,7 +31,9 @@ def test_a_plan_written_out_reads_back_the_same(tmp_path) -> None:
 ])  # fmt: skip
 def test_overrides(tmp_path, override, get, value) -> None:
     path = tmp_path / "plan.toml"
-    path.write_text('[codec]\nname = "rr"\nepsilon = 1\nclip = 0.1\n[model]\nname = "mlp"\nhidden = [2]\n')
+    path.write_text(
+        '[codec]\nname = "rr"\nepsilon = 1\nclip = 0.1\n[model]\nname = "mlp"\nhidden = [2]\n'
+    )
     assert get(plan.load(path, [override])) == value
 
 
@@ -53,7 +61,9 @@ def test_a_baseline_of_earlier_plans_has_its_new_name() -> None:
 
 
 def test_a_codec_or_model_without_a_name_is_the_default() -> None:
-    assert plan.parse({"codec": {"epsilon": 2, "clip": 0.1}}).codec == plan.RR(epsilon=2.0, clip=0.1)
+    assert plan.parse({"codec": {"epsilon": 2, "clip": 0.1}}).codec == plan.RR(
+        epsilon=2.0, clip=0.1
+    )
     assert plan.parse({"model": {}}).model == plan.Logistic()
 
 
@@ -66,4 +76,4 @@ def test_every_table_can_be_made_from_the_package() -> None:
 def test_the_smallest_epsilon_leaves_a_signal() -> None:
     """Below it the integer threshold is exactly one half, and decoding divides by zero."""
     for settings in (plan.RR(epsilon=1e-9, clip=1.0), plan.RRSampled(epsilon=1e-9, clip=1.0)):
-        assert np.isfinite(codec.build(settings).variance(np.zeros(4, np.float32))).all()
+        assert np.isfinite(codecs.build(settings).variance(np.zeros(4, np.float32))).all()

@@ -2,38 +2,69 @@ import pytest
 
 from tacit import data, plan
 from tacit.errors import PlanError
-from tacit.plan.private_rule import TABLES, Inputs, inputs_of, rule
+from tacit.plan.presets.private_rule import TABLES, Inputs, inputs_of, rule
 
-PRIVATE = {"privacy": {"preset": "private", "epsilon": 1.0, "delta": 1e-5}, "data": {"source": "imdb", "clients": 5000}}
+PRIVATE = {
+    "privacy": {"preset": "private", "epsilon": 1.0, "delta": 1e-5},
+    "data": {"source": "imdb", "clients": 5000},
+}
 TEXT = Inputs(text=True)
 
 
 def test_a_preset_fills_in_what_the_plan_leaves_open():
     job = plan.parse(PRIVATE)
-    assert (job.codec.name, job.codec.epsilon, job.codec.delta, job.codec.clip) == ("dp_sum", 1.0, 1e-5, 1.0)
+    assert (job.codec.name, job.codec.epsilon, job.codec.delta, job.codec.clip) == (
+        "dp_sum",
+        1.0,
+        1e-5,
+        1.0,
+    )
     assert (job.features.text, job.features.buckets, job.features.rarity) == ("listed", 12_000, 0.3)
-    assert (job.server.rounds, job.server.momentum, job.server.lr, job.server.soften) == (80, 0.9, 1.25, 0.3)
+    assert (job.server.rounds, job.server.momentum, job.server.lr, job.server.soften) == (
+        80,
+        0.9,
+        1.25,
+        0.3,
+    )
     assert (job.local.row_scale, job.local.lr, job.local.normalise) == ("root", 10.0, False)
 
 
 def test_what_the_plan_says_itself_stays():
-    job = plan.parse({**PRIVATE, "features": {"buckets": 7}, "server": {"rounds": 3, "evaluate_every": 1}})
+    job = plan.parse(
+        {**PRIVATE, "features": {"buckets": 7}, "server": {"rounds": 3, "evaluate_every": 1}}
+    )
     assert (job.features.buckets, job.features.text, job.server.rounds) == (7, "listed", 3)
 
 
 def test_another_model_or_codec_takes_the_keys_it_has():
-    job = plan.parse({**PRIVATE, "codec": {"name": "gaussian"}, "model": {"name": "mlp", "hidden": [4]}})
-    assert (job.codec.name, job.codec.epsilon, job.codec.clip, job.model.name) == ("gaussian", 1.0, 1.0, "mlp")
+    job = plan.parse(
+        {**PRIVATE, "codec": {"name": "gaussian"}, "model": {"name": "mlp", "hidden": [4]}}
+    )
+    assert (job.codec.name, job.codec.epsilon, job.codec.clip, job.model.name) == (
+        "gaussian",
+        1.0,
+        1.0,
+        "mlp",
+    )
     assert (job.features, job.local.row_scale) == (plan.Features(), "mean")
 
 
 def test_words_that_stay_with_clients_go_with_the_preset():
-    table = {"features": {"text": "words"}, "model": {"name": "bilstm", "hidden": [8]}, "private": {"words": "all"}}
+    table = {
+        "features": {"text": "words"},
+        "model": {"name": "bilstm", "hidden": [8]},
+        "private": {"words": "all"},
+    }
     assert plan.parse({**PRIVATE, **table}).codec.epsilon == 1.0
 
 
 def test_without_trust_each_round_has_its_share():
-    job = plan.parse({"privacy": {"preset": "no_trust", "epsilon": 8.0}, "data": {"source": "imdb", "clients": 5000}})
+    job = plan.parse(
+        {
+            "privacy": {"preset": "no_trust", "epsilon": 8.0},
+            "data": {"source": "imdb", "clients": 5000},
+        }
+    )
     assert (job.codec.name, job.codec.epsilon, job.server.rounds) == ("projunit", 1.6, 5)
     assert (job.local.normalise, job.local.row_scale, job.server.momentum) == (True, "mean", 0.8)
 
@@ -57,15 +88,27 @@ def test_more_epsilon_never_takes_a_shorter_path(inputs):
 
 
 def test_a_table_has_settings_of_its_own():
-    job = plan.parse({"privacy": {"preset": "private"}, "data": {"source": "cardio", "clients": 5000}})
-    assert (job.features.text, job.features.numeric, job.features.row_length) == ("binary", "robust", None)
+    job = plan.parse(
+        {"privacy": {"preset": "private"}, "data": {"source": "cardio", "clients": 5000}}
+    )
+    assert (job.features.text, job.features.numeric, job.features.row_length) == (
+        "binary",
+        "robust",
+        None,
+    )
     norm = (11 / 4) ** 0.5
     assert (job.server.rounds, job.server.soften) == (200, 0.0)
-    assert (job.local.lr, job.features.constant) == (pytest.approx(3 / norm, 1e-3), pytest.approx(norm / 2, 1e-3))
+    assert (job.local.lr, job.features.constant) == (
+        pytest.approx(3 / norm, 1e-3),
+        pytest.approx(norm / 2, 1e-3),
+    )
 
 
 def test_rows_of_unknown_size_are_scaled_to_one_length():
-    for table in ({"data": {"source": "mnist"}}, {"data": {"source": "cardio"}, "features": {"numeric": "raw"}}):
+    for table in (
+        {"data": {"source": "mnist"}},
+        {"data": {"source": "cardio"}, "features": {"numeric": "raw"}},
+    ):
         job = plan.parse({"privacy": {"preset": "private"}, **table})
         assert (job.features.row_length, job.local.lr, job.features.constant) == (1.0, 3.0, 0.5)
 
@@ -74,7 +117,10 @@ def test_rows_of_unknown_size_are_scaled_to_one_length():
     ("columns", "inputs"),
     [
         ({"text": ["post"], "numeric": ["age"]}, TEXT),
-        ({"numeric": ["age", "size", "weight", "year"], "categorical": ["town"]}, Inputs(text=False, norm=2**0.5)),
+        (
+            {"numeric": ["age", "size", "weight", "year"], "categorical": ["town"]},
+            Inputs(text=False, norm=2**0.5),
+        ),
         ({"image": "scan"}, Inputs(text=False)),
         ({}, TEXT),
         (3, TEXT),
@@ -85,7 +131,11 @@ def test_what_rows_are_follows_from_the_columns_a_plan_names(columns, inputs):
 
 
 def test_named_sets_without_text_are_known_without_reading_one():
-    found = {one.name: (len(one.columns.numeric), len(one.columns.categorical)) for one in data.catalogue() if not one.columns.text}
+    found = {
+        one.name: (len(one.columns.numeric), len(one.columns.categorical))
+        for one in data.catalogue()
+        if not one.columns.text
+    }
     assert found == TABLES
 
 
@@ -106,9 +156,14 @@ def test_a_bad_epsilon_is_told_as_such(epsilon):
         plan.parse({"privacy": {"preset": "private", "epsilon": epsilon}})
 
 
-@pytest.mark.parametrize("preset", ["paper:rr-ldp", "paper:fedvocab", "paper:partfed", "paper:hashcomb", "paper:lazyinf", "none"])
+@pytest.mark.parametrize(
+    "preset",
+    ["paper:rr-ldp", "paper:fedvocab", "paper:partfed", "paper:hashcomb", "paper:lazyinf", "none"],
+)
 def test_presets_without_a_promise_per_run_show_no_number(preset):
-    job = plan.parse({"privacy": {"preset": preset}, "data": {"source": "adult", "columns": {"quasi": ["age"]}}})
+    job = plan.parse(
+        {"privacy": {"preset": preset}, "data": {"source": "adult", "columns": {"quasi": ["age"]}}}
+    )
     assert plan.dump(job)["privacy"] == {"preset": preset}
 
 
@@ -126,7 +181,10 @@ def test_a_promise_made_in_python_says_its_number():
         plan.check(plan.Plan(privacy=plan.Privacy(preset="private")))
 
 
-@pytest.mark.parametrize("codec", [{"name": "plain"}, {"name": "rr"}, {"name": "dp_sum", "epsilon": 50.0}, {"delta": 0.01}])
+@pytest.mark.parametrize(
+    "codec",
+    [{"name": "plain"}, {"name": "rr"}, {"name": "dp_sum", "epsilon": 50.0}, {"delta": 0.01}],
+)
 def test_a_codec_that_does_not_keep_the_promise_is_refused(codec):
     with pytest.raises(PlanError, match=r"needs one that keeps privacy\.epsilon = 1 per run"):
         plan.parse({**PRIVATE, "codec": codec})

@@ -14,8 +14,14 @@ def keys(node: dict[str, Any], everything: dict[str, Any], path: str = "") -> se
     for name, inner in node.get("properties", {}).items():
         outer = [inner, *inner.get("anyOf", ())]
         choices = [*outer, *(choice for one in outer for choice in one.get("oneOf", ()))]
-        tables = [everything["$defs"][one["$ref"].rpartition("/")[2]] for one in choices if "$ref" in one]
-        found |= {f"{path}{name}"} if not tables else set().union(*(keys(one, everything, f"{path}{name}.") for one in tables))
+        tables = [
+            everything["$defs"][one["$ref"].rpartition("/")[2]] for one in choices if "$ref" in one
+        ]
+        found |= (
+            {f"{path}{name}"}
+            if not tables
+            else set().union(*(keys(one, everything, f"{path}{name}.") for one in tables))
+        )
     return found
 
 
@@ -29,12 +35,20 @@ def test_every_key_has_its_meaning_and_unknown_keys_are_refused() -> None:
     for table in (made, *made["$defs"].values()):
         assert table["additionalProperties"] is False
         for name, key in table["properties"].items():
-            assert "description" in key or "$ref" in key or name in ("name", "columns", "share", "quantise", "kind"), name
+            assert (
+                "description" in key
+                or "$ref" in key
+                or name in ("name", "columns", "share", "quantise", "kind")
+            ), name
 
 
 def test_only_the_default_choice_may_go_without_its_name() -> None:
     tables = schema()["$defs"]
-    nameless = [name for name, table in tables.items() if "name" in table["properties"] and "name" not in table.get("required", ())]
+    nameless = [
+        name
+        for name, table in tables.items()
+        if "name" in table["properties"] and "name" not in table.get("required", ())
+    ]
     assert sorted(nameless) == ["Logistic", "RR"]
     assert tables["RR"]["required"] == ["epsilon", "clip"]
     assert tables["MLP"]["required"] == ["name", "hidden"]

@@ -7,8 +7,8 @@ import tomllib
 import pytest
 
 from tacit import plan as plans
-from tacit.plan.one_bit import one_bit_rule
-from tacit.plan.starter import EXAMPLE, clients_for, quoted, starter_text
+from tacit.plan.presets.one_bit import one_bit_rule
+from tacit.plan.presets.starter import EXAMPLE, clients_for, quoted, starter_text
 
 
 def test_quoted_keeps_every_character() -> None:
@@ -35,7 +35,9 @@ def test_odd_file_names_leave_a_plan_that_can_be_read(name: str) -> None:
 
 @pytest.mark.parametrize("role", ["text", "numeric"])
 def test_one_bit_plans_can_run_and_say_all_they_do(role: str) -> None:
-    text = starter_text({"x": role, "y": "label"}, "t.csv", 1000, 0, "run", "plan.toml", one_bit=100)
+    text = starter_text(
+        {"x": role, "y": "label"}, "t.csv", 1000, 0, "run", "plan.toml", one_bit=100
+    )
     plan = plans.parse(tomllib.loads(text))
     assert plan.privacy is None
     assert (plan.codec.name, getattr(plan.codec, "epsilon", None)) == ("rr", 1.0)
@@ -45,7 +47,11 @@ def test_one_bit_plans_can_run_and_say_all_they_do(role: str) -> None:
 
 def test_private_plans_leave_settings_of_tables_and_texts_to_the_preset() -> None:
     table, text = (
-        plans.parse(tomllib.loads(starter_text({"x": role, "y": "label"}, "t.csv", 10_000, 0, "run", "plan.toml")))
+        plans.parse(
+            tomllib.loads(
+                starter_text({"x": role, "y": "label"}, "t.csv", 10_000, 0, "run", "plan.toml")
+            )
+        )
         for role in ("numeric", "text")
     )
     assert (table.server.rounds, text.server.rounds) == (200, 80)
@@ -54,5 +60,7 @@ def test_private_plans_leave_settings_of_tables_and_texts_to_the_preset() -> Non
 
 @pytest.mark.parametrize("text", [True, False])
 def test_the_server_steps_further_the_more_clients_there_are(text: bool) -> None:
-    steps = [one_bit_rule(text=text, clients=clients).server_rate for clients in (10, 100, 1000, 100_000)]
+    steps = [
+        one_bit_rule(text=text, clients=clients).server_rate for clients in (10, 100, 1000, 100_000)
+    ]
     assert steps[0] == steps[1] < steps[2] < steps[3]

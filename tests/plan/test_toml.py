@@ -40,7 +40,10 @@ def test_bombs_are_refused_cheaply(tmp_path: Path, text: str) -> None:
     assert peak < 100_000_000
 
 
-@pytest.mark.parametrize("override", ["a." * 50_000 + "a=1", "data={ " + "a." * 40_000 + "a = 1 }", "seed=" + "[" * 50_000])
+@pytest.mark.parametrize(
+    "override",
+    ["a." * 50_000 + "a=1", "data={ " + "a." * 40_000 + "a = 1 }", "seed=" + "[" * 50_000],
+)
 def test_overrides_are_bounded_too(tmp_path: Path, override: str) -> None:
     path = tmp_path / "plan.toml"
     path.write_text("seed = 1\n")
@@ -59,7 +62,16 @@ def test_the_look_at_keys_goes_through_a_text_once(quotes: str) -> None:
 
 @pytest.mark.parametrize("dots", ["a" + ".b" * 50])
 @pytest.mark.parametrize(
-    "text", ['x = "{}"', "x = '{}'", 'x = """\n{}"""', "x = '''{}'''", "x = 1 # {}", '"{}" = 1', 'x = "\\"{}"']
+    "text",
+    [
+        'x = "{}"',
+        "x = '{}'",
+        'x = """\n{}"""',
+        "x = '''{}'''",
+        "x = 1 # {}",
+        '"{}" = 1',
+        'x = "\\"{}"',
+    ],
 )
 def test_dots_in_strings_and_comments_are_no_keys(text: str, dots: str) -> None:
     assert len(tree_of(text.replace("{}", dots))) == 1

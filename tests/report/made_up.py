@@ -6,9 +6,9 @@ import math
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from tacit import ledger
-from tacit.claim import Claim, Open, Pure, Repeated
-from tacit.record import Entry, Finished, Prepared, Round, Spent, Spread, Started, Writer
+from tacit.privacy import ledger
+from tacit.privacy.claim import Claim, Open, Pure, Repeated
+from tacit.runs.record import Entry, Finished, Prepared, Round, Spent, Spread, Started, Writer
 
 BITS = Claim(
     mechanism="one-bit randomised response (clip ±0.02)",
@@ -20,18 +20,31 @@ BITS = Claim(
     rests_on="nobody",
     source="randomised response (Warner 1965), composed over bits",
 )
-PLAIN = replace(BITS, mechanism="plain float32 update", event=Open(), unit="update", trust=("the server",))
-STATEMENT = "This is no meaningful protection of a whole update, let alone of the run: only each single bit is deniable."
+PLAIN = replace(
+    BITS, mechanism="plain float32 update", event=Open(), unit="update", trust=("the server",)
+)
+STATEMENT = (
+    "This is no meaningful protection of a whole update, let alone of the run: only each single bit"
+    " is deniable."
+)
 """How the statement of the made-up run begins."""
 
 
-def record(rounds: int = 40, name: str = "newsgroups", classes: int = 20, stop: int | None = None) -> list[Entry]:
+def record(
+    rounds: int = 40, name: str = "newsgroups", classes: int = 20, stop: int | None = None
+) -> list[Entry]:
     """Return the entries of a run with baselines; `stop` cuts it after that round of the first arm."""
     plan = {
         "name": name,
         "seed": 0,
         "baselines": ["fedavg", "central"],
-        "data": {"source": "newsgroups20", "clients": 100, "partition": "dirichlet", "alpha": 1.0, "test": 0.2},
+        "data": {
+            "source": "newsgroups20",
+            "clients": 100,
+            "partition": "dirichlet",
+            "alpha": 1.0,
+            "test": 0.2,
+        },
         "features": {"text": "binary", "buckets": 5000},
         "model": {"name": "logistic", "hidden": []},
         "local": {"method": "fedavg", "optimizer": "adam", "lr": 0.01, "epochs": 1, "batch": 16},
@@ -69,7 +82,9 @@ def one_round(arm: str, number: int, rounds: int, top: float, up: int) -> list[E
     claim = BITS if arm == "run" else PLAIN
     released = ledger.entry(claim, arm, number, "train", clients=100, busiest=number)
     account = ledger.charge(ledger.Account(), (claim,), number, uses=number)
-    spent = Spent(arm=arm, round_no=number, totals=[asdict(total) for total in ledger.totals(account, 1e-5)])
+    spent = Spent(
+        arm=arm, round_no=number, totals=[asdict(total) for total in ledger.totals(account, 1e-5)]
+    )
     return [released, round_of(arm, number, rounds, top, up), spent]
 
 
@@ -88,11 +103,18 @@ def round_of(arm: str, number: int, rounds: int, top: float, up: int) -> Round:
 
 
 def metrics(accuracy: float, number: int, floor: float = 0.9) -> dict[str, float]:
-    return {"accuracy": accuracy, "auc": 0.5 + 0.7 * accuracy, "f1": accuracy * 0.98, "loss": floor + 2.0 * math.exp(-number / 9)}
+    return {
+        "accuracy": accuracy,
+        "auc": 0.5 + 0.7 * accuracy,
+        "f1": accuracy * 0.98,
+        "loss": floor + 2.0 * math.exp(-number / 9),
+    }
 
 
 def ending(arm: str, rounds: int, top: float, up: int) -> list[Entry]:
-    spread = [max(0.0, min(1.0, top + 0.22 + 0.13 * math.sin(k * 2.4) * math.cos(k))) for k in range(100)]
+    spread = [
+        max(0.0, min(1.0, top + 0.22 + 0.13 * math.sin(k * 2.4) * math.cos(k))) for k in range(100)
+    ]
     last = round_of(arm, rounds, rounds, top, up)
     down = 400_200 if arm != "central" else 0
     end = Finished(

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from tacit.cli import tables
-from tacit.cli.check import outline
+from tacit.cli.jobs.check import outline
 from tacit.plan import Columns, Data, Plan
-from tacit.record import Entry, Prepared, Started
-from tacit.report import summary
-from tacit.report.as_json import of_privacy, of_run
-from tacit.report.page import render
+from tacit.report import summarise
+from tacit.report.as_json import privacy_to_json, run_to_json
+from tacit.report.pages.page import render
+from tacit.runs.record import Entry, Prepared, Started
 from tests.report import made_up
 
 SAID = "Owners were made up"
@@ -25,15 +25,19 @@ def with_data(entries: list[Entry], rows: int | None = None, **keys: object) -> 
         if isinstance(one, Started):
             found.append(replace(one, plan={**one.plan, "data": {**one.plan["data"], **keys}}))
         else:
-            found.append(replace(one, rows_per_client=[rows] * 100) if rows and isinstance(one, Prepared) else one)
+            found.append(
+                replace(one, rows_per_client=[rows] * 100)
+                if rows and isinstance(one, Prepared)
+                else one
+            )
     return found
 
 
 def test_every_output_says_it_first(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    run = summary(made_up.record(rounds=2))
+    run = summarise(made_up.record(rounds=2))
     assert run.privacy.statement.startswith(SAID)
-    assert of_privacy(run)["owners"]["made_up"]
-    assert next(iter(of_run(run, tmp_path)["privacy"])) == "owners"
+    assert privacy_to_json(run)["owners"]["made_up"]
+    assert next(iter(run_to_json(run, tmp_path)["privacy"])) == "owners"
     page = render(run, "")
     assert page.index(SAID) < page.index("Accuracy</div>")
     assert "What was promised to made-up owners" in page
@@ -43,23 +47,29 @@ def test_every_output_says_it_first(tmp_path: Path, capsys: pytest.CaptureFixtur
 
 
 def test_a_row_each_is_a_promise_to_a_row() -> None:
-    run = summary(with_data(made_up.record(rounds=2), rows=1))
+    run = summarise(with_data(made_up.record(rounds=2), rows=1))
     assert "the promise is to a row, not to a person" in run.privacy.owners
-    run = summary(with_data(made_up.record(rounds=2), rows=7))
+    run = summarise(with_data(made_up.record(rounds=2), rows=7))
     assert "a made-up group of up to 7 rows, not to a person" in run.privacy.owners
 
 
 def test_real_owners_are_not_called_made_up() -> None:
-    run = summary(with_data(made_up.record(rounds=2), partition="client"))
+    run = summarise(with_data(made_up.record(rounds=2), partition="client"))
     assert run.privacy.owners == ""
     assert SAID not in run.privacy.statement
     assert SAID not in render(run, "")
-    owned = Plan(data=Data(source="x.csv", partition="client", columns=Columns(text=("t",), label="y", client="who")))
+    owned = Plan(
+        data=Data(
+            source="x.csv",
+            partition="client",
+            columns=Columns(text=("t",), label="y", client="who"),
+        )
+    )
     assert "owners" not in outline(owned)
 
 
 def test_the_page_has_a_light_a_cue_and_says_against_whom_figures_hold() -> None:
-    page = render(summary(made_up.record(rounds=2)), "")
+    page = render(summarise(made_up.record(rounds=2)), "")
     assert 'class="meaning weak"' in page
     assert "Scroll sideways" in page
     assert "Who sees an update" not in page

@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from tacit.record import ByClass, Entry, Finished, Prepared, Round, Spread, Started
-from tacit.report import summary
-from tacit.report.as_json import of_run
-from tacit.report.classes import by_class
-from tacit.report.page import render
-from tacit.report.verdict import verdict
+from tacit.report import summarise
+from tacit.report.as_json import run_to_json
+from tacit.report.classes import measure_classes
+from tacit.report.pages.page import render
+from tacit.report.verdict import judge_run
+from tacit.runs.record import ByClass, Entry, Finished, Prepared, Round, Spread, Started
 
 CLASSES = ["a", "b", "c"]
 FULL = [0.89] * 12
@@ -49,17 +49,33 @@ def a_record(
     )  # fmt: skip
     own, end = arm("run", course)[:-1], arm("run", course)[-1]
     counts = ByClass(
-        arm="run", rows=list(rows), predicted=list(predicted), right=[min(two) for two in zip(rows, predicted, strict=True)]
+        arm="run",
+        rows=list(rows),
+        predicted=list(predicted),
+        right=[min(two) for two in zip(rows, predicted, strict=True)],
     )
     clients = [Spread(arm="run", accuracy=spread)] if spread else []
-    others = {"fedavg": fedavg and [fedavg] * 4, "noiseless": noiseless, "same_features": same_features and [same_features] * 4}
+    others = {
+        "fedavg": fedavg and [fedavg] * 4,
+        "noiseless": noiseless,
+        "same_features": same_features and [same_features] * 4,
+    }
     there = {name: values for name, values in others.items() if values}
     plan = {
         "baselines": ["central", *there], "privacy": {"preset": "private", "epsilon": 8.0}, "codec": {"name": "dp_sum"},
         "data": {"source": "x.csv", "partition": "client"}, "server": {"rounds": len(course), "optimizer": "momentum", "lr": 2.0},
     }  # fmt: skip
     baselines = [entry for name, values in there.items() for entry in arm(name, values)]
-    return [Started(plan=plan, versions={}), data, *own, counts, *clients, end, *arm("central", [central] * 4, **kept), *baselines]
+    return [
+        Started(plan=plan, versions={}),
+        data,
+        *own,
+        counts,
+        *clients,
+        end,
+        *arm("central", [central] * 4, **kept),
+        *baselines,
+    ]
 
 
 FLAT = [0.89] * 12
@@ -67,7 +83,9 @@ CASES = {
     "near central": a_record(FLAT),
     "too few clients": a_record([0.7] * 12),
     "diverging": a_record([0.8] * 6 + [0.6] * 6, noiseless=[0.85] * 3 + [0.7] * 9),
-    "too few rounds": a_record([0.04 * place for place in range(1, 13)], noiseless=[0.04 * place for place in range(1, 13)]),
+    "too few rounds": a_record(
+        [0.04 * place for place in range(1, 13)], noiseless=[0.04 * place for place in range(1, 13)]
+    ),
     "nothing to learn": a_record([0.1] * 12, central=0.1, fedavg=0.1, predicted=(100, 0, 0)),
     "features": a_record([0.5] * 12, same_features=0.5, noiseless=[0.5] * 12),
     "settings": a_record([0.5] * 12, noiseless=[0.51] * 12),
@@ -79,79 +97,91 @@ CASES = {
 
 @pytest.mark.parametrize("kind", CASES)
 def test_each_kind_comes_first_where_it_is_the_cause(kind: str) -> None:
-    first = verdict(summary(CASES[kind]))[0]
+    first = judge_run(summarise(CASES[kind]))[0]
     assert first.kind == kind, first
     assert first.says
     assert bool(first.change) == (kind not in ("near central", "division"))
 
 
 def test_a_good_run_is_told_nothing_else() -> None:
-    assert [one.kind for one in verdict(summary(CASES["near central"]))] == ["near central"]
+    assert [one.kind for one in judge_run(summarise(CASES["near central"]))] == ["near central"]
 
 
 @pytest.mark.parametrize("missing", ["noiseless", "same_features", "fedavg"])
 def test_without_the_arm_that_tells_the_cause_it_is_unknown(missing: str) -> None:
     arms = {"noiseless": [0.5] * 12, "same_features": 0.9, "fedavg": 0.89, missing: None}
     entries = a_record([0.5] * 12, **arms)  # type: ignore[arg-type]
-    found = verdict(summary(entries))[0]
+    found = judge_run(summarise(entries))[0]
     assert found.kind == "cause unknown"
     assert repr(missing) in found.change
 
 
 def test_no_advice_removes_protection() -> None:
     for entries in CASES.values():
-        for finding in verdict(summary(entries)):
+        for finding in judge_run(summarise(entries)):
             assert not {"plain", "'none'", "remove the noise"} & set(finding.change.split())
 
 
 def test_the_better_of_both_central_figures_counts_and_both_are_shown() -> None:
     kept = a_record([0.86] * 12, central=0.91, last_accuracy=0.85, kept_round=3.0)
-    found = verdict(summary(kept))[0]
+    found = judge_run(summarise(kept))[0]
     assert found.says.startswith("Below central training")
     assert "91.0 %" in found.says
     assert "pass 3" in found.says
     assert "85.0 %" in found.says
     worse = a_record([0.86] * 12, central=0.80, last_accuracy=0.91, kept_round=3.0)
-    assert verdict(summary(worse))[0].says.startswith("Below central training")
+    assert judge_run(summarise(worse))[0].says.startswith("Below central training")
 
 
 def test_clients_with_a_row_or_two_are_not_left_behind() -> None:
-    entries = [replace(one, rows_per_client=[2] * 10) if isinstance(one, Prepared) else one for one in CASES["clients left behind"]]
-    assert "clients left behind" not in {one.kind for one in verdict(summary(entries))}
+    entries = [
+        replace(one, rows_per_client=[2] * 10) if isinstance(one, Prepared) else one
+        for one in CASES["clients left behind"]
+    ]
+    assert "clients left behind" not in {one.kind for one in judge_run(summarise(entries))}
 
 
 def test_texts_without_words_are_in_the_verdict() -> None:
-    entries = [replace(one, wordless=940) if isinstance(one, Prepared) else one for one in CASES["near central"]]
-    found = verdict(summary(entries))[0]
+    entries = [
+        replace(one, wordless=940) if isinstance(one, Prepared) else one
+        for one in CASES["near central"]
+    ]
+    found = judge_run(summarise(entries))[0]
     assert "940 of 1,000 texts (94%) have no word the model sees" in found.says
     assert "features.text = 'binary'" in found.change
 
 
 def test_diverging_without_the_plan_in_quiet_blames_nothing() -> None:
     entries = a_record([0.8] * 6 + [0.6] * 6, noiseless=None)
-    found = verdict(summary(entries))[0]
+    found = judge_run(summarise(entries))[0]
     assert "is unknown" in found.says
     assert "'noiseless'" in found.change
 
 
 def test_an_unfinished_run_has_no_verdict() -> None:
-    assert verdict(summary(CASES["settings"][:8])) == []
+    assert judge_run(summarise(CASES["settings"][:8])) == []
 
 
 def test_a_rare_class_that_is_missed_is_no_chance() -> None:
     """Always naming the largest class may still rank rows well: that is told as a class never predicted."""
     entries = a_record([0.5] * 12, predicted=(100, 0, 0))
-    assert "at chance" not in {one.kind for one in verdict(summary(entries))}
+    assert "at chance" not in {one.kind for one in judge_run(summarise(entries))}
 
 
 def test_precision_and_recall_come_from_counts_and_stand_in_every_output(tmp_path) -> None:
-    run = summary(a_record(FLAT, predicted=(60, 40, 0)))
-    found = {one["class"]: one for one in by_class(run)}
-    assert found["a"] == {"class": "a", "rows": 50, "predicted": 60, "precision": 50 / 60, "recall": 1.0}
+    run = summarise(a_record(FLAT, predicted=(60, 40, 0)))
+    found = {one["class"]: one for one in measure_classes(run)}
+    assert found["a"] == {
+        "class": "a",
+        "rows": 50,
+        "predicted": 60,
+        "precision": 50 / 60,
+        "recall": 1.0,
+    }
     assert found["c"]["precision"] is None
     assert found["c"]["recall"] == 0.0
-    told = of_run(run, tmp_path)
-    assert told["classes"] == by_class(run)
+    told = run_to_json(run, tmp_path)
+    assert told["classes"] == measure_classes(run)
     assert [one["kind"] for one in told["verdict"]] == ["classes never predicted", "near central"]
     page = render(run, "")
     assert "Class by class" in page
@@ -159,7 +189,7 @@ def test_precision_and_recall_come_from_counts_and_stand_in_every_output(tmp_pat
 
 
 def test_a_baseline_without_a_choice_is_shown_as_before() -> None:
-    central = summary(CASES["near central"]).arm("central")
+    central = summarise(CASES["near central"]).arm("central")
     assert central is not None
     assert central.kept_round is None
     assert replace(central, metrics={}).best("accuracy") is None

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 from tacit import plan, server
-from tacit.server.robust import matrix
-from tacit.server.robust.clean import fltrust, zeno
-from tacit.server.robust.clipping import centred_clipping, norm_bound
-from tacit.server.robust.coordinates import median, trimmed_mean
-from tacit.server.robust.foolsgold import foolsgold, voices
-from tacit.server.robust.geometric import geometric_median
-from tacit.server.robust.neighbours import mixed, multi_krum
+from tacit.server.rules import matrix
+from tacit.server.rules.clean import fltrust, zeno
+from tacit.server.rules.clipping import centred_clipping, norm_bound
+from tacit.server.rules.coordinates import median, trimmed_mean
+from tacit.server.rules.foolsgold import foolsgold, voices
+from tacit.server.rules.geometric import geometric_median
+from tacit.server.rules.neighbours import mixed, multi_krum
 
 RULES = {
     "median": median,
@@ -42,7 +42,9 @@ def test_the_order_of_clients_does_not_matter(rule, honest) -> None:
 @pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
 def test_the_result_scales_with_the_updates(rule, honest) -> None:
     for scale in (1e-6, 1e6):
-        np.testing.assert_allclose(rule(np.float32(scale) * honest) / scale, rule(honest), rtol=1e-4, atol=1e-4)
+        np.testing.assert_allclose(
+            rule(np.float32(scale) * honest) / scale, rule(honest), rtol=1e-4, atol=1e-4
+        )
 
 
 @pytest.mark.parametrize("name", SHIFTS_ALONG)
@@ -91,7 +93,9 @@ def test_multi_krum_by_hand() -> None:
 
 
 def test_mixing_by_hand() -> None:
-    assert mixed(column(0, 1, 3, 10), 1)[:, 0].tolist() == pytest.approx([4 / 3, 4 / 3, 4 / 3, 14 / 3])
+    assert mixed(column(0, 1, 3, 10), 1)[:, 0].tolist() == pytest.approx(
+        [4 / 3, 4 / 3, 4 / 3, 14 / 3]
+    )
     # From 1, the rows 0 and 2 are equally near: the first one counts.
     assert mixed(column(0, 1, 2), 1)[:, 0].tolist() == pytest.approx([0.5, 0.5, 1.5])
 
@@ -100,18 +104,26 @@ def test_geometric_median_by_hand() -> None:
     square = np.array([[0, 0], [2, 0], [0, 2], [2, 2], [1, 1]], np.float32)
     np.testing.assert_allclose(geometric_median(square), [1, 1], atol=1e-5)
     # The Fermat point of a triangle with an angle above 120 degrees is that corner.
-    np.testing.assert_allclose(geometric_median(np.array([[-5, 0], [0, 0.1], [5, 0]], np.float32)), [0, 0.1], atol=1e-3)
+    np.testing.assert_allclose(
+        geometric_median(np.array([[-5, 0], [0, 0.1], [5, 0]], np.float32)), [0, 0.1], atol=1e-3
+    )
     heavy = np.array([1.0, 1.0, 1.0, 1.0, 9.0])
-    np.testing.assert_allclose(geometric_median(square + np.array([[0]] * 4 + [[7]]), heavy), [8, 8], atol=1e-3)
+    np.testing.assert_allclose(
+        geometric_median(square + np.array([[0]] * 4 + [[7]]), heavy), [8, 8], atol=1e-3
+    )
 
 
 def test_clipping_by_hand() -> None:
     rows = np.array([[3, 4], [0, 1], [0, -3]], np.float32)
     np.testing.assert_allclose(norm_bound(rows, bound=1.0), [0.2, 0.8 / 3], rtol=1e-6)
     np.testing.assert_allclose(norm_bound(rows), [1.8 / 3, (2.4 + 1 - 3) / 3], rtol=1e-6)
-    np.testing.assert_allclose(norm_bound(rows, np.array([2.0, 1, 1]), bound=1.0), [1.2 / 4, 1.6 / 4], rtol=1e-6)
     np.testing.assert_allclose(
-        centred_clipping(rows, np.array([0, 1], np.float32), 2.0, steps=1), [2**0.5 / 3, (2**0.5 + 1) / 3], rtol=1e-6
+        norm_bound(rows, np.array([2.0, 1, 1]), bound=1.0), [1.2 / 4, 1.6 / 4], rtol=1e-6
+    )
+    np.testing.assert_allclose(
+        centred_clipping(rows, np.array([0, 1], np.float32), 2.0, steps=1),
+        [2**0.5 / 3, (2**0.5 + 1) / 3],
+        rtol=1e-6,
     )
 
 
@@ -168,7 +180,8 @@ def test_zeno_keeps_what_helps() -> None:
 
 
 @pytest.mark.parametrize(
-    ("clients", "share", "bad"), [(10, 0.3, 3), (10, 0.31, 4), (10, 0.49, 4), (3, 0.4, 1), (2, 0.4, 0), (1, 0.4, 0)]
+    ("clients", "share", "bad"),
+    [(10, 0.3, 3), (10, 0.31, 4), (10, 0.49, 4), (3, 0.4, 1), (2, 0.4, 0), (1, 0.4, 0)],
 )
 def test_how_many_are_taken_for_bad(clients, share, bad) -> None:
     assert matrix.bad_among(clients, share) == bad
@@ -182,11 +195,15 @@ def test_blocks_do_not_change_anything(monkeypatch, honest) -> None:
 
 
 def combined(settings: plan.Server, names: list[int], rows: np.ndarray, memory: dict) -> tuple:
-    given = server.Updates(names=np.array(names), rows=rows.astype(np.float32), weights=np.ones(len(names), np.int64))
+    given = server.Updates(
+        names=np.array(names), rows=rows.astype(np.float32), weights=np.ones(len(names), np.int64)
+    )
     return server.combine(settings, given, memory)
 
 
-@pytest.mark.parametrize("name", ["median", "trimmed_mean", "multi_krum", "geometric_median", "norm_bound", "foolsgold"])
+@pytest.mark.parametrize(
+    "name", ["median", "trimmed_mean", "multi_krum", "geometric_median", "norm_bound", "foolsgold"]
+)
 @pytest.mark.parametrize("clients", [1, 2, 3])
 def test_the_plans_rule_takes_any_cohort(name, clients) -> None:
     bad = 0.4 if name in ("trimmed_mean", "multi_krum") else None

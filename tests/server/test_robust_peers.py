@@ -4,11 +4,11 @@ how to make the environment it runs in."""
 import numpy as np
 import pytest
 
-from tacit.local import attacks
-from tacit.server.robust.clipping import centred_clipping, norm_bound
-from tacit.server.robust.coordinates import median, trimmed_mean
-from tacit.server.robust.geometric import geometric_median
-from tacit.server.robust.neighbours import mixed, multi_krum
+from tacit.server.rules.clipping import centred_clipping, norm_bound
+from tacit.server.rules.coordinates import median, trimmed_mean
+from tacit.server.rules.geometric import geometric_median
+from tacit.server.rules.neighbours import mixed, multi_krum
+from tacit.training import attacks
 from tests.server.byzfl_values import rows
 
 ROWS = rows().astype(np.float32)
@@ -25,8 +25,14 @@ ZERO = np.zeros(4, np.float32)
         (lambda: trimmed_mean(mixed(ROWS, 5), 1), [0.857074, -0.219278, 0.627704, 2.23063]),
         (lambda: mixed(ROWS, 3)[9], [-0.092, 1.04525, -0.14725, 0.426625]),
         (lambda: geometric_median(ROWS), [0.785678, -0.22716, 0.660489, 2.308934]),
-        (lambda: centred_clipping(ROWS, ZERO, 2.0, steps=1), [0.336027, -0.059816, 0.253099, 0.95396]),
-        (lambda: centred_clipping(ROWS, ZERO, 2.0, steps=3), [0.632929, -0.176059, 0.559517, 1.913258]),
+        (
+            lambda: centred_clipping(ROWS, ZERO, 2.0, steps=1),
+            [0.336027, -0.059816, 0.253099, 0.95396],
+        ),
+        (
+            lambda: centred_clipping(ROWS, ZERO, 2.0, steps=3),
+            [0.632929, -0.176059, 0.559517, 1.913258],
+        ),
         (lambda: norm_bound(ROWS, bound=3.0), [0.50445, -0.051454, 0.325751, 1.397604]),
         (lambda: attacks.ipm(ROWS, 0.5), [-0.791636, -0.950273, 0.782636, -2.540227]),
         (lambda: attacks.sign_flip(ROWS[0]), [-2.683, -0.819, 1.268, -1.826]),

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from sklearn.metrics import f1_score, log_loss, roc_auc_score
 
-from tacit import local, plan, server
-from tacit.draws import Draws
+from tacit import plan, server, training
+from tacit.randomness import Draws
 from tests import seeds
 
 
@@ -29,10 +29,13 @@ def test_poisson_cohorts_have_the_expected_mean() -> None:
 
 
 @pytest.mark.parametrize(
-    ("weights", "cap", "expected"), [("equal", None, [1, 1, 1]), ("rows", None, [3, 50, 7]), ("capped", 10, [3, 10, 7])]
+    ("weights", "cap", "expected"),
+    [("equal", None, [1, 1, 1]), ("rows", None, [3, 50, 7]), ("capped", 10, [3, 10, 7])],
 )
 def test_weights(weights, cap, expected) -> None:
-    got = local.weights_for(plan.Server(weights=weights, weight_cap=cap), np.array([3, 50, 7]))
+    got = training.compute_weights(
+        plan.Server(weights=weights, weight_cap=cap), np.array([3, 50, 7])
+    )
     assert got.tolist() == expected
 
 
@@ -61,7 +64,9 @@ def test_stopping_waits_for_patience() -> None:
 
 
 def test_figures_for_two_classes() -> None:
-    figures = server.measure(np.array([[2.0], [-1.0], [0.5], [-3.0]], np.float32), np.array([1, 0, 0, 0], np.int32))
+    figures = server.measure(
+        np.array([[2.0], [-1.0], [0.5], [-3.0]], np.float32), np.array([1, 0, 0, 0], np.int32)
+    )
     assert figures["auc"] == 1.0
     assert figures["accuracy"] == 0.75
     assert figures["f1"] == pytest.approx(2 / 3)
@@ -69,15 +74,27 @@ def test_figures_for_two_classes() -> None:
 
 def test_figures_for_many_classes_agree_with_scikit_learn() -> None:
     random = np.random.default_rng(0)
-    logits, labels = random.normal(size=(50, 4)).astype(np.float32), random.integers(0, 4, 50).astype(np.int32)
+    logits, labels = (
+        random.normal(size=(50, 4)).astype(np.float32),
+        random.integers(0, 4, 50).astype(np.int32),
+    )
     shares = np.exp(logits) / np.exp(logits).sum(1, keepdims=True)
-    assert server.measure(logits, labels)["loss"] == pytest.approx(log_loss(labels, shares, labels=range(4)), rel=1e-5)
+    assert server.measure(logits, labels)["loss"] == pytest.approx(
+        log_loss(labels, shares, labels=range(4)), rel=1e-5
+    )
 
 
-def test_the_auc_of_many_classes_is_the_mean_of_each_against_the_rest_with_ties_and_a_class_that_is_missing() -> None:
+def test_the_auc_of_many_classes_is_the_mean_of_each_against_the_rest_with_ties_and_a_class_that_is_missing() -> (
+    None
+):
     draw = np.random.default_rng(2)
-    logits, labels = draw.integers(-3, 4, (200, 4)).astype(np.float32), draw.integers(0, 3, 200).astype(np.int32)
-    shares = logits.astype(np.float64) - np.logaddexp.reduce(logits.astype(np.float64), axis=1, keepdims=True)
+    logits, labels = (
+        draw.integers(-3, 4, (200, 4)).astype(np.float32),
+        draw.integers(0, 3, 200).astype(np.int32),
+    )
+    shares = logits.astype(np.float64) - np.logaddexp.reduce(
+        logits.astype(np.float64), axis=1, keepdims=True
+    )
     alone = [roc_auc_score(labels == label, shares[:, label]) for label in range(3)]
     assert server.measure(logits, labels)["auc"] == pytest.approx(np.mean(alone), abs=1e-12)
 
@@ -88,9 +105,14 @@ def test_auc_and_f1_are_those_of_scikit_learn(classes: int) -> None:
     for present in (classes, 2):
         labels = draw.integers(0, present, 300).astype(np.int32)
         logits = draw.integers(-3, 4, (300, 1 if classes == 2 else classes)).astype(np.float32)
-        found, guess = server.measure(logits, labels), logits[:, 0] > 0 if classes == 2 else logits.argmax(1)
+        found, guess = (
+            server.measure(logits, labels),
+            (logits[:, 0] > 0 if classes == 2 else logits.argmax(1)),
+        )
         kind = "binary" if classes == 2 else "macro"
-        assert found["f1"] == pytest.approx(f1_score(labels, guess, average=kind, zero_division=0.0), abs=1e-12)
+        assert found["f1"] == pytest.approx(
+            f1_score(labels, guess, average=kind, zero_division=0.0), abs=1e-12
+        )
         if classes == 2:
             assert found["auc"] == pytest.approx(roc_auc_score(labels, logits[:, 0]), abs=1e-12)
 

@@ -7,15 +7,24 @@ from tests import seeds
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize(("optimizer", "momentum"), [("sgd", 0.9), ("momentum", 0.0), ("momentum", 0.8)])
+@pytest.mark.parametrize(
+    ("optimizer", "momentum"), [("sgd", 0.9), ("momentum", 0.0), ("momentum", 0.8)]
+)
 def test_the_noise_in_a_weight_is_what_steps_of_noise_leave(optimizer, momentum):
     """200,000 weights; their spread is off by more with a probability of 5e-7."""
-    settings, random = plan.Server(optimizer=optimizer, momentum=momentum, lr=0.7, soften=0.3), seeds.generator(1)
+    settings, random = (
+        plan.Server(optimizer=optimizer, momentum=momentum, lr=0.7, soften=0.3),
+        seeds.generator(1),
+    )
     model = np.zeros(200_000, np.float32)
     state = server.initial_state(settings, model)
     for _ in range(12):
-        model, state = server.step(settings, model, random.normal(0, 2, len(model)).astype(np.float32), state)
-    assert noise_after(settings, 2.0, 12) == pytest.approx(model.std(), rel=seeds.deviations() / np.sqrt(2 * len(model)))
+        model, state = server.step(
+            settings, model, random.normal(0, 2, len(model)).astype(np.float32), state
+        )
+    assert noise_after(settings, 2.0, 12) == pytest.approx(
+        model.std(), rel=seeds.deviations() / np.sqrt(2 * len(model))
+    )
     assert (state[server.FIRST] == 0).all()
 
 

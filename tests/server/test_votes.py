@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from tacit.codec.rr import flips_for, kept_signal
+from tacit.codecs.rr import flips_for, kept_signal
 from tacit.plan import Filter
 from tacit.server import Ballots, assigned, decide
 from tacit.server.votes import self_tuned
@@ -16,11 +16,18 @@ def ballots(truth: np.ndarray, kept: np.ndarray, random: np.random.Generator) ->
     turned = random.random(truth.shape) < (1 - kept[:, None]) / 2
     said = np.where(turned, -truth, truth) * kept[:, None]
     ones = np.ones(truth.shape[1])
-    return Ballots(votes=said.sum(axis=0), squares=(kept**2).sum() * ones, fourths=(kept**4).sum() * ones, count=len(kept) * ones)
+    return Ballots(
+        votes=said.sum(axis=0),
+        squares=(kept**2).sum() * ones,
+        fourths=(kept**4).sum() * ones,
+        count=len(kept) * ones,
+    )
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize("kept", [np.full(60, 0.245), np.tile([0.245, 0.46, 0.9, 1.0], 15)], ids=["one p", "own p"])
+@pytest.mark.parametrize(
+    "kept", [np.full(60, 0.245), np.tile([0.245, 0.46, 0.9, 1.0], 15)], ids=["one p", "own p"]
+)
 def test_scores_are_unbiased_and_their_errors_right(kept) -> None:
     """4,000 contributors; the mean of their scores is off by more with a probability of 5e-7, their spread by 1 %."""
     random = seeds.generator(1)
@@ -35,7 +42,14 @@ def test_scores_are_unbiased_and_their_errors_right(kept) -> None:
 @pytest.mark.statistical
 @pytest.mark.parametrize(
     ("epsilon", "share", "printed"),
-    [(0.5, 1.0, 0.0065), (0.5, 0.9, 0.024), (0.5, 0.8, 0.070), (0.5, 0.7, 0.164), (1.0, 0.8, 0.0024), (1.0, 0.7, 0.031)],
+    [
+        (0.5, 1.0, 0.0065),
+        (0.5, 0.9, 0.024),
+        (0.5, 0.8, 0.070),
+        (0.5, 0.7, 0.164),
+        (1.0, 0.8, 0.0024),
+        (1.0, 0.7, 0.031),
+    ],
 )
 def test_false_rejections_agree_with_the_binomial_law(epsilon, share, printed) -> None:
     """20,000 contributors; outside the interval of the exact distribution with a probability of 5e-7."""
@@ -45,7 +59,9 @@ def test_false_rejections_agree_with_the_binomial_law(epsilon, share, printed) -
     assert exact == pytest.approx(printed, rel=0.05, abs=2e-4)
     random = seeds.generator(2)
     truth = np.where(random.random((99, 20_000)) < share, 1, -1)
-    rejected = decide(Filter(most_rejected=1.0), ballots(truth, np.full(99, kept), random)).rejected.sum()
+    rejected = decide(
+        Filter(most_rejected=1.0), ballots(truth, np.full(99, kept), random)
+    ).rejected.sum()
     fewest, most = binom.interval(1 - 5e-7, 20_000, exact)
     assert fewest <= rejected <= most
 
@@ -67,14 +83,19 @@ def test_colluders_outweigh_a_unanimous_electorate_from_the_known_share_on(epsil
 
 def test_a_tie_and_a_contributor_without_votes_are_accepted() -> None:
     said = Ballots(
-        votes=np.array([0.0, -1.0, 0.0]), squares=np.array([4.0, 4.0, 0.0]), fourths=np.ones(3), count=np.array([4.0, 4.0, 0.0])
+        votes=np.array([0.0, -1.0, 0.0]),
+        squares=np.array([4.0, 4.0, 0.0]),
+        fourths=np.ones(3),
+        count=np.array([4.0, 4.0, 0.0]),
     )
     assert decide(Filter(), said).rejected.tolist() == [False, True, False]
 
 
 def test_no_more_than_the_allowed_share_is_rejected_lowest_first() -> None:
     votes = np.array([-5.0, -1.0, -3.0, 2.0])
-    said = Ballots(votes=votes, squares=np.full(4, 9.0), fourths=np.full(4, 9.0), count=np.full(4, 9.0))
+    said = Ballots(
+        votes=votes, squares=np.full(4, 9.0), fourths=np.full(4, 9.0), count=np.full(4, 9.0)
+    )
     assert decide(Filter(most_rejected=0.5), said).rejected.tolist() == [True, False, True, False]
     assert decide(Filter(most_rejected=1.0), said).rejected.tolist() == [True, True, True, False]
 
@@ -87,7 +108,9 @@ def test_the_self_tuned_threshold_lies_in_a_clear_gap_and_is_zero_without_one() 
     one = random.normal(0.4, 0.05, 100)
     assert self_tuned(one, np.full(100, 0.05)) == 0
     upper = np.concatenate([np.full(70, 0.1), np.full(30, 0.5)])
-    assert self_tuned(upper, np.full(100, 0.01)) == 0, "a few that are better than most are no reason to reject most"
+    assert self_tuned(upper, np.full(100, 0.01)) == 0, (
+        "a few that are better than most are no reason to reject most"
+    )
 
 
 @pytest.mark.parametrize(("clients", "testers"), [(10, 3), (7, None), (5, 4), (3, 9)])
@@ -96,5 +119,8 @@ def test_every_contributor_has_as_many_testers_and_nobody_votes_on_itself(client
     on = assigned(cohort, testers, np.random.default_rng(1))
     count = min(testers or clients, clients - 1)
     assert on.shape == (clients, count)
-    assert all(len(set(line)) == count and own not in line for own, line in zip(cohort.tolist(), on.tolist(), strict=True))
+    assert all(
+        len(set(line)) == count and own not in line
+        for own, line in zip(cohort.tolist(), on.tolist(), strict=True)
+    )
     assert (np.unique(on, return_counts=True)[1] == count).all()

@@ -9,14 +9,22 @@ from numpy.typing import NDArray
 from scipy.stats import beta
 
 
-def lower_bound(here: NDArray[np.integer], there: NDArray[np.integer], confidence: float = 1 - 1e-6, delta: float = 0.0) -> float:
-    """Return the largest epsilon that holds with the given confidence, from outputs on two neighbouring inputs.
+def lower_bound(
+    here: NDArray[np.integer],
+    there: NDArray[np.integer],
+    confidence: float = 1 - 1e-6,
+    delta: float = 0.0,
+) -> float:
+    """Return the largest epsilon that holds with the given confidence, from outputs on two
+    neighbouring inputs.
 
-    With `delta`, epsilon may fail with that chance: it is taken off the larger probability of each event.
+    With `delta`, epsilon may fail with that chance: it is taken off the larger probability of each
+    event.
 
-    Each distinct output is an event, tried in both directions; the confidence is shared among all of them, so the
-    bound as a whole is exceeded by a correct mechanism with probability at most 1 - confidence.
-    Source: Clopper-Pearson intervals on the two probabilities of one event, the largest log ratio over events.
+    Each distinct output is an event, tried in both directions; the confidence is shared among all
+    of them, so the bound as a whole is exceeded by a correct mechanism with probability at most 1 -
+    confidence. Source: Clopper-Pearson intervals on the two probabilities of one event, the largest
+    log ratio over events.
     """
     events = np.union1d(here, there)
     risk = (1 - confidence) / (4 * len(events))

@@ -22,11 +22,14 @@ ul { max-width: 60rem; padding-left: 1.2rem; } tr.within td:first-child { border
 """
 
 
-def framed(title: str, *parts: str) -> str:
+def frame_page(title: str, *parts: str) -> str:
     """Return a page with a title and parts that are HTML already."""
     return "\n".join(
         [
-            "<!doctype html><html lang='en'><head><meta charset='utf-8'><meta name='viewport' content='width=device-width'>",
+            (
+                "<!doctype html><html lang='en'><head><meta charset='utf-8'><meta name='viewport'"
+                " content='width=device-width'>"
+            ),
             f"<title>{escape(title)}</title><style>{_STYLE}</style></head><body>",
             *parts,
             "</body></html>",
@@ -34,7 +37,7 @@ def framed(title: str, *parts: str) -> str:
     )
 
 
-def listed(sentences: list[str]) -> str:
+def format_list(sentences: list[str]) -> str:
     """Return sentences as a list."""
     return f"<ul>{''.join(f'<li>{escape(sentence)}</li>' for sentence in sentences)}</ul>"
 

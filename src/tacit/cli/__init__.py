@@ -9,34 +9,12 @@ from typing import Annotated
 
 import typer
 
-from tacit.cli import (
-    advise,
-    audit,
-    check,
-    data,
-    deploy,
-    disclose,
-    doctor,
-    export,
-    init,
-    ledger,
-    negotiate,
-    policy,
-    predict,
-    rehearse,
-    reproduce,
-    run,
-    runs,
-    schema,
-    server,
-    site,
-    sweep,
-    tables,
-    tune,
-    verify,
-)
+from tacit.cli import tables
 from tacit.cli.exit_codes import CODES, exit_code_of, wants_json, without_debug
+from tacit.cli.federation import deploy, doctor, ledger, negotiate, policy, rehearse, server, site
 from tacit.cli.help_text import build_command
+from tacit.cli.jobs import advise, check, disclose, export, init, predict, run, sweep, tune
+from tacit.cli.records import audit, data, reproduce, runs, schema, verify
 
 app = typer.Typer(
     name="tacit",
@@ -47,9 +25,17 @@ app = typer.Typer(
     epilog=CODES,
 )
 app.add_typer(data.commands, name="data", epilog="Example: tacit data get newsgroups20")
-app.add_typer(audit.commands, name="audit", epilog="Example: tacit audit reconstruct examples/fedvocab.toml --page audit.html")
-app.add_typer(policy.commands, name="policy", epilog="Example: tacit policy check policy.toml plan.toml")
-app.add_typer(server.commands, name="server", epilog="Example: tacit server --host 0.0.0.0 --port 8443")
+app.add_typer(
+    audit.commands,
+    name="audit",
+    epilog="Example: tacit audit reconstruct examples/fedvocab.toml --page audit.html",
+)
+app.add_typer(
+    policy.commands, name="policy", epilog="Example: tacit policy check policy.toml plan.toml"
+)
+app.add_typer(
+    server.commands, name="server", epilog="Example: tacit server --host 0.0.0.0 --port 8443"
+)
 app.add_typer(site.commands, name="site", epilog="Example: tacit site join hospital-a")
 app.add_typer(ledger.commands, name="ledger", epilog="Example: tacit ledger show ledger.db")
 
@@ -91,13 +77,20 @@ def _version(wanted: bool) -> None:
 @app.callback()
 def tacit(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and stop.")
+        bool,
+        typer.Option(
+            "--version", callback=_version, is_eager=True, help="Print the version and stop."
+        ),
     ] = False,
     debug: Annotated[
-        bool, typer.Option("--debug", help="On an error show the traceback too; before or after the command.")
+        bool,
+        typer.Option(
+            "--debug", help="On an error show the traceback too; before or after the command."
+        ),
     ] = False,
 ) -> None:
-    """Train models on data that stays with the people it is about, and say exactly what was promised to them.
+    """Train models on data that stays with the people it is about, and say exactly what was
+    promised to them.
 
     \b
     Examples:

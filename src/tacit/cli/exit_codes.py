@@ -1,4 +1,6 @@
-"""Exit codes: what a failed command prints on stderr, and the number that tells a script what happened."""
+"""Exit codes: what a failed command prints on stderr, and the number that tells a script what
+happened.
+"""
 
 from __future__ import annotations
 
@@ -15,20 +17,20 @@ import typer
 from tacit.cli.tables import held_json, line, write_json
 from tacit.errors import DiskError, TacitError
 
-# Typer up to 0.20 raises the errors of Click, later ones raise their own copies; their base classes are not exported.
+# Typer up to 0.20 raises the errors of Click, later ones raise their own copies; their base classes
+# are not exported.
 USAGE_ERROR: type[Any] = typer.BadParameter.__bases__[0]
 SHOWN_ERROR: type[Any] = USAGE_ERROR.__bases__[0]
 
 CODES = (
-    "Exit codes: 0 ok, 1 a check failed, 2 bad plan, data or usage, 3 refused by policy, 4 budget exhausted, "
-    "5 bad message or peer, 6 run missing, damaged or not readable, 7 a disk, folder or file that fails, "
-    "70 internal error, 130 stopped."
+    "Exit codes: 0 ok, 1 a check failed, 2 bad plan, data or usage, 3 refused by policy, 4 budget"
+    " exhausted, 5 bad message or peer, 6 run missing, damaged or not readable, 7 a disk, folder or"
+    " file that fails, 70 internal error, 130 stopped."
 )
 
 
 EXTRAS = {
     "torch": "torch",
-    "gensim": "text",
     "transformers": "text",
     "PIL": "image",
     "datasets": "hf",
@@ -37,7 +39,6 @@ EXTRAS = {
     "onnx": "onnx",
     "onnxruntime": "onnx",
     "fastexcel": "excel",
-    "matplotlib": "figures",
     "google": "flower",
     "httpx": "flower",
     "uvicorn": "flower",
@@ -71,7 +72,9 @@ class Missed(TacitError):  # noqa: N818 - nothing went wrong, a figure did
 
 
 def without_debug(arguments: Sequence[str]) -> tuple[list[str], bool]:
-    """Return the arguments without `--debug`, and whether it was there, before or after the command."""
+    """Return the arguments without `--debug`, and whether it was there, before or after the
+    command.
+    """
     return [word for word in arguments if word != "--debug"], "--debug" in arguments
 
 
@@ -92,7 +95,8 @@ def wants_json(arguments: Sequence[str]) -> bool:
 def exit_code_of(call: Callable[[], object], *, debug: bool, as_json: bool = False) -> int:
     """Return the exit code of a call; whatever it raises becomes one paragraph on stderr.
 
-    With `as_json` stdout gets one JSON object also if the call fails: what the call printed, if anything, and `error`.
+    With `as_json` stdout gets one JSON object also if the call fails: what the call printed, if
+    anything, and `error`.
     """
     if not as_json:
         return _exit_code_of(call, debug=debug, held=None)
@@ -100,7 +104,9 @@ def exit_code_of(call: Callable[[], object], *, debug: bool, as_json: bool = Fal
         return _exit_code_of(call, debug=debug, held=held)
 
 
-def _exit_code_of(call: Callable[[], object], *, debug: bool, held: list[dict[str, Any]] | None) -> int:
+def _exit_code_of(
+    call: Callable[[], object], *, debug: bool, held: list[dict[str, Any]] | None
+) -> int:
     try:
         code = call()
         if held:
@@ -143,23 +149,35 @@ def _explain_failure(error: BaseException) -> Failure:
     if isinstance(error, USAGE_ERROR):
         where = error.ctx.command_path if error.ctx else "tacit"
         says = _setting_meant(error) or error.format_message()
-        return Failure("UsageError", f"{where}: {says} `{where} --help` has examples.", error.exit_code)
+        return Failure(
+            "UsageError", f"{where}: {says} `{where} --help` has examples.", error.exit_code
+        )
     if isinstance(error, SHOWN_ERROR):
         return Failure("UsageError", error.format_message(), error.exit_code)
     if isinstance(error, ModuleNotFoundError) and error.name in EXTRAS:
-        needs = f"this needs the package {error.name}; pip install 'tacit[{EXTRAS[error.name]}]', or in a clone: make setup"
+        needs = (
+            f"this needs the package {error.name}; pip install 'tacit[{EXTRAS[error.name]}]', or in"
+            " a clone: make setup"
+        )
         return Failure("MissingPackage", needs, 2)
     if isinstance(error, OSError):
         return Failure(DiskError.__name__, _failed_file(error), DiskError.exit_code)
-    # An error nobody foresaw may quote a cell of the data, so its own words are kept for those who ask for them.
+    # An error nobody foresaw may quote a cell of the data, so its own words are kept for those who
+    # ask for them.
     where = f"{type(error).__name__} in {_place(error)}"
-    return Failure("InternalError", f"internal error: {where}; run again with --debug to see all of it", 70)
+    return Failure(
+        "InternalError", f"internal error: {where}; run again with --debug to see all of it", 70
+    )
 
 
 def _setting_meant(error: Any) -> str:
-    """Return what to say of an option that does not exist if it is the name of a plan's setting; else nothing."""
+    """Return what to say of an option that does not exist if it is the name of a plan's setting;
+    else nothing.
+    """
     name = str(getattr(error, "option_name", ""))
-    takes_settings = error.ctx is not None and any("-o" in parameter.opts for parameter in error.ctx.command.params)
+    takes_settings = error.ctx is not None and any(
+        "-o" in parameter.opts for parameter in error.ctx.command.params
+    )
     if not name or not takes_settings:
         return ""
     from tacit.plan.key_hints import find_key
@@ -169,10 +187,16 @@ def _setting_meant(error: Any) -> str:
 
 
 def _place(error: BaseException) -> str:
-    """Return the file and line where an error was raised, in our own code if it passed through it."""
+    """Return the file and line where an error was raised, in our own code if it passed
+    through it.
+    """
     frames = traceback.extract_tb(error.__traceback__)
     ours = [frame for frame in frames if f"{os.sep}tacit{os.sep}" in frame.filename] or list(frames)
-    return f"{os.path.basename(ours[-1].filename)}, line {ours[-1].lineno}" if ours else "an unknown place"
+    return (
+        f"{os.path.basename(ours[-1].filename)}, line {ours[-1].lineno}"
+        if ours
+        else "an unknown place"
+    )
 
 
 def _failed_file(error: OSError) -> str:
@@ -180,11 +204,16 @@ def _failed_file(error: OSError) -> str:
     what = str(error.filename) if error.filename is not None else "a file"
     why = error.strerror or type(error).__name__
     remedy = REMEDIES.get(error.errno or 0, "check the disk and the path")
-    return f"{what}: cannot be read or written ({why}); {remedy}; a run that had begun goes on with `tacit resume RUN`"
+    return (
+        f"{what}: cannot be read or written ({why}); {remedy}; a run that had begun goes on with"
+        " `tacit resume RUN`"
+    )
 
 
 def _drop_unwritten() -> None:
-    """Forget output that cannot be written, or the interpreter would try again when it exits and fail once more."""
+    """Forget output that cannot be written, or the interpreter would try again when it exits and
+    fail once more.
+    """
     try:
         sys.stdout.flush()
     except OSError:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tacit.engine.named_runs import all_runs, changed, folder_of, model_folder
+from tacit.runs.named_runs import all_runs, changed, folder_of, model_folder
 
 if TYPE_CHECKING:
     from tacit.report import Summary
@@ -14,24 +14,30 @@ __all__ = ["all_runs", "changed", "figures", "folder_of", "listed_figures", "mod
 
 
 def figures(folder: Path) -> Summary:
-    """Return the figures of the run in a folder, none yet if it was killed before its first entry."""
+    """Return the figures of the run in a folder, none yet if it was killed before its first
+    entry.
+    """
     from tacit import report
-    from tacit.engine.run_folder import entries, is_running
+    from tacit.runs.run_folder import entries, is_running
 
-    return report.summary(entries(folder), name=folder.resolve().name, running=is_running(folder))
+    return report.summarise(entries(folder), name=folder.resolve().name, running=is_running(folder))
 
 
 def listed_figures(folder: Path) -> Summary:
-    """Return as much of a run's figures as a list of runs shows: state, result and privacy of the run itself.
+    """Return as much of a run's figures as a list of runs shows: state, result and privacy of the
+    run itself.
 
-    A finished run has its last figures in one entry, so that its rounds, and all of its baselines' but their ends, stay unread.
+    A finished run has its last figures in one entry, so that its rounds, and all of its baselines'
+    but their ends, stay unread.
     """
     from tacit import report
-    from tacit.engine.run_folder import entries
-    from tacit.record import RUN
+    from tacit.runs.record import RUN
+    from tacit.runs.run_folder import entries
 
     def wanted(kind: str, arm: str) -> bool:
-        return kind in ("started", "prepared", "finished", "abandoned") or (kind == "released" and arm == RUN)
+        return kind in ("started", "prepared", "finished", "abandoned") or (
+            kind == "released" and arm == RUN
+        )
 
-    found = report.summary(entries(folder, wanted), name=folder.resolve().name)
+    found = report.summarise(entries(folder, wanted), name=folder.resolve().name)
     return found if found.finished else figures(folder)

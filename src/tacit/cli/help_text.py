@@ -1,7 +1,7 @@
 """Build the command line so that its help is complete, whichever Typer is installed.
 
-Two things get lost on the way from a signature to the screen. Typer 0.20 with Click 8.5 drops the help of positional
-arguments. Rich reads `[secure_sum]` as markup and prints nothing in its place.
+Two things get lost on the way from a signature to the screen. Typer 0.20 with Click 8.5 drops the
+help of positional arguments. Rich reads `[secure_sum]` as markup and prints nothing in its place.
 """
 
 from __future__ import annotations
@@ -15,7 +15,9 @@ from rich.markup import escape
 
 
 def build_command(app: typer.Typer) -> Any:
-    """Build the command tree of `app` with the help of every argument, and with brackets as they are written."""
+    """Build the command tree of `app` with the help of every argument, and with brackets as they
+    are written.
+    """
     command = typer.main.get_command(app)
     _complete(command, render_markup=bool(typer.core.HAS_RICH))
     return command
@@ -36,7 +38,9 @@ def _complete(command: Any, *, render_markup: bool) -> None:
 
 
 def _argument_helps(callback: Callable[..., Any] | None) -> dict[str, str]:
-    """Read the help of each positional argument from a function's annotations, by parameter name."""
+    """Read the help of each positional argument from a function's annotations, by parameter
+    name.
+    """
     if callback is None:
         return {}
     hints = get_type_hints(inspect.unwrap(callback), include_extras=True)

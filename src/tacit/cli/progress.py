@@ -1,4 +1,6 @@
-"""Progress of commands, on stderr: the panel for people, a plain line now and then for logs, or nothing."""
+"""Progress of commands, on stderr: the panel for people, a plain line now and then for logs, or
+nothing.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +8,8 @@ import sys
 import time
 
 from tacit.cli.tables import line
-from tacit.progress import LiveProgress, ProgressObserver, arrived, read
-from tacit.record import Entry, Round
+from tacit.progress import LiveProgress, ProgressObserver, format_arrived, format_pictures_read
+from tacit.runs.record import Entry, Round
 
 SECONDS_BETWEEN_LINES = 5.0
 
@@ -34,12 +36,12 @@ class LineProgress(ProgressObserver):
     def fetched(self, what: str, done: int, total: int | None) -> None:
         """Write a line if it is time for one."""
         if self._is_time():
-            line(arrived(what, done, total), stderr=True)
+            line(format_arrived(what, done, total), stderr=True)
 
     def pictures(self, done: int, total: int) -> None:
         """Write a line if it is time for one."""
         if self._is_time(at_once=done == total):
-            line(read(done, total), stderr=True)
+            line(format_pictures_read(done, total), stderr=True)
 
     def _is_time(self, *, at_once: bool = False) -> bool:
         now = time.monotonic()
@@ -50,7 +52,9 @@ class LineProgress(ProgressObserver):
 
 
 def progress_observer(*, quiet: bool) -> ProgressObserver:
-    """Return the observer that fits: nothing shown if quiet, a panel on a terminal, lines elsewhere."""
+    """Return the observer that fits: nothing shown if quiet, a panel on a terminal, lines
+    elsewhere.
+    """
     if quiet:
         return ProgressObserver()
     return LiveProgress() if sys.stderr.isatty() else LineProgress()

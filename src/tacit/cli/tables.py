@@ -1,6 +1,8 @@
-"""What commands print: tables and paragraphs, folded on a terminal and wide in a pipe, or one JSON object.
+"""What commands print: tables and paragraphs, folded on a terminal and wide in a pipe, or one JSON
+object.
 
-Every command prints through this file, so that no name in the data can send control characters to the terminal.
+Every command prints through this file, so that no name in the data can send control characters to
+the terminal.
 """
 
 from __future__ import annotations
@@ -24,7 +26,9 @@ if TYPE_CHECKING:
 
 _WIDE = 134
 _WORD = 10
-"""Columns a terminal needs for a table with air in it, and the least a column of words is folded to."""
+"""Columns a terminal needs for a table with air in it, and the least a column of words is folded
+to.
+"""
 
 
 def console() -> Console:
@@ -35,7 +39,11 @@ def console() -> Console:
 
 
 def table(
-    headings: Sequence[str], rows: Sequence[Sequence[str]], *, prose: Iterable[int] = (0,), strong: int | None = None
+    headings: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    *,
+    prose: Iterable[int] = (0,),
+    strong: int | None = None,
 ) -> None:
     """Print a table; columns in `prose` are left-aligned and may fold, the others are figures."""
     from rich import box
@@ -46,13 +54,23 @@ def table(
     headings = [printable(heading) for heading in headings]
     rows = [[printable(text) for text in row] for row in rows]
     narrow = page.width < _WIDE
-    drawn = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 0 if narrow else 1), header_style="bold")
+    drawn = Table(
+        box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 0 if narrow else 1), header_style="bold"
+    )
     for place, heading in enumerate(headings):
         said = Text(heading.replace("/", "/\n") if narrow else heading)
         # Words fold before figures are cut, but never to nothing.
-        least = min(_WORD, max([len(heading), *(len(row[place]) for row in rows)])) if place in words else None
+        least = (
+            min(_WORD, max([len(heading), *(len(row[place]) for row in rows)]))
+            if place in words
+            else None
+        )
         drawn.add_column(
-            said, justify="left" if place in words else "right", no_wrap=place not in words, overflow="fold", min_width=least
+            said,
+            justify="left" if place in words else "right",
+            no_wrap=place not in words,
+            overflow="fold",
+            min_width=least,
         )
     for number, row in enumerate(rows):
         # Text, not markup: a name like [red] is a name.
@@ -62,21 +80,23 @@ def table(
 
 def results(run: Summary) -> None:
     """Print a run's arms as rows, and below them what votes decided and what the result came to."""
-    from tacit.report import HEADINGS, cells
-    from tacit.report.verdict import verdict
+    from tacit.report import HEADINGS, list_cells
+    from tacit.report.verdict import judge_run
 
     if run.privacy.owners:
         say(run.privacy.owners)
     headings = [heading.replace(" / ", "/") for heading in HEADINGS]
-    table(headings, [cells(arm) for arm in run.arms], prose=(0, len(HEADINGS) - 1), strong=0)
+    table(headings, [list_cells(arm) for arm in run.arms], prose=(0, len(HEADINGS) - 1), strong=0)
     if run.votes:
         say(run.votes.sentence)
-    for finding in verdict(run):
+    for finding in judge_run(run):
         say(f"- {finding.sentence}")
 
 
 def say(text: str = "") -> None:
-    """Print a paragraph on stdout, taken literally; folded between words on a terminal, whole in a pipe."""
+    """Print a paragraph on stdout, taken literally; folded between words on a terminal, whole in a
+    pipe.
+    """
     if sys.stdout.isatty():
         console().print(printable(text), markup=False, emoji=False)
     else:
@@ -89,19 +109,25 @@ def line(text: str, *, stderr: bool = False) -> None:
 
 
 def csv(table: pl.DataFrame) -> None:
-    """Print a CSV table on stdout: as it is in a pipe or a file, harmless on a terminal and in a spreadsheet."""
+    """Print a CSV table on stdout: as it is in a pipe or a file, harmless on a terminal and in a
+    spreadsheet.
+    """
     text = csv_text(table)
     sys.stdout.write(printable(text) if sys.stdout.isatty() else text)
 
 
 def csv_text(table: pl.DataFrame) -> str:
-    """A table as CSV. Cells and headings that begin like a formula get an apostrophe (`spreadsheet.py`)."""
+    """A table as CSV. Cells and headings that begin like a formula get an apostrophe
+    (`spreadsheet.py`).
+    """
     import polars as pl
 
     from tacit.spreadsheet import escape_cell
 
     words = pl.selectors.string() | pl.selectors.categorical() | pl.selectors.enum()
-    escaped = table.with_columns(words.cast(pl.String).map_elements(escape_cell, return_dtype=pl.String))
+    escaped = table.with_columns(
+        words.cast(pl.String).map_elements(escape_cell, return_dtype=pl.String)
+    )
     return escaped.rename(escape_cell).write_csv()
 
 
@@ -110,7 +136,9 @@ _HELD: ContextVar[list[dict[str, Any]] | None] = ContextVar("held", default=None
 
 
 def print_json(value: dict[str, Any]) -> None:
-    """Print one JSON object on stdout; under `--json` once the command has ended, so that an error can be part of it."""
+    """Print one JSON object on stdout; under `--json` once the command has ended, so that an error
+    can be part of it.
+    """
     held = _HELD.get()
     if held is None:
         write_json(value)
@@ -136,7 +164,12 @@ def held_json() -> Iterator[list[dict[str, Any]]]:
 
 def files(folder: Path) -> None:
     """Print where a run's files are, the report first."""
-    names = {"report.html": "report", "model.safetensors": "model", "record.jsonl": "record", "plan.toml": "plan"}
+    names = {
+        "report.html": "report",
+        "model.safetensors": "model",
+        "record.jsonl": "record",
+        "plan.toml": "plan",
+    }
     for name, what in names.items():
         if (folder / name).exists():
             line(f"{what + ':':8}{folder / name}")

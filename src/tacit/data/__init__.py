@@ -1,58 +1,65 @@
-"""Who holds what: read rows from a place, and divide them into clients. Knows no model."""
+"""Read rows, clean them, and divide them into clients. Independent of models."""
 
 from __future__ import annotations
 
-from tacit.data.client_count import most_clients, require_room, require_test_rows
-from tacit.data.divide import divide, divide_test, hold_out, label_shares, owners, set_apart
-from tacit.data.fetch import Progress, fetch
-from tacit.data.guess import Asked, Guess
-from tacit.data.guess_roles import guess_roles
-from tacit.data.label_leaks import leaks
-from tacit.data.load import SiteFile, columns_of, load
-from tacit.data.named.entry import Entry
+from tacit.data.clients.client_count import most_clients, require_room, require_test_rows
+from tacit.data.clients.divide import (
+    compute_label_shares,
+    divide,
+    divide_test,
+    hold_out,
+    list_owners,
+    set_apart,
+)
+from tacit.data.download.fetch import Progress, fetch
+from tacit.data.download.store import catalogue, find, get
+from tacit.data.load import SiteFile, load, resolve_columns
+from tacit.data.named.entry import NamedDataSet
 from tacit.data.named.vectors import vectors
 from tacit.data.named.word_lists import find_word_list, word_list
-from tacit.data.new_rows import as_trained, inputs_of, new_rows
-from tacit.data.public import public_rows, set_aside
-from tacit.data.roles import resolved
-from tacit.data.starter import Starter, starter
-from tacit.data.store import catalogue, get, where
+from tacit.data.new_rows import clean_as_in_training, list_input_columns, read_new_rows
+from tacit.data.public import read_public_rows, set_aside
+from tacit.data.roles.guess import Guess, StarterRequest
+from tacit.data.roles.guess_roles import guess_roles
+from tacit.data.roles.label_leaks import find_leaks
+from tacit.data.roles.roles import merge_roles
+from tacit.data.roles.starter import Starter, build_starter
 from tacit.data.table import Habits, Table
 
 __all__ = [
-    "Asked",
-    "Entry",
     "Guess",
     "Habits",
+    "NamedDataSet",
     "Progress",
     "SiteFile",
     "Starter",
+    "StarterRequest",
     "Table",
-    "as_trained",
+    "build_starter",
     "catalogue",
-    "columns_of",
+    "clean_as_in_training",
+    "compute_label_shares",
     "divide",
     "divide_test",
     "fetch",
+    "find",
+    "find_leaks",
     "find_word_list",
     "get",
     "guess_roles",
     "hold_out",
-    "inputs_of",
-    "label_shares",
-    "leaks",
+    "list_input_columns",
+    "list_owners",
     "load",
+    "merge_roles",
     "most_clients",
-    "new_rows",
-    "owners",
-    "public_rows",
+    "read_new_rows",
+    "read_public_rows",
     "require_room",
     "require_test_rows",
-    "resolved",
+    "resolve_columns",
     "set_apart",
     "set_aside",
-    "starter",
     "vectors",
-    "where",
     "word_list",
 ]

@@ -1,6 +1,7 @@
-"""What is missing is dropped, named, or left empty for the features to handle; every such repair is counted.
+"""Clean rows: incomplete rows are dropped, missing categories get a name, missing numbers stay
+null; repairs are counted.
 
-Nothing that becomes of a row here depends on the value of another row's number: features give a missing number a fixed value.
+No result depends on a number in another row: features replace missing numbers by a fixed value.
 """
 
 from __future__ import annotations
@@ -11,13 +12,13 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
-from tacit.data.column_kinds import without_blanks
+from tacit.column_statistics.number_format import TOLD, DecimalMark, NumberFormat
 from tacit.data.decimals import choose_formats, look_at_cells, read_cells
-from tacit.data.images import as_bytes
-from tacit.data.roles import free_name
+from tacit.data.images import decode_images
+from tacit.data.roles.column_kinds import drop_blanks
+from tacit.data.roles.roles import find_free_name
 from tacit.data.table import Habits
 from tacit.errors import DataError
-from tacit.number_format import TOLD, DecimalMark, NumberFormat
 from tacit.plan import Columns
 
 MISSING = "(missing)"
@@ -26,7 +27,7 @@ _EXACT = 2**53
 
 
 class Decimal(NamedTuple):
-    """Which decimal mark a plan or the file's owner says numbers have, if any, and whether that is the owner's word."""
+    """The decimal mark set by a plan or by the file's owner, if any, and which of the two set it."""
 
     mark: DecimalMark | None = None
     vouched: bool = True
@@ -35,37 +36,52 @@ class Decimal(NamedTuple):
 def clean(
     train: pl.DataFrame, test: pl.DataFrame, columns: Columns, needs_client: bool, decimal: Decimal
 ) -> tuple[pl.DataFrame, pl.DataFrame, list[str], Habits]:
-    """Return both halves cleaned, a sentence part for each kind of repair, and how numbers were read."""
-    half = free_name("train", train.columns)
-    both = pl.concat([train.with_columns(pl.lit(True).alias(half)), test.with_columns(pl.lit(False).alias(half))])
+    """Clean train and test rows; also return a phrase for each kind of repair, and the number
+    formats used.
+    """
+    half = find_free_name("train", train.columns)
+    both = pl.concat(
+        [train.with_columns(pl.lit(True).alias(half)), test.with_columns(pl.lit(False).alias(half))]
+    )
     both, repairs = drop_incomplete_rows(both, columns, needs_client)
     for name in columns.text:
-        both = both.with_columns(as_text(both[name]).fill_null(""))
+        both = both.with_columns(to_text(both[name]).fill_null(""))
     for name in columns.categorical:
-        both = both.with_columns(_as_enum(as_text(both[name]), MISSING))
-    for name in set(columns.quasi) - {*columns.categorical, *columns.numeric, *columns.text, columns.label}:
-        both = both.with_columns(as_text(both[name]).fill_null(MISSING))
+        both = both.with_columns(_as_enum(to_text(both[name]), MISSING))
+    for name in set(columns.quasi) - {
+        *columns.categorical,
+        *columns.numeric,
+        *columns.text,
+        columns.label,
+    }:
+        both = both.with_columns(to_text(both[name]).fill_null(MISSING))
     habits = look_at_numbers(both, columns, decimal)
     for name in columns.numeric:
         series, more = _as_number(both[name], habits.formats[name])
         both, repairs = both.with_columns(series), repairs + more
     if columns.image:
-        both = both.with_columns(as_bytes(both[columns.image]))
+        both = both.with_columns(decode_images(both[columns.image]))
     return both.filter(half).drop(half), both.filter(~pl.col(half)).drop(half), repairs, habits
 
 
-def drop_incomplete_rows(frame: pl.DataFrame, columns: Columns, needs_client: bool) -> tuple[pl.DataFrame, list[str]]:
-    """Leave out rows without a label and, where each owner is a client, rows without an owner; say how many of each."""
-    frame, repairs = _labelled(frame, columns.label or "")
+def drop_incomplete_rows(
+    frame: pl.DataFrame, columns: Columns, needs_client: bool
+) -> tuple[pl.DataFrame, list[str]]:
+    """Drop rows without a label and, where each owner is a client, rows without an owner; report
+    the counts.
+    """
+    frame, repairs = _clean_labels(frame, columns.label or "")
     if needs_client and columns.client:
-        frame, more = _without_null(frame, columns.client, "without an owner")
+        frame, more = _drop_null(frame, columns.client, "without an owner")
         repairs += more
     return frame, repairs
 
 
-def known_classes(train: pl.DataFrame, test: pl.DataFrame, label: str) -> tuple[pl.DataFrame, pl.DataFrame, list[str]]:
-    """Return both halves with the classes of the train rows only: nothing can be learnt about the others."""
-    classes = natural_order(train[label].cast(pl.String).unique().to_list())
+def keep_known_classes(
+    train: pl.DataFrame, test: pl.DataFrame, label: str
+) -> tuple[pl.DataFrame, pl.DataFrame, list[str]]:
+    """Drop rows whose class does not occur among the train rows."""
+    classes = sort_naturally(train[label].cast(pl.String).unique().to_list())
     kept = test.filter(pl.col(label).cast(pl.String).is_in(classes))
     lost = test.height - kept.height
     as_class = pl.col(label).cast(pl.String).cast(pl.Enum(classes))
@@ -73,71 +89,96 @@ def known_classes(train: pl.DataFrame, test: pl.DataFrame, label: str) -> tuple[
     return train.with_columns(as_class), kept.with_columns(as_class), repairs
 
 
-def _labelled(frame: pl.DataFrame, label: str) -> tuple[pl.DataFrame, list[str]]:
+def _clean_labels(frame: pl.DataFrame, label: str) -> tuple[pl.DataFrame, list[str]]:
     series = frame[label]
     if series.dtype.is_float():
-        series = _whole(series)
-    text = as_text(series)
+        series = _to_integers(series)
+    text = to_text(series)
     if text.null_count() == len(text):
-        raise DataError(f"data.columns.label = {label!r} needs labels, got an empty column; name another column")
-    frame, repairs = _without_null(frame.with_columns(text), label, "without a label")
+        raise DataError(
+            f"data.columns.label = {label!r} needs labels, got an empty column; name another column"
+        )
+    frame, repairs = _drop_null(frame.with_columns(text), label, "without a label")
     if frame[label].n_unique() > max(100, frame.height // 2):
         raise DataError(
-            f"data.columns.label = {label!r} needs classes that repeat, got {frame[label].n_unique():,} different values in "
-            f"{frame.height:,} rows; name a column of classes"
+            f"data.columns.label = {label!r} needs classes that repeat, got"
+            f" {frame[label].n_unique():,} different values in {frame.height:,} rows; name a column"
+            " of classes"
         )
     return frame.with_columns(_as_enum(frame[label], None)), repairs
 
 
-def _whole(series: pl.Series) -> pl.Series:
+def _to_integers(series: pl.Series) -> pl.Series:
     """Return decimal numbers that are all whole as integers; NaN is a missing label."""
     series = series.fill_nan(None)
     if bool((series.drop_nulls() != series.drop_nulls().round()).any()):
-        raise DataError(f"data.columns.label = {series.name!r} needs classes, got decimal numbers; name a column of classes")
+        raise DataError(
+            f"data.columns.label = {series.name!r} needs classes, got decimal numbers; name a"
+            " column of classes"
+        )
     return series.cast(pl.Int64)
 
 
-def _without_null(frame: pl.DataFrame, name: str, what: str) -> tuple[pl.DataFrame, list[str]]:
+def _drop_null(frame: pl.DataFrame, name: str, what: str) -> tuple[pl.DataFrame, list[str]]:
     kept = frame.filter(pl.col(name).is_not_null())
     lost = frame.height - kept.height
     return kept, [f"{lost:,} rows {what} were dropped"] if lost else []
 
 
-def as_text(series: pl.Series) -> pl.Series:
-    """Return the column as text; cells with nothing but white space are null."""
+def to_text(series: pl.Series) -> pl.Series:
+    """Convert a column to text; blank cells become null."""
     if series.dtype.is_nested():
-        raise DataError(f"column {series.name!r} needs one value in each cell, got {series.dtype}; give a column of plain values")
+        raise DataError(
+            f"column {series.name!r} needs one value in each cell, got {series.dtype}; give a"
+            " column of plain values"
+        )
     text = series.cast(pl.String)
-    if series.dtype.is_float():  # integers are written alike whether or not another row has a fraction
+    if (
+        series.dtype.is_float()
+    ):  # integers are written alike whether or not another row has a fraction
         whole = series.is_finite() & (series == series.round()) & (series.abs() < _EXACT)
-        text = text.zip_with(~whole.fill_null(False), series.cast(pl.Int64, strict=False).cast(pl.String))
+        text = text.zip_with(
+            ~whole.fill_null(False), series.cast(pl.Int64, strict=False).cast(pl.String)
+        )
     return text.set(text.str.strip_chars() == "", None)
 
 
 def _as_enum(text: pl.Series, missing: str | None) -> pl.Series:
     text = text.str.strip_chars()
     filled = text if missing is None else text.fill_null(missing)
-    return filled.cast(pl.Enum(natural_order(filled.unique().to_list())))
+    return filled.cast(pl.Enum(sort_naturally(filled.unique().to_list())))
 
 
-def natural_order(words: list[str]) -> list[str]:
-    """Return words in alphabetical order, or by value if all of them are numbers."""
+def sort_naturally(words: list[str]) -> list[str]:
+    """Sort words alphabetically, or numerically if all of them are numbers."""
     try:
         values = [float(word) for word in words]
     except ValueError:
         return sorted(words)
     # "nan" and "inf" are words here: they have no place among numbers.
-    return [word for _, word in sorted(zip(values, words, strict=True))] if all(map(math.isfinite, values)) else sorted(words)
+    return (
+        [word for _, word in sorted(zip(values, words, strict=True))]
+        if all(map(math.isfinite, values))
+        else sorted(words)
+    )
 
 
 def look_at_numbers(frame: pl.DataFrame, columns: Columns, decimal: Decimal) -> Habits:
-    """Return how the numeric columns write numbers, and how many clients' cells show it."""
+    """Detect the number format of the numeric columns, and how many clients' cells show it."""
     texts = {name: _cells(frame[name]) for name in columns.numeric if _is_text(frame[name])}
     written = {name: look_at_cells(text) for name, text in texts.items()}
     found = choose_formats(written, decimal.mark, decimal.vouched)
-    commas = sum((one.comma.cast(pl.UInt32) for one in written.values()), pl.zeros(frame.height, pl.UInt32, eager=True)) > 0
+    commas = (
+        sum(
+            (one.comma.cast(pl.UInt32) for one in written.values()),
+            pl.zeros(frame.height, pl.UInt32, eager=True),
+        )
+        > 0
+    )
     count = _clients_with(frame, commas, columns)
-    behind = {name: (count, _clients_with(frame, one.unclear, columns)) for name, one in written.items()}
+    behind = {
+        name: (count, _clients_with(frame, one.unclear, columns)) for name, one in written.items()
+    }
     return Habits(
         formats={name: found.get(name, NumberFormat()) for name in columns.numeric},
         behind=behind,
@@ -150,34 +191,44 @@ def _clients_with(frame: pl.DataFrame, rows: pl.Series, columns: Columns) -> int
 
 
 def _is_text(series: pl.Series) -> bool:
-    return not (series.dtype.is_numeric() or series.dtype.is_temporal() or series.dtype == pl.Boolean)
+    return not (
+        series.dtype.is_numeric() or series.dtype.is_temporal() or series.dtype == pl.Boolean
+    )
 
 
 def _cells(series: pl.Series) -> pl.Series:
-    return as_text(series).str.strip_chars()
+    return to_text(series).str.strip_chars()
 
 
 def _as_number(series: pl.Series, written: NumberFormat) -> tuple[pl.Series, list[str]]:
     """Return the column as finite numbers, null where there is none, and what to tell of it."""
-    numbers = parsed(series, written.mark)
+    numbers = parse_numbers(series, written.mark)
     notes = [f"numbers in {series.name!r} were read with a decimal comma"] if written.comma else []
-    if not written.comma and _is_text(series) and bool(series.cast(pl.String).str.contains(",", literal=True).any()):
+    if (
+        not written.comma
+        and _is_text(series)
+        and bool(series.cast(pl.String).str.contains(",", literal=True).any())
+    ):
         notes.append(f"commas in {series.name!r} were read as thousands separators")
     if numbers.dtype.is_float():
         numbers = numbers.set(~numbers.is_finite(), None)
-    missing, other = numbers.null_count(), len(without_blanks(series.filter(numbers.is_null())))
+    missing, other = numbers.null_count(), len(drop_blanks(series.filter(numbers.is_null())))
     if missing == len(numbers) or 2 * other > len(numbers) - missing + other:
         raise DataError(
-            f"data.columns.numeric has {series.name!r}, which needs numbers, got none in {missing:,} of {len(numbers):,} cells; "
-            "put it under data.columns.categorical or text, or leave it out"
+            f"data.columns.numeric has {series.name!r}, which needs numbers, got none in"
+            f" {missing:,} of {len(numbers):,} cells; put it under data.columns.categorical or"
+            " text, or leave it out"
         )
     if missing:
-        notes.append(f"{missing:,} cells of {series.name!r} have no number and count as the middle of its range")
+        notes.append(
+            f"{missing:,} cells of {series.name!r} have no number and count as the middle of its"
+            " range"
+        )
     return numbers, notes
 
 
-def parsed(series: pl.Series, mark: DecimalMark) -> pl.Series:
-    """Return a column as numbers, null where there is none. Days and times become seconds, whatever unit the file counts in."""
+def parse_numbers(series: pl.Series, mark: DecimalMark) -> pl.Series:
+    """Convert a column to numbers, null where there is none. Dates and times become seconds."""
     if series.dtype == pl.Boolean:
         return series.cast(pl.UInt8)
     if series.dtype.is_numeric():
@@ -193,7 +244,13 @@ def _seconds(series: pl.Series) -> pl.Series:
     return series.cast(pl.Duration("us")).cast(pl.Int64) / 1e6
 
 
-def as_float(series: pl.Series) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-    """Return a column's numbers, NaN where there is none."""
-    formats = choose_formats({"": look_at_cells(_cells(series))}, None, True) if _is_text(series) else {"": NumberFormat()}
-    return parsed(series, formats[""].mark).cast(pl.Float64).fill_null(float("nan")).to_numpy()
+def to_float(series: pl.Series) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    """Convert a column to floats, NaN where there is none."""
+    formats = (
+        choose_formats({"": look_at_cells(_cells(series))}, None, True)
+        if _is_text(series)
+        else {"": NumberFormat()}
+    )
+    return (
+        parse_numbers(series, formats[""].mark).cast(pl.Float64).fill_null(float("nan")).to_numpy()
+    )

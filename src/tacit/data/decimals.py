@@ -1,7 +1,7 @@
-"""Numbers in text cells: which decimal mark a file has, and what each cell says under it.
+"""Decimal marks in text cells: detection, and parsing under a given mark.
 
-What becomes of a cell depends on the cell and on the decimal mark, on no other cell. A mark is needed for cells such as 1,234
-and 1.234 only; every other cell can be read in one way, whichever the mark.
+The value of a cell depends only on the cell and the decimal mark. Only cells such as 1,234 and
+1.234 are ambiguous; all other cells have one reading under either mark.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from typing import NamedTuple, assert_never
 
 import polars as pl
 
+from tacit.column_statistics.number_format import DecimalMark, NumberFormat
 from tacit.errors import DataError
-from tacit.number_format import DecimalMark, NumberFormat
 
 _SIGN, _POWER = r"^[+-]?", r"([eE][+-]?\d+)?$"
 _UNCLEAR = rf"{_SIGN}[1-9]\d{{0,2}}[.,]\d{{3}}$"
@@ -22,7 +22,7 @@ _POINT = rf"{_SIGN}(?:\d+\.\d*|\.\d+){_POWER}|{_SIGN}{_FIRST}(?:,\d{{3}})+\.\d+$
 
 
 class Written(NamedTuple):
-    """What the cells of one column show of the file's decimal mark, as one truth value per row."""
+    """Evidence for a decimal mark in the cells of one column, as one boolean per row."""
 
     point: pl.Series
     comma: pl.Series
@@ -30,22 +30,34 @@ class Written(NamedTuple):
 
 
 def look_at_cells(text: pl.Series) -> Written:
-    """Return which cells need a decimal point, which need a decimal comma, and which are a number under either."""
+    """Return which cells need a decimal point, which a decimal comma, and which are numbers under
+    either.
+    """
     unclear = text.str.contains(_UNCLEAR).fill_null(False)
-    comma, point = (text.str.contains(pattern).fill_null(False) & ~unclear for pattern in (_COMMA, _POINT))
+    comma, point = (
+        text.str.contains(pattern).fill_null(False) & ~unclear for pattern in (_COMMA, _POINT)
+    )
     return Written(point, comma, unclear)
 
 
-def choose_formats(columns: Mapping[str, Written], pinned: DecimalMark | None, vouched: bool) -> dict[str, NumberFormat]:
-    """Return how the numbers of each column are read.
+def choose_formats(
+    columns: Mapping[str, Written], pinned: DecimalMark | None, vouched: bool
+) -> dict[str, NumberFormat]:
+    """Choose the number format of each column.
 
-    `pinned` is what a plan or an owner says. Where nobody does, a column is read as its own cells show, one whose cells are all
-    unclear as those of the other columns do, and with a decimal point if these show nothing or both. Raises DataError for a column
-    that shows both marks and has unclear cells; and where `pinned` is not the word of the file's owner (`vouched`), for one that
-    shows the other mark and has unclear cells.
+    `pinned` is set by a plan or an owner. Otherwise a column follows its own unambiguous cells;
+    without any, those of the other columns, or a decimal point if these show nothing or both.
+    Raises DataError for a column that shows both marks and has ambiguous cells; and, unless
+    `pinned` comes from the file's owner (`vouched`), for one that shows the other mark and has
+    ambiguous cells.
     """
-    shown = {name: (bool(one.point.any()), bool(one.comma.any()), bool(one.unclear.any())) for name, one in columns.items()}
-    anywhere = any(comma for _, comma, _ in shown.values()) and not any(point for point, _, _ in shown.values())
+    shown = {
+        name: (bool(one.point.any()), bool(one.comma.any()), bool(one.unclear.any()))
+        for name, one in columns.items()
+    }
+    anywhere = any(comma for _, comma, _ in shown.values()) and not any(
+        point for point, _, _ in shown.values()
+    )
     found = {}
     for name, (point, comma, unclear) in shown.items():
         _refuse_both(name, pinned, point and comma and unclear)
@@ -70,26 +82,34 @@ def _has_comma(mark: DecimalMark) -> bool:
 def _refuse_both(name: str, pinned: DecimalMark | None, both: bool) -> None:
     if both and pinned is None:
         raise DataError(
-            f"column {name!r} has numbers with a decimal point, numbers with a decimal comma, and cells that look like 1,234 or "
-            "1.234 and could be either; set data.decimal to 'point' or 'comma', at a site decimal in site.toml"
+            f"column {name!r} has numbers with a decimal point, numbers with a decimal comma, and"
+            " cells that look like 1,234 or 1.234 and could be either; set data.decimal to 'point'"
+            " or 'comma', at a site decimal in site.toml"
         )
 
 
 def _refuse_other(name: str, pinned: DecimalMark, other: bool) -> None:
     if other:
         raise DataError(
-            f"column {name!r}: the plan has data.decimal = {pinned!r}, this file seems to have the other mark, and some cells look "
-            "like 1,234 or 1.234, which are other numbers then. Look at it, and set decimal to 'point' or 'comma' in site.toml"
+            f"column {name!r}: the plan has data.decimal = {pinned!r}, this file seems to have the"
+            " other mark, and some cells look like 1,234 or 1.234, which are other numbers then."
+            " Look at it, and set decimal to 'point' or 'comma' in site.toml"
         )
 
 
 def read_cells(text: pl.Series, mark: DecimalMark) -> pl.Series:
-    """Return numbers, null where a cell has none; integers are floats too, so that one cell's fraction changes no other's kind."""
+    """Parse cells as floats, null where there is no number; integers become floats too, so that
+    types do not depend on other cells.
+    """
     written = look_at_cells(text)
     with_comma = written.comma | written.unclear if mark == "comma" else written.comma
     plain = text.str.replace_all(".", "", literal=True).str.replace(",", ".", literal=True)
     grouped = text.str.replace_all(",", "", literal=True)
     other = text.to_frame("cell").select(
-        pl.when(with_comma).then(plain).when(written.point | written.unclear).then(grouped).otherwise(pl.col("cell"))
+        pl.when(with_comma)
+        .then(plain)
+        .when(written.point | written.unclear)
+        .then(grouped)
+        .otherwise(pl.col("cell"))
     )
     return other.to_series().cast(pl.Float64, strict=False).alias(text.name)

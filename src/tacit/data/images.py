@@ -1,4 +1,4 @@
-"""Pictures in a table's cells become rows of bytes of one length."""
+"""Decode images in table cells to rows of bytes of equal length."""
 
 from __future__ import annotations
 
@@ -10,29 +10,35 @@ import polars as pl
 from tacit.errors import DataError
 
 
-def as_bytes(series: pl.Series) -> pl.Series:
-    """Return the column as an Array of uint8: lists of pixel values as they are, packed pictures decoded."""
+def decode_images(series: pl.Series) -> pl.Series:
+    """Return the column as an Array of uint8: pixel lists unchanged, encoded images decoded."""
     if series.null_count():
         raise DataError(
-            f"data.columns.image = {series.name!r} needs a picture in each row, got {series.null_count():,} empty cells"
+            f"data.columns.image = {series.name!r} needs a picture in each row, got"
+            f" {series.null_count():,} empty cells"
         )
     if series.dtype == pl.Struct:  # how Hugging Face stores a picture: its bytes and its path
         series = series.struct.field("bytes").alias(series.name)
     if series.dtype == pl.Binary:
-        rows = [_decoded(cell, series.name) for cell in series]
+        rows = [_decode_cell(cell, series.name) for cell in series]
         widths = {len(row) for row in rows}
         if len(widths) > 1:
             raise _uneven(series.name)
-        return pl.Series(series.name, np.stack(rows)) if rows else series.cast(pl.Array(pl.UInt8, 0))
+        return (
+            pl.Series(series.name, np.stack(rows)) if rows else series.cast(pl.Array(pl.UInt8, 0))
+        )
     if isinstance(series.dtype, pl.Array):
-        return series if series.dtype.inner == pl.UInt8 else _flat(series)  # bytes in one line are what sets are kept as
+        return (
+            series if series.dtype.inner == pl.UInt8 else _flat(series)
+        )  # bytes in one line are what sets are kept as
     if isinstance(series.dtype, pl.List):
         widths = set(series.list.len().unique())
         if len(widths) != 1:
             raise _uneven(series.name)
         return series.cast(pl.Array(pl.UInt8, int(widths.pop())))
     raise DataError(
-        f"data.columns.image = {series.name!r} needs lists of pixel values 0-255 or packed pictures, got {series.dtype}"
+        f"data.columns.image = {series.name!r} needs lists of pixel values 0-255 or packed"
+        f" pictures, got {series.dtype}"
     )
 
 
@@ -41,21 +47,25 @@ def _flat(series: pl.Series) -> pl.Series:
     return pl.Series(series.name, inner.reshape(len(inner), -1).astype(np.uint8))
 
 
-def _decoded(cell: bytes, name: str) -> np.ndarray[tuple[int], np.dtype[np.uint8]]:
+def _decode_cell(cell: bytes, name: str) -> np.ndarray[tuple[int], np.dtype[np.uint8]]:
     try:
         from PIL import Image, UnidentifiedImageError
     except ImportError:
         raise DataError(
-            f"data.columns.image = {name!r} needs Pillow to open pictures, got none; pip install 'tacit[image]'"
+            f"data.columns.image = {name!r} needs Pillow to open pictures, got none; pip install"
+            " 'tacit[image]'"
         ) from None
     try:
         with Image.open(io.BytesIO(cell)) as picture:
             return np.asarray(picture.convert("L" if picture.mode in ("1", "L") else "RGB")).ravel()
     except UnidentifiedImageError:
         raise DataError(
-            f"data.columns.image = {name!r} needs pictures Pillow can open, got one it cannot; check the column"
+            f"data.columns.image = {name!r} needs pictures Pillow can open, got one it cannot;"
+            " check the column"
         ) from None
 
 
 def _uneven(name: str) -> DataError:
-    return DataError(f"data.columns.image = {name!r} needs pictures of one size, got several; scale them first")
+    return DataError(
+        f"data.columns.image = {name!r} needs pictures of one size, got several; scale them first"
+    )

@@ -1,4 +1,4 @@
-"""Input rows: tables handed over in Python, and Hugging Face data sets."""
+"""Rows given in Python: data frames, mappings, and Hugging Face data sets."""
 
 from __future__ import annotations
 
@@ -8,18 +8,19 @@ from typing import Any
 
 import polars as pl
 
-from tacit.data.roles import free_name, plainly_named
+from tacit.data.roles.roles import check_column_names, find_free_name
 from tacit.errors import DataError
 
 
 def from_input_rows(rows: object) -> tuple[pl.DataFrame, str | None]:
-    """Return rows handed over in Python as a table, and the name of a split column if they came in named parts.
+    """Convert rows given in Python to a table; also return the split column if they came in named
+    parts.
 
-    Takes a polars or pandas DataFrame, a pyarrow Table, a Hugging Face Dataset or DatasetDict, a mapping of columns,
-    or any iterable of mappings.
+    Takes a polars or pandas DataFrame, a pyarrow Table, a Hugging Face Dataset or DatasetDict, a
+    mapping of columns, or any iterable of mappings.
     """
     frame, split = _as_table(rows)
-    return plainly_named(frame, "the table of rows"), split
+    return check_column_names(frame, "the table of rows"), split
 
 
 def _as_table(rows: object) -> tuple[pl.DataFrame, str | None]:
@@ -36,28 +37,45 @@ def _as_table(rows: object) -> tuple[pl.DataFrame, str | None]:
         return _from_arrow(rows), None
     if isinstance(rows, Mapping):
         return _frame(dict(rows)), None
-    if isinstance(rows, Iterable) and not isinstance(rows, str | bytes) and not _is_one_column(rows):
+    if (
+        isinstance(rows, Iterable)
+        and not isinstance(rows, str | bytes)
+        and not _is_one_column(rows)
+    ):
         return _frame(_mappings(rows)), None
     if isinstance(rows, str):
-        raise DataError("rows need a table, got a text; for a file, `tacit.starter_plan(path)` makes a plan")
+        raise DataError(
+            "rows need a table, got a text; for a file, `tacit.starter_plan(path)` makes a plan"
+        )
     raise DataError(
-        f"rows need a DataFrame, an arrow Table, a Dataset or an iterable of dicts, got {type(rows).__name__}; "
-        "hand over the rows, or name a data.source"
+        "rows need a DataFrame, an arrow Table, a Dataset or an iterable of dicts, got"
+        f" {type(rows).__name__}; hand over the rows, or name a data.source"
     )
 
 
 def check_label(frame: pl.DataFrame, label: str | None) -> None:
-    """Raise DataError if a table handed over in Python has no rows, or nothing in the column that is to be predicted."""
+    """Raise DataError if a table given in Python has no rows, or no values in the label column."""
     if label is not None and not isinstance(label, str):
-        raise DataError(f"label = {label!r} needs the name of a column, got {type(label).__name__}; give it in quotes")
+        raise DataError(
+            f"label = {label!r} needs the name of a column, got {type(label).__name__}; give it in"
+            " quotes"
+        )
     if not frame.height or not frame.width:
-        raise DataError(f"rows: the table has {frame.height:,} rows and {frame.width:,} columns; hand over at least a few rows")
+        raise DataError(
+            f"rows: the table has {frame.height:,} rows and {frame.width:,} columns; hand over at"
+            " least a few rows"
+        )
     if label in frame.columns and _is_empty(frame[label]):
-        raise DataError(f"label = {label!r}: has no value in any row, so there is nothing to learn from; name another column")
+        raise DataError(
+            f"label = {label!r}: has no value in any row, so there is nothing to learn from; name"
+            " another column"
+        )
 
 
 def _is_empty(column: pl.Series) -> bool:
-    return column.null_count() == len(column) or (column.dtype.is_float() and bool(column.is_nan().fill_null(True).all()))
+    return column.null_count() == len(column) or (
+        column.dtype.is_float() and bool(column.is_nan().fill_null(True).all())
+    )
 
 
 def _is_one_column(rows: object) -> bool:
@@ -68,54 +86,77 @@ def _is_one_column(rows: object) -> bool:
 def _from_pandas(rows: Any) -> pl.DataFrame:
     try:
         return pl.from_pandas(rows)
-    except Exception as error:  # pyarrow, pandas and polars each raise their own for cells of mixed kinds
+    except (
+        Exception
+    ) as error:  # pyarrow, pandas and polars each raise their own for cells of mixed kinds
         raise DataError(
-            f"rows need columns of plain values of one kind, got {type(error).__name__}; convert columns of mixed kinds to text"
+            f"rows need columns of plain values of one kind, got {type(error).__name__}; convert"
+            " columns of mixed kinds to text"
         ) from None
 
 
 def from_hub(name: str) -> tuple[pl.DataFrame, str | None]:
-    """Return a Hugging Face data set: a folder written by save_to_disk, or a name ("name" or "name:configuration")."""
+    """Load a Hugging Face data set: a folder written by save_to_disk, or a name ("name" or
+    "name:configuration").
+    """
     try:
         import datasets
     except ImportError:
-        raise DataError(f"data.source = 'hf:{name}' needs the datasets package, got none; pip install 'tacit[hf]'") from None
+        raise DataError(
+            f"data.source = 'hf:{name}' needs the datasets package, got none; pip install"
+            " 'tacit[hf]'"
+        ) from None
     folder = Path(name).expanduser()
     try:
-        if folder.is_dir() and any((folder / mark).exists() for mark in ("dataset_info.json", "dataset_dict.json", "state.json")):
+        if folder.is_dir() and any(
+            (folder / mark).exists()
+            for mark in ("dataset_info.json", "dataset_dict.json", "state.json")
+        ):
             found = datasets.load_from_disk(str(folder))
         else:
             path, _, configuration = name.partition(":")
             found = datasets.load_dataset(path, configuration or None)
         frame, split = _from_datasets(found)
-        return plainly_named(frame, f"data.source = 'hf:{name}'"), split
+        return check_column_names(frame, f"data.source = 'hf:{name}'"), split
     except DataError:
         raise
     except (
         Exception,
         pl.exceptions.PanicException,
     ) as error:  # the hub's client raises many kinds; each means the same to the user
-        raise DataError(f"data.source = 'hf:{name}' could not be loaded: {type(error).__name__}; check name and network") from None
+        raise DataError(
+            f"data.source = 'hf:{name}' could not be loaded: {type(error).__name__}; check name and"
+            " network"
+        ) from None
 
 
 def _from_datasets(rows: Any) -> tuple[pl.DataFrame, str | None]:
     if not isinstance(rows, Mapping):
         return _from_dataset(rows), None
     if not rows:
-        raise DataError("a Hugging Face DatasetDict needs at least one part, got none; check the data set")
+        raise DataError(
+            "a Hugging Face DatasetDict needs at least one part, got none; check the data set"
+        )
     parts = {str(name): _from_dataset(part) for name, part in rows.items()}
-    split = free_name("split", [column for part in parts.values() for column in part.columns])
+    split = find_free_name("split", [column for part in parts.values() for column in part.columns])
     marked = [part.with_columns(pl.lit(name).alias(split)) for name, part in parts.items()]
     return pl.concat(marked, how="diagonal_relaxed"), split
 
 
 def _from_dataset(rows: Any) -> pl.DataFrame:
     if not hasattr(rows, "with_format"):
-        raise DataError(f"data needs a datasets.Dataset or DatasetDict, got {type(rows).__name__}; load all rows first")
+        raise DataError(
+            f"data needs a datasets.Dataset or DatasetDict, got {type(rows).__name__}; load all"
+            " rows first"
+        )
     frame = _from_arrow(rows.with_format("arrow")[:])
     # Class numbers of -1 are the hub's way of saying that a row has no label.
-    unlabelled = [name for name, feature in rows.features.items() if type(feature).__name__ == "ClassLabel"]
-    return frame.with_columns([pl.when(pl.col(name) >= 0).then(pl.col(name)).alias(name) for name in unlabelled])
+    unlabelled = [
+        name for name, feature in rows.features.items() if type(feature).__name__ == "ClassLabel"
+    ]
+    return frame.with_columns(
+        [pl.when(pl.col(name) >= 0).then(pl.col(name)).alias(name) for name in unlabelled]
+    )
 
 
 def _from_arrow(rows: Any) -> pl.DataFrame:
@@ -128,7 +169,8 @@ def _mappings(rows: Iterable[object]) -> list[dict[str, object]]:
     for number, row in enumerate(rows, 1):
         if not isinstance(row, Mapping):
             raise DataError(
-                f"rows need the names of their columns, got {type(row).__name__} as row {number:,}; hand over dicts or a DataFrame"
+                f"rows need the names of their columns, got {type(row).__name__} as row {number:,};"
+                " hand over dicts or a DataFrame"
             )
         found.append(dict(row))
     if not found:
@@ -140,4 +182,7 @@ def _frame(rows: Any) -> pl.DataFrame:
     try:
         return pl.DataFrame(rows, infer_schema_length=None, strict=False)
     except (pl.exceptions.PolarsError, TypeError, ValueError) as error:
-        raise DataError(f"rows need columns of plain values of one length, got {type(error).__name__}; check the rows") from None
+        raise DataError(
+            f"rows need columns of plain values of one length, got {type(error).__name__}; check"
+            " the rows"
+        ) from None

@@ -1,4 +1,4 @@
-"""From `data.source` to a clean table with train and test rows."""
+"""Load `data.source` as a clean table with train and test rows."""
 
 from __future__ import annotations
 
@@ -10,29 +10,31 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tacit.data.clean import Decimal, clean, drop_incomplete_rows, known_classes
-from tacit.data.fetch import Progress
+from tacit.column_statistics.number_format import DecimalMark
+from tacit.data.clean import Decimal, clean, drop_incomplete_rows, keep_known_classes
+from tacit.data.download.fetch import Progress
+from tacit.data.download.store import get_entry, read
 from tacit.data.held_out import hold_out_rows
 from tacit.data.input_rows import from_hub, from_input_rows
-from tacit.data.personal import check_personal
-from tacit.data.read import Text, is_file_source, read_file
-from tacit.data.roles import check_roles, resolved
-from tacit.data.store import entry_named, read
+from tacit.data.personal.detect import check_personal
+from tacit.data.read import TextFormat, is_file_source, read_file
+from tacit.data.roles.roles import check_roles, merge_roles
 from tacit.data.table import Table
-from tacit.draws import Draws
 from tacit.errors import DataError
-from tacit.number_format import DecimalMark
 from tacit.plan import GIVEN, Columns, Data
+from tacit.randomness import Draws
 
 Mark = Callable[[pl.DataFrame], pl.DataFrame]
 Split = Callable[[pl.DataFrame, Columns, list[str]], tuple[pl.DataFrame, pl.DataFrame, str]]
-"""Divides a whole table into train and test rows, with the wanted columns and perhaps more, and says how."""
+"""Divides a whole table into train and test rows, with the wanted columns and perhaps more, and
+says how.
+"""
 
 _OTHER_TESTS = ("dev", "valid", "validation", "val", "eval")
 
 
 class MarkedRows(NamedTuple):
-    """Which rows a split column marks as train and as test rows, and by which mark."""
+    """The rows that a split column marks as train and as test rows, and the mark."""
 
     train: NDArray[np.bool_]
     test: NDArray[np.bool_]
@@ -40,31 +42,41 @@ class MarkedRows(NamedTuple):
 
 
 class SiteFile(NamedTuple):
-    """What the owner of a site says of its file: the decimal mark of numbers, if anything."""
+    """Facts that the owner of a site states about its file: the decimal mark, if any."""
 
     decimal: DecimalMark | None = None
 
 
 def load(
-    data: Data, draws: Draws, input_rows: object | None = None, *, progress: Progress | None = None, least_classes: int = 2,
-    mark: Mark | None = None, split: Split | None = None, site: SiteFile | None = None,
-) -> Table:  # fmt: skip
-    """Return the rows of `data.source`, split into train and test, cleaned, and cut to `data.limit`.
+    data: Data,
+    draws: Draws,
+    input_rows: object | None = None,
+    *,
+    progress: Progress | None = None,
+    least_classes: int = 2,
+    mark: Mark | None = None,
+    split: Split | None = None,
+    site: SiteFile | None = None,
+) -> Table:
+    """Load the rows of `data.source`, split into train and test, cleaned, and limited to
+    `data.limit`.
 
-    Edge cases: rows without a label are dropped, missing text becomes "", a missing number stays null, a missing category
-    becomes "(missing)"; test rows of a class without train rows are left out. Each of these is counted in `source`.
-    With a split column, rows marked test are the test set (dev rows only if nothing is marked test); without one, a
-    share `data.test` is held out at random. With `data.validation` a share of the train rows takes the test rows' place.
-    One site among several may have rows of fewer classes: `least_classes` says of how many. `mark` may change rows as they were
-    read, or add columns, which are kept. With `split`, it divides the rows. At a site nothing is guessed that one client's rows
-    could change for all others: `site` says what the owner says of the file.
+    Rows without a label are dropped, missing text becomes "", a missing number stays null, a
+    missing category becomes "(missing)"; test rows of a class without train rows are dropped. Each
+    of these is counted in `source`. With a split column, rows marked test are the test set (dev
+    rows only if none is marked test); without one, a share `data.test` is held out at random. With
+    `data.validation` a share of the train rows replaces the test rows. One site of several may have
+    rows of fewer classes: `least_classes` is the minimum. `mark` may change rows after reading, or
+    add columns, which are kept. `split` divides the rows, if given. At a site nothing is guessed
+    that one client's rows could change for all others: `site` holds the owner's statements about
+    the file.
     """
     frame, columns, sentence = _rows(data, input_rows, progress, guess=site is None)
     check_roles(frame, columns, data)
-    public = input_rows is None and is_named(data.source)
+    public = input_rows is None and is_named_source(data.source)
     if site is None and not public:  # sites tell only what enough of their clients have
         check_personal(frame, columns)
-    wanted = [name for name in frame.columns if name in _used(columns, data)]
+    wanted = [name for name in frame.columns if name in _select_columns(columns, data)]
     if mark is not None:
         there, frame = set(frame.columns), mark(frame)
         wanted += [name for name in frame.columns if name not in there]
@@ -75,45 +87,68 @@ def load(
         train, test, how = _from_test_file(frame.select(wanted), data)
     else:
         # First, so that as many rows are left to train on whatever the seed.
-        complete, dropped = drop_incomplete_rows(frame.select(wanted), columns, data.partition == "client")
+        complete, dropped = drop_incomplete_rows(
+            frame.select(wanted), columns, data.partition == "client"
+        )
         train, test, how = _split(complete, columns, data, draws, in_one_place=site is None)
     if data.validation > 0:
-        train, test = _hold_out(train, data.validation, columns, data, draws.at("validation"), in_one_place=site is None)
-        how = f"{how}; test rows were put aside, and a share {data.validation:g} of the train rows is measured on instead"
-    decimal = Decimal(data.decimal) if site is None else Decimal(site.decimal or data.decimal, vouched=site.decimal is not None)
+        train, test = _hold_out(
+            train, data.validation, columns, data, draws.at("validation"), in_one_place=site is None
+        )
+        how = (
+            f"{how}; test rows were put aside, and a share {data.validation:g} of the train rows is"
+            " measured on instead"
+        )
+    decimal = (
+        Decimal(data.decimal)
+        if site is None
+        else Decimal(site.decimal or data.decimal, vouched=site.decimal is not None)
+    )
     train, test, repairs, habits = clean(train, test, columns, data.partition == "client", decimal)
-    train, test, cut = _limited(train, test, data, draws)
+    train, test, cut = _limit_rows(train, test, data, draws)
     _check_classes(train, columns, data, least_classes)
-    train, test, strangers = known_classes(train, test, columns.label or "")
+    train, test, strangers = keep_known_classes(train, test, columns.label or "")
     counts = f"{train.height:,} train and {test.height:,} test rows"
     said = f"{sentence}: {'; '.join([counts, how, *dropped, *repairs, *cut, *strangers])}."
     return Table(train=train, test=test, columns=columns, source=said, habits=habits, public=public)
 
 
-def columns_of(data: Data) -> Columns:
-    """Return what each column is for, as far as that is known without a row: by the plan, and by what a named set knows."""
-    return resolved(entry_named(data.source).columns, data.columns) if is_named(data.source) else data.columns
+def resolve_columns(data: Data) -> Columns:
+    """Return the role of each column as far as the plan and a named data set define it, without
+    reading rows.
+    """
+    return (
+        merge_roles(get_entry(data.source).columns, data.columns)
+        if is_named_source(data.source)
+        else data.columns
+    )
 
 
-def is_named(source: str) -> bool:
-    """Whether a data source is one of the public data sets that are known by name."""
+def is_named_source(source: str) -> bool:
+    """Return whether a data source is a named public data set."""
     return source != GIVEN and not source.startswith("hf:") and not is_file_source(source)
 
 
 def _rows(
     data: Data, input_rows: object | None, progress: Progress | None, guess: bool
-) -> tuple[pl.DataFrame, Columns, str]:  # fmt: skip
+) -> tuple[pl.DataFrame, Columns, str]:
     source = data.source
     if input_rows is not None or source == GIVEN:
         frame, split = from_input_rows(input_rows)
         return frame, _with_split(data.columns, split), "Rows handed over in Python"
     if source.startswith("hf:"):
         frame, split = from_hub(source.removeprefix("hf:"))
-        return frame, _with_split(data.columns, split), f"Hugging Face data set {source.removeprefix('hf:')}"
+        return (
+            frame,
+            _with_split(data.columns, split),
+            f"Hugging Face data set {source.removeprefix('hf:')}",
+        )
     if is_file_source(source):
-        frame, note = read_file(source, Text(encoding=data.encoding, header=data.header, guess=guess))
+        frame, note = read_file(
+            source, TextFormat(encoding=data.encoding, header=data.header, guess=guess)
+        )
         return frame, data.columns, f"File {source}{note}"
-    columns = columns_of(data)
+    columns = resolve_columns(data)
     frame, sentence = read(source, progress)
     return frame, columns, sentence
 
@@ -122,58 +157,92 @@ def _with_split(columns: Columns, split: str | None) -> Columns:
     return dataclasses.replace(columns, split=split) if split and not columns.split else columns
 
 
-def _used(columns: Columns, data: Data) -> set[str]:
+def _select_columns(columns: Columns, data: Data) -> set[str]:
     single = (columns.label, columns.image, columns.client, columns.split, data.by)
-    return {*columns.text, *columns.numeric, *columns.categorical, *columns.quasi, *(name for name in single if name)}
+    return {
+        *columns.text,
+        *columns.numeric,
+        *columns.categorical,
+        *columns.quasi,
+        *(name for name in single if name),
+    }
 
 
 def _split(
     frame: pl.DataFrame, columns: Columns, data: Data, draws: Draws, *, in_one_place: bool
 ) -> tuple[pl.DataFrame, pl.DataFrame, str]:
     if columns.split:
-        halves = _marked(frame, columns.split)
+        halves = _split_by_mark(frame, columns.split)
         if halves:
             return halves
-    train, test = _hold_out(frame, data.test, columns, data, draws.at("test-split"), in_one_place=in_one_place)
-    how = f"a share {data.test:g} was held out at random as test" if test.height else "no rows were held out as test"
+    train, test = _hold_out(
+        frame, data.test, columns, data, draws.at("test-split"), in_one_place=in_one_place
+    )
+    how = (
+        f"a share {data.test:g} was held out at random as test"
+        if test.height
+        else "no rows were held out as test"
+    )
     return train, test, how
 
 
 def _from_test_file(train: pl.DataFrame, data: Data) -> tuple[pl.DataFrame, pl.DataFrame, str]:
     """Return all rows as train rows, and the rows of `data.test_source`."""
     source = str(data.test_source)
-    rows, note = read_file(source, Text(encoding=data.encoding, header=data.header), key="data.test_source")
-    lacking = [name for name in train.columns if name not in rows.columns and name != data.columns.client]
+    rows, note = read_file(
+        source, TextFormat(encoding=data.encoding, header=data.header), key="data.test_source"
+    )
+    lacking = [
+        name for name in train.columns if name not in rows.columns and name != data.columns.client
+    ]
     if lacking:
         raise DataError(
-            f"data.test_source = {source!r} needs the columns of data.source, got none named {', '.join(map(repr, lacking))}"
+            f"data.test_source = {source!r} needs the columns of data.source, got none named"
+            f" {', '.join(map(repr, lacking))}"
         )
-    known = [pl.col(name) if name in rows.columns else pl.lit(None).alias(name) for name in train.columns]
+    known = [
+        pl.col(name) if name in rows.columns else pl.lit(None).alias(name) for name in train.columns
+    ]
     test = rows.select(known).cast(train.schema, strict=False)
     return train, test, f"test rows are those of {source}{note}"
 
 
 def _hold_out(
-    frame: pl.DataFrame, share: float, columns: Columns, data: Data, draws: Draws, *, in_one_place: bool
+    frame: pl.DataFrame,
+    share: float,
+    columns: Columns,
+    data: Data,
+    draws: Draws,
+    *,
+    in_one_place: bool,
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Hold out a share of the rows; in a simulation, where all rows are in one place, so that there is something to learn."""
+    """Hold out a share of the rows; in a simulation, where all rows are in one place, so that there
+    is something to learn.
+    """
     labels = frame[columns.label].cast(pl.String) if in_one_place and columns.label else None
     return hold_out_rows(frame, share, draws, _owners(frame, columns, data), labels)
 
 
 def _owners(frame: pl.DataFrame, columns: Columns, data: Data) -> pl.Series | None:
     """Return whose each row is, where rows have owners."""
-    return frame[columns.client].cast(pl.String) if data.partition == "client" and columns.client else None
+    return (
+        frame[columns.client].cast(pl.String)
+        if data.partition == "client" and columns.client
+        else None
+    )
 
 
 def find_marked_rows(frame: pl.DataFrame, split: str) -> MarkedRows | None:
-    """Rows that the split column marks as train and test; None if it marks no test rows. Raise DataError without train rows."""
+    """Find the rows that the split column marks as train and test; None without test rows.
+
+    Raise DataError without train rows.
+    """
     marks = frame[split].cast(pl.String).str.strip_chars().str.to_lowercase()
     present = set(marks.drop_nulls().unique())
     if "train" not in present:
         raise DataError(
-            f"data.columns.split = {split!r} needs rows marked train (and test), got {len(present):,} other marks and none of "
-            "these; name another column or none"
+            f"data.columns.split = {split!r} needs rows marked train (and test), got"
+            f" {len(present):,} other marks and none of these; name another column or none"
         )
     by = next((mark for mark in ("test", *_OTHER_TESTS) if mark in present), None)
     if by is None:
@@ -182,22 +251,35 @@ def find_marked_rows(frame: pl.DataFrame, split: str) -> MarkedRows | None:
     return MarkedRows(train, test, by)
 
 
-def _marked(frame: pl.DataFrame, split: str) -> tuple[pl.DataFrame, pl.DataFrame, str] | None:
+def _split_by_mark(
+    frame: pl.DataFrame, split: str
+) -> tuple[pl.DataFrame, pl.DataFrame, str] | None:
     """Return train and test as the split column says, or None if it marks no test rows at all."""
     found = find_marked_rows(frame, split)
     if found is None:
         return None
     dropped = int((~found.train & ~found.test).sum())
-    how = f"split by column {split!r}" + ("" if found.by == "test" else f", where rows marked {found.by!r} are the test set")
+    how = f"split by column {split!r}" + (
+        "" if found.by == "test" else f", where rows marked {found.by!r} are the test set"
+    )
     how += f"; {dropped:,} rows marked otherwise are left out" if dropped else ""
     return frame.filter(pl.Series(found.train)), frame.filter(pl.Series(found.test)), how
 
 
-def _limited(train: pl.DataFrame, test: pl.DataFrame, data: Data, draws: Draws) -> tuple[pl.DataFrame, pl.DataFrame, list[str]]:
+def _limit_rows(
+    train: pl.DataFrame, test: pl.DataFrame, data: Data, draws: Draws
+) -> tuple[pl.DataFrame, pl.DataFrame, list[str]]:
     if data.limit is None or max(train.height, test.height) <= data.limit:
         return train, test, []
-    halves = [_some(half, data.limit, draws.at("limit", name)) for half, name in ((train, "train"), (test, "test"))]
-    return halves[0], halves[1], [f"at most {data.limit:,} rows of each half were kept, chosen at random"]
+    halves = [
+        _some(half, data.limit, draws.at("limit", name))
+        for half, name in ((train, "train"), (test, "test"))
+    ]
+    return (
+        halves[0],
+        halves[1],
+        [f"at most {data.limit:,} rows of each half were kept, chosen at random"],
+    )
 
 
 def _some(frame: pl.DataFrame, limit: int, draws: Draws) -> pl.DataFrame:
@@ -209,10 +291,12 @@ def _some(frame: pl.DataFrame, limit: int, draws: Draws) -> pl.DataFrame:
 def _check_classes(train: pl.DataFrame, columns: Columns, data: Data, least: int) -> None:
     if train.height == 0:
         raise DataError(
-            f"data.source = {data.source!r} needs train rows, got none after splitting; check data.test and the split column"
+            f"data.source = {data.source!r} needs train rows, got none after splitting; check"
+            " data.test and the split column"
         )
     if columns.label is not None and train[columns.label].n_unique() < least:
         remedy = "raise data.limit" if data.limit else "name a column with at least two classes"
         raise DataError(
-            f"data.columns.label = {columns.label!r} needs at least two classes among the train rows, got one; {remedy}"
+            f"data.columns.label = {columns.label!r} needs at least two classes among the train"
+            f" rows, got one; {remedy}"
         )

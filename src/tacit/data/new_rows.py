@@ -1,4 +1,6 @@
-"""Rows that come after training, without a label: read as the training rows were, with a note of all that is unlike them."""
+"""Rows that come after training, without a label: read as the training rows were, with a note of
+all that is unlike them.
+"""
 
 from __future__ import annotations
 
@@ -8,33 +10,42 @@ from pathlib import Path
 
 import polars as pl
 
-from tacit.data.clean import MISSING, Decimal, as_text, look_at_numbers, parsed
-from tacit.data.images import as_bytes
+from tacit.column_statistics.number_format import NumberFormat
+from tacit.data.clean import MISSING, Decimal, look_at_numbers, parse_numbers, to_text
+from tacit.data.images import decode_images
 from tacit.data.input_rows import from_input_rows
-from tacit.data.read import Text, is_file_source, read_file
+from tacit.data.read import TextFormat, is_file_source, read_file
 from tacit.data.table import Habits
 from tacit.errors import DataError, did_you_mean
-from tacit.number_format import NumberFormat
 from tacit.plan import Columns
 
 
-def inputs_of(columns: Columns) -> tuple[str, ...]:
+def list_input_columns(columns: Columns) -> tuple[str, ...]:
     """Return the names of the columns a model reads."""
-    return (*columns.text, *columns.numeric, *columns.categorical, *((columns.image,) if columns.image else ()))
+    return (
+        *columns.text,
+        *columns.numeric,
+        *columns.categorical,
+        *((columns.image,) if columns.image else ()),
+    )
 
 
-def new_rows(rows: object, columns: Columns) -> tuple[pl.DataFrame, list[str]]:
+def read_new_rows(rows: object, columns: Columns) -> tuple[pl.DataFrame, list[str]]:
     """Return new rows as a table, and what had to be repaired to read it.
 
-    Takes the path of a file, whatever `run(rows=...)` takes, or a list of texts where a single text column is all that is read.
+    Takes the path of a file, whatever `run(rows=...)` takes, or a list of texts where a single text
+    column is all that is read.
     """
     if isinstance(rows, str | Path):
         if not is_file_source(str(rows)):
-            raise DataError(f"predict({str(rows)!r}) needs a file of a kind that can be read, such as .csv or .parquet; convert it")
-        named = all(re.fullmatch(r"column_\d+", name) for name in inputs_of(columns))
-        frame, note = read_file(str(rows), Text(header=not named))
+            raise DataError(
+                f"predict({str(rows)!r}) needs a file of a kind that can be read, such as .csv or"
+                " .parquet; convert it"
+            )
+        named = all(re.fullmatch(r"column_\d+", name) for name in list_input_columns(columns))
+        frame, note = read_file(str(rows), TextFormat(header=not named))
         return frame, [note.strip(" ()")] if note else []
-    only = columns.text[0] if inputs_of(columns) == columns.text[:1] else None
+    only = columns.text[0] if list_input_columns(columns) == columns.text[:1] else None
     if only and isinstance(rows, Iterable) and not isinstance(rows, Mapping | pl.DataFrame):
         rows = rows if hasattr(rows, "columns") else list(rows)
         if isinstance(rows, list) and all(isinstance(text, str) for text in rows):
@@ -42,18 +53,24 @@ def new_rows(rows: object, columns: Columns) -> tuple[pl.DataFrame, list[str]]:
     return from_input_rows(rows)[0], []
 
 
-def as_trained(
+def clean_as_in_training(
     frame: pl.DataFrame, columns: Columns, habits: Habits, categories: Mapping[str, tuple[str, ...]]
 ) -> tuple[pl.DataFrame, list[str]]:
-    """Return the columns a model reads, cleaned as in training, and a sentence for each way in which they are unlike it.
+    """Return the columns a model reads, cleaned as in training, and a sentence for each way in
+    which they are unlike it.
 
-    Edge cases: a missing text is empty; a cell without a number is null, which features read as the middle of the column's range;
-    categories that training did not have count as zero. Rows stay as many and in their order.
+    Edge cases: a missing text is empty; a cell without a number is null, which features read as the
+    middle of the column's range; categories that training did not have count as zero. Rows stay as
+    many and in their order.
     """
     _check_names(frame, columns)
     notes: list[str] = []
-    texts = [as_text(frame[name]).fill_null("") for name in columns.text]
-    if texts and (empty := int(pl.DataFrame(texts).select(pl.all_horizontal(pl.all() == "")).to_series().sum())):
+    texts = [to_text(frame[name]).fill_null("") for name in columns.text]
+    if texts and (
+        empty := int(
+            pl.DataFrame(texts).select(pl.all_horizontal(pl.all() == "")).to_series().sum()
+        )
+    ):
         notes.append(f"{empty:,} of {frame.height:,} rows have no text")
     found = [*texts]
     for name in columns.numeric:
@@ -63,46 +80,64 @@ def as_trained(
         series, more = _categories(frame[name], categories.get(name, ()))
         found, notes = [*found, series], notes + more
     if columns.image:
-        found.append(as_bytes(frame[columns.image]))
+        found.append(decode_images(frame[columns.image]))
     return pl.DataFrame(found), notes
 
 
 def _check_names(frame: pl.DataFrame, columns: Columns) -> None:
-    lacking = [name for name in inputs_of(columns) if name not in frame.columns]
+    lacking = [name for name in list_input_columns(columns) if name not in frame.columns]
     if not lacking:
         return
-    have = ", ".join(frame.columns[:40]) + (f" and {len(frame.columns) - 40} more" if len(frame.columns) > 40 else "")
-    named = ", ".join(map(repr, lacking[:20])) + (f" and {len(lacking) - 20} more" if len(lacking) > 20 else "")
+    have = ", ".join(frame.columns[:40]) + (
+        f" and {len(frame.columns) - 40} more" if len(frame.columns) > 40 else ""
+    )
+    named = ", ".join(map(repr, lacking[:20])) + (
+        f" and {len(lacking) - 20} more" if len(lacking) > 20 else ""
+    )
     raise DataError(
-        f"predict(rows) needs every column the model reads, got none named {named}; the columns are {have}."
-        f"{did_you_mean(lacking[0], list(frame.columns))}"
+        f"predict(rows) needs every column the model reads, got none named {named}; the columns are"
+        f" {have}.{did_you_mean(lacking[0], list(frame.columns))}"
     )
 
 
 def _numbers(series: pl.Series, habits: Habits) -> tuple[pl.Series, list[str]]:
     name = series.name
     if series.dtype.is_nested() or series.dtype in (pl.Binary, pl.Object):
-        raise DataError(f"predict(rows) needs numbers in {name!r}, as in training, got {series.dtype}; give a column of numbers")
+        raise DataError(
+            f"predict(rows) needs numbers in {name!r}, as in training, got {series.dtype}; give a"
+            " column of numbers"
+        )
     trained = habits.formats.get(name, NumberFormat())
-    numbers = parsed(series, trained.mark).cast(pl.Float64)
+    numbers = parse_numbers(series, trained.mark).cast(pl.Float64)
     here = look_at_numbers(series.to_frame(), Columns(numeric=(name,)), Decimal()).formats[name]
     notes = []
     if here.unclear and here.comma != trained.comma:
-        notes.append(f"{name!r} seems to have a decimal {here.mark}; it was read with a decimal {trained.mark}, as in training")
+        notes.append(
+            f"{name!r} seems to have a decimal {here.mark}; it was read with a decimal"
+            f" {trained.mark}, as in training"
+        )
     numbers = numbers.set(~numbers.is_finite(), None)
-    said = as_text(series).is_not_null() if series.dtype == pl.String else series.is_not_null()
+    said = to_text(series).is_not_null() if series.dtype == pl.String else series.is_not_null()
     odd = int((said & numbers.is_null()).sum())
     if odd * 2 > len(series):
         raise DataError(
-            f"predict(rows) needs numbers in {name!r}, as in training, got something else in {odd:,} of {len(series):,} rows; "
-            "check that the column is the one that was trained on"
+            f"predict(rows) needs numbers in {name!r}, as in training, got something else in"
+            f" {odd:,} of {len(series):,} rows; check that the column is the one that was"
+            " trained on"
         )
     if numbers.null_count():
-        notes.append(f"{numbers.null_count():,} cells of {name!r} have no number and count as the middle of its range")
+        notes.append(
+            f"{numbers.null_count():,} cells of {name!r} have no number and count as the middle of"
+            " its range"
+        )
     return numbers, notes
 
 
 def _categories(series: pl.Series, known: tuple[str, ...]) -> tuple[pl.Series, list[str]]:
-    text = as_text(series).str.strip_chars().fill_null(MISSING)
+    text = to_text(series).str.strip_chars().fill_null(MISSING)
     strange = int((~text.is_in(list(known))).sum())
-    return text, [f"{strange:,} cells of {series.name!r} hold a category that training did not have"] if strange else []
+    return text, (
+        [f"{strange:,} cells of {series.name!r} hold a category that training did not have"]
+        if strange
+        else []
+    )

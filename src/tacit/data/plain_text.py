@@ -1,4 +1,6 @@
-"""Bytes of a file as UTF-8 text: unpacked, decoded as it says or as is guessed, and what was guessed is told."""
+"""Bytes of a file as UTF-8 text: unpacked, decoded as it says or as is guessed, and what was
+guessed is told.
+"""
 
 from __future__ import annotations
 
@@ -28,21 +30,29 @@ _GUESSED = [
 """Encodings that files of tables have where they are not UTF-8."""
 _LOOKED_AT = 1 << 18
 _BINARY = {
-    b"\x89PNG": "a picture (PNG)", b"\xff\xd8\xff": "a picture (JPEG)", b"GIF8": "a picture (GIF)", b"%PDF": "a PDF document",
-    b"PK\x03\x04": "a packed file (zip, or an Excel or Word document)", b"\x1f\x8b": "a packed file (gzip)",
-    b"\x28\xb5\x2f\xfd": "a packed file (zstd)", b"PAR1": "a Parquet table", b"ARROW1": "an Arrow table",
-    b"\xd0\xcf\x11\xe0": "an old Excel or Word document", b"SQLite format 3": "a database", b"\x7fELF": "a program",
-}  # fmt: skip
+    b"\x89PNG": "a picture (PNG)",
+    b"\xff\xd8\xff": "a picture (JPEG)",
+    b"GIF8": "a picture (GIF)",
+    b"%PDF": "a PDF document",
+    b"PK\x03\x04": "a packed file (zip, or an Excel or Word document)",
+    b"\x1f\x8b": "a packed file (gzip)",
+    b"\x28\xb5\x2f\xfd": "a packed file (zstd)",
+    b"PAR1": "a Parquet table",
+    b"ARROW1": "an Arrow table",
+    b"\xd0\xcf\x11\xe0": "an old Excel or Word document",
+    b"SQLite format 3": "a database",
+    b"\x7fELF": "a program",
+}
 """How files begin that are no text."""
 
 
-def kind_of(source: str) -> str:
+def get_file_kind(source: str) -> str:
     """Return the ending that says what a file is, such as ".csv" for "visits.csv.gz"."""
     path = Path(source)
     return (Path(path.stem) if path.suffix.lower() in PACKED else path).suffix.lower()
 
 
-def unpacked(path: Path) -> bytes:
+def read_unpacked(path: Path) -> bytes:
     """Return the bytes of a file, unpacked if its ending says that it is packed."""
     packed = PACKED.get(path.suffix.lower())
     if packed is None:
@@ -52,12 +62,14 @@ def unpacked(path: Path) -> bytes:
         return content
 
 
-def as_utf8(content: bytes, encoding: str | None, guess: bool = True) -> tuple[bytes, str]:
-    """Return text as UTF-8, and an ending for the sentence about it if the encoding had to be guessed.
+def to_utf8(content: bytes, encoding: str | None, guess: bool = True) -> tuple[bytes, str]:
+    """Return text as UTF-8, and an ending for the sentence about it if the encoding had to be
+    guessed.
 
-    Edge cases: a byte order mark is skipped and decides; UTF-8 is tried first; line ends of old Macintosh files are understood.
+    Edge cases: a byte order mark is skipped and decides; UTF-8 is tried first; line ends of old
+    Macintosh files are understood.
     """
-    text, note = _decoded(content, encoding, guess)
+    text, note = _decode(content, encoding, guess)
     if b"\n" not in text:
         text = text.replace(b"\r", b"\n")
     return text, note
@@ -67,50 +79,67 @@ def refuse_binary(path: Path, content: bytes) -> None:
     """Raise DataError for bytes that are no text, whatever the file's ending says."""
     kind = next((what for start, what in _BINARY.items() if content.startswith(start)), None)
     looked = content[:_LOOKED_AT]
-    if kind is None and looked.count(0) > max(3, len(looked) / 200) and not content.startswith(_UTF16):
+    if (
+        kind is None
+        and looked.count(0) > max(3, len(looked) / 200)
+        and not content.startswith(_UTF16)
+    ):
         kind = "something that is no text"
     if kind:
-        raise DataError(f"{path} holds {kind}, whatever its name ends in; save the table as .csv in UTF-8, or correct its name")
+        raise DataError(
+            f"{path} holds {kind}, whatever its name ends in; save the table as .csv in UTF-8, or"
+            " correct its name"
+        )
 
 
-def _decoded(content: bytes, encoding: str | None, guess: bool) -> tuple[bytes, str]:
+def _decode(content: bytes, encoding: str | None, guess: bool) -> tuple[bytes, str]:
     if content.startswith(_UTF16):
         return content.decode("utf-16", "replace").encode(), ""
     content = content.removeprefix(codecs.BOM_UTF8)
     if encoding:
-        return _as_told(content, encoding), ""
+        return _decode_as_given(content, encoding), ""
     try:
         content.decode("utf-8")
     except UnicodeDecodeError as error:
         if not guess:
             raise DataError(
-                f"the site's file is not UTF-8 (byte {error.start:,}); save it as UTF-8, or set encoding in site.toml, for example "
-                "encoding = 'cp1252'"
+                f"the site's file is not UTF-8 (byte {error.start:,}); save it as UTF-8, or set"
+                " encoding in site.toml, for example encoding = 'cp1252'"
             ) from None
-        return _as_guessed(content)
+        return _decode_as_guessed(content)
     return content, ""
 
 
-def _as_told(content: bytes, encoding: str) -> bytes:
+def _decode_as_given(content: bytes, encoding: str) -> bytes:
     try:
         return content.decode(encoding).encode()
     except LookupError:
-        raise DataError(f"data.encoding needs the name of an encoding, such as 'utf-8' or 'cp1252'; got {encoding!r}") from None
+        raise DataError(
+            "data.encoding needs the name of an encoding, such as 'utf-8' or 'cp1252'; got"
+            f" {encoding!r}"
+        ) from None
     except UnicodeDecodeError as error:
         raise DataError(
-            f"data.encoding = {encoding!r} does not fit the file (byte {error.start:,}); leave it out to have it guessed"
+            f"data.encoding = {encoding!r} does not fit the file (byte {error.start:,}); leave it"
+            " out to have it guessed"
         ) from None
 
 
-def _as_guessed(content: bytes) -> tuple[bytes, str]:
+def _decode_as_guessed(content: bytes) -> tuple[bytes, str]:
     from charset_normalizer import from_bytes
 
     best = from_bytes(content[:_LOOKED_AT], cp_isolation=_GUESSED).best()
     if best is not None:
         try:
-            guessed = f" (it is not UTF-8 and was read as {best.encoding}, a guess; data.encoding says otherwise)"
+            guessed = (
+                f" (it is not UTF-8 and was read as {best.encoding}, a guess; data.encoding says"
+                " otherwise)"
+            )
             return content.decode(best.encoding).encode(), guessed
         except UnicodeDecodeError:
             pass
-    lost = " (some bytes are not UTF-8 and were replaced; save it as UTF-8, or name data.encoding, to keep them)"
+    lost = (
+        " (some bytes are not UTF-8 and were replaced; save it as UTF-8, or name data.encoding, to"
+        " keep them)"
+    )
     return content.decode("utf-8", "replace").encode(), lost

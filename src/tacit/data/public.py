@@ -1,4 +1,6 @@
-"""Rows the center has in the clear: those of another source, or some train rows, taken before anybody else gets one."""
+"""Rows the center has in the clear: those of another source, or some train rows, taken before
+anybody else gets one.
+"""
 
 from __future__ import annotations
 
@@ -7,33 +9,39 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 
-from tacit.data.fetch import Progress
+from tacit.data.download.fetch import Progress
 from tacit.data.load import load
 from tacit.data.read import is_file_source
 from tacit.data.table import Table
-from tacit.draws import Draws
 from tacit.errors import DataError
 from tacit.plan import Columns, Data, Public
+from tacit.randomness import Draws
 
 _LEAST = 2
 """One row to train on, and one to choose the best pass by."""
 
 
-def set_aside(table: Table, public: Public, draws: Draws, progress: Progress | None = None) -> tuple[Table, pl.DataFrame]:
-    """Return the table without the rows the center has, and these rows; rows of another source leave the table as it is.
+def set_aside(
+    table: Table, public: Public, draws: Draws, progress: Progress | None = None
+) -> tuple[Table, pl.DataFrame]:
+    """Return the table without the rows the center has, and these rows; rows of another source
+    leave the table as it is.
 
     Guarantees: each train row is in one of the two, in its old order.
     """
     if public.source:
         label = table.columns.label or ""
         classes = table.train[label].cast(pl.String).unique().sort().to_list()
-        return table, public_rows(public, table.columns, classes, table.train.schema[label], draws, progress)
+        return table, read_public_rows(
+            public, table.columns, classes, table.train.schema[label], draws, progress
+        )
     rows = table.train.height
     count = round(public.share * rows)
     if count < _LEAST or count >= rows:
         raise DataError(
-            f"public.share = {public.share:g} needs at least {_LEAST} rows for the center and some for clients, got {count:,} of "
-            f"{rows:,} train rows; choose another share or give more rows"
+            f"public.share = {public.share:g} needs at least {_LEAST} rows for the center and some"
+            f" for clients, got {count:,} of {rows:,} train rows; choose another share or give more"
+            " rows"
         )
     chosen = np.zeros(rows, np.bool_)
     chosen[draws.generator().permutation(rows)[:count]] = True
@@ -41,25 +49,48 @@ def set_aside(table: Table, public: Public, draws: Draws, progress: Progress | N
     return replace(table, train=table.train.filter(~mask)), table.train.filter(mask)
 
 
-def public_rows(
-    public: Public, columns: Columns, classes: list[str], kind: pl.DataType, draws: Draws, progress: Progress | None = None
+def read_public_rows(
+    public: Public,
+    columns: Columns,
+    classes: list[str],
+    kind: pl.DataType,
+    draws: Draws,
+    progress: Progress | None = None,
 ) -> pl.DataFrame:
-    """Return some train rows of another source, with the clients' columns and classes; `kind` is that of their label column."""
+    """Return some train rows of another source, with the clients' columns and classes; `kind` is
+    that of their label column.
+    """
     source, label = public.source or "", columns.label or ""
-    needed = [*columns.text, *columns.numeric, *columns.categorical, *([columns.image] if columns.image else []), label]
-    asked = replace(columns, client=None, split=None, quasi=()) if is_file_source(source) else Columns()
+    needed = [
+        *columns.text,
+        *columns.numeric,
+        *columns.categorical,
+        *([columns.image] if columns.image else []),
+        label,
+    ]
+    asked = (
+        replace(columns, client=None, split=None, quasi=()) if is_file_source(source) else Columns()
+    )
     rows = load(Data(source=source, columns=asked), draws, progress=progress).train
     missing = [name for name in needed if name not in rows.columns]
     if missing:
         raise DataError(
-            f"public.source = {source!r} needs the columns of the clients' rows, got none called {', '.join(missing)}; rename them"
+            f"public.source = {source!r} needs the columns of the clients' rows, got none called"
+            f" {', '.join(missing)}; rename them"
         )
-    others = [name for name in rows[label].cast(pl.String).unique().sort().to_list() if name not in classes]
+    others = [
+        name
+        for name in rows[label].cast(pl.String).unique().sort().to_list()
+        if name not in classes
+    ]
     if others:
         raise DataError(
-            f"public.source = {source!r} needs labels among {', '.join(classes[:20])}, got {', '.join(others[:20])}; rename them"
+            f"public.source = {source!r} needs labels among {', '.join(classes[:20])}, got"
+            f" {', '.join(others[:20])}; rename them"
         )
-    rows = rows.select(pl.col(name).cast(pl.String).cast(kind) if name == label else name for name in needed)
+    rows = rows.select(
+        pl.col(name).cast(pl.String).cast(kind) if name == label else name for name in needed
+    )
     return _some(rows, public.share, draws)
 
 

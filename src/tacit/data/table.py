@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from tacit.number_format import NumberFormat
+from tacit.column_statistics.number_format import NumberFormat
 from tacit.plan import Columns
 
 
@@ -16,8 +16,9 @@ from tacit.plan import Columns
 class Habits:
     """How cells of numeric columns were read in training, so that later rows are read alike.
 
-    `behind` says how many clients' cells show a decimal comma anywhere in the file, and how many have unclear cells in a column;
-    without a column of clients, rows are counted. `released` is what was read of the rows in the clear for this.
+    `behind` says how many clients' cells show a decimal comma anywhere in the file, and how many
+    have unclear cells in a column; without a column of clients, rows are counted. `released` is
+    what was read of the rows in the clear for this.
     """
 
     formats: Mapping[str, NumberFormat] = field(default_factory=dict)
@@ -31,19 +32,25 @@ class Habits:
     @staticmethod
     def from_dict(tree: Mapping[str, Any]) -> Habits:
         """Return what `to_dict` wrote."""
-        return Habits(formats={str(name): NumberFormat(comma=mark == "comma") for name, mark in tree.get("decimal", {}).items()})
+        return Habits(
+            formats={
+                str(name): NumberFormat(comma=mark == "comma")
+                for name, mark in tree.get("decimal", {}).items()
+            }
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
 class Table:
     """Train and test rows, what their columns are for, and a sentence saying what was read.
 
-    `habits` says how numbers were read, for rows that come later. `public`: the rows are those of a named, public data set.
+    `habits` says how numbers were read, for rows that come later. `public`: the rows are those of a
+    named, public data set.
 
-    Guarantees: every column named in `columns` exists in both halves; text is String without nulls; numeric columns
-    are finite numbers, or null where a cell has none; the label and the categorical columns are Enums whose categories
-    stand in natural order (numbers by value, words by alphabet); every class of the label has train rows; images are
-    Arrays of uint8.
+    Guarantees: every column named in `columns` exists in both halves; text is String without nulls;
+    numeric columns are finite numbers, or null where a cell has none; the label and the categorical
+    columns are Enums whose categories stand in natural order (numbers by value, words by alphabet);
+    every class of the label has train rows; images are Arrays of uint8.
     """
 
     train: pl.DataFrame

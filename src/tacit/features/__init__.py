@@ -1,24 +1,30 @@
-"""Rows in, numbers out: hashed text, word sequences, tabular encodings, images.
+"""Feature encoding, from rows to arrays: hashed text, word sequences, tabular columns, images.
 
-What a frozen network makes of images is in `features.frozen`, which needs PyTorch. Whatever is fitted on rows is a value
-(`Fitted`) that says what it releases.
+Image features from frozen networks are in `features.frozen`, which needs PyTorch. Everything fitted
+on rows is a value (`Fitted`) that lists what it releases.
 """
 
-from tacit.features.coverage import Coverage, find_language, measure_coverage
-from tacit.features.described import described
-from tacit.features.encoding import encode, encode_inputs, scaled, width
+from tacit.features.describe import describe_inputs
+from tacit.features.encoding import count_inputs, encode, encode_inputs, scale_rows
 from tacit.features.fitting import Fitted, describe_rare, fit, fit_seen, look_at, text_form
 from tacit.features.image import Reader
-from tacit.features.inputs import Block, blocks
-from tacit.features.language import Language, language_name
-from tacit.features.lexicon import Reading, encode_further, encode_words, plain_words, word_pieces
-from tacit.features.listed import bucket_rarity
+from tacit.features.inputs import Block, list_blocks
 from tacit.features.projection import Projection, fit_class_projection, fit_projection
 from tacit.features.seen import Seen, together
-from tacit.features.spelling import bucket, words
-from tacit.features.text import hashed_words
-from tacit.features.word_counts import buckets_of, word_counts
-from tacit.features.wordless import wordless_rows, wordless_texts
+from tacit.features.text.coverage import Coverage, find_language, measure_coverage
+from tacit.features.text.hashed_text import hash_words
+from tacit.features.text.language import Language, language_name
+from tacit.features.text.lexicon import (
+    TokenEncoding,
+    build_piece_splitter,
+    build_word_splitter,
+    encode_further,
+    encode_words,
+)
+from tacit.features.text.listed_words import compute_bucket_rarity
+from tacit.features.text.spelling import bucket, words
+from tacit.features.text.word_counts import count_words, find_word_buckets
+from tacit.features.text.wordless import count_wordless_rows, count_wordless_texts
 
 __all__ = [
     "Block",
@@ -27,35 +33,35 @@ __all__ = [
     "Language",
     "Projection",
     "Reader",
-    "Reading",
     "Seen",
-    "blocks",
+    "TokenEncoding",
     "bucket",
-    "bucket_rarity",
-    "buckets_of",
+    "build_piece_splitter",
+    "build_word_splitter",
+    "compute_bucket_rarity",
+    "count_inputs",
+    "count_wordless_rows",
+    "count_wordless_texts",
+    "count_words",
+    "describe_inputs",
     "describe_rare",
-    "described",
     "encode",
     "encode_further",
     "encode_inputs",
     "encode_words",
     "find_language",
+    "find_word_buckets",
     "fit",
     "fit_class_projection",
     "fit_projection",
     "fit_seen",
-    "hashed_words",
+    "hash_words",
     "language_name",
+    "list_blocks",
     "look_at",
     "measure_coverage",
-    "plain_words",
-    "scaled",
+    "scale_rows",
     "text_form",
     "together",
-    "width",
-    "word_counts",
-    "word_pieces",
-    "wordless_rows",
-    "wordless_texts",
     "words",
 ]

@@ -1,4 +1,7 @@
-"""Columns of a table read as what the plan says they are. Errors name columns and row numbers, never a cell's content."""
+"""Typed access to the columns of a table.
+
+Errors name columns and row numbers, never the content of a cell.
+"""
 
 from __future__ import annotations
 
@@ -11,57 +14,79 @@ from numpy.typing import NDArray
 from tacit.errors import DataError, did_you_mean
 
 
-def column(frame: pl.DataFrame, name: str, role: str) -> pl.Series:
+def get_column(frame: pl.DataFrame, name: str, role: str) -> pl.Series:
     """Return the column, or raise a DataError that lists the columns there are."""
     if name not in frame.columns:
         raise DataError(
-            f"features({role}={name!r}) needs a column of that name, got {', '.join(frame.columns) or 'none'}; "
-            f"correct data.columns.{role}.{did_you_mean(name, frame.columns)}"
+            f"features({role}={name!r}) needs a column of that name, got"
+            f" {', '.join(frame.columns) or 'none'}; correct"
+            f" data.columns.{role}.{did_you_mean(name, frame.columns)}"
         )
     return frame[name]
 
 
-def numbers(frame: pl.DataFrame, name: str) -> NDArray[np.float64]:
-    """Return a numeric column; a missing cell (empty, null, NaN) is NaN. Text that spells numbers is read as such."""
-    series = column(frame, name, "numeric")
+def read_numbers(frame: pl.DataFrame, name: str) -> NDArray[np.float64]:
+    """Return a numeric column; a missing cell (empty, null, NaN) is NaN. Text that spells numbers
+    is read as such.
+    """
+    series = get_column(frame, name, "numeric")
     dtype = series.dtype
     if isinstance(dtype, pl.String):
         series = series.str.strip_chars()
         series = series.set(series == "", None)
     elif not (dtype.is_numeric() or isinstance(dtype, (pl.Boolean, pl.Null))):
-        raise DataError(f"features(numeric={name!r}) needs a column of numbers, got {dtype}; give this column another role")
+        raise DataError(
+            f"features(numeric={name!r}) needs a column of numbers, got {dtype}; give this column"
+            " another role"
+        )
     values = series.cast(pl.Float64, strict=False)
-    _refuse(name, values.is_null() & series.is_not_null(), "text that is no number", "clean it, or make the column categorical")
-    _refuse(name, values.is_infinite().fill_null(False), "an infinite value", "remove the row or cap the value")
+    _refuse(
+        name,
+        values.is_null() & series.is_not_null(),
+        "text that is no number",
+        "clean it, or make the column categorical",
+    )
+    _refuse(
+        name,
+        values.is_infinite().fill_null(False),
+        "an infinite value",
+        "remove the row or cap the value",
+    )
     return values.fill_null(math.nan).to_numpy()
 
 
 def lacks_numbers(frame: pl.DataFrame, name: str) -> bool:
-    """Return whether cells of a numeric column lack a number."""
-    return bool(np.isnan(numbers(frame, name)).any())
+    """Return whether a numeric column has missing cells."""
+    return bool(np.isnan(read_numbers(frame, name)).any())
 
 
 def _refuse(name: str, wrong: pl.Series, what: str, remedy: str) -> None:
     if wrong.any():
         row = wrong.arg_true()[0]
         raise DataError(
-            f"features(numeric={name!r}) needs finite numbers, got {what} in row {row} (and {wrong.sum()} in all); {remedy}"
+            f"features(numeric={name!r}) needs finite numbers, got {what} in row {row} (and"
+            f" {wrong.sum()} in all); {remedy}"
         )
 
 
-def names(frame: pl.DataFrame, name: str, role: str) -> pl.Series:
-    """Return a column of category or class names as text; a missing cell (empty or null) is null."""
-    series = column(frame, name, role)
+def read_names(frame: pl.DataFrame, name: str, role: str) -> pl.Series:
+    """Return a column of category or class names as text; a missing cell (empty or null) is
+    null.
+    """
+    series = get_column(frame, name, role)
     if series.dtype.is_nested() or isinstance(series.dtype, (pl.Binary, pl.Object)):
         raise DataError(
-            f"features({role}={name!r}) needs one plain value per row, got {series.dtype}; give this column another role"
+            f"features({role}={name!r}) needs one plain value per row, got {series.dtype}; give"
+            " this column another role"
         )
     texts = series.cast(pl.String)
     return texts.set(texts == "", None)
 
 
-def in_order(values: pl.Series) -> tuple[str, ...]:
-    """Return the distinct names sorted: as numbers if all of them are numbers, else by alphabet."""
+def sort_names(values: pl.Series) -> tuple[str, ...]:
+    """Return the distinct names sorted: numerically if all of them are numbers, else
+    alphabetically.
+    """
     distinct = sorted(values.drop_nulls().unique().to_list())
     as_numbers = [_number(value) for value in distinct]
     if all(math.isfinite(number) for number in as_numbers):
@@ -76,9 +101,11 @@ def _number(text: str) -> float:
         return math.nan
 
 
-def codes(values: pl.Series, known: tuple[str, ...]) -> NDArray[np.int32]:
-    """Return the place of each name among the known ones, or -1."""
+def encode_names(values: pl.Series, known: tuple[str, ...]) -> NDArray[np.int32]:
+    """Return the index of each name among the known ones, or -1."""
     if not known:
         return np.full(len(values), -1, np.int32)
-    places = values.replace_strict(list(known), list(range(len(known))), default=-1, return_dtype=pl.Int32)
+    places = values.replace_strict(
+        list(known), list(range(len(known))), default=-1, return_dtype=pl.Int32
+    )
     return places.to_numpy()

@@ -1,4 +1,4 @@
-"""A table becomes rows of numbers with labels; the order of the rows never changes."""
+"""Encode a table as rows of numbers with labels, in the order of the table."""
 
 from __future__ import annotations
 
@@ -9,35 +9,49 @@ import polars as pl
 from numpy.typing import NDArray
 
 from tacit.errors import DataError, PlanError
-from tacit.features import image, tabular, text
-from tacit.features.cells import codes, names
+from tacit.features import image, tabular
+from tacit.features.cells import encode_names, read_names
 from tacit.features.fitting import Fitted, check_reader, check_roles
 from tacit.features.image import Reader
-from tacit.features.listed import listed_words
 from tacit.features.quantise import check_secret
-from tacit.features.row_length import of_length, with_constant
+from tacit.features.row_norm import append_constant, scale_to_norm
+from tacit.features.text import hashed_text as text
+from tacit.features.text.listed_words import encode_listed_words
 from tacit.plan import Columns, Features
 from tacit.rows import Dense, Inputs, Mixed, Rows, Sparse
 
 
 def encode(
-    frame: pl.DataFrame, columns: Columns, settings: Features, fitted: Fitted, secret: bytes = b"", reader: Reader | None = None
+    frame: pl.DataFrame,
+    columns: Columns,
+    settings: Features,
+    fitted: Fitted,
+    secret: bytes = b"",
+    reader: Reader | None = None,
 ) -> Rows:
-    """Return the table's rows as numbers with their labels, in the same order."""
+    """Encode a table's rows and labels."""
     inputs = encode_inputs(frame, columns, settings, fitted, secret, reader)
-    return Rows(inputs=inputs, labels=labels_of(frame, columns, fitted), classes=fitted.classes)
+    return Rows(inputs=inputs, labels=encode_labels(frame, columns, fitted), classes=fitted.classes)
 
 
 def encode_inputs(
-    frame: pl.DataFrame, columns: Columns, settings: Features, fitted: Fitted, secret: bytes = b"", reader: Reader | None = None
+    frame: pl.DataFrame,
+    columns: Columns,
+    settings: Features,
+    fitted: Fitted,
+    secret: bytes = b"",
+    reader: Reader | None = None,
 ) -> Inputs:
-    """Return the table's rows as numbers, in the same order; `secret` and `reader` are those that were fitted with, if any.
+    """Encode a table's rows, without labels, in order; `secret` and `reader` are those used in
+    fitting, if any.
 
-    Guarantees: row i of the result depends on row i of the table, what was fitted and the secret, on nothing else.
+    Guarantees: row i of the result depends only on row i of the table, the fitted values and the
+    secret.
 
-    Text alone gives Sparse rows (binary, listed) or Dense tokens (sequence); several text columns are joined by a space. Text
-    beside other columns gives Sparse rows with values, text part first (binary), or Mixed rows (sequence). Without text
-    the rows are Dense, or Sparse if numbers become tokens.
+    Text alone gives Sparse rows (binary, listed) or Dense tokens (sequence); several text columns
+    are joined by a space. Text with other columns gives Sparse rows with values, text first
+    (binary), or Mixed rows (sequence). Without text the rows are Dense, or Sparse if numbers become
+    tokens.
     """
     check_roles(columns, settings)
     check_reader(columns, settings, reader)
@@ -46,20 +60,24 @@ def encode_inputs(
         inputs: Inputs = _pictures(frame, columns.image, settings, fitted, reader)
     else:
         inputs = _inputs(frame, columns, settings, fitted, secret)
-    return scaled(inputs, settings)
+    return scale_rows(inputs, settings)
 
 
-def scaled(inputs: Inputs, settings: Features) -> Inputs:
-    """Return rows of numbers at the length and with the constant that the settings ask for; sequences have neither."""
+def scale_rows(inputs: Inputs, settings: Features) -> Inputs:
+    """Scale rows to the configured L2 norm and append the configured constant; sequences have
+    neither.
+    """
     if settings.row_length is not None and not isinstance(inputs, Mixed):
-        inputs = of_length(inputs, settings.row_length)
+        inputs = scale_to_norm(inputs, settings.row_length)
     if settings.constant and not isinstance(inputs, Mixed):
-        inputs = with_constant(inputs, settings.constant)
+        inputs = append_constant(inputs, settings.constant)
     return inputs
 
 
-def width(columns: Columns, settings: Features, fitted: Fitted) -> int:
-    """Return the width that encoded rows have, without encoding any: numbers per row, or distinct token indices."""
+def count_inputs(columns: Columns, settings: Features, fitted: Fitted) -> int:
+    """Return the width of encoded rows without encoding any: numbers per row, or distinct token
+    indices.
+    """
     check_roles(columns, settings)
     more = int(settings.constant > 0)
     if columns.image:
@@ -67,59 +85,72 @@ def width(columns: Columns, settings: Features, fitted: Fitted) -> int:
     if columns.text and settings.text == "sequence":
         return settings.buckets + 1
     text_width = len(fitted.words) if settings.text == "listed" else settings.buckets
-    return (text_width if columns.text else 0) + tabular.width_of(columns, settings, fitted) + more
+    return (
+        (text_width if columns.text else 0) + tabular.count_slots(columns, settings, fitted) + more
+    )
 
 
-def _pictures(frame: pl.DataFrame, name: str, settings: Features, fitted: Fitted, reader: Reader | None) -> Dense:
-    matrix = image.numbers(frame, name, fitted.pixels or 0, reader)
+def _pictures(
+    frame: pl.DataFrame, name: str, settings: Features, fitted: Fitted, reader: Reader | None
+) -> Dense:
+    matrix = image.read_images(frame, name, fitted.pixels or 0, reader)
     if fitted.projection:
         matrix = fitted.projection(matrix)
     return Dense(matrix=matrix, width=matrix.shape[1])
 
 
-def _inputs(frame: pl.DataFrame, columns: Columns, settings: Features, fitted: Fitted, secret: bytes) -> Inputs:
+def _inputs(
+    frame: pl.DataFrame, columns: Columns, settings: Features, fitted: Fitted, secret: bytes
+) -> Inputs:
     words = _words(frame, columns, settings, fitted)
     if words is not None and not (columns.numeric or columns.categorical):
         return words
-    entries = tabular.slots(frame, columns, settings, fitted, secret)
+    entries = tabular.encode_slots(frame, columns, settings, fitted, secret)
     if isinstance(words, Dense):
-        return Mixed(tokens=words, beside=tabular.matrix(entries))
+        return Mixed(tokens=words, beside=tabular.to_matrix(entries))
     if words is None and settings.quantise is not None and settings.quantise.trained_on == "tokens":
-        words = tabular.nothing(len(frame))
-    return tabular.matrix(entries) if words is None else tabular.beside(words, entries)
+        words = tabular.build_empty_text(len(frame))
+    return tabular.to_matrix(entries) if words is None else tabular.append_slots(words, entries)
 
 
-def _words(frame: pl.DataFrame, columns: Columns, settings: Features, fitted: Fitted) -> Sparse | Dense | None:
-    """Return the text part of the rows, if there is any."""
+def _words(
+    frame: pl.DataFrame, columns: Columns, settings: Features, fitted: Fitted
+) -> Sparse | Dense | None:
     if not columns.text:
         return None
     match settings.text:
         case "listed":
-            return listed_words(frame, columns, settings, fitted.words)
+            return encode_listed_words(frame, columns, settings, fitted.words)
         case "sequence":
-            return text.word_sequence(frame, columns, settings)
+            return text.hash_word_sequence(frame, columns, settings)
         case "binary":
             weights = np.array(fitted.weights, np.float32) if fitted.weights else None
-            return text.hashed_words(frame, columns, settings, weights)
+            return text.hash_words(frame, columns, settings, weights)
         case "words" | "pieces":
-            raise PlanError(f"features.text = {settings.text!r} is read by a word table, not as features; use another model.name")
+            raise PlanError(
+                f"features.text = {settings.text!r} is read by a word table, not as features; use"
+                " another model.name"
+            )
         case _:
             assert_never(settings.text)
 
 
-def labels_of(frame: pl.DataFrame, columns: Columns, fitted: Fitted) -> NDArray[np.int32]:
-    """Return each row's class number; classes are public, so an unknown one may be named in the error."""
+def encode_labels(frame: pl.DataFrame, columns: Columns, fitted: Fitted) -> NDArray[np.int32]:
+    """Return each row's class number; classes are public, so an error may name an unknown one."""
     if columns.label is None:
-        raise PlanError("features(label=None) needs the column to predict, got nothing; set data.columns.label")
-    labels = names(frame, columns.label, "label")
-    numbers = codes(labels, fitted.classes)
+        raise PlanError(
+            "features(label=None) needs the column to predict, got nothing; set data.columns.label"
+        )
+    labels = read_names(frame, columns.label, "label")
+    numbers = encode_names(labels, fitted.classes)
     unknown = np.flatnonzero(numbers < 0)
     if len(unknown):
         found = labels[int(unknown[0])]
         got = "an empty cell" if found is None else repr(found)
         raise DataError(
-            f"features(label={columns.label!r}) needs one of the training classes {_some(fitted.classes)} in every row, "
-            f"got {got} in row {unknown[0]} ({len(unknown)} such rows); drop these rows or train on that class too"
+            f"features(label={columns.label!r}) needs one of the training classes"
+            f" {_some(fitted.classes)} in every row, got {got} in row {unknown[0]} ({len(unknown)}"
+            " such rows); drop these rows or train on that class too"
         )
     return numbers
 

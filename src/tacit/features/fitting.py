@@ -1,4 +1,6 @@
-"""What features must know before they can encode, read from the training rows, and the list of what that reveals."""
+"""What features must know before they can encode, read from the training rows, and the list of what
+that reveals.
+"""
 
 from __future__ import annotations
 
@@ -8,16 +10,16 @@ from typing import Any, Literal, assert_never
 
 import polars as pl
 
-from tacit.common_values import count_required, find_common_values
+from tacit.column_statistics.common_values import count_required, find_common_values
+from tacit.column_statistics.number_format import TOLD
 from tacit.errors import DataError, PlanError
-from tacit.features.cells import codes, in_order, lacks_numbers, names
-from tacit.features.image import Reader, pixel_count
-from tacit.features.image import numbers as image_numbers
-from tacit.features.listed import bucket_rarity, common_words
+from tacit.features.cells import encode_names, lacks_numbers, read_names, sort_names
+from tacit.features.image import Reader, count_pixels
+from tacit.features.image import read_images as image_numbers
 from tacit.features.projection import Projection, fit_class_projection, fit_projection
-from tacit.features.quantise import quantised, secret_check
+from tacit.features.quantise import fingerprint_secret, list_quantised_columns
 from tacit.features.seen import Seen, range_of
-from tacit.number_format import TOLD
+from tacit.features.text.listed_words import compute_bucket_rarity, select_common_words
 from tacit.plan import Columns, Features
 
 _NOTHING_COMMON = "(missing)"
@@ -29,12 +31,13 @@ TAIL = 0.01
 class Fitted:
     """What was read from the training rows, as plain values.
 
-    `released` says in words what anyone who holds this learns about the rows, in the clear, beside the names of the classes; the
-    size of an image is taken as public. Hashed text reads nothing and so releases nothing. `secret_check` tells the secret that
-    columns were quantised under from any other, and does not show it. An image becomes `image_width` numbers; `projection` comes
-    from public rows, so it says nothing of the training rows, and neither do `words`, those of a public list, and `weights`, how
-    much each bucket of hashed words counts by such a list. `missing` names the numeric columns that have one more input, which
-    says whether a cell lacks a number.
+    `released` says in words what anyone who holds this learns about the rows, in the clear, beside
+    the names of the classes; the size of an image is taken as public. Hashed text reads nothing and
+    so releases nothing. `secret_check` tells the secret that columns were quantised under from any
+    other, and does not show it. An image becomes `image_width` numbers; `projection` comes from
+    public rows, so it says nothing of the training rows, and neither do `words`, those of a public
+    list, and `weights`, how much each bucket of hashed words counts by such a list. `missing` names
+    the numeric columns that have one more input, which says whether a cell lacks a number.
     """
 
     classes: tuple[str, ...]
@@ -74,8 +77,13 @@ class Fitted:
             image_width = tree.get("image_width", pixels)
             return Fitted(
                 classes=tuple(map(str, tree["classes"])),
-                ranges={str(name): (float(low), float(high)) for name, (low, high) in tree["ranges"].items()},
-                categories={str(name): tuple(map(str, known)) for name, known in tree["categories"].items()},
+                ranges={
+                    str(name): (float(low), float(high))
+                    for name, (low, high) in tree["ranges"].items()
+                },
+                categories={
+                    str(name): tuple(map(str, known)) for name, known in tree["categories"].items()
+                },
                 pixels=None if pixels is None else int(pixels),
                 released=tuple(map(str, tree["released"])),
                 secret_check=str(tree.get("secret_check", "")),
@@ -86,73 +94,107 @@ class Fitted:
                 missing=tuple(map(str, tree.get("missing", ()))),
             )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise DataError(f"Fitted.from_dict needs what Fitted.to_dict wrote, got {error!r}; fit the features again") from None
+            raise DataError(
+                f"Fitted.from_dict needs what Fitted.to_dict wrote, got {error!r}; fit the features"
+                " again"
+            ) from None
 
 
 def fit(
-    frame: pl.DataFrame, columns: Columns, settings: Features, secret: bytes = b"", reader: Reader | None = None,
-    public: pl.DataFrame | None = None, ordered: tuple[str, ...] = (),
-) -> Fitted:  # fmt: skip
-    """Return what the training rows say about ranges, categories and classes, and name what that releases.
+    frame: pl.DataFrame,
+    columns: Columns,
+    settings: Features,
+    secret: bytes = b"",
+    reader: Reader | None = None,
+    public: pl.DataFrame | None = None,
+    ordered: tuple[str, ...] = (),
+) -> Fitted:
+    """Return what the training rows say about ranges, categories and classes, and name what that
+    releases.
 
-    `secret` is what clients share, for columns that are quantised under it; `reader` is the frozen network that
-    `settings.image` names; `public` are the rows `settings.project` is fitted on, `ordered` the words of the public list, most
-    frequent first.
+    `secret` is what clients share, for columns that are quantised under it; `reader` is the frozen
+    network that `settings.image` names; `public` are the rows `settings.project` is fitted on,
+    `ordered` the words of the public list, most frequent first.
     """
-    return fit_seen(look_at(frame, columns, settings), columns, settings, secret, reader, public, ordered)
+    return fit_seen(
+        look_at(frame, columns, settings), columns, settings, secret, reader, public, ordered
+    )
 
 
 def look_at(frame: pl.DataFrame, columns: Columns, settings: Features) -> Seen:
     """Return what features must know of some rows; only what the settings need is read.
 
-    numeric = "raw" and agreed ranges read no range, an agreed list of columns with missing numbers reads none, text reads nothing.
+    numeric = "raw" and agreed ranges read no range, an agreed list of columns with missing numbers
+    reads none, text reads nothing.
     """
     check_roles(columns, settings)
     scaled = columns.numeric if settings.numeric != "raw" else ()
     tail = TAIL if settings.numeric == "robust" else 0.0
     if columns.label is None:
-        raise PlanError("features(label=None) needs the column to predict, got nothing; set data.columns.label")
+        raise PlanError(
+            "features(label=None) needs the column to predict, got nothing; set data.columns.label"
+        )
     return Seen(
-        classes=in_order(names(frame, columns.label, "label")),
-        ranges={name: range_of(frame, name, tail) for name in scaled if name not in settings.ranges},
+        classes=sort_names(read_names(frame, columns.label, "label")),
+        ranges={
+            name: range_of(frame, name, tail) for name in scaled if name not in settings.ranges
+        },
         categories={name: _common(frame, name, columns, settings) for name in columns.categorical},
-        pixels=pixel_count(frame, columns.image) if columns.image else None,
-        missing=tuple(name for name in columns.numeric if settings.missing is None and lacks_numbers(frame, name)),
+        pixels=count_pixels(frame, columns.image) if columns.image else None,
+        missing=tuple(
+            name
+            for name in columns.numeric
+            if settings.missing is None and lacks_numbers(frame, name)
+        ),
     )
 
 
-def _common(frame: pl.DataFrame, name: str, columns: Columns, settings: Features) -> tuple[str, ...]:
-    """The categories that enough clients have, in order; where none is common, a placeholder, so that the column keeps an input."""
-    cells, client = names(frame, name, "categorical"), columns.client
+def _common(
+    frame: pl.DataFrame, name: str, columns: Columns, settings: Features
+) -> tuple[str, ...]:
+    """The categories that enough clients have, in order; where none is common, a placeholder, so
+    that the column keeps an input.
+    """
+    cells, client = read_names(frame, name, "categorical"), columns.client
     if settings.category_clients == 1:
-        return in_order(cells)
+        return sort_names(cells)
     least = count_required(frame, client, settings.category_clients)
     found = find_common_values(frame.with_columns(cells), name, client, least)
-    return in_order(pl.Series(found.values, dtype=pl.String)) or (_NOTHING_COMMON,)
+    return sort_names(pl.Series(found.values, dtype=pl.String)) or (_NOTHING_COMMON,)
 
 
 def describe_rare(frame: pl.DataFrame, columns: Columns, fitted: Fitted) -> list[str]:
-    """A part of a sentence for each categorical column of which rows have categories that the model does not know."""
+    """A part of a sentence for each categorical column of which rows have categories that the model
+    does not know.
+    """
     found = []
     for name in columns.categorical:
-        cells = names(frame, name, "categorical").drop_nulls()
+        cells = read_names(frame, name, "categorical").drop_nulls()
         rare = cells.filter(~cells.is_in(list(fitted.categories[name])))
         if len(rare):
-            found.append(f"{rare.n_unique():,} rare categories of {name!r} in {len(rare):,} train rows count as unknown")
+            found.append(
+                f"{rare.n_unique():,} rare categories of {name!r} in {len(rare):,} train rows count"
+                " as unknown"
+            )
     return found
 
 
 def fit_seen(
-    seen: Seen, columns: Columns, settings: Features, secret: bytes = b"", reader: Reader | None = None,
-    public: pl.DataFrame | None = None, ordered: tuple[str, ...] = (),
-) -> Fitted:  # fmt: skip
+    seen: Seen,
+    columns: Columns,
+    settings: Features,
+    secret: bytes = b"",
+    reader: Reader | None = None,
+    public: pl.DataFrame | None = None,
+    ordered: tuple[str, ...] = (),
+) -> Fitted:
     """Return what `fit` returns, from what was seen of the rows at one place or at several."""
     check_roles(columns, settings)
     check_reader(columns, settings, reader)
     if len(seen.classes) < 2:
         raise DataError(
-            f"features(label={columns.label!r}) needs at least two classes in the training rows, got {len(seen.classes)}; "
-            "take more rows or another label"
+            f"features(label={columns.label!r}) needs at least two classes in the training rows,"
+            f" got {len(seen.classes)}; take more rows or another label"
         )
     projection = _projection(columns, settings, seen.pixels or 0, reader, public)
     scaled = columns.numeric if settings.numeric != "raw" else ()
@@ -169,7 +211,7 @@ def fit_seen(
         categories=seen.categories,
         pixels=seen.pixels,
         released=(*released, *(f"categories of {name}" for name in seen.categories)),
-        secret_check=secret_check(settings, secret),
+        secret_check=fingerprint_secret(settings, secret),
         image_width=projection.width if projection else reader.width if reader else seen.pixels,
         projection=projection,
         words=_words(columns, settings, ordered),
@@ -183,56 +225,74 @@ def check_roles(columns: Columns, settings: Features) -> None:
     others = (*columns.numeric, *columns.categorical)
     if not (columns.text or others or columns.image):
         raise PlanError(
-            "features() needs at least one text, numeric, categorical or image column, got none; name one in data.columns"
+            "features() needs at least one text, numeric, categorical or image column, got none;"
+            " name one in data.columns"
         )
     if columns.image and (columns.text or others):
         mixed = ", ".join((*columns.text, *others))
         raise PlanError(
-            f"features(image={columns.image!r}) needs to be the only input, got {mixed} beside it; drop one or the other"
+            f"features(image={columns.image!r}) needs to be the only input, got {mixed} beside it;"
+            " drop one or the other"
         )
     if not columns.image and (settings.image != "pixels" or settings.project):
         raise PlanError(
-            "features.image and features.project need an image column, got none; name one in data.columns.image, or leave them out"
+            "features.image and features.project need an image column, got none; name one in"
+            " data.columns.image, or leave them out"
         )
-    wanted = {"ranges": tuple(settings.ranges), "missing": settings.missing or (), "quantise.columns": quantised(columns, settings)}
+    wanted = {
+        "ranges": tuple(settings.ranges),
+        "missing": settings.missing or (),
+        "quantise.columns": list_quantised_columns(columns, settings),
+    }
     for key, asked in wanted.items():
         others = tuple(name for name in asked if name not in columns.numeric)
         if others:
             raise PlanError(
-                f"features({key}={', '.join(others)}) needs numeric columns, got {', '.join(columns.numeric) or 'none'} as such; "
-                f"correct features.{key} or data.columns.numeric"
+                f"features({key}={', '.join(others)}) needs numeric columns, got"
+                f" {', '.join(columns.numeric) or 'none'} as such; correct features.{key} or"
+                " data.columns.numeric"
             )
     if settings.quantise is not None and not columns.numeric:
-        raise PlanError("features(quantise) needs a numeric column, got none; name one in data.columns.numeric or remove the table")
+        raise PlanError(
+            "features(quantise) needs a numeric column, got none; name one in data.columns.numeric"
+            " or remove the table"
+        )
 
 
 def check_reader(columns: Columns, settings: Features, reader: Reader | None) -> None:
     """Raise a PlanError if images would be read by another network than the settings name."""
     if columns.image and (settings.image == "pixels") != (reader is None):
         raise PlanError(
-            f"features(image={settings.image!r}) needs {'no reader' if reader else 'the reader of that network'}; "
-            "make it with features.frozen.frozen_reader"
+            f"features(image={settings.image!r}) needs"
+            f" {'no reader' if reader else 'the reader of that network'}; make it with"
+            " features.frozen.frozen_reader"
         )
 
 
 def _projection(
-    columns: Columns, settings: Features, pixels: int, reader: Reader | None, public: pl.DataFrame | None
+    columns: Columns,
+    settings: Features,
+    pixels: int,
+    reader: Reader | None,
+    public: pl.DataFrame | None,
 ) -> Projection | None:
     if settings.project is None or columns.image is None:
         return None
     if public is None or not public.height:
         raise PlanError(
-            f"features(project={settings.project}) needs public rows to find the strongest directions of, got none; give public "
-            "rows, or leave features.project out"
+            f"features(project={settings.project}) needs public rows to find the strongest"
+            " directions of, got none; give public rows, or leave features.project out"
         )
     rows = image_numbers(public, columns.image, pixels, reader)
     match settings.directions:
         case "strongest":
             return fit_projection(rows, settings.project, standardise=settings.standardise)
         case "classes":
-            found = names(public, columns.label or "", "label")
-            labels = codes(found, in_order(found))
-            return fit_class_projection(rows, labels, settings.project, standardise=settings.standardise)
+            found = read_names(public, columns.label or "", "label")
+            labels = encode_names(found, sort_names(found))
+            return fit_class_projection(
+                rows, labels, settings.project, standardise=settings.standardise
+            )
         case _:
             assert_never(settings.directions)
 
@@ -242,10 +302,13 @@ def _words(columns: Columns, settings: Features, ordered: tuple[str, ...]) -> tu
     if not columns.text or settings.text != "listed":
         return ()
     unicode = settings.words == "unicode"
-    found = common_words(ordered, settings.buckets, unicode)
+    found = select_common_words(ordered, settings.buckets, unicode)
     if not found:
         letters = "letters" if unicode else "letters a-z"
-        raise PlanError(f"features.list = {settings.list!r} needs words with {letters}, got none of them in {len(ordered):,}")
+        raise PlanError(
+            f"features.list = {settings.list!r} needs words with {letters}, got none of them in"
+            f" {len(ordered):,}"
+        )
     return found
 
 
@@ -255,11 +318,15 @@ def _weights(columns: Columns, settings: Features, ordered: tuple[str, ...]) -> 
         return ()
     if not ordered:
         raise PlanError(f"features.list = {settings.list!r} needs words, got none")
-    return tuple(bucket_rarity(ordered, settings).tolist())
+    return tuple(compute_bucket_rarity(ordered, settings).tolist())
 
 
-def text_form(columns: Columns, settings: Features) -> Literal["", "hashed words", "listed words", "word table"]:
-    """Return in which form text enters the model: hashed, as words of a public list or rows of a word table, or not at all."""
+def text_form(
+    columns: Columns, settings: Features
+) -> Literal["", "hashed words", "listed words", "word table"]:
+    """Return in which form text enters the model: hashed, as words of a public list or rows of a
+    word table, or not at all.
+    """
     if not columns.text:
         return ""
     if settings.text == "listed":

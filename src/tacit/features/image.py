@@ -1,4 +1,4 @@
-"""Image columns become rows: of brightness between 0 and 1, or of what a frozen network makes of them."""
+"""Encode image columns as brightness between 0 and 1, or as features of a frozen network."""
 
 from __future__ import annotations
 
@@ -9,36 +9,42 @@ import polars as pl
 from numpy.typing import NDArray
 
 from tacit.errors import DataError
-from tacit.features.cells import column
+from tacit.features.cells import get_column
 
 
 class Reader(Protocol):
-    """A network that is never trained: pictures as rows of bytes in, as many rows of `width` numbers out."""
+    """A frozen network: images as rows of bytes in, one row of `width` numbers per image out."""
 
     @property
     def width(self) -> int:
-        """Return how many numbers a picture becomes."""
+        """The number of features per image."""
 
     def __call__(self, pictures: NDArray[np.uint8]) -> NDArray[np.float32]:
-        """Return one row per picture, in their order."""
+        """Return one row per image, in order."""
 
 
-def pixel_count(frame: pl.DataFrame, name: str) -> int:
-    """Return how many values each image has."""
-    series = column(frame, name, "image")
+def count_pixels(frame: pl.DataFrame, name: str) -> int:
+    """Return the number of values per image."""
+    series = get_column(frame, name, "image")
     if not len(series):
         raise _refusal(name, "no rows")
     return len(_flat(series.head(1), name))
 
 
-def numbers(frame: pl.DataFrame, name: str, pixels: int, reader: Reader | None) -> NDArray[np.float32]:
-    """Return images of bytes (lists or arrays, nested or flat) as rows of float32: what the reader makes of them, or
-    without one their brightness between 0 and 1, row by row.
+def read_images(
+    frame: pl.DataFrame, name: str, pixels: int, reader: Reader | None
+) -> NDArray[np.float32]:
+    """Convert images of bytes (lists or arrays, nested or flat) to float32 rows: the reader's
+    features, or without a reader the brightness between 0 and 1.
     """
-    series = column(frame, name, "image")
+    series = get_column(frame, name, "image")
     values = _flat(series, name)
     if len(values) != len(series) * pixels:
-        raise _refusal(name, f"{len(values) // max(len(series), 1)} values an image", f"{pixels} values an image, as in training")
+        raise _refusal(
+            name,
+            f"{len(values) // max(len(series), 1)} values an image",
+            f"{pixels} values an image, as in training",
+        )
     pictures = values.reshape(len(series), pixels)
     if reader is not None:
         return reader(pictures.astype(np.uint8, copy=False))
@@ -48,7 +54,9 @@ def numbers(frame: pl.DataFrame, name: str, pixels: int, reader: Reader | None) 
 
 
 def _flat(series: pl.Series, name: str) -> NDArray[np.integer]:
-    """Return all values one after the other, having checked that all images have the same shape and hold bytes."""
+    """Flatten all images into one array, after checking that they hold bytes and have the same
+    shape.
+    """
     if not len(series):
         return np.zeros(0, np.uint8)
     if not series.dtype.is_nested():
@@ -56,7 +64,9 @@ def _flat(series: pl.Series, name: str) -> NDArray[np.integer]:
     while isinstance(series.dtype, (pl.List, pl.Array)):
         if series.null_count():
             raise _refusal(name, "missing values")
-        if isinstance(series.dtype, pl.List) and (series.list.len().n_unique() > 1 or not series.list.len()[0]):
+        if isinstance(series.dtype, pl.List) and (
+            series.list.len().n_unique() > 1 or not series.list.len()[0]
+        ):
             raise _refusal(name, "empty images or images of different sizes")
         series = series.explode()
     if not series.dtype.is_integer():
@@ -67,5 +77,10 @@ def _flat(series: pl.Series, name: str) -> NDArray[np.integer]:
     return values
 
 
-def _refusal(name: str, got: str, needs: str = "lists or arrays of whole numbers 0..255, all of one size") -> DataError:
-    return DataError(f"features(image={name!r}) needs {needs}, got {got}; convert the column to uint8 arrays of one size")
+def _refusal(
+    name: str, got: str, needs: str = "lists or arrays of whole numbers 0..255, all of one size"
+) -> DataError:
+    return DataError(
+        f"features(image={name!r}) needs {needs}, got {got}; convert the column to uint8 arrays of"
+        " one size"
+    )

@@ -1,4 +1,4 @@
-"""What each input of a model stands for: the blocks that columns of a table fill, in the order of encoded rows."""
+"""The meaning of each model input: the blocks of encoded rows, and the columns that fill them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from tacit.features.fitting import Fitted, check_roles
-from tacit.features.quantise import inputs_of, quantised
+from tacit.features.quantise import count_inputs_per_column, list_quantised_columns
 from tacit.plan import Columns, Features
 
 Kind = Literal["words", "category", "token", "number", "missing", "picture", "constant"]
@@ -16,9 +16,9 @@ Kind = Literal["words", "category", "token", "number", "missing", "picture", "co
 class Block:
     """Inputs start to stop of encoded rows, filled by one column (by all text columns together).
 
-    In a block of words, a category or a token each input says whether something is there; in a block of kind "missing", that the
-    column's number is not. `cells` says what: listed words or
-    categories; it is empty where inputs are buckets or tokens, which have no names.
+    In a block of words, categories or tokens each input marks presence; in a block of kind
+    "missing", a missing number. `cells` names the inputs: listed words or categories; it is empty
+    for buckets and tokens, which have no names.
     """
 
     kind: Kind
@@ -33,10 +33,10 @@ class Block:
         return self.kind in ("words", "category", "token")
 
 
-def blocks(columns: Columns, settings: Features, fitted: Fitted) -> tuple[Block, ...]:
-    """Return the blocks of rows as `encode` makes them; what stands beside a sequence of words is left out.
+def list_blocks(columns: Columns, settings: Features, fitted: Fitted) -> tuple[Block, ...]:
+    """List the blocks of rows made by `encode`, without features in addition to a word sequence.
 
-    A sequence has one more input than its block: what fills up short texts.
+    A sequence has one more input than its block: the padding token.
     """
     check_roles(columns, settings)
     parts: list[tuple[Kind, str, int, tuple[str, ...]]] = []
@@ -44,7 +44,14 @@ def blocks(columns: Columns, settings: Features, fitted: Fitted) -> tuple[Block,
         parts.append(("picture", columns.image, fitted.image_width or 0, ()))
     if columns.text:
         listed = settings.text == "listed"
-        parts.append(("words", ", ".join(columns.text), len(fitted.words) if listed else settings.buckets, fitted.words))
+        parts.append(
+            (
+                "words",
+                ", ".join(columns.text),
+                len(fitted.words) if listed else settings.buckets,
+                fitted.words,
+            )
+        )
     if not (columns.text and settings.text == "sequence"):
         parts += [_number(name, columns, settings) for name in columns.numeric]
         parts += [("missing", name, 1, ()) for name in fitted.missing]
@@ -57,14 +64,22 @@ def blocks(columns: Columns, settings: Features, fitted: Fitted) -> tuple[Block,
     return tuple(found)
 
 
-def _number(name: str, columns: Columns, settings: Features) -> tuple[Kind, str, int, tuple[str, ...]]:
+def _number(
+    name: str, columns: Columns, settings: Features
+) -> tuple[Kind, str, int, tuple[str, ...]]:
     asked = settings.quantise
-    if asked is None or name not in quantised(columns, settings) or asked.trained_on != "tokens":
+    if (
+        asked is None
+        or name not in list_quantised_columns(columns, settings)
+        or asked.trained_on != "tokens"
+    ):
         return "number", name, 1, ()
-    return "token", name, inputs_of(asked), ()
+    return "token", name, count_inputs_per_column(asked), ()
 
 
-def _category(name: str, settings: Features, fitted: Fitted) -> tuple[Kind, str, int, tuple[str, ...]]:
+def _category(
+    name: str, settings: Features, fitted: Fitted
+) -> tuple[Kind, str, int, tuple[str, ...]]:
     if settings.categorical == "codes":
         return "number", name, 1, ()
     return "category", name, len(fitted.categories[name]), fitted.categories[name]

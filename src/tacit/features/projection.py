@@ -1,4 +1,6 @@
-"""A projection of rows to a few directions, fitted on public rows: the strongest, or those that tell classes apart."""
+"""Linear projection to a few directions, fitted on public rows: principal components or Fisher's
+discriminant.
+"""
 
 from __future__ import annotations
 
@@ -14,94 +16,114 @@ from tacit.errors import DataError
 
 Matrix = NDArray[np.float32]
 _SHRINKAGE = 0.5
-"""How far the spread within classes is drawn to that of a ball: the middle, since there are fewer rows than numbers."""
+"""How far the spread within classes is drawn to that of a ball: the middle, since there are fewer
+rows than numbers.
+"""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Projection:
-    """A linear map after a shift: `centre` is taken off, then `directions` (one row each) are measured."""
+    """An affine map: subtract `centre`, then project on `directions` (one per row)."""
 
     centre: NDArray[np.float32]
     directions: Matrix
 
     @property
     def width(self) -> int:
-        """Return how many numbers a row has afterwards."""
+        """The number of output features."""
         return len(self.directions)
 
     def __call__(self, rows: Matrix) -> Matrix:
-        """Return the rows in fewer numbers."""
+        """Project the rows."""
         return np.asarray((rows - self.centre) @ self.directions.T, np.float32)
 
     def __eq__(self, other: object) -> bool:
-        """Return whether the other is the same map to the bit."""
+        """Return whether both maps are equal to the bit."""
         return isinstance(other, Projection) and all(
-            np.array_equal(ours, theirs) for ours, theirs in ((self.centre, other.centre), (self.directions, other.directions))
+            np.array_equal(ours, theirs)
+            for ours, theirs in ((self.centre, other.centre), (self.directions, other.directions))
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the same as plain values: little-endian float32 in base 64, since a list of numbers is ten times as long."""
+        """Return plain values: little-endian float32 in base 64, a tenth of the size of a list of
+        numbers.
+        """
         both = np.concatenate([self.centre[None], self.directions]).astype("<f4")
         return {"rows": len(both), "float32": base64.b64encode(both.tobytes()).decode()}
 
     @staticmethod
     def from_dict(tree: Mapping[str, Any]) -> Projection:
-        """Return what `to_dict` wrote; raise ValueError, KeyError or TypeError if it is something else."""
-        both = np.frombuffer(base64.b64decode(tree["float32"], validate=True), "<f4").reshape(int(tree["rows"]), -1)
+        """Invert `to_dict`; raise ValueError, KeyError or TypeError for anything else."""
+        both = np.frombuffer(base64.b64decode(tree["float32"], validate=True), "<f4").reshape(
+            int(tree["rows"]), -1
+        )
         return Projection(centre=both[0].copy(), directions=both[1:].copy())
 
 
 def fit_projection(rows: Matrix, k: int, *, standardise: bool = False) -> Projection:
-    """Return the projection to the k directions in which the rows vary most (principal components).
+    """Fit the projection to the first k principal components.
 
-    With `standardise` each direction is scaled so that these rows vary by 1 along it. The sign of a direction is
-    such that its largest entry is positive, so that equal rows give equal directions.
+    With `standardise` each component is scaled to unit variance. The largest entry of each
+    direction is positive, so that equal rows give equal directions.
     """
     most = min(len(rows) - 1, rows.shape[1])
     if k > most:
         raise DataError(
-            f"features.project = {k} needs more than {k} public rows of at least {k} numbers, got {len(rows):,} of "
-            f"{rows.shape[1]:,}; give more public rows or project to fewer"
+            f"features.project = {k} needs more than {k} public rows of at least {k} numbers, got"
+            f" {len(rows):,} of {rows.shape[1]:,}; give more public rows or project to fewer"
         )
     exact = rows.astype(np.float64)
     centre = exact.mean(axis=0)
     _, lengths, directions = np.linalg.svd(exact - centre, full_matrices=False)
     spread = lengths[:k] / np.sqrt(len(rows) - 1)
     if not spread[-1] > 1e-9 * max(float(spread[0]), 1e-30):
-        raise DataError(f"features.project = {k} needs public rows that vary in {k} directions, got fewer; project to fewer")
+        raise DataError(
+            f"features.project = {k} needs public rows that vary in {k} directions, got fewer;"
+            " project to fewer"
+        )
     kept = _one_sign(directions[:k])
     if standardise:
         kept = kept / spread[:, None]
     return Projection(centre=centre.astype(np.float32), directions=kept.astype(np.float32))
 
 
-def fit_class_projection(rows: Matrix, labels: NDArray[np.int32], k: int, *, standardise: bool = False) -> Projection:
-    """Return the projection to the k directions that best tell the classes of the rows apart (Fisher's discriminant).
+def fit_class_projection(
+    rows: Matrix, labels: NDArray[np.int32], k: int, *, standardise: bool = False
+) -> Projection:
+    """Fit the projection to the k directions that separate the classes best (Fisher's
+    discriminant).
 
-    The spread within classes is shrunk halfway to that of a ball, for a few hundred rows say little about it.
+    The within-class covariance is shrunk halfway towards a multiple of the identity, because a few
+    hundred rows determine it poorly.
     """
     known = np.unique(labels)
     if not 0 < k < len(known) or len(rows) <= len(known):
         raise DataError(
-            f"features.project = {k} needs at most {len(known) - 1} directions that tell {len(known)} classes apart, and more "
-            f"rows than classes, got {len(rows):,} rows; project to fewer, or use features.directions = 'strongest'"
+            f"features.project = {k} needs at most {len(known) - 1} directions that tell"
+            f" {len(known)} classes apart, and more rows than classes, got {len(rows):,} rows;"
+            " project to fewer, or use features.directions = 'strongest'"
         )
     exact = rows.astype(np.float64)
     centre = exact.mean(axis=0)
     means = np.stack([exact[labels == one].mean(axis=0) for one in known])
     whitened = _whitener(exact - means[np.searchsorted(known, labels)], len(rows) - len(known))
     counts = np.array([(labels == one).sum() for one in known], np.float64)
-    _, _, best = np.linalg.svd(whitened(np.sqrt(counts)[:, None] * (means - centre)), full_matrices=False)
+    _, _, best = np.linalg.svd(
+        whitened(np.sqrt(counts)[:, None] * (means - centre)), full_matrices=False
+    )
     kept = _one_sign(whitened(best[:k]))
     if standardise:
         kept = kept / np.maximum(((exact - centre) @ kept.T).std(axis=0, ddof=1), 1e-12)[:, None]
     return Projection(centre=centre.astype(np.float32), directions=kept.astype(np.float32))
 
 
-def _whitener(rest: NDArray[np.float64], freedom: int) -> Callable[[NDArray[np.float64]], NDArray[np.float64]]:
-    """Return the map that divides rows by the spread of `rest`, shrunk: as far as a ball's wherever it has none.
+def _whitener(
+    rest: NDArray[np.float64], freedom: int
+) -> Callable[[NDArray[np.float64]], NDArray[np.float64]]:
+    """Return the map that whitens rows by the shrunk covariance of `rest`.
 
-    Only as many axes as `rest` has rows are ever written down, for images have far more numbers than there are rows.
+    Only as many axes as `rest` has rows are computed, because images have far more values than
+    there are rows.
     """
     _, lengths, axes = np.linalg.svd(rest, full_matrices=False)
     spread = lengths**2 / freedom
@@ -111,6 +133,6 @@ def _whitener(rest: NDArray[np.float64], freedom: int) -> Callable[[NDArray[np.f
 
 
 def _one_sign(directions: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the directions, each with the sign that makes its largest entry positive."""
+    """Flip directions so that the largest entry of each is positive."""
     largest = np.take_along_axis(directions, np.abs(directions).argmax(axis=1)[:, None], axis=1)
     return np.asarray(directions * np.sign(largest), np.float64)

@@ -1,9 +1,10 @@
 """Numeric and categorical columns become numbers.
 
-A missing number becomes the middle of its column's range, a value that no row decides, and no token if numbers become tokens. In
-the columns that `Fitted.missing` names, one more input is 1 where the number is missing and 0 elsewhere; these inputs stand after
-all numbers. A missing category and one that the training rows did not have count as zero: for one-hot a block of zeros, for
-integer codes the place of the first category.
+A missing number becomes the middle of its column's range, a value that no row decides, and no token
+if numbers become tokens. In the columns that `Fitted.missing` names, one more input is 1 where the
+number is missing and 0 elsewhere; these inputs stand after all numbers. A missing category and one
+that the training rows did not have count as zero: for one-hot a block of zeros, for integer codes
+the place of the first category.
 """
 
 from __future__ import annotations
@@ -17,9 +18,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from tacit.errors import DataError
-from tacit.features.cells import codes, names, numbers
+from tacit.features.cells import encode_names, read_names, read_numbers
 from tacit.features.fitting import Fitted
-from tacit.features.quantise import inputs_of, quantised, told
+from tacit.features.quantise import count_inputs_per_column, list_quantised_columns, quantise_column
 from tacit.plan import Columns, Features
 from tacit.rows import Dense, Sparse, Vector
 
@@ -31,44 +32,54 @@ _MIDDLE = 0.5
 
 @dataclass(frozen=True, kw_only=True)
 class Slots:
-    """One entry per row and source column: a one-hot block has at most one entry that is not zero."""
+    """One entry per row and source column: a one-hot block has at most one non-zero entry."""
 
     columns: NDArray[np.int32]
     values: NDArray[np.float32]
     width: int
 
 
-def width_of(columns: Columns, settings: Features, fitted: Fitted) -> int:
-    """Return how many numbers the numeric and categorical columns of one row become."""
-    return sum(_block(name, columns, settings, fitted) for name in (*columns.numeric, *columns.categorical)) + len(fitted.missing)
+def count_slots(columns: Columns, settings: Features, fitted: Fitted) -> int:
+    """Return the number of inputs of the numeric and categorical columns."""
+    return sum(
+        _block(name, columns, settings, fitted) for name in (*columns.numeric, *columns.categorical)
+    ) + len(fitted.missing)
 
 
 def _block(name: str, columns: Columns, settings: Features, fitted: Fitted) -> int:
     if name in columns.numeric:
-        return inputs_of(settings.quantise) if settings.quantise and name in quantised(columns, settings) else 1
+        return (
+            count_inputs_per_column(settings.quantise)
+            if settings.quantise and name in list_quantised_columns(columns, settings)
+            else 1
+        )
     return len(_fitted_for(fitted.categories, name)) if settings.categorical == "onehot" else 1
 
 
-def slots(frame: pl.DataFrame, columns: Columns, settings: Features, fitted: Fitted, secret: bytes = b"") -> Slots:
-    """Return the entries of the numeric columns, those that say which numbers are missing, and those of the categorical columns."""
+def encode_slots(
+    frame: pl.DataFrame, columns: Columns, settings: Features, fitted: Fitted, secret: bytes = b""
+) -> Slots:
+    """Encode the numeric columns, the indicators of missing numbers, and the categorical columns."""
     count = len(columns.numeric) + len(fitted.missing) + len(columns.categorical)
     places = np.zeros((len(frame), count), np.int32)
     values = np.zeros((len(frame), count), np.float32)
     at = 0
     for slot, name in enumerate(columns.numeric):
-        cells = numbers(frame, name)
-        places[:, slot], values[:, slot] = at, _scaled(name, cells, settings, fitted)
-        if settings.quantise and name in quantised(columns, settings):
-            place, value = told(name, values[:, slot], settings.quantise, secret)
+        cells = read_numbers(frame, name)
+        places[:, slot], values[:, slot] = at, _scale(name, cells, settings, fitted)
+        if settings.quantise and name in list_quantised_columns(columns, settings):
+            place, value = quantise_column(name, values[:, slot], settings.quantise, secret)
             unknown = 0.0 if settings.quantise.trained_on == "tokens" else _MIDDLE
             places[:, slot], values[:, slot] = at + place, np.where(np.isnan(cells), unknown, value)
         at += _block(name, columns, settings, fitted)
     for slot, name in enumerate(fitted.missing, start=len(columns.numeric)):
-        places[:, slot], values[:, slot] = at, np.isnan(numbers(frame, name))
+        places[:, slot], values[:, slot] = at, np.isnan(read_numbers(frame, name))
         at += 1
-    for slot, name in enumerate(columns.categorical, start=len(columns.numeric) + len(fitted.missing)):
+    for slot, name in enumerate(
+        columns.categorical, start=len(columns.numeric) + len(fitted.missing)
+    ):
         known = _fitted_for(fitted.categories, name)
-        code = codes(names(frame, name, "categorical"), known)
+        code = encode_names(read_names(frame, name, "categorical"), known)
         match settings.categorical:
             case "onehot":
                 places[:, slot] = at + np.maximum(code, 0)
@@ -82,10 +93,11 @@ def slots(frame: pl.DataFrame, columns: Columns, settings: Features, fitted: Fit
     return Slots(columns=places, values=values, width=at)
 
 
-def _scaled(name: str, values: NDArray[np.float64], settings: Features, fitted: Fitted) -> Vector:
-    """Return the numbers as they are, or moved to [0, 1], or [-1, 1] if robust; what lies outside the fitted range is clamped.
+def _scale(name: str, values: NDArray[np.float64], settings: Features, fitted: Fitted) -> Vector:
+    """Return numbers unscaled, or scaled to [0, 1], or [-1, 1] if robust, and clamped to the fitted
+    range.
 
-    A missing number is the middle of these ranges; of numbers as they are, zero. Edge cases: a column with one value only
+    A missing number becomes the middle of the range; unscaled, zero. A column with a single value
     becomes zero.
     """
     match settings.numeric:
@@ -100,7 +112,8 @@ def _scaled(name: str, values: NDArray[np.float64], settings: Features, fitted: 
             assert_never(settings.numeric)
     if settings.numeric == "raw" and np.any(np.abs(known) > np.finfo(np.float32).max):
         raise DataError(
-            f"features(numeric={name!r}) needs values a float32 can hold, got a larger one; use features.numeric = 'minmax'"
+            f"features(numeric={name!r}) needs values a float32 can hold, got a larger one; use"
+            " features.numeric = 'minmax'"
         )
     return known.astype(np.float32)
 
@@ -116,29 +129,33 @@ def _to_unit(values: NDArray[np.float64], low: float, high: float) -> NDArray[np
 def _fitted_for(kept: Mapping[str, Value], name: str) -> Value:
     if name not in kept:
         raise DataError(
-            f"features({name}) needs to be fitted first, got a fit of {', '.join(kept) or 'nothing'}; fit with the same plan"
+            f"features({name}) needs to be fitted first, got a fit of"
+            f" {', '.join(kept) or 'nothing'}; fit with the same plan"
         )
     return kept[name]
 
 
-def matrix(entries: Slots) -> Dense:
-    """Return the entries as a full matrix."""
+def to_matrix(entries: Slots) -> Dense:
+    """Return the entries as a dense matrix."""
     full = np.zeros((len(entries.columns), entries.width), np.float32)
     np.put_along_axis(full, entries.columns.astype(np.int64), entries.values, axis=1)
     return Dense(matrix=full, width=entries.width)
 
 
-def nothing(rows: int) -> Sparse:
-    """Return the text part of rows without text."""
-    return Sparse(starts=np.zeros(rows + 1, np.int64), columns=np.zeros(0, np.int32), values=None, width=0)
+def build_empty_text(rows: int) -> Sparse:
+    """Return an empty text part for rows without text."""
+    return Sparse(
+        starts=np.zeros(rows + 1, np.int64), columns=np.zeros(0, np.int32), values=None, width=0
+    )
 
 
-def beside(text: Sparse, entries: Slots) -> Sparse:
-    """Return rows with the text part first and the entries that are not zero after it."""
+def append_slots(text: Sparse, entries: Slots) -> Sparse:
+    """Append the non-zero entries to the text part of each row."""
     stored = entries.values != 0
     extra = stored.sum(axis=1)
     starts = text.starts + np.concatenate([[0], np.cumsum(extra)])
-    # Where the extra entries of each row go: its last places. The text fills all others, in the order it has.
+    # Where the extra entries of each row go: its last places. The text fills all others, in the
+    # order it has.
     is_text = np.ones(starts[-1], bool)
     rank = np.cumsum(stored, axis=1) - 1
     is_text[((starts[1:] - extra)[:, None] + rank)[stored]] = False

@@ -1,9 +1,9 @@
-"""The plan: one TOML file per job, one table per room, each table a small frozen dataclass in a file of its own.
+"""The plan: one TOML file per job, one table per room, each table a small frozen dataclass in a
+file of its own.
 
 Loading is strict and says everything that is wrong at once. Nothing here reads data.
 """
 
-from tacit.plan.audit import Audit
 from tacit.plan.codec import (
     QSGD,
     RQM,
@@ -20,8 +20,14 @@ from tacit.plan.codec import (
     Sign,
     Skellam,
 )
-from tacit.plan.columns import Columns
-from tacit.plan.corrupt import (
+from tacit.plan.load import check, check_run, dump, load, parse, parse_stored, to_toml, untouched
+from tacit.plan.own_parts import find_own_parts, pin_own_parts
+from tacit.plan.plan import Plan
+from tacit.plan.presets.privacy import Privacy
+from tacit.plan.python_tables import raise_plan_errors
+from tacit.plan.tables.audit import Audit
+from tacit.plan.tables.columns import Columns
+from tacit.plan.tables.corrupt import (
     ALIE,
     IPM,
     Backdoor,
@@ -34,14 +40,13 @@ from tacit.plan.corrupt import (
     RandomUpdate,
     SignFlip,
 )
-from tacit.plan.data import GIVEN, Data
-from tacit.plan.engine import Engine
-from tacit.plan.features import Features, Quantise, text_problems
-from tacit.plan.filter import Filter
-from tacit.plan.ledger import Ledger
-from tacit.plan.load import check, check_run, dump, load, parse, parse_stored, to_toml, untouched
-from tacit.plan.local import Local
-from tacit.plan.model import (
+from tacit.plan.tables.data import GIVEN, Data
+from tacit.plan.tables.engine import Engine
+from tacit.plan.tables.features import Features, Quantise, text_problems
+from tacit.plan.tables.filter import Filter
+from tacit.plan.tables.ledger import Ledger
+from tacit.plan.tables.local import Local
+from tacit.plan.tables.model import (
     LSTM,
     MLP,
     BiLSTM,
@@ -56,14 +61,11 @@ from tacit.plan.model import (
     ViT,
     Worded,
 )
-from tacit.plan.plan import Plan
-from tacit.plan.privacy import Privacy
-from tacit.plan.private import Private
-from tacit.plan.public import Public
-from tacit.plan.python_tables import raise_plan_errors
-from tacit.plan.secure_sum import SecureSum
-from tacit.plan.server import Server
-from tacit.plan.share import Sharing
+from tacit.plan.tables.private import Private
+from tacit.plan.tables.public import Public
+from tacit.plan.tables.secure_aggregation import SecureSum
+from tacit.plan.tables.server import Server
+from tacit.plan.tables.share import Sharing
 
 __all__ = [
     "ALIE",
@@ -124,9 +126,11 @@ __all__ = [
     "check",
     "check_run",
     "dump",
+    "find_own_parts",
     "load",
     "parse",
     "parse_stored",
+    "pin_own_parts",
     "text_problems",
     "to_toml",
     "untouched",

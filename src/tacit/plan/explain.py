@@ -1,4 +1,6 @@
-"""What is wrong with one key, in words: what it needs, what was found, and the closest right word."""
+"""What is wrong with one key, in words: what it needs, what was found, and the closest
+right word.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,9 @@ _WANTED = {
 
 
 class _Key(NamedTuple):
-    """A key as the author of a plan wrote it, the table it stands in, and how that table was chosen."""
+    """A key as the author of a plan wrote it, the table it stands in, and how that table was
+    chosen.
+    """
 
     written: str
     field: FieldInfo | None
@@ -40,17 +44,23 @@ class _Key(NamedTuple):
 
 
 def explain(failures: Sequence[Any], root: Any = Plan) -> list[str]:
-    """Return a sentence for each validation failure of a plan, or of one of its tables that was made in Python."""
+    """Return a sentence for each validation failure of a plan, or of one of its tables that was
+    made in Python.
+    """
     return [_explain(one, root) for one in failures if not _follows(one)]
 
 
 def _follows(problem: Any) -> bool:
     """Return whether a list is called too short only because entries of it were refused."""
-    return bool(problem["type"] == "too_short" and problem["ctx"]["actual_length"] < len(problem["input"]))
+    return bool(
+        problem["type"] == "too_short" and problem["ctx"]["actual_length"] < len(problem["input"])
+    )
 
 
 def _explain(problem: Any, root: Any) -> str:
-    """Return one validation failure as: key: what it needs, what was found, and the closest right word."""
+    """Return one validation failure as: key: what it needs, what was found, and the closest right
+    word.
+    """
     key = _locate(problem["loc"], root)
     kind, context, found = problem["type"], problem.get("ctx", {}), problem["input"]
     if kind in ("unexpected_keyword_argument", "extra_forbidden"):
@@ -61,7 +71,9 @@ def _explain(problem: Any, root: Any) -> str:
         hint = f" Did you mean {elsewhere!r}?" if is_another else did_you_mean(word, known)
         return f"{key.written}: unknown key; {place} takes {', '.join(known)}.{hint}"
     if kind == "literal_error":
-        words = [word.strip("'") for word in str(context["expected"]).replace(" or ", ", ").split(", ")]
+        words = [
+            word.strip("'") for word in str(context["expected"]).replace(" or ", ", ").split(", ")
+        ]
         guess = did_you_mean(found, words) if isinstance(found, str) else ""
         return f"{key.written}: needs one of {', '.join(words)}; got {_shown(found)}.{guess}"
     if kind == "union_tag_invalid":
@@ -70,16 +82,27 @@ def _explain(problem: Any, root: Any) -> str:
         return f"{key.written}: needs to be a table, got {_shown(found)}; {_write_table(key)}"
     if kind == "unexpected_positional_argument":
         known = list(fields_of(root))
-        return f"settings need their names, such as {known[0]}=…; got {_shown(found)}; the names are {', '.join(known)}"
+        return (
+            f"settings need their names, such as {known[0]}=…; got {_shown(found)}; the names are"
+            f" {', '.join(known)}"
+        )
     if kind in ("missing", "too_short"):
         return _missing(key)
+    if kind == "value_error":
+        return f"{key.written}: {context['error']}; got {_shown(found)}"
     return f"{key.written}: needs {_needs(key, problem)}; got {_shown(found)}"
 
 
 def _write_table(key: _Key) -> str:
     """Say how a table is written in a plan file, and in Python."""
-    named = [table.__name__ for table in tables_in(key.field.annotation).values()] if key.field else []
-    python = f" (in Python tacit.{named[0]}(…){' and the like' if len(named) > 1 else ''})" if named else ""
+    named = (
+        [table.__name__ for table in tables_in(key.field.annotation).values()] if key.field else []
+    )
+    python = (
+        f" (in Python tacit.{named[0]}(…){' and the like' if len(named) > 1 else ''})"
+        if named
+        else ""
+    )
     return f"write [{key.written}] and its keys below it{python}"
 
 
@@ -88,7 +111,9 @@ def _needs(key: _Key, problem: Any) -> str:
     if kind == "string_pattern_mismatch" and needs:
         return str(needs.what)
     context = problem.get("ctx", {})
-    limits = {name: f"{value:g}" if isinstance(value, float) else value for name, value in context.items()}
+    limits = {
+        name: f"{value:g}" if isinstance(value, float) else value for name, value in context.items()
+    }
     wanted = _WANTED.get(kind)
     words = wanted.format(**limits) if wanted else problem["msg"][0].lower() + problem["msg"][1:]
     return f"{words} (per {per.unit})" if per and limits else words
@@ -106,14 +131,16 @@ def _unknown_name(key: _Key, found: Any) -> str:
     assert key.field is not None
     choices, tag = list(tables_in(key.field.annotation)), tag_of(key.field.annotation)
     name = found[tag]
-    own = f", or your own class as {OWN}" if OWN in choices else ""
+    own = f", or your own as {OWN}" if OWN in choices else ""
     known = [choice for choice in choices if choice != OWN]
     guess = did_you_mean(name, known) if isinstance(name, str) else ""
     return f"{key.written}.{tag}: needs one of {', '.join(known)}{own}; got {_shown(name)}.{guess}"
 
 
 def _locate(place: Sequence[Any], root: Any) -> _Key:
-    """Return the key a failure is about; where a table was chosen by its name, the place names the choice too."""
+    """Return the key a failure is about; where a table was chosen by its name, the place names the
+    choice too.
+    """
     keys: list[str] = []
     field: FieldInfo | None = None
     table, chosen, tables = root, "", {"": root}

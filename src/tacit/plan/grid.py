@@ -1,4 +1,6 @@
-"""Many plans from one: every combination of some settings with every seed, all of them checked before anything runs."""
+"""Many plans from one: every combination of some settings with every seed, all of them checked
+before anything runs.
+"""
 
 from __future__ import annotations
 
@@ -33,26 +35,41 @@ class Point:
         return said(self.settings)
 
 
-def grid(path: Path, over: Sequence[str], seeds: Sequence[int] = (), overrides: Sequence[str] = ()) -> list[Point]:
-    """Return every combination of the values in `over` (`table.key=value,value`), in the order of typing.
+def grid(
+    path: Path, over: Sequence[str], seeds: Sequence[int] = (), overrides: Sequence[str] = ()
+) -> list[Point]:
+    """Return every combination of the values in `over` (`table.key=value,value`), in the order of
+    typing.
 
-    Without seeds the plan's own is used. Raise one PlanError that names every combination that is refused: then nothing is
-    to be started, since a hole in a grid is best seen before hours are spent on the rest.
+    Without seeds the plan's own is used. Raise one PlanError that names every combination that is
+    refused: then nothing is to be started, since a hole in a grid is best seen before hours are
+    spent on the rest.
     """
     axes = _axes(over)
-    combinations = [dict(zip(axes, values, strict=True)) for values in itertools.product(*axes.values())]
+    combinations = [
+        dict(zip(axes, values, strict=True)) for values in itertools.product(*axes.values())
+    ]
     count = len(combinations) * max(1, len(seeds))
     if count > MOST_PLANS:
-        raise PlanError(f"--over: needs at most {MOST_PLANS:,} runs, got {count:,}; give fewer values or seeds")
+        raise PlanError(
+            f"--over: needs at most {MOST_PLANS:,} runs, got {count:,}; give fewer values or seeds"
+        )
     if len(set(seeds)) < len(seeds):
-        raise PlanError(f"--seeds {','.join(map(str, seeds))}: needs seeds that differ; each counts once")
+        raise PlanError(
+            f"--seeds {','.join(map(str, seeds))}: needs seeds that differ; each counts once"
+        )
     tree = toml.read(path)
     for setting in overrides:
         toml.override(tree, setting)
     points, refused = list[Point](), dict[str, list[str]]()
     for settings in combinations:
         try:
-            points.append(Point(settings=settings, plans=tuple(beside(path, one) for one in _plans(tree, settings, seeds))))
+            points.append(
+                Point(
+                    settings=settings,
+                    plans=tuple(beside(path, one) for one in _plans(tree, settings, seeds)),
+                )
+            )
         except PlanError as error:
             for problem in str(error).splitlines()[1:] or [str(error)]:
                 refused.setdefault(problem.strip(), []).append(said(settings))
@@ -74,16 +91,27 @@ def _axes(over: Sequence[str]) -> dict[str, list[str]]:
         key, equals, text = (part.strip() for part in one.partition("="))
         values = [value.strip() for value in _VALUE.findall(text)]
         if not key or not equals or not any(values) or not all(values):
-            raise PlanError(f"--over {one[:200]}: needs the form table.key=value,value, for example --over privacy.epsilon=1,2,8")
+            raise PlanError(
+                f"--over {one[:200]}: needs the form table.key=value,value, for example --over"
+                " privacy.epsilon=1,2,8"
+            )
         if key == "seed":
-            raise PlanError(f"--over {one[:200]}: seeds are no setting to compare; --seeds {text[:100]} gives their mean")
+            raise PlanError(
+                f"--over {one[:200]}: seeds are no setting to compare; --seeds {text[:100]} gives"
+                " their mean"
+            )
         if key in found:
-            raise PlanError(f"--over {key}: is given twice; put all its values into one, --over {key}=value,value")
+            raise PlanError(
+                f"--over {key}: is given twice; put all its values into one, --over"
+                f" {key}=value,value"
+            )
         found[key] = values
     return found
 
 
-def _plans(tree: dict[str, object], settings: dict[str, str], seeds: Sequence[int]) -> tuple[Plan, ...]:
+def _plans(
+    tree: dict[str, object], settings: dict[str, str], seeds: Sequence[int]
+) -> tuple[Plan, ...]:
     changed = copy.deepcopy(tree)
     for key, value in settings.items():
         toml.override(changed, f"{key}={value}")
@@ -93,9 +121,16 @@ def _plans(tree: dict[str, object], settings: dict[str, str], seeds: Sequence[in
 def _refusal(path: Path, refused: dict[str, list[str]], count: int) -> PlanError:
     """Return the refusal of a grid: each problem once, with the combinations that have it."""
     having = {title for titles in refused.values() for title in titles}
-    head = f"{path}: {len(having)} of {count} combinations cannot run, so nothing was started; change or leave out these values"
+    head = (
+        f"{path}: {len(having)} of {count} combinations cannot run, so nothing was started; change"
+        " or leave out these values"
+    )
     lines = [
-        f"  {problem}" if len(set(titles)) == count else f"  {problem} ({'; '.join(dict.fromkeys(titles))})"
+        (
+            f"  {problem}"
+            if len(set(titles)) == count
+            else f"  {problem} ({'; '.join(dict.fromkeys(titles))})"
+        )
         for problem, titles in refused.items()
     ]
     return PlanError("\n".join([head, *lines]))
@@ -106,5 +141,7 @@ def _check_distinct(points: list[Point]) -> None:
     for point in points:
         text = to_toml(point.plans[0])
         if text in seen:
-            raise PlanError(f"--over: {seen[text]} and {point.title} are the same plan; give each value once")
+            raise PlanError(
+                f"--over: {seen[text]} and {point.title} are the same plan; give each value once"
+            )
         seen[text] = point.title

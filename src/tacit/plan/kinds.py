@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Container
 from types import NoneType
 from typing import Annotated, Any, TypeVar, get_args
 
@@ -10,6 +11,9 @@ from annotated_types import Ge, Gt, Le, Len, Lt
 from pydantic import BeforeValidator, ConfigDict, GetCoreSchemaHandler
 from pydantic.fields import FieldInfo
 from pydantic_core import CoreSchema, core_schema
+
+from tacit import extensions
+from tacit.extensions import Reference
 
 STRICT = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, use_attribute_docstrings=True)
 """Every table refuses unknown keys and wrong types; the text below a key is its meaning."""
@@ -23,7 +27,9 @@ One = TypeVar("One")
 
 
 def _as_tuple(value: object) -> object:
-    """Return a list as a tuple and a word as a tuple of it; anything else is left to be refused by name."""
+    """Return a list as a tuple and a word as a tuple of it; anything else is left to be refused by
+    name.
+    """
     if isinstance(value, list):
         return tuple(value)
     return (value,) if isinstance(value, str) else value
@@ -39,13 +45,36 @@ ListedEach = BeforeValidator(_each_as_tuple)
 """The same for each value of a table."""
 Many = Annotated[tuple[One, ...], Listed]
 
-OWN = "package.module:Class"
-"""Stands for every name that is not one of Tacit's own but points at a class of the user's."""
+OWN = extensions.FORM
+"""Stands for every name that is not built in but refers to a part of the user's own."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Own:
+    """A string that refers to a part of the user's own, directly or by an entry point."""
+
+    part: extensions.Part
+
+    def __get_pydantic_core_schema__(
+        self, source: Any, handler: GetCoreSchemaHandler
+    ) -> CoreSchema:
+        """Return the schema that turns a string into a reference; nothing is imported."""
+        return core_schema.no_info_after_validator_function(
+            self._refer, core_schema.str_schema(max_length=extensions.LONGEST)
+        )
+
+    def _refer(self, text: str) -> Reference:
+        found = extensions.resolve(self.part, text)
+        if found is None:
+            raise ValueError(f"no installed package has it in the group tacit.{self.part}")
+        return found
 
 
 @dataclasses.dataclass(frozen=True)
 class Needs:
-    """What a required key needs, for the message that says it is missing, and perhaps what to try."""
+    """What a required key needs, for the message that says it is missing, and perhaps what
+    to try.
+    """
 
     what: str
     hint: str = ""
@@ -58,29 +87,51 @@ class Per:
     unit: str
 
 
-Clip = Annotated[Positive, Needs("the largest change of one weight", "try 1e-3, or ask `tacit advise`")]
+Clip = Annotated[
+    Positive, Needs("the largest change of one weight", "try 1e-3, or ask `tacit advise`")
+]
 Length = Annotated[Positive, Needs("the largest length of an update", "try 1")]
 RunLoss = Annotated[float, Ge(1e-3), Le(50), Needs("a value"), Per("run")]
-RunDelta = Annotated[float, Gt(0), Lt(0.5), Needs("the chance with which epsilon may not hold, per run", "try 1e-5")]
+RunDelta = Annotated[
+    float, Gt(0), Lt(0.5), Needs("the chance with which epsilon may not hold, per run", "try 1e-5")
+]
 
 
 @dataclasses.dataclass(frozen=True)
 class ByName:
-    """The tables a key may hold, or none of them, told apart by their `name` or `kind`; without one, it is the default's."""
+    """The tables a key may hold, or none of them, told apart by their `name` or `kind`; without
+    one, it is the default's. With `own`, one of the tables is for parts of the user's own.
+    """
 
     default: str
+    own: extensions.Part | None = None
 
-    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        """Return the schema that looks at the name first, so that only one table's keys are asked for."""
-        choices = {name: handler.generate_schema(table) for name, table in tables_in(source).items()}
+    def __get_pydantic_core_schema__(
+        self, source: Any, handler: GetCoreSchemaHandler
+    ) -> CoreSchema:
+        """Return the schema that looks at the name first, so that only one table's keys are asked
+        for.
+        """
+        choices = {
+            name: handler.generate_schema(table) for name, table in tables_in(source).items()
+        }
         tag = tag_of(source)
 
         def name_of(value: Any) -> Any:
-            name = value.get(tag, self.default) if isinstance(value, dict) else getattr(value, tag, None)
-            return OWN if isinstance(name, str) and ":" in name else name
+            name = (
+                value.get(tag, self.default)
+                if isinstance(value, dict)
+                else getattr(value, tag, None)
+            )
+            return OWN if self._is_own(name, choices) else name
 
         made = core_schema.tagged_union_schema(choices, discriminator=name_of)
         return core_schema.nullable_schema(made) if NoneType in get_args(source) else made
+
+    def _is_own(self, name: Any, known: Container[str]) -> bool:
+        if self.own is None or not isinstance(name, str) or name in known:
+            return False
+        return ":" in name or name in extensions.find_entry_points(self.own)
 
 
 def fields_of(table: Any) -> dict[str, FieldInfo]:
@@ -90,8 +141,14 @@ def fields_of(table: Any) -> dict[str, FieldInfo]:
 
 
 def tables_in(kind: Any) -> dict[str, Any]:
-    """Return the tables a key may hold, by the name that chooses them ("" if there is no choice); none for a value."""
-    found = [one for one in (kind, *get_args(kind)) if isinstance(one, type) and dataclasses.is_dataclass(one)]
+    """Return the tables a key may hold, by the name that chooses them ("" if there is no choice);
+    none for a value.
+    """
+    found = [
+        one
+        for one in (kind, *get_args(kind))
+        if isinstance(one, type) and dataclasses.is_dataclass(one)
+    ]
     if len([one for one in get_args(kind) if one is not NoneType]) < 2:
         return {"": found[0]} if found else {}
     return {_own_name(table): table for table in found}

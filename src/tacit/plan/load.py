@@ -10,17 +10,20 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from tacit.errors import PlanError
-from tacit.plan import privacy, toml
+from tacit.plan import toml
 from tacit.plan.codec import Codec
-from tacit.plan.data import is_file, run_problems
 from tacit.plan.explain import explain
 from tacit.plan.kinds import fields_of, tables_in
-from tacit.plan.model import Model
 from tacit.plan.plan import Plan, problems
+from tacit.plan.presets import privacy
+from tacit.plan.tables.data import is_file, run_problems
+from tacit.plan.tables.model import Model
 
 
 def load(path: Path, overrides: list[str] | None = None) -> Plan:
-    """Read a plan file, apply `table.key=value` overrides, and check it; raise one PlanError with all problems."""
+    """Read a plan file, apply `table.key=value` overrides, and check it; raise one PlanError with
+    all problems.
+    """
     tree = toml.read(path)
     for setting in overrides or []:
         toml.override(tree, setting)
@@ -29,10 +32,14 @@ def load(path: Path, overrides: list[str] | None = None) -> Plan:
 
 
 def beside(path: Path, plan: Plan) -> Plan:
-    """The plan with its data's files beside the plan's own if there are any of these names, else from where the command runs."""
+    """The plan with its data's files beside the plan's own if there are any of these names, else
+    from where the command runs.
+    """
     data, test = plan.data, plan.data.test_source
     source = _near(path, data.source) if is_file(data) else data.source
-    found = dataclasses.replace(data, source=source, test_source=_near(path, test) if test else None)
+    found = dataclasses.replace(
+        data, source=source, test_source=_near(path, test) if test else None
+    )
     return plan if found == data else dataclasses.replace(plan, data=found)
 
 
@@ -42,7 +49,8 @@ def _near(path: Path, source: str) -> str:
 
 
 def drop_foreign(tree: dict[str, Any], setting: str, overrides: list[str]) -> None:
-    """Take out of a table whose `name` an override changes what the plan's file says of the one it had before.
+    """Take out of a table whose `name` an override changes what the plan's file says of the one it
+    had before.
 
     What another override says stays, and is refused if it has no meaning.
     """
@@ -53,12 +61,16 @@ def drop_foreign(tree: dict[str, Any], setting: str, overrides: list[str]) -> No
         return
     own = {"name", *fields_of(known[table["name"]])}
     told = {other.partition("=")[0].strip() for other in overrides}
-    for foreign in [name for name in table if name not in own and f"{key.partition('.')[0]}.{name}" not in told]:
+    for foreign in [
+        name for name in table if name not in own and f"{key.partition('.')[0]}.{name}" not in told
+    ]:
         del table[foreign]
 
 
 def parse(tree: dict[str, Any], where: str = "plan") -> Plan:
-    """Turn nested tables into a checked Plan, with what its preset fills in; raise one PlanError with all problems."""
+    """Turn nested tables into a checked Plan, with what its preset fills in; raise one PlanError
+    with all problems.
+    """
     tree = privacy.expanded(tree, where)
     try:
         plan = TypeAdapter(Plan).validate_json(json.dumps(tree, default=str))
@@ -69,13 +81,16 @@ def parse(tree: dict[str, Any], where: str = "plan") -> Plan:
 
 
 def parse_stored(facts: dict[str, Any], where: str) -> Plan:
-    """Return a plan with the model, features and columns that stand beside a stored model; no other table means anything.
+    """Return a plan with the model, features and columns that stand beside a stored model; no other
+    table means anything.
 
     What a run needs beyond them, such as rows at the center, is not asked for.
     """
     tree = {key: facts.get(key, {}) for key in ("model", "features")}
     try:
-        return TypeAdapter(Plan).validate_json(json.dumps({**tree, "data": {"columns": facts.get("columns", {})}}))
+        return TypeAdapter(Plan).validate_json(
+            json.dumps({**tree, "data": {"columns": facts.get("columns", {})}})
+        )
     except ValidationError as error:
         raise _refusal(where, explain(error.errors())) from None
 
@@ -88,7 +103,9 @@ def check(plan: Plan, where: str = "plan") -> None:
 
 
 def check_run(plan: Plan, where: str = "plan") -> None:
-    """Raise a PlanError if the plan makes sense but a run of it would find no rows to measure on."""
+    """Raise a PlanError if the plan makes sense but a run of it would find no rows to
+    measure on.
+    """
     found = run_problems(plan)
     if found:
         raise _refusal(where, found)
@@ -101,10 +118,16 @@ def dump(plan: Plan) -> dict[str, Any]:
 
 
 def untouched(plan: Plan) -> dict[str, Any]:
-    """Return the tables of a plan in which nothing is set; the tables of codec and model have this plan's keys too."""
+    """Return the tables of a plan in which nothing is set; the tables of codec and model have this
+    plan's keys too.
+    """
     tables = dump(Plan())
     for name in ("model", "codec"):
-        own = {key: field.default for key, field in fields_of(type(getattr(plan, name))).items() if not field.is_required()}
+        own = {
+            key: field.default
+            for key, field in fields_of(type(getattr(plan, name))).items()
+            if not field.is_required()
+        }
         tables[name] = {**{key: _without_none(value) for key, value in own.items()}, **tables[name]}
     return tables
 

@@ -9,9 +9,13 @@ from annotated_types import Ge, Len
 from pydantic import BeforeValidator
 from pydantic.dataclasses import dataclass
 
-from tacit.plan import (
+from tacit.plan import codec
+from tacit.plan.codec import RR, Codec
+from tacit.plan.kinds import STRICT, ByName, Many
+from tacit.plan.presets import privacy
+from tacit.plan.presets.privacy import Privacy
+from tacit.plan.tables import (
     audit,
-    codec,
     columns,
     corrupt,
     data,
@@ -19,30 +23,26 @@ from tacit.plan import (
     ledger,
     local,
     model,
-    privacy,
     private,
     public,
-    secure_sum,
+    secure_aggregation,
     server,
     share,
 )
-from tacit.plan import filter as filtering
-from tacit.plan.audit import Audit
-from tacit.plan.codec import RR, Codec
-from tacit.plan.corrupt import Corrupt
-from tacit.plan.data import Data
-from tacit.plan.engine import Engine
-from tacit.plan.features import Features
-from tacit.plan.filter import Filter
-from tacit.plan.kinds import STRICT, ByName, Many
-from tacit.plan.ledger import Ledger
-from tacit.plan.local import Local
-from tacit.plan.model import Logistic, Model, Worded
-from tacit.plan.privacy import Privacy
-from tacit.plan.private import Private
-from tacit.plan.public import Public
-from tacit.plan.secure_sum import SecureSum
-from tacit.plan.server import Server
+from tacit.plan.tables import filter as filtering
+from tacit.plan.tables.audit import Audit
+from tacit.plan.tables.corrupt import Corrupt
+from tacit.plan.tables.data import Data
+from tacit.plan.tables.engine import Engine
+from tacit.plan.tables.features import Features
+from tacit.plan.tables.filter import Filter
+from tacit.plan.tables.ledger import Ledger
+from tacit.plan.tables.local import Local
+from tacit.plan.tables.model import Logistic, Model, Worded
+from tacit.plan.tables.private import Private
+from tacit.plan.tables.public import Public
+from tacit.plan.tables.secure_aggregation import SecureSum
+from tacit.plan.tables.server import Server
 
 Regime = Literal["federated", "central", "local_only"]
 # Plans written before regimes had names say "local".
@@ -63,38 +63,54 @@ class Plan:
     seed: Annotated[int, Ge(0)] = 0
     """Same seed, same plan, same data: the same model to the bit."""
     regime: Regime = "federated"
-    """Clients train one model together; or one model is trained on all rows in one place; or each client trains a model
-    of its own and sends nothing."""
+    """Clients train one model together; or one model is trained on all rows in one place; or each
+    client trains a model of its own and sends nothing.
+    """
     baselines: Many[Baseline] = ()
-    """Trained beside the run to compare with, on the same rows. They protect nothing. `central`: all rows in one place; `fedavg`:
-    the same clients; `local_only`: each client by itself; `noiseless`: this plan without its noise; `same_features`: `central`
-    with this plan's features. Each differs from another in one thing, so that the verdict can say what a gap is due to."""
+    """Trained beside the run to compare with, on the same rows. They protect nothing. `central`:
+    all rows in one place; `fedavg`: the same clients; `local_only`: each client by itself;
+    `noiseless`: this plan without its noise; `same_features`: `central` with this plan's features.
+    Each differs from another in one thing, so that the verdict can say what a gap is due to.
+    """
     baseline_settings: Literal["own", "plan"] | None = None
-    """Where `central` and `fedavg` take learning rates, rounds and text features from. `own`: settings that suit training without
-    noise, the same for every epsilon; central training chooses its learning rate on a tenth of its rows. `plan`: those of the plan.
-    Without this key: `own` with `privacy.preset = "private"` or `"no_trust"` and logistic regression, otherwise `plan`."""
+    """Where `central` and `fedavg` take learning rates, rounds and text features from. `own`:
+    settings that suit training without noise, the same for every epsilon; central training chooses
+    its learning rate on a tenth of its rows. `plan`: those of the plan. Without this key: `own`
+    with `privacy.preset = "private"` or `"no_trust"` and logistic regression, otherwise `plan`.
+    """
     selected_by: Annotated[str, Len(1, 300)] | None = None
-    """How settings were chosen by looking at data, if they were: `tacit tune` and `tacit sweep` write it. It changes nothing
-    that is computed; the run's statement says it, since no epsilon covers such a choice. Leave it out if those rows were public
-    or made up."""
+    """How settings were chosen by looking at data, if they were: `tacit tune` and `tacit sweep`
+    write it. It changes nothing that is computed; the run's statement says it, since no epsilon
+    covers such a choice. Leave it out if those rows were public or made up.
+    """
     privacy: Privacy | None = None
-    """What is promised, in one line: fills in the settings a plan leaves open. Without this table nothing is filled in."""
+    """What is promised, in one line: fills in the settings a plan leaves open. Without this table
+    nothing is filled in.
+    """
     data: Data = Data()
     features: Features = Features()
-    model: Annotated[Model, ByName("logistic")] = Logistic()
-    """What is trained: a built-in network, or your own `nn.Module` as `package.module:Class`."""
+    model: Annotated[Model, ByName("logistic", own="models")] = Logistic()
+    """What is trained: a built-in network, or your own `nn.Module` as `package.module:name`."""
     local: Local = Local()
     private: Private = Private()
     codec: Annotated[Codec, ByName("rr")] = RR(epsilon=1.0, clip=1e-3)
-    """What happens to an update before it leaves the client. Without this table: `rr`, 1 per bit, clip 0.001."""
+    """What happens to an update before it leaves the client. Without this table: `rr`, 1 per bit,
+    clip 0.001.
+    """
     secure_sum: SecureSum | None = None
-    """Updates are added up so that nobody sees a single one. Without this table the server sees each, as its codec leaves it."""
+    """Updates are added up so that nobody sees a single one. Without this table the server sees
+    each, as its codec leaves it.
+    """
     public: Public | None = None
-    """Rows that are at the center in the clear. Without this table it has none, and the first model is random."""
+    """Rows that are at the center in the clear. Without this table it has none, and the first model
+    is random.
+    """
     filter: Filter | None = None
     """Clients vote, in private, on whose data harms the model. Without this table nobody votes."""
     corrupt: Annotated[Corrupt | None, ByName("random_labels")] = None
-    """Clients that are corrupted on purpose, for experiments in simulations. Without this table nobody is."""
+    """Clients that are corrupted on purpose, for experiments in simulations. Without this table
+    nobody is.
+    """
     server: Server = Server()
     ledger: Ledger = Ledger()
     audit: Audit = Audit()
@@ -102,16 +118,19 @@ class Plan:
 
     @staticmethod
     def load(path: str | Path, *overrides: str) -> Plan:
-        """Return the plan in a TOML file, checked, with `table.key=value` overrides as `tacit run -o` takes them."""
+        """Return the plan in a TOML file, checked, with `table.key=value` overrides as `tacit run
+        -o` takes them.
+        """
         from tacit.plan.load import load
 
         return load(Path(path), list(overrides))
 
     def with_settings(self, *settings: str) -> Plan:
-        """Return the plan with `table.key=value` settings, as `tacit run -o` takes them; what its preset filled in follows them.
+        """Return the plan with `table.key=value` settings, as `tacit run -o` takes them; what its
+        preset filled in follows them.
 
-        `dataclasses.replace` changes one table and leaves the others as they were made, for another epsilon or number of clients;
-        a plan that was changed so is refused.
+        `dataclasses.replace` changes one table and leaves the others as they were made, for another
+        epsilon or number of clients; a plan that was changed so is refused.
         """
         from tacit.plan.changed import with_settings
 
@@ -119,7 +138,9 @@ class Plan:
 
     @property
     def personal(self) -> bool:
-        """Return whether parameters may stay with the clients, so that every client has a model of its own."""
+        """Return whether parameters may stay with the clients, so that every client has a model of
+        its own.
+        """
         return isinstance(self.model, Worded) or bool(self.private.parameters)
 
     @property
@@ -143,12 +164,16 @@ class Plan:
 
     @property
     def delta(self) -> float:
-        """Return the delta of totals per run: the codec's own, if its epsilon is per run, else the ledger's."""
+        """Return the delta of totals per run: the codec's own, if its epsilon is per run, else the
+        ledger's.
+        """
         return float(getattr(self.codec, "delta", self.ledger.delta))
 
 
 def suits_own_baselines(plan: Plan) -> bool:
-    """Return whether there are settings for baselines of such a plan: logistic regression on columns, hashed or listed words."""
+    """Return whether there are settings for baselines of such a plan: logistic regression on
+    columns, hashed or listed words.
+    """
     plain_features = plan.features.text in ("binary", "listed") and plan.features.quantise is None
     return isinstance(plan.model, Logistic) and plain_features and not plan.personal
 
@@ -158,9 +183,15 @@ def _baseline_problems(plan: Plan) -> list[str]:
     twice = [name for name in dict.fromkeys(plan.baselines) if plan.baselines.count(name) > 1]
     found = [f"baselines: names {name!r} twice; name it once" for name in twice]
     if plan.baseline_settings == "own" and not suits_own_baselines(plan):
-        found.append("baseline_settings: 'own' needs model.name = 'logistic' and features.text = 'binary' or 'listed'; use 'plan'")
+        found.append(
+            "baseline_settings: 'own' needs model.name = 'logistic' and features.text = 'binary' or"
+            " 'listed'; use 'plan'"
+        )
     if plan.personal and "same_features" in plan.baselines:
-        found.append("baselines: 'same_features' has no meaning where a part of the model stays with each client; remove it")
+        found.append(
+            "baselines: 'same_features' has no meaning where a part of the model stays with each"
+            " client; remove it"
+        )
     return found
 
 
@@ -176,7 +207,7 @@ def problems(plan: Plan) -> list[str]:
         local,
         private,
         codec,
-        secure_sum,
+        secure_aggregation,
         public,
         filtering,
         corrupt,
@@ -184,4 +215,7 @@ def problems(plan: Plan) -> list[str]:
         ledger,
         audit,
     )
-    return [*(problem for table in tables for problem in table.problems(plan)), *_baseline_problems(plan)]
+    return [
+        *(problem for table in tables for problem in table.problems(plan)),
+        *_baseline_problems(plan),
+    ]

@@ -1,4 +1,6 @@
-"""Tables of a plan that are made in Python: what is wrong with one is said as it is for a plan file."""
+"""Tables of a plan that are made in Python: what is wrong with one is said as it is for a plan
+file.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,9 @@ from tacit.plan.explain import explain
 
 
 def raise_plan_errors(table: Any) -> None:
-    """Make the constructor of a table raise PlanError, with a sentence for each problem, in place of pydantic's error."""
+    """Make the constructor of a table raise PlanError, with a sentence for each problem, in place
+    of pydantic's error.
+    """
     construct = table.__init__
 
     @functools.wraps(construct)
@@ -22,6 +26,8 @@ def raise_plan_errors(table: Any) -> None:
         except ValidationError as error:
             problems = explain(error.errors(), table)
             many = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
-            raise PlanError("\n  ".join([f"tacit.{table.__name__}(…): {many}", *problems])) from None
+            raise PlanError(
+                "\n  ".join([f"tacit.{table.__name__}(…): {many}", *problems])
+            ) from None
 
     table.__init__ = construct_or_explain

@@ -1,4 +1,6 @@
-"""The page of all plan keys, written from the tables themselves: python -m tacit.plan.reference > docs/plan.md."""
+"""The page of all plan keys, written from the tables themselves: python -m tacit.plan.reference >
+docs/plan.md.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,9 @@ This page is written by `python -m tacit.plan.reference`.
 
 def page() -> str:
     """Return the whole page; raise ValueError if a key has no meaning written beside it."""
-    return "\n".join([_HEAD, "## At the top, before any table\n", *_table(Plan, ""), *_inner(Plan, "")])
+    return "\n".join(
+        [_HEAD, "## At the top, before any table\n", *_table(Plan, ""), *_inner(Plan, "")]
+    )
 
 
 def keys() -> list[str]:
@@ -57,7 +61,9 @@ def _keys(table: Any, path: str) -> Iterator[str]:
 
 
 def _inner(table: Any, path: str) -> Iterator[str]:
-    """Yield a section for each table inside a table, and one for each choice where a name chooses."""
+    """Yield a section for each table inside a table, and one for each choice where a name
+    chooses.
+    """
     for name, field in fields_of(table).items():
         inner, below = tables_in(field.annotation), f"{path}{name}"
         if not inner:
@@ -68,7 +74,9 @@ def _inner(table: Any, path: str) -> Iterator[str]:
             yield from _table(inner[""], f"{below}.")
             yield from _inner(inner[""], f"{below}.")
             continue
-        yield f"{_meaning(below, field)} Its `{tag_of(field.annotation)}` says which keys it takes:\n"
+        yield (
+            f"{_meaning(below, field)} Its `{tag_of(field.annotation)}` says which keys it takes:\n"
+        )
         for choice, one in inner.items():
             yield f"### `{choice}`\n\n{_first_words(one)} In Python: `tacit.{one.__name__}`.\n"
             yield from _table(one, f"{below}.")
@@ -83,7 +91,9 @@ def _table(table: Any, path: str) -> Iterator[str]:
     for name, field in fields_of(table).items():
         if not tables_in(field.annotation):
             takes = _takes(field.annotation, field.metadata)
-            yield f"| `{path}{name}` | {takes} | {_default(field)} | {_meaning(path + name, field)} |"
+            yield (
+                f"| `{path}{name}` | {takes} | {_default(field)} | {_meaning(path + name, field)} |"
+            )
     yield ""
 
 
@@ -110,7 +120,11 @@ def _takes(kind: Any, limits: Sequence[Any] = ()) -> str:
     if origin in (Union, UnionType):
         return _takes(parts[0], limits)
     if origin is dict:
-        return "table of column = rule" if get_origin(parts[1]) is Annotated else "table of column = [least, greatest]"
+        return (
+            "table of column = rule"
+            if get_origin(parts[1]) is Annotated
+            else "table of column = [least, greatest]"
+        )
     if origin is Literal:
         return ", ".join(f'`"{word}"`' for word in parts)
     if origin is tuple:

@@ -14,14 +14,21 @@ LARGEST = 1_000_000
 """Bytes of a plan. The longest lists of columns need a tenth of it."""
 
 DEEPEST = 8
-"""Parts of a dotted key. Plans have three; the time and memory of a TOML reader grow with their square."""
+"""Parts of a dotted key. Plans have three; the time and memory of a TOML reader grow with their
+square.
+"""
 
 _NONE_IS_A_VALUE = ("privacy.preset", "private.words", "private.adapt", "private.store")
-"""Keys for which "none" is one of the words they take; for any other, `-o key=none` takes the key away."""
+"""Keys for which "none" is one of the words they take; for any other, `-o key=none` takes the key
+away.
+"""
 
 # Strings and comments, ended or not, so that the search goes through a text once.
 _QUOTED = re.compile(
-    r'"""(?:[^"\\]|\\.|"(?!""))*+(?:"""|\Z)|' r"'''(?:[^']|'(?!''))*+(?:'''|\Z)|" r'"(?:[^"\\\n]|\\.)*+"?|' r"'[^'\n]*+'?|#[^\n]*+",
+    r'"""(?:[^"\\]|\\.|"(?!""))*+(?:"""|\Z)|'
+    r"'''(?:[^']|'(?!''))*+(?:'''|\Z)|"
+    r'"(?:[^"\\\n]|\\.)*+"?|'
+    r"'[^'\n]*+'?|#[^\n]*+",
     re.DOTALL,
 )
 
@@ -33,18 +40,28 @@ def read(path: Path) -> dict[str, Any]:
             content = file.read(LARGEST + 1)
         return tree_of(content.decode("utf-8"))
     except OSError as error:
-        raise PlanError(f"{path}: cannot be read ({error.strerror}); `tacit init` writes a plan to start from") from None
+        raise PlanError(
+            f"{path}: cannot be read ({error.strerror}); `tacit init` writes a plan to start from"
+        ) from None
     except UnicodeDecodeError as error:
-        raise PlanError(f"{path}: is not UTF-8 text (byte {error.start}); save it as UTF-8") from None
+        raise PlanError(
+            f"{path}: is not UTF-8 text (byte {error.start}); save it as UTF-8"
+        ) from None
     except ValueError as error:
-        hint = f"; a table of your own? `tacit init --from {path}` writes a plan for it" if path.suffix.lower() != ".toml" else ""
+        hint = (
+            f"; a table of your own? `tacit init --from {path}` writes a plan for it"
+            if path.suffix.lower() != ".toml"
+            else ""
+        )
         raise PlanError(f"{path}: is not valid TOML: {error}{hint}") from None
 
 
 def tree_of(text: str) -> dict[str, Any]:
-    """Return the tables in a TOML text; raise ValueError if it is no TOML, or too large or too deep for a plan.
+    """Return the tables in a TOML text; raise ValueError if it is no TOML, or too large or too deep
+    for a plan.
 
-    Edge cases: size and depth are looked at first, because a reader of TOML may need gigabytes for 100 kB of dots.
+    Edge cases: size and depth are looked at first, because a reader of TOML may need gigabytes for
+    100 kB of dots.
     """
     if len(text) > LARGEST:
         raise ValueError(f"a plan needs at most {LARGEST:,} bytes")
@@ -62,7 +79,9 @@ def override(tree: dict[str, Any], setting: str) -> None:
     key, equals, text = (part.strip() for part in setting.partition("="))
     tables = key.split(".")
     if not equals or not key or len(tables) > DEEPEST:
-        raise PlanError(f"-o {setting[:200]}: needs the form table.key=value, for example -o codec.epsilon=1")
+        raise PlanError(
+            f"-o {setting[:200]}: needs the form table.key=value, for example -o codec.epsilon=1"
+        )
     for table in tables[:-1]:
         tree = tree.setdefault(table, {})
         if not isinstance(tree, dict):
@@ -83,7 +102,9 @@ def write(tree: dict[str, Any]) -> str:
 
 def _lines(table: dict[str, Any], path: tuple[str, ...]) -> list[str]:
     plain = {key: value for key, value in table.items() if not isinstance(value, dict)}
-    lines = [f"{_key(key)} = {json.dumps(value, ensure_ascii=False)}" for key, value in plain.items()]
+    lines = [
+        f"{_key(key)} = {json.dumps(value, ensure_ascii=False)}" for key, value in plain.items()
+    ]
     if path and lines:
         lines.insert(0, f"[{'.'.join(path)}]")
     for key, value in table.items():
@@ -93,5 +114,7 @@ def _lines(table: dict[str, Any], path: tuple[str, ...]) -> list[str]:
 
 
 def _key(key: str) -> str:
-    """Return a key as TOML writes it: in quotes if it is not made of plain letters, digits, dashes and underscores."""
+    """Return a key as TOML writes it: in quotes if it is not made of plain letters, digits, dashes
+    and underscores.
+    """
     return key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else json.dumps(key, ensure_ascii=False)

@@ -4,22 +4,29 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tacit.report.compare import differences
-from tacit.report.figures import HEADINGS, Arm, Summary, against_plain, cells, summary
-from tacit.report.privacy import Privacy, StatedTotal
-from tacit.report.snippet import snippet
+from tacit.report.compare import find_differences
+from tacit.report.figures import (
+    HEADINGS,
+    ArmFigures,
+    Summary,
+    compare_with_plain,
+    list_cells,
+    summarise,
+)
+from tacit.report.privacy import PrivacyFigures, StatedTotal
+from tacit.report.snippet import render_snippet
 
 __all__ = [
     "HEADINGS",
-    "Arm",
-    "Privacy",
+    "ArmFigures",
+    "PrivacyFigures",
     "StatedTotal",
     "Summary",
-    "against_plain",
-    "cells",
-    "differences",
-    "snippet",
-    "summary",
+    "compare_with_plain",
+    "find_differences",
+    "list_cells",
+    "render_snippet",
+    "summarise",
     "write",
 ]
 
@@ -27,6 +34,6 @@ __all__ = [
 def write(folder: Path) -> Path:
     """Return the path of the run's report page, written anew from its record."""
     # The charts' script is five megabytes: load it only where a page is wanted.
-    from tacit.report.page import write as write_page
+    from tacit.report.pages.page import write as write_page
 
     return write_page(folder)

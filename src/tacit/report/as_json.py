@@ -6,14 +6,14 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from tacit.report.audits import latest
-from tacit.report.classes import by_class
-from tacit.report.figures import Arm, Summary
-from tacit.report.verdict import verdict
-from tacit.report.votes import Votes
+from tacit.report.audits import select_latest
+from tacit.report.classes import measure_classes
+from tacit.report.figures import ArmFigures, Summary
+from tacit.report.verdict import judge_run
+from tacit.report.votes import VoteFigures
 
 
-def of_run(run: Summary, folder: Path) -> dict[str, Any]:
+def run_to_json(run: Summary, folder: Path) -> dict[str, Any]:
     """Return a run: its own figures on top, baselines by name, and where its files are."""
     own = run.arm("run")
     page = folder / "report.html"
@@ -24,8 +24,8 @@ def of_run(run: Summary, folder: Path) -> dict[str, Any]:
         "parameters_sha256": own.parameters_sha256 if own else "",
         "rounds": own.rounds if own else 0,
         "metrics": dict(own.metrics) if own else {},
-        "verdict": [asdict(one) for one in verdict(run)],
-        "classes": by_class(run),
+        "verdict": [asdict(one) for one in judge_run(run)],
+        "classes": measure_classes(run),
         "bytes": _bytes(own),
         "privacy": {
             **_owners(run),
@@ -34,7 +34,11 @@ def of_run(run: Summary, folder: Path) -> dict[str, Any]:
             "totals": [asdict(one.total) for one in run.privacy.totals],
         },
         "seconds": own.seconds if own else 0.0,
-        **({"audits": {one.name: one.findings for one in latest(run.audits)}} if run.audits else {}),
+        **(
+            {"audits": {one.name: one.findings for one in select_latest(run.audits)}}
+            if run.audits
+            else {}
+        ),
         **({"corrupted": asdict(run.corrupted)} if run.corrupted else {}),
         **({"votes": _votes(run.votes)} if run.votes else {}),
         "baselines": {arm.name: _baseline(arm) for arm in run.arms if arm.name != "run"},
@@ -43,7 +47,7 @@ def of_run(run: Summary, folder: Path) -> dict[str, Any]:
     }
 
 
-def of_privacy(run: Summary) -> dict[str, Any]:
+def privacy_to_json(run: Summary) -> dict[str, Any]:
     """Return a run's promise with all that it rests on."""
     promise = run.privacy
     return {
@@ -58,7 +62,7 @@ def of_privacy(run: Summary) -> dict[str, Any]:
         "trust": promise.trust,
         "source": promise.sources,
         "not_protected": promise.unprotected,
-        **{one.name: one.findings for one in latest(run.audits) if one.name == "canaries"},
+        **{one.name: one.findings for one in select_latest(run.audits) if one.name == "canaries"},
     }
 
 
@@ -71,7 +75,7 @@ def _meaning(run: Summary) -> dict[str, Any]:
     return {"meaning": asdict(run.privacy.meaning)} if run.privacy.meaning else {}
 
 
-def _baseline(arm: Arm) -> dict[str, Any]:
+def _baseline(arm: ArmFigures) -> dict[str, Any]:
     return {
         "rounds": arm.rounds,
         "metrics": dict(arm.metrics),
@@ -82,7 +86,7 @@ def _baseline(arm: Arm) -> dict[str, Any]:
     }
 
 
-def _votes(votes: Votes) -> dict[str, Any]:
+def _votes(votes: VoteFigures) -> dict[str, Any]:
     """Return every client's score, lowest first; a client nobody voted on has none."""
     return {
         "rounds": votes.rounds,
@@ -102,5 +106,5 @@ def _votes(votes: Votes) -> dict[str, Any]:
     }
 
 
-def _bytes(arm: Arm | None) -> dict[str, int | None]:
+def _bytes(arm: ArmFigures | None) -> dict[str, int | None]:
     return {"up": arm.bytes_up if arm else None, "down": arm.bytes_down if arm else None}

@@ -1,18 +1,22 @@
-"""How the final model does on each class: precision and recall from the record's counts, for terminal, page and JSON."""
+"""How the final model does on each class: precision and recall from the record's counts, for
+terminal, page and JSON.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
-from tacit.record import RUN
 from tacit.report import phrasing
 from tacit.report.figures import Summary
+from tacit.runs.record import RUN
 
 HEADINGS = ("class", "rows", "predicted", "precision", "recall")
 
 
-def by_class(run: Summary) -> list[dict[str, Any]]:
-    """Return each class with its test rows, how often it was predicted, precision and recall (None where nothing is counted)."""
+def measure_classes(run: Summary) -> list[dict[str, Any]]:
+    """Return each class with its test rows, how often it was predicted, precision and recall (None
+    where nothing is counted).
+    """
     ours = run.arm(RUN)
     counts = ours.by_class if ours else None
     if counts is None or run.data is None:
@@ -30,16 +34,20 @@ def by_class(run: Summary) -> list[dict[str, Any]]:
     ]
 
 
-def cells(run: Summary) -> list[tuple[str, ...]]:
-    """Return the rows of the table, in the order of HEADINGS, the class with the lowest recall first."""
-    found = sorted(by_class(run), key=lambda one: (one["recall"] is None, one["recall"] or 0.0))
+def list_cells(run: Summary) -> list[tuple[str, ...]]:
+    """Return the rows of the table, in the order of HEADINGS, the class with the lowest recall
+    first.
+    """
+    found = sorted(
+        measure_classes(run), key=lambda one: (one["recall"] is None, one["recall"] or 0.0)
+    )
     return [
         (
             str(one["class"]),
             f"{one['rows']:,}",
             f"{one['predicted']:,}",
-            phrasing.metric("accuracy", one["precision"]),
-            phrasing.metric("accuracy", one["recall"]),
+            phrasing.format_metric("accuracy", one["precision"]),
+            phrasing.format_metric("accuracy", one["recall"]),
         )
         for one in found
     ]

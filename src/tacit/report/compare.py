@@ -7,21 +7,31 @@ from typing import Any
 from tacit.report import phrasing
 
 
-def differences(plans: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+def find_differences(plans: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
     """Return the settings that are not the same in all plans: key to run to value."""
     flat = {name: _flat(plan) for name, plan in plans.items()}
     keys = dict.fromkeys(key for settings in flat.values() for key in settings)
     values = {key: {name: settings.get(key) for name, settings in flat.items()} for key in keys}
-    return {key: of for key, of in values.items() if len({repr(value) for value in of.values()}) > 1}
+    return {
+        key: of for key, of in values.items() if len({repr(value) for value in of.values()}) > 1
+    }
 
 
-def setting_text(value: Any) -> str:
+def format_setting(value: Any) -> str:
     """Return a setting as a table shows it."""
-    return phrasing.NONE if value is None else ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+    return (
+        phrasing.NONE
+        if value is None
+        else ", ".join(map(str, value))
+        if isinstance(value, list)
+        else str(value)
+    )
 
 
 def _flat(table: dict[str, Any], path: str = "") -> dict[str, Any]:
     found: dict[str, Any] = {}
     for key, value in table.items():
-        found |= _flat(value, f"{path}{key}.") if isinstance(value, dict) else {f"{path}{key}": value}
+        found |= (
+            _flat(value, f"{path}{key}.") if isinstance(value, dict) else {f"{path}{key}": value}
+        )
     return found

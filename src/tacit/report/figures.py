@@ -1,4 +1,6 @@
-"""The figures of a run, computed from its record in one place, so that terminal, page and notebook agree."""
+"""The figures of a run, computed from its record in one place, so that terminal, page and notebook
+agree.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from tacit.record import (
+from tacit.report import phrasing
+from tacit.report.privacy import PrivacyFigures, summarise_privacy, write_headline
+from tacit.report.votes import VoteFigures, summarise_votes
+from tacit.runs.record import (
     RUN,
     Abandoned,
     Audited,
@@ -25,14 +30,13 @@ from tacit.record import (
     WarmStarted,
     of_kind,
 )
-from tacit.report import phrasing
-from tacit.report.privacy import Privacy, headline, privacy
-from tacit.report.votes import Votes, votes
 
 
 @dataclass(frozen=True, kw_only=True)
-class Arm:
-    """One way the data was trained on: the run itself or a baseline. Bytes are per client and round."""
+class ArmFigures:
+    """One way the data was trained on: the run itself or a baseline. Bytes are per client and
+    round.
+    """
 
     name: str
     rounds: int
@@ -52,7 +56,7 @@ class Arm:
     @property
     def title(self) -> str:
         """The arm's name as people read it."""
-        return phrasing.arm_title(self.name)
+        return phrasing.name_arm(self.name)
 
     @property
     def kept_round(self) -> int | None:
@@ -60,7 +64,9 @@ class Arm:
         return int(self.metrics["kept_round"]) if "kept_round" in self.metrics else None
 
     def best(self, metric: str) -> float | None:
-        """Return a figure of the arm; where validation rows chose a pass, the better of that pass's and the last one's."""
+        """Return a figure of the arm; where validation rows chose a pass, the better of that pass's
+        and the last one's.
+        """
         found = [self.metrics[name] for name in (metric, f"last_{metric}") if name in self.metrics]
         return (min(found) if metric == "loss" else max(found)) if found else None
 
@@ -70,15 +76,15 @@ class Summary:
     """Everything about a run that is shown anywhere."""
 
     name: str
-    arms: list[Arm]
-    privacy: Privacy
+    arms: list[ArmFigures]
+    privacy: PrivacyFigures
     data: Prepared | None
     plan: dict[str, Any]
     versions: dict[str, str]
     shared: DisclosedRows | None = None
     warm: WarmStarted | None = None
     corrupted: Corrupted | None = None
-    votes: Votes | None = None
+    votes: VoteFigures | None = None
     refused: int = 0
     audits: tuple[Audited, ...] = ()
     running: bool = False
@@ -86,13 +92,15 @@ class Summary:
     model_sha256: str = ""
     """SHA-256 of model.safetensors, the one `sha256sum` prints; empty until the model is stored."""
 
-    def arm(self, name: str) -> Arm | None:
+    def arm(self, name: str) -> ArmFigures | None:
         """Return the arm of that name, if it has begun."""
         return next((arm for arm in self.arms if arm.name == name), None)
 
     @property
     def leading(self) -> str:
-        """The metric that leads: AUC for two classes, else accuracy; what was measured if that was not."""
+        """The metric that leads: AUC for two classes, else accuracy; what was measured if that was
+        not.
+        """
         run = self.arm(RUN)
         measured = run.metrics if run else {}
         two = self.data is not None and len(self.data.classes) == 2
@@ -116,7 +124,11 @@ class Summary:
             return "running, before round 1" if self.running else "stopped before round 1"
         open_arm = next((arm for arm in self.arms if not arm.finished), None)
         if open_arm is None:
-            return "running, before the next baseline" if self.running else "stopped before the next baseline"
+            return (
+                "running, before the next baseline"
+                if self.running
+                else "stopped before the next baseline"
+            )
         which = "" if open_arm.name == RUN else f" ({open_arm.title})"
         if self.abandoned:
             return f"abandoned after round {open_arm.rounds} of {open_arm.planned}{which}"
@@ -125,22 +137,42 @@ class Summary:
         return f"stopped after round {open_arm.rounds} of {open_arm.planned}{which}"
 
 
-HEADINGS = ("arm", "rounds", "accuracy", "AUC", "F1", "loss", "up / client / round", "down / client / round", "privacy")
+HEADINGS = (
+    "arm",
+    "rounds",
+    "accuracy",
+    "AUC",
+    "F1",
+    "loss",
+    "up / client / round",
+    "down / client / round",
+    "privacy",
+)
 
 
-def cells(arm: Arm) -> tuple[str, ...]:
+def list_cells(arm: ArmFigures) -> tuple[str, ...]:
     """Return one arm's row of the result table, in the order of HEADINGS."""
     rounds = f"{arm.rounds}" if arm.finished else f"{arm.rounds}/{arm.planned}"
-    metrics = (phrasing.metric(name, arm.metrics.get(name)) for name in phrasing.METRICS)
+    metrics = (phrasing.format_metric(name, arm.metrics.get(name)) for name in phrasing.METRICS)
     if arm.kept_round:
         rounds = f"{arm.kept_round} of {arm.rounds}"
-    return (arm.title, rounds, *metrics, phrasing.size(arm.bytes_up), phrasing.size(arm.bytes_down), arm.privacy)
+    return (
+        arm.title,
+        rounds,
+        *metrics,
+        phrasing.format_size(arm.bytes_up),
+        phrasing.format_size(arm.bytes_down),
+        arm.privacy,
+    )
 
 
-def summary(entries: Iterable[Entry], name: str | None = None, *, running: bool = False) -> Summary:
+def summarise(
+    entries: Iterable[Entry], name: str | None = None, *, running: bool = False
+) -> Summary:
     """Return the figures of a record; `name` is the run's, else the plan's name stands in.
 
-    `running` says that some process is working on the run right now, which a record alone cannot show.
+    `running` says that some process is working on the run right now, which a record alone cannot
+    show.
 
     Edge cases: a record cut short at any line gives what it holds so far.
     """
@@ -151,13 +183,13 @@ def summary(entries: Iterable[Entry], name: str | None = None, *, running: bool 
     return Summary(
         name=name or str(plan.get("name", "run")),
         arms=[_arm(known, arm, plan) for arm in _arm_names(known, plan)],
-        privacy=privacy(known),
+        privacy=summarise_privacy(known),
         data=data[0] if data else None,
         plan=plan,
         versions=started[0].versions if started else {},
         shared=next(iter(of_kind(known, DisclosedRows)), None),
         corrupted=corrupted,
-        votes=votes(of_kind(known, Voted, RUN), corrupted),
+        votes=summarise_votes(of_kind(known, Voted, RUN), corrupted),
         warm=next(iter(of_kind(known, WarmStarted)), None),
         refused=len(of_kind(known, Refused)),
         audits=tuple(of_kind(known, Audited)),
@@ -169,7 +201,14 @@ def summary(entries: Iterable[Entry], name: str | None = None, *, running: bool 
 
 def _stored_hash(entries: list[Entry], file: str) -> str:
     """Return the SHA-256 of a file that the run stored, or an empty string."""
-    return next((stored.sha256[file] for stored in reversed(of_kind(entries, Stored)) if file in stored.sha256), "")
+    return next(
+        (
+            stored.sha256[file]
+            for stored in reversed(of_kind(entries, Stored))
+            if file in stored.sha256
+        ),
+        "",
+    )
 
 
 def _arm_names(entries: list[Entry], plan: dict[str, Any]) -> list[str]:
@@ -178,14 +217,14 @@ def _arm_names(entries: list[Entry], plan: dict[str, Any]) -> list[str]:
     return [name for name in dict.fromkeys([*order, *begun]) if name in begun]
 
 
-def _arm(entries: list[Entry], name: str, plan: dict[str, Any]) -> Arm:
+def _arm(entries: list[Entry], name: str, plan: dict[str, Any]) -> ArmFigures:
     course = of_kind(entries, Round, name)
     ends = of_kind(entries, Finished, name)
     end = ends[-1] if ends else None
     spreads = of_kind(entries, Spread, name)
     measured = [one.metrics for one in course if one.metrics]
     rounds = end.rounds if end else course[-1].round_no
-    return Arm(
+    return ArmFigures(
         name=name,
         rounds=rounds,
         planned=course[-1].rounds if course else rounds,
@@ -196,15 +235,17 @@ def _arm(entries: list[Entry], name: str, plan: dict[str, Any]) -> Arm:
         finished=end is not None,
         stopped_early=end is not None and end.stopped_early,
         parameters_sha256=end.parameters_sha256 if end else "",
-        privacy=headline(entries, name, regime_of(plan)),
+        privacy=write_headline(entries, name, find_regime(plan)),
         course=course,
         spread=spreads[-1].accuracy if spreads else [],
         by_class=next(reversed(of_kind(entries, ByClass, name)), None),
     )
 
 
-def regime_of(plan: dict[str, Any]) -> str:
-    """Return how a recorded plan trains; records of earlier versions say it as a method of local training."""
+def find_regime(plan: dict[str, Any]) -> str:
+    """Return how a recorded plan trains; records of earlier versions say it as a method of local
+    training.
+    """
     return str(plan.get("regime") or plan.get("local", {}).get("method", ""))
 
 
@@ -213,14 +254,22 @@ def _per_client(course: list[Round], key: str) -> int | None:
     return round(sum(getattr(one, key) for one in course) / took_part) if took_part else None
 
 
-def against_plain(run: Summary) -> tuple[float, int] | None:
-    """Return how many times less a client sends than with plain float32, and the plain bytes; None if unknown.
+def compare_with_plain(run: Summary) -> tuple[float, int] | None:
+    """Return how many times less a client sends than with plain float32, and the plain bytes; None
+    if unknown.
 
-    The plain bytes are those measured on a baseline in the clear that has as many parameters, else four per parameter.
+    The plain bytes are those measured on a baseline in the clear that has as many parameters, else
+    four per parameter.
     """
     ours, parameters = run.arm(RUN), run.data.parameters if run.data else 0
-    measured = [arm.bytes_up for name in ("noiseless", "fedavg") if (arm := run.arm(name)) and arm.bytes_up]
-    same_model = (size for size in measured if not parameters or 4 * parameters <= size < 4.2 * parameters + 1000)
+    measured = [
+        arm.bytes_up for name in ("noiseless", "fedavg") if (arm := run.arm(name)) and arm.bytes_up
+    ]
+    same_model = (
+        size
+        for size in measured
+        if not parameters or 4 * parameters <= size < 4.2 * parameters + 1000
+    )
     plain = next(same_model, 4 * parameters)
     if ours is None or not ours.bytes_up or not plain:
         return None

@@ -6,8 +6,10 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, kw_only=True)
-class Finding:
-    """One thing about a run's result: of which kind, what is so, and what to change (nothing if all is well)."""
+class ResultFinding:
+    """One thing about a run's result: of which kind, what is so, and what to change (nothing if all
+    is well).
+    """
 
     kind: str
     says: str

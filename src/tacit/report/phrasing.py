@@ -1,17 +1,25 @@
-"""How figures are said: one spelling for percentages, bytes and times, on the terminal and on the page."""
+"""How figures are said: one spelling for percentages, bytes and times, on the terminal and on the
+page.
+"""
 
 from __future__ import annotations
 
 NONE = "–"
 METRICS = {"accuracy": "accuracy", "auc": "AUC", "f1": "F1", "loss": "loss"}
 _ARMS = {
-    "run": "this run", "fedavg": "FedAvg, unprotected", "central": "central", "local_only": "local only",
-    "noiseless": "this run without noise", "same_features": "central, same features",
+    "run": "this run",
+    "fedavg": "FedAvg, unprotected",
+    "central": "central",
+    "local_only": "local only",
+    "noiseless": "this run without noise",
+    "same_features": "central, same features",
     "local": "local only",  # as records of earlier versions name it
-}  # fmt: skip
+}
 
 LEAST_WORDS_SEEN = 0.65
-"""English prose has 0.76 or more with 5,000 words of the English list, German and Spanish prose at most 0.57 with 50,000."""
+"""English prose has 0.76 or more with 5,000 words of the English list, German and Spanish prose at
+most 0.57 with 50,000.
+"""
 
 
 READ_ALL_WORDS = (
@@ -21,46 +29,62 @@ READ_ALL_WORDS = (
 """What to change where a plan's word list leaves texts out."""
 
 
-KEEP_SCALE = "Set features.constant = 1: rows of numbers then keep their scale, although all have the same L2 norm."
+KEEP_SCALE = (
+    "Set features.constant = 1: rows of numbers then keep their scale, although all have the same"
+    " L2 norm."
+)
 """What to change where a table's rows lose what matters."""
 
 
-def arm_title(name: str) -> str:
+def name_arm(name: str) -> str:
     """Return the name of an arm as people read it."""
     return _ARMS.get(name, name)
 
 
-def experiment(kind: str, corrupted: int, clients: int) -> str:
-    """Return that some clients were corrupted on purpose, so that nobody takes the figures for those of honest clients."""
+def describe_experiment(kind: str, corrupted: int, clients: int) -> str:
+    """Return that some clients were corrupted on purpose, so that nobody takes the figures for
+    those of honest clients.
+    """
     share = 100 * corrupted / max(1, clients)
-    return f"An experiment: {corrupted:,} of {clients:,} clients ({share:.0f} %) were corrupted on purpose ({kind})."
+    return (
+        f"An experiment: {corrupted:,} of {clients:,} clients ({share:.0f} %) were corrupted on"
+        f" purpose ({kind})."
+    )
 
 
-def metric(name: str, value: float | None) -> str:
+def format_metric(name: str, value: float | None) -> str:
     """Return a metric's value: accuracy in percent, the others as they are."""
     if value is None:
         return NONE
     return f"{100 * value:.1f} %" if name == "accuracy" else f"{value:.3f}"
 
 
-def gap(name: str, ours: float, theirs: float) -> str:
+def format_gap(name: str, ours: float, theirs: float) -> str:
     """Return the signed distance between two values of a metric; accuracies differ in points."""
     difference = ours - theirs
     sign = "+" if difference > 0 else "−" if difference < 0 else "±"
-    return f"{sign}{100 * abs(difference):.1f} points" if name == "accuracy" else f"{sign}{abs(difference):.3f}"
+    return (
+        f"{sign}{100 * abs(difference):.1f} points"
+        if name == "accuracy"
+        else f"{sign}{abs(difference):.3f}"
+    )
 
 
-def size(count: float | None) -> str:
+def format_size(count: float | None) -> str:
     """Return a number of bytes with three digits and a decimal unit."""
     if count is None:
         return NONE
     value, units = float(count), ["B", "kB", "MB", "GB", "TB"]
     while value >= 999.5 and len(units) > 1:
         value, units = value / 1000, units[1:]
-    return f"{value:.0f} {units[0]}" if units[0] == "B" or value >= 99.95 else f"{value:#.3g} {units[0]}"
+    return (
+        f"{value:.0f} {units[0]}"
+        if units[0] == "B" or value >= 99.95
+        else f"{value:#.3g} {units[0]}"
+    )
 
 
-def duration(seconds: float) -> str:
+def format_duration(seconds: float) -> str:
     """Return a length of time in the two largest units that matter."""
     if seconds < 10:
         return f"{seconds:.1f} s"
@@ -72,18 +96,23 @@ def duration(seconds: float) -> str:
     return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
 
 
-def unread(words_seen: float) -> str:
-    """Return a warning if the model reads too few of the words of training texts, else the empty text."""
+def warn_of_unread_words(words_seen: float) -> str:
+    """Return a warning if the model reads too few of the words of training texts, else the empty
+    text.
+    """
     if words_seen >= LEAST_WORDS_SEEN:
         return ""
     return (
-        f"the model reads {words_seen:.0%} of the words in a sample of the training texts; hashed words see all "
-        "(features.text = 'binary' with words = 'unicode'), or name the list of another language in features.list"
+        f"the model reads {words_seen:.0%} of the words in a sample of the training texts; hashed"
+        " words see all (features.text = 'binary' with words = 'unicode'), or name the list of"
+        " another language in features.list"
     )
 
 
-def wordless(texts: int, of: int) -> str:
-    """Return a warning if more than a twentieth of the texts became nothing, else the empty text."""
+def warn_of_wordless_texts(texts: int, of: int) -> str:
+    """Return a warning if more than a twentieth of the texts became nothing, else the empty
+    text.
+    """
     if texts <= of / 20:
         return ""
     return f"{texts:,} of {of:,} texts ({texts / of:.0%}) have no word the model sees"

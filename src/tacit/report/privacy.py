@@ -1,6 +1,8 @@
-"""The promise of a run, folded from what left according to its record: totals with units, what they rest on, what is not covered.
+"""The promise of a run, folded from what left according to its record: totals with units, what they
+rest on, what is not covered.
 
-Nothing here believes a total that was written down: it is added up again from the entries of what was released.
+Nothing here believes a total that was written down: it is added up again from the entries of what
+was released.
 """
 
 from __future__ import annotations
@@ -9,17 +11,26 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tacit import ledger
-from tacit.claim import Claim, Total
 from tacit.errors import BudgetError
-from tacit.ledger import prose, prose_rows
-from tacit.ledger.meaning import Meaning, meaning
-from tacit.ledger.parts import parts
-from tacit.ledger.unprotected import unprotected
-from tacit.record import RUN, DisclosedRows, Entry, Prepared, Released, Started, WarmStarted, of_kind
+from tacit.privacy import ledger
+from tacit.privacy.claim import Claim, Total
+from tacit.privacy.statement import prose, prose_rows
+from tacit.privacy.statement.meaning import Meaning, meaning
+from tacit.privacy.statement.parts import parts
+from tacit.privacy.statement.unprotected import unprotected
+from tacit.runs.record import (
+    RUN,
+    DisclosedRows,
+    Entry,
+    Prepared,
+    Released,
+    Started,
+    WarmStarted,
+    of_kind,
+)
 
 if TYPE_CHECKING:
-    from tacit.ledger.shuffle import Shuffled
+    from tacit.privacy.accounting.shuffle import Shuffled
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,7 +43,7 @@ class StatedTotal:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Privacy:
+class PrivacyFigures:
     """What a data owner was promised, in words and figures."""
 
     statement: str
@@ -62,7 +73,7 @@ class Privacy:
         return next((one.total for one in self.totals if one.total.unit == unit), None)
 
 
-def headline(entries: list[Entry], arm: str, regime: str = "") -> str:
+def write_headline(entries: list[Entry], arm: str, regime: str = "") -> str:
     """Return what an arm costs its clients, in words; `regime` is the run's own."""
     try:
         stated = ledger.totals(ledger.folded(_updates(entries, arm)), _delta(entries))
@@ -71,8 +82,10 @@ def headline(entries: list[Entry], arm: str, regime: str = "") -> str:
     return prose.headline(stated, {RUN: regime, "same_features": "central"}.get(arm, arm))
 
 
-def privacy(entries: list[Entry]) -> Privacy:
-    """Return the promise of the run itself; baselines are there for comparison and promise nothing."""
+def summarise_privacy(entries: list[Entry]) -> PrivacyFigures:
+    """Return the promise of the run itself; baselines are there for comparison and promise
+    nothing.
+    """
     released = _updates(entries, RUN)
     before = [entry for entry in of_kind(entries, Released, RUN) if entry.round_no == 0]
     claims = tuple(dict.fromkeys(entry.promise for entry in released))
@@ -92,14 +105,24 @@ def privacy(entries: list[Entry]) -> Privacy:
     words = f"{words} {prose_rows.selected(_plan(entries))}".rstrip()
     words = f"{words} {prose_rows.stays(_plan(entries).get('private') or {})}".rstrip()
     promises = any(total.epsilon is not None for total in stated)
-    owners = prose_rows.made_up_owners(_plan(entries), prepared[0] if prepared else None, promises=promises) if released else ""
+    owners = (
+        prose_rows.made_up_owners(
+            _plan(entries), prepared[0] if prepared else None, promises=promises
+        )
+        if released
+        else ""
+    )
     words = f"{owners} {words}".lstrip()
-    return Privacy(
+    return PrivacyFigures(
         statement=words,
         owners=owners,
         meaning=meaning(stated, prepared[0].clients if prepared else 1, owners),
         totals=[
-            StatedTotal(total=total, text=prose.total_text(total), composition=prose.composition(total, account))
+            StatedTotal(
+                total=total,
+                text=prose.total_text(total),
+                composition=prose.composition(total, account),
+            )
             for total in stated
         ],
         mechanisms=_each(claims, lambda claim: claim.mechanism),
@@ -111,15 +134,19 @@ def privacy(entries: list[Entry]) -> Privacy:
     )
 
 
-def if_shuffled(entries: list[Entry], clients: int) -> Shuffled:
-    """Return what a shuffler of so many messages a round would have been worth; raise BudgetError where that is not known."""
-    from tacit.ledger.shuffle import what_if  # numpy is heavy to load
+def describe_shuffled(entries: list[Entry], clients: int) -> Shuffled:
+    """Return what a shuffler of so many messages a round would have been worth; raise BudgetError
+    where that is not known.
+    """
+    from tacit.privacy.accounting.shuffle import what_if  # numpy is heavy to load
 
     return what_if(ledger.folded(_updates(entries, RUN)), clients, _delta(entries))
 
 
 def _updates(entries: list[Entry], arm: str) -> list[Released]:
-    """Return what left in rounds; what left before the first round is listed by name, since it adds to no total."""
+    """Return what left in rounds; what left before the first round is listed by name, since it adds
+    to no total.
+    """
     return [entry for entry in of_kind(entries, Released, arm) if entry.round_no > 0]
 
 

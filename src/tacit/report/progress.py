@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field
 
-from tacit.claim import Total
-from tacit.ledger import prose
-from tacit.record import Entry, Finished, Prepared, Round, Spent, Started
+from tacit.privacy.claim import Total
+from tacit.privacy.statement import prose
 from tacit.report import phrasing
+from tacit.runs.record import Entry, Finished, Prepared, Round, Spent, Started
 
 RECENT_ROUNDS = 5
 """How many of the last rounds the time left is estimated from."""
@@ -16,7 +16,9 @@ RECENT_ROUNDS = 5
 
 @dataclass
 class ArmProgress:
-    """How far one arm is. `fraction_of_round` is the part of the cohort that has trained in the current round."""
+    """How far one arm is. `fraction_of_round` is the part of the cohort that has trained in the
+    current round.
+    """
 
     name: str
     title: str
@@ -36,7 +38,9 @@ class ArmProgress:
         """How much of the arm is done, from 0 to 1."""
         if self.finished:
             return 1.0
-        return min(1.0, (self.round_no + self.fraction_of_round) / self.rounds) if self.rounds else 0.0
+        return (
+            min(1.0, (self.round_no + self.fraction_of_round) / self.rounds) if self.rounds else 0.0
+        )
 
     @property
     def seconds_left(self) -> float | None:
@@ -44,14 +48,22 @@ class ArmProgress:
         recent = self.seconds[-RECENT_ROUNDS:]
         if not recent or not self.rounds:
             return None
-        return max(0.0, self.rounds - self.round_no - self.fraction_of_round) * sum(recent) / len(recent)
+        return (
+            max(0.0, self.rounds - self.round_no - self.fraction_of_round)
+            * sum(recent)
+            / len(recent)
+        )
 
     def facts(self, leading: str | None = None) -> list[str]:
         """Return what there is to say, each with its unit."""
         names = [name for name in (leading, "accuracy", "auc", "loss") if name in self.metrics]
-        found = [f"{phrasing.METRICS[name]} {phrasing.metric(name, self.metrics[name])}" for name in names[:1] if name]
+        found = [
+            f"{phrasing.METRICS[name]} {phrasing.format_metric(name, self.metrics[name])}"
+            for name in names[:1]
+            if name
+        ]
         if self.bytes_up:
-            found.append(f"{phrasing.size(self.bytes_up)} up per client")
+            found.append(f"{phrasing.format_size(self.bytes_up)} up per client")
         stated = [prose.total_text(total) for total in self.totals if total.epsilon is not None]
         if stated:
             found.append("epsilon " + ", ".join(stated[:2]))
@@ -63,7 +75,8 @@ class ArmProgress:
 class RunProgress:
     """How far a run is: all of its arms, in the order in which they began.
 
-    `rounds` is what the plan asks for; `leading` is the metric to show first, known once the data is prepared.
+    `rounds` is what the plan asks for; `leading` is the metric to show first, known once the data
+    is prepared.
     """
 
     def __init__(self) -> None:
@@ -74,7 +87,7 @@ class RunProgress:
 
     def arm(self, name: str) -> ArmProgress:
         """Return the progress of an arm, begun now if it is new."""
-        return self.arms.setdefault(name, ArmProgress(name=name, title=phrasing.arm_title(name)))
+        return self.arms.setdefault(name, ArmProgress(name=name, title=phrasing.name_arm(name)))
 
     def add_entry(self, entry: Entry) -> None:
         """Take in one entry of the record."""
@@ -88,7 +101,11 @@ class RunProgress:
             self.arm(entry.arm).totals = [Total(**total) for total in entry.totals]
         elif isinstance(entry, Finished):
             progress = self.arm(entry.arm)
-            progress.finished, progress.round_no, progress.fraction_of_round = True, entry.rounds, 0.0
+            progress.finished, progress.round_no, progress.fraction_of_round = (
+                True,
+                entry.rounds,
+                0.0,
+            )
             progress.metrics = dict(entry.metrics) or progress.metrics
 
     def add_clients(self, arm: str, round_no: int, done: int, total: int) -> None:
@@ -103,7 +120,11 @@ class RunProgress:
             progress.clients_per_second = done / elapsed
 
     def _round(self, progress: ArmProgress, entry: Round) -> None:
-        progress.rounds, progress.round_no, progress.fraction_of_round = entry.rounds, entry.round_no, 0.0
+        progress.rounds, progress.round_no, progress.fraction_of_round = (
+            entry.rounds,
+            entry.round_no,
+            0.0,
+        )
         progress.metrics = {**progress.metrics, **entry.metrics}
         progress.seconds.append(entry.seconds)
         if entry.cohort:

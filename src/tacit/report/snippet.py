@@ -5,17 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterable
 from html import escape
 
-from tacit.record import Entry
-from tacit.report.figures import HEADINGS, cells, summary
+from tacit.report.figures import HEADINGS, list_cells, summarise
+from tacit.runs.record import Entry
 
 _CELL = "padding:.25em .8em;text-align:{side};white-space:nowrap"
 
 
-def snippet(entries: Iterable[Entry], name: str | None = None) -> str:
-    """Return an HTML fragment: the result table and the privacy statement, without script or outside resource."""
-    run = summary(entries, name)
-    head = "".join(f'<th style="{_side(place)}">{escape(heading)}</th>' for place, heading in enumerate(HEADINGS))
-    rows = "".join(_row(cells(arm)) for arm in run.arms)
+def render_snippet(entries: Iterable[Entry], name: str | None = None) -> str:
+    """Return an HTML fragment: the result table and the privacy statement, without script or
+    outside resource.
+    """
+    run = summarise(entries, name)
+    head = "".join(
+        f'<th style="{_side(place)}">{escape(heading)}</th>'
+        for place, heading in enumerate(HEADINGS)
+    )
+    rows = "".join(_row(list_cells(arm)) for arm in run.arms)
     return (
         f"<div><p><strong>{escape(run.name)}</strong> · {escape(run.state)}</p>"
         f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
@@ -24,7 +29,13 @@ def snippet(entries: Iterable[Entry], name: str | None = None) -> str:
 
 
 def _row(texts: tuple[str, ...]) -> str:
-    return "<tr>" + "".join(f'<td style="{_side(place)}">{escape(text)}</td>' for place, text in enumerate(texts)) + "</tr>"
+    return (
+        "<tr>"
+        + "".join(
+            f'<td style="{_side(place)}">{escape(text)}</td>' for place, text in enumerate(texts)
+        )
+        + "</tr>"
+    )
 
 
 def _side(place: int) -> str:

@@ -1,48 +1,55 @@
-"""What a finished run came to, in plain words, and what to change: folded from the record like every other figure.
+"""What a finished run came to, in plain words, and what to change: folded from the record like
+every other figure.
 
-A cause is named only where two arms of the run differ in nothing else (`causes.py`); otherwise the verdict says which baseline is
-missing. No sentence here advises less protection than the plan promises, except a larger epsilon as the second choice.
+A cause is named only where two arms of the run differ in nothing else (`causes.py`); otherwise the
+verdict says which baseline is missing. No sentence here advises less protection than the plan
+promises, except a larger epsilon as the second choice.
 """
 
 from __future__ import annotations
 
 import math
 
-from tacit.ledger.prose_rows import owners_are_made_up
-from tacit.record import RUN
+from tacit.privacy.statement.prose_rows import owners_are_made_up
 from tacit.report import phrasing
-from tacit.report.advice import below
+from tacit.report.advice import explain_gap
 from tacit.report.causes import (
     Gap,
+    average_quarters,
+    compute_guessing_loss,
     drifts_towards_own_labels,
-    gap_of,
+    find_arm_without_noise,
+    find_rate_key,
     has_own_baselines,
     is_falling,
     is_never_better_than_guessing,
     is_rising,
-    loss_of_guessing,
-    quarters,
-    rate_of,
-    without_noise,
+    measure_gap,
 )
-from tacit.report.figures import Arm, Summary
-from tacit.report.finding import Finding
+from tacit.report.figures import ArmFigures, Summary
+from tacit.report.finding import ResultFinding
+from tacit.runs.record import RUN
 
 NEAR = 0.02
-"""A run is near central training if it lacks at most this much of the leading figure: two points of accuracy, 0.02 of AUC."""
+"""A run is near central training if it lacks at most this much of the leading figure: two points of
+accuracy, 0.02 of AUC.
+"""
 _THRESHOLD_OFF = 0.03
 _LEFT_BEHIND, _FEWEST_ROWS = 0.05, 20
 _RARE = 0.1
 _ABOVE_CHANCE = 0.6
 _NAMED = 5
-_OTHER_THRESHOLD = "Choose a threshold on held-out rows, from the probabilities that `tacit predict` writes."
+_OTHER_THRESHOLD = (
+    "Choose a threshold on held-out rows, from the probabilities that `tacit predict` writes."
+)
 
 
-def verdict(run: Summary) -> list[Finding]:
-    """Return what is to be said of a finished run, the cause of a low figure first; nothing before it has ended.
+def judge_run(run: Summary) -> list[ResultFinding]:
+    """Return what is to be said of a finished run, the cause of a low figure first; nothing before
+    it has ended.
 
-    What makes figures worthless comes before what makes them low: made-up owners, a column that gives the label away, columns from
-    which nothing can be learned.
+    What makes figures worthless comes before what makes them low: made-up owners, a column that
+    gives the label away, columns from which nothing can be learned.
     """
     ours = run.arm(RUN)
     if ours is None or not ours.finished or run.leading not in ours.metrics:
@@ -50,70 +57,111 @@ def verdict(run: Summary) -> list[Finding]:
     worthless = [_made_up_owners(run), _leak(run)]
     hopeless = _central_at_chance(run, ours)
     if hopeless is not None:  # comparing arms that are all at chance says nothing
-        return [one for one in (*worthless, hopeless, _texts_without_words(run), _left_behind(run, ours)) if one]
+        return [
+            one
+            for one in (*worthless, hopeless, _texts_without_words(run), _left_behind(run, ours))
+            if one
+        ]
     found = [
         *worthless,
         _diverging(run, ours),
         _never_predicted(run, ours, rare=True),
-        _compared(run, ours),
+        _compare_with_reference(run, ours),
         _rising(run, ours),
         _never_predicted(run, ours, rare=False),
         _texts_without_words(run),
         _left_behind(run, ours),
     ]
     kept = sorted((one for one in found if one), key=lambda one: not one.change)
-    return [one for place, one in enumerate(kept) if one.kind not in {other.kind for other in kept[:place]}]
+    return [
+        one
+        for place, one in enumerate(kept)
+        if one.kind not in {other.kind for other in kept[:place]}
+    ]
 
 
-def _made_up_owners(run: Summary) -> Finding | None:
-    """Say that nobody real was promised anything, where the rows are somebody's own and not a public set."""
+def _made_up_owners(run: Summary) -> ResultFinding | None:
+    """Say that nobody real was promised anything, where the rows are somebody's own and not a
+    public set.
+    """
     promises = any(one.total.epsilon is not None for one in run.privacy.totals)
     if run.data is None or not promises or not owners_are_made_up(run.plan, run.data):
         return None
     source = str(run.plan.get("data", {}).get("source", ""))
     if "." not in source and source != "given":
         return None  # a public set in a simulation: the page says so above the promise
-    unit = "a single row" if max(run.data.rows_per_client, default=0) <= 1 else "a made-up group of rows"
-    return Finding(
+    unit = (
+        "a single row"
+        if max(run.data.rows_per_client, default=0) <= 1
+        else "a made-up group of rows"
+    )
+    return ResultFinding(
         kind="made-up owners",
         says=f"The owners are made up, so the promise is to {unit}, not to a person.",
-        change="Name the column that says who owns a row: data.columns.client, with data.partition = 'client'.",
+        change=(
+            "Name the column that says who owns a row: data.columns.client, with data.partition ="
+            " 'client'."
+        ),
     )
 
 
-def _leak(run: Summary) -> Finding | None:
+def _leak(run: Summary) -> ResultFinding | None:
     leaks = run.data.leaks if run.data else []
     if not leaks:
         return None
-    which = f"Column {leaks[0]} gives" if len(leaks) == 1 else f"Columns {', '.join(leaks[:_NAMED])} give"
-    return Finding(
+    which = (
+        f"Column {leaks[0]} gives"
+        if len(leaks) == 1
+        else f"Columns {', '.join(leaks[:_NAMED])} give"
+    )
+    return ResultFinding(
         kind="label leak",
         says=f"{which} the label away almost alone, so these figures may mean nothing.",
         change="Remove from data.columns what is not known when a prediction is made.",
     )
 
 
-def _central_at_chance(run: Summary, ours: Arm) -> Finding | None:
-    """Tell columns from which nothing can be learned from steps so long that central training fails too."""
+def _central_at_chance(run: Summary, ours: ArmFigures) -> ResultFinding | None:
+    """Tell columns from which nothing can be learned from steps so long that central training fails
+    too.
+    """
     central = run.arm("central")
-    if central is None or not central.finished or not _at_chance(central, ours) or ours.metrics.get("auc", 0.5) > _ABOVE_CHANCE:
+    if (
+        central is None
+        or not central.finished
+        or not _at_chance(central, ours)
+        or ours.metrics.get("auc", 0.5) > _ABOVE_CHANCE
+    ):
         return None
-    guess = loss_of_guessing(ours)
-    if guess is not None and not has_own_baselines(run.plan) and is_never_better_than_guessing(central, guess):
-        return Finding(
+    guess = compute_guessing_loss(ours)
+    if (
+        guess is not None
+        and not has_own_baselines(run.plan)
+        and is_never_better_than_guessing(central, guess)
+    ):
+        return ResultFinding(
             kind="diverging",
-            says="Diverging from the first round on: with the learning rate of this plan even central training is at chance, "
-            f"and its loss stays above {guess:.3f}, which guessing has.",
-            change=f"Divide {rate_of(run.plan)} by 16, and again as long as this finding stays.",
+            says=(
+                "Diverging from the first round on: with the learning rate of this plan even"
+                f" central training is at chance, and its loss stays above {guess:.3f}, which"
+                " guessing has."
+            ),
+            change=f"Divide {find_rate_key(run.plan)} by 16, and again as long as this finding stays.",
         )
-    return Finding(
+    return ResultFinding(
         kind="nothing to learn",
-        says=f"Nothing to learn: even central training is no better than always naming the largest class ({_largest(ours)}).",
-        change="Check data.columns: the label may be the wrong column, or the columns that tell it may be missing.",
+        says=(
+            "Nothing to learn: even central training is no better than always naming the largest"
+            f" class ({_largest(ours)})."
+        ),
+        change=(
+            "Check data.columns: the label may be the wrong column, or the columns that tell it may"
+            " be missing."
+        ),
     )
 
 
-def _at_chance(arm: Arm, ours: Arm) -> bool:
+def _at_chance(arm: ArmFigures, ours: ArmFigures) -> bool:
     counts, accuracy = ours.by_class, arm.best("accuracy")
     if counts is None or accuracy is None or not sum(counts.rows):
         return False
@@ -122,75 +170,99 @@ def _at_chance(arm: Arm, ours: Arm) -> bool:
     return accuracy <= largest + noise and (arm.best("auc") or 0.5) <= _ABOVE_CHANCE
 
 
-def _largest(ours: Arm) -> str:
+def _largest(ours: ArmFigures) -> str:
     rows = ours.by_class.rows if ours.by_class else [0]
-    return phrasing.metric("accuracy", max(rows) / max(1, sum(rows)))
+    return phrasing.format_metric("accuracy", max(rows) / max(1, sum(rows)))
 
 
-def _diverging(run: Summary, ours: Arm) -> Finding | None:
+def _diverging(run: Summary, ours: ArmFigures) -> ResultFinding | None:
     lead = run.leading
     if lead == "loss" or not is_falling(ours, lead) or _at_chance(ours, ours):
         return None
-    values, quiet = quarters(ours, lead), without_noise(run)
+    values, quiet = average_quarters(ours, lead), find_arm_without_noise(run)
     if quiet is not None and not is_falling(quiet, lead):
         return None  # noise, which the comparison with the same plan without noise tells
     central = run.arm("central")
-    if drifts_towards_own_labels(run) and central is not None and central.finished and not is_falling(central, lead):
+    if (
+        drifts_towards_own_labels(run)
+        and central is not None
+        and central.finished
+        and not is_falling(central, lead)
+    ):
         return None  # all rows in one place do not diverge: clients pull the model to and fro
-    best, last = (phrasing.metric(lead, value) for value in (max(values), values[-1]))
+    best, last = (phrasing.format_metric(lead, value) for value in (max(values), values[-1]))
     says = f"Diverging: {phrasing.METRICS[lead]} fell from {best} to {last} while training went on."
     if quiet is None:
-        return Finding(
+        return ResultFinding(
             kind="diverging",
             says=f"{says} Whether noise or the learning rate causes it is unknown.",
             change="Add 'noiseless' to baselines: then this verdict can tell.",
         )
-    return Finding(
+    return ResultFinding(
         kind="diverging",
         says=f"{says} It does so without noise too, so the learning rate is too high.",
-        change=f"Divide {rate_of(run.plan)} by 4.",
+        change=f"Divide {find_rate_key(run.plan)} by 4.",
     )
 
 
-def _compared(run: Summary, ours: Arm) -> Finding | None:
+def _compare_with_reference(run: Summary, ours: ArmFigures) -> ResultFinding | None:
     if run.leading == "loss":
         return None
-    gap = gap_of(run)
+    gap = measure_gap(run)
     if gap is None:
-        chance = f"At chance: always naming the largest class gives {_largest(ours)}. " if _at_chance(ours, ours) else ""
-        return Finding(
+        chance = (
+            f"At chance: always naming the largest class gives {_largest(ours)}. "
+            if _at_chance(ours, ours)
+            else ""
+        )
+        return ResultFinding(
             kind="not compared",
             says=f"{chance}Nothing to compare with: the plan has no finished baseline.",
-            change="baselines = ['central', 'fedavg', 'noiseless'] tells what the division into clients and the noise cost.",
+            change=(
+                "baselines = ['central', 'fedavg', 'noiseless'] tells what the division into"
+                " clients and the noise cost."
+            ),
         )
     if gap.size > NEAR:
-        return below(run, ours, gap, _distance(run, ours, gap))
-    return _threshold(run, ours, gap) or Finding(kind=f"near {_short(gap)}", says=f"Near {_distance(run, ours, gap)}")
+        return explain_gap(run, ours, gap, _distance(run, ours, gap))
+    return _threshold(run, ours, gap) or ResultFinding(
+        kind=f"near {_short(gap)}", says=f"Near {_distance(run, ours, gap)}"
+    )
 
 
-def _threshold(run: Summary, ours: Arm, gap: Gap) -> Finding | None:
-    """Say so where rows are ranked as well as by central training and yet more of them are misjudged."""
+def _threshold(run: Summary, ours: ArmFigures, gap: Gap) -> ResultFinding | None:
+    """Say so where rows are ranked as well as by central training and yet more of them are
+    misjudged.
+    """
     lacks = (gap.reference.best("accuracy") or 0.0) - ours.metrics.get("accuracy", 1.0)
-    ranked = phrasing.gap("auc", ours.metrics.get("auc", 0.0), gap.reference.best("auc") or 0.0)
-    if run.leading != "auc" or lacks <= _THRESHOLD_OFF or _misplaced(ours) < lacks:
+    ranked = phrasing.format_gap(
+        "auc", ours.metrics.get("auc", 0.0), gap.reference.best("auc") or 0.0
+    )
+    if run.leading != "auc" or lacks <= _THRESHOLD_OFF or _measure_misplaced(ours) < lacks:
         return None
-    return Finding(
+    return ResultFinding(
         kind="threshold",
-        says=f"Rows are ranked as well as by {_name(gap)} (AUC {ranked}), but "
-        f"accuracy is {100 * lacks:.1f} points lower: a decision threshold of 0.5 does not fit this model.",
+        says=(
+            f"Rows are ranked as well as by {_name(gap)} (AUC {ranked}), but accuracy is"
+            f" {100 * lacks:.1f} points lower: a decision threshold of 0.5 does not fit this model."
+        ),
         change=_OTHER_THRESHOLD,
     )
 
 
-def _misplaced(ours: Arm) -> float:
-    """Return how much more often a class is predicted than it occurs, as a share of the test rows; 1 if nobody counted.
+def _measure_misplaced(ours: ArmFigures) -> float:
+    """Return how much more often a class is predicted than it occurs, as a share of the test rows;
+    1 if nobody counted.
 
-    A threshold that predicts each class as often as it occurs judges at most this share of the rows otherwise.
+    A threshold that predicts each class as often as it occurs judges at most this share of the rows
+    otherwise.
     """
     counts = ours.by_class
     if counts is None or not sum(counts.rows):
         return 1.0
-    return max(taken - rows for rows, taken in zip(counts.rows, counts.predicted, strict=True)) / sum(counts.rows)
+    return max(
+        taken - rows for rows, taken in zip(counts.rows, counts.predicted, strict=True)
+    ) / sum(counts.rows)
 
 
 def _name(gap: Gap) -> str:
@@ -201,72 +273,121 @@ def _short(gap: Gap) -> str:
     return "central" if gap.reference.name == "central" else "FedAvg"
 
 
-def _distance(run: Summary, ours: Arm, gap: Gap) -> str:
+def _distance(run: Summary, ours: ArmFigures, gap: Gap) -> str:
     lead, theirs = run.leading, gap.reference.best(run.leading) or 0.0
     kept = gap.reference.kept_round
     both = ""
     if kept is not None and kept != gap.reference.rounds:
-        chosen, last = (phrasing.metric(lead, gap.reference.metrics.get(name)) for name in (lead, f"last_{lead}"))
-        both = "" if chosen == last else f"; {chosen} after pass {kept}, which validation rows chose, {last} after the last"
+        chosen, last = (
+            phrasing.format_metric(lead, gap.reference.metrics.get(name))
+            for name in (lead, f"last_{lead}")
+        )
+        both = (
+            ""
+            if chosen == last
+            else f"; {chosen} after pass {kept}, which validation rows chose, {last} after the last"
+        )
     return (
-        f"{_name(gap)}: {phrasing.gap(lead, ours.metrics[lead], theirs)} of {phrasing.METRICS[lead]} "
-        f"({phrasing.metric(lead, theirs)} there{both})."
+        f"{_name(gap)}: {phrasing.format_gap(lead, ours.metrics[lead], theirs)} of"
+        f" {phrasing.METRICS[lead]} ({phrasing.format_metric(lead, theirs)} there{both})."
     )
 
 
-def _rising(run: Summary, ours: Arm) -> Finding | None:
-    """Say that a run near its baselines was still improving; below them, `below` has said whether rounds are the cause."""
-    lead, gap = run.leading, gap_of(run)
+def _rising(run: Summary, ours: ArmFigures) -> ResultFinding | None:
+    """Say that a run near its baselines was still improving; below them, `below` has said whether
+    rounds are the cause.
+    """
+    lead, gap = run.leading, measure_gap(run)
     if lead == "loss" or not is_rising(ours, lead) or (gap is not None and gap.size > NEAR):
         return None
-    values = quarters(ours, lead)
-    gained = phrasing.gap(lead, values[-1], values[-2])
-    return Finding(
+    values = average_quarters(ours, lead)
+    gained = phrasing.format_gap(lead, values[-1], values[-2])
+    return ResultFinding(
         kind="still rising",
-        says=f"Still rising: {gained} of {phrasing.METRICS[lead]} between the last two measurements or quarters.",
+        says=(
+            f"Still rising: {gained} of {phrasing.METRICS[lead]} between the last two measurements"
+            " or quarters."
+        ),
     )
 
 
-def _never_predicted(run: Summary, ours: Arm, *, rare: bool) -> Finding | None:
-    """Name classes that are never predicted; `rare` asks for rare ones in a model that tells other rows apart."""
+def _never_predicted(run: Summary, ours: ArmFigures, *, rare: bool) -> ResultFinding | None:
+    """Name classes that are never predicted; `rare` asks for rare ones in a model that tells other
+    rows apart.
+    """
     counts = ours.by_class
     if counts is None or run.data is None:
         return None
-    missed = [place for place, (rows, taken) in enumerate(zip(counts.rows, counts.predicted, strict=True)) if rows and not taken]
-    if not missed or _at_chance(ours, ours) or (rare and any(counts.rows[one] > _RARE * sum(counts.rows) for one in missed)):
+    missed = [
+        place
+        for place, (rows, taken) in enumerate(zip(counts.rows, counts.predicted, strict=True))
+        if rows and not taken
+    ]
+    if (
+        not missed
+        or _at_chance(ours, ours)
+        or (rare and any(counts.rows[one] > _RARE * sum(counts.rows) for one in missed))
+    ):
         return None
     names = ", ".join(run.data.classes[place] for place in missed[:_NAMED])
     more = f" and {len(missed) - _NAMED:,} more" if len(missed) > _NAMED else ""
-    held = f"{100 * sum(counts.rows[place] for place in missed) / max(1, sum(counts.rows)):.1f} % of the test rows"
+    held = (
+        f"{100 * sum(counts.rows[place] for place in missed) / max(1, sum(counts.rows)):.1f} % of"
+        " the test rows"
+    )
     ranked = len(counts.rows) == 2 and ours.metrics.get("auc", 0.5) > _ABOVE_CHANCE
-    return Finding(
+    return ResultFinding(
         kind="classes never predicted",
-        says=f"{len(missed):,} of {len(counts.rows):,} classes never predicted: {names}{more} ({held}).",
-        change=_OTHER_THRESHOLD if ranked else "Collect more rows of these classes, or merge rare classes.",
+        says=(
+            f"{len(missed):,} of {len(counts.rows):,} classes never predicted: {names}{more}"
+            f" ({held})."
+        ),
+        change=(
+            _OTHER_THRESHOLD
+            if ranked
+            else "Collect more rows of these classes, or merge rare classes."
+        ),
     )
 
 
-def _texts_without_words(run: Summary) -> Finding | None:
-    said = phrasing.wordless(run.data.wordless, run.data.rows_train) if run.data else ""
-    return Finding(kind="features", says=f"{said}.", change=phrasing.READ_ALL_WORDS) if said else None
+def _texts_without_words(run: Summary) -> ResultFinding | None:
+    said = (
+        phrasing.warn_of_wordless_texts(run.data.wordless, run.data.rows_train) if run.data else ""
+    )
+    return (
+        ResultFinding(kind="features", says=f"{said}.", change=phrasing.READ_ALL_WORDS)
+        if said
+        else None
+    )
 
 
-def _left_behind(run: Summary, ours: Arm) -> Finding | None:
-    """Say so where many clients with enough rows to judge by are far below the mean on their own rows."""
+def _left_behind(run: Summary, ours: ArmFigures) -> ResultFinding | None:
+    """Say so where many clients with enough rows to judge by are far below the mean on their own
+    rows.
+    """
     if not ours.spread or run.data is None or run.plan.get("data", {}).get("divide_test"):
         return None
     share = float(run.plan.get("data", {}).get("local_test") or 1.0)
     held = run.data.rows_per_client
     if len(held) != len(ours.spread):
         return None
-    judged = [(right, rows * share) for right, rows in zip(ours.spread, held, strict=True) if rows * share >= _FEWEST_ROWS]
+    judged = [
+        (right, rows * share)
+        for right, rows in zip(ours.spread, held, strict=True)
+        if rows * share >= _FEWEST_ROWS
+    ]
     mean = sum(right * rows for right, rows in judged) / max(1.0, sum(rows for _, rows in judged))
-    behind = sum(mean - right > max(0.1, 3 * math.sqrt(mean * (1 - mean) / rows)) for right, rows in judged)
+    behind = sum(
+        mean - right > max(0.1, 3 * math.sqrt(mean * (1 - mean) / rows)) for right, rows in judged
+    )
     if behind < max(1, _LEFT_BEHIND * len(judged)):
         return None
-    return Finding(
+    return ResultFinding(
         kind="clients left behind",
-        says=f"{behind:,} of {len(judged):,} clients with at least {_FEWEST_ROWS} rows are left behind: on their own rows the "
-        f"model is far below its mean of {phrasing.metric('accuracy', mean)}.",
+        says=(
+            f"{behind:,} of {len(judged):,} clients with at least {_FEWEST_ROWS} rows are left"
+            " behind: on their own rows the model is far below its mean of"
+            f" {phrasing.format_metric('accuracy', mean)}."
+        ),
         change="Add a column that tells what is different about them, if there is one.",
     )

@@ -1,11 +1,13 @@
-"""What clients said about each other's data: a score per client, how often it was rejected, and how right that was."""
+"""What clients said about each other's data: a score per client, how often it was rejected, and how
+right that was.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tacit.record import Corrupted, Voted
+from tacit.runs.record import Corrupted, Voted
 
 UNKNOWN = 9.0
 """From this error on a score says nothing: nobody voted on the client."""
@@ -13,7 +15,9 @@ UNKNOWN = 9.0
 
 @dataclass(frozen=True, kw_only=True)
 class ClientScore:
-    """The last score of one client with its standard error, in how many rounds it was voted on, and in which it was rejected."""
+    """The last score of one client with its standard error, in how many rounds it was voted on, and
+    in which it was rejected.
+    """
 
     client: int
     score: float
@@ -28,8 +32,10 @@ class ClientScore:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Found:
-    """How well the last round's rejections found the corrupted clients of an experiment, as shares."""
+class Detection:
+    """How well the last round's rejections found the corrupted clients of an experiment, as
+    shares.
+    """
 
     accuracy: float
     precision: float | None  # of the rejected, how many were corrupted; None if nobody was rejected
@@ -37,7 +43,7 @@ class Found:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Votes:
+class VoteFigures:
     """The scores of all clients that were voted on, lowest first, and the last decision."""
 
     scores: tuple[ClientScore, ...]
@@ -46,24 +52,37 @@ class Votes:
     of_clients: int
     rejected: frozenset[int]
     corrupted: frozenset[int]
-    found: Found | None
+    found: Detection | None
 
     @property
     def sentence(self) -> str:
         """The last decision, in one line."""
-        said = f"votes rejected {len(self.rejected):,} of {self.of_clients:,} clients in the last round"
+        said = (
+            f"votes rejected {len(self.rejected):,} of {self.of_clients:,} clients in the last"
+            " round"
+        )
         known = [one for one in self.scores if one.known]
-        return f"{said}; lowest client {known[0].client}: {interval(known[0])}" if known else said
+        return (
+            f"{said}; lowest client {known[0].client}: {format_score(known[0])}" if known else said
+        )
 
 
-def votes(entries: Sequence[Voted], corrupted: Corrupted | None = None) -> Votes | None:
+def summarise_votes(
+    entries: Sequence[Voted], corrupted: Corrupted | None = None
+) -> VoteFigures | None:
     """Return what an arm's rounds of votes came to; None if there were none.
 
-    A client's score is that of the last round it was voted in; where the plan gives votes a memory, former rounds are in it.
+    A client's score is that of the last round it was voted in; where the plan gives votes a memory,
+    former rounds are in it.
     """
     if not entries:
         return None
-    last, latest, seen, rejected = entries[-1], dict[int, tuple[float, float]](), dict[int, int](), dict[int, list[int]]()
+    last, latest, seen, rejected = (
+        entries[-1],
+        dict[int, tuple[float, float]](),
+        dict[int, int](),
+        dict[int, list[int]](),
+    )
     for entry in entries:
         for client, score, error in zip(entry.clients, entry.scores, entry.errors, strict=True):
             latest[client] = (score, error)
@@ -71,36 +90,46 @@ def votes(entries: Sequence[Voted], corrupted: Corrupted | None = None) -> Votes
         for client in entry.rejected:
             rejected.setdefault(client, []).append(entry.round_no)
     scores = [
-        ClientScore(client=client, score=score, error=error, rounds=seen[client], rejected_in=tuple(rejected.get(client, ())))
+        ClientScore(
+            client=client,
+            score=score,
+            error=error,
+            rounds=seen[client],
+            rejected_in=tuple(rejected.get(client, ())),
+        )
         for client, (score, error) in latest.items()
     ]
     bad = frozenset(corrupted.clients) if corrupted else frozenset[int]()
-    return Votes(
+    return VoteFigures(
         scores=tuple(sorted(scores, key=lambda one: (not one.known, one.score, one.client))),
         rounds=len(entries),
         threshold=last.threshold,
         of_clients=len(last.clients),
         rejected=frozenset(last.rejected),
         corrupted=bad,
-        found=found(frozenset(last.rejected), bad, frozenset(last.clients)) if corrupted else None,
+        found=measure_detection(frozenset(last.rejected), bad, frozenset(last.clients))
+        if corrupted
+        else None,
     )
 
 
-def found(rejected: frozenset[int], corrupted: frozenset[int], voted_on: frozenset[int]) -> Found:
+def measure_detection(
+    rejected: frozenset[int], corrupted: frozenset[int], voted_on: frozenset[int]
+) -> Detection:
     """Return how well the rejected are the corrupted among those that were voted on.
 
-    >>> found(frozenset({1, 2}), frozenset({2, 3}), frozenset(range(10)))
-    Found(accuracy=0.8, precision=0.5, recall=0.5)
+    >>> measure_detection(frozenset({1, 2}), frozenset({2, 3}), frozenset(range(10)))
+    Detection(accuracy=0.8, precision=0.5, recall=0.5)
     """
     bad = corrupted & voted_on
     both = len(rejected & bad)
-    return Found(
+    return Detection(
         accuracy=1 - len(rejected ^ bad) / len(voted_on) if voted_on else 0.0,
         precision=both / len(rejected) if rejected else None,
         recall=both / len(bad) if bad else None,
     )
 
 
-def interval(one: ClientScore) -> str:
+def format_score(one: ClientScore) -> str:
     """Return a score with its standard error, such as "-0.82 ± 0.10"."""
     return f"{one.score:.2f} ± {one.error:.2f}" if one.known else "no votes"

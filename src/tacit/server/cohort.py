@@ -8,22 +8,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit import plan
-from tacit.draws import Draws
+from tacit.randomness import Draws
 
 
 def choose(
     settings: plan.Server, clients: int, draws: Draws, answered: NDArray[np.int64] | None = None
-) -> NDArray[np.int64]:  # fmt: skip
+) -> NDArray[np.int64]:
     """Return the round's cohort, in ascending order.
 
-    Where clients answer rarely, `answered` says in which round each did last: those who have waited longest are asked first, so
-    that all are asked as often and as far apart as can be.
+    Where clients answer rarely, `answered` says in which round each did last: those who have waited
+    longest are asked first, so that all are asked as often and as far apart as can be.
 
-    Guarantees: in a Poisson cohort each client is taken with the chance size / clients to within 2^-64, from words that nobody
-    without the server's key can guess: privacy may rest on it.
+    Guarantees: in a Poisson cohort each client is taken with the chance size / clients to within
+    2^-64, from words that nobody without the server's key can guess: privacy may rest on it.
 
-    Edge cases: a Poisson cohort may be empty (the round then changes nothing); a fixed count above the number of
-    clients takes them all.
+    Edge cases: a Poisson cohort may be empty (the round then changes nothing); a fixed count above
+    the number of clients takes them all.
     """
     size = clients if settings.cohort_size is None else min(settings.cohort_size, clients)
     match settings.cohort:

@@ -1,4 +1,6 @@
-"""How good the model is on the test rows. Written out in numpy: scikit-learn's metrics take a second or more to load."""
+"""How good the model is on the test rows. Written out in numpy: scikit-learn's metrics take a
+second or more to load.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +9,12 @@ from numpy.typing import NDArray
 
 
 def measure(logits: NDArray[np.float32], labels: NDArray[np.int32]) -> dict[str, float]:
-    """Return auc, accuracy, f1 and loss of predictions: one logit per row for two classes, else one per class.
+    """Return auc, accuracy, f1 and loss of predictions: one logit per row for two classes, else one
+    per class.
 
-    AUC and F1 are macro averages over classes when there are more than two; AUC then compares each class with the
-    rest, over the classes that occur. Edge case: a test set with a single class has AUC 0.5 by definition.
+    AUC and F1 are macro averages over classes when there are more than two; AUC then compares each
+    class with the rest, over the classes that occur. Edge case: a test set with a single class has
+    AUC 0.5 by definition.
     """
     exact: NDArray[np.float64] = logits.astype(np.float64)
     if exact.shape[1] == 1:
@@ -19,7 +23,9 @@ def measure(logits: NDArray[np.float32], labels: NDArray[np.int32]) -> dict[str,
 
 
 def loss(logits: NDArray[np.float32] | NDArray[np.float64], labels: NDArray[np.int32]) -> float:
-    """Return the mean cross-entropy of predictions, as `measure` does, without the other figures."""
+    """Return the mean cross-entropy of predictions, as `measure` does, without the other
+    figures.
+    """
     exact: NDArray[np.float64] = logits.astype(np.float64)
     if exact.shape[1] == 1:
         return float((np.logaddexp(0.0, exact[:, 0]) - labels * exact[:, 0]).mean())
@@ -27,14 +33,20 @@ def loss(logits: NDArray[np.float32] | NDArray[np.float64], labels: NDArray[np.i
     return float(-log_share[np.arange(len(labels)), labels].mean())
 
 
-def by_class(guess: NDArray[np.int64], labels: NDArray[np.int32], classes: int) -> dict[str, list[int]]:
-    """Return for each class how many rows are of it, how many were taken for it, and how many of these rightly.
+def by_class(
+    guess: NDArray[np.int64], labels: NDArray[np.int32], classes: int
+) -> dict[str, list[int]]:
+    """Return for each class how many rows are of it, how many were taken for it, and how many of
+    these rightly.
 
-    Counts rather than shares: precision and recall follow from them, and so does how sure one can be of either.
+    Counts rather than shares: precision and recall follow from them, and so does how sure one can
+    be of either.
     """
     right = guess[guess == labels]
     counts = {"rows": labels, "predicted": guess, "right": right}
-    return {name: np.bincount(values, minlength=classes).tolist() for name, values in counts.items()}
+    return {
+        name: np.bincount(values, minlength=classes).tolist() for name, values in counts.items()
+    }
 
 
 def _two_classes(logit: NDArray[np.float64], labels: NDArray[np.int32]) -> dict[str, float]:
@@ -51,7 +63,9 @@ def _many_classes(logits: NDArray[np.float64], labels: NDArray[np.int32]) -> dic
     log_share = logits - np.logaddexp.reduce(logits, axis=1, keepdims=True)
     guess = logits.argmax(axis=1)
     return {
-        "auc": float(np.mean([_auc(log_share[:, label], labels == label) for label in np.unique(labels)])),
+        "auc": float(
+            np.mean([_auc(log_share[:, label], labels == label) for label in np.unique(labels)])
+        ),
         "accuracy": float((guess == labels).mean()),
         "f1": float(np.mean(_f1(guess, labels, logits.shape[1]))),
         "loss": loss(logits, labels),
@@ -59,7 +73,9 @@ def _many_classes(logits: NDArray[np.float64], labels: NDArray[np.int32]) -> dic
 
 
 def _f1(guess: NDArray[np.integer], labels: NDArray[np.int32], classes: int) -> list[float]:
-    """Return the F1 of each class that rows are of or are taken for; of two classes always that of the second, last."""
+    """Return the F1 of each class that rows are of or are taken for; of two classes always that of
+    the second, last.
+    """
     counts = by_class(guess.astype(np.int64), labels, classes)
     every = zip(counts["rows"], counts["predicted"], counts["right"], strict=True)
     found = [2 * right / (rows + predicted) for rows, predicted, right in every if rows + predicted]
@@ -67,7 +83,9 @@ def _f1(guess: NDArray[np.integer], labels: NDArray[np.int32], classes: int) -> 
 
 
 def _auc(scores: NDArray[np.float64], ours: NDArray[np.bool_]) -> float:
-    """Return how often a row of ours is above one of the others, ties counting half; 0.5 if there are none of either."""
+    """Return how often a row of ours is above one of the others, ties counting half; 0.5 if there
+    are none of either.
+    """
     count, others = int(ours.sum()), int((~ours).sum())
     if not count or not others:
         return 0.5

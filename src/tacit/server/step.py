@@ -22,16 +22,23 @@ FIRST = "first"
 
 def initial_state(settings: plan.Server, model: Vector) -> ServerState:
     """Return the optimiser's memory before the first round."""
-    names = {"sgd": (), "momentum": ("mean",), "adam": ("mean", "square"), "yogi": ("mean", "square")}
+    names = {
+        "sgd": (),
+        "momentum": ("mean",),
+        "adam": ("mean", "square"),
+        "yogi": ("mean", "square"),
+    }
     first = {FIRST: model.copy()} if settings.soften else {}
     return {**first, **{name: np.zeros_like(model) for name in names[settings.optimizer]}}
 
 
-def step(settings: plan.Server, model: Vector, update: Vector, state: ServerState) -> tuple[Vector, ServerState]:
+def step(
+    settings: plan.Server, model: Vector, update: Vector, state: ServerState
+) -> tuple[Vector, ServerState]:
     """Return the next model and memory.
 
-    Source: adaptive forms as in Reddi et al. 2021 (Adaptive Federated Optimization), second moment decay .99,
-    stabiliser 1e-3.
+    Source: adaptive forms as in Reddi et al. 2021 (Adaptive Federated Optimization), second moment
+    decay .99, stabiliser 1e-3.
     """
     lr, decay = np.float32(settings.lr), np.float32(settings.momentum)
     match settings.optimizer:

@@ -1,9 +1,10 @@
 """Votes become scores, and scores decide who is averaged.
 
-A tester whose votes are kept with factor f = 1 - p (f = 1 without noise) adds f times its vote, so that noisier votes weigh
-less; the score is the sum divided by the sum of f². Whatever the testers' factors are, its expectation is the mean of their
-true votes, between -1 (all say the contributor harms) and 1 (all say it helps).
-Source: the rule at zero is Rokvic et al.'s; the self-tuned one replaces their data-driven threshold, which is not described.
+A tester whose votes are kept with factor f = 1 - p (f = 1 without noise) adds f times its vote, so
+that noisier votes weigh less; the score is the sum divided by the sum of f². Whatever the testers'
+factors are, its expectation is the mean of their true votes, between -1 (all say the contributor
+harms) and 1 (all say it helps). Source: the rule at zero is Rokvic et al.'s; the self-tuned one
+replaces their data-driven threshold, which is not described.
 """
 
 from __future__ import annotations
@@ -18,12 +19,15 @@ from tacit.plan import Filter
 
 Numbers = NDArray[np.float64]
 _GAP = 3.0
-"""Two groups of scores are told apart if their middles are at least this many standard errors apart."""
+"""Two groups of scores are told apart if their middles are at least this many standard errors
+apart.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Ballots:
-    """What was said about each contributor: sums over its testers of f times the vote, of f² and of f⁴, and their number.
+    """What was said about each contributor: sums over its testers of f times the vote, of f² and of
+    f⁴, and their number.
 
     `noise` is the variance of what was added to the sum of votes, where a secure sum did.
     """
@@ -37,7 +41,12 @@ class Ballots:
     @staticmethod
     def none(contributors: int) -> Ballots:
         """Return no votes about so many contributors."""
-        return Ballots(**{name: np.zeros(contributors) for name in ("votes", "squares", "fourths", "count", "noise")})
+        return Ballots(
+            **{
+                name: np.zeros(contributors)
+                for name in ("votes", "squares", "fourths", "count", "noise")
+            }
+        )
 
     def plus(self, other: Ballots, memory: float = 1.0) -> Ballots:
         """Return these votes, weighed by `memory`, with others."""
@@ -51,13 +60,17 @@ class Ballots:
 
     def scores(self) -> Numbers:
         """Return the debiased mean vote on each contributor; 0 without votes."""
-        return np.divide(self.votes, self.squares, out=np.zeros_like(self.votes), where=self.squares > 0)
+        return np.divide(
+            self.votes, self.squares, out=np.zeros_like(self.votes), where=self.squares > 0
+        )
 
     def errors(self) -> Numbers:
         """Return the standard error of each score; infinite without votes."""
         spread = self.squares - self.fourths * np.clip(self.scores(), -1, 1) ** 2 + self.noise
         out = np.full_like(self.votes, np.inf)
-        return np.divide(np.sqrt(np.maximum(spread, 0)), self.squares, out=out, where=self.squares > 0)
+        return np.divide(
+            np.sqrt(np.maximum(spread, 0)), self.squares, out=out, where=self.squares > 0
+        )
 
 
 class Decision(NamedTuple):
@@ -68,7 +81,8 @@ class Decision(NamedTuple):
 
 
 def decide(settings: Filter, ballots: Ballots) -> Decision:
-    """Return who is rejected: below the threshold, and of these at most the allowed share, lowest scores first.
+    """Return who is rejected: below the threshold, and of these at most the allowed share, lowest
+    scores first.
 
     A score of exactly the threshold is accepted, and so is a contributor nobody voted on.
     """
@@ -89,11 +103,13 @@ def decide(settings: Filter, ballots: Ballots) -> Decision:
 
 
 def self_tuned(scores: Numbers, errors: Numbers) -> float:
-    """Return the middle between two groups of scores if they lie clearly apart and the lower is the odd one out, else 0.
+    """Return the middle between two groups of scores if they lie clearly apart and the lower is the
+    odd one out, else 0.
 
-    The groups are those of one-dimensional 2-means, found exactly: of all cuts of the sorted scores, the one that leaves the
-    least squared distance. Clearly apart: the gap between their means exceeds three standard errors of a score. The lower
-    one is the odd one out if its mean is below the median by more than half the gap.
+    The groups are those of one-dimensional 2-means, found exactly: of all cuts of the sorted
+    scores, the one that leaves the least squared distance. Clearly apart: the gap between their
+    means exceeds three standard errors of a score. The lower one is the odd one out if its mean is
+    below the median by more than half the gap.
     """
     if len(scores) < 2:
         return 0.0
@@ -110,11 +126,14 @@ def self_tuned(scores: Numbers, errors: Numbers) -> float:
     return float((means[0] + means[1]) / 2)
 
 
-def assigned(cohort: NDArray[np.int64], testers: int | None, random: np.random.Generator) -> NDArray[np.int64]:
-    """Return whom each member of the cohort votes on, a line of names each: everybody else, or so many by public randomness.
+def assigned(
+    cohort: NDArray[np.int64], testers: int | None, random: np.random.Generator
+) -> NDArray[np.int64]:
+    """Return whom each member of the cohort votes on, a line of names each: everybody else, or so
+    many by public randomness.
 
-    The cohort stands in a random circle and each votes on those after it, so every contributor has the same number of testers
-    and every tester the same number of votes.
+    The cohort stands in a random circle and each votes on those after it, so every contributor has
+    the same number of testers and every tester the same number of votes.
     """
     size = len(cohort)
     count = size - 1 if testers is None else min(testers, size - 1)

@@ -1,1 +1,3 @@
-"""What somebody reads off one client's message of one round, as the plan's own features, training, clip and codec make it."""
+"""What somebody reads off one client's message of one round, as the plan's own features, training,
+clip and codec make it.
+"""

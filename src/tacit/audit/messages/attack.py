@@ -8,21 +8,40 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit import features
-from tacit.audit.messages.holdings import WORDS, Target, counts, label_shares, present, rows_of, targets_of
-from tacit.audit.messages.scoring import RULES, Marks, Numbers, auc, best_for_others, found_at_number, in_order, lines_of
-from tacit.audit.messages.views import CONTROL, NO_MESSAGE, Observed, View
-from tacit.audit.messages.words import Book, book_of
-from tacit.draws import Draws
-from tacit.engine.first_round import FirstRound, first_round
+from tacit.audit.messages.holdings import (
+    WORDS,
+    Target,
+    compute_label_shares,
+    count_filled_inputs,
+    find_filled_inputs,
+    list_targets,
+    select_rows,
+)
+from tacit.audit.messages.scoring import (
+    RULES,
+    Marks,
+    Numbers,
+    choose_rules,
+    compute_auc,
+    count_ordered_pairs,
+    get_first_layer,
+    precision_at_true_count,
+)
+from tacit.audit.messages.views import CONTROL, NO_MESSAGE, MessageView, Observed
+from tacit.audit.messages.words import WordIndex, build_word_index
 from tacit.plan import Plan
+from tacit.randomness import Draws
 from tacit.rows import Dense, Mixed, Vector
+from tacit.simulation.advice.first_round import FirstRound, first_round
 
 LABELS = "labels"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Reading:
-    """How well one party reads one thing in one seed, on average over clients; `chance` is what a blind guess finds."""
+    """How well one party reads one thing in one seed, on average over clients; `chance` is what a
+    blind guess finds.
+    """
 
     what: str
     who: str
@@ -36,8 +55,10 @@ class Reading:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Guess:
-    """An input that an attacker takes to be filled: its name or number, public words there and how many, what the client has."""
+class GuessedInput:
+    """An input that an attacker takes to be filled: its name or number, public words there and how
+    many, what the client has.
+    """
 
     place: str
     candidates: list[str]
@@ -46,18 +67,18 @@ class Guess:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Example:
+class ClientExample:
     """The highest scores of one client in one view."""
 
     client: int
     who: str
     what: str
     held: int
-    guesses: list[Guess]
+    guesses: list[GuessedInput]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Attacked:
+class AttackResult:
     """What one seed's attack found, and on what."""
 
     source: str
@@ -65,16 +86,20 @@ class Attacked:
     cohort: int
     parameters: int
     mechanism: tuple[str, ...]
-    sizes: dict[str, tuple[int, float]]  # of each target: how many inputs, and how many of them a client fills
+    sizes: dict[
+        str, tuple[int, float]
+    ]  # of each target: how many inputs, and how many of them a client fills
     public_words: int
     sharing: float
     blocks: tuple[features.Block, ...]
     readings: list[Reading]
-    examples: list[Example]
+    examples: list[ClientExample]
 
 
-def attacked(job: Plan, clients: int, *, examples: int = 0) -> Attacked:
-    """Return what is read off the messages of some clients in the first round of a plan; of `examples` clients, what itself."""
+def attack_messages(job: Plan, clients: int, *, examples: int = 0) -> AttackResult:
+    """Return what is read off the messages of some clients in the first round of a plan; of
+    `examples` clients, what itself.
+    """
     with first_round(job) as begun:
         observed = Observed(begun, clients, Draws.seeded(job.seed).at("audit"))
         return _Attack(begun, observed, job).made(examples)
@@ -86,38 +111,55 @@ class _Attack:
     def __init__(self, begun: FirstRound, observed: Observed, job: Plan) -> None:
         self.begun, self.observed, self.draws = begun, observed, observed.draws
         data, inputs = begun.data, begun.data.train.inputs
-        self.blocks = features.blocks(data.columns, job.features, data.fitted)
-        self.width, self.tokens = inputs.width, isinstance(inputs, Mixed) or (isinstance(inputs, Dense) and inputs.tokens)
-        rows = [rows_of(begun, victim.client.seat.block) for victim in observed.victims]
-        self.shares = np.array([label_shares(one) for one in rows])
-        self.held: list[Marks] = [present(one.inputs, self.width) for one in rows]
-        self.targets = targets_of(self.blocks) if self._lines(observed.model) is not None else []
-        self.book: Book | None = None
+        self.blocks = features.list_blocks(data.columns, job.features, data.fitted)
+        self.width, self.tokens = (
+            inputs.width,
+            isinstance(inputs, Mixed) or (isinstance(inputs, Dense) and inputs.tokens),
+        )
+        rows = [select_rows(begun, victim.client.seat.block) for victim in observed.victims]
+        self.shares = np.array([compute_label_shares(one) for one in rows])
+        self.held: list[Marks] = [find_filled_inputs(one.inputs, self.width) for one in rows]
+        self.targets = list_targets(self.blocks) if self._lines(observed.model) is not None else []
+        self.book: WordIndex | None = None
         if any(target.name == WORDS for target in self.targets):
-            self.book = book_of(job, data, dict(zip([victim.name for victim in observed.victims], self.held, strict=True)))
+            self.book = build_word_index(
+                job,
+                data,
+                dict(zip([victim.name for victim in observed.victims], self.held, strict=True)),
+            )
 
-    def made(self, examples: int) -> Attacked:
-        observed, shown = self.observed, list[Example]()
+    def made(self, examples: int) -> AttackResult:
+        observed, shown = self.observed, list[ClientExample]()
         readings = [self._unseen(target) for target in self.targets]
         for view in observed.views():
             seen = [view.seen(victim) for victim in observed.victims]
-            without = [view.without(victim) for victim in observed.victims] if view.without else None
+            without = (
+                [view.without(victim) for victim in observed.victims] if view.without else None
+            )
             for target in self.targets:
                 reading, order = self._read(view, target, seen, without)
                 readings.append(reading)
                 if view.who != CONTROL and not target.column:
-                    shown += [self._example(view.who, target, one, order[one]) for one in range(min(examples, len(order)))]
+                    shown += [
+                        self._example(view.who, target, one, order[one])
+                        for one in range(min(examples, len(order)))
+                    ]
             readings += self._labels(view, seen)
         sizes = {
-            target.name: (len(target.inputs), float(np.mean([held[target.inputs].sum() for held in self.held])))
+            target.name: (
+                len(target.inputs),
+                float(np.mean([held[target.inputs].sum() for held in self.held])),
+            )
             for target in self.targets
         }
-        return Attacked(
+        return AttackResult(
             source=self.begun.data.source,
             clients=len(observed.victims),
             cohort=len(observed.cohort),
             parameters=observed.terms.dim,
-            mechanism=tuple(claim.mechanism for claim in observed.train.claims(max(1, len(observed.cohort)))),
+            mechanism=tuple(
+                claim.mechanism for claim in observed.train.claims(max(1, len(observed.cohort)))
+            ),
             sizes=sizes,
             public_words=self.book.words if self.book else 0,
             sharing=self.book.sharing if self.book else 0.0,
@@ -127,31 +169,71 @@ class _Attack:
         )
 
     def _lines(self, row: Vector) -> Numbers | None:
-        return lines_of(self.begun.arm.learner.tensors(row), self.width, tokens=self.tokens)
+        return get_first_layer(self.begun.arm.learner.tensors(row), self.width, tokens=self.tokens)
 
     def _read(
-        self, view: View, target: Target, seen: list[Vector], without: list[Vector] | None
+        self, view: MessageView, target: Target, seen: list[Vector], without: list[Vector] | None
     ) -> tuple[Reading, list[NDArray[np.int64]]]:
-        """Return how well a target is read, each client by the rule that serves best for the others, and inputs by their scores."""
+        """Return how well a target is read, each client by the rule that serves best for the
+        others, and inputs by their scores.
+        """
         mine = self._scores(target, seen)
         other = self._scores(target, without) if without is not None else [*mine[1:], mine[0]]
         truths = [held[target.inputs] for held in self.held]
-        rules = best_for_others(np.array([[auc(one, truth) for one in per] for per, truth in zip(mine, truths, strict=True)]))
+        rules = choose_rules(
+            np.array(
+                [
+                    [compute_auc(one, truth) for one in per]
+                    for per, truth in zip(mine, truths, strict=True)
+                ]
+            )
+        )
         chosen = [per[rule] for per, rule in zip(mine, rules, strict=True)]
         beside = [per[rule] for per, rule in zip(other, rules, strict=True)]
         orders = [self._order(target, scores, one) for one, scores in enumerate(chosen)]
         alone = len(seen) == 1 and without is None  # no other client's message to put in its place
-        return Reading(
-            what=target.name,
-            who=view.who,
-            column=target.column,
-            auc=_mean([auc(scores, truth) for scores, truth in zip(chosen, truths, strict=True)]),
-            found=_mean([found_at_number(scores, truth) for scores, truth in zip(chosen, truths, strict=True)]),
-            chance=_mean([float(truth.mean()) for truth in truths]),
-            auc_without=None if alone else _mean([auc(scores, truth) for scores, truth in zip(beside, truths, strict=True)]),
-            found_without=None if alone else _mean([found_at_number(*pair) for pair in zip(beside, truths, strict=True)]),
-            named=self._named(target, orders),
-        ), orders
+        return (
+            Reading(
+                what=target.name,
+                who=view.who,
+                column=target.column,
+                auc=_mean(
+                    [
+                        compute_auc(scores, truth)
+                        for scores, truth in zip(chosen, truths, strict=True)
+                    ]
+                ),
+                found=_mean(
+                    [
+                        precision_at_true_count(scores, truth)
+                        for scores, truth in zip(chosen, truths, strict=True)
+                    ]
+                ),
+                chance=_mean([float(truth.mean()) for truth in truths]),
+                auc_without=(
+                    None
+                    if alone
+                    else _mean(
+                        [
+                            compute_auc(scores, truth)
+                            for scores, truth in zip(beside, truths, strict=True)
+                        ]
+                    )
+                ),
+                found_without=(
+                    None
+                    if alone
+                    else _mean(
+                        [
+                            precision_at_true_count(*pair)
+                            for pair in zip(beside, truths, strict=True)
+                        ]
+                    )
+                ),
+                named=self._named(target, orders),
+            ),
+            orders,
+        )
 
     def _scores(self, target: Target, rows: list[Vector]) -> list[list[Numbers]]:
         """Return scores of a target's inputs, by row and rule."""
@@ -164,7 +246,9 @@ class _Attack:
         return found
 
     def _way(self, row: Vector, width: int) -> Numbers:
-        """Return which way an update pushes the first layer of all inputs its rows fill: its labels, back through the model."""
+        """Return which way an update pushes the first layer of all inputs its rows fill: its
+        labels, back through the model.
+        """
         pull, head = self._pull(row), self.begun.arm.learner.head
         if pull is not None and len(pull) == width:
             return pull
@@ -173,23 +257,31 @@ class _Attack:
         return np.asarray(head.matrix(self.observed.model)[:-1] @ pull, np.float64)
 
     def _unseen(self, target: Target) -> Reading:
-        """Return how well somebody does who sees no message and names what is most frequent in the public rows."""
-        scores = counts(self.begun.data.test.inputs, self.width)[target.inputs].astype(np.float64)
+        """Return how well somebody does who sees no message and names what is most frequent in the
+        public rows.
+        """
+        scores = count_filled_inputs(self.begun.data.test.inputs, self.width)[target.inputs].astype(
+            np.float64
+        )
         truths = [held[target.inputs] for held in self.held]
         return Reading(
             what=target.name,
             who=NO_MESSAGE,
             column=target.column,
-            auc=_mean([auc(scores, truth) for truth in truths]),
-            found=_mean([found_at_number(scores, truth) for truth in truths]),
+            auc=_mean([compute_auc(scores, truth) for truth in truths]),
+            found=_mean([precision_at_true_count(scores, truth) for truth in truths]),
             chance=_mean([float(truth.mean()) for truth in truths]),
-            named=self._named(target, [self._order(target, scores, one) for one in range(len(truths))]),
+            named=self._named(
+                target, [self._order(target, scores, one) for one in range(len(truths))]
+            ),
         )
 
     def _order(self, target: Target, scores: Numbers, one: int) -> NDArray[np.int64]:
-        """Return as many inputs as a client fills, the highest scores first, equal ones in random order.
+        """Return as many inputs as a client fills, the highest scores first, equal ones in random
+        order.
 
-        Where words are to be named, only inputs that a public word fills: there is nothing to name in the others.
+        Where words are to be named, only inputs that a public word fills: there is nothing to name
+        in the others.
         """
         ties = self.draws.at("ties", one).generator().permutation(len(scores))
         ranked = target.inputs[np.lexsort((ties, -scores))]
@@ -201,44 +293,70 @@ class _Attack:
         if self.book is None or target.name != WORDS:
             return None
         book, victims = self.book, self.observed.victims
-        return _mean([book.named(order, victim.name) for order, victim in zip(orders, victims, strict=True)])
+        return _mean(
+            [book.named(order, victim.name) for order, victim in zip(orders, victims, strict=True)]
+        )
 
-    def _labels(self, view: View, seen: list[Vector]) -> list[Reading]:
-        """Return how often the message tells which of two clients has a larger share of a class; nothing if shares never differ."""
+    def _labels(self, view: MessageView, seen: list[Vector]) -> list[Reading]:
+        """Return how often the message tells which of two clients has a larger share of a class;
+        nothing if shares never differ.
+        """
         pulls = [self._pull(row) for row in seen] if view.signed else []
         if not pulls or pulls[0] is None:
             return []
         scores = np.array(pulls)
         shares = self.shares[:, 1:] if scores.shape[1] == 1 else self.shares
-        right, pairs = np.array([in_order(scores[:, place], shares[:, place]) for place in range(shares.shape[1])]).sum(axis=0)
+        right, pairs = np.array(
+            [
+                count_ordered_pairs(scores[:, place], shares[:, place])
+                for place in range(shares.shape[1])
+            ]
+        ).sum(axis=0)
         return [Reading(what=LABELS, who=view.who, auc=float(right / pairs))] if pairs else []
 
     def _pull(self, row: Vector) -> Numbers | None:
-        """Return how far an update moved each logit for every row: its last biases, or what a constant input or all inputs have."""
+        """Return how far an update moved each logit for every row: its last biases, or what a
+        constant input or all inputs have.
+        """
         head = self.begun.arm.learner.head
         if head is not None:
             return np.asarray(head.matrix(row)[-1], np.float64)
-        lines, constant = self._lines(row), [block.start for block in self.blocks if block.kind == "constant"]
-        outputs = 1 if len(self.begun.data.train.classes) <= 2 else len(self.begun.data.train.classes)
+        lines, constant = (
+            self._lines(row),
+            [block.start for block in self.blocks if block.kind == "constant"],
+        )
+        outputs = (
+            1 if len(self.begun.data.train.classes) <= 2 else len(self.begun.data.train.classes)
+        )
         if lines is None or lines.shape[1] != outputs:
             return None
         return np.asarray(lines[constant[0]] if constant else lines.sum(axis=0))
 
-    def _example(self, who: str, target: Target, one: int, order: NDArray[np.int64]) -> Example:
+    def _example(
+        self, who: str, target: Target, one: int, order: NDArray[np.int64]
+    ) -> ClientExample:
         victim, held = self.observed.victims[one], self.held[one]
         guesses = [self._guess(int(place), bool(held[place]), victim.name) for place in order[:12]]
-        return Example(client=victim.name, who=who, what=target.name, held=int(held[target.inputs].sum()), guesses=guesses)
+        return ClientExample(
+            client=victim.name,
+            who=who,
+            what=target.name,
+            held=int(held[target.inputs].sum()),
+            guesses=guesses,
+        )
 
-    def _guess(self, place: int, there: bool, client: int) -> Guess:
+    def _guess(self, place: int, there: bool, client: int) -> GuessedInput:
         block = next(block for block in self.blocks if block.start <= place < block.stop)
         cell = block.cells[place - block.start] if block.cells else ""
         if block.kind == "words":
             public = self.book.public.get(place, []) if self.book else []
             own = self.book.own[client].get(place, []) if self.book else []
             name = cell or f"bucket {place - block.start:,}"
-            return Guess(place=name, candidates=public[:3], sharing=len(public), true=own)
+            return GuessedInput(place=name, candidates=public[:3], sharing=len(public), true=own)
         name = f"{block.name} = {cell}" if cell else f"{block.name}, token {place - block.start}"
-        return Guess(place=name, candidates=[], sharing=1, true=[cell or name] if there else [])
+        return GuessedInput(
+            place=name, candidates=[], sharing=1, true=[cell or name] if there else []
+        )
 
 
 def _mean(values: list[float]) -> float:

@@ -1,4 +1,6 @@
-"""The attack on messages over several seeds: figures with their intervals, and in words what they say."""
+"""The attack on messages over several seeds: figures with their intervals, and in words what they
+say.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +10,15 @@ from dataclasses import asdict, dataclass, replace
 from statistics import fmean
 from typing import Any
 
-from tacit.audit.messages.attack import LABELS, Attacked, Example, Reading, attacked
+from tacit.audit.messages.attack import (
+    LABELS,
+    AttackResult,
+    ClientExample,
+    Reading,
+    attack_messages,
+)
 from tacit.audit.messages.views import BEFORE_NOISE, CONTROL, NO_MESSAGE
-from tacit.interval import interval
+from tacit.interval import confidence_interval
 from tacit.plan import Plan
 
 NAME = "messages"
@@ -28,12 +36,13 @@ class Figure:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Line:
+class MessageAuditLine:
     """What one party reads of one thing.
 
-    `found` is the share of what is there among as many highest scores, `chance` that of a blind guess. The figures without the
-    message are those of the same attack on another client's message, or on the same sum without the client; `gain` is by how
-    much the AUC is larger with it. `named` is the share of a client's words that a public dictionary names.
+    `found` is the share of what is there among as many highest scores, `chance` that of a blind
+    guess. The figures without the message are those of the same attack on another client's message,
+    or on the same sum without the client; `gain` is by how much the AUC is larger with it. `named`
+    is the share of a client's words that a public dictionary names.
     """
 
     what: str
@@ -49,13 +58,15 @@ class Line:
 
     @property
     def told(self) -> bool | None:
-        """Return whether the message tells something of its client, as far as seeds can say; None if they cannot."""
+        """Return whether the message tells something of its client, as far as seeds can say; None
+        if they cannot.
+        """
         gain = self.gain
         return None if gain is None or gain.low is None else gain.low > 0
 
 
 @dataclass(frozen=True, kw_only=True)
-class Audit:
+class MessageAudit:
     """All lines, with what a reader must know about how they came about."""
 
     source: str
@@ -67,15 +78,15 @@ class Audit:
     sizes: dict[str, tuple[int, float]]
     public_words: int
     sharing: float
-    lines: tuple[Line, ...]
+    lines: tuple[MessageAuditLine, ...]
     notes: tuple[str, ...]
-    examples: tuple[Example, ...]
+    examples: tuple[ClientExample, ...]
 
     def as_json(self) -> dict[str, Any]:
         """Return the audit as plain values."""
-        return {"attack": NAME, **_known(asdict(self)), "sentences": sentences(self)}
+        return {"attack": NAME, **_replace_nan(asdict(self)), "sentences": write_sentences(self)}
 
-    def of(self, what: str) -> list[Line]:
+    def of(self, what: str) -> list[MessageAuditLine]:
         """Return the lines about one thing."""
         return [line for line in self.lines if line.what == what and not line.column]
 
@@ -86,40 +97,64 @@ class Audit:
 
 
 def read_messages(
-    job: Plan, clients: int, seeds: Sequence[int], *, rows: bool = False, progress: Callable[[str], None] = lambda words: None
-) -> Audit:
-    """Return what is read off clients' messages of the first round; with `rows` also what words and categories some have."""
-    found = list[Attacked]()
+    job: Plan,
+    clients: int,
+    seeds: Sequence[int],
+    *,
+    rows: bool = False,
+    progress: Callable[[str], None] = lambda words: None,
+) -> MessageAudit:
+    """Return what is read off clients' messages of the first round; with `rows` also what words and
+    categories some have.
+    """
+    found = list[AttackResult]()
     for seed in seeds:
         progress(f"messages of {clients} clients, seed {seed}")
-        found.append(attacked(replace(job, seed=seed), clients, examples=_SHOWN if rows and not found else 0))
+        found.append(
+            attack_messages(
+                replace(job, seed=seed), clients, examples=_SHOWN if rows and not found else 0
+            )
+        )
     first = found[0]
     readings = [one for each in found for one in each.readings]
     keys = dict.fromkeys((one.what, one.who, one.column) for one in readings)
-    return Audit(
+    return MessageAudit(
         source=first.source,
         mechanism=first.mechanism,
         parameters=first.parameters,
         clients=first.clients,
         cohort=first.cohort,
         seeds=tuple(seeds),
-        sizes={name: (size, fmean(each.sizes[name][1] for each in found)) for name, (size, _) in first.sizes.items()},
+        sizes={
+            name: (size, fmean(each.sizes[name][1] for each in found))
+            for name, (size, _) in first.sizes.items()
+        },
         public_words=first.public_words,
         sharing=first.sharing,
         lines=tuple(
-            _line([one for each in found for one in each.readings if (one.what, one.who, one.column) == key]) for key in keys
+            _line(
+                [
+                    one
+                    for each in found
+                    for one in each.readings
+                    if (one.what, one.who, one.column) == key
+                ]
+            )
+            for key in keys
         ),
         notes=tuple(_notes(job, first)),
         examples=tuple(first.examples),
     )
 
 
-def _line(readings: list[Reading]) -> Line:
+def _line(readings: list[Reading]) -> MessageAuditLine:
     first = readings[0]
     beside = [0.5 if one.what == LABELS else one.auc_without for one in readings]
-    gains = [one.auc - other for one, other in zip(readings, beside, strict=True) if other is not None]
+    gains = [
+        one.auc - other for one, other in zip(readings, beside, strict=True) if other is not None
+    ]
     chances = [one.chance for one in readings if one.chance is not None]
-    return Line(
+    return MessageAuditLine(
         what=first.what,
         who=first.who,
         column=first.column,
@@ -138,33 +173,42 @@ def _figure(values: Sequence[float | None]) -> Figure | None:
     known = [value for value in values if value is not None and not math.isnan(value)]
     if not known:
         return None
-    low, high = interval(known) or (None, None)
+    low, high = confidence_interval(known) or (None, None)
     return Figure(mean=fmean(known), low=low, high=high)
 
 
-def sentences(audit: Audit) -> list[str]:
-    """Return in words what each party reads, the control first, from the figures; then what was not attacked."""
+def write_sentences(audit: MessageAudit) -> list[str]:
+    """Return in words what each party reads, the control first, from the figures; then what was not
+    attacked.
+    """
     found = []
     for what in audit.things:
         lines = audit.of(what)
         found += [_control(what, line) for line in lines if line.who == CONTROL]
-        found += [_said(what, line) for line in lines if line.who not in (CONTROL, NO_MESSAGE)]
+        found += [
+            _describe_line(what, line) for line in lines if line.who not in (CONTROL, NO_MESSAGE)
+        ]
     return [*found, *audit.notes]
 
 
-def _control(what: str, line: Line) -> str:
+def _control(what: str, line: MessageAuditLine) -> str:
     works = line.auc.mean >= _WORKS
-    verdict = "the attack works" if works else "the attack itself is weak here, so low figures below prove little"
+    verdict = (
+        "the attack works"
+        if works
+        else "the attack itself is weak here, so low figures below prove little"
+    )
     return f"Control, {what}: from the update as it is, AUC {_auc(line.auc)}; {verdict}."
 
 
-def _said(what: str, line: Line) -> str:
+def _describe_line(what: str, line: MessageAuditLine) -> str:
     who = line.who.removeprefix("… and ")
     who = f"whoever sees that sum and {who}" if who != line.who else who
     if what == LABELS:
         tells = {True: "tells", False: "does not tell beyond chance", None: "may tell"}[line.told]
         return (
-            f"Labels, {who}: {tells} which of two clients has more rows of a class: right for {_percent(line.auc)} (chance 50 %)."
+            f"Labels, {who}: {tells} which of two clients has more rows of a class: right for"
+            f" {_percent(line.auc)} (chance 50 %)."
         )
     assert line.found is not None
     share = f"finds {_percent(line.found)} of a client's {what}"
@@ -179,29 +223,42 @@ def _said(what: str, line: Line) -> str:
     return f"{what.capitalize()}, {who}: {told}; {beside}."
 
 
-def _notes(job: Plan, found: Attacked) -> list[str]:
+def _notes(job: Plan, found: AttackResult) -> list[str]:
     """Return a sentence for each thing that is not attacked, and what to do about it."""
     kinds, notes = {block.kind: block.name for block in found.blocks}, []
     if not found.sizes:
         notes.append(
-            "Neither words nor categories stand in a layer that is sent, so which of them a client has is not attacked; "
-            "`tacit disclose` shows what is sent."
+            "Neither words nor categories stand in a layer that is sent, so which of them a client"
+            " has is not attacked; `tacit disclose` shows what is sent."
         )
     if "number" in kinds or "picture" in kinds:
-        what = "pixels or what a network makes of them" if "picture" in kinds else "values of numeric columns"
+        what = (
+            "pixels or what a network makes of them"
+            if "picture" in kinds
+            else "values of numeric columns"
+        )
         notes.append(
-            f"Not attacked: {what}. With few rows per client an update can be close to the rows themselves; bound it per "
-            "run ([privacy] preset = 'private') or have it added up unseen ([secure_sum])."
+            f"Not attacked: {what}. With few rows per client an update can be close to the rows"
+            " themselves; bound it per run ([privacy] preset = 'private') or have it added up"
+            " unseen ([secure_sum])."
         )
     if job.server.rounds > 1:
-        notes.append(f"One round is attacked; a client answers in up to {job.server.rounds:,}, and what they tell adds up.")
+        notes.append(
+            f"One round is attacked; a client answers in up to {job.server.rounds:,}, and what they"
+            " tell adds up."
+        )
     if job.filter is not None:
-        notes.append("Not attacked: the last layers and votes that [filter] sends before the update.")
+        notes.append(
+            "Not attacked: the last layers and votes that [filter] sends before the update."
+        )
     if job.data.share is not None:
-        notes.append("Rows that [data.share] hands over need no attack: `tacit disclose` lists them.")
+        notes.append(
+            "Rows that [data.share] hands over need no attack: `tacit disclose` lists them."
+        )
     if any(reading.who == BEFORE_NOISE for reading in found.readings):
         notes.append(
-            "The server sees every update before it adds the noise and is trusted; under a [secure_sum] it sees the sum alone."
+            "The server sees every update before it adds the noise and is trusted; under a"
+            " [secure_sum] it sees the sum alone."
         )
     return notes
 
@@ -214,10 +271,10 @@ def _percent(figure: Figure | None) -> str:
     return "–" if figure is None else f"{100 * figure.mean:.{0 if figure.mean >= 0.1 else 1}f} %"
 
 
-def _known(value: Any) -> Any:
+def _replace_nan(value: Any) -> Any:
     """Return nested values without NaN, which JSON has no word for."""
     if isinstance(value, dict):
-        return {key: _known(one) for key, one in value.items()}
+        return {key: _replace_nan(one) for key, one in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_known(one) for one in value]
+        return [_replace_nan(one) for one in value]
     return None if isinstance(value, float) and math.isnan(value) else value

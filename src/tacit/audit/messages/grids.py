@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from tacit.audit.messages.attack import LABELS
-from tacit.audit.messages.audit import Audit, Figure, Line
+from tacit.audit.messages.audit import Figure, MessageAudit, MessageAuditLine
 from tacit.audit.messages.holdings import WORDS
 from tacit.audit.messages.views import NO_MESSAGE
 
@@ -14,14 +14,16 @@ Grid = tuple[str, tuple[str, ...], list[tuple[str, ...]]]
 """A title, headings and rows; the first column is words, the others are figures."""
 
 
-def grids(audit: Audit) -> list[Grid]:
-    """Return a table for each thing that is attacked, and one with the columns of a table by itself."""
+def build_grids(audit: MessageAudit) -> list[Grid]:
+    """Return a table for each thing that is attacked, and one with the columns of a table by
+    itself.
+    """
     found = [_grid(audit, what) for what in audit.things]
     columns = [line for line in audit.lines if line.column]
     return [*found, *([_by_column(columns)] if columns else ())]
 
 
-def _grid(audit: Audit, what: str) -> Grid:
+def _grid(audit: MessageAudit, what: str) -> Grid:
     lines = audit.of(what)
     if what == LABELS:
         title = "Labels: which of two clients has more rows of a class"
@@ -31,51 +33,90 @@ def _grid(audit: Audit, what: str) -> Grid:
             [(line.who, _auc(line.auc), _ends(line.auc), ".500") for line in lines],
         )
     size, held = audit.sizes[what]
-    title = f"{what.capitalize()}: which of {size:,} inputs a client fills; it fills {held:,.0f} on average"
-    headings = ("seen by", "AUC", "95 %", "found", "95 %", "by chance", "without: AUC", "… found", "words named")
+    title = (
+        f"{what.capitalize()}: which of {size:,} inputs a client fills; it fills {held:,.0f} on"
+        " average"
+    )
+    headings = (
+        "seen by",
+        "AUC",
+        "95 %",
+        "found",
+        "95 %",
+        "by chance",
+        "without: AUC",
+        "… found",
+        "words named",
+    )
     rows = [_row(line) for line in lines]
-    return title, headings if what == WORDS else headings[:-1], rows if what == WORDS else [row[:-1] for row in rows]
-
-
-def _row(line: Line) -> tuple[str, ...]:
     return (
-        line.who, _auc(line.auc), _ends(line.auc), _share(line.found), _shares(line.found), _percent(line.chance),
-        _auc(line.auc_without), _share(line.found_without), _share(line.named),
-    )  # fmt: skip
+        title,
+        headings if what == WORDS else headings[:-1],
+        rows if what == WORDS else [row[:-1] for row in rows],
+    )
 
 
-def _by_column(lines: list[Line]) -> Grid:
+def _row(line: MessageAuditLine) -> tuple[str, ...]:
+    return (
+        line.who,
+        _auc(line.auc),
+        _ends(line.auc),
+        _share(line.found),
+        _shares(line.found),
+        _percent(line.chance),
+        _auc(line.auc_without),
+        _share(line.found_without),
+        _share(line.named),
+    )
+
+
+def _by_column(lines: list[MessageAuditLine]) -> Grid:
     parties = [who for who in dict.fromkeys(line.who for line in lines) if who != NO_MESSAGE]
     auc = {(line.what, line.who): line.auc for line in lines}
-    rows = [(what, *(_auc(auc.get((what, who))) for who in parties)) for what in dict.fromkeys(line.what for line in lines)]
+    rows = [
+        (what, *(_auc(auc.get((what, who))) for who in parties))
+        for what in dict.fromkeys(line.what for line in lines)
+    ]
     return "AUC by column", ("column", *parties), rows
 
 
-def example_grids(audit: Audit) -> Iterable[Grid]:
-    """Yield the highest scores of some clients: what the attacker takes to be there, and what the client has."""
+def build_example_grids(audit: MessageAudit) -> Iterable[Grid]:
+    """Yield the highest scores of some clients: what the attacker takes to be there, and what the
+    client has.
+    """
     for example in audit.examples:
-        title = f"Client {example.client}, {example.what}, seen by {example.who}: the highest of {example.held:,} scores"
+        title = (
+            f"Client {example.client}, {example.what}, seen by {example.who}: the highest of"
+            f" {example.held:,} scores"
+        )
         headings: tuple[str, ...] = ("input", "there")
-        rows: list[tuple[str, ...]] = [(one.place, "yes" if one.true else "no") for one in example.guesses]
+        rows: list[tuple[str, ...]] = [
+            (one.place, "yes" if one.true else "no") for one in example.guesses
+        ]
         if example.what == WORDS:
             headings = ("input", "public words there", "how many", "the client's own words there")
-            rows = [(one.place, _some(one.candidates), f"{one.sharing:,}", _some(one.true)) for one in example.guesses]
+            rows = [
+                (one.place, _some(one.candidates), f"{one.sharing:,}", _some(one.true))
+                for one in example.guesses
+            ]
         yield title, headings, rows
 
 
-def heading(audit: Audit) -> str:
+def write_heading(audit: MessageAudit) -> str:
     """Return in one paragraph what was attacked and what the figures are."""
     named = ""
     if audit.public_words:
         named = (
-            f" Words named: the share of a client's words that the most frequent of {audit.public_words:,} public words of a found "
-            f"input names; {audit.sharing:.1f} public words share an input."
+            " Words named: the share of a client's words that the most frequent of"
+            f" {audit.public_words:,} public words of a found input names; {audit.sharing:.1f}"
+            " public words share an input."
         )
     seeds = ", ".join(map(str, audit.seeds))
     return (
-        f"{audit.clients} of the first round's {audit.cohort:,} clients, seeds {seeds}; each sends {audit.parameters:,} numbers: "
-        f"{'; '.join(audit.mechanism)}. Found: the share of what is there among as many highest scores; that number is taken as "
-        "known. Without: the same attack on another client's message, or on the sum without the client." + named
+        f"{audit.clients} of the first round's {audit.cohort:,} clients, seeds {seeds}; each sends"
+        f" {audit.parameters:,} numbers: {'; '.join(audit.mechanism)}. Found: the share of what is"
+        " there among as many highest scores; that number is taken as known. Without: the same"
+        " attack on another client's message, or on the sum without the client." + named
     )
 
 

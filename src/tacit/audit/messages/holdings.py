@@ -1,4 +1,6 @@
-"""What a client holds, which an attacker wants to know: the inputs its rows fill, the shares of its labels, its words."""
+"""What a client holds, which an attacker wants to know: the inputs its rows fill, the shares of its
+labels, its words.
+"""
 
 from __future__ import annotations
 
@@ -10,32 +12,38 @@ from numpy.typing import NDArray
 
 from tacit import features
 from tacit.audit.messages.scoring import Marks, Numbers
-from tacit.engine.first_round import FirstRound
-from tacit.engine.reshuffled_rows import ReshuffledRows
 from tacit.rows import Inputs, Mixed, Rows, Sparse
+from tacit.simulation.advice.first_round import FirstRound
+from tacit.simulation.reshuffled_rows import ReshuffledRows
 
 WORDS, CATEGORIES = "words", "categories"
 
 
 @dataclass(frozen=True)
 class Target:
-    """Inputs of which an attacker wants to know which are there: all words, all categories, or those of one column."""
+    """Inputs of which an attacker wants to know which are there: all words, all categories, or
+    those of one column.
+    """
 
     name: str
     inputs: NDArray[np.int64]
     column: bool = False
 
 
-def targets_of(blocks: Sequence[features.Block]) -> list[Target]:
+def list_targets(blocks: Sequence[features.Block]) -> list[Target]:
     """Return what can be there or not; each column by itself only where there are several."""
     words = [block for block in blocks if block.kind == "words"]
     columns = [block for block in blocks if block.kind in ("category", "token")]
     found = [Target(WORDS, _inputs(words))] if words else []
     found += [Target(CATEGORIES, _inputs(columns))] if columns else []
-    return found + ([Target(block.name, _inputs([block]), column=True) for block in columns] if len(columns) > 1 else [])
+    return found + (
+        [Target(block.name, _inputs([block]), column=True) for block in columns]
+        if len(columns) > 1
+        else []
+    )
 
 
-def rows_of(begun: FirstRound, block: int) -> Rows:
+def select_rows(begun: FirstRound, block: int) -> Rows:
     """Return the rows a client trains on in the first round."""
     own = begun.arm.site.own_rows
     assert own is not None
@@ -45,13 +53,15 @@ def rows_of(begun: FirstRound, block: int) -> Rows:
     return rows.take(np.arange(starts[block], starts[block + 1]))
 
 
-def present(inputs: Inputs, width: int) -> Marks:
+def find_filled_inputs(inputs: Inputs, width: int) -> Marks:
     """Return which of the inputs some row fills."""
-    return counts(inputs, width) > 0
+    return count_filled_inputs(inputs, width) > 0
 
 
-def counts(inputs: Inputs, width: int) -> NDArray[np.int64]:
-    """Return how many times rows fill each input; what fills up short texts, and what stands beside them, does not count."""
+def count_filled_inputs(inputs: Inputs, width: int) -> NDArray[np.int64]:
+    """Return how many times rows fill each input; what fills up short texts, and what stands beside
+    them, does not count.
+    """
     if isinstance(inputs, Mixed):
         inputs = inputs.tokens
     if isinstance(inputs, Sparse):
@@ -64,7 +74,7 @@ def counts(inputs: Inputs, width: int) -> NDArray[np.int64]:
     return np.asarray((inputs.matrix != 0).sum(axis=0), np.int64)
 
 
-def label_shares(rows: Rows) -> Numbers:
+def compute_label_shares(rows: Rows) -> Numbers:
     """Return the share of each class among some rows."""
     return np.bincount(rows.labels, minlength=len(rows.classes)) / max(1, len(rows))
 

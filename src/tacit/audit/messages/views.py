@@ -1,4 +1,6 @@
-"""Who sees what of one client's message: the server one message or a sum, whoever sees the models, and a control."""
+"""Who sees what of one client's message: the server one message or a sum, whoever sees the models,
+and a control.
+"""
 
 from __future__ import annotations
 
@@ -9,16 +11,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.codec import Payload
-from tacit.codec.sums.joined import JoinedTally
-from tacit.draws import Draws
-from tacit.engine.exchanges import SecureTrain, Train
-from tacit.engine.first_round import FirstRound
-from tacit.engine.round import Names
-from tacit.engine.simulate import answered
-from tacit.engine.site import Client
+from tacit.codecs import Payload
+from tacit.codecs.sums.joined import JoinedTally
 from tacit.errors import PlanError
+from tacit.protocol.exchanges import SecureTrain, Train
+from tacit.protocol.round import Names
+from tacit.protocol.site import Client
+from tacit.randomness import Draws
 from tacit.rows import Vector
+from tacit.simulation.advice.first_round import FirstRound
 
 CONTROL = "control: the update itself, before clip and codec"
 NO_MESSAGE = "no message: what is frequent in public rows"
@@ -28,7 +29,7 @@ _COMPARED = 50
 
 
 @dataclass(frozen=True)
-class Victim:
+class MessageVictim:
     """A client under attack: its update, and the payload its codec makes of it."""
 
     client: Client
@@ -41,15 +42,16 @@ class Victim:
         return self.client.seat.name
 
 
-class View(NamedTuple):
-    """What one party sees with a victim's message, and what it sees without it; None where another client's takes its place.
+class MessageView(NamedTuple):
+    """What one party sees with a victim's message, and what it sees without it; None where another
+    client's takes its place.
 
     `signed` says that what is seen has a direction, so that labels can be told from it.
     """
 
     who: str
-    seen: Callable[[Victim], Vector]
-    without: Callable[[Victim], Vector] | None = None
+    seen: Callable[[MessageVictim], Vector]
+    without: Callable[[MessageVictim], Vector] | None = None
     signed: bool = True
 
 
@@ -61,25 +63,34 @@ class Observed:
         trains = [exchange for exchange in begun.arm.exchanges if isinstance(exchange, Train)]
         if not trains:
             raise PlanError(
-                "audit reconstruct needs a plan whose clients send updates, got filter.aggregate = 'heads', where last layers are "
-                "all that is sent, in the clear; `tacit disclose` shows such a message"
+                "audit reconstruct needs a plan whose clients send updates, got filter.aggregate ="
+                " 'heads', where last layers are all that is sent, in the clear; `tacit disclose`"
+                " shows such a message"
             )
         self.train, self.site, self.worker = trains[0], begun.arm.site, begun.arm.learner.worker()
         self.terms, self.codec = self.site.agreement, self.site.codec(1)
         self.request = self.train.ask(begun.state)
         self.model = self.site.model(self.request)
         self.cohort = begun.cohort()
-        honest = np.array([self.site.behaviour.all_honest(np.array([name]), 1) for name in self.cohort.tolist()], np.bool_)
+        honest = np.array(
+            [self.site.behaviour.all_honest(np.array([name]), 1) for name in self.cohort.tolist()],
+            np.bool_,
+        )
         if not honest.any():
-            raise PlanError(f"plan {begun.arm.plan.name!r}: no client of the first round has rows; check data.clients")
+            raise PlanError(
+                f"plan {begun.arm.plan.name!r}: no client of the first round has rows; check"
+                " data.clients"
+            )
         able = self.cohort[honest]
-        chosen = draws.at("clients").generator().choice(able, min(clients, len(able)), replace=False)
+        chosen = (
+            draws.at("clients").generator().choice(able, min(clients, len(able)), replace=False)
+        )
         self.victims = [self._victim(name) for name in np.sort(chosen).tolist()]
         self._others: tuple[Payload, int] | None = None
 
-    def views(self) -> list[View]:
+    def views(self) -> list[MessageView]:
         """Return what each party sees under the plan, the control first."""
-        found = [View(CONTROL, lambda victim: victim.update)]
+        found = [MessageView(CONTROL, lambda victim: victim.update)]
         if self.terms.codec.decoded_by == "clients":
             return [*found, *self._token_views()]
         if isinstance(self.train, SecureTrain):
@@ -87,17 +98,28 @@ class Observed:
         if self.terms.sum_at_site:
             return [*found, *self._sum_views("the server: the site's sum")]
         if self.terms.codec.sum_noise is not None:  # decoding adds noise that the server knows
-            found.append(View(BEFORE_NOISE, lambda victim: self.terms.codec.clipped(victim.update)))
+            found.append(
+                MessageView(BEFORE_NOISE, lambda victim: self.terms.codec.clipped(victim.update))
+            )
             return [*found, *self._sum_views("whoever sees the models: the noised sum")]
-        found.append(View("the server: one message", self._alone))
-        return [*found, *(self._sum_views("whoever sees the models: the sum") if self.terms.codec.known_noise else ())]
+        found.append(MessageView("the server: one message", self._alone))
+        return [
+            *found,
+            *(
+                self._sum_views("whoever sees the models: the sum")
+                if self.terms.codec.known_noise
+                else ()
+            ),
+        ]
 
-    def _victim(self, name: int) -> Victim:
+    def _victim(self, name: int) -> MessageVictim:
         client = Client(self.site, self.site.seat(name), self.worker)
         update = self.train.update(client, self.model, 1).copy()
-        return Victim(client, update, self.train.made(client, self.model, update, self.request).payload)
+        return MessageVictim(
+            client, update, self.train.made(client, self.model, update, self.request).payload
+        )
 
-    def _alone(self, victim: Victim) -> Vector:
+    def _alone(self, victim: MessageVictim) -> Vector:
         """Return what one message says to whoever can decode it, as an update."""
         one = self.terms.codec.empty(self.terms.dim)
         one.add(victim.payload, 1, self.terms.public.at(1, victim.name))
@@ -105,77 +127,113 @@ class Observed:
         found = self.codec.decode(one, public=self.terms.public.at(1), own=own)
         return self.terms.codec.changed(self.model, found)
 
-    def _sum_views(self, who: str) -> list[View]:
-        """Return the sum of the cohort, and what is left of it for somebody who knows the others; each with and without the victim.
+    def _sum_views(self, who: str) -> list[MessageView]:
+        """Return the sum of the cohort, and what is left of it for somebody who knows the others;
+        each with and without the victim.
 
         Both times the noise is the same, so that the two differ by nothing but the victim.
         """
 
-        def seen(victim: Victim) -> Vector:
+        def seen(victim: MessageVictim) -> Vector:
             return self._sum(self.victims, self.draws.at("sum", victim.name))
 
-        def without(victim: Victim) -> Vector:
-            return self._sum([one for one in self.victims if one is not victim], self.draws.at("sum", victim.name))
+        def without(victim: MessageVictim) -> Vector:
+            return self._sum(
+                [one for one in self.victims if one is not victim],
+                self.draws.at("sum", victim.name),
+            )
 
         noised = (self.terms.codec.sum_noise or self.terms.codec.known_noise) is not None
         return [
-            View(f"{who} of {len(self.cohort):,} clients", seen, without),
-            View("… and knows the update of every other client", self._for_the_informed, self._noise if noised else None),
+            MessageView(f"{who} of {len(self.cohort):,} clients", seen, without),
+            MessageView(
+                "… and knows the update of every other client",
+                self._for_the_informed,
+                self._noise if noised else None,
+            ),
         ]
 
-    def _sum(self, some: list[Victim], draws: Draws) -> Vector:
-        """Return the mean update that the sum of all others and some victims says, with noise of its own."""
+    def _sum(self, some: list[MessageVictim], draws: Draws) -> Vector:
+        """Return the mean update that the sum of all others and some victims says, with noise of
+        its own.
+        """
         total = self._total_of_others()
         for victim in some:
-            total.add(victim.payload, self.site.weight(victim.client.seat), self.terms.public.at(1, victim.name))
+            total.add(
+                victim.payload,
+                self.site.weight(victim.client.seat),
+                self.terms.public.at(1, victim.name),
+            )
         whole = self.terms.codec.whole
         if whole is not None and whole.noise is not None:
-            noise = [whole.noise(self.terms.dim, draws.at("helper", number)) for number in range(self.begun.arm.plan.helpers)]
+            noise = [
+                whole.noise(self.terms.dim, draws.at("helper", number))
+                for number in range(self.begun.arm.plan.helpers)
+            ]
             total = whole.total(total.value() + sum(noise), total.weight)
         return Train(self.terms, draws).decoded(self.begun.state, total)
 
     def _total_of_others(self) -> Any:
-        """Return the sum of the cohort without any victim, anew each time; its clients are trained once."""
+        """Return the sum of the cohort without any victim, anew each time; its clients are trained
+        once.
+        """
         if self._others is None:
             rest: Names = np.setdiff1d(self.cohort, [victim.name for victim in self.victims])
-            adding = Train(self.terms, self.draws)  # however numbers travel, they add up to the same
+            adding = Train(
+                self.terms, self.draws
+            )  # however numbers travel, they add up to the same
             request = adding.ask(self.begun.state).part(rest)
-            made = answered(adding, self.site, self.worker, request).total if len(rest) else None
-            self._others = (made.packed(), made.weight) if made is not None else (np.empty(0, np.uint8), 0)
+            made = adding.answer_many(self.site, self.worker, request).total if len(rest) else None
+            self._others = (
+                (made.packed(), made.weight) if made is not None else (np.empty(0, np.uint8), 0)
+            )
         total, (packed, weight) = self.terms.codec.empty(self.terms.dim), self._others
         if weight:
             total.add_packed(packed, weight)
         return total
 
-    def _for_the_informed(self, victim: Victim) -> Vector:
-        """Return what is left of the sum without all others' updates: the victim's own as far as it is sent, and the noise."""
+    def _for_the_informed(self, victim: MessageVictim) -> Vector:
+        """Return what is left of the sum without all others' updates: the victim's own as far as it
+        is sent, and the noise.
+        """
         codec = self.terms.codec
         if codec.sum_noise is None and codec.known_noise is None:
             return self._alone(victim)
         return np.asarray(codec.clipped(victim.update) + self._noise(victim), np.float32)
 
-    def _noise(self, victim: Victim) -> Vector:
+    def _noise(self, victim: MessageVictim) -> Vector:
         """Return noise of the size that the sum has, whoever makes it."""
         size = self.terms.codec.sum_noise or self.terms.codec.known_noise
         assert size is not None
         drawn = self.draws.at("informed", victim.name).generator().standard_normal(self.terms.dim)
         return np.asarray(size(self.terms.dim) * drawn, np.float32)
 
-    def _token_views(self) -> list[View]:
+    def _token_views(self) -> list[MessageView]:
         names = [victim.name for victim in self.victims]
         rest = np.setdiff1d(self.cohort, names)[: max(0, _COMPARED - len(names))]
         others = [self._victim(name) for name in rest.tolist()]
         sent = {one.name: self._tokens(one.payload) for one in (*self.victims, *others)}
 
-        def unlike(victim: Victim) -> Vector:
+        def unlike(victim: MessageVictim) -> Vector:
             """Return at each parameter what share of the other clients sent another token."""
-            own, rest = sent[victim.name], [tokens for name, tokens in sent.items() if name != victim.name]
-            differ = [_unequal(own, one) for one in rest]
-            return np.mean(differ, axis=0, dtype=np.float32) if differ else np.zeros(self.terms.dim, np.float32)
+            own, rest = (
+                sent[victim.name],
+                [tokens for name, tokens in sent.items() if name != victim.name],
+            )
+            differ = [_find_unequal(own, one) for one in rest]
+            return (
+                np.mean(differ, axis=0, dtype=np.float32)
+                if differ
+                else np.zeros(self.terms.dim, np.float32)
+            )
 
         return [
-            View(f"the server without the secret: tokens of {len(sent):,} clients compared", unlike, signed=False),
-            View("the server together with one client, who has the secret", self._alone),
+            MessageView(
+                f"the server without the secret: tokens of {len(sent):,} clients compared",
+                unlike,
+                signed=False,
+            ),
+            MessageView("the server together with one client, who has the secret", self._alone),
         ]
 
     def _tokens(self, payload: Payload) -> list[NDArray[Any]]:
@@ -185,7 +243,12 @@ class Observed:
         return [part.value()[0][0] for part in parts]
 
 
-def _unequal(own: list[NDArray[Any]], other: list[NDArray[Any]]) -> NDArray[np.bool_]:
-    """Return at which parameters two messages have different tokens, at any of a parameter's places."""
-    places = [(mine != theirs).reshape(len(mine), -1).any(axis=1) for mine, theirs in zip(own, other, strict=True)]
+def _find_unequal(own: list[NDArray[Any]], other: list[NDArray[Any]]) -> NDArray[np.bool_]:
+    """Return at which parameters two messages have different tokens, at any of a parameter's
+    places.
+    """
+    places = [
+        (mine != theirs).reshape(len(mine), -1).any(axis=1)
+        for mine, theirs in zip(own, other, strict=True)
+    ]
     return np.asarray(np.any(places, axis=0))

@@ -1,4 +1,6 @@
-"""From buckets to words: a public dictionary under the plan's own hash, and the words of the clients under attack."""
+"""From buckets to words: a public dictionary under the plan's own hash, and the words of the
+clients under attack.
+"""
 
 from __future__ import annotations
 
@@ -11,15 +13,15 @@ from numpy.typing import NDArray
 
 from tacit import features
 from tacit.audit.messages.scoring import Marks
-from tacit.engine.simulated_data import SimulatedData, trained_on
 from tacit.plan import Features, Plan
+from tacit.simulation.prepared_rows import SimulatedData, trained_on
 
 Shelves = dict[int, list[str]]
 """Words by the input they fill."""
 
 
 @dataclass(frozen=True)
-class Book:
+class WordIndex:
     """Public words by input, most frequent first, and each client's own."""
 
     public: Shelves
@@ -33,41 +35,59 @@ class Book:
     @property
     def sharing(self) -> float:
         """Return how many public words share the input of one, on average over public words."""
-        return fmean(len(words) for words in self.public.values() for _ in words) if self.public else 0.0
+        return (
+            fmean(len(words) for words in self.public.values() for _ in words)
+            if self.public
+            else 0.0
+        )
 
     def named(self, guessed: NDArray[np.int64], client: int) -> float:
-        """Return the share of a client's words that are the most frequent public word of a guessed input."""
+        """Return the share of a client's words that are the most frequent public word of a guessed
+        input.
+        """
         own = {word for words in self.own[client].values() for word in words}
         guess = {self.public[place][0] for place in guessed.tolist() if place in self.public}
         return len(guess & own) / len(own) if own else float("nan")
 
 
-def book_of(job: Plan, data: SimulatedData, held: dict[int, Marks]) -> Book | None:
-    """Return the words of clients, by name with the inputs their rows fill; None where a client's texts are not known by then.
+def build_word_index(job: Plan, data: SimulatedData, held: dict[int, Marks]) -> WordIndex | None:
+    """Return the words of clients, by name with the inputs their rows fill; None where a client's
+    texts are not known by then.
 
-    Words of a list are public by themselves. Of hashed words those in the test rows are taken as public: texts of the same kind.
+    Words of a list are public by themselves. Of hashed words those in the test rows are taken as
+    public: texts of the same kind.
     """
     if not data.columns.text:
         return None
     if data.fitted.words:
         listed = dict(enumerate(data.fitted.words))
-        own = {name: {place: [word] for place, word in listed.items() if marks[place]} for name, marks in held.items()}
-        return Book({place: [word] for place, word in listed.items()}, own)
+        own = {
+            name: {place: [word] for place, word in listed.items() if marks[place]}
+            for name, marks in held.items()
+        }
+        return WordIndex({place: [word] for place, word in listed.items()}, own)
     if job.data.share is not None or job.data.deal == "every_round":
         return None
     table, clients = trained_on(job)
     own = {}
     for name in held:
         rows = clients.order[clients.starts[name] : clients.starts[name + 1]]
-        own[name] = shelved(features.word_counts(table.train[rows], data.columns, job.features), job.features)
-    return Book(shelved(features.word_counts(table.test, data.columns, job.features), job.features), own)
+        own[name] = group_by_bucket(
+            features.count_words(table.train[rows], data.columns, job.features), job.features
+        )
+    return WordIndex(
+        group_by_bucket(features.count_words(table.test, data.columns, job.features), job.features),
+        own,
+    )
 
 
-def shelved(counts: Counter[str], settings: Features) -> Shelves:
+def group_by_bucket(counts: Counter[str], settings: Features) -> Shelves:
     """Return words by bucket, the most frequent first, ties by alphabet."""
     words = sorted(counts, key=lambda word: (-counts[word], word))
     found: Shelves = {}
-    for word, place in zip(words, features.buckets_of(words, settings).tolist(), strict=True):
+    for word, place in zip(
+        words, features.find_word_buckets(words, settings).tolist(), strict=True
+    ):
         if place >= 0:
             found.setdefault(place, []).append(word)
     return found

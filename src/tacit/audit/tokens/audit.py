@@ -9,15 +9,21 @@ from typing import Any
 
 import numpy as np
 
-from tacit.audit.tokens.brute_force import Search, Space, search, spaces
-from tacit.audit.tokens.collisions import Collisions, collisions
-from tacit.audit.tokens.false_histograms import HONEST, Falsified, Kind, falsified, tokens_of
-from tacit.audit.tokens.insider import SIZES, Insider, insider
-from tacit.audit.tokens.seriation import Seriation, scored
-from tacit.audit.tokens.trained import Sent, Trained, trained
-from tacit.codec.hashcomb import quantiser_of
-from tacit.levels import draw, head_chance
-from tacit.quantiser import Levels
+from tacit.audit.tokens.brute_force import RangeSearch, Space, search_ranges, size_spaces
+from tacit.audit.tokens.collisions import Collisions, count_collisions
+from tacit.audit.tokens.false_histograms import (
+    HONEST,
+    Falsified,
+    Kind,
+    encode_tokens,
+    falsify_histograms,
+)
+from tacit.audit.tokens.finished_run import FinishedRun, Sent, load_finished_run
+from tacit.audit.tokens.insider import SIZES, Insider, attack_as_insider
+from tacit.audit.tokens.seriation import Seriation, score_seriation
+from tacit.codecs.hashcomb import quantiser_of
+from tacit.quantisation.levels import draw_levels, find_head_probability
+from tacit.quantisation.quantiser import Levels
 from tacit.rows import Vector
 
 NAME = "tokens"
@@ -28,8 +34,10 @@ _SHOWN = 240
 
 
 @dataclass(frozen=True, kw_only=True)
-class Audit:
-    """What the attacks found; `points` are true and rebuilt values of some parameters of the victim, after one transition."""
+class TokenAudit:
+    """What the attacks found; `points` are true and rebuilt values of some parameters of the
+    victim, after one transition.
+    """
 
     source: str
     sends: str
@@ -38,7 +46,7 @@ class Audit:
     clients: int
     seriation: tuple[Seriation, ...]
     points: dict[str, list[float]]
-    searches: tuple[Search, ...]
+    searches: tuple[RangeSearch, ...]
     spaces: tuple[Space, ...]
     insiders: tuple[Insider, ...]
     collisions: tuple[Collisions, ...]
@@ -46,20 +54,26 @@ class Audit:
 
     def as_json(self) -> dict[str, Any]:
         """Return the audit as plain values."""
-        return {**asdict(self), "sentences": sentences(self)}
+        return {**asdict(self), "sentences": write_sentences(self)}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Following:
-    """The rounds after a run's last: the model each began with, and what some clients sent, the victim first."""
+    """The rounds after a run's last: the model each began with, and what some clients sent, the
+    victim first.
+    """
 
     models: tuple[Vector, ...]
     sent: tuple[Sent, ...]
 
 
-def audit(folder: Path, progress: Callable[[str], None] = lambda words: None, *, allow_code: bool = False) -> Audit:
-    """Return what the attacks find out about a finished run of the hashcomb codec; raise RunError for any other run."""
-    run = trained(folder, allow_code=allow_code)
+def audit_tokens(
+    folder: Path, progress: Callable[[str], None] = lambda words: None, *, allow_code: bool = False
+) -> TokenAudit:
+    """Return what the attacks find out about a finished run of the hashcomb codec; raise RunError
+    for any other run.
+    """
+    run = load_finished_run(folder, allow_code=allow_code)
     progress("six more rounds")
     after = follow(run, TRANSITIONS[-1] + 1)
     progress("the order of channels from tokens alone")
@@ -69,10 +83,14 @@ def audit(folder: Path, progress: Callable[[str], None] = lambda words: None, *,
     progress("what an insider reads")
     insiders = _insiders(run)
     progress("channels with the same token")
-    found = collisions(quantiser_of(run.settings), run.secret, after.sent[0][0])
+    found = count_collisions(quantiser_of(run.settings), run.secret, after.sent[0][0])
     progress("false histograms")
-    lies = [lie for kind in KINDS for lie in falsified(run, after.sent[:2], after.models[1], kind)]
-    return Audit(
+    lies = [
+        lie
+        for kind in KINDS
+        for lie in falsify_histograms(run, after.sent[:2], after.models[1], kind)
+    ]
+    return TokenAudit(
         source=run.data.source,
         sends=run.settings.of,
         parameters=len(run.model),
@@ -81,15 +99,17 @@ def audit(folder: Path, progress: Callable[[str], None] = lambda words: None, *,
         seriation=seriation,
         points=points,
         searches=searches,
-        spaces=tuple(spaces(searches[0].seconds_per_range)),
+        spaces=tuple(size_spaces(searches[0].seconds_per_range)),
         insiders=insiders,
         collisions=tuple(found),
         falsified=tuple(lies),
     )
 
 
-def follow(run: Trained, rounds: int) -> Following:
-    """Return what follows a run's last round: at most eight of its clients train, and their histogram makes the next model."""
+def follow(run: FinishedRun, rounds: int) -> Following:
+    """Return what follows a run's last round: at most eight of its clients train, and their
+    histogram makes the next model.
+    """
     models, sent, count = [run.model], list[Sent](), min(_MOST_CLIENTS, run.clients())
     for round_no in range(1, rounds + 1):
         sent.append(run.of_all(models[-1], count, round_no))
@@ -97,51 +117,64 @@ def follow(run: Trained, rounds: int) -> Following:
         public = draws.publish("follow")
         total = held.empty(len(run.model))
         for row in sent[-1]:
-            total.add(held.encode(row, {}, own=draws.for_client(), public=public).payload, 1, public)
-        models.append(run.next_model(models[-1], held.decode(total, public=public, own=draws.for_server())))
+            total.add(
+                held.encode(row, {}, own=draws.for_client(), public=public).payload, 1, public
+            )
+        models.append(
+            run.next_model(models[-1], held.decode(total, public=public, own=draws.for_server()))
+        )
     return Following(models=tuple(models), sent=tuple(sent))
 
 
-def levels_of(run: Trained) -> Levels:
+def simulate_levels(run: FinishedRun) -> Levels:
     """Return levels as the coins of one round might draw them."""
     settings, chance = run.settings, 1.0
     if settings.mean_level is not None:
-        chance = head_chance(settings.selection, settings.levels, settings.mean_level)
-    return draw(settings.selection, settings.levels, chance, len(run.model), run.draws.at("levels"))
+        chance = find_head_probability(settings.selection, settings.levels, settings.mean_level)
+    return draw_levels(
+        settings.selection, settings.levels, chance, len(run.model), run.draws.at("levels")
+    )
 
 
-def _seriation(run: Trained, after: Following) -> tuple[tuple[Seriation, ...], dict[str, list[float]]]:
+def _seriation(
+    run: FinishedRun, after: Following
+) -> tuple[tuple[Seriation, ...], dict[str, list[float]]]:
     true = after.sent[0][0]
     shown = np.linspace(0, len(true) - 1, min(_SHOWN, len(true))).astype(np.int64)
     scores, points = list[Seriation](), {"true": _rounded(true[shown])}
     for kind, name in KINDS.items():
         settings = replace(run.settings, tokens=kind)
         rounds = [
-            tokens_of(run.held(number, settings), rows[0], run.draws.at("seen", number))
+            encode_tokens(run.held(number, settings), rows[0], run.draws.at("seen", number))
             for number, rows in enumerate(after.sent, 1)
         ]
         for transitions in TRANSITIONS:
-            score, found = scored(name, rounds[: transitions + 1], true)
+            score, found = score_seriation(name, rounds[: transitions + 1], true)
             scores.append(score)
             points.setdefault(name, _rounded(found.values[shown]))
     return tuple(scores), points
 
 
-def _searches(run: Trained, after: Following) -> tuple[Search, ...]:
-    """Return what trying ranges finds without a secret and with one, from tokens of the finest level."""
+def _searches(run: FinishedRun, after: Following) -> tuple[RangeSearch, ...]:
+    """Return what trying ranges finds without a secret and with one, from tokens of the finest
+    level.
+    """
     settings = replace(run.settings, tokens="paper", selection="finest", mean_level=None)
     seen = {
-        secret: tokens_of(run.held(1, settings, secret), after.sent[0][0], run.draws.at("search")) for secret in (b"", run.secret)
+        secret: encode_tokens(
+            run.held(1, settings, secret), after.sent[0][0], run.draws.at("search")
+        )
+        for secret in (b"", run.secret)
     }
-    return tuple(search(tokens, settings, bool(secret)) for secret, tokens in seen.items())
+    return tuple(search_ranges(tokens, settings, bool(secret)) for secret, tokens in seen.items())
 
 
-def _insiders(run: Trained) -> tuple[Insider, ...]:
-    quantiser, level, found = quantiser_of(run.settings), levels_of(run), []
+def _insiders(run: FinishedRun) -> tuple[Insider, ...]:
+    quantiser, level, found = quantiser_of(run.settings), simulate_levels(run), []
     for count in SIZES:
         if count <= len(run.data.train):
             channels = np.stack([quantiser.channels(row, level) for row in run.resampled(count)])
-            found.append(insider(channels, run.draws.at("weights", count)))
+            found.append(attack_as_insider(channels, run.draws.at("weights", count)))
     return tuple(found)
 
 
@@ -149,56 +182,90 @@ def _rounded(values: np.ndarray[Any, Any]) -> list[float]:
     return [float(f"{value:.4g}") for value in values]
 
 
-def sentences(found: Audit) -> list[str]:
+def write_sentences(found: TokenAudit) -> list[str]:
     """Return in words what was found, from the figures."""
-    return [_on_order(found), *_on_ranges(found), *_on_insiders(found), _on_collisions(found), *_on_lies(found)]
-
-
-def _on_order(found: Audit) -> str:
-    static, keyed = ([one for one in found.seriation if one.tokens == name] for name in KINDS.values())
-    return (
-        f"From one client's static tokens in two rounds a server without the secret rebuilds its {found.sends} up to scale with a "
-        f"correlation of {static[0].correlation:.4f} ({static[-1].correlation:.4f} from {static[-1].transitions + 1} rounds); from "
-        f"keyed tokens {keyed[0].correlation:.4f} ({keyed[-1].correlation:.4f})."
-    )
-
-
-def _on_ranges(found: Audit) -> list[str]:
-    bare, secret = found.searches
-    read = f"the range is found and {bare.decoded:.0%} of the {found.sends} are read" if bare.found else "no range fits"
-    none = "one" if secret.found else "none"
     return [
-        f"Static tokens without a secret: after {bare.tried:,} ranges at {1e6 * bare.seconds_per_range:.0f} µs {read}. Of "
-        f"{secret.tried:,} ranges {none} fits if there is a secret.",
-        "The paper's 2^104 to 2^106 ranges are all pairs of doubles; of ranges people write down there are "
-        f"2^{found.spaces[0].log2:.0f}. What protects is the random secret, and the order of static tokens shows in spite of it.",
+        _on_order(found),
+        *_on_ranges(found),
+        *_on_insiders(found),
+        _on_collisions(found),
+        *_on_lies(found),
     ]
 
 
-def _on_insiders(found: Audit) -> list[str]:
+def _on_order(found: TokenAudit) -> str:
+    static, keyed = (
+        [one for one in found.seriation if one.tokens == name] for name in KINDS.values()
+    )
+    return (
+        "From one client's static tokens in two rounds a server without the secret rebuilds its"
+        f" {found.sends} up to scale with a correlation of {static[0].correlation:.4f}"
+        f" ({static[-1].correlation:.4f} from {static[-1].transitions + 1} rounds); from keyed"
+        f" tokens {keyed[0].correlation:.4f} ({keyed[-1].correlation:.4f})."
+    )
+
+
+def _on_ranges(found: TokenAudit) -> list[str]:
+    bare, secret = found.searches
+    read = (
+        f"the range is found and {bare.decoded:.0%} of the {found.sends} are read"
+        if bare.found
+        else "no range fits"
+    )
+    none = "one" if secret.found else "none"
+    return [
+        (
+            f"Static tokens without a secret: after {bare.tried:,} ranges at"
+            f" {1e6 * bare.seconds_per_range:.0f} µs {read}. Of {secret.tried:,} ranges {none} fits"
+            " if there is a secret."
+        ),
+        (
+            "The paper's 2^104 to 2^106 ranges are all pairs of doubles; of ranges people write"
+            f" down there are 2^{found.spaces[0].log2:.0f}. What protects is the random secret, and"
+            " the order of static tokens shows in spite of it."
+        ),
+    ]
+
+
+def _on_insiders(found: TokenAudit) -> list[str]:
     said = "; ".join(
-        f"of {one.clients} clients {one.certain:.0%} for sure, {one.by_weight:.0%} if weights differ, {one.bits_left:.1f} bits left"
+        f"of {one.clients} clients {one.certain:.0%} for sure, {one.by_weight:.0%} if weights"
+        f" differ, {one.bits_left:.1f} bits left"
         for one in found.insiders
     )
-    return [f"An insider with the secret knows another client's channel at a share of the parameters: {said}."] if said else []
+    return (
+        [
+            "An insider with the secret knows another client's channel at a share of the"
+            f" parameters: {said}."
+        ]
+        if said
+        else []
+    )
 
 
-def _on_collisions(found: Audit) -> str:
+def _on_collisions(found: TokenAudit) -> str:
     own = next((one for one in found.collisions if one.levels == found.levels), found.collisions[0])
     most = found.collisions[-1]
     return (
-        f"At 28 bits {own.observed} pairs of {own.channels:,} channels share a token at {own.levels} levels, {most.observed} of "
-        f"{most.channels:,} at {most.levels} ({most.expected:.0f} expected); at 128 bits {most.wide}."
+        f"At 28 bits {own.observed} pairs of {own.channels:,} channels share a token at"
+        f" {own.levels} levels, {most.observed} of {most.channels:,} at {most.levels}"
+        f" ({most.expected:.0f} expected); at 128 bits {most.wide}."
     )
 
 
-def _on_lies(found: Audit) -> list[str]:
+def _on_lies(found: TokenAudit) -> list[str]:
     lies = [one for one in found.falsified if one.what != HONEST]
-    refused = [f"{sum(one.detected for one in lies if one.tokens == kind)} under {name} tokens" for kind, name in KINDS.items()]
+    refused = [
+        f"{sum(one.detected for one in lies if one.tokens == kind)} under {name} tokens"
+        for kind, name in KINDS.items()
+    ]
     taken = [one for one in lies if not one.detected]
     shown = sum(one.owner_notices for one in taken)
     return [
-        f"Of {len(lies) // len(KINDS)} kinds of false histograms clients refuse {' and '.join(refused)}. In {shown} of the "
-        f"{len(taken)} cases they take, some client would miss a token it sent: it would help if every client looked for its own, "
-        "and if all compared a hash of the histogram, so that all look at the same one.",
+        (
+            f"Of {len(lies) // len(KINDS)} kinds of false histograms clients refuse"
+            f" {' and '.join(refused)}. In {shown} of the {len(taken)} cases they take, some client"
+            " would miss a token it sent: it would help if every client looked for its own, and if"
+            " all compared a hash of the histogram, so that all look at the same one."
+        ),
     ]

@@ -1,4 +1,6 @@
-"""How often two channels have the same token when hashes are cut short, and how many values are then read wrongly."""
+"""How often two channels have the same token when hashes are cut short, and how many values are
+then read wrongly.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.codec.hashcomb.tokens import PAPER_BITS, hashed
-from tacit.quantiser import Quantiser
+from tacit.codecs.hashcomb.tokens import PAPER_BITS, hashed
+from tacit.quantisation.quantiser import Quantiser
 
 LEVELS = tuple(range(8, 17))
 _WIDE = 128
@@ -16,9 +18,11 @@ _WIDE = 128
 
 @dataclass(frozen=True, kw_only=True)
 class Collisions:
-    """Pairs of channels with the same token over the whole tree of so many levels, and what they cost at its finest level.
+    """Pairs of channels with the same token over the whole tree of so many levels, and what they
+    cost at its finest level.
 
-    `wide` counts pairs at 128 bits, `misread` is the share of values whose channel has the token of a lower one.
+    `wide` counts pairs at 128 bits, `misread` is the share of values whose channel has the token of
+    a lower one.
     """
 
     levels: int
@@ -29,12 +33,22 @@ class Collisions:
     misread: float
 
 
-def collisions(quantiser: Quantiser, secret: bytes, values: NDArray[np.float32]) -> list[Collisions]:
-    """Return the collisions of trees of 8 to 16 levels over a range, and the share of some values they make unreadable."""
-    tree = [[quantiser.node(level, channel) for channel in range(1 << level)] for level in range(LEVELS[-1] + 1)]
+def count_collisions(
+    quantiser: Quantiser, secret: bytes, values: NDArray[np.float32]
+) -> list[Collisions]:
+    """Return the collisions of trees of 8 to 16 levels over a range, and the share of some values
+    they make unreadable.
+    """
+    tree = [
+        [quantiser.node(level, channel) for channel in range(1 << level)]
+        for level in range(LEVELS[-1] + 1)
+    ]
     names = [name for level in tree for name in level]
     short = np.array([hashed(secret, name) for name in names], np.int64)
-    wide = np.array([hashed(secret, name, _WIDE).to_bytes(_WIDE // 8, "little") for name in names], f"V{_WIDE // 8}")
+    wide = np.array(
+        [hashed(secret, name, _WIDE).to_bytes(_WIDE // 8, "little") for name in names],
+        f"V{_WIDE // 8}",
+    )
     found = []
     for levels in LEVELS:
         count = (2 << levels) - 1
@@ -56,8 +70,12 @@ def _pairs(tokens: NDArray[np.generic]) -> int:
     return int((counts * (counts - 1) // 2).sum())
 
 
-def _misread(tokens: NDArray[np.int64], quantiser: Quantiser, levels: int, values: NDArray[np.float32]) -> float:
-    """Return the share of values in channels of the finest level whose token a lower channel has too."""
+def _misread(
+    tokens: NDArray[np.int64], quantiser: Quantiser, levels: int, values: NDArray[np.float32]
+) -> float:
+    """Return the share of values in channels of the finest level whose token a lower channel has
+    too.
+    """
     first = np.unique(tokens, return_index=True)[1]
     wrong = np.ones(len(tokens), np.bool_)
     wrong[first] = False

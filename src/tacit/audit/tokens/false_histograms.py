@@ -1,7 +1,9 @@
-"""What a lying server can do with the histogram: which falsifications clients refuse, and what the others do to the model.
+"""What a lying server can do with the histogram: which falsifications clients refuse, and what the
+others do to the model.
 
-Clients check what they can: that a histogram has all parameters, that counts add up to its weight, and that tokens are such as
-clients of the round make. They do not check that it holds what they sent; what that check would show is measured beside it.
+Clients check what they can: that a histogram has all parameters, that counts add up to its weight,
+and that tokens are such as clients of the round make. They do not check that it holds what they
+sent; what that check would show is measured beside it.
 """
 
 from __future__ import annotations
@@ -13,11 +15,11 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.audit.tokens.trained import Sent, Trained
-from tacit.codec import Codec
-from tacit.codec.sums.tokens import TokenTally, packed
-from tacit.draws import Draws, PublicDraws, ServerDraws
+from tacit.audit.tokens.finished_run import FinishedRun, Sent
+from tacit.codecs import Codec
+from tacit.codecs.sums.tokens import TokenTally, packed
 from tacit.errors import WireError
+from tacit.randomness import Draws, PublicDraws, ServerDraws
 from tacit.rows import Vector
 
 Kind = Literal["paper", "keyed"]
@@ -31,10 +33,12 @@ HONEST = "none: the honest histogram"
 
 @dataclass(frozen=True, kw_only=True)
 class Falsified:
-    """One falsification under one kind of tokens: do clients refuse it, and if not, what becomes of the model?
+    """One falsification under one kind of tokens: do clients refuse it, and if not, what becomes of
+    the model?
 
-    `off` is the root mean square error of the next model over the root mean square change the honest round makes; `accuracy` is
-    that of the next model on the test rows. `owner_notices` says whether some client would miss a token it sent.
+    `off` is the root mean square error of the next model over the root mean square change the
+    honest round makes; `accuracy` is that of the next model on the test rows. `owner_notices` says
+    whether some client would miss a token it sent.
     """
 
     tokens: str
@@ -67,11 +71,15 @@ class Scene:
         total = self.held.empty(self.now.shape[1])
         assert isinstance(total, TokenTally)
         total.add_packed(*given)
-        return self.held.decode(total, public=PublicDraws(b""), own=ServerDraws(b""))  # nothing is drawn
+        return self.held.decode(
+            total, public=PublicDraws(b""), own=ServerDraws(b"")
+        )  # nothing is drawn
 
 
 def _foreign(scene: Scene) -> Messages:
-    """Return messages in which a client's tokens at a tenth of the parameters are numbers drawn at random."""
+    """Return messages in which a client's tokens at a tenth of the parameters are numbers drawn at
+    random.
+    """
     found, random = scene.now.copy(), scene.draws.at("foreign").generator()
     total = scene.held.empty(found.shape[1])
     assert isinstance(total, TokenTally)
@@ -100,7 +108,10 @@ def _of(messages: Callable[[Scene], Messages]) -> Lie:
 
 LIES: dict[str, Lie] = {
     HONEST: _of(lambda scene: scene.now),
-    "a parameter less than there are": lambda scene: (scene.histogram(scene.now[:, :-1]), scene.now),
+    "a parameter less than there are": lambda scene: (
+        scene.histogram(scene.now[:, :-1]),
+        scene.now,
+    ),
     "counts that do not add up": lambda scene: (scene.histogram(scene.now, more=1), scene.now),
     "tokens made up, at a tenth of the parameters": _of(_foreign),
     "the histogram of the round before": _of(lambda scene: scene.before),
@@ -109,11 +120,18 @@ LIES: dict[str, Lie] = {
 }
 
 
-def falsified(run: Trained, sent: Sequence[Sent], model: Vector, tokens: Kind) -> list[Falsified]:
-    """Return what each falsification does in a round whose model is `model`; `sent` is the round before and the round itself."""
+def falsify_histograms(
+    run: FinishedRun, sent: Sequence[Sent], model: Vector, tokens: Kind
+) -> list[Falsified]:
+    """Return what each falsification does in a round whose model is `model`; `sent` is the round
+    before and the round itself.
+    """
     settings, draws = replace(run.settings, tokens=tokens), run.draws.at("false")
     held = [run.held(round_no, settings) for round_no in (1, 2)]
-    before, now = (np.stack([tokens_of(one, row, draws) for row in rows]) for one, rows in zip(held, sent, strict=True))
+    before, now = (
+        np.stack([encode_tokens(one, row, draws) for row in rows])
+        for one, rows in zip(held, sent, strict=True)
+    )
     scene = Scene(held=held[1], now=now, before=before, draws=draws)
     honest = run.next_model(model, scene.read(scene.histogram(now)))
     step = float(np.sqrt(np.mean((honest - model) ** 2)))
@@ -138,7 +156,7 @@ def falsified(run: Trained, sent: Sequence[Sent], model: Vector, tokens: Kind) -
     return found
 
 
-def tokens_of(held: Codec, values: Vector, draws: Draws) -> NDArray[np.uint32]:
+def encode_tokens(held: Codec, values: Vector, draws: Draws) -> NDArray[np.uint32]:
     """Return one client's tokens, as a server reads them out of its message."""
     total = held.empty(len(values))
     assert isinstance(total, TokenTally)

@@ -1,7 +1,9 @@
-"""What a client that holds the secret reads of another client: it decodes the histogram and takes its own token away.
+"""What a client that holds the secret reads of another client: it decodes the histogram and takes
+its own token away.
 
-What is left at each parameter is the channels of all the others, without names. If all are the same, the victim's is known. If
-weights differ, the count beside a token says who sent it: one that the others' weights cannot add up to holds the victim's.
+What is left at each parameter is the channels of all the others, without names. If all are the
+same, the victim's is known. If weights differ, the count beside a token says who sent it: one that
+the others' weights cannot add up to holds the victim's.
 """
 
 from __future__ import annotations
@@ -11,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.draws import Draws
-from tacit.quantiser import Channels
+from tacit.quantisation.quantiser import Channels
+from tacit.randomness import Draws
 
 SIZES = (4, 10, 50)
 _MOST_PARAMETERS, _MOST_PAIRS = 20_000, 10
@@ -21,12 +23,15 @@ _LEAST_ROWS, _MOST_ROWS = 100, 2_000
 
 @dataclass(frozen=True, kw_only=True)
 class Insider:
-    """What one of `clients` clients reads of another, as shares of the parameters, over up to ten pairs of them.
+    """What one of `clients` clients reads of another, as shares of the parameters, over up to ten
+    pairs of them.
 
-    `certain`: the victim's channel is known for sure. `certain_within_one`: it is known to one channel up or down. `guessed`: the
-    most frequent channel of the others is the victim's; `guessed_from_mean`: the channel of the others' mean is. `by_weight`: the
-    channel is known for sure if clients weigh 100 to 2,000, each another number. `bits_left`: entropy of the victim's channel,
-    given the others' channels without names. `equal`: all sent the same channel, which a server without the secret sees too.
+    `certain`: the victim's channel is known for sure. `certain_within_one`: it is known to one
+    channel up or down. `guessed`: the most frequent channel of the others is the victim's;
+    `guessed_from_mean`: the channel of the others' mean is. `by_weight`: the channel is known for
+    sure if clients weigh 100 to 2,000, each another number. `bits_left`: entropy of the victim's
+    channel, given the others' channels without names. `equal`: all sent the same channel, which a
+    server without the secret sees too.
     """
 
     clients: int
@@ -39,8 +44,10 @@ class Insider:
     equal: float
 
 
-def insider(channels: Channels, draws: Draws) -> Insider:
-    """Return what an insider reads of a victim from the channels that all clients sent, one row per client."""
+def attack_as_insider(channels: Channels, draws: Draws) -> Insider:
+    """Return what an insider reads of a victim from the channels that all clients sent, one row per
+    client.
+    """
     count = len(channels)
     random = draws.generator()
     sent = channels[:, random.permutation(channels.shape[1])[:_MOST_PARAMETERS]].astype(np.int64)
@@ -67,7 +74,8 @@ def _pair(sent: NDArray[np.int64], own: int, victim: int) -> tuple[float, ...]:
     middle = np.floor(others.mean(axis=0) + 0.5)
     counts = _counts(others)
     likeliest = np.take_along_axis(others, counts.argmax(axis=0)[None], 0)[0]
-    # Each of the others is as likely to be the victim: -sum p log p over channels is the mean of -log p over clients.
+    # Each of the others is as likely to be the victim: -sum p log p over channels is the mean of
+    # -log p over clients.
     entropy = -np.log2(counts / len(others)).mean(axis=0)
     return (
         float((spread == 0).mean()),
@@ -84,15 +92,21 @@ def _counts(others: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _by_weight(sent: NDArray[np.int64], weights: NDArray[np.int64], own: int, victim: int) -> float:
-    """Return the share of parameters where the weight counted with the victim's token is none the others can add up to.
+    """Return the share of parameters where the weight counted with the victim's token is none the
+    others can add up to.
 
-    A lower bound: it looks at one token at a time. Weights are taken as known; single ones stand in the histogram.
+    A lower bound: it looks at one token at a time. Weights are taken as known; single ones stand in
+    the histogram.
     """
-    others = [weight for client, weight in enumerate(weights.tolist()) if client not in (own, victim)]
+    others = [
+        weight for client, weight in enumerate(weights.tolist()) if client not in (own, victim)
+    ]
     reached = np.zeros(int(weights.sum()) + 1, np.bool_)
     reached[0] = True
     for weight in others:
         reached[weight:] |= reached[:-weight].copy()
-    counted = np.delete(np.where(sent == sent[victim], weights[:, None], 0), own, axis=0).sum(axis=0)
+    counted = np.delete(np.where(sent == sent[victim], weights[:, None], 0), own, axis=0).sum(
+        axis=0
+    )
     rest = np.delete(sent, own, axis=0)
     return float((~reached[counted] | (rest == rest[0]).all(axis=0)).mean())

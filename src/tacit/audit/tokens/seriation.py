@@ -1,10 +1,12 @@
-"""The order of channels from tokens alone: a weight moves little from round to round, so tokens that follow each other are near.
+"""The order of channels from tokens alone: a weight moves little from round to round, so tokens
+that follow each other are near.
 
-The attacker is the server without the clients' secret. It links the tokens that one client sent for the same parameter in two
-rounds that follow each other, over all parameters, and takes the Fiedler vector of that graph: the order in which a chain of
-neighbours lies. Which end is up, it cannot tell. Channels are equally wide, so a place in the order is a weight up to scale.
-It tries it twice: as if a token meant the same in all rounds, and as if it meant something new in each.
-Source: spectral seriation, Atkins, Boman, Hendrickson, SIAM J. Comput. 28 (1998).
+The attacker is the server without the clients' secret. It links the tokens that one client sent for
+the same parameter in two rounds that follow each other, over all parameters, and takes the Fiedler
+vector of that graph: the order in which a chain of neighbours lies. Which end is up, it cannot
+tell. Channels are equally wide, so a place in the order is a weight up to scale. It tries it twice:
+as if a token meant the same in all rounds, and as if it meant something new in each. Source:
+spectral seriation, Atkins, Boman, Hendrickson, SIAM J. Comput. 28 (1998).
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import eigsh
 from scipy.stats import spearmanr
 
-from tacit.local.compiled.blas import one_thread
+from tacit.training.compiled.blas import one_thread
 
 Tokens = NDArray[np.uint32]
 _DENSE = 1 << 10
@@ -28,9 +30,11 @@ _TINY = 1e-9
 
 @dataclass(frozen=True, kw_only=True)
 class Rebuilt:
-    """What the attacker makes of one client's tokens: a value per parameter, zero mean and the clients' scale.
+    """What the attacker makes of one client's tokens: a value per parameter, zero mean and the
+    clients' scale.
 
-    `placed` is the share of parameters whose token hangs together with the most others, and so has a place in the order.
+    `placed` is the share of parameters whose token hangs together with the most others, and so has
+    a place in the order.
     """
 
     values: NDArray[np.float64]
@@ -39,7 +43,9 @@ class Rebuilt:
 
 @dataclass(frozen=True, kw_only=True)
 class Seriation:
-    """How well the attack did: both correlations without their sign, of 1 if the order, or the values, are right up to scale."""
+    """How well the attack did: both correlations without their sign, of 1 if the order, or the
+    values, are right up to scale.
+    """
 
     tokens: str
     transitions: int
@@ -48,8 +54,9 @@ class Seriation:
     placed: float
 
 
-def rebuilt(rounds: list[Tokens], scale: float, apart: bool = False) -> Rebuilt:
-    """Return one client's values in the first of some rounds, from its tokens in all of them and the scale of its values.
+def rebuild_values(rounds: list[Tokens], scale: float, apart: bool = False) -> Rebuilt:
+    """Return one client's values in the first of some rounds, from its tokens in all of them and
+    the scale of its values.
 
     `apart` takes equal tokens of two rounds for different ones.
     """
@@ -58,16 +65,20 @@ def rebuilt(rounds: list[Tokens], scale: float, apart: bool = False) -> Rebuilt:
         named += np.arange(len(rounds), dtype=np.uint64)[:, None] << np.uint64(32)
     names, nodes = np.unique(named, return_inverse=True)
     nodes = nodes.reshape(len(rounds), -1)
-    found = _order(_linked(nodes, len(names)))[nodes[0]]
+    found = _order(_build_links(nodes, len(names)))[nodes[0]]
     known = np.isfinite(found)
     if known.any() and np.ptp(found[known]) > 0:
         found = (found - found[known].mean()) / found[known].std() * scale
     return Rebuilt(values=np.where(known, found, 0.0), placed=float(known.mean()))
 
 
-def scored(tokens: str, rounds: list[Tokens], true: NDArray[np.float32]) -> tuple[Seriation, Rebuilt]:
-    """Return how well the better way rebuilds the true values of the first round, and what it rebuilds, the right way up."""
-    ways = [rebuilt(rounds, float(true.std()), apart) for apart in (False, True)]
+def score_seriation(
+    tokens: str, rounds: list[Tokens], true: NDArray[np.float32]
+) -> tuple[Seriation, Rebuilt]:
+    """Return how well the better way rebuilds the true values of the first round, and what it
+    rebuilds, the right way up.
+    """
+    ways = [rebuild_values(rounds, float(true.std()), apart) for apart in (False, True)]
     correlations = [_of_two(true, way.values) for way in ways]
     best = int(np.argmax(np.abs(correlations)))
     found, correlation = ways[best], correlations[best]
@@ -86,16 +97,22 @@ def _of_two(one: NDArray[np.floating], other: NDArray[np.floating]) -> float:
     return float(np.corrcoef(one, other)[0, 1]) if one.std() > 0 and other.std() > 0 else 0.0
 
 
-def _linked(nodes: NDArray[np.int64], count: int) -> csr_array:
-    """Return the graph: how often two tokens followed each other at a parameter, in either direction."""
+def _build_links(nodes: NDArray[np.int64], count: int) -> csr_array:
+    """Return the graph: how often two tokens followed each other at a parameter, in either
+    direction.
+    """
     before, after = nodes[:-1].ravel(), nodes[1:].ravel()
     moved = before != after
-    links = coo_array((np.ones(moved.sum()), (before[moved], after[moved])), shape=(count, count)).tocsr()
+    links = coo_array(
+        (np.ones(moved.sum()), (before[moved], after[moved])), shape=(count, count)
+    ).tocsr()
     return csr_array(links + links.T)
 
 
 def _order(links: csr_array) -> NDArray[np.float64]:
-    """Return the place of each node in the order of the largest connected part, from 0 on; NaN for nodes outside it."""
+    """Return the place of each node in the order of the largest connected part, from 0 on; NaN for
+    nodes outside it.
+    """
     places = np.full(links.shape[0], np.nan)
     _, part = connected_components(links, directed=False)
     largest = np.flatnonzero(part == np.bincount(part).argmax())
@@ -106,14 +123,17 @@ def _order(links: csr_array) -> NDArray[np.float64]:
 
 
 def _fiedler(links: csr_array) -> NDArray[np.float64]:
-    """Return the eigenvector of the second smallest eigenvalue of the normalised Laplacian, one value per node."""
+    """Return the eigenvector of the second smallest eigenvalue of the normalised Laplacian, one
+    value per node.
+    """
     root = 1 / np.sqrt(np.asarray(links.sum(axis=1)).ravel())
     scaled = diags_array(root) @ links @ diags_array(root)
     if links.shape[0] <= _DENSE:
         with one_thread():  # threads cost more than they save on matrices this small
             _, vectors = eigh(np.eye(links.shape[0]) - scaled.toarray(), subset_by_index=[0, 1])
     else:
-        # Shifted and inverted: the smallest eigenvalues of a long chain lie too close together for plain iteration.
+        # Shifted and inverted: the smallest eigenvalues of a long chain lie too close together for
+        # plain iteration.
         laplacian = diags_array(np.ones(links.shape[0])) - scaled
         values, vectors = eigsh(laplacian.tocsc(), k=2, sigma=-_TINY, which="LM", v0=1 / root)
         vectors = vectors[:, np.argsort(values)]

@@ -21,7 +21,9 @@ class Dictionary:
 
 @dataclass(frozen=True, kw_only=True)
 class Score:
-    """How much of a text was read: precision, recall and F1 over tokens, and the share of its digit tokens."""
+    """How much of a text was read: precision, recall and F1 over tokens, and the share of its digit
+    tokens.
+    """
 
     precision: float
     recall: float
@@ -30,7 +32,7 @@ class Score:
     tokens: int
 
 
-def nearest(found: Matrix, dictionary: Dictionary) -> list[str]:
+def find_nearest(found: Matrix, dictionary: Dictionary) -> list[str]:
     """Return for each vector the word whose vector points most alike."""
     if not len(found):
         return []
@@ -38,11 +40,12 @@ def nearest(found: Matrix, dictionary: Dictionary) -> list[str]:
     return [dictionary.words[place] for place in alike.argmax(axis=1)]
 
 
-def inside(basis: Matrix, dictionary: Dictionary, most: int) -> list[str]:
-    """Return `most` words of a text from the span of its vectors: as many as there are directions, then repeats.
+def find_inside_span(basis: Matrix, dictionary: Dictionary, most: int) -> list[str]:
+    """Return `most` words of a text from the span of its vectors: as many as there are directions,
+    then repeats.
 
-    A span does not say how often a word stands in the text; the places that are left go to the found words that are most
-    frequent, which stand first in the dictionary.
+    A span does not say how often a word stands in the text; the places that are left go to the
+    found words that are most frequent, which stand first in the dictionary.
     """
     if not len(basis):
         return []
@@ -52,32 +55,45 @@ def inside(basis: Matrix, dictionary: Dictionary, most: int) -> list[str]:
     return [dictionary.words[place] for place in (*found, *repeated)]
 
 
-def shuffled(dictionary: Dictionary, generator: np.random.Generator) -> Dictionary:
+def shuffle_dictionary(dictionary: Dictionary, generator: np.random.Generator) -> Dictionary:
     """Return the wrong table: the same words with each other's vectors."""
-    return Dictionary(dictionary.words, dictionary.vectors[generator.permutation(len(dictionary.words))])
+    return Dictionary(
+        dictionary.words, dictionary.vectors[generator.permutation(len(dictionary.words))]
+    )
 
 
-def by_frequency_and_shape(stream: NDArray[np.int64], table: Matrix, public: Dictionary, turns: int = 4) -> list[str]:
-    """Return a guess for each row of an unnamed table: a substitution cipher solved by frequency, then by shape.
+def match_by_frequency_and_shape(
+    stream: NDArray[np.int64], table: Matrix, public: Dictionary, turns: int = 4
+) -> list[str]:
+    """Return a guess for each row of an unnamed table: a substitution cipher solved by frequency,
+    then by shape.
 
-    `stream` are the row numbers of a client's text in order, `public` words stand most frequent first. The most frequent
-    rows are matched to the most frequent words; a rotation is fitted to the matches (Procrustes), every row is matched
-    anew under it, and so on. A table that is not rotated at all is tried too; whichever ends more alike is kept.
-    Source: the rotation is the orthogonal Procrustes problem (Schönemann, Psychometrika 31, 1966).
+    `stream` are the row numbers of a client's text in order, `public` words stand most frequent
+    first. The most frequent rows are matched to the most frequent words; a rotation is fitted to
+    the matches (Procrustes), every row is matched anew under it, and so on. A table that is not
+    rotated at all is tried too; whichever ends more alike is kept. Source: the rotation is the
+    orthogonal Procrustes problem (Schönemann, Psychometrika 31, 1966).
     """
     counts = np.bincount(stream, minlength=len(table))
     ours, theirs = _unit(table), _unit(public.vectors)
     ranked = np.zeros(len(table), np.int64)
-    ranked[np.argsort(-counts, kind="stable")] = np.minimum(np.arange(len(table)), len(public.words) - 1)
+    ranked[np.argsort(-counts, kind="stable")] = np.minimum(
+        np.arange(len(table)), len(public.words) - 1
+    )
     begins = (ranked, (ours @ theirs.T).argmax(axis=1))
-    guess, _ = max((_aligned(ours, theirs, counts, begin, turns) for begin in begins), key=lambda found: found[1])
+    guess, _ = max(
+        (_align(ours, theirs, counts, begin, turns) for begin in begins),
+        key=lambda found: found[1],
+    )
     return [public.words[place] for place in guess]
 
 
-def _aligned(
+def _align(
     ours: Matrix, theirs: Matrix, counts: NDArray[np.int64], guess: NDArray[np.int64], turns: int
 ) -> tuple[NDArray[np.int64], float]:
-    """Return the matches after some turns of fitting a rotation and matching anew, and how alike matched rows are."""
+    """Return the matches after some turns of fitting a rotation and matching anew, and how alike
+    matched rows are.
+    """
     sure = np.argsort(-counts, kind="stable")[: max(ours.shape[1], 200)]
     for turn in range(turns):
         left, _, right = np.linalg.svd(ours[sure].T @ theirs[guess[sure]])
@@ -96,11 +112,15 @@ def score(truth: list[str], guess: list[str]) -> Score:
     leaked = sum((digits & ours).values()) / digits.total() if digits else float("nan")
     both = precision + recall
     return Score(
-        precision=precision, recall=recall, f1=2 * precision * recall / both if both else 0.0, digits=leaked, tokens=len(truth)
+        precision=precision,
+        recall=recall,
+        f1=2 * precision * recall / both if both else 0.0,
+        digits=leaked,
+        tokens=len(truth),
     )
 
 
-def mean_score(scores: list[Score]) -> Score:
+def average_scores(scores: list[Score]) -> Score:
     """Return the average over texts; digits over the texts that have any."""
 
     def over(name: str) -> float:
@@ -109,9 +129,12 @@ def mean_score(scores: list[Score]) -> Score:
         return float(np.mean(present)) if present else 0.0
 
     return Score(
-        precision=over("precision"), recall=over("recall"), f1=over("f1"), digits=over("digits"),
+        precision=over("precision"),
+        recall=over("recall"),
+        f1=over("f1"),
+        digits=over("digits"),
         tokens=sum(one.tokens for one in scores),
-    )  # fmt: skip
+    )
 
 
 def _unit(rows: Matrix) -> Matrix:

@@ -1,7 +1,8 @@
 """Can a server read a client's words? Four attackers, four ways to keep a word table, any codec.
 
-Everything an attacker uses is what that attacker would have: the shared parameters, and the message as decoded. The first
-line of every table is a positive control: an attack that fails there proves nothing elsewhere.
+Everything an attacker uses is what that attacker would have: the shared parameters, and the message
+as decoded. The first line of every table is a positive control: an attack that fails there proves
+nothing elsewhere.
 """
 
 from __future__ import annotations
@@ -14,14 +15,29 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from tacit import codec, plan
-from tacit.audit.words.dictionaries import Dictionary, Score, by_frequency_and_shape, inside, mean_score, nearest, score, shuffled
-from tacit.audit.words.inversion import Seen, first_layer, invert, labels_of, span_of
-from tacit.audit.words.victims import Victim, victim_of
-from tacit.draws import Draws
-from tacit.engine.simulated_data import SimulatedData, prepare
+from tacit import codecs, plan
+from tacit.audit.words.dictionaries import (
+    Dictionary,
+    Score,
+    average_scores,
+    find_inside_span,
+    find_nearest,
+    match_by_frequency_and_shape,
+    score,
+    shuffle_dictionary,
+)
+from tacit.audit.words.inversion import (
+    ObservedUpdate,
+    find_span,
+    invert,
+    recover_labels,
+    stack_first_layer,
+)
+from tacit.audit.words.victims import ClientUnderAttack, train_victim
 from tacit.errors import PlanError
-from tacit.local.private.learner import tokens_of
+from tacit.randomness import Draws
+from tacit.simulation.prepared_rows import SimulatedData, prepare
+from tacit.training.private.learner import get_tokens
 
 BASELINE = "no message"
 ATTACKERS = ("knows the table", "wrong table", "public table", "adaptive", BASELINE)
@@ -37,7 +53,7 @@ _FREQUENT = 5_000
 
 
 @dataclass(frozen=True, kw_only=True)
-class Line:
+class WordAuditLine:
     """One cell of the audit: who attacks what, seen how, and what that attacker reads."""
 
     setting: str
@@ -49,7 +65,7 @@ class Line:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Example:
+class TextExample:
     """A text and what each attacker made of it, under one setting."""
 
     setting: str
@@ -59,15 +75,15 @@ class Example:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Audit:
+class WordAudit:
     """All lines and some examples, with what a reader must know about how they came about."""
 
     source: str
     client: int
     texts: int
     search_steps: int
-    lines: tuple[Line, ...]
-    examples: tuple[Example, ...]
+    lines: tuple[WordAuditLine, ...]
+    examples: tuple[TextExample, ...]
 
     def as_json(self) -> dict[str, Any]:
         """Return the audit as plain values."""
@@ -75,31 +91,43 @@ class Audit:
 
 
 def reconstruct(
-    job: plan.Plan, texts: int = 8, batches: tuple[int, ...] = (1, 2, 4, 8), search_steps: int = 0,
-    per_bit: tuple[float, ...] = (8.0, 1.0), progress: Callable[[str], None] = lambda words: None,
-) -> Audit:  # fmt: skip
-    """Return what four attackers read from the gradient of one batch, the real update, and the update through codecs."""
+    job: plan.Plan,
+    texts: int = 8,
+    batches: tuple[int, ...] = (1, 2, 4, 8),
+    search_steps: int = 0,
+    per_bit: tuple[float, ...] = (8.0, 1.0),
+    progress: Callable[[str], None] = lambda words: None,
+) -> WordAudit:
+    """Return what four attackers read from the gradient of one batch, the real update, and the
+    update through codecs.
+    """
     if job.features.text not in ("words", "pieces"):
         raise PlanError(
-            f"reconstruct(features.text={job.features.text!r}) needs 'words' or 'pieces', whose word table it attacks; use "
-            "audit.messages.audit.read_messages, as `tacit audit reconstruct` does"
+            f"reconstruct(features.text={job.features.text!r}) needs 'words' or 'pieces', whose"
+            " word table it attacks; use audit.messages.audit.read_messages, as `tacit audit"
+            " reconstruct` does"
         )
     draws = Draws.seeded(job.seed).at("audit")
     public_job = replace(job, private=replace(job.private, start="public", rows="own"))
-    data = with_all_words_public(prepare(public_job, Draws.seeded(job.seed)), draws)
-    client, rows = chosen_texts(data, texts)
-    lines: list[Line] = []
-    examples: list[Example] = []
+    data = make_all_words_public(prepare(public_job, Draws.seeded(job.seed)), draws)
+    client, rows = choose_texts(data, texts)
+    lines: list[WordAuditLine] = []
+    examples: list[TextExample] = []
     for name, private in SETTINGS.items():
         progress(name)
-        victim = victim_of(job, data, client, private)
-        arsenal = Arsenal(name, victim, _dictionaries(victim, draws), solved(victim), search_steps, draws)
-        views = [*_gradient_views(victim, batches, rows), *_update_views(job, victim, rows, per_bit, draws)]
+        victim = train_victim(job, data, client, private)
+        arsenal = Arsenal(
+            name, victim, _dictionaries(victim, draws), solve_cipher(victim), search_steps, draws
+        )
+        views = [
+            *_gradient_views(victim, batches, rows),
+            *_update_views(job, victim, rows, per_bit, draws),
+        ]
         for view in views:
             found, shown = _attack(arsenal, view, rows)
             lines += found
             examples += shown if view.batch == 1 else []
-    return Audit(
+    return WordAudit(
         source=data.source,
         client=client,
         texts=len(rows),
@@ -113,51 +141,86 @@ GRADIENT = "true gradient"
 
 
 @dataclass(frozen=True)
-class View:
-    """What the server sees of a batch of texts, and how it is called. Bits leave a span, but no vectors to collect."""
+class BatchView:
+    """What the server sees of a batch of texts, and how it is called. Bits leave a span, but no
+    vectors to collect.
+    """
 
     seen: str
     batch: int
-    make: Callable[[NDArray[np.int64]], Seen]
+    make: Callable[[NDArray[np.int64]], ObservedUpdate]
     bits: bool = False
 
 
 @dataclass(frozen=True)
 class Arsenal:
-    """What the attackers have against one victim: tables to look words up in, and a cipher solved from all its vectors."""
+    """What the attackers have against one victim: tables to look words up in, and a cipher solved
+    from all its vectors.
+    """
 
     setting: str
-    victim: Victim
+    victim: ClientUnderAttack
     dictionaries: dict[str, Dictionary]
     cipher: dict[int, str]
     search_steps: int
     draws: Draws
 
 
-def _gradient_views(victim: Victim, batches: tuple[int, ...], rows: NDArray[np.int64]) -> list[View]:
-    return [View(GRADIENT, batch, victim.gradient) for batch in batches if batch <= len(rows)]
+def _gradient_views(
+    victim: ClientUnderAttack, batches: tuple[int, ...], rows: NDArray[np.int64]
+) -> list[BatchView]:
+    return [BatchView(GRADIENT, batch, victim.gradient) for batch in batches if batch <= len(rows)]
 
 
-def _update_views(job: plan.Plan, victim: Victim, rows: NDArray[np.int64], per_bit: tuple[float, ...], draws: Draws) -> list[View]:
-    """Return the real update with the plan's optimiser and with SGD, in the clear and as randomised bits."""
-    steps = replace(job.local, method="fedavg", epochs=3, steps=None, batch=1, batches=None, proximal=0.0)
+def _update_views(
+    job: plan.Plan,
+    victim: ClientUnderAttack,
+    rows: NDArray[np.int64],
+    per_bit: tuple[float, ...],
+    draws: Draws,
+) -> list[BatchView]:
+    """Return the real update with the plan's optimiser and with SGD, in the clear and as randomised
+    bits.
+    """
+    steps = replace(
+        job.local, method="fedavg", epochs=3, steps=None, batch=1, batches=None, proximal=0.0
+    )
     plain_sgd = replace(steps, optimizer="sgd", lr=0.1, weight_decay=0.0)
-    plain = codec.build(plan.Plain())
+    plain = codecs.build(plan.Plain())
 
-    def view(seen: str, settings: plan.Local, sends: codec.Codec, bits: bool = False) -> View:
-        return View(seen, 1, lambda some: victim.update(some, settings, sends, draws.at("update", int(some[0]))), bits)
+    def view(seen: str, settings: plan.Local, sends: codecs.Codec, bits: bool = False) -> BatchView:
+        return BatchView(
+            seen,
+            1,
+            lambda some: victim.update(some, settings, sends, draws.at("update", int(some[0]))),
+            bits,
+        )
 
     sizes = victim.update(rows[:1], plain_sgd, plain, draws.at("size")).gradients
-    clip = float(np.quantile(np.concatenate([np.abs(one.numpy()).ravel() for one in sizes.values()]), 0.99)) or 1e-3
-    randomised = [(epsilon, codec.build(plan.RR(epsilon=epsilon, clip=clip))) for epsilon in per_bit]
+    clip = (
+        float(
+            np.quantile(
+                np.concatenate([np.abs(one.numpy()).ravel() for one in sizes.values()]), 0.99
+            )
+        )
+        or 1e-3
+    )
+    randomised = [
+        (epsilon, codecs.build(plan.RR(epsilon=epsilon, clip=clip))) for epsilon in per_bit
+    ]
     return [
         view("update, 3 SGD steps, plain", plain_sgd, plain),
         view(f"update, 3 {steps.optimizer} steps, plain", steps, plain),
-        *(view(f"update, SGD, one bit, epsilon {epsilon:g} per bit", plain_sgd, sends, True) for epsilon, sends in randomised),
+        *(
+            view(f"update, SGD, one bit, epsilon {epsilon:g} per bit", plain_sgd, sends, True)
+            for epsilon, sends in randomised
+        ),
     ]
 
 
-def _attack(arsenal: Arsenal, view: View, rows: NDArray[np.int64]) -> tuple[list[Line], list[Example]]:
+def _attack(
+    arsenal: Arsenal, view: BatchView, rows: NDArray[np.int64]
+) -> tuple[list[WordAuditLine], list[TextExample]]:
     scores: dict[str, list[Score]] = {attacker: [] for attacker in ATTACKERS}
     examples, right = [], []
     for first in range(0, len(rows) - view.batch + 1, view.batch):
@@ -165,19 +228,32 @@ def _attack(arsenal: Arsenal, view: View, rows: NDArray[np.int64]) -> tuple[list
         message = view.make(some)
         words = [word for text in arsenal.victim.texts(some) for word in text]
         inputs, labels = arsenal.victim.batch(some)
-        right.append(float(np.mean(np.sort(labels_of(message.gradients, view.batch)) == np.sort(labels.numpy()))))
+        right.append(
+            float(
+                np.mean(
+                    np.sort(recover_labels(message.gradients, view.batch))
+                    == np.sort(labels.numpy())
+                )
+            )
+        )
         guesses = _guesses(arsenal, view, message, inputs, len(words))
         for attacker, ways in guesses.items():
-            scores[attacker].append(max((score(words, way) for way in ways), key=lambda one: one.f1))
-        best = {name: max(ways, key=lambda way: score(words, way).f1) for name, ways in guesses.items()}
-        examples.append(Example(setting=arsenal.setting, seen=view.seen, original=words, recovered=best))
+            scores[attacker].append(
+                max((score(words, way) for way in ways), key=lambda one: one.f1)
+            )
+        best = {
+            name: max(ways, key=lambda way: score(words, way).f1) for name, ways in guesses.items()
+        }
+        examples.append(
+            TextExample(setting=arsenal.setting, seen=view.seen, original=words, recovered=best)
+        )
     lines = [
-        Line(
+        WordAuditLine(
             setting=arsenal.setting,
             seen=view.seen,
             batch=view.batch,
             attacker=attacker,
-            score=mean_score(found),
+            score=average_scores(found),
             labels_right=float(np.mean(right)),
         )
         for attacker, found in scores.items()
@@ -185,17 +261,19 @@ def _attack(arsenal: Arsenal, view: View, rows: NDArray[np.int64]) -> tuple[list
     return lines, examples[:3]
 
 
-def _dictionaries(victim: Victim, draws: Draws) -> dict[str, Dictionary]:
-    public = public_words(victim)
+def _dictionaries(victim: ClientUnderAttack, draws: Draws) -> dict[str, Dictionary]:
+    public = list_public_words(victim)
     return {
         "knows the table": victim.table(),
-        "wrong table": shuffled(public, draws.at("wrong").generator()),
+        "wrong table": shuffle_dictionary(public, draws.at("wrong").generator()),
         "public table": public,
     }
 
 
-def public_words(victim: Victim) -> Dictionary:
-    """Return the public words of the corpus, most frequent first: fewer than the public table has, which favours attackers."""
+def list_public_words(victim: ClientUnderAttack) -> Dictionary:
+    """Return the public words of the corpus, most frequent first: fewer than the public table has,
+    which favours attackers.
+    """
     lexicon = victim.learner.home.lexicon
     assert lexicon is not None
     assert lexicon.vectors is not None
@@ -203,36 +281,57 @@ def public_words(victim: Victim) -> Dictionary:
     return Dictionary(tuple(lexicon.words[token] for token in known), lexicon.vectors[known])
 
 
-def _guesses(arsenal: Arsenal, view: View, message: Seen, inputs: torch.Tensor, words: int) -> dict[str, list[list[str]]]:
-    """Return each attacker's readings: by the span, by the search if asked, and the adaptive one's own."""
+def _guesses(
+    arsenal: Arsenal, view: BatchView, message: ObservedUpdate, inputs: torch.Tensor, words: int
+) -> dict[str, list[list[str]]]:
+    """Return each attacker's readings: by the span, by the search if asked, and the adaptive one's
+    own.
+    """
     dictionaries, cipher = arsenal.dictionaries, arsenal.cipher
-    basis = span_of(first_layer(message.gradients), words)
-    guesses = {name: [inside(basis, dictionary, words)] for name, dictionary in dictionaries.items()}
+    basis = find_span(stack_first_layer(message.gradients), words)
+    guesses = {
+        name: [find_inside_span(basis, dictionary, words)]
+        for name, dictionary in dictionaries.items()
+    }
     if arsenal.search_steps and (view.seen, view.batch) == (GRADIENT, 1):
-        generator = torch.Generator().manual_seed(int(arsenal.draws.at("search").words(1)[0] >> np.uint64(1)))
-        found = invert(arsenal.victim.module(), message, inputs != 0, arsenal.search_steps, generator)
+        generator = torch.Generator().manual_seed(
+            int(arsenal.draws.at("search").words(1)[0] >> np.uint64(1))
+        )
+        found = invert(
+            arsenal.victim.module(), message, inputs != 0, arsenal.search_steps, generator
+        )
         for name, dictionary in dictionaries.items():
-            guesses[name].append(nearest(found.vectors, dictionary))
+            guesses[name].append(find_nearest(found.vectors, dictionary))
     if view.bits:
         frequent = _frequent(dictionaries["public table"])
-        guesses["adaptive"] = [by_frequency_and_shape(np.arange(len(basis)), basis, frequent) if len(basis) else []]
+        guesses["adaptive"] = [
+            match_by_frequency_and_shape(np.arange(len(basis)), basis, frequent)
+            if len(basis)
+            else []
+        ]
     else:
-        guesses["adaptive"] = [[cipher[row] for row in inputs.numpy().ravel().tolist() if row in cipher]]
+        guesses["adaptive"] = [
+            [cipher[row] for row in inputs.numpy().ravel().tolist() if row in cipher]
+        ]
     guesses[BASELINE] = [list(dictionaries["public table"].words[:words])]
     return guesses
 
 
-def solved(victim: Victim) -> dict[int, str]:
-    """Return the reading of an attacker without a table, who names unnamed vectors by frequency and shape, by table row.
+def solve_cipher(victim: ClientUnderAttack) -> dict[int, str]:
+    """Return the reading of an attacker without a table, who names unnamed vectors by frequency and
+    shape, by table row.
 
-    It is given every vector of the client's text, as if all its inversions had succeeded: an upper bound on what a
-    dictionary attack alone can add. Only a message in the clear allows it; from randomised bits there is but a span.
+    It is given every vector of the client's text, as if all its inversions had succeeded: an upper
+    bound on what a dictionary attack alone can add. Only a message in the clear allows it; from
+    randomised bits there is but a span.
     """
     module = victim.module()
     table = torch.cat([module.words.shared, module.words.private]).detach().numpy()
     stream = victim.stream()
     used, numbered = np.unique(stream, return_inverse=True)
-    names = by_frequency_and_shape(numbered, table[used], _frequent(public_words(victim)))
+    names = match_by_frequency_and_shape(
+        numbered, table[used], _frequent(list_public_words(victim))
+    )
     return dict(zip(used.tolist(), names, strict=True))
 
 
@@ -240,10 +339,12 @@ def _frequent(public: Dictionary) -> Dictionary:
     return Dictionary(public.words[:_FREQUENT], public.vectors[:_FREQUENT])
 
 
-def with_all_words_public(data: SimulatedData, draws: Draws) -> SimulatedData:
-    """Return the data with a public vector for every word: random ones where the public table has none.
+def make_all_words_public(data: SimulatedData, draws: Draws) -> SimulatedData:
+    """Return the data with a public vector for every word: random ones where the public table has
+    none.
 
-    The vectors at hand hold few numbers, while the tables of the papers list them; an attack must not fail for that.
+    The vectors at hand hold few numbers, while the tables of the papers list them; an attack must
+    not fail for that.
     """
     lexicon = data.lexicon
     assert lexicon is not None
@@ -251,17 +352,20 @@ def with_all_words_public(data: SimulatedData, draws: Draws) -> SimulatedData:
     known = lexicon.known()
     vectors = lexicon.vectors.copy()
     spread = float(vectors[known].std()) if known.any() else 0.4
-    vectors[~known] = spread * draws.at("no-vector").generator().standard_normal((int((~known).sum()), vectors.shape[1]))
+    vectors[~known] = spread * draws.at("no-vector").generator().standard_normal(
+        (int((~known).sum()), vectors.shape[1])
+    )
     return replace(data, lexicon=replace(lexicon, vectors=vectors))
 
 
-def chosen_texts(data: SimulatedData, texts: int) -> tuple[int, NDArray[np.int64]]:
-    """Return the client with most texts that hold digits, and its shortest such texts of 5 to 30 words.
+def choose_texts(data: SimulatedData, texts: int) -> tuple[int, NDArray[np.int64]]:
+    """Return the client with most texts that hold digits, and its shortest such texts of 5 to 30
+    words.
 
     A text holds three words with a digit, or fewer where no client has enough such texts.
     Source: Zhang et al., EMNLP 2022, who take words with a digit for private.
     """
-    lexicon, tokens = data.lexicon, tokens_of(data.train.inputs)
+    lexicon, tokens = data.lexicon, get_tokens(data.train.inputs)
     assert lexicon is not None
     digit = np.array([*(any(letter.isdigit() for letter in word) for word in lexicon.words), False])
     lengths, digits = (tokens < len(lexicon.words)).sum(axis=1), digit[tokens].sum(axis=1)
@@ -274,5 +378,8 @@ def chosen_texts(data: SimulatedData, texts: int) -> tuple[int, NDArray[np.int64
     own = np.arange(data.clients.starts[client], data.clients.starts[client + 1])
     own = own[fit[own]]
     if not len(own):
-        raise PlanError("audit reconstruct needs texts of 5 to 30 words, got none at any client; raise features.length")
+        raise PlanError(
+            "audit reconstruct needs texts of 5 to 30 words, got none at any client; raise"
+            " features.length"
+        )
     return client, own[np.argsort(lengths[own], kind="stable")][:texts]

@@ -1,4 +1,6 @@
-"""The client under attack: its state after a round of a plan, and what leaves it for a batch of its texts."""
+"""The client under attack: its state after a round of a plan, and what leaves it for a batch of its
+texts.
+"""
 
 from __future__ import annotations
 
@@ -10,23 +12,24 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from tacit import codec, local, plan
+from tacit import codecs, plan
+from tacit import training as local
 from tacit.audit.words.dictionaries import Dictionary
-from tacit.audit.words.inversion import Seen, true_gradient
-from tacit.draws import Draws
-from tacit.engine.simulated_data import SimulatedData
-from tacit.engine.wording import checkpoint_of
+from tacit.audit.words.inversion import ObservedUpdate, compute_gradient
 from tacit.errors import PlanError
-from tacit.local.modules.learner import batch_of
-from tacit.local.private.learner import PartialLearner, PartialWorker, tokens_of
-from tacit.local.private.steps import Training, local_half
-from tacit.local.private.vocabulary import Vocabulary
-from tacit.local.private.worded import Worded
-from tacit.seat import Own, Seat
+from tacit.models.token_rows import find_checkpoint
+from tacit.randomness import Draws
+from tacit.seat import ClientRandomness, Seat
+from tacit.simulation.prepared_rows import SimulatedData
+from tacit.training.modules.learner import make_batch
+from tacit.training.private.learner import PartialLearner, PartialWorker, get_tokens
+from tacit.training.private.steps import Training, train_locally
+from tacit.training.private.vocabulary import Vocabulary
+from tacit.training.private.word_networks import WordNetwork
 
 
 @dataclass(frozen=True)
-class Victim:
+class ClientUnderAttack:
     """A client in its second round: the module as it stands there, its words, and its worker."""
 
     worker: PartialWorker
@@ -36,22 +39,24 @@ class Victim:
     model: NDArray[np.float32]
     private: dict[str, NDArray[np.float32]]
 
-    def module(self) -> Worded:
+    def module(self) -> WordNetwork:
         """Return the assembled module as it is when the round begins."""
-        self.worker.assemble(self.model, {name: array.copy() for name, array in self.private.items()})
-        assert isinstance(self.worker.module, Worded)
+        self.worker.assemble(
+            self.model, {name: array.copy() for name, array in self.private.items()}
+        )
+        assert isinstance(self.worker.module, WordNetwork)
         return self.worker.module
 
     def batch(self, rows: NDArray[np.int64]) -> tuple[torch.Tensor, torch.Tensor]:
         """Return texts in the client's own word numbers, cut to the longest, and their labels."""
-        tokens = torch.from_numpy(tokens_of(self.learner.rows.inputs)[rows].astype(np.int64))
+        tokens = torch.from_numpy(get_tokens(self.learner.rows.inputs)[rows].astype(np.int64))
         numbered = torch.from_numpy(self.words.rows)[tokens]
         labels = torch.from_numpy(self.learner.rows.labels[rows].astype(np.int64))
         return numbered[:, : max(1, int((numbered != 0).sum(1).max()))], labels
 
     def beside(self, rows: NDArray[np.int64]) -> tuple[torch.Tensor, ...]:
         """Return what stands beside the words of texts, if anything does."""
-        return batch_of(self.learner.rows.inputs, rows)[1:]
+        return make_batch(self.learner.rows.inputs, rows)[1:]
 
     def texts(self, rows: NDArray[np.int64]) -> list[list[str]]:
         """Return the words of texts as they stand in the rows."""
@@ -59,55 +64,88 @@ class Victim:
         assert lexicon is not None
         return [
             [lexicon.words[token] for token in row if token < len(lexicon.words)]
-            for row in tokens_of(self.learner.rows.inputs)[rows]
+            for row in get_tokens(self.learner.rows.inputs)[rows]
         ]
 
     def table(self) -> Dictionary:
-        """Return the client's true table: words and the vectors they have now, shared and private."""
+        """Return the client's true table: words and the vectors they have now, shared and
+        private.
+        """
         lexicon, module = self.learner.home.lexicon, self.module()
         assert lexicon is not None
         whole = torch.cat([module.words.shared, module.words.private]).detach().numpy()
         known = np.flatnonzero(self.words.rows[:-1] > 1)
-        return Dictionary(tuple(lexicon.words[token] for token in known), whole[self.words.rows[known]])
+        return Dictionary(
+            tuple(lexicon.words[token] for token in known), whole[self.words.rows[known]]
+        )
 
     def stream(self) -> NDArray[np.int64]:
-        """Return the table rows of all the client's text, in order: what repeated inversion would collect."""
-        begin, end = self.learner.clients.starts[self.client], self.learner.clients.starts[self.client + 1]
-        rows = self.words.rows[tokens_of(self.learner.rows.inputs)[begin:end].ravel()]
+        """Return the table rows of all the client's text, in order: what repeated inversion would
+        collect.
+        """
+        begin, end = (
+            self.learner.clients.starts[self.client],
+            self.learner.clients.starts[self.client + 1],
+        )
+        rows = self.words.rows[get_tokens(self.learner.rows.inputs)[begin:end].ravel()]
         return rows[rows > 1]
 
-    def gradient(self, rows: NDArray[np.int64]) -> Seen:
-        """Return the gradient of the training loss on a batch: what one plain step of SGD would send."""
-        found = true_gradient(self.module(), *self.batch(rows), *self.beside(rows))
-        return Seen({name: one for name, one in found.items() if name in self.learner.split.shared})
+    def gradient(self, rows: NDArray[np.int64]) -> ObservedUpdate:
+        """Return the gradient of the training loss on a batch: what one plain step of SGD would
+        send.
+        """
+        found = compute_gradient(self.module(), *self.batch(rows), *self.beside(rows))
+        return ObservedUpdate(
+            {name: one for name, one in found.items() if name in self.learner.split.shared}
+        )
 
-    def update(self, rows: NDArray[np.int64], settings: plan.Local, sends: codec.Codec, draws: Draws) -> Seen:
-        """Return what the server decodes from the client's real local training on the batch alone, as a direction."""
+    def update(
+        self, rows: NDArray[np.int64], settings: plan.Local, sends: codecs.Codec, draws: Draws
+    ) -> ObservedUpdate:
+        """Return what the server decodes from the client's real local training on the batch alone,
+        as a direction.
+        """
         module = self.module()
         (words, labels), beside = self.batch(rows), self.beside(rows)
         module.train()
         torch.manual_seed(0)
         parts, private = self.worker.parts, self.learner.home.private
-        training = Training(module, settings, private, lambda some: ((words[some], *(one[some] for one in beside)), labels[some]))
-        local_half(training, parts, len(rows), draws.at("train"))
+        training = Training(
+            module,
+            settings,
+            private,
+            lambda some: ((words[some], *(one[some] for one in beside)), labels[some]),
+        )
+        train_locally(training, parts, len(rows), draws.at("train"))
         change = (self.worker.flat.detach() - torch.from_numpy(self.model)).numpy()
-        decoded = through(sends, change, draws)
-        return Seen({name: torch.from_numpy(-array) for name, array in self.learner.tensors(decoded).items()})
+        decoded = pass_through_codec(sends, change, draws)
+        return ObservedUpdate(
+            {
+                name: torch.from_numpy(-array)
+                for name, array in self.learner.tensors(decoded).items()
+            }
+        )
 
 
-def through(sends: codec.Codec, change: NDArray[np.float32], draws: Draws) -> NDArray[np.float32]:
+def pass_through_codec(
+    sends: codecs.Codec, change: NDArray[np.float32], draws: Draws
+) -> NDArray[np.float32]:
     """Return what the server reads out of one client's message."""
     total = sends.empty(len(change))
     public = draws.publish("public")
-    sent = sends.encode(np.ascontiguousarray(change), {}, own=draws.at("noise").for_client(), public=public)
+    sent = sends.encode(
+        np.ascontiguousarray(change), {}, own=draws.at("noise").for_client(), public=public
+    )
     total.add(sent.payload, 1, public)
     return sends.decode(total, public=public, own=draws.at("decode").for_server())
 
 
-def victim_of(job: plan.Plan, data: SimulatedData, client: int, private: plan.Private) -> Victim:
+def train_victim(
+    job: plan.Plan, data: SimulatedData, client: int, private: plan.Private
+) -> ClientUnderAttack:
     """Return a client after it took part in one round of the plan with other private settings."""
     draws = Draws.seeded(job.seed)
-    seat = Seat(client, client, Own(draws, client))
+    seat = Seat(client, client, ClientRandomness(draws, client))
     with tempfile.TemporaryDirectory() as place:
         home = local.Home(
             private=private,
@@ -115,15 +153,18 @@ def victim_of(job: plan.Plan, data: SimulatedData, client: int, private: plan.Pr
             beginning=draws.at("initial"),
             lexicon=data.lexicon,
             buckets=job.features.buckets,
-            checkpoint=checkpoint_of(job),
+            checkpoint=find_checkpoint(job),
         )
         learner = local.build(job.model, job.local, data.train, data.clients, None, home)
         if not isinstance(learner, PartialLearner) or learner.wordings is None:
-            raise PlanError(f"audit reconstruct needs model.name = 'bilstm' or 'encoder', got {job.model.name!r}; use such a plan")
+            raise PlanError(
+                "audit reconstruct needs model.name = 'bilstm' or 'encoder', got"
+                f" {job.model.name!r}; use such a plan"
+            )
         worker = learner.worker()
         first = learner.initial(draws.at("initial"))
         model = first + worker.train(first, seat, seat.own.train(1), 1).row
         words = learner.vocabulary(seat)
         assert words is not None
         private_now = learner.private_of(seat, words, 2)
-    return Victim(worker, learner, client, words, model, private_now)
+    return ClientUnderAttack(worker, learner, client, words, model, private_now)

@@ -1,1 +1,3 @@
-"""The data sets Tacit knows by name, one small file per family; each entry is data: files, checksums, terms, roles."""
+"""The data sets Tacit knows by name, one small file per family; each entry is data: files,
+checksums, terms, roles.
+"""

@@ -1,4 +1,4 @@
-"""What is known about a named data set: where its files are, how they are recognised, and what its columns mean."""
+"""Description of a named data set: its files, their checksums, and the meaning of its columns."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from pathlib import Path
 
 import polars as pl
 
-from tacit.data.packages import Package
+from tacit.data.download.packages import Package
 from tacit.plan import Columns
 
 
 @dataclass(frozen=True, kw_only=True)
 class File:
-    """One file, recognised by name and checksum; with a public address if anybody may fetch it.
+    """One file, identified by name and checksum; with a URL if it is publicly available.
 
-    The size (bytes) is for people who wait; the checksum alone decides.
+    The size (bytes) is for progress only; the checksum decides.
     """
 
     name: str
@@ -27,10 +27,10 @@ class File:
 
 @dataclass(frozen=True, kw_only=True)
 class Way:
-    """One way to have the set: some files and the reader that turns them into the set's table.
+    """One way to obtain the data set: some files and the reader that builds the table from them.
 
-    All ways of one set give every column that has a role; some give more.
-    `note` says where this way's rows differ from the first way's.
+    All ways of one data set give every column that has a role; some give more. `note` says where
+    the rows differ from the first way's.
     """
 
     name: str
@@ -42,12 +42,12 @@ class Way:
 
     @property
     def obtainable(self) -> bool:
-        """Whether these files can be fetched by anybody without an account."""
+        """Whether anybody can download these files without an account."""
         return self.package is not None or all(file.url for file in self.files)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Entry:
+class NamedDataSet:
     """A named data set."""
 
     name: str
@@ -60,12 +60,12 @@ class Entry:
 
     @property
     def size(self) -> int:
-        """Bytes to fetch on the first way that can be fetched, or of the prepared files if none can."""
+        """Bytes to download by the first available way, or of the prepared files if there is none."""
         way = next((way for way in self.ways if way.obtainable), self.ways[0])
         return way.package.size if way.package else sum(file.size for file in way.files)
 
 
 def only(files: Mapping[str, Path]) -> Path:
-    """Return the path of a way that has one file."""
+    """Return the path of the only file."""
     (path,) = files.values()
     return path

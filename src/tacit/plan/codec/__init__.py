@@ -1,4 +1,6 @@
-"""[codec]: what happens to an update before it leaves the client; one class per codec, each with its own keys."""
+"""[codec]: what happens to an update before it leaves the client; one class per codec, each with
+its own keys.
+"""
 
 from __future__ import annotations
 
@@ -17,11 +19,25 @@ if TYPE_CHECKING:
     from tacit.plan.plan import Plan
 
 __all__ = [
-    "QSGD", "RQM", "RR", "Codec", "DPSum", "Gaussian", "HashComb", "OneBit", "PaperGaussian", "Plain", "ProjUnit", "RRSampled",
-    "Sign", "Skellam", "epsilon_unit", "problems", "readable",
+     "QSGD", "RQM", "RR", "Codec", "DPSum", "Gaussian", "HashComb", "OneBit", "PaperGaussian",
+    "Plain", "ProjUnit", "RRSampled", "Sign", "Skellam", "epsilon_unit", "problems", "readable",
 ]  # fmt: skip
 
-Codec = Plain | RR | RRSampled | RQM | ProjUnit | HashComb | Gaussian | DPSum | OneBit | Skellam | PaperGaussian | QSGD | Sign
+Codec = (
+    Plain
+    | RR
+    | RRSampled
+    | RQM
+    | ProjUnit
+    | HashComb
+    | Gaussian
+    | DPSum
+    | OneBit
+    | Skellam
+    | PaperGaussian
+    | QSGD
+    | Sign
+)
 
 
 def epsilon_unit(name: str) -> str:
@@ -30,8 +46,14 @@ def epsilon_unit(name: str) -> str:
 
 
 def problems(plan: Plan) -> list[str]:
-    """Return a sentence if updates are to be coded that nobody sends, or for settings that cannot work."""
-    own = [sentence for family in (bits, levels, hashcomb, noise, rotated) for sentence in family.problems(plan.codec, plan)]
+    """Return a sentence if updates are to be coded that nobody sends, or for settings that cannot
+    work.
+    """
+    own = [
+        sentence
+        for family in (bits, levels, hashcomb, noise, rotated)
+        for sentence in family.problems(plan.codec, plan)
+    ]
     return [*_unsent(plan), *_unread(plan), *own]
 
 
@@ -43,10 +65,16 @@ def readable(codec: Codec) -> bool:
 def _unread(plan: Plan) -> list[str]:
     if readable(plan.codec) or plan.data.share is None:
         return []
-    return [f"data.share: needs a codec the server can read, to train on rows of its own; got tokens ({plan.codec.name!r})"]
+    return [
+        "data.share: needs a codec the server can read, to train on rows of its own; got tokens"
+        f" ({plan.codec.name!r})"
+    ]
 
 
 def _unsent(plan: Plan) -> list[str]:
     if plan.regime == "federated" or isinstance(plan.codec, Plain):
         return []
-    return [f"codec.name: needs 'plain', since regime = {plan.regime!r} sends no update; got {plan.codec.name!r}"]
+    return [
+        f"codec.name: needs 'plain', since regime = {plan.regime!r} sends no update; got"
+        f" {plan.codec.name!r}"
+    ]

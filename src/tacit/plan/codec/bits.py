@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from tacit.plan.plan import Plan
 
 _LEAST = 1e-9
-"""Below it the 32-bit threshold of a coin is exactly one half: nothing of the update would be left."""
+"""Below it the 32-bit threshold of a coin is exactly one half: nothing of the update would be left.
+"""
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
@@ -32,7 +33,9 @@ class RR:
     decoder: Literal["corrected", "printed"] = "corrected"
     """`printed` decodes as the paper prints it, which is wrong, to show the error."""
     of: Literal["updates", "weights"] = "updates"
-    """What the bits are of. `weights`: the trained weights themselves, each within ±`clip`, as LDP-FL has it (Sun et al. 2020)."""
+    """What the bits are of. `weights`: the trained weights themselves, each within ±`clip`, as
+    LDP-FL has it (Sun et al. 2020).
+    """
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
@@ -49,7 +52,9 @@ class RRSampled:
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
 class Sign:
-    """One bit per parameter, its sign, and one mean size, for the bytes: no protection, and biased."""
+    """One bit per parameter, its sign, and one mean size, for the bytes: no protection, and
+    biased.
+    """
 
     name: Literal["sign"] = "sign"
 
@@ -57,5 +62,8 @@ class Sign:
 def problems(codec: object, plan: Plan) -> list[str]:
     """Return a sentence if weights are sent to a rule that compares updates."""
     if isinstance(codec, RR) and codec.of == "weights" and plan.server.one_by_one:
-        return [f"codec.of: needs 'updates' with server.rule = {plan.server.rule!r}, which compares updates; got 'weights'"]
+        return [
+            f"codec.of: needs 'updates' with server.rule = {plan.server.rule!r}, which compares"
+            " updates; got 'weights'"
+        ]
     return []

@@ -15,21 +15,31 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
 class RQM:
-    """A few random levels, and random rounding to one of them: a quantiser with a guarantee per coordinate."""
+    """A few random levels, and random rounding to one of them: a quantiser with a guarantee per
+    coordinate.
+    """
 
     name: Literal["rqm"] = "rqm"
     clip: Clip
     """Largest change of one parameter in one round; public, never computed from data."""
-    margin: Annotated[Positive, Needs("how far levels reach beyond the clip", "try the clip itself")]
+    margin: Annotated[
+        Positive, Needs("how far levels reach beyond the clip", "try the clip itself")
+    ]
     """How far levels reach beyond the clip. More of it costs accuracy and lowers epsilon."""
     levels: Annotated[int, Ge(2), Le(256)] = 16
     """How many levels there are; a parameter takes log2 of that in bits, rounded up."""
     keep: Annotated[float, Gt(0), Lt(1)] = 0.42
-    """The probability that a level other than the outermost may be used. Less of it costs accuracy and lowers epsilon."""
+    """The probability that a level other than the outermost may be used. Less of it costs accuracy
+    and lowers epsilon.
+    """
     coordinates: Count | None = None
-    """Send only this many parameters of each update, picked by public randomness; all others cost nothing."""
+    """Send only this many parameters of each update, picked by public randomness; all others cost
+    nothing.
+    """
     tokens: bool = False
-    """Send levels under tokens only clients can read, as `hashcomb` does; costs and claims stay the same."""
+    """Send levels under tokens only clients can read, as `hashcomb` does; costs and claims stay the
+    same.
+    """
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
@@ -40,7 +50,9 @@ class QSGD:
     bits: Annotated[int, Ge(1), Le(16)] = 8
     """Bits per parameter, the sign among them."""
     size: Literal["length", "largest"] = "length"
-    """What levels reach to: the update's length (l2), as published, or its largest value, which rounds less."""
+    """What levels reach to: the update's length (l2), as published, or its largest value, which
+    rounds less.
+    """
 
 
 def problems(codec: object, plan: Plan) -> list[str]:
@@ -50,8 +62,12 @@ def problems(codec: object, plan: Plan) -> list[str]:
         return found
     if not 1e-3 <= codec.margin / codec.clip <= 1e3:
         found.append(
-            f"codec.margin: needs a value from codec.clip / 1000 to 1000 codec.clip; got {codec.margin:g} with clip {codec.clip:g}"
+            "codec.margin: needs a value from codec.clip / 1000 to 1000 codec.clip; got"
+            f" {codec.margin:g} with clip {codec.clip:g}"
         )
     if codec.tokens and codec.coordinates is not None:
-        found.append("codec.tokens: needs all coordinates of an update, to be counted by coordinate; leave out codec.coordinates")
+        found.append(
+            "codec.tokens: needs all coordinates of an update, to be counted by coordinate; leave"
+            " out codec.coordinates"
+        )
     return found

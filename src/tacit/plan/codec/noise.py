@@ -1,4 +1,6 @@
-"""Codecs that add Gaussian noise: `gaussian`, `dp_sum`, and `paper_gaussian`, which promises nothing."""
+"""Codecs that add Gaussian noise: `gaussian`, `dp_sum`, and `paper_gaussian`, which promises
+nothing.
+"""
 
 from __future__ import annotations
 
@@ -15,23 +17,29 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
 class Gaussian:
-    """Updates of bounded length with Gaussian noise each client adds: DP-FedAvg that trusts nobody."""
+    """Updates of bounded length with Gaussian noise each client adds: DP-FedAvg that trusts
+    nobody.
+    """
 
     unit: ClassVar[str] = "run"
     name: Literal["gaussian"] = "gaussian"
     epsilon: RunLoss
     """The loss all rounds together may cost a client that answers every one, **per run**."""
     delta: RunDelta
-    """The chance with which it may cost more; totals per run are stated at it, whatever `ledger.delta` is."""
+    """The chance with which it may cost more; totals per run are stated at it, whatever
+    `ledger.delta` is.
+    """
     clip: Length
-    """Largest length (l2) of an update; longer ones are scaled. Public, never computed from data."""
+    """Largest length (l2) of an update; longer ones are scaled. Public, never computed from data.
+    """
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
 class DPSum:
-    """Updates of bounded length, to whose sum Gaussian noise is added: DP-FedAvg that trusts the server, or under a
-    `[secure_sum]` its helpers. With `server.cohort = "poisson"` and no helpers less noise keeps the same loss, as long as only
-    the server knows who was asked."""
+    """Updates of bounded length, to whose sum Gaussian noise is added: DP-FedAvg that trusts the
+    server, or under a `[secure_sum]` its helpers. With `server.cohort = "poisson"` and no helpers
+    less noise keeps the same loss, as long as only the server knows who was asked.
+    """
 
     unit: ClassVar[str] = "run"
     adds_up: ClassVar[bool] = True
@@ -39,17 +47,24 @@ class DPSum:
     epsilon: RunLoss
     """The loss all rounds together may cost a client that answers every one, **per run**."""
     delta: RunDelta
-    """The chance with which it may cost more; totals per run are stated at it, whatever `ledger.delta` is."""
+    """The chance with which it may cost more; totals per run are stated at it, whatever
+    `ledger.delta` is.
+    """
     clip: Length
-    """Largest length (l2) of an update; longer ones are scaled. Public, never computed from data."""
+    """Largest length (l2) of an update; longer ones are scaled. Public, never computed from data.
+    """
     noise: Literal["independent", "banded"] = "independent"
-    """Noise of each round by itself; or `banded`: part of it is taken back in the rounds after, for less in the last model, where
-    clients answer rarely and rounds apart ([noise-over-rounds.md](noise-over-rounds.md))."""
+    """Noise of each round by itself; or `banded`: part of it is taken back in the rounds after, for
+    less in the last model, where clients answer rarely and rounds apart
+    ([noise-over-rounds.md](noise-over-rounds.md)).
+    """
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
 class PaperGaussian:
-    """Gaussian noise as the HashComb paper prints it, on updates that nothing bounds: no guarantee."""
+    """Gaussian noise as the HashComb paper prints it, on updates that nothing bounds: no
+    guarantee.
+    """
 
     name: Literal["paper_gaussian"] = "paper_gaussian"
     stated_epsilon: Positive = 2.0
@@ -74,17 +89,17 @@ def problems(codec: object, plan: Plan) -> list[str]:
     """Return a sentence for each setting of a codec with noise that cannot work."""
     if isinstance(codec, PaperGaussian) and 1.25 * codec.row_ratio <= codec.stated_delta:
         return [
-            f"codec.row_ratio: needs more than 0.8 codec.stated_delta, or the printed variance is not above 0; "
-            f"got {codec.row_ratio:g} with stated_delta {codec.stated_delta:g}"
+            "codec.row_ratio: needs more than 0.8 codec.stated_delta, or the printed variance is"
+            f" not above 0; got {codec.row_ratio:g} with stated_delta {codec.stated_delta:g}"
         ]
     if isinstance(codec, DPSum) and plan.server.cohort == "poisson" and plan.filter is not None:
         return [
-            "server.cohort: needs 'all' or 'count' with codec.name = 'dp_sum' and [filter], since votes show everybody who was "
-            "asked; got 'poisson'"
+            "server.cohort: needs 'all' or 'count' with codec.name = 'dp_sum' and [filter], since"
+            " votes show everybody who was asked; got 'poisson'"
         ]
     if isinstance(codec, DPSum) and plan.server.weights != "equal":
         return [
-            f"server.weights: needs 'equal' with codec.name = 'dp_sum', since its noise covers one client of weight 1; "
-            f"got {plan.server.weights!r}"
+            "server.weights: needs 'equal' with codec.name = 'dp_sum', since its noise covers one"
+            f" client of weight 1; got {plan.server.weights!r}"
         ]
     return []

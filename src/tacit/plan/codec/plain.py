@@ -15,5 +15,6 @@ class Plain:
 
     name: Literal["plain"] = "plain"
     clip_l2: Positive | None = None
-    """Largest L2 norm of an update; larger ones are scaled. Clipping alone protects nobody: it shows what the clip of a private
-    plan costs without its noise."""
+    """Largest L2 norm of an update; larger ones are scaled. Clipping alone protects nobody: it
+    shows what the clip of a private plan costs without its noise.
+    """

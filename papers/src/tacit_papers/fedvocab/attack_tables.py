@@ -1,0 +1,140 @@
+"""FedVocab's table 2 and figure 3 as cells: what attackers read, by method, batch and network; and
+two further attackers.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tacit_papers.published import Cell, Table, Trial
+
+PRIVATE: dict[str, dict[str, Any]] = {
+    "FedAvg": {"start": "public"},
+    "FedRecon": {"words": "digits", "adapt": "reconstruct", "store": "none", "start": "public"},
+    "FedVocab": {"words": "all", "adapt": "pass", "start": "public"},
+    "FedVocab, random start": {"words": "all", "adapt": "pass", "start": "random"},
+}
+_SEEDS = (1, 2, 3)
+BATCHES = (1, 4, 16, 64)
+_PRINTED = {"FedAvg": (0.882, 0.876), "FedRecon": (0.024, 0.021), "FedVocab": (0.013, 0.012)}
+"""Share of digit words that leak, DistilBERT and BiLSTM (table 2)."""
+PAPERS_ATTACKER = {
+    "FedAvg": "knows the table",
+    "FedRecon": "public table",
+    "FedVocab": "wrong table",
+}
+"""Whom the paper lets attack each method: for FedVocab somebody with another model's table."""
+_WAYS = ("wrong table", "public table", "knows the table", "table rows", "crafted reader")
+_NOTE = (
+    "AG News texts of 5 to 30 words with three numbers or more, of one client in its second round;"
+    " words count as often as they stand in both. Wrong table: looks words up in another table, as"
+    " the paper's attacker of FedVocab does. Public table: in the vectors every client began with."
+    " Knows the table: also what the client keeps. Table rows: which rows of a shared table have a"
+    " gradient. Crafted reader: the server sent a reader whose cells catch single words. All but"
+    " the last two use the span of the first layer's gradient, which ends where a batch has more"
+    " different words than a vector has numbers (100; the paper's have 300)."
+)
+
+
+def attack_tables(networks: tuple[str, ...]) -> tuple[Table, ...]:
+    """Tables of what attackers read from these networks."""
+    return _leakage(networks), _by_batch(), _parts(networks), _attributes()
+
+
+def _trial(network: str, method: str) -> Trial:
+    sizes: dict[str, dict[str, Any]] = {
+        "bilstm": {"texts": 128, "rows": 1_000, "batches": list(BATCHES)},
+        "encoder": {"texts": 4, "rows": 60, "batches": [1]},
+    }
+    return Trial(
+        kind="attack",
+        settings={"network": network, "method": method, **sizes[network]},
+        seeds=_SEEDS,
+    )
+
+
+def _leakage(networks: tuple[str, ...]) -> Table:
+    cells = []
+    for network in networks:
+        place = ("encoder", "bilstm").index(network)
+        for method in PRIVATE:
+            run = _trial(network, method)
+            for way in _WAYS[: 4 if network == "encoder" else 5]:
+                paper = _PRINTED[method][place] if PAPERS_ATTACKER.get(method) == way else None
+                row = (
+                    f"{method},"
+                    f" {'MiniLM-L6 (the paper: DistilBERT)' if network == 'encoder' else 'BiLSTM'}"
+                )
+                cells.append(
+                    Cell(row=row, column=way, paper=paper, trial=run, metric=f"{way}, ptlr, 1")
+                )
+    note = f"{_NOTE} BiLSTM of 50 per direction: 128 texts as in the paper; MiniLM: 4."
+    return Table(
+        name="ptlr",
+        title="Share of words with a digit that are read (batch 1)",
+        cells=tuple(cells),
+        note=note,
+        small=True,
+    )
+
+
+def _by_batch() -> Table:
+    cells = [
+        Cell(
+            row=f"{method}, {way}",
+            column=f"batch {batch}",
+            paper=None,
+            trial=_trial("bilstm", method),
+            metric=f"{way}, recall, {batch}",
+        )
+        for method in PRIVATE
+        for way in _WAYS
+        for batch in BATCHES
+    ]
+    title = "Share of all words that are read, by texts per batch: BiLSTM, 128 texts"
+    return Table(name="batches", title=title, cells=tuple(cells), note=_NOTE)
+
+
+def _parts(networks: tuple[str, ...]) -> Table:
+    cells = [
+        Cell(
+            row=f"{method}, {network}",
+            column=f"{way}, {figure}",
+            paper=None,
+            trial=_trial(network, method),
+            metric=f"{way}, {figure}, 1",
+        )
+        for network in networks
+        for method in PRIVATE
+        for way in ("wrong table", "public table")
+        for figure in ("precision", "recall", "f1")
+    ]
+    return Table(
+        name="f1",
+        title="Precision, recall and F1 over all words, batch 1",
+        cells=tuple(cells),
+        note=_NOTE,
+        small=True,
+    )
+
+
+def _attributes() -> Table:
+    cells = []
+    for method in ("FedAvg", "FedVocab", "FedVocab, random start"):
+        for bits in (None, 1.0):
+            settings = {"method": method, "texts": 100, "rows": 1_000, "bits": bits}
+            run = Trial(kind="attribute", settings=settings, seeds=_SEEDS)
+            column = "in the clear" if bits is None else "one bit, epsilon 1 per bit"
+            cells.append(Cell(row=method, column=column, paper=None, trial=run, metric="auc"))
+    note = (
+        "Area under the curve; .5 is chance. The attacker learns from gradients of another client's"
+        " texts, made with public word vectors, and judges up to 100 gradients of single texts of"
+        " the victim, half of them with a number. Gradients of a word table are not used."
+    )
+    return Table(
+        name="attribute",
+        title="Does a gradient tell whether a text names a number?",
+        cells=tuple(cells),
+        note=note,
+        small=True,
+    )

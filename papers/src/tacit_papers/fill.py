@@ -1,0 +1,156 @@
+"""Fill the cells of tables: carry out every run of every trial once, some in parallel, then read
+the cached results.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from functools import partial
+from itertools import zip_longest
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from threadpoolctl import threadpool_limits
+
+from tacit import simulation
+from tacit.reproduction import OnRun
+from tacit.simulation import children
+from tacit_papers import runs
+from tacit_papers.figure import compute_values
+from tacit_papers.former import Former, merge_outcome
+from tacit_papers.published import PLAN, Cell, Figures, Outcome, Run, Table, Trial
+
+if TYPE_CHECKING:
+    from tacit_papers.paper import Paper
+
+_CarryOut = Callable[[Run], Figures]
+_Begins = Callable[[Run], None]
+_Done = Iterator[tuple[Run, Figures]]
+
+
+def fill_cells(
+    paper: Paper, tables: tuple[Table, ...], cache: Path, on_run: OnRun, observer: simulation.Observer | None = None,
+    jobs: int = 1, former: Mapping[str, Former] | None = None,
+) -> list[Outcome]:  # fmt: skip
+    """Fill every cell of some of a paper's tables with our estimate.
+
+    Runs whose results are neither in the cache nor on a former page are carried out, `jobs` of them
+    in parallel; if `jobs` is 0 they are left out. Parallel runs have a process each, which the
+    observer does not see. A cell uses the seeds that exist.
+    """
+    former = former or {}
+    wanted = {one.key: one for one in _list_runs(tables, former)}
+    found = {
+        key: figures
+        for key, one in wanted.items()
+        if (figures := runs.read_cached(one, cache)) is not None
+    }
+    missing = [one for key, one in wanted.items() if key not in found] if jobs else []
+    carry_out = partial(runs.carry_out, cache=cache, runners=paper.runners, observer=observer)
+
+    def begins(run: Run) -> None:
+        on_run(len(found), len(wanted), _describe(run))
+
+    together = min(jobs, len(missing))
+    carried_out = partial(_run_in_parallel, jobs=together) if together > 1 else _run_in_turn
+    for run, figures in carried_out(missing, carry_out, begins):
+        found[run.key] = figures
+    on_run(len(found), len(wanted), None)
+    cells = [(table.name, cell) for table in tables for cell in table.cells]
+    return [
+        merge_outcome(table, cell, compute_values(cell, found), former) for table, cell in cells
+    ]
+
+
+def _describe(run: Run) -> str:
+    settings: dict[str, Any] = run.settings
+    if run.kind != PLAN:
+        return " ".join([run.kind, *(one for one in settings.values() if isinstance(one, str))])
+    data, codec, server = settings["data"], settings["codec"], settings["server"]
+    unit = (
+        f", epsilon {codec['epsilon']:g} per bit, q={codec['clip']:g}"
+        if codec["name"] == "rr"
+        else ""
+    )
+    return (
+        f"{data['source']}, {data.get('clients', 1)} clients, {server['rounds']} rounds, seed"
+        f" {settings['seed']}{unit}"
+    )
+
+
+def _run_in_turn(missing: list[Run], carry_out: _CarryOut, begins: _Begins) -> _Done:
+    for run in missing:
+        begins(run)
+        yield run, carry_out(run)
+
+
+def _run_in_parallel(missing: list[Run], carry_out: _CarryOut, begins: _Begins, jobs: int) -> _Done:
+    """Yield runs as they end. A stop or an error ends the other processes; interrupted plans are
+    resumed later.
+    """
+    waiting, going = iter(missing), dict[Future[Figures], Run]()
+    with (
+        children.stoppable(),
+        children.pool(jobs, partial(_hold, carry_out, jobs)) as processes,
+    ):
+        while True:
+            while len(going) < jobs and (run := next(waiting, None)) is not None:
+                begins(run)
+                going[processes.submit(_carry_out_held, run)] = run
+            if not going:
+                return
+            for ended in wait(going, return_when=FIRST_COMPLETED).done:
+                yield going.pop(ended), ended.result()
+
+
+_held: list[_CarryOut] = []
+"""What a process of its own carries runs out with: handed over by the fork, for runners need not be
+picklable.
+"""
+
+
+def _hold(carry_out: _CarryOut, jobs: int) -> None:
+    limits = children.thread_limits(jobs)
+    os.environ.update(limits)  # for libraries that are loaded later
+    threadpool_limits(int(limits["OMP_NUM_THREADS"]))
+    _held[:] = [carry_out]
+
+
+def _carry_out_held(run: Run) -> Figures:
+    return _held[0](run)
+
+
+def _list_runs(tables: tuple[Table, ...], former: Mapping[str, Former]) -> list[Run]:
+    """List the runs that add something to a former page, in the order in which they are carried
+    out.
+
+    The order is seed by seed: a reproduction that is stopped has one seed of each cell, not all
+    seeds of one cell.
+    """
+    every = [
+        _list_missing(cell, trial, former)
+        for table in tables
+        for cell in table.cells
+        for trial in _list_trials(cell)
+    ]
+    return [one for same_seed in zip_longest(*every) for one in same_seed if one is not None]
+
+
+def _list_missing(cell: Cell, trial: Trial, former: Mapping[str, Former]) -> list[Run | None]:
+    """List a trial's runs, with None for those whose value in this cell is known."""
+    before, seeds = former.get(cell.key), trial.seeds or (None,)
+    return [
+        None if before and before.covers(seed, trial) else run
+        for seed, run in zip(seeds, trial.runs, strict=True)
+    ]
+
+
+def _list_trials(cell: Cell) -> list[Trial]:
+    return [
+        trial
+        for one in cell.parts or (cell,)
+        for trial in (one.trial, one.minus, one.of)
+        if trial is not None
+    ]

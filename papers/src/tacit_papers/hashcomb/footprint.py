@@ -1,0 +1,90 @@
+"""Table 1, which the paper fills with words, in numbers: bits per parameter, F1, and epsilon with
+its privacy unit.
+"""
+
+from __future__ import annotations
+
+from tacit import codecs
+from tacit import plan as plans
+from tacit.privacy import ledger
+from tacit.reproduction import Scale
+from tacit_papers.hashcomb.noise import BUDGET, clip_chosen
+from tacit_papers.hashcomb.ours import short
+from tacit_papers.hashcomb.settings import Tree, hashcomb, paper_gaussian, plain
+from tacit_papers.hashcomb.tables import F1
+from tacit_papers.published import Cell, Figures, Table, Trial
+
+_ROUNDS, _CLIENTS, _DELTA = 8, 4, 1e-3
+_SPAM = 6_571
+"""Parameters of the model on Spam."""
+
+
+def promise(codec_table: Tree, parameters: int, rounds: int, clients: int, delta: float) -> Figures:
+    """The bits a client sends per parameter, and the privacy loss of all rounds, if a bound exists."""
+    tree = {"codec": codec_table, "server": {"rounds": rounds}, "data": {"clients": clients}}
+    settings = plans.parse(tree).codec
+    made = codecs.build(settings, codecs.Extent(rounds=rounds, cohort=clients))
+    account = ledger.charge(ledger.Account(), made.claims(parameters, clients), rounds, rounds)
+    found = [
+        total.epsilon
+        for total in ledger.totals(account, delta)
+        if total.unit == "run" and total.epsilon is not None
+    ]
+    bits = 8 * made.payload_size(parameters) / parameters
+    return {"last": {"bits": bits, **({"epsilon": min(found)} if found else {})}}
+
+
+def measured(scale: Scale) -> Table:
+    """Table 1 in numbers, on Spam."""
+    noisy = {"name": "rqm", "clip": 0.1, "margin": 0.1, "levels": 16, "keep": 0.42}
+    unclipped = {
+        "dp_sum: the server is trusted": "dp_sum",
+        "gaussian: nobody is trusted": "gaussian",
+    }
+    arms: dict[str, Tree] = {
+        "NoHC: 32-bit floats": plain(),
+        "HC8, keyed tokens": hashcomb("spam", 8),
+        "HC8, published tokens of 28 bits": hashcomb("spam", 8, tokens="paper"),
+        "HC8, published tokens of 128 bits": hashcomb("spam", 8, tokens="paper", token_bits=128),
+        "the publication's Gaussian noise": paper_gaussian(),
+        "rqm, 16 levels": noisy,
+        "qsgd, 4 bits": {"name": "qsgd", "bits": 4},
+        "sign, 1 bit": {"name": "sign"},
+        **{title: {"name": name, **BUDGET} for title, name in unclipped.items()},
+    }
+    cells = []
+    for row, table in arms.items():
+        private = row in unclipped
+        facts = _promise(table | ({"clip": 1.0} if private else {}))
+        cells.append(
+            Cell(row=row, column="bits per parameter", paper=None, trial=facts, metric="bits")
+        )
+        trial = clip_chosen(scale, "spam", table) if private else short(scale, "spam", table)
+        cells.append(Cell(row=row, column="F1", paper=None, trial=trial, metric=F1))
+        if private or table is noisy:
+            column = "epsilon per run at delta 1e-3"
+            cells.append(Cell(row=row, column=column, paper=None, trial=facts, metric="epsilon"))
+    note = (
+        "Spam, four clients, 8 rounds of 1,000 epochs. Epsilon is of all rounds of a client"
+        " together, if all its rows are replaced (for dp_sum: if the client is added or removed)."
+        " Where there is none no number exists, whatever the publication states. Bits are those of"
+        " messages; the histogram HashComb sends back has as many as all messages together. Skellam"
+        " and binomial noise, which the publication names too, are not here yet."
+    )
+    return Table(
+        name="1", title="What the mechanisms cost and promise", cells=tuple(cells), note=note
+    )
+
+
+def _promise(table: Tree) -> Trial:
+    settings = {
+        "codec_table": table,
+        "parameters": _SPAM,
+        "rounds": _ROUNDS,
+        "clients": _CLIENTS,
+        "delta": _DELTA,
+    }
+    return Trial(kind="hashcomb_promise", settings=settings, seeds=())
+
+
+TABLES = (measured,)

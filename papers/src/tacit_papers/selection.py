@@ -1,0 +1,58 @@
+"""Select the tables and rows of a paper that a user asks for."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from tacit.errors import PlanError, did_you_mean
+from tacit.reproduction import ReproductionOptions
+from tacit_papers.published import Cell, Table
+
+if TYPE_CHECKING:
+    from tacit_papers.paper import Paper
+
+
+def select_tables(paper: Paper, options: ReproductionOptions) -> tuple[Table, ...]:
+    """The tables asked for, each with only the rows asked for; raise PlanError if there are none."""
+    tables = paper.tables(options.scale)
+    if options.table is not None:
+        tables = tuple(table for table in tables if table.name == options.table)
+        if not tables:
+            raise PlanError(_explain_unknown_table(paper, options.table, options.scale))
+    return tables if options.row is None else _select_rows(tables, options.row)
+
+
+def _explain_unknown_table(paper: Paper, name: str, scale: str) -> str:
+    """Say at which scales a table exists that this scale lacks, or which tables exist."""
+    scales = {table.name: table.scales for table in paper.list_tables()}
+    if name in scales:
+        others = " or ".join(f"--scale {one}" for one in scales[name])
+        return (
+            f"--table {name}: {paper.name} has no such table at --scale {scale}; it has it at"
+            f" {others}"
+        )
+    return (
+        f"--table {name}: {paper.name} has tables"
+        f" {', '.join(scales)}.{did_you_mean(name, list(scales))}"
+    )
+
+
+def _select_rows(tables: tuple[Table, ...], text: str) -> tuple[Table, ...]:
+    cut = (replace(table, cells=_select_cells(table, text.lower())) for table in tables)
+    found = tuple(table for table in cut if table.cells)
+    if not found:
+        rows = list(dict.fromkeys(cell.row for table in tables for cell in table.cells))
+        raise PlanError(
+            f"--row {text}: no row has this text; rows are"
+            f" {', '.join(rows[:20])}{', …' if len(rows) > 20 else ''}"
+        )
+    return found
+
+
+def _select_cells(table: Table, text: str) -> tuple[Cell, ...]:
+    """The cells of the row of that name, ignoring case; if there is none, of all rows whose name
+    contains it.
+    """
+    exact = tuple(cell for cell in table.cells if cell.row.lower() == text)
+    return exact or tuple(cell for cell in table.cells if text in cell.row.lower())

@@ -1,0 +1,405 @@
+"""The mechanism of reproduction: each run once, kept, resumed, judged."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tacit import plan, simulation
+from tacit.errors import PlanError
+from tacit.reproduction import Scale
+from tacit.runs import record
+from tacit_papers import former, page
+from tacit_papers.checks import AtLeast
+from tacit_papers.claims import Claim
+from tacit_papers.estimate import Estimate
+from tacit_papers.fill import fill_cells
+from tacit_papers.paper import Paper
+from tacit_papers.published import At, Cell, Figures, Outcome, Table, Trial
+from tests.simulation.small import small_plan, write_csv
+
+SCALES = {"smoke": "tiny.", "quick": "small.", "full": "small."}
+
+
+def paper_of(tables: tuple[Table, ...], **runners: Callable[..., Figures]) -> Paper:
+    return Paper(
+        name="p", title="P", first_words="Epsilon is per bit.", scales=SCALES, tables=lambda scale: tables, runners=runners
+    )  # fmt: skip
+
+
+def means(outcomes: list[Outcome]) -> list[float | None]:
+    return [None if outcome.ours is None else outcome.ours.mean for outcome in outcomes]
+
+
+def silent(done: int, total: int, next_run: str | None) -> None:
+    pass
+
+
+def reproduce(
+    paper: Paper, cache: Path, watch: simulation.Observer | None = None, jobs: int = 1
+) -> list[Outcome]:
+    return fill_cells(paper, paper.tables("quick"), cache, silent, watch, jobs)
+
+
+@pytest.fixture
+def paper(tmp_path) -> Paper:
+    job = plan.dump(small_plan(write_csv(tmp_path / "r.csv"), server__rounds=3))
+    trial = Trial(kind="plan", settings=job, seeds=(3,))
+    cells = (
+        Cell(row="R=1", column="N=20", paper=0.5, trial=trial, metric="auc", round_no=1),
+        Cell(row="R=3", column="N=20", paper=0.99, trial=trial, metric="auc"),
+        Cell(row="R=3", column="never", paper=0.99, trial=trial, metric="auc"),
+    )
+    return paper_of((Table(name="1", title="small", cells=cells),))
+
+
+def test_cells_are_filled_and_kept(paper, tmp_path) -> None:
+    first = reproduce(paper, tmp_path / "cache")
+    assert [outcome.place for outcome in first] == [
+        None,
+        None,
+        None,
+    ], "one seed is compared with nothing"
+    assert set(first[0].as_json()) == {
+        "table",
+        "row",
+        "column",
+        "paper",
+        "ours",
+        "low",
+        "high",
+        "seeds",
+        "place",
+    }
+    kept = list((tmp_path / "cache").iterdir())
+    assert len(kept) == 1, "one run serves all its cells, and its run folder is gone"
+    again = reproduce(paper, tmp_path / "cache", jobs=0)
+    assert [outcome.ours for outcome in again] == [outcome.ours for outcome in first]
+
+
+def test_the_first_seed_of_every_trial_runs_first(tmp_path) -> None:
+    order: list[tuple[str, int]] = []
+
+    def measure(name: str, seed: int) -> Figures:
+        order.append((name, seed))
+        return {"last": {"auc": 0.5}}
+
+    trials = [
+        Trial(kind="measure", settings={"name": name}, seeds=seeds)
+        for name, seeds in (("a", (1, 2, 3)), ("b", (1, 2)))
+    ]
+    cells = tuple(
+        Cell(row=str(number), column="", paper=None, trial=one, metric="auc")
+        for number, one in enumerate(trials)
+    )
+    reproduce(paper_of((Table(name="1", title="two", cells=cells),), measure=measure), tmp_path)
+    assert order == [("a", 1), ("b", 1), ("a", 2), ("b", 2), ("a", 3)]
+
+
+def test_runs_side_by_side_give_what_runs_in_turn_give(tmp_path) -> None:
+    here, others = os.getpid(), set(multiprocessing.active_children())
+
+    def measure(name: str, seed: int) -> Figures:
+        assert os.getpid() != here, "each has a process of its own"
+        if name == "broken" and seed == 3:
+            raise PlanError("measure(seed=3) fails")
+        return {"last": {"accuracy": len(name) + seed}}
+
+    def made(*names: str) -> Paper:
+        trials = [Trial(kind="measure", settings={"name": name}, seeds=(1, 2, 3)) for name in names]
+        return paper_of(
+            (Table(name="1", title="several", cells=tuple(cell(one) for one in trials)),),
+            measure=measure,
+        )
+
+    assert means(reproduce(made("a", "bb"), tmp_path, jobs=2)) == [3.0, 4.0]
+    with pytest.raises(PlanError, match="seed=3"):
+        reproduce(made("a", "broken"), tmp_path, jobs=3)
+    assert len(list(tmp_path.glob("*.json"))) >= 6, "what ended before is kept"
+    until = (
+        time.monotonic() + 30
+    )  # the pool's own thread notes that a child has ended, a moment after it did
+    while (left := set(multiprocessing.active_children()) - others) and time.monotonic() < until:
+        time.sleep(0.01)
+    assert not left
+
+
+def test_nothing_runs_when_only_the_cache_is_asked(paper, tmp_path) -> None:
+    assert {outcome.ours for outcome in reproduce(paper, tmp_path / "cache", jobs=0)} == {None}
+
+
+def test_a_stopped_plan_is_taken_up(paper, tmp_path) -> None:
+    from tests.simulation.test_job import StopsAt
+
+    whole = [outcome.ours for outcome in reproduce(paper, tmp_path / "whole")]
+    with pytest.raises(KeyboardInterrupt):
+        reproduce(paper, tmp_path / "cut", StopsAt(2))
+    assert [outcome.ours for outcome in reproduce(paper, tmp_path / "cut")] == whole
+
+
+def test_a_plan_that_was_stopped_after_its_end_is_not_run_again(paper, tmp_path) -> None:
+    (run,) = paper.tables("quick")[0].cells[0].trial.runs
+    simulation.start(plan.parse(run.settings), tmp_path / "cut" / run.key)
+    asked: list[object] = []
+
+    class Notes(simulation.Silence):
+        def entry(self, entry: object) -> None:
+            asked.append(entry)
+
+    cut = [outcome.ours for outcome in reproduce(paper, tmp_path / "cut", Notes())]
+    assert cut == [outcome.ours for outcome in reproduce(paper, tmp_path / "whole")]
+    assert not any(isinstance(entry, record.Round) for entry in asked)
+
+
+class Recited:
+    """A runner whose accuracies are given by seed; notes what it is asked for, and is stopped at the given seed."""
+
+    def __init__(self, accuracies: dict[int, float], stops_at: int | None = None) -> None:
+        self.accuracies, self.stops_at = accuracies, stops_at
+        self.asked: list[tuple[str, int]] = []
+
+    def __call__(self, words: str, seed: int) -> Figures:
+        if seed == self.stops_at:
+            raise KeyboardInterrupt
+        self.asked.append((words, seed))
+        return {"last": {"accuracy": self.accuracies[seed] + (0.5 if words == "better" else 0.0)}}
+
+
+def seeded(words: str = "plain", seeds: tuple[int, ...] = (1, 2, 3)) -> Trial:
+    return Trial(kind="recited", settings={"words": words}, seeds=seeds)
+
+
+def recited_paper(runner: Recited, *cells: Cell) -> Paper:
+    return paper_of((Table(name="1", title="recited", cells=cells),), recited=runner)
+
+
+def cell(trial: Trial, column: str = "", **more: object) -> Cell:
+    return Cell(row="r", column=column, paper=None, trial=trial, metric="accuracy", **more)
+
+
+def test_a_stop_loses_one_seed_at_most(tmp_path) -> None:
+    runner = Recited({1: 0.1, 2: 0.2, 3: 0.3}, stops_at=3)
+    with pytest.raises(KeyboardInterrupt):
+        reproduce(recited_paper(runner, cell(seeded())), tmp_path)
+    assert runner.asked == [("plain", 1), ("plain", 2)]
+    runner.stops_at, runner.asked = None, []
+    (outcome,) = reproduce(recited_paper(runner, cell(seeded())), tmp_path)
+    assert runner.asked == [("plain", 3)], "the first two are kept by themselves"
+    assert outcome.ours is not None
+    assert (outcome.ours.mean, outcome.ours.seeds) == (pytest.approx(0.2), 3)
+
+
+def test_trials_with_some_seeds_in_common_share_those_runs(tmp_path) -> None:
+    runner = Recited({1: 0.1, 2: 0.2, 3: 0.3})
+    outcomes = reproduce(
+        recited_paper(runner, cell(seeded(seeds=(1, 2)), "two"), cell(seeded(), "three")), tmp_path
+    )
+    assert [seed for _, seed in runner.asked] == [1, 2, 3]
+    assert means(outcomes) == pytest.approx([0.15, 0.2])
+
+
+def test_a_cell_shows_the_seeds_there_are(tmp_path) -> None:
+    runner = Recited({1: 0.1, 2: 0.2, 3: 0.3})
+    reproduce(recited_paper(runner, cell(seeded(seeds=(1, 2)))), tmp_path)
+    (outcome,) = reproduce(recited_paper(runner, cell(seeded())), tmp_path, jobs=0)
+    assert outcome.ours is not None
+    assert (outcome.ours.mean, outcome.ours.seeds) == (pytest.approx(0.15), 2)
+
+
+def test_the_interval_is_student_s_and_needs_two_seeds(tmp_path) -> None:
+    runner = Recited({1: 0.1, 2: 0.2, 3: 0.3})
+    outcomes = reproduce(
+        recited_paper(runner, cell(seeded()), cell(seeded(seeds=(1,)), "one seed")), tmp_path
+    )
+    half = 4.302653 * 0.1 / 3**0.5  # t at 97.5 % with two degrees of freedom, deviation .1
+    assert outcomes[0].ours is not None
+    assert outcomes[0].ours.interval == pytest.approx((0.2 - half, 0.2 + half))
+    assert outcomes[1].ours is not None
+    assert outcomes[1].ours.interval is None
+
+
+def test_a_difference_is_taken_seed_by_seed(tmp_path) -> None:
+    runner = Recited({1: 0.1, 2: 0.2, 3: 0.9})
+    (outcome,) = reproduce(recited_paper(runner, cell(seeded("better"), minus=seeded())), tmp_path)
+    assert outcome.ours is not None
+    assert outcome.ours.interval == pytest.approx((0.5, 0.5)), "no spread is left in the difference"
+
+
+def test_what_is_printed_is_the_same_if_it_could_be_one_more_seed(tmp_path) -> None:
+    runner = Recited({1: 0.1, 2: 0.2, 3: 0.3})
+    papers = (
+        0.2,
+        0.69,
+        0.70,
+        -0.29,
+        -0.30,
+    )  # one more seed lies within .2 ± 4.302653 · .1 · sqrt(4 / 3) = .2 ± .4968
+    cells = [replace(cell(seeded(), f"{paper}"), paper=paper) for paper in papers]
+    outcomes = reproduce(recited_paper(runner, *cells), tmp_path)
+    assert [outcome.place for outcome in outcomes] == ["same", "same", "below", "same", "above"]
+
+
+def test_a_count_must_be_the_printed_number(tmp_path) -> None:
+    count = Trial(kind="count", settings={"words": "x"}, seeds=())
+    cells = tuple(
+        replace(cell(count, f"{paper}"), paper=paper, digits=0) for paper in (554.0, 553.0)
+    )
+    paper = paper_of(
+        (Table(name="1", title="t", cells=cells),),
+        count=lambda words: {"last": {"accuracy": 554.0}},
+    )
+    assert [outcome.place for outcome in reproduce(paper, tmp_path)] == ["same", "above"]
+
+
+def test_without_seeds_a_trial_is_run_once_and_not_told_a_seed(tmp_path) -> None:
+    count = Trial(kind="count", settings={"words": "x"}, seeds=())
+    paper = paper_of(
+        (Table(name="1", title="t", cells=(cell(count),)),),
+        count=lambda words: {"last": {"accuracy": 0.25}},
+    )
+    assert means(reproduce(paper, tmp_path)) == [0.25]
+
+
+def test_the_page_keeps_what_people_wrote_around_the_results(paper, tmp_path) -> None:
+    outcomes = reproduce(paper, tmp_path / "cache")
+    every = page.collect_scales(paper, lambda some: outcomes)
+    assert [one.scale for one in page.choose_scales(every)] == ["full"]
+    page.write(paper, every, tmp_path, pictures=False)
+    text = (tmp_path / "p.md").read_text()
+    (tmp_path / "p.md").write_text(
+        text.replace("Epsilon is per bit.", "Epsilon is per bit.\n\nWritten by hand.")
+        + "\nAfterword.\n"
+    )
+    page.write(paper, every, tmp_path, pictures=False)
+    text = (tmp_path / "p.md").read_text()
+    assert "Written by hand." in text
+    assert "Afterword." in text
+    assert text.count("| R=3 |") == 1
+    assert (
+        text.index("What the paper claims") < text.index("Written by hand.") < text.index("| R=3 |")
+    )
+    assert "(1 seed)" in text
+    assert len(json.loads((tmp_path / "results" / "p.json").read_text())["cells"]) == 3
+
+
+def test_a_claim_is_decided_by_the_largest_scale_that_decides_it_and_a_page_says_what_is_missing(
+    tmp_path,
+) -> None:
+    run, other, third = cell(seeded()), cell(seeded(), "other"), cell(seeded(), "third")
+    table = Table(name="1", title="t", cells=(run, other, third), cost="a day")
+    claims = tuple(
+        Claim(claim=one.row, where="", checks=(AtLeast(At("1", one.row, one.column), 0.5),)) for one in (run, other)
+    )  # fmt: skip
+    both = replace(paper_of((table,)), claims=claims)
+
+    def at(scale: Scale, *figures: float | None) -> page.TableAtScale:
+        ours = [None if one is None else Estimate(one, 0.01, 3) for one in figures]
+        outcomes = [
+            Outcome(table="1", cell=one, ours=mine)
+            for one, mine in zip(table.cells, ours, strict=True)
+        ]
+        (shown,) = page.show_at(scale, (table,), outcomes)
+        return shown
+
+    every = [at("full", 0.9, None, 0.9), at("quick", 0.1, 0.9, None)]
+    (shown,) = page.choose_scales(every)
+    assert [shown.scale, *(one.scale for one in shown.outcomes)] == [
+        "full",
+        "full",
+        "quick",
+        "full",
+    ], "a cell it lacks"
+    assert page.choose_scales([at("full", None, None, 0.9), every[1]])[0].scale == "quick", (
+        "more of its cells can be compared there"
+    )
+    first, second = page.judge_claims(both, every)
+    assert (first.verdict, "scale" in first.reason) == ("holds", False)
+    assert (second.verdict, "(quick scale)" in second.reason) == ("holds", True)
+    page.write(both, every, tmp_path, pictures=False)
+    text = (tmp_path / "p.md").read_text()
+    assert "Not all run at the full scale: a day. The rest" in text
+    assert text.count("<sup>q</sup>") == 1
+    assert [
+        one["scale"] for one in json.loads((tmp_path / "results" / "p.json").read_text())["cells"]
+    ] == ["full", "quick", "full"]
+    page.write(both, [at("full", 0.9, 0.9, 0.9), every[1]], tmp_path, pictures=False)
+    assert "Not all run" not in (tmp_path / "p.md").read_text()
+
+
+def test_a_long_note_stands_under_the_first_of_its_tables_only(tmp_path) -> None:
+    long, short = "Each figure is a mean over clients. " * 4, "Seed by seed."
+    tables = tuple(
+        Table(name=name, title=f"Table of {name}", cells=(cell(seeded()),), note=note)
+        for name, note in (("a", long), ("b", short), ("c", long), ("d", short))
+    )
+    paper = paper_of(tables)
+    shown = [page.TableAtScale("full", table, []) for table in tables]
+    text = page.render(paper, shown, tmp_path)
+    assert (text.count(long), text.count(short)) == (1, 2)
+    assert text.index("The note under “Table of a” holds here too.") > text.index("Table of c")
+
+
+def test_figures_of_a_former_page_are_found_again_and_more_seeds_join_them(tmp_path) -> None:
+    runner = Recited({1: 0.1, 2: 0.2, 3: 0.3})
+    few, all_ = (recited_paper(runner, cell(seeded(seeds=seeds))) for seeds in ((1, 2), (1, 2, 3)))
+    page.write(
+        few,
+        page.collect_scales(few, lambda some: reproduce(few, tmp_path / "cache")),
+        tmp_path,
+        pictures=False,
+    )
+    before = former.read(all_, tmp_path)
+
+    def again(cache: str, before: dict[str, former.Former], jobs: int = 1) -> Estimate | None:
+        (found,) = fill_cells(
+            all_, all_.tables("quick"), tmp_path / cache, silent, jobs=jobs, former=before
+        )
+        return found.ours
+
+    lost = again("empty", before, jobs=0)
+    assert lost is not None
+    assert (lost.mean, lost.seeds) == (pytest.approx(0.15), 2)
+    runner.asked = []
+    fuller = again("other machine", before)
+    assert runner.asked == [("plain", 3)], "two seeds stand on the page"
+    assert fuller is not None
+    assert (fuller.mean, fuller.seeds) == (pytest.approx(0.2), 3)
+
+
+def test_a_page_without_seeds_counts_where_it_says_more(tmp_path) -> None:
+    runner = Recited({1: 0.1, 2: 0.2, 3: 0.3})
+    paper = recited_paper(runner, cell(seeded()))
+    key = paper.tables("quick")[0].cells[0].key
+
+    def found(estimate: Estimate) -> Estimate | None:
+        before = {key: former.Former(estimate)}
+        (outcome,) = fill_cells(paper, paper.tables("quick"), tmp_path, silent, former=before)
+        return outcome.ours
+
+    five = Estimate(0.5, 0.1, 5)
+    assert (found(five), runner.asked) == (five, []), "nothing to add"
+    unknown = found(Estimate(0.5, None, 9))
+    assert unknown is not None
+    assert unknown.seeds == 3, "nine seeds of unknown spread say less"
+
+
+def test_of_tables_that_share_a_cell_the_one_with_more_seeds_counts(tmp_path) -> None:
+    def stored(seeds: int) -> dict[str, object]:
+        return {"key": "k", "ours": 0.5, "deviation": 0.1 if seeds > 1 else None, "seeds": seeds}
+
+    (tmp_path / "results").mkdir()
+    everything = {
+        "cells": [stored(3), stored(1)],
+        "seeds": {"k": {"1": 0.4}, "new": {"exact": 2.0}},
+    }
+    (tmp_path / "results" / "p.json").write_text(json.dumps(everything))
+    found = former.read(paper_of(()), tmp_path)
+    assert found["k"].estimate == Estimate(0.5, 0.1, 3)
+    assert found["new"].values == {None: 2.0}

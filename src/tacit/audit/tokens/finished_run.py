@@ -1,0 +1,155 @@
+"""A finished run of the hashcomb codec, taken up from its last model: what its clients send in the
+rounds that follow.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors.numpy import load_file
+
+from tacit import codecs, plan, server, training
+from tacit.assembly.negotiated import held
+from tacit.errors import RunError
+from tacit.plan import GIVEN, HashComb
+from tacit.randomness import Draws
+from tacit.rows import Clients, Vector
+from tacit.runs import run_folder
+from tacit.runs.allowed_code import require_permission
+from tacit.seat import ClientRandomness, Seat
+from tacit.simulation.prepared_rows import SimulatedData, prepare
+
+Sent = NDArray[np.float32]
+"""What clients encode, before it is quantised: one row per client, weights or updates as the run
+sends them.
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FinishedRun:
+    """A run that has ended: its plan and codec settings, its rows, and its last model."""
+
+    job: plan.Plan
+    settings: HashComb
+    data: SimulatedData
+    learner: training.Learner
+    model: Vector
+    draws: Draws
+
+    @property
+    def secret(self) -> bytes:
+        """The clients' secret in this audit; that of the run stays where it is."""
+        return self.draws.sealed("secret").key
+
+    def clients(self) -> int:
+        """Return how many clients the run has."""
+        return len(self.data.clients)
+
+    def held(
+        self, round_no: int, settings: HashComb | None = None, secret: bytes | None = None
+    ) -> codecs.Codec:
+        """Return the codec as clients hold it in a round, under the audit's own secret unless
+        another is given.
+        """
+        made = codecs.build(settings or self.settings).keyed
+        assert made is not None
+        return made(self.secret if secret is None else secret, round_no)
+
+    def sent(self, model: Vector, update: Vector) -> Vector:
+        """Return what a client encodes after it changed the model by an update."""
+        return update.copy() if self.settings.of == "updates" else model + update
+
+    def next_model(self, model: Vector, mean: Vector) -> Vector:
+        """Return the model after the server's step from what the histogram was read as."""
+        update = mean if self.settings.of == "updates" else mean - model
+        state = server.initial_state(self.job.server, model)
+        return server.step(self.job.server, model, update, state)[0]
+
+    def figures(self, model: Vector) -> dict[str, float]:
+        """Return how a model does on the run's test rows."""
+        return server.measure(
+            self.learner.predict(model, self.data.test.inputs), self.data.test.labels
+        )
+
+    def of_all(self, model: Vector, count: int, round_no: int) -> Sent:
+        """Return what the first `count` clients send in a round after training on their own
+        rows.
+        """
+        return self._trained(self.learner, model, count, round_no)
+
+    def resampled(self, count: int) -> Sent:
+        """Return what `count` clients send next: the run's own if it has as many, else its rows
+        dealt out anew.
+        """
+        if count <= self.clients():
+            return self.of_all(self.model, count, 1)
+        rows = self.data.train
+        order = self.draws.at("dealt", count).generator().permutation(len(rows))
+        starts = np.linspace(0, len(rows), count + 1).astype(np.int64)
+        dealt = Clients(order=np.arange(len(rows)), starts=starts)
+        learner = training.build(self.job.model, self.job.local, rows.take(order), dealt)
+        return self._trained(learner, self.model, count, 1)
+
+    def _trained(self, learner: training.Learner, model: Vector, count: int, round_no: int) -> Sent:
+        worker, found = learner.worker(), np.empty((count, learner.size), np.float32)
+        for client in range(count):
+            seat = Seat(client, client, ClientRandomness(self.draws, client))
+            found[client] = self.sent(
+                model, worker.train(model, seat, seat.own.train(round_no), round_no).row
+            )
+        return found
+
+
+def load_finished_run(folder: Path, *, allow_code: bool = False) -> FinishedRun:
+    """Return a finished run, ready to be attacked; raise RunError if it is of another codec or
+    cannot be taken up here.
+    """
+    job = run_folder.plan_of(folder)
+    if not isinstance(job.codec, HashComb):
+        raise RunError(
+            f"audit tokens {folder.name}: needs codec.name = 'hashcomb', got {job.codec.name!r};"
+            " name such a run"
+        )
+    if job.personal or job.data.source == GIVEN:
+        got = (
+            "parts of the model that stay with clients"
+            if job.personal
+            else "rows handed over in Python"
+        )
+        raise RunError(
+            f"audit tokens {folder.name}: needs rows and a model it can read, got {got}; audit"
+            " another run"
+        )
+    if isinstance(job.codec.x_min, tuple):
+        raise RunError(
+            f"audit tokens {folder.name}: needs one range for all layers, as published, got one"
+            " each; audit another run"
+        )
+    require_permission(folder / run_folder.PLAN, job, allow_code=allow_code)
+    draws = Draws.seeded(job.seed)
+    data = prepare(job, draws)
+    learner = training.build(job.model, job.local, data.train, data.clients)
+    model = _last_model(folder, learner)
+    negotiated = held(job)
+    # One token of 28 bits is attacked: longer ones and paths of several show at least as much.
+    settings = replace(negotiated.settings if negotiated else job.codec, path=False, token_bits=28)
+    return FinishedRun(
+        job=job,
+        settings=settings,
+        data=data,
+        learner=learner,
+        model=model,
+        draws=draws.at("audit tokens"),
+    )
+
+
+def _last_model(folder: Path, learner: training.Learner) -> Vector:
+    """Return the stored model as one flat row, in the order in which the learner names its
+    parts.
+    """
+    model = training.flatten_parameters(learner, load_file(folder / run_folder.MODEL))
+    run_folder.check_model(folder, model)
+    return model

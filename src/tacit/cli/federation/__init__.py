@@ -1,0 +1,1 @@
+"""Commands for servers, sites and their owners."""

@@ -1,0 +1,61 @@
+"""tacit doctor: what is right and wrong with a server's or a site's machine, and what to do about
+it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tacit.cli import tables
+from tacit.cli.exit_codes import Missed
+from tacit.cli.options import AsJson
+
+if TYPE_CHECKING:
+    from tacit.deployment.doctor import Finding
+
+
+def doctor(
+    server: Annotated[
+        Path | None, typer.Option("--server", metavar="DIR", help="A server's folder.")
+    ] = None,
+    site: Annotated[
+        Path | None, typer.Option("--site", metavar="DIR", help="A site's folder.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Look at a server or a site, and say what to do about what is wrong.
+
+    Versions, disk, clock, certificates, port, modes of secret files,
+    policy, rows, ledger, and who is online. Nothing is changed. Exit code
+    1 if there is a problem; a warning is none.
+
+    \b
+    Examples:
+      tacit doctor --server server
+      tacit doctor --site hospital-a
+      tacit doctor --site hospital-a --json
+    """
+    from tacit.deployment.doctor import look_at_machine, look_at_server, look_at_site
+
+    found = [("machine", one) for one in look_at_machine()]
+    found += [("server", one) for one in look_at_server(server)] if server else []
+    found += [("site", one) for one in look_at_site(site)] if site else []
+    if as_json:
+        tables.print_json({"findings": [{"of": of, **asdict(one)} for of, one in found]})
+    else:
+        tables.table(
+            ("of", "what", "", "told", "what to do"),
+            [_row(of, one) for of, one in found],
+            prose=range(5),
+        )
+    problems = sum(one.state == "problem" for _, one in found)
+    if problems:
+        raise Missed(f"doctor: {'1 problem' if problems == 1 else f'{problems} problems'}")
+
+
+def _row(of: str, one: Finding) -> tuple[str, ...]:
+    return of, one.what, one.state, one.told, one.remedy

@@ -1,0 +1,1 @@
+"""Commands that write, check, run and use plans and models."""

@@ -1,0 +1,219 @@
+"""tacit disclose: what a plan would let leave, shown to the person whose rows they are, before
+anything leaves.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tacit.cli import tables
+from tacit.cli.federation.policy import refusal, unit_beside
+from tacit.cli.options import AsJson, Overrides, PlanFile, PolicyFile
+from tacit.errors import PlanError
+
+if TYPE_CHECKING:
+    from tacit.data.k_anonymity import Findings, Look
+    from tacit.plan import Plan
+    from tacit.simulation.disclosure import Preview
+
+WithRows = Annotated[
+    bool,
+    typer.Option("--rows", help="Also write the very rows that would leave, beside the picture."),
+]
+Page = Annotated[
+    Path | None,
+    typer.Option(
+        "--page",
+        metavar="FILE",
+        help="Where to draw the picture of rows that leave; disclosure.html if none is named.",
+        show_default=False,
+    ),
+]
+PAGE = Path("disclosure.html")
+
+
+def disclose(
+    plan: PlanFile,
+    overrides: Overrides = None,
+    rows: WithRows = False,
+    policy: PolicyFile = None,
+    page: Page = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show what a plan would let leave, before anything leaves.
+
+    One real message is made as a client would make it, and shown field by
+    field. A plan with [data.share] also hands over rows: which ones, and what
+    they give away, is drawn on a page; --rows writes the rows themselves.
+    Nothing is sent.
+
+    \b
+    Examples:
+      tacit disclose plan.toml
+      tacit disclose plan.toml --policy mine.toml
+      tacit disclose plan.toml -o data.share.k=200 --rows --json
+    """
+    from tacit.deployment.asked import asked_of
+    from tacit.plan import load
+    from tacit.privacy.policy import load_policy, refusals, unit_refusals, violations
+    from tacit.simulation.prepared_rows import preview
+
+    loaded = load(plan, overrides)
+    limits = load_policy(policy) if policy else None
+    if loaded.data.share is None:
+        _refuse_row_options(page, rows)
+        _without_rows(loaded, policy, as_json=as_json)
+        return
+    ahead = preview(loaded)
+    broken = list[str]()
+    if limits and policy:
+        unit, asked = unit_beside(policy), asked_of(loaded)
+        broken = [
+            *refusals(limits, asked),
+            *(unit_refusals(unit, asked) if unit else ()),
+            *violations(limits, ahead.facts),
+        ]
+    files = _write(ahead, page or PAGE, with_rows=rows and not broken, broken=broken)
+    if as_json:
+        tables.print_json(
+            {
+                **_object(ahead),
+                "files": files,
+                "policy": {"file": str(policy) if policy else None, "violations": broken},
+            }
+        )
+    else:
+        _print(ahead, files)
+    if broken:
+        raise refusal(policy, broken)
+
+
+def _refuse_row_options(page: Path | None, rows: bool) -> None:
+    """Raise PlanError for options that would write nothing, since no row leaves under the plan."""
+    asked = [name for name, given in (("--page", page is not None), ("--rows", rows)) if given]
+    if asked:
+        raise PlanError(
+            f"{' and '.join(asked)}: the plan has no [data.share], so no row leaves and there is"
+            " nothing to draw or write; `tacit disclose` without"
+            f" {'them' if len(asked) > 1 else 'it'} shows the message that leaves"
+        )
+
+
+def _without_rows(plan: Plan, policy: Path | None, *, as_json: bool) -> None:
+    """Show what leaves under a plan that hands over no rows."""
+    from dataclasses import asdict
+
+    from tacit.cli.federation.policy import check_policy
+    from tacit.cli.jobs.check import outline
+    from tacit.privacy.statement.lists import grouped
+    from tacit.simulation.advice.first_message import first_message
+
+    check_policy(plan, policy)
+    found, promise = first_message(plan), outline(plan)["privacy"]
+    if as_json:
+        tables.print_json({"rows": 0, "privacy": promise, "message": asdict(found)})
+        return
+    tables.say(f"{promise}.")
+    tables.say("No row leaves a client. In each round a client that is asked sends one message:")
+    fields = [(name, str(value)) for name, value in found.fields.items()]
+    fields.append(("head", f"{found.head_bytes:,} bytes: the fields above"))
+    fields.append(("payload", f"{found.payload_bytes:,} bytes: {found.first_bytes} …"))
+    tables.table(("field", "value"), fields, prose=range(2))
+    tables.say(
+        f"The payload is {'; '.join(found.mechanism)}, of an update of {found.parameters:,}"
+        " parameters."
+    )
+    tables.say(f"The model reads {found.reads}.")
+    for told in grouped(found.in_the_clear):
+        tables.say(f"Left once before, in the clear: {told}.")
+
+
+def _write(ahead: Preview, page: Path, *, with_rows: bool, broken: list[str]) -> dict[str, str]:
+    from tacit.report.pages.disclosure import render_disclosure
+
+    found = ahead.findings
+    looks = [vars(look) for look in _each_once(found)]
+    rows = page.with_suffix(".parquet")
+    try:
+        page.write_text(
+            render_disclosure(ahead.facts, found.rows_per_client, looks, broken), encoding="utf-8"
+        )
+        if with_rows:
+            ahead.offer.released().write_parquet(rows)
+    except OSError as error:
+        raise PlanError(
+            f"--page {page}: cannot be written ({error.strerror}); choose another place"
+        ) from None
+    return {"page": str(page), **({"rows": str(rows)} if with_rows else {})}
+
+
+def _each_once(found: Findings) -> list[Look]:
+    """Return the largest classes, then the smallest, none twice."""
+    smallest = [look for look in found.smallest[::-1] if look not in found.largest]
+    return [*found.largest, *smallest]
+
+
+def _object(ahead: Preview) -> dict[str, Any]:
+    from dataclasses import asdict
+
+    return {
+        **asdict(ahead.findings),
+        "share": ahead.findings.share,
+        "bytes_per_client": ahead.facts.bytes_per_client,
+    }
+
+
+def _print(ahead: Preview, files: dict[str, str]) -> None:
+    from tacit.privacy import ledger
+
+    found = ahead.findings
+    tables.say(ledger.disclosure(ahead.facts))
+    tables.table(
+        ("client", "rows", "leave", "load saved", "bytes"),
+        [
+            (
+                str(client),
+                f"{held:,}",
+                f"{given:,}",
+                f"{100 * given / max(1, held):.1f} %",
+                f"{size:,}",
+            )
+            for client, (held, given, size) in enumerate(
+                zip(
+                    found.rows_per_client,
+                    found.disclosed_per_client,
+                    ahead.facts.bytes_per_client,
+                    strict=True,
+                )
+            )
+        ],
+    )
+    if found.disclosed:
+        tables.table(
+            (*found.key, "rows", "labels"),
+            [_cells(look) for look in _each_once(found)],
+            prose=range(len(found.key) + 2),
+        )
+        tables.say(
+            f"{found.classes:,} classes would leave, {found.single_label_classes:,} of them with"
+            f" one label only. {_mixed('leave', found.labels_disclosed)}."
+            f" {_mixed('stay', found.labels_kept)}."
+        )
+    for what, path in files.items():
+        tables.line(f"{what + ':':6}{path}")
+
+
+def _cells(look: Look) -> tuple[str, ...]:
+    labels = ", ".join(f"{name} {count:,}" for name, count in look.labels.items() if count)
+    return (*(str(value) for value in look.values.values()), f"{look.rows:,}", labels)
+
+
+def _mixed(what: str, labels: dict[str, int]) -> str:
+    total = max(1, sum(labels.values()))
+    shares = ", ".join(
+        f"{name} {100 * count / total:.1f} %" for name, count in list(labels.items())[:6]
+    )
+    return f"Of the rows that {what}: {shares}"

@@ -1,0 +1,176 @@
+"""tacit predict: what a run's model says of new rows."""
+
+from __future__ import annotations
+
+import io
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tacit.cli import tables
+from tacit.cli.folders import model_folder
+from tacit.cli.options import RUNS, AllowCode, AsJson, RunName, Runs
+from tacit.errors import DataError, PlanError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from tacit.models.predict import Predicted
+
+NewRows = Annotated[
+    str,
+    typer.Argument(
+        metavar="FILE",
+        help="New rows, in a file of any kind that `tacit run` reads; - reads CSV from stdin.",
+        show_default=False,
+    ),
+]
+Proba = Annotated[
+    bool, typer.Option("--proba", help="Add a column probability_CLASS for each class.")
+]
+Out = Annotated[
+    Path | None,
+    typer.Option(
+        "--out",
+        metavar="FILE",
+        help="Write to this file, .csv, .parquet or .jsonl, not to stdout.",
+        show_default=False,
+    ),
+]
+STDIN = "-"
+KINDS = (".csv", ".parquet", ".jsonl")
+
+
+def predict(
+    run: RunName,
+    rows: NewRows,
+    proba: Proba = False,
+    out: Out = None,
+    runs: Runs = RUNS,
+    as_json: AsJson = False,
+    allow_code: AllowCode = False,
+) -> None:
+    """Predict new rows with a run's model: the file's columns and `prediction`, as CSV on stdout.
+
+    RUN is a name that `tacit runs` lists, or a folder.
+    Rows keep their order and need no label. What is unlike the training rows is
+    said on stderr, such as categories the model does not know. A cell of a CSV
+    that a spreadsheet would take for a formula has an apostrophe before it.
+
+    \b
+    Examples:
+      tacit predict my-1 new.csv > out.csv
+      tacit predict my-1 new.parquet --proba --out out.parquet
+      cat new.csv | tacit predict my-1 - --json
+    """
+    from tacit.models.predict import load
+
+    _check_out(out, rows)
+    model = load(model_folder(run, runs), allow_code=allow_code)
+    with _file_of(rows) as file:
+        found = model.predicted(file)
+    table, notes = _with_predictions(found, proba, nested=out is not None and out.suffix != ".csv")
+    written = {} if out is None else {"out": str(out), "rows": table.height}
+    if out is not None:
+        _write(table, out)
+    if as_json:
+        tables.print_json({"run": run, **(written or _as_json(found, proba)), "notes": found.notes})
+        return
+    if out is None:
+        tables.csv(table)
+    else:
+        tables.line(f"wrote {out}: {table.height:,} rows")
+    for note in [*found.notes, *notes]:
+        tables.line(f"note: {note}", stderr=True)
+
+
+def _check_out(out: Path | None, rows: str) -> None:
+    """Raise PlanError if predictions cannot be written to a file, before anything is loaded."""
+    if out is None:
+        return
+    if out.suffix not in KINDS:
+        raise PlanError(f"--out {out}: needs a file that ends in {', '.join(KINDS)}; rename it")
+    if rows != STDIN and out.exists() and Path(rows).exists() and out.samefile(rows):
+        raise PlanError(f"--out {out}: is the file of the rows themselves; choose another name")
+    if not out.parent.is_dir():
+        raise PlanError(
+            f"--out {out}: there is no folder {out.parent}; make it or choose another place"
+        )
+
+
+@contextmanager
+def _file_of(rows: str) -> Iterator[str]:
+    """Yield the path of the rows; what comes from stdin is kept in a file for as long as it is
+    read.
+    """
+    if rows != STDIN:
+        yield rows
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "stdin.csv"
+        path.write_bytes(sys.stdin.buffer.read())
+        try:
+            yield str(path)
+        except DataError as error:
+            raise DataError(str(error).replace(str(path), "stdin")) from None
+
+
+def _write(table: pl.DataFrame, out: Path) -> None:
+    from tacit.files import replace_file
+
+    if out.suffix == ".csv":
+        replace_file(out, tables.csv_text(table).encode())
+        return
+    content = io.BytesIO()
+    if out.suffix == ".parquet":
+        table.write_parquet(content)
+    else:
+        table.write_ndjson(content)
+    replace_file(out, content.getvalue())
+
+
+def _as_json(found: Predicted, proba: bool) -> dict[str, object]:
+    return {
+        "classes": list(found.classes),
+        "predictions": found.names.tolist(),
+        **({"probabilities": found.probabilities.tolist()} if proba else {}),
+    }
+
+
+def _with_predictions(
+    found: Predicted, proba: bool, *, nested: bool
+) -> tuple[pl.DataFrame, list[str]]:
+    """Return the rows with their predictions, and which columns the file cannot hold or had the
+    name already.
+    """
+    import polars as pl
+
+    kinds = found.table.schema.items()
+    unfit = [
+        name
+        for name, kind in kinds
+        if (kind.is_nested() and not nested) or kind in (pl.Binary, pl.Object)
+    ]
+    table, notes = (
+        found.table.drop(unfit),
+        [f"column {name!r} is left out: a CSV cannot hold it" for name in unfit],
+    )
+    wanted: dict[str, Any] = {"prediction": found.names.tolist()}
+    if proba:
+        wanted |= {
+            f"probability_{name}": found.probabilities[:, place]
+            for place, name in enumerate(found.classes)
+        }
+    for wish, values in wanted.items():
+        name = wish
+        while name in table.columns:
+            name += "_"
+        if name != wish:
+            notes.append(f"the file has a column {wish!r}; the model's is {name!r}")
+        table = table.with_columns(pl.Series(name, values))
+    return table, notes

@@ -1,0 +1,1 @@
+"""Commands about past runs, data sets and papers."""

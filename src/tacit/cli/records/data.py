@@ -1,0 +1,150 @@
+"""tacit data: which data sets are known by name, where they are, and how to get them."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import Annotated
+
+import typer
+
+from tacit.cli import tables
+from tacit.cli.options import AsJson
+
+commands = typer.Typer(
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+    help="Data sets known by name: list them, get them, find them.",
+)
+SetName = Annotated[
+    str,
+    typer.Argument(metavar="NAME", help="A name that `tacit data list` shows.", show_default=False),
+]
+
+
+@commands.command("list")
+def list_sets(as_json: AsJson = False) -> None:
+    """List the data sets known by name, and which of them are on this machine.
+
+    \b
+    Examples:
+      tacit data list
+      tacit data list --json
+    """
+    from tacit import data
+    from tacit.report import phrasing
+
+    places = {entry.name: data.find(entry.name) for entry in data.catalogue()}
+    if as_json:
+        listed = [
+            {
+                "name": one.name,
+                "title": one.title,
+                "rows": one.rows,
+                "bytes": one.size,
+                "terms": one.terms,
+                "where": _path(places[one.name]),
+            }
+            for one in data.catalogue()
+        ]
+        tables.print_json({"sets": listed})
+        return
+    rows = [
+        (
+            one.name,
+            one.title,
+            f"{one.rows:,}",
+            phrasing.format_size(one.size),
+            "yes" if places[one.name] else "no",
+        )
+        for one in data.catalogue()
+    ]
+    tables.table(("name", "what", "rows", "size", "here"), rows, prose=(0, 1, 4))
+
+
+@commands.command("get")
+def get_set(name: SetName) -> None:
+    """Fetch a data set from its public origin if it is not on this machine, and print where it is.
+
+    \b
+    Examples:
+      tacit data get newsgroups20
+    """
+    from tacit import data
+
+    with _Bar() as bar:
+        place = data.get(name, bar.moved)
+    tables.line(str(place))
+
+
+@commands.command("where")
+def where_set(name: SetName) -> None:
+    """Print where a data set is on this machine; exit code 1 if it is not.
+
+    \b
+    Examples:
+      tacit data where newsgroups20
+    """
+    from tacit import data
+
+    place = data.find(name)
+    if place is None:
+        tables.line(
+            f"{name} is not on this machine; `tacit data get {name}` fetches it", stderr=True
+        )
+        raise typer.Exit(1)
+    tables.line(str(place))
+
+
+def _path(place: object) -> str | None:
+    return str(place) if place else None
+
+
+class _Bar:
+    """A bar on stderr while something large is on its way; a line every few seconds where nobody
+    watches.
+    """
+
+    def __init__(self) -> None:
+        from rich.console import Console
+        from rich.progress import (
+            BarColumn,
+            DownloadColumn,
+            Progress,
+            TextColumn,
+            TimeRemainingColumn,
+        )
+
+        said = TextColumn("{task.description}", markup=False)
+        self._bars = Progress(
+            said, BarColumn(), DownloadColumn(), TimeRemainingColumn(), console=Console(stderr=True)
+        )
+        self._tasks: dict[str, object] = {}
+        self._last = time.monotonic()
+        self._seen = sys.stderr.isatty()
+
+    def __enter__(self) -> _Bar:
+        if self._seen:
+            self._bars.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._seen:
+            self._bars.stop()
+
+    def moved(self, what: str, done: int, total: int | None) -> None:
+        """Show that so many bytes have arrived."""
+        if self._seen:
+            task = self._tasks.setdefault(
+                what, self._bars.add_task(what, total=total) if what not in self._tasks else 0
+            )
+            self._bars.update(task, completed=done, total=total)  # type: ignore[arg-type]
+        elif time.monotonic() - self._last > 5:
+            from tacit.report import phrasing
+
+            self._last = time.monotonic()
+            tables.line(
+                f"{what}: {phrasing.format_size(done)}"
+                + (f" of {phrasing.format_size(total)}" if total else ""),
+                stderr=True,
+            )

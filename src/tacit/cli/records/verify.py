@@ -1,0 +1,67 @@
+"""tacit verify: whether a run's folder is as it was written."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+
+from tacit.cli import tables
+from tacit.cli.folders import folder_of
+from tacit.cli.options import RUNS, AsJson, RunName, Runs
+from tacit.errors import RunError
+
+
+def verify(
+    run: RunName,
+    key: Annotated[
+        str,
+        typer.Option(
+            "--key", metavar="HEX", help="The public key that must have signed the record."
+        ),
+    ] = "",
+    head: Annotated[
+        str,
+        typer.Option(
+            "--head", metavar="HEX", help="A head the record must contain, as a site got it."
+        ),
+    ] = "",
+    runs: Runs = RUNS,
+    as_json: AsJson = False,
+) -> None:
+    """Check that a run's record, plan, checkpoint and model are as they were written.
+
+    RUN is a name that `tacit runs` lists, or a folder.
+    Files that were edited, cut short or swapped are named; exit code 6 then.
+    The record must be signed, and have a release for every round that
+    asked clients. Its key is in the record itself, so somebody who writes a
+    whole folder anew is found out only by --key or --head from elsewhere:
+    `tacit site status` shows both at every site that took part.
+
+    \b
+    Examples:
+      tacit verify newsgroups-3
+      tacit verify newsgroups-3 --json
+      tacit verify newsgroups-3 --key 5b0c… --head 91aa…
+    """
+    from tacit.runs.verify import verified
+
+    folder = folder_of(run, runs)
+    found = verified(folder, key=key.lower(), head=head.lower())
+    broken = [one for one in found if one.state == "not intact"]
+    if as_json:
+        tables.print_json(
+            {"run": folder.name, "intact": not broken, "files": [asdict(one) for one in found]}
+        )
+    else:
+        tables.table(
+            ("file", "state", "because"),
+            [(one.file, one.state, one.why) for one in found],
+            prose=range(3),
+        )
+    if broken:
+        raise RunError(
+            f"{folder}: is not intact: {', '.join(dict.fromkeys(one.file for one in broken))}; do"
+            " not rely on this run"
+        )

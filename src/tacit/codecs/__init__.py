@@ -1,0 +1,82 @@
+"""What happens to an update before it leaves its client; one file per mechanism, one line here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tacit import plan
+from tacit.codecs import (
+    dp_sum,
+    gaussian,
+    hashcomb,
+    onebit,
+    paper_gaussian,
+    plain,
+    projunit,
+    qsgd,
+    rqm,
+    rr,
+    rr_sampled,
+    sign,
+    skellam,
+)
+from tacit.codecs.contract import (
+    Bound,
+    Codec,
+    Encoded,
+    Extent,
+    Memory,
+    Payload,
+    Sum,
+    Wholes,
+    encoded,
+)
+from tacit.codecs.stages.chain import Last, Stage, chain
+from tacit.errors import ChainError
+
+__all__ = [
+     "Bound", "Codec", "Encoded", "Extent", "Last", "Memory", "Payload", "Stage", "Sum",
+    "Wholes", "build", "chain", "encoded", "registered",
+]  # fmt: skip
+
+_MAKERS: dict[str, Callable[[Any], Codec]] = {
+    "plain": plain.make,
+    "rr": rr.make,
+    "rr_sampled": rr_sampled.make,
+    "rqm": rqm.make,
+    "projunit": projunit.make,
+    "paper_gaussian": paper_gaussian.make,
+    "qsgd": qsgd.make,
+    "sign": sign.make,
+}
+
+
+_MAKERS_FOR_A_RUN: dict[str, Callable[[Any, Extent], Codec]] = {
+    "gaussian": gaussian.make,
+    "dp_sum": dp_sum.make,
+    "onebit": onebit.make,
+    "skellam": skellam.make,
+}
+"""Codecs whose epsilon is per run: how much noise they need depends on how long the run is."""
+
+
+def build(settings: plan.Codec, extent: Extent | None = None) -> Codec:
+    """Return the codec a plan asks for; one whose epsilon is per run, or with a range per layer,
+    needs its extent.
+    """
+    if isinstance(settings, plan.HashComb):
+        return hashcomb.make(settings, extent.layers if extent else ())
+    if settings.name not in _MAKERS_FOR_A_RUN:
+        return _MAKERS[settings.name](settings)
+    if extent is None:
+        raise ChainError(
+            f"codec.build({settings.name}) needs the extent of the run, got none; pass"
+            " Extent(rounds=…, cohort=…)"
+        )
+    return _MAKERS_FOR_A_RUN[settings.name](settings, extent)
+
+
+def registered() -> tuple[str, ...]:
+    """Return the names of all codecs."""
+    return (*_MAKERS, "hashcomb", *_MAKERS_FOR_A_RUN)

@@ -1,0 +1,1 @@
+"""Noise samplers and the privacy loss of their outputs."""

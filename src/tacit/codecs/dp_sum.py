@@ -1,0 +1,268 @@
+"""Gaussian noise on the sum of all updates: central DP-FedAvg. Clients clip the length and send
+whole steps.
+
+Without helpers the server adds the noise, with randomness of its own. It sees every update as it is
+and must be trusted: to add the noise, and to keep the updates to itself. Under a secure sum each
+helper adds the whole noise to its part of the sum, so the server never sees the sum without it, and
+clients that drop out take no noise away. Noise of several helpers adds up. The sum is divided by
+the agreed number of clients per round, whoever answered. Taking a client out, so that its answer
+counts as no change, moves the sum by at most the clip. The server refuses a message longer than
+that, where it can read one.
+
+Guarantees, for whoever sees the models: epsilon at delta for the whole run, for a client that
+answers every round. With Poisson cohorts (`server.cohort = "poisson"`) and no helpers, whoever
+might have been asked is covered with less noise, as long as only the server knows who was. All
+clients must weigh the same. The sum is exact, and so is its noise (`gaussian_noise`). Whatever is
+not finite counts as no change.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from functools import lru_cache, partial
+from typing import Any, assert_never
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit import plan
+from tacit.codecs.contract import Bound, Codec, Encoded, Extent, Memory, Payload, Wholes, encoded
+from tacit.codecs.distributions.banded import (
+    FINE_BITS,
+    BandedNoise,
+    coefficients,
+    column,
+    left_in_sum,
+)
+from tacit.codecs.distributions.gaussian_noise import LARGEST, STEPS
+from tacit.codecs.stages.chain import Last, chain
+from tacit.codecs.stages.clip import clip_l2
+from tacit.codecs.stages.integer_rows import add_updates
+from tacit.codecs.stages.integer_updates import Loss, Scale, scale_of
+from tacit.codecs.sums import WholeSum
+from tacit.errors import ChainError
+from tacit.privacy.claim import Claim, Gaussian, Sampled
+from tacit.randomness import ClientDraws, PublicDraws, ServerDraws
+from tacit.rows import Vector
+
+_COARSER = 6
+"""Numbers of 32 bits have steps 2^6 times as large: noise of 2^20 of them to a standard deviation,
+and room for the sum.
+"""
+_FINE = 1 << 8
+"""An update needs at least so many steps to its length, or rounding to whole steps would show."""
+
+
+def make(settings: plan.DPSum, extent: Extent) -> Codec:
+    """Return the codec whose sum gets as much noise as keeps a plan's epsilon and delta over all
+    its rounds.
+    """
+    loss = Loss(epsilon=settings.epsilon, delta=settings.delta)
+    banded = _is_banded(settings)
+    codec = chain(clip_l2(settings.clip), last=noisy_sum(loss, extent, banded=banded))
+    if extent.helpers:
+        return codec
+
+    def empty(dim: int) -> WholeSum:
+        scale = _scale(loss, extent, settings.clip, dim, _bands(extent, banded))
+        adding = partial(add_updates, scale=scale)
+        return WholeSum(dim, scale.radius, norm=scale.radius, adding=adding)
+
+    return replace(codec, empty=empty, takes_updates=True)
+
+
+def _is_banded(settings: plan.DPSum) -> bool:
+    match settings.noise:
+        case "independent":
+            return False
+        case "banded":
+            return True
+        case _:
+            assert_never(settings.noise)
+
+
+def noisy_sum(loss: Loss, extent: Extent, *, banded: bool = False) -> Last:
+    """Return the end of a chain: a sum that gets Gaussian noise; the length of updates must be
+    bounded.
+
+    With `banded` the noise of different rounds goes together, as far as clients' answers are apart.
+    """
+    helpers, bands = extent.helpers, _bands(extent, banded)
+
+    def make(bound: Bound) -> Codec:
+        @lru_cache(maxsize=4)  # asked for with every message
+        def scale(dim: int) -> Scale:
+            fine = _scale(loss, extent, bound.l2, dim, bands)
+            coarse = fine.coarser(_COARSER)
+            return coarse if helpers and _fits_32_bits(coarse, extent) else fine
+
+        def encode(
+            update: Vector, memory: Memory, *, own: ClientDraws, public: PublicDraws
+        ) -> Encoded:
+            return encoded(scale(len(update)).whole(update).astype("<i4").view(np.uint8))
+
+        def decode(total: WholeSum, *, public: PublicDraws, own: ServerDraws) -> Vector:
+            noisy = (
+                total.value()
+                if helpers
+                else total.value() + scale(len(total.value())).noise(own, len(total.value()))
+            )
+            # Noise is the floor of a Gaussian: half a step too low on average, for each that adds
+            # some.
+            middle = noisy + 0.5 * max(1, helpers)
+            return np.asarray(middle * (scale(len(noisy)).step / extent.cohort), np.float32)
+
+        together = BandedNoise(bands)
+
+        def decode_over_rounds(total: WholeSum, round_no: int, *, own: ServerDraws) -> Vector:
+            noisy = total.value() + together.at(own, round_no, len(total.value()))
+            return np.asarray((noisy + 0.5) * (scale(len(noisy)).step / extent.cohort), np.float32)
+
+        return Codec(
+            name="dp_sum",
+            payload_size=lambda dim: 4 * dim,
+            encoder=encode,
+            empty=lambda dim: WholeSum(dim, scale(dim).radius, norm=scale(dim).radius),
+            decoder=decode,
+            clipped=lambda update: update,
+            variance=lambda update: np.zeros(len(update)),
+            claims=lambda dim, cohort: (_claim(scale(dim), extent, bands),),
+            sum_noise=lambda dim: scale(dim).stddev * math.sqrt(max(1, helpers)),
+            known_noise=lambda dim: (
+                scale(dim).stddev * math.sqrt(max(1, helpers)) * left_in_sum(bands, extent.rounds)
+            ),
+            whole=_whole(scale, helpers) if helpers else None,
+            decode_over_rounds=decode_over_rounds if bands else None,
+        )
+
+    return Last(name="Gaussian noise on the sum", make=make, needs=("l2",))
+
+
+def _rate(extent: Extent) -> float:
+    """Return the chance with which clients are asked; 1 under a secure sum, whose server knows who
+    was.
+    """
+    return 1.0 if extent.helpers else extent.rate
+
+
+def _bands(extent: Extent, banded: bool) -> tuple[int, ...]:
+    """Return by how much rounds take back the noise of those before; nothing where all noise is
+    independent.
+    """
+    return coefficients(extent.rounds, min(extent.separation, extent.rounds)) if banded else ()
+
+
+def _scale(loss: Loss, extent: Extent, clip: float, dim: int, bands: tuple[int, ...]) -> Scale:
+    releases = extent.rounds if extent.rate < 1 else extent.answers
+    found = scale_of(
+        loss,
+        clip,
+        column(bands),
+        releases=releases,
+        numbers=extent.rounds * dim,
+        rate=_rate(extent),
+    )
+    if not bands:
+        return found
+    if found.radius >> FINE_BITS < 1:
+        raise ChainError(
+            f"codec.noise = 'banded' needs a noise multiplier below {STEPS >> FINE_BITS:,}; raise"
+            " codec.epsilon"
+        )
+    return found.coarser(FINE_BITS)
+
+
+def _fits_32_bits(scale: Scale, extent: Extent) -> bool:
+    """Return whether no sum can leave signed numbers of 32 bits, at a scale that is still far finer
+    than the noise.
+    """
+    return scale.radius >= _FINE and _largest_sum(scale, extent.most, extent.helpers) < 1 << 31
+
+
+def _largest_sum(scale: Scale, clients: int, helpers: int) -> int:
+    """Bound the absolute value of a number in a sum, in steps: each client's is at most the radius,
+    and noise is bounded.
+    """
+    return clients * scale.radius + helpers * (LARGEST // (STEPS // scale.steps) + 1)
+
+
+def _whole(scale: Callable[[int], Scale], helpers: int) -> Wholes:
+    """Return how messages add up under a secure sum: in numbers of 32 bits if that is certain to be
+    enough, else of 64.
+    """
+
+    def bits(dim: int) -> int:
+        return 64 if scale(dim).steps == STEPS else 32
+
+    def of(payload: Payload, dim: int) -> NDArray[Any]:
+        numbers = payload.view("<i4")
+        return numbers.view("<u4") if bits(dim) == 32 else numbers.astype("<i8").view("<u8")
+
+    return Wholes(
+        bits=bits,
+        size=lambda dim: dim,
+        of=of,
+        total=WholeSum.of,
+        noise=lambda dim, own: scale(dim).noise(own, dim),
+        largest=lambda dim, clients: _largest_sum(scale(dim), clients, helpers),
+    )
+
+
+def _claim(scale: Scale, extent: Extent, bands: tuple[int, ...]) -> Claim:
+    helpers, rate = extent.helpers, _rate(extent)
+    who, trust, source = (
+        "the server adds",
+        _SERVER,
+        "Balle and Wang 2018, analytic calibration for all rounds together",
+    )
+    noise = Gaussian(scale.steps / scale.radius / column(bands))
+    kept = (
+        [f"the client's own ledger, by which it answers {extent.answers:,} times at most"]
+        if extent.participations
+        else []
+    )
+    if bands:
+        kept = [f"{kept[0]} and at least {extent.separation} rounds apart"]
+        source = (
+            f"{source}; Choquette-Choo et al. 2023, banded noise for answers that are rounds apart"
+        )
+    if rate < 1:
+        trust = f"{_SERVER}, and lets nobody know who was asked in a round"
+        source = (
+            "Koskela, Jälkö and Honkela 2020, distribution of the loss of all rounds on Poisson"
+            " samples (dp-accounting)"
+        )
+    if helpers:
+        who = "a helper adds" if helpers == 1 else f"each of {helpers} helpers adds"
+        trust = _HELPER if helpers == 1 else _HELPERS
+    together = ", part of which the rounds after it take back" if bands else ""
+    return Claim(
+        mechanism=(
+            f"updates clipped to L2 norm {scale.clip:g}, to whose sum {who} Gaussian noise (σ ="
+            f" {scale.stddev:.3g}){together}"
+        ),
+        event=noise if rate == 1 else Sampled(noise, rate),
+        unit="update",
+        relation="add or remove one client",
+        view="everyone",
+        trust=(trust, *kept),
+        rests_on="helpers" if helpers else "server",
+        source=f"{source}; noise in whole steps on an exact sum",
+    )
+
+
+_SERVER = (
+    "the server, which sees every update as it is, adds the noise and shows nobody anything but the"
+    " models"
+)
+_HELPER = (
+    "that the server and its helper do not work together, and the helper to add the noise and not"
+    " to take it off the models it sees: without it the sum of the updates is left, and nobody"
+    " would notice"
+)
+_HELPERS = (
+    "that the server and all its helpers do not work together: as long as one of them keeps to"
+    " itself and adds its noise, nobody sees more"
+)

@@ -1,0 +1,94 @@
+"""Gaussian noise at the client: local DP-FedAvg. Clip the update's length, turn it into whole
+steps, add noise, send.
+
+Replacing all rows of a client moves its clipped update by at most twice the clip, so noise is
+measured by that. The message is 32-bit whole numbers. Noise is that of `gaussian_noise`, in whole
+steps: no floating-point Gaussian is added anywhere.
+
+Guarantees, for a server that sees every message: epsilon at delta for the whole run, if the client
+answers every round. Decoding gives the clipped update back to within a step, 2^-26 of the noise.
+Whatever is not finite counts as no change.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tacit import plan
+from tacit.codecs.contract import Bound, Codec, Encoded, Extent, Memory, encoded
+from tacit.codecs.distributions.gaussian_noise import LARGEST, STEPS, norm_of, whole_noise
+from tacit.codecs.stages.chain import Last, chain
+from tacit.codecs.stages.clip import clip_l2
+from tacit.codecs.stages.integer_updates import Loss, Scale, scale_for
+from tacit.codecs.sums import WholeSum
+from tacit.privacy.claim import Claim, Gaussian
+from tacit.randomness import ClientDraws, PublicDraws, ServerDraws
+from tacit.rows import Vector
+
+_TIMES = 2  # the other update may be the opposite one
+
+
+def make(settings: plan.Gaussian, extent: Extent) -> Codec:
+    """Return the codec that adds as much noise as keeps a plan's epsilon and delta over all its
+    rounds.
+    """
+    return chain(
+        clip_l2(settings.clip),
+        last=noisy(Loss(epsilon=settings.epsilon, delta=settings.delta), extent),
+    )
+
+
+def noisy(loss: Loss, extent: Extent) -> Last:
+    """Return the end of a chain: Gaussian noise measured by the length of an update, which must be
+    bounded.
+    """
+
+    def make(bound: Bound) -> Codec:
+        def scale(dim: int) -> Scale:
+            return scale_for(loss, extent, bound.l2, _TIMES, dim)
+
+        def encode(
+            update: Vector, memory: Memory, *, own: ClientDraws, public: PublicDraws
+        ) -> Encoded:
+            steps = scale(len(update)).whole(update) + whole_noise(own, len(update))
+            return encoded(steps.astype("<i4").view(np.uint8))
+
+        def decode(total: WholeSum, *, public: PublicDraws, own: ServerDraws) -> Vector:
+            # Noise is rounded down, by half a step on average.
+            return np.asarray(
+                (total.value() / total.weight + 0.5) * scale(len(total.value())).step, np.float32
+            )
+
+        return Codec(
+            name="gaussian",
+            payload_size=lambda dim: 4 * dim,
+            encoder=encode,
+            empty=lambda dim: WholeSum(
+                dim, scale(dim).radius + LARGEST, norm=scale(dim).radius + norm_of(dim)
+            ),
+            decoder=decode,
+            clipped=lambda update: update,
+            variance=lambda update: np.full(len(update), scale(len(update)).stddev ** 2),
+            claims=lambda dim, cohort: (_claim(scale(dim)),),
+        )
+
+    return Last(name="gaussian noise", make=make, needs=("l2",))
+
+
+def _claim(scale: Scale) -> Claim:
+    return Claim(
+        mechanism=(
+            f"updates clipped to L2 norm {scale.clip:g}, each number with Gaussian noise (σ ="
+            f" {scale.stddev:.3g})"
+        ),
+        event=Gaussian(STEPS / (_TIMES * scale.radius)),
+        unit="update",
+        relation="replace all rows of one client",
+        view="server",
+        trust=("nobody, since each client adds noise before anything leaves",),
+        rests_on="nobody",
+        source=(
+            "Balle and Wang 2018, analytic calibration for all rounds together; noise in whole"
+            " steps"
+        ),
+    )

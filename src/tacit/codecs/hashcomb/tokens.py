@@ -1,0 +1,214 @@
+"""What stands for a channel in a message, so that only holders of the clients' secret know which
+channel it is.
+
+Keyed tokens: for each round and coordinate the secret gives one random permutation of the 2^L
+numbers of channels, and the token is the number a channel is mapped to. It costs L bits. What a
+server without the secret sees: whether two clients sent the same channel at the same coordinate and
+round. A uniform permutation tells nothing else, neither which channel, nor how far two are apart,
+nor anything between coordinates or rounds, since each has a permutation of its own. (Adding or
+multiplying by a secret number would show differences or ratios.) The permutation is a Fisher-Yates
+shuffle by an AES-CTR keystream under HMAC-SHA-256(secret, round); choosing by 32-bit words is
+uneven by at most a part in 2^16 at 16 levels. Work grows as 2^L per coordinate.
+
+Paper tokens: a keyed hash of the string that names the channel, cut to 28 or 128 bits: the same for
+all coordinates and rounds. Without a secret anybody can enumerate them. With one, tokens that
+follow each other from round to round still show the order of channels. Kept to show this.
+
+The hash is SHA-256 or SHA3-256, in both cases as HMAC under the clients' secret; without a secret
+it is taken of the name alone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from typing import Any, Literal, Protocol
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.codecs.sums.names import Names
+from tacit.codecs.sums.tokens import Counted
+from tacit.errors import WireError
+from tacit.quantisation.quantiser import Channels, Levels, Quantiser
+from tacit.randomness import Draws
+
+Hash = Literal["sha256", "sha3"]
+PAPER_BITS = 28
+_HASHES: dict[Hash, str] = {"sha256": "sha256", "sha3": "sha3_256"}
+_TABLE = 1 << 18  # entries of permutations made at a time
+_KEPT = 1 << 23  # entries of a round's permutations that are worth keeping
+Table = NDArray[np.uint16]
+
+
+class Tokens(Protocol):
+    """A way from channels to tokens and back, for one round."""
+
+    bits: int
+
+    def hide(self, channels: Channels, level: Levels) -> NDArray[Any]:
+        """Return the token of each coordinate's channel: a number, or two 64-bit words, the lower
+        first.
+        """
+
+    def reveal(self, sent: Counted, level: Levels) -> Iterator[tuple[slice, Channels]]:
+        """Yield the channels that were sent, some coordinates after the others; raise WireError at
+        a token no client makes.
+        """
+
+
+def round_key(secret: bytes, round_no: int, kind: Hash = "sha256") -> Draws:
+    """Return what clients draw from in one round, under a key of its own."""
+    return Draws(hmac.digest(secret, f"tacit hashcomb round {round_no}".encode(), _HASHES[kind]))
+
+
+class KeyedTokens:
+    """A permutation of the channels for each coordinate of one round."""
+
+    def __init__(self, key: Draws, levels: int, count: int | None = None) -> None:
+        """`count` is the number of channels, if it is not that of the finest level."""
+        self._key, self._size, self.bits = key.at("permutations"), count or 1 << levels, levels
+
+    def hide(self, channels: Channels, level: Levels) -> Channels:
+        """Return the token of each coordinate's channel."""
+        tokens = np.empty_like(channels)
+        for here, table in self._blocks(len(channels)):
+            tokens[here] = np.take_along_axis(table, channels[here, None].astype(np.int64), 1)[:, 0]
+        return tokens
+
+    def reveal(self, sent: Counted, level: Levels) -> Iterator[tuple[slice, Channels]]:
+        """Yield the channels that were sent, one row per message; a token of a channel beyond its
+        level is nobody's.
+        """
+        for here, table in self._blocks(len(level)):
+            channels = np.take_along_axis(
+                inverted(table), sent.tokens(here).T.astype(np.int64), 1
+            ).T
+            if (channels >> level[here]).any():
+                raise WireError(
+                    "histogram refused: needs tokens that clients of this round made, got others"
+                )
+            yield here, channels.astype(np.uint32)
+
+    def _blocks(self, dim: int) -> Iterable[tuple[slice, Table]]:
+        """Return the permutations of some coordinates after the other: which, and a table with one
+        row each.
+        """
+        small = dim * self._size <= _KEPT
+        return (
+            _kept(self._key, self._size, dim) if small else permutations(self._key, self._size, dim)
+        )
+
+
+def permutations(key: Draws, size: int, dim: int) -> Iterator[tuple[slice, Table]]:
+    """Yield one permutation of so many channels for each coordinate, some coordinates after the
+    other.
+    """
+    rows, stream = max(1, _TABLE // size), key.stream()
+    for start in range(0, dim, rows):
+        here = slice(start, min(start + rows, dim))
+        words = np.empty((here.stop - start, size), np.uint32)
+        stream.fill(words)
+        yield here, shuffled(words)
+
+
+@lru_cache(maxsize=8)
+def _kept(key: Draws, size: int, dim: int) -> tuple[tuple[slice, Table], ...]:
+    """Return the same at once: a client encodes and decodes with them, and so does every other
+    client of its site.
+    """
+    return tuple(permutations(key, size, dim))
+
+
+class PaperTokens:
+    """A hash per channel, under the secret or (b"") none."""
+
+    def __init__(
+        self,
+        quantiser: Quantiser,
+        secret: bytes = b"",
+        bits: int = PAPER_BITS,
+        kind: Hash = "sha256",
+    ) -> None:
+        self._quantiser, self._secret, self.bits, self._hash = quantiser, secret, bits, kind
+
+    def hide(self, channels: Channels, level: Levels) -> NDArray[Any]:
+        """Return the token of each coordinate's channel."""
+        tables = {one: self.table(one) for one in np.unique(level).tolist()}
+        tokens = np.empty((len(channels), *self.table(0).shape[1:]), self.table(0).dtype)
+        for one, table in tables.items():
+            here = level == one
+            tokens[here] = table[channels[here]]
+        return tokens
+
+    def reveal(self, sent: Counted, level: Levels) -> Iterator[tuple[slice, Channels]]:
+        """Yield the channels that were sent, one row per message; of channels with the same token,
+        the lowest.
+        """
+        assert sent.names is not None
+        known = {one: self._channels(sent.names, one) for one in np.unique(level).tolist()}
+        for start in range(0, len(level), _TABLE >> 6):
+            here = slice(start, min(start + (_TABLE >> 6), len(level)))
+            tokens, found = (
+                sent.tokens(here),
+                np.empty((len(sent.keys), here.stop - start), np.int64),
+            )
+            for one in np.unique(level[here]).tolist():
+                at_level = level[here] == one
+                found[:, at_level] = known[one][tokens[:, at_level]]
+            if (found < 0).any():
+                raise WireError(
+                    "histogram refused: needs tokens of the agreed channels, got others"
+                )
+            yield here, found.astype(np.uint32)
+
+    def _channels(self, names: Names, level: int) -> NDArray[np.int64]:
+        """Return the channel each token stands for at a level; -1 for none."""
+        table = self.table(level).astype(np.uint64).reshape(1 << level, -1)
+        channels = {name.tobytes(): channel for channel, name in reversed(list(enumerate(table)))}
+        return np.array([channels.get(name.tobytes(), -1) for name in names], np.int64)
+
+    def table(self, level: int) -> NDArray[Any]:
+        """Return the tokens of all channels of a level."""
+        names = (self._quantiser.node(level, channel) for channel in range(1 << level))
+        tokens = [hashed(self._secret, name, self.bits, self._hash) for name in names]
+        if self.bits <= 32:
+            return np.array(tokens, np.uint32)
+        return np.array([(token & ((1 << 64) - 1), token >> 64) for token in tokens], np.uint64)
+
+
+def hashed(secret: bytes, name: str, bits: int = PAPER_BITS, kind: Hash = "sha256") -> int:
+    """Return the token of a channel of that name, under the secret or (b"") none."""
+    full = (
+        hmac.digest(secret, name.encode(), _HASHES[kind])
+        if secret
+        else hashlib.new(_HASHES[kind], name.encode()).digest()
+    )
+    return int.from_bytes(full, "little") & ((1 << bits) - 1)
+
+
+@numba.njit(nogil=True, cache=True)
+def shuffled(words: NDArray[np.uint32]) -> NDArray[np.uint16]:
+    """Return one permutation of 0, 1, … per row of words, which decide about its swaps."""
+    rows, size = words.shape
+    table = np.empty((rows, size), np.uint16)
+    for row in range(rows):
+        for i in range(size):
+            table[row, i] = i
+        for i in range(size - 1, 0, -1):
+            j = (np.uint64(words[row, i]) * np.uint64(i + 1)) >> np.uint64(32)
+            table[row, i], table[row, j] = table[row, j], table[row, i]
+    return table
+
+
+@numba.njit(nogil=True, cache=True)
+def inverted(table: NDArray[np.uint16]) -> NDArray[np.uint16]:
+    """Return the way back of each row's permutation."""
+    back = np.empty_like(table)
+    for row in range(table.shape[0]):
+        for i in range(table.shape[1]):
+            back[row, table[row, i]] = i
+    return back

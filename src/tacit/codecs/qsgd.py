@@ -1,0 +1,98 @@
+"""A few bits per parameter by random rounding to evenly spaced levels, without any protection: a
+baseline for bytes.
+
+Levels lie evenly over plus and minus the size of the update: its length, as published, or its
+largest value, which leaves less rounding error. The size is sent too, as 32 bits. With two bits or
+more one level is zero, so what did not change costs no error; one bit is the sign alone, at random.
+
+Guarantees: unbiased; a coordinate's variance is that of rounding between its two neighbours. No
+privacy: rounding moves a value by less than a step and the size is exact. An update that is not
+finite is refused by the server. Source: Alistarh, Grubic, Li, Tomioka, Vojnovic 2017, *QSGD*, with
+levels on both sides of zero counted in the bits.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, assert_never
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit import plan
+from tacit.codecs.contract import Codec, Encoded, Memory, encoded
+from tacit.codecs.plain import decode_mean
+from tacit.codecs.sums.scaled import ScaledSum, scaled_payload, scaled_payload_size
+from tacit.privacy.claim import Claim, Open
+from tacit.randomness import ClientDraws, PublicDraws
+from tacit.rows import Vector
+
+
+def make(settings: plan.QSGD) -> Codec:
+    """Return the quantiser for a plan's number of bits and its measure of size."""
+    bits, levels = settings.bits, levels_of(settings.bits)
+
+    def encode(update: Vector, memory: Memory, *, own: ClientDraws, public: PublicDraws) -> Encoded:
+        size = size_of(update, settings.size)
+        words = np.empty(len(update), np.uint32)
+        own.fill(words)
+        places = positions(update, size, levels)
+        up = words < np.rint((places % 1) * 2.0**32)
+        return encoded(scaled_payload(size, (places.astype(np.int64) + up).astype(np.uint32), bits))
+
+    def variance(update: Vector) -> NDArray[np.float64]:
+        size = size_of(update, settings.size)
+        above = positions(update, size, levels) % 1
+        return np.asarray((2 * size / (levels - 1)) ** 2 * above * (1 - above))
+
+    return Codec(
+        name="qsgd",
+        payload_size=lambda dim: scaled_payload_size(dim, bits),
+        encoder=encode,
+        empty=lambda dim: ScaledSum(dim, levels, bits),
+        decoder=decode_mean,
+        clipped=lambda update: update,
+        variance=variance,
+        claims=lambda dim, cohort: (_claim(bits),),
+    )
+
+
+def levels_of(bits: int) -> int:
+    """Return how many levels there are: an odd number, with zero in the middle, unless there is
+    only one bit.
+    """
+    return max(2, (1 << bits) - 1)
+
+
+def size_of(update: Vector, measure: Literal["length", "largest"]) -> float:
+    """Return the size of an update as a float32 that is not below any of its values; not finite if
+    a value is not.
+    """
+    match measure:
+        case "largest":
+            return float(np.abs(update).max(initial=0.0))
+        case "length":
+            with np.errstate(over="ignore"):
+                length = np.float32(np.sqrt(np.square(update, dtype=np.float64).sum()))
+                return float(np.nextafter(length, np.float32(np.inf))) if length else 0.0
+        case _:
+            assert_never(measure)
+
+
+def positions(update: Vector, size: float, levels: int) -> NDArray[np.float64]:
+    """Return where each value lies, counted in levels from the lowest one."""
+    if not 0 < size < np.inf:
+        return np.full(len(update), (levels - 1) // 2, np.float64)
+    return np.asarray((update.astype(np.float64) / size + 1) * ((levels - 1) / 2))
+
+
+def _claim(bits: int) -> Claim:
+    return Claim(
+        mechanism=f"numbers rounded at random to {bits} bit{'s' if bits > 1 else ''} each",
+        event=Open(),
+        unit="update",
+        relation="replace all rows of one client",
+        view="server",
+        trust=("the server and everyone who reads its traffic",),
+        rests_on="nobody",
+        source="none: random rounding saves bytes and protects nothing",
+    )

@@ -1,0 +1,186 @@
+"""A quantiser with a guarantee: random levels, and random rounding to one of them (randomised
+quantisation, RQM).
+
+`codecs/distributions/rqm_output.py` has the law, and why what is stated bounds what the program
+draws. For a value between two of the law's corners, a first 32-bit word draws one of the two and a
+second word, compared with that corner's cumulative counts, the level. The index of the level is
+sent, in as few bits as hold it; the server takes the level's value.
+
+Guarantees, for a server that sees every message: pure epsilon and a Rényi curve per coordinate; an
+update costs what its sent coordinates cost together. Decoding is unbiased for clipped values to
+within m 2^-31 (c + Δ), below the resolution of a float32 for m up to 64; a coordinate's variance is
+(d/k) E[B(z)²] - v², where k of d coordinates are sent. Zero, huge, infinite and NaN values are all
+mapped into range (NaN counts as no change).
+"""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit import plan
+from tacit.codecs.contract import Codec, Encoded, Memory, Payload, encoded
+from tacit.codecs.distributions.rqm_output import WORD, Law, bits_of, realised_law
+from tacit.codecs.rqm_tokens import under_tokens
+from tacit.codecs.rr_sampled import Places
+from tacit.codecs.stages.clip import into_box
+from tacit.codecs.sums import LevelSum
+from tacit.privacy.claim import Claim, Repeated
+from tacit.randomness import ClientDraws, PublicDraws, ServerDraws
+from tacit.rows import Vector
+
+_BLOCK = (
+    1 << 14
+)  # coordinates drawn at a time; a multiple of eight, so that blocks end at whole bytes
+
+
+def make(settings: plan.RQM) -> Codec:
+    """Return the randomised quantiser for a plan's clip, margin, levels and share of kept
+    levels.
+    """
+    law = realised_law(settings.clip, settings.margin, settings.levels, settings.keep)
+    bits, steps = bits_of(settings.levels), settings.levels - 1
+    ends = cumulative(law, bits)
+
+    def sent(dim: int) -> int:
+        return dim if settings.coordinates is None else min(dim, settings.coordinates)
+
+    def places(dim: int) -> Places | None:
+        return None if sent(dim) == dim else Places(dim, sent(dim))
+
+    def encode(update: Vector, memory: Memory, *, own: ClientDraws, public: PublicDraws) -> Encoded:
+        chosen = places(len(update))
+        return encoded(
+            randomised_levels(update if chosen is None else update[chosen(public)], law, ends, own)
+        )
+
+    def decode(total: LevelSum, *, public: PublicDraws, own: ServerDraws) -> Vector:
+        dim = len(total.value())
+        return np.asarray(
+            total.value() * (dim / sent(dim) * law.reach / steps / total.weight), np.float32
+        )
+
+    def variance(update: Vector) -> NDArray[np.float64]:
+        values, dim = into_box(update, law.clip).astype(np.float64), len(update)
+        return np.asarray(
+            dim / sent(dim) * np.interp(values, law.corners, law.second_moments) - values**2
+        )
+
+    made = Codec(
+        name="rqm",
+        payload_size=lambda dim: packed_size(sent(dim), bits),
+        encoder=encode,
+        empty=lambda dim: LevelSum(dim, settings.levels, bits, places(dim), sent(dim)),
+        decoder=decode,
+        clipped=lambda update: into_box(update, law.clip),
+        variance=variance,
+        claims=lambda dim, cohort: (_claim(settings, law, sent(dim), dim),),
+    )
+    return under_tokens(made, settings.levels) if settings.tokens else made
+
+
+def _claim(settings: plan.RQM, law: Law, sent: int, dim: int) -> Claim:
+    sampled = "" if sent == dim else f" on {sent} sampled coordinates"
+    return Claim(
+        mechanism=(
+            f"randomised quantisation to {settings.levels} levels{sampled} (clip ±{law.clip:g},"
+            f" margin {settings.margin:g})"
+        ),
+        event=Repeated(law.curve, sent),
+        unit="coordinate",
+        relation="replace all rows of one client",
+        view="server",
+        trust=("nobody, since each client randomises before anything leaves",),
+        rests_on="nobody",
+        source=(
+            "Youn et al. 2023; epsilon exact from counts of 2^32 words, Rényi curve numerical, both"
+            " largest over all values"
+        ),
+    )
+
+
+def cumulative(law: Law, bits: int) -> NDArray[np.int64]:
+    """Return for each corner how many words give each level or one below it; filled up with 2^32 to
+    a power of two.
+    """
+    ends = np.full((len(law.counts), 1 << bits), WORD, np.int64)
+    ends[:, : law.counts.shape[1]] = law.counts.cumsum(axis=1)
+    return ends
+
+
+def packed_size(count: int, bits: int) -> int:
+    """Return how many bytes hold that many numbers."""
+    return (count * bits + 7) // 8
+
+
+def randomised_levels(
+    update: Vector, law: Law, ends: NDArray[np.int64], own: ClientDraws
+) -> Payload:
+    """Return one randomised level per coordinate, packed. Words are drawn and used up block by
+    block, in the cache.
+    """
+    levels = law.counts.shape[1]
+    bits, step = bits_of(levels), 2 * law.reach / (levels - 1)
+    # How many levels lie at or below -clip: cell number `first + n` of the levels is cell n of the
+    # corners.
+    first = float(np.sum(law.levels <= -law.clip * (1 - 1e-9)) - 1)
+    payload = np.empty(packed_size(len(update), bits), np.uint8)
+    stream, words, found = own.stream(), np.empty(2 * _BLOCK, np.uint32), np.zeros(_BLOCK, np.uint8)
+    for start in range(0, len(update), _BLOCK):
+        some = update[start : start + _BLOCK]
+        stream.fill(words[: 2 * len(some)])
+        draw_levels(some, words, law.corners, (law.reach / step - first, 1 / step), ends, found)
+        pack(found, len(some), bits, payload[start * bits // 8 :])
+    return payload
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def draw_levels(
+    update: Vector,
+    words: NDArray[np.uint32],
+    corners: NDArray[np.float64],
+    cells: tuple[float, float],
+    ends: NDArray[np.int64],
+    found: NDArray[np.uint8],
+) -> None:
+    """Write the index of a random level for each coordinate into `found`; two words are used for
+    each.
+
+    `cells` turns a value into the number of its cell between corners: added to the value over the
+    step. Should rounding miss the cell by one, the value is taken for the corner between them,
+    which it then equals but for rounding.
+    """
+    last, width = corners.size - 2, ends.shape[1]
+    flat = ends.reshape(ends.size)
+    for i in range(update.size):
+        value = float(update[i])
+        value = value if value == value else 0.0
+        value = min(max(value, corners[0]), corners[last + 1])
+        cell = np.int64(min(max(value * cells[1] + cells[0], 0.0), float(last)))
+        left, right = corners[cell], corners[cell + 1]
+        share = min(max((value - left) / (right - left), 0.0), 1.0)
+        corner = cell + np.int64(np.int64(words[2 * i]) < np.int64(np.rint(share * 4294967296.0)))
+        word = np.int64(words[2 * i + 1])
+        base, half = corner * width, width >> 1
+        start = base
+        while half > 0:  # how many ends are at or below the word; no branch depends on the draw
+            start += half * np.int64(flat[start + half - 1] <= word)
+            half >>= 1
+        found[i] = start - base
+
+
+@numba.njit(nogil=True, cache=True)
+def pack(found: NDArray[np.uint8], count: int, bits: int, payload: Payload) -> None:
+    """Write numbers of `bits` (at most 8) bits each into `payload`, lowest bit first; bits past the
+    end are zero.
+    """
+    for i in range(count, min(found.size, (count + 7) // 8 * 8)):
+        found[i] = 0
+    size = (count * bits + 7) // 8
+    for group in range((count + 7) // 8):
+        eight = np.uint64(0)
+        for k in range(8):
+            eight |= np.uint64(found[8 * group + k]) << np.uint64(k * bits)
+        for byte in range(min(bits, size - group * bits)):
+            payload[group * bits + byte] = np.uint8((eight >> np.uint64(8 * byte)) & np.uint64(255))

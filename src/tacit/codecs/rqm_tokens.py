@@ -1,0 +1,87 @@
+"""Randomised levels under keyed tokens: clients read the sum, the server counts what it cannot
+read.
+
+The index of a level goes under a permutation of all levels, one for each round and coordinate, as
+in `hashcomb/tokens.py`. That is post-processing of a message that was already randomised: what the
+codec claims holds unchanged, against everybody. In addition whoever lacks the clients' secret sees
+only which clients sent equal levels at a coordinate in a round.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import NoReturn
+
+import numpy as np
+
+from tacit.codecs.contract import Codec, Encoded, Memory
+from tacit.codecs.distributions.rqm_output import bits_of
+from tacit.codecs.hashcomb.tokens import KeyedTokens, round_key
+from tacit.codecs.sums import LevelSum, TokenTally
+from tacit.codecs.sums.packing import packed, unpacked
+from tacit.errors import RunError
+from tacit.randomness import ClientDraws, PublicDraws, ServerDraws
+from tacit.rows import Vector
+
+
+def under_tokens(made: Codec, levels: int) -> Codec:
+    """Return a codec that sends one of `levels` indices per coordinate, with its indices under
+    tokens.
+    """
+
+    def keyed(secret: bytes, round_no: int) -> Codec:
+        return _at_clients(
+            made,
+            levels,
+            KeyedTokens(round_key(secret, round_no).at("rqm"), bits_of(levels), levels),
+        )
+
+    return replace(
+        made,
+        encoder=_needs_secret,
+        empty=lambda dim: TokenTally(dim, levels),
+        decoder=_needs_secret,
+        claims=lambda dim, cohort: tuple(
+            replace(
+                claim,
+                mechanism=(
+                    f"{claim.mechanism}, under keyed tokens: without the clients' secret only"
+                    " equality shows"
+                ),
+            )
+            for claim in made.claims(dim, cohort)
+        ),
+        decoded_by="clients",
+        keyed=keyed,
+    )
+
+
+def _at_clients(made: Codec, levels: int, tokens: KeyedTokens) -> Codec:
+    """Return the codec as clients hold it in one round."""
+    bits = bits_of(levels)
+
+    def every(dim: int) -> np.ndarray[tuple[int], np.dtype[np.uint8]]:
+        return np.full(dim, bits, np.uint8)
+
+    def encode(update: Vector, memory: Memory, *, own: ClientDraws, public: PublicDraws) -> Encoded:
+        plain = made.encode(update, memory, own=own, public=public)
+        indices = unpacked(plain.payload, len(update), bits).astype(np.uint32)
+        return replace(plain, payload=packed(tokens.hide(indices, every(len(update))), bits))
+
+    def decode(total: TokenTally, *, public: PublicDraws, own: ServerDraws) -> Vector:
+        sent, plain = total.counted(), LevelSum(total.dim, levels, bits)
+        for here, indices in tokens.reveal(sent, every(total.dim)):
+            plain.total[here] = (
+                (2 * indices.astype(np.int64) - (levels - 1)) * sent.weights_of(here)
+            ).sum(axis=0)
+        plain.weight = total.weight
+        return made.decode(plain, public=public, own=own)
+
+    return replace(under_tokens(made, levels), encoder=encode, decoder=decode, keyed=None)
+
+
+def _needs_secret(*given: object, **draws: object) -> NoReturn:
+    raise RunError(
+        "rqm(tokens=true) needs the clients' secret to encode or decode, got none; use the codec a"
+        " site holds"
+    )

@@ -1,0 +1,1 @@
+"""Clipping, rotation and rounding before a codec."""

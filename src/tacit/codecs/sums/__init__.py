@@ -1,0 +1,22 @@
+"""What messages add up to: sums that can be merged; all but the tally of tokens in memory that does
+not grow with the cohort.
+"""
+
+from tacit.codecs.sums.bits import BitSum
+from tacit.codecs.sums.floats import ClippedFloatSum, FloatSum
+from tacit.codecs.sums.integers import WholeSum
+from tacit.codecs.sums.levels import LevelSum
+from tacit.codecs.sums.modular import ModularSum
+from tacit.codecs.sums.placed import PlacedSum
+from tacit.codecs.sums.tokens import TokenTally
+
+__all__ = [
+    "BitSum",
+    "ClippedFloatSum",
+    "FloatSum",
+    "LevelSum",
+    "ModularSum",
+    "PlacedSum",
+    "TokenTally",
+    "WholeSum",
+]

@@ -1,0 +1,169 @@
+"""Sum of float32 updates in float64. Merging in a fixed order gives the same bits whatever the
+number of workers.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.codecs.stages.clip_rows import clip_each
+from tacit.codecs.sums.checks import check_dimensions, check_size, check_weight
+from tacit.errors import WireError
+from tacit.randomness import PublicDraws
+from tacit.rows import SparseUpdates
+
+
+class FloatSum:
+    """A running weighted sum of float32 payloads.
+
+    A single one is kept as it came, in half the bytes: where a model is large, a worker often sends
+    the sum of one client. Memory for the sum itself is taken when another comes.
+    """
+
+    def __init__(self, dim: int) -> None:
+        self.dim, self.weight = dim, 0
+        self._only: NDArray[np.float32] | None = None
+        self._sum: NDArray[np.float64] | None = None
+
+    @property
+    def _empty(self) -> bool:
+        return self._only is None and self._sum is None
+
+    def add(self, payload: NDArray[np.uint8], weight: int, public: PublicDraws) -> None:
+        """Add one payload `weight` times; refuse it if a value is not finite, for one such value
+        would spoil the sum.
+        """
+        check_size(payload, 4 * self.dim)
+        check_weight(self.weight, weight)
+        row = payload.view(np.float32)
+        if not finite(row):
+            raise WireError("update refused: needs finite values, got NaN or infinite ones")
+        self._add(row, weight)
+
+    def add_lines(self, lines: SparseUpdates, weights: NDArray[np.int64]) -> None:
+        """Add updates as often as they weigh, unchecked."""
+        add_lines(self.value(), lines, weights.astype(np.float64))
+        self.weight += int(weights.sum())
+
+    def add_row(self, row: NDArray[np.float32], weight: int) -> None:
+        """Add an update `weight` times, unchecked."""
+        self._add(row, weight)
+
+    def _add(self, row: NDArray[np.float32], weight: int) -> None:
+        if self._empty:
+            self._only = row.copy()  # it may lie in a buffer that is used again
+        else:
+            add_whole(self.value(), row, float(weight))
+        self.weight += weight
+
+    def merge(self, other: FloatSum) -> None:
+        """Add another sum to this one; the other is used up."""
+        check_dimensions(self.dim, other.dim)
+        check_weight(self.weight, other.weight, least=0)
+        if self._empty:
+            self._only, self._sum = other._only, other._sum
+        elif other._only is not None:
+            add_whole(self.value(), other._only, float(other.weight))
+        else:
+            total = self.value()
+            total += other.value()
+        self.weight += other.weight
+
+    def is_finite(self) -> bool:
+        """Return whether every value is finite: no update with another value was added."""
+        return all(finite(kept) for kept in (self._only, self._sum) if kept is not None)
+
+    def packed(self) -> NDArray[np.uint8]:
+        """Return the sum as bytes."""
+        return self.value().astype("<f8").view(np.uint8)
+
+    def add_packed(self, payload: NDArray[np.uint8], weight: int) -> None:
+        """Add a sum that crossed a wire; no value may be larger than its weight of the largest
+        float32, and none is NaN.
+
+        Nothing clips updates that are sent as they are, so there is no bound on their norm.
+        """
+        check_size(payload, 8 * self.dim, "sum")
+        check_weight(self.weight, weight, least=0)
+        other = FloatSum(self.dim)
+        other._sum, other.weight = payload.view("<f8").copy(), weight
+        if not other.is_finite():
+            raise WireError("sum refused: needs finite values, got NaN or infinite ones")
+        if self.dim and np.abs(other._sum).max() > weight * float(np.finfo(np.float32).max):
+            raise WireError(
+                f"sum refused: a value is larger than {weight:,} float32 numbers can add up to; sum"
+                " the updates again"
+            )
+        self.merge(other)
+
+    def value(self) -> NDArray[np.float64]:
+        """Return the weighted sum, which may be written to."""
+        if self._sum is None:
+            self._sum = (
+                np.zeros(self.dim)
+                if self._only is None
+                else np.multiply(self._only, float(self.weight), dtype=np.float64)
+            )
+            self._only = None
+        return self._sum
+
+
+class ClippedFloatSum(FloatSum):
+    """A sum whose updates are clipped to L2 norm `clip` as they are added; messages were clipped by
+    those who sent them.
+    """
+
+    def __init__(self, dim: int, clip: float) -> None:
+        super().__init__(dim)
+        self._clip = clip
+
+    def add_lines(self, lines: SparseUpdates, weights: NDArray[np.int64]) -> None:
+        """Add updates as often as they weigh, each clipped, unchecked."""
+        super().add_lines(
+            lines._replace(values=clip_each(lines.values, lines.starts, self._clip)), weights
+        )
+
+    def add_row(self, row: NDArray[np.float32], weight: int) -> None:
+        """Add a clipped update `weight` times, unchecked."""
+        super().add_row(clip_each(row, np.array([0, len(row)]), self._clip), weight)
+
+
+@numba.njit(nogil=True, cache=True, fastmath={"reassoc", "contract"})
+def finite(row: NDArray[Any]) -> bool:
+    """Return whether every value is finite: x - x is zero for those alone."""
+    off = row.dtype.type(0)
+    for i in range(row.size):
+        off += row[i] - row[i]
+    return bool(off == 0)
+
+
+@numba.njit(nogil=True, cache=True)
+def add_whole(total: NDArray[np.float64], row: NDArray[np.float32], weight: float) -> None:
+    """Add weight * row to total."""
+    for i in range(total.size):
+        total[i] += weight * row[i]
+
+
+@numba.njit(nogil=True, cache=True)
+def add_lines(
+    total: NDArray[np.float64], lines: SparseUpdates, weights: NDArray[np.float64]
+) -> None:
+    """Add updates to total, in order, each times its weight."""
+    width, end = lines.width, lines.end
+    for n in range(weights.size):
+        weight, values = weights[n], lines.values[lines.starts[n] : lines.starts[n + 1]]
+        named = lines.named[lines.name_starts[n] : lines.name_starts[n + 1]]
+        for m in range(named.size):
+            target, source = (
+                total[named[m] * width : (named[m] + 1) * width],
+                values[m * width : (m + 1) * width],
+            )
+            for k in range(width):
+                target[k] += weight * source[k]
+        rest = values[named.size * width :]
+        for i in range(total.size - end):
+            total[end + i] += weight * rest[i]

@@ -1,0 +1,87 @@
+"""Tallies of the tokens a message has one after the other: one tally for each place, all about the
+same coordinates.
+"""
+
+from __future__ import annotations
+
+from itertools import accumulate, pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.codecs.sums.checks import check_dimensions, check_size
+from tacit.codecs.sums.packing import packed_size
+from tacit.codecs.sums.tokens import Counted, TokenTally
+from tacit.errors import WireError
+from tacit.randomness import PublicDraws
+
+_LENGTH = 8
+
+
+class JoinedTally:
+    """Several tallies. As bytes: each one's bytes, with their number (64 bits) before them."""
+
+    def __init__(self, parts: tuple[TokenTally, ...]) -> None:
+        self.parts, self.weight = parts, 0
+        self.at_ends: float | None = (
+            None  # what share of the values lies in outermost channels; whoever decodes finds out
+        )
+
+    def add(self, payload: NDArray[np.uint8], weight: int, public: PublicDraws) -> None:
+        """Add one client's tokens, place by place; refuse all of them if those of one place cannot
+        be.
+        """
+        sizes = [packed_size(part.dim, part.bits) for part in self.parts]
+        check_size(payload, sum(sizes))
+        begins = [0, *accumulate(sizes)]
+        pieces = [payload[begin:end].copy() for begin, end in pairwise(begins)]
+        self._keep(
+            [part.read(piece, weight) for part, piece in zip(self.parts, pieces, strict=True)],
+            weight,
+        )
+
+    def merge(self, other: JoinedTally) -> None:
+        """Add another to this one."""
+        check_dimensions(len(self.parts), len(other.parts))
+        for part, more in zip(self.parts, other.parts, strict=True):
+            part.merge(more)
+        self.weight += other.weight
+
+    def packed(self) -> NDArray[np.uint8]:
+        """Return all histograms as bytes."""
+        pieces = [part.packed() for part in self.parts]
+        return np.concatenate(
+            [
+                some
+                for piece in pieces
+                for some in (np.array([len(piece)], "<i8").view(np.uint8), piece)
+            ]
+        )
+
+    def add_packed(self, payload: NDArray[np.uint8], weight: int) -> None:
+        """Add histograms that crossed a wire; each must add up to the weight."""
+        begin, read = 0, []
+        for part in self.parts:
+            length = (
+                int(payload[begin : begin + _LENGTH].copy().view("<i8").sum())
+                if len(payload) >= begin + _LENGTH
+                else -1
+            )
+            begin += _LENGTH
+            if not 0 <= length <= len(payload) - begin:
+                raise WireError(
+                    f"histogram refused: needs {len(self.parts)} histograms, got other bytes"
+                )
+            read.append(part.read_packed(payload[begin : begin + length].copy(), weight))
+            begin += length
+        if begin != len(payload):
+            raise WireError(
+                f"histogram refused: needs {len(self.parts)} histograms, got more bytes"
+            )
+        self._keep(read, weight)
+
+    def _keep(self, read: list[Counted], weight: int) -> None:
+        """Count what was checked at all places."""
+        for part, checked in zip(self.parts, read, strict=True):
+            part.keep(checked, weight)
+        self.weight += weight

@@ -1,0 +1,69 @@
+"""Sum of whole numbers modulo a power of two, packed with a few bits each. Exact in any order, and
+what a secure sum adds up.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.codecs.sums.checks import check_dimensions, check_range, check_size, check_weight
+from tacit.codecs.sums.packing import packed_size, unpacked
+from tacit.randomness import PublicDraws
+
+
+class ModularSum:
+    """A running weighted sum modulo 2^bits (at most 32). Any payload of the right size is one.
+
+    There is no bound on the norm of a sum: its numbers hold every client's noise and may wrap, as
+    they are made to.
+    """
+
+    def __init__(self, dim: int, bits: int) -> None:
+        self.total = np.zeros(dim, np.uint64)
+        self.weight = 0
+        self._bits = bits
+
+    @classmethod
+    def of(cls, numbers: NDArray[np.int64], weight: int, bits: int) -> ModularSum:
+        """Return a sum somebody else made, modulo 2^bits or more of them."""
+        made = cls(len(numbers), bits)
+        made.total, made.weight = numbers.astype(np.uint64), weight
+        return made
+
+    def add(self, payload: NDArray[np.uint8], weight: int, public: PublicDraws) -> None:
+        """Add one payload `weight` times."""
+        check_size(payload, packed_size(len(self.total), self._bits))
+        check_weight(self.weight, weight)
+        self.total += unpacked(payload, len(self.total), self._bits).astype(np.uint64) * np.uint64(
+            weight
+        )
+        self.weight += weight
+
+    def merge(self, other: ModularSum) -> None:
+        """Add another sum to this one."""
+        check_dimensions(len(self.total), len(other.total))
+        check_weight(self.weight, other.weight, least=0)
+        self.total += other.total
+        self.weight += other.weight
+
+    def value(self) -> NDArray[np.int64]:
+        """Return the sum nearest to 0: from -2^(bits-1) to 2^(bits-1) - 1."""
+        unused = np.int64(64 - self._bits)
+        return (self.total.view(np.int64) << unused) >> unused
+
+    def packed(self) -> NDArray[np.uint8]:
+        """Return the sum as bytes."""
+        return self.value().astype("<i8").view(np.uint8)
+
+    def add_packed(self, payload: NDArray[np.uint8], weight: int) -> None:
+        """Add a sum that crossed a wire; it lies in the range of its modulus, and is zero where
+        nobody is in it.
+        """
+        check_size(payload, 8 * len(self.total), "sum of integers")
+        check_weight(self.weight, weight, least=0)
+        half = 1 << (self._bits - 1) if weight else 0
+        sums = payload.view("<i8")
+        check_range(sums, -half, max(0, half - 1), "sum of integers")
+        self.total += sums.astype(np.uint64)
+        self.weight += weight

@@ -1,0 +1,58 @@
+"""Sum of updates that were sent as levels of a scale of their own: each is decoded when it arrives,
+and added in float64.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.codecs.sums.checks import check_size, check_weight
+from tacit.codecs.sums.floats import FloatSum
+from tacit.codecs.sums.packing import packed, packed_size, unpacked
+from tacit.errors import WireError
+from tacit.randomness import PublicDraws
+
+
+class ScaledSum(FloatSum):
+    """A running weighted sum of payloads: a float32 size, then for each coordinate one of `levels`
+    levels evenly over ±size.
+    """
+
+    def __init__(self, dim: int, levels: int, bits: int) -> None:
+        super().__init__(dim)
+        self._levels, self._bits = levels, bits
+
+    def add(self, payload: NDArray[np.uint8], weight: int, public: PublicDraws) -> None:
+        """Add one payload `weight` times; refuse it if its size is not finite or a level does not
+        exist.
+        """
+        check_size(payload, scaled_payload_size(self.dim, self._bits))
+        check_weight(self.weight, weight)
+        size = float(payload[:4].copy().view("<f4")[0])
+        if not 0 <= size < np.inf:
+            raise WireError(
+                "update refused: needs a finite size, got NaN, an infinite or a negative one"
+            )
+        indices = unpacked(payload[4:], self.dim, self._bits)
+        if len(indices) and indices.max() >= self._levels:
+            raise WireError(
+                f"update refused: needs levels from 0 to {self._levels - 1}, got others"
+            )
+        self.add_row(level_values(indices, size, self._levels), weight)
+
+
+def scaled_payload(size: float, indices: NDArray[np.uint32], bits: int) -> NDArray[np.uint8]:
+    """Return the payload of levels of a size."""
+    return np.concatenate([np.array([size], "<f4").view(np.uint8), packed(indices, bits)])
+
+
+def scaled_payload_size(dim: int, bits: int) -> int:
+    """Return how many bytes the payload of `dim` levels has."""
+    return 4 + packed_size(dim, bits)
+
+
+def level_values(indices: NDArray[np.uint32], size: float, levels: int) -> NDArray[np.float32]:
+    """Return what levels of a size stand for."""
+    halves = 2 * indices.astype(np.int64) - (levels - 1)
+    return np.asarray(halves * (size / (levels - 1)), np.float32)

@@ -1,0 +1,1 @@
+"""Randomised votes, heads and counts."""

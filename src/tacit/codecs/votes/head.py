@@ -1,0 +1,141 @@
+"""Gaussian noise on a last layer that everybody may see, before it leaves its contributor.
+
+The plan states a loss per round, and whom it is for. `client`: the change of the layer is cut to
+the clip, and replacing all rows moves it by at most twice that. `record`: each row's gradient is
+cut to the clip, so one row more or less moves their sum by at most that, in each of the round's
+steps. Both are whole numbers before noise is added, and the noise is that of `gaussian_noise`: no
+floating-point Gaussian is added anywhere.
+
+Guarantees: the steps of a round together cost at most the stated epsilon at delta, and rounds
+compose as Gaussian noise does. What leaves is a function of whole numbers with noise; turning it
+back into floats costs nothing. Whatever is not finite counts as no change.
+"""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.codecs.distributions.gaussian_noise import whole_noise
+from tacit.codecs.stages.clip import clip_l2
+from tacit.codecs.stages.integer_updates import Loss, Scale, scale_of
+from tacit.plan import Filter
+from tacit.privacy.accounting.gaussian_loss import multiplier_for
+from tacit.privacy.claim import Claim, Event, Gaussian, Open
+from tacit.randomness import ClientDraws, require
+
+Matrix = NDArray[np.float32]
+_AT_ONCE = 1 << 18
+"""Numbers of rows' gradients that are held at once."""
+
+
+def noise_scale(settings: Filter, size: int, rounds: int) -> Scale | None:
+    """Return the whole numbers in which heads of so many parameters get noise; None where a plan
+    asks for none.
+
+    All rounds' numbers pay for the law of the noise being a little off, so the sum over rounds is
+    covered too.
+    """
+    if settings.epsilon is None or settings.clip is None:
+        return None
+    match settings.protect:
+        case "nothing":
+            return None
+        case "client":
+            steps, times = 1, 2
+        case "record":
+            steps, times = settings.epochs, 1
+        case _:
+            assert_never(settings.protect)
+    loss = Loss(
+        epsilon=settings.epsilon,
+        delta=settings.delta,
+        table="filter",
+        per="round",
+        counted_by="filter.epochs",
+    )
+    return scale_of(loss, settings.clip, times, releases=steps, numbers=rounds * steps * size)
+
+
+def noised_change(scale: Scale, change: Matrix, own: ClientDraws) -> Matrix:
+    """Return the change of a head, cut to the clip, with noise that hides all rows behind it."""
+    require(own, ClientDraws)
+    cut = clip_l2(scale.clip).apply(change.ravel())
+    return _floats(scale, scale.whole(cut) + whole_noise(own, cut.size)).reshape(change.shape)
+
+
+def noised_sum(scale: Scale, rows: Matrix, slopes: Matrix, own: ClientDraws) -> Matrix:
+    """Return the sum of rows' gradients, each cut to the clip, with noise that hides one row.
+
+    A row's gradient is its inputs times its slope at each output.
+    """
+    require(own, ClientDraws)
+    total = np.zeros(rows.shape[1] * slopes.shape[1], np.int64)
+    block = max(1, _AT_ONCE // total.size)
+    for start in range(0, len(rows), block):
+        total += whole_gradients(
+            scale, rows[start : start + block], slopes[start : start + block]
+        ).sum(axis=0)
+    return _floats(scale, total + whole_noise(own, total.size)).reshape(
+        rows.shape[1], slopes.shape[1]
+    )
+
+
+def whole_gradients(scale: Scale, rows: Matrix, slopes: Matrix) -> NDArray[np.int64]:
+    """Return each row's gradient, cut to the clip, in whole steps; none is longer than the scale's
+    radius.
+    """
+    finite = np.isfinite(rows).all(axis=1, keepdims=True) & np.isfinite(slopes).all(
+        axis=1, keepdims=True
+    )
+    inputs, at_outputs = (np.where(finite, part, 0).astype(np.float64) for part in (rows, slopes))
+    lengths = np.linalg.norm(inputs, axis=1, keepdims=True) * np.linalg.norm(
+        at_outputs, axis=1, keepdims=True
+    )
+    at_outputs *= scale.clip / np.maximum(lengths, scale.clip)
+    return scale.whole((inputs[:, :, None] * at_outputs[:, None, :]).reshape(len(rows), -1))
+
+
+def _floats(scale: Scale, steps: NDArray[np.int64]) -> Matrix:
+    # Noise is rounded down, by half a step on average.
+    return np.asarray((steps + 0.5) * scale.step, np.float32)
+
+
+def claim(settings: Filter) -> Claim:
+    """Return what one head costs its contributor."""
+    kind = {
+        "nothing": "last layer in the clear",
+        "client": "clipped last layer with Gaussian noise",
+        "record": "last layer with Gaussian noise on the sum of clipped gradients of its rows",
+    }[settings.protect]
+    # Whoever knows what a client might send can test it by the digest; it is made of nothing but
+    # the encoded update.
+    digest = (
+        ", with a digest of the update, which is covered by the update's own codec and nothing else"
+    )
+    event: Event = Open()
+    if settings.epsilon is not None:
+        event = Gaussian(multiplier_for(settings.epsilon, settings.delta))
+    return Claim(
+        mechanism=f"{kind}, sent to all testers{digest if settings.aggregate == 'updates' else ''}",
+        event=event,
+        unit="head",
+        relation=(
+            "add or remove one row"
+            if settings.protect == "record"
+            else "replace all rows of one client"
+        ),
+        view="everyone",
+        trust=(
+            ("all testers",)
+            if settings.protect == "nothing"
+            else ("nobody, since noise is added before anything leaves",)
+        ),
+        rests_on="nobody",
+        source=(
+            "Balle and Wang 2018, noise in whole steps; after Rokvic et al., who state neither clip"
+            " nor noise"
+        ),
+    )

@@ -1,0 +1,95 @@
+"""A vote of one bit by randomised response: helped or harmed, flipped at random before it leaves.
+
+A vote is kept with chance 1 - p/2 and turned round with chance p/2. `flips` of 2^32 words turn it
+round, so its loss is exactly ln((2^32 - flips) / flips) and the mean of many true votes is that of
+the sent ones divided by 1 - p. The coin of a vote follows from the tester's own key, the
+contributor and what exactly was asked. Asked the same again, a tester gives the same answer, and
+nobody learns more by asking twice. Another question has another coin, and costs again. Source:
+Rokvic et al.; their epsilon is twice this, a bound for two bits that differ where only one can.
+"""
+
+from __future__ import annotations
+
+import hashlib
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.codecs.rr import WORD, epsilon_of, flips_for, kept_signal
+from tacit.errors import WireError
+from tacit.privacy.claim import Claim, Open, Pure, Repeated
+from tacit.randomness import ClientDraws, require
+
+_FLIPS = 4
+"""Bytes of a message that say how many words turn a vote round."""
+
+
+def encode(
+    helped: NDArray[np.bool_], asked: list[bytes], epsilon: float | None, own: ClientDraws
+) -> NDArray[np.uint8]:
+    """Return votes as bytes: with which chance they are turned round, then one bit each; `asked`
+    tells questions apart.
+    """
+    require(own, ClientDraws)
+    flips = flips_for(epsilon) if epsilon is not None else 0
+    if flips:
+        key = own.sealed("votes").key
+        coins = [hashlib.blake2b(question, digest_size=4, key=key).digest() for question in asked]
+        helped = helped ^ (np.frombuffer(b"".join(coins), "<u4") < flips)
+    return _packed(helped, flips)
+
+
+def not_randomised(said: NDArray[np.bool_], epsilon: float | None) -> NDArray[np.uint8]:
+    """Return the votes of a tester that says it randomises and does not, for experiments."""
+    return _packed(said, flips_for(epsilon) if epsilon is not None else 0)
+
+
+def _packed(bits: NDArray[np.bool_], flips: int) -> NDArray[np.uint8]:
+    return np.concatenate(
+        [
+            np.frombuffer(flips.to_bytes(_FLIPS, "little"), np.uint8),
+            np.packbits(bits, bitorder="little"),
+        ]
+    )
+
+
+def decode(payload: NDArray[np.uint8], count: int) -> tuple[NDArray[np.float64], float]:
+    """Return `count` votes as ±1, and how much of the truth is left in them on average: 1 - p."""
+    if len(payload) != size(count):
+        raise WireError(
+            f"votes refused: needs {size(count)} bytes for {count:,} votes, got {len(payload)}"
+        )
+    flips = int.from_bytes(payload[:_FLIPS].tobytes(), "little")
+    if flips >= WORD // 2:
+        raise WireError(
+            "votes refused: needs votes that are kept more often than turned round, got others"
+        )
+    bits = np.unpackbits(payload[_FLIPS:], count=count, bitorder="little")
+    return 2 * bits.astype(np.float64) - 1, kept_signal(flips)
+
+
+def size(count: int) -> int:
+    """Return how many bytes `count` votes take."""
+    return _FLIPS + (count + 7) // 8
+
+
+def claim(count: int, epsilon: float | None) -> Claim:
+    """Return what a tester's votes on `count` contributors cost it."""
+    lost = (
+        Open() if epsilon is None else Repeated(Pure(epsilon_of(flips_for(epsilon))), max(1, count))
+    )
+    kind = "votes as they are" if epsilon is None else "randomised votes"
+    return Claim(
+        mechanism=f"{kind}, one bit on each of {count:,} contributors",
+        event=lost,
+        unit="vote",
+        relation="replace all rows of one client",
+        view="server",
+        trust=(
+            ("nobody, since each tester randomises before anything leaves",)
+            if epsilon
+            else ("the server",)
+        ),
+        rests_on="nobody",
+        source="exact law of randomised response on one bit; after Rokvic et al.",
+    )

@@ -1,0 +1,1 @@
+"""Column statistics that several sites can merge: number formats and common values."""

@@ -1,0 +1,88 @@
+"""The largest number of clients that a table allows, counted on the rows that remain for training."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.data.clean import to_float
+from tacit.data.table import Table
+from tacit.errors import DataError
+from tacit.plan import Data
+
+Values = NDArray[np.float64]
+
+
+def most_clients(table: Table, data: Data) -> int:
+    """Return the largest number of clients, up to `data.clients`, such that `data.partition` leaves
+    none empty.
+
+    With `partition = "client"` each owner of a train row is a client. A loaded table no longer
+    contains test and validation rows, rows without a label or an owner, rows of another split, or
+    rows beyond `data.limit`.
+    """
+    if data.partition == "client":
+        return table.train[table.columns.client or ""].n_unique()
+    if data.partition in ("quantile", "interval"):
+        values = np.sort(to_float(table.train[data.by or ""]))
+        return (
+            most_ranges(values, data)
+            if np.isfinite(values).all()
+            else min(data.clients, len(values))
+        )
+    return min(data.clients, table.train.height)
+
+
+def most_ranges(values: Values, data: Data) -> int:
+    """Return the largest number of non-empty ranges of sorted values, up to `data.clients`; equal
+    values stay together.
+    """
+    distinct = np.unique(values)
+    for count in range(min(data.clients, len(distinct)), 1, -1):
+        starts = range_starts(values, count, data.partition == "quantile")
+        if len(np.unique(range_numbers(distinct, starts))) == count:
+            return count
+    return 1
+
+
+def range_starts(values: Values, count: int, is_quantile: bool) -> Values:
+    """Return the lower end of each client's range; `values` are sorted if ranges are equal in size."""
+    if is_quantile:
+        return values[np.arange(count) * len(values) // count]
+    low, high = float(values.min()), float(values.max())
+    # An integer stands for itself up to the next one: ages 17 to 90 span 74 years.
+    span = high - low + (1.0 if bool((values == np.round(values)).all()) else 0.0)
+    return low + span * np.arange(count) / count
+
+
+def range_numbers(values: Values, starts: Values) -> NDArray[np.int64]:
+    """Return the range of each value; values below the first range belong to it."""
+    return np.maximum(np.searchsorted(starts, values, side="right") - 1, 0).astype(np.int64)
+
+
+def require_room(table: Table, data: Data) -> None:
+    """Raise DataError, naming the largest possible number, if the plan has more clients than the
+    train rows allow.
+    """
+    most = most_clients(table, data)
+    if data.partition == "client" or most >= data.clients:
+        return
+    why, other = f"{table.train.height:,} train rows are left", ""
+    if data.partition in ("quantile", "interval"):
+        why = f"equal values stay together in {data.by!r}"
+        other = (
+            f", or data.partition to {'quantile' if data.partition == 'interval' else 'interval'!r}"
+        )
+    raise DataError(
+        f"data.clients = {data.clients:,} is more than there is room for: each client needs a train"
+        f" row, and {why}; set data.clients to {most} or less{other}. {table.source}".rstrip()
+    )
+
+
+def require_test_rows(table: Table, data: Data) -> None:
+    """Raise DataError if there is no test row."""
+    if not table.test.height:
+        raise DataError(
+            f"data.test = {data.test:g} needs rows to measure on, got none; raise data.test or"
+            " data.validation above 0, or name a split column that marks test rows"
+        )

@@ -1,0 +1,1 @@
+"""Files of named data sets: downloaded, checked and cached."""

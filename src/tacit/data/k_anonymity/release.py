@@ -1,0 +1,139 @@
+"""Decide which rows of each client are released, and in what form."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import assert_never
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from tacit.data.k_anonymity.classes import Classes
+from tacit.data.k_anonymity.hierarchy import generalise
+from tacit.data.k_anonymity.rules import find_allowed_classes, group_by_key
+from tacit.data.k_anonymity.stable import decide
+from tacit.data.table import Table
+from tacit.errors import DataError
+from tacit.plan import Columns, Sharing
+from tacit.randomness import Draws
+from tacit.rows import Clients
+
+
+@dataclass(frozen=True, kw_only=True)
+class RowRelease:
+    """All clients' rows in the form of their release, client after client, and which of them are
+    released.
+
+    `key` names the columns in which released rows must be alike, never the label. `classes` is the
+    number of classes counted.
+    """
+
+    rows: pl.DataFrame
+    disclosed: NDArray[np.bool_]
+    clients: Clients
+    key: tuple[str, ...]
+    label: str
+    classes: int
+
+    def released(self) -> pl.DataFrame:
+        """Return the released rows of all clients."""
+        return self.rows.filter(self.disclosed)
+
+    def released_by(self, client: int) -> pl.DataFrame:
+        """Return the released rows of one client."""
+        first, end = self.clients.starts[client], self.clients.starts[client + 1]
+        return self.rows[int(first) : int(end)].filter(self.disclosed[first:end])
+
+    def disclosed_per_client(self) -> NDArray[np.int64]:
+        """Count the released rows of each client."""
+        return self.clients.sizes() - self.kept().sizes()
+
+    def kept(self) -> Clients:
+        """Return the clients with only the rows that are not released; a client may have none left."""
+        before = np.concatenate([[0], np.cumsum(~self.disclosed)])
+        return Clients(
+            order=self.clients.order[~self.disclosed],
+            starts=before[self.clients.starts].astype(np.int64),
+        )
+
+
+def decide_release(table: Table, clients: Clients, settings: Sharing, draws: Draws) -> RowRelease:
+    """Decide which rows of each client may be disclosed under a plan's rule.
+
+    Guarantees: with `counts` local, global or with_test every released row equals at least k - 1
+    others in the counted rows (k where k counts other rows) in all key columns as released; with
+    local counts these are released by the same client. With `release = "whole_row"` the key is
+    every released column but the label.
+    """
+    columns, label = released_columns(table.columns), table.columns.label
+    assert label is not None, "a loaded table has a label"
+    owned = table.train[clients.order]
+    rows = generalise(owned.select(columns), settings.generalise).with_columns(owned[label])
+    key = _key(rows, table.columns, settings)
+    counted, labels = rows.select(key), rows[label]
+    owner = None
+    match settings.counts:
+        case "local":
+            owner = pl.Series(np.repeat(np.arange(len(clients)), clients.sizes()))
+        case "global" | "stable":
+            pass
+        case "with_test":
+            tested = generalise(table.test.select(columns), settings.generalise).select(key)
+            counted = pl.concat([counted, tested], how="vertical_relaxed")
+            labels = pl.concat([labels, table.test[label]])
+        case _:
+            assert_never(settings.counts)
+    classes = group_by_key(counted, owner, labels, settings)
+    disclosed = classes.spread(_verdict(classes, labels, settings, draws))[: rows.height]
+    return RowRelease(
+        rows=rows,
+        disclosed=disclosed,
+        clients=clients,
+        key=key,
+        label=label,
+        classes=int(np.count_nonzero(classes.counts())),
+    )
+
+
+def released_columns(columns: Columns) -> list[str]:
+    """Return the columns of a disclosed row without its label: inputs and quasi-identifiers."""
+    image = (columns.image,) if columns.image else ()
+    named = (*columns.numeric, *columns.categorical, *columns.text, *image, *columns.quasi)
+    return [name for name in dict.fromkeys(named) if name != columns.label]
+
+
+def _key(rows: pl.DataFrame, columns: Columns, settings: Sharing) -> tuple[str, ...]:
+    match settings.release:
+        case "whole_row":
+            return tuple(name for name in rows.columns if name != columns.label)
+        case "columns":
+            key = tuple(
+                name for name in columns.quasi if name in rows.columns and name != columns.label
+            )
+        case _:
+            assert_never(settings.release)
+    if not key:
+        raise DataError(
+            f"data.share(rule={settings.rule!r}) needs the columns that could point at a person,"
+            " got none; name them in data.columns.quasi, or use data.share.release = 'whole_row'"
+        )
+    return key
+
+
+def _verdict(
+    classes: Classes, labels: pl.Series, settings: Sharing, draws: Draws
+) -> NDArray[np.bool_]:
+    if settings.counts == "stable":
+        assert settings.epsilon is not None
+        assert settings.delta is not None
+        return decide(
+            classes.counts(),
+            settings.rows_alike,
+            settings.epsilon,
+            settings.delta,
+            draws.at("decision"),
+        )
+    assert isinstance(labels.dtype, pl.Enum), "a loaded table's label is an Enum"
+    numbers = labels.to_physical().cast(pl.Int64).to_numpy()
+    return find_allowed_classes(classes, numbers, len(labels.dtype.categories), settings)

@@ -1,0 +1,1 @@
+"""Columns that hold personal data, found by shape and name."""

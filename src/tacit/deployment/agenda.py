@@ -1,0 +1,149 @@
+"""The requests that a plan implies, in their order. A site answers these, each once, and no others.
+
+A round is the plan's exchanges, then one measure of the model they led to, in rounds that the plan
+measures. Rounds go up. Every request that carries the model of a round must carry the same one: the
+measured model is the one that the next round trains on.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+from tacit.errors import RunError, WireError
+from tacit.files import replace_file
+from tacit.plan import HashComb, Plan
+from tacit.protocol.messages.letter import Subject
+
+MEASURE = "measure"
+"""The one name of a measure."""
+
+
+class Place(NamedTuple):
+    """Where a request stands in a run: its round, and its number among the requests of the
+    round.
+    """
+
+    round_no: int
+    number: int
+
+
+def is_measured(plan: Plan, round_no: int) -> bool:
+    """Whether sites are asked to measure the model after a round. Server and sites both ask here.
+
+    A model that only clients can read is measured once, at the end. A plan that holds out no rows
+    measures nothing else.
+    """
+    if isinstance(plan.codec, HashComb):
+        return round_no == plan.server.rounds
+    return (
+        _holds_out(plan)
+        and 1 <= round_no <= plan.server.rounds
+        and plan.server.is_evaluated(round_no)
+    )
+
+
+def count_measured_rounds(plan: Plan) -> int:
+    """How many rounds of a plan are measured, if none is left out."""
+    if isinstance(plan.codec, HashComb):
+        return 1
+    return -(-plan.server.rounds // plan.server.evaluate_every) if _holds_out(plan) else 0
+
+
+def _holds_out(plan: Plan) -> bool:
+    return plan.data.test > 0 or plan.data.local_test > 0 or plan.data.columns.split is not None
+
+
+@dataclass
+class Agenda:
+    """How far a run has come at a site, on the disk before anything is answered.
+
+    `exchanges` are the names of a round's exchanges in order. `last` is the newest request that was
+    taken, by its place and hash; `models` holds hashes of the model that a round begins with, by
+    the round.
+    """
+
+    plan: Plan
+    exchanges: Sequence[str]
+    measures: bool
+    path: Path
+    last: tuple[Place, str] = (Place(0, -1), "")
+    models: dict[int, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not self.path.exists():
+            return
+        try:
+            kept = json.loads(self.path.read_bytes())
+            self.last = Place(*map(int, kept["place"])), str(kept["request"])
+            self.models = {
+                int(round_no): str(digest) for round_no, digest in kept["models"].items()
+            }
+        except (ValueError, KeyError, TypeError):
+            raise RunError(
+                f"{self.path}: is damaged, so this run cannot go on here; start the plan as a"
+                " new run"
+            ) from None
+
+    def place(self, subject: Subject) -> Place:
+        """Return where a request stands; raise WireError if the plan does not imply it."""
+        rounds, named = self.plan.server.rounds, subject.exchange
+        if subject.kind == "rows":
+            return Place(0, 0)
+        if not 1 <= subject.round_no <= rounds:
+            raise WireError(
+                f"{subject.kind} {named!r}: the plan has rounds 1 to {rounds:,}, got"
+                f" {subject.round_no:,}"
+            )
+        if subject.kind != "measure":
+            if named not in self.exchanges:
+                raise WireError(
+                    f"{subject.kind} {named!r}: the plan's exchanges are"
+                    f" {', '.join(self.exchanges)}"
+                )
+            return Place(subject.round_no, self.exchanges.index(named))
+        if named != MEASURE:
+            raise WireError(f"measure: must be called {MEASURE!r}, got {named!r}")
+        if not self.measures or not is_measured(self.plan, subject.round_no):
+            raise WireError(
+                f"measure: the plan and its offer imply none after round {subject.round_no:,}"
+            )
+        return Place(subject.round_no, len(self.exchanges))
+
+    def take(self, subject: Subject, request: bytes, model: str | None = None) -> None:
+        """Note a request on the disk; raise WireError if it comes too late, or carries another
+        model than its round has.
+
+        `request` is the hash of the whole request; the same one may be taken again. `model` is the
+        hash of the model in it.
+        """
+        place, (last, before) = self.place(subject), self.last
+        if place < last:
+            raise WireError(
+                f"{_said(subject)}: comes too late, since a later request was answered; requests"
+                " keep the plan's order"
+            )
+        if place == last and request.hex() != before:
+            raise WireError(
+                f"{_said(subject)}: was asked before with another request; it is answered once"
+            )
+        models = {
+            number: digest for number, digest in self.models.items() if number >= subject.round_no
+        }
+        if model is not None:
+            begins = subject.round_no + (subject.kind == "measure")
+            if models.setdefault(begins, model) != model:
+                raise WireError(
+                    f"{_said(subject)}: carries another model than the one this site was sent for"
+                    f" round {begins:,}"
+                )
+        facts = {"place": place, "request": request.hex(), "models": models}
+        replace_file(self.path, json.dumps(facts).encode())
+        self.last, self.models = (place, request.hex()), models
+
+
+def _said(subject: Subject) -> str:
+    return f"round {subject.round_no:,}, {subject.exchange}"

@@ -1,0 +1,102 @@
+"""What a plan asks of a data owner: its own facts, its hash, and what its codec and its votes would
+cost a client.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tacit import data, training
+from tacit.deployment.agenda import count_measured_rounds
+from tacit.deployment.server.offered import as_sites_read_it
+from tacit.deployment.site.measures import claims_of_measure
+from tacit.extensions import Reference
+from tacit.plan import Columns, Plan
+from tacit.privacy.policy import Asked, Policy, facts_of
+from tacit.protocol.round_claims import build_codec, claims_in_round
+from tacit.runs.fingerprint import plan_fingerprint
+
+_SIZES = (100_000, 200_000)
+"""Numbers of parameters that are tried where a plan leaves its own to the data."""
+_HEADER_BYTES = 1_000
+
+
+def asked_of(
+    plan: Plan,
+    *,
+    parameters: int | None = None,
+    clients: int | None = None,
+    columns: Columns | None = None,
+    policy: Policy | None = None,
+    allow_code: bool = False,
+) -> Asked:
+    """What a plan asks of a data owner, with lower bounds on the work it makes; no data is read.
+
+    With the owner's `policy`, measures on held-out rows are counted too, at the price the policy
+    sets; a simulation has none. A codec of the plan's own is imported only with `allow_code`;
+    without it, what a client is charged is not known.
+    """
+    roles = columns or data.resolve_columns(plan.data)
+    if isinstance(plan.codec.name, Reference) and not allow_code:
+        asked = facts_of(plan, _digest(plan), None, columns=roles)
+    else:
+        asked = _facts(plan, parameters, clients, roles, policy)
+    few_inputs = (
+        plan.features.buckets if plan.data.columns.text and plan.features.text != "listed" else 1
+    )
+    size = parameters or training.parameter_floor(plan.model, few_inputs, classes=2)
+    return replace(asked, parameters=size, local_steps=work_of(plan, rows=1))
+
+
+def work_of(plan: Plan, rows: int) -> int:
+    """Optimiser steps that a client with `rows` rows takes in one round, on the model and on the
+    last layer it is judged by.
+    """
+    return training.local_steps(plan.local, rows) + (plan.filter.epochs if plan.filter else 0)
+
+
+def _facts(
+    plan: Plan,
+    parameters: int | None,
+    clients: int | None,
+    roles: Columns,
+    policy: Policy | None,
+) -> Asked:
+    """What a plan asks, except for the work it makes.
+
+    Without `parameters`, the number of a model's parameters, an epsilon that grows with it is not
+    known, and neither is the size of a message. `roles` are those of the columns at the site, or
+    those that plan and named set say.
+    """
+    digest = _digest(plan)
+    if plan.regime != "federated":
+        return facts_of(plan, digest, (), columns=roles)
+
+    def found(size: int, sent: int | None = None) -> Asked:
+        claims = claims_in_round(plan, size, clients)
+        measured = (
+            (claims_of_measure(plan, policy, claims), count_measured_rounds(plan))
+            if policy
+            else ((), 0)
+        )
+        return facts_of(plan, digest, claims, columns=roles, message_bytes=sent, measured=measured)
+
+    if parameters is not None:
+        return found(
+            parameters, build_codec(plan, clients).payload_size(parameters) + _HEADER_BYTES
+        )
+    few, many = (found(size) for size in _SIZES)
+    if _grown(few, many):
+        unknown = facts_of(plan, digest, None, columns=roles)
+        return replace(unknown, measures=many.measures, trusts_server=many.trusts_server)
+    return many
+
+
+def _digest(plan: Plan) -> str:
+    return plan_fingerprint(as_sites_read_it(plan))
+
+
+def _grown(few: Asked, many: Asked) -> bool:
+    """Return whether twice the parameters cost noticeably more."""
+    before, after = few.epsilon_per_update, many.epsilon_per_update
+    return before is not None and after is not None and after > 1.01 * before

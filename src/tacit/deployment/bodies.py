@@ -1,0 +1,330 @@
+"""What stands in letters, as strict types: an offer and what a site says to it, the terms of the
+run, questions and answers.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, TypeVar
+
+import msgspec
+import numpy as np
+
+from tacit.column_statistics.number_format import NumberFormat
+from tacit.errors import WireError
+from tacit.features import Seen
+from tacit.printable import is_plain_name
+from tacit.protocol.messages import Frame
+from tacit.protocol.round import Names, Request
+from tacit.runs.record import SignedHead
+
+MAX_CLIENTS = 10_000_000
+"""Clients of all sites of a run. Server and sites hold a few numbers for each; a larger count is
+refused before they do.
+"""
+MAX_VALUES = 10_000
+"""Classes, and categories of one column."""
+
+Whole = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
+Signed = Annotated[int, msgspec.Meta(ge=-(2**53), le=2**53)]
+Clients = Annotated[int, msgspec.Meta(ge=0, le=MAX_CLIENTS)]
+Word = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
+Key = Annotated[bytes, msgspec.Meta(max_length=4096)]
+Value = Annotated[str, msgspec.Meta(max_length=1000)]
+Values = Annotated[list[Value], msgspec.Meta(max_length=MAX_VALUES)]
+Answer = Literal["off", "noisy", "exact"]
+"""How a site answers measures: with no counts, with noisy ones, with exact ones."""
+Body = TypeVar("Body", bound=msgspec.Struct)
+Nonce = Annotated[bytes, msgspec.Meta(min_length=32, max_length=32)]
+Signature = Annotated[bytes, msgspec.Meta(min_length=64, max_length=64)]
+_LARGEST = 1e300
+"""Ends of a range: a difference of two of them is finite."""
+
+
+class _Strict(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    pass
+
+
+class Offer(_Strict, frozen=True, kw_only=True):
+    """A run is offered: its whole plan, whether noise would come from the plan's seed, as in a
+    simulation, and whether sites are asked to measure models on rows they hold out.
+    """
+
+    plan: Annotated[str, msgspec.Meta(max_length=1 << 20)]
+    simulated_noise: bool = False
+    measures: bool = True
+
+
+class SeenRows(_Strict, frozen=True, kw_only=True):
+    """What features must know of a site's rows, in the clear."""
+
+    classes: Values
+    ranges: Annotated[dict[Word, tuple[float, float]], msgspec.Meta(max_length=MAX_VALUES)]
+    categories: Annotated[dict[Word, Values], msgspec.Meta(max_length=MAX_VALUES)]
+    pixels: Annotated[int, msgspec.Meta(ge=0, le=100_000_000)] | None = None
+    missing: Values = []
+    formats: Annotated[dict[Word, tuple[bool, bool]], msgspec.Meta(max_length=MAX_VALUES)] = {}
+
+    def __post_init__(self) -> None:
+        if not all(map(is_plain_name, self.classes)) or len(set(self.classes)) < len(self.classes):
+            raise ValueError(
+                "names of classes must differ and have no control or invisible characters and no"
+                " blanks at their ends"
+            )
+        if not all(is_plain_name(one) for known in self.categories.values() for one in known):
+            raise ValueError(
+                "names of categories must have no control or invisible characters and no blanks at"
+                " their ends"
+            )
+        for name, (low, high) in self.ranges.items():
+            if not -_LARGEST <= low <= high <= _LARGEST:  # also refuses NaN
+                raise ValueError(
+                    f"the range of column {name!r} must be finite and in order, got {low} to {high}"
+                )
+
+    @staticmethod
+    def of(seen: Seen) -> SeenRows:
+        """Return the same, ready to be sent."""
+        return SeenRows(
+            classes=list(seen.classes),
+            ranges=dict(seen.ranges),
+            categories={name: list(known) for name, known in seen.categories.items()},
+            pixels=seen.pixels,
+            missing=list(seen.missing),
+            formats={name: (one.comma, one.unclear) for name, one in seen.formats.items()},
+        )
+
+    def seen(self) -> Seen:
+        """Return the same as features take it."""
+        categories = {name: tuple(known) for name, known in self.categories.items()}
+        return Seen(
+            classes=tuple(self.classes),
+            ranges=self.ranges,
+            categories=categories,
+            pixels=self.pixels,
+            missing=tuple(self.missing),
+            formats={name: NumberFormat(*flags) for name, flags in self.formats.items()},
+        )
+
+
+class Opened(_Strict, frozen=True, kw_only=True):
+    """A site takes part: how many clients it has, how many rows these train on, about how many it
+    holds out, the most one of them counts, what features must know, its nonce in this run, its
+    public key as a helper, and how it answers measures.
+    """
+
+    clients: Clients
+    rows: Whole
+    test_rows: Whole
+    largest_weight: Whole
+    seen: SeenRows
+    nonce: Nonce
+    helper_key: bytes
+    measures: Answer = "off"
+
+
+class Member(_Strict, frozen=True, kw_only=True):
+    """One site of a run, its nonce, which clients are its own (`clients` names from `first` on),
+    how many rows they have, and how it answers measures.
+    """
+
+    site: Word
+    first: Clients
+    clients: Clients
+    rows: Whole
+    test_rows: Whole
+    nonce: Nonce
+    measures: Answer = "off"
+
+
+class Terms(_Strict, frozen=True, kw_only=True):
+    """What everybody knows before round one. `run` is the run's public name, `public` the key of
+    the randomness everyone may know; `helpers` are public keys, and `helps` says which site is
+    which helper, in order. Only a run with simulated noise has an `identity` here, that of the
+    simulation; in any other run it is the digest that each party computes (`run_digest`).
+    `record_key` is the public key that signs the server's record.
+    """
+
+    run: Word
+    identity: Word | None = None
+    public: bytes
+    largest_weight: Whole
+    seen: SeenRows
+    members: Annotated[list[Member], msgspec.Meta(min_length=1, max_length=10_000)]
+    helpers: list[bytes] = []
+    helps: list[Word] = []
+    record_key: Annotated[bytes, msgspec.Meta(max_length=32)] = b""
+
+    def __post_init__(self) -> None:
+        first, names = 0, set[str]()
+        for member in self.members:
+            if member.first != first or member.site in names:
+                raise ValueError(
+                    f"site {member.site!r} must be listed once, with clients numbered from"
+                    f" {first:,}"
+                )
+            first += member.clients
+            names.add(member.site)
+        if first > MAX_CLIENTS:
+            raise ValueError(f"a run has at most {MAX_CLIENTS:,} clients, got {first:,}")
+
+    @property
+    def clients(self) -> int:
+        """Return how many clients there are."""
+        return sum(member.clients for member in self.members)
+
+    def of(self, site: str) -> Member:
+        """Return a site's own line."""
+        for member in self.members:
+            if member.site == site:
+                return member
+        raise WireError(f"terms refused: need a line for site {site!r}, got none")
+
+    def site_of(self, client: int) -> str | None:
+        """Return where a client sits."""
+        found = (
+            member.site
+            for member in self.members
+            if member.first <= client < member.first + member.clients
+        )
+        return next(found, None)
+
+
+class Begin(_Strict, frozen=True, kw_only=True):
+    """A run is to begin: its terms as bytes, and, once all sites have them, what each site confirms
+    by its signature.
+    """
+
+    terms: bytes
+    confirmations: dict[Word, Signature] = {}
+
+    def read(self) -> Terms:
+        """Return the terms; raise WireError if they are none."""
+        return unpack(self.terms, Terms)
+
+
+class Begun(_Strict, frozen=True, kw_only=True):
+    """A site is ready: the size of the model it built, which of its clients have rows to train on,
+    and its signature on the run's digest, for the other sites.
+    """
+
+    dim: Whole
+    with_rows: bytes
+    confirmation: Signature
+
+    def __post_init__(self) -> None:
+        if len(self.with_rows) % 8:
+            raise ValueError("names of clients have 8 bytes each")
+
+
+class RecordHead(_Strict, frozen=True, kw_only=True):
+    """A run has ended: how long the server's record is, the checksum of its last line, and the
+    signature on it.
+    """
+
+    length: Whole
+    head: Annotated[bytes, msgspec.Meta(min_length=32, max_length=32)]
+    signature: Signature
+
+    @staticmethod
+    def of(signed: SignedHead) -> RecordHead:
+        """Return the same, ready to be sent."""
+        return RecordHead(
+            length=signed.length,
+            head=bytes.fromhex(signed.head),
+            signature=bytes.fromhex(signed.signature),
+        )
+
+    def signed(self) -> SignedHead:
+        """Return the same as records have it."""
+        return SignedHead(length=self.length, head=self.head.hex(), signature=self.signature.hex())
+
+
+class Question(_Strict, frozen=True, kw_only=True):
+    """One exchange's request to the clients of a site; `everyone` is how many clients are asked at
+    all sites.
+    """
+
+    to: bytes
+    everyone: Whole
+    head: bytes
+    payload: bytes
+
+    @staticmethod
+    def of(request: Request, to: Names, everyone: int) -> Question:
+        """Return what a site is asked."""
+        head, payload = request.frame
+        return Question(
+            to=to.astype("<i8").tobytes(),
+            everyone=everyone,
+            head=bytes(head),
+            payload=bytes(payload),
+        )
+
+    def request(self, exchange: str, round_no: int) -> Request:
+        """Return the request as an exchange takes it."""
+        if len(self.to) % 8:
+            raise WireError("question refused: needs names of 8 bytes each, got others")
+        return Request(
+            exchange=exchange,
+            round_no=round_no,
+            to=np.frombuffer(self.to, "<i8").copy(),
+            frame=self.frame(),
+        )
+
+    def frame(self) -> Frame:
+        """Return the message that is asked."""
+        return self.head, memoryview(bytearray(self.payload))
+
+
+class Answers(_Strict, frozen=True, kw_only=True):
+    """What a site's clients answer: messages one by one, or one for all; and who does not, by a
+    word for the reason.
+    """
+
+    frames: list[tuple[bytes, bytes]]
+    refused: list[tuple[int, str]] = []
+
+
+class Counts(_Strict, frozen=True, kw_only=True):
+    """How many held-out rows a site counted, and how many of them the model predicts correctly;
+    `noise` is the standard deviation of the noise in each count, and `claim` what they cost a
+    client, as JSON; empty where counts are exact.
+    """
+
+    rows: Signed
+    right: Signed
+    noise: Annotated[float, msgspec.Meta(ge=0, le=2**53)] = 0.0
+    claim: Annotated[bytes, msgspec.Meta(max_length=10_000)] = b""
+
+
+class Measured(_Strict, frozen=True, kw_only=True):
+    """What a site says of a model: a digest of the model as clients there read it
+    (`Site.digest_of_model`), and counts on rows it holds out. Without counts `withheld` names the
+    line of the policy by which none are sent. A loss is never sent: it tells of single rows.
+    """
+
+    model: bytes
+    counts: Counts | None = None
+    withheld: Annotated[str, msgspec.Meta(max_length=200)] = ""
+
+
+def pack(body: msgspec.Struct) -> bytes:
+    """Return a body as bytes."""
+    return msgspec.msgpack.encode(body)
+
+
+def unpack(data: memoryview | bytes, kind: type[Body]) -> Body:
+    """Return a body of the expected kind; raise WireError on anything else."""
+    try:
+        return msgspec.msgpack.decode(data, type=kind)
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise WireError(
+            f"letter refused: needs {kind.__name__}, got something else ({error})"
+        ) from None
+
+
+def names_in(data: bytes) -> Any:
+    """Return names that were sent as bytes."""
+    if len(data) % 8:
+        raise WireError("names refused: need 8 bytes each, got others")
+    return np.frombuffer(data, "<i8").astype(np.int64)

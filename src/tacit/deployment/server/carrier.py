@@ -1,0 +1,241 @@
+"""The carrier between real sites: questions go out by letter, clients' answers come back and are
+added in the order of names.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from tacit.deployment import bodies
+from tacit.deployment.agenda import MEASURE
+from tacit.deployment.bodies import Answers, Measured, Question, Terms
+from tacit.deployment.server.mail import Mail, Replies, named_rule
+from tacit.errors import RunError, WireError
+from tacit.protocol import messages
+from tacit.protocol.aggregation import Intake, parts_of
+from tacit.protocol.agreement import Agreement
+from tacit.protocol.exchanges.site_sums import kind_of, receive_site_sum
+from tacit.protocol.messages import Frame
+from tacit.protocol.messages.letter import Letter
+from tacit.protocol.round import Exchange, Gathered, Names, Refusal, Request, Tick, gather
+
+
+class SitesCarrier:
+    """Takes exchanges to the sites of a run."""
+
+    def __init__(self, mail: Mail, terms: Terms, agreement: Agreement, with_rows: Names) -> None:
+        self.mail, self.terms, self.agreement = mail, terms, agreement
+        self.clients = terms.clients
+        self._with_rows = np.zeros(self.clients, np.bool_)
+        self._with_rows[with_rows] = True
+
+    def willing(self, cohort: Names) -> Names:
+        """Return those who have rows to train on."""
+        return cohort[self._with_rows[cohort]]
+
+    def carry(self, exchange: Exchange, request: Request, tick: Tick) -> Gathered:
+        """Return the sum of what the asked clients answered; raise RunError if too few
+        sites did.
+        """
+        if exchange.asks_helpers:
+            return self._helped(exchange, request)
+        questions = self._questions(request)
+        sizes = {site: len(question.to) // 8 for site, question in questions.items()}
+        done = 0
+
+        def heard(site: str) -> None:
+            nonlocal done
+            done += sizes[site]
+            tick(done)
+
+        sent = {site: bodies.pack(question) for site, question in questions.items()}
+        replies = self.mail.ask("ask", request.round_no, exchange.name, sent, heard)
+        self._check_quorum(exchange.name, request.round_no, replies, len(sent))
+        return replace(
+            self._added(exchange, request, replies), bytes_down=sum(map(len, sent.values()))
+        )
+
+    def read(self, request: Request) -> None:
+        """Return nothing: what only clients can read is not the server's to know."""
+        return None
+
+    def measured(
+        self, request: Request, round_no: int
+    ) -> tuple[dict[str, Measured], dict[str, str]]:
+        """Return how the model after a round does on what each site holds out, and which sites send
+        no counts, and why.
+
+        `request` carries the model as the next round would.
+        """
+        question = bodies.pack(Question.of(request, np.empty(0, np.int64), 0))
+        replies = self.mail.ask(
+            "measure", round_no, MEASURE, {member.site: question for member in self.terms.members}
+        )
+        found = replies.bodies(Measured)
+        withheld = {
+            site: f"its owner's policy sends no counts ({named_rule(one.withheld)})"
+            for site, one in found.items()
+            if one.counts is None
+        }
+        return found, {**replies.missing, **withheld}
+
+    def _questions(self, request: Request) -> dict[str, Question]:
+        """Return what each site is asked; where clients read the model themselves, every site hears
+        of every round.
+        """
+        everyone, found = len(request.to), {}
+        for member in self.terms.members:
+            own = request.to[
+                (request.to >= member.first) & (request.to < member.first + member.clients)
+            ]
+            if len(own) or self.agreement.codec.decoded_by == "clients":
+                found[member.site] = Question.of(request, own, everyone)
+        return found
+
+    def _check_quorum(self, exchange: str, round_no: int, replies: Replies, asked: int) -> None:
+        least = min(self.mail.manner.least_sites, asked)
+        if len(replies.letters) >= least:
+            return
+        told = "; ".join(f"{site}: {why}" for site, why in sorted(replies.missing.items()))
+        raise RunError(
+            f"round {round_no}, {exchange}: needs {least} sites, got {len(replies.letters)}"
+            f" ({told}); nothing is lost: `tacit deploy --resume RUN` goes on when they are back"
+        )
+
+    def _added(self, exchange: Exchange, request: Request, replies: Replies) -> Gathered:
+        refused = [
+            Refusal(sender=f"site {site}", reason=why)
+            for site, why in sorted(replies.missing.items())
+        ]
+        frames: dict[int, Frame] = {}
+        sums: list[tuple[str, Frame]] = []
+        for site, letter in sorted(replies.letters.items()):
+            refused += self._taken(site, letter, exchange, frames, sums)
+        intake = Intake(
+            request.to.tolist(),
+            request.round_no,
+            self.agreement.largest_weight,
+            commitments=request.commitments,
+            everyone=request.to,
+        )
+        found = Gathered(total=exchange.empty(), clients=0, bytes_up=0, refused=tuple(refused))
+        for site, frame in sums:
+            found = self._with_sum(found, intake, site, frame)
+        for part in parts_of(request.to):
+            found = found.merged(
+                gather(exchange, intake, [frames[name] for name in part.tolist() if name in frames])
+            )
+        return found
+
+    def _taken(
+        self,
+        site: str,
+        letter: Letter,
+        exchange: Exchange,
+        frames: dict[int, Frame],
+        sums: list[tuple[str, Frame]],
+    ) -> list[Refusal]:
+        """Sort a site's messages by their senders, which must be its own clients; return what is
+        refused.
+        """
+        member, refused = self.terms.of(site), list[Refusal]()
+        try:
+            answers = bodies.unpack(letter.body, Answers)
+        except WireError as error:
+            return [Refusal(sender=f"site {site}", reason=str(error))]
+        most = max(1, member.clients)
+        if len(answers.frames) > most:
+            why = (
+                f"it sent {len(answers.frames):,} messages, of which {most:,} are read, as many as"
+                " it has clients"
+            )
+            refused.append(Refusal(sender=f"site {site}", reason=why))
+        reasons = {
+            "budget": "its owner's ledger has no budget left for it",
+            "ledger": "its own ledger does not let it answer",
+        }
+        own = range(member.first, member.first + member.clients)
+        said = {
+            name: why for name, why in answers.refused if name in own
+        }  # a site speaks for its own clients, once for each
+        refused += [
+            Refusal(sender=name, reason=reasons.get(why, "it does not answer"))
+            for name, why in said.items()
+        ]
+        if len(said) < len(answers.refused):
+            refused.append(
+                Refusal(
+                    sender=f"site {site}",
+                    reason="it must name its own clients, once each, as those who refuse",
+                )
+            )
+        for head, body in answers.frames[:most]:
+            frame = head, memoryview(body)
+            try:
+                header = messages.parse(*frame).header
+                if self.agreement.sum_at_site and header.codec == kind_of(self.agreement):
+                    sums.append((site, frame))
+                    continue
+                if header.sender not in own or header.sender in frames:
+                    raise WireError(
+                        f"answer from sender {header.sender} refused: needs a client of site"
+                        f" {site!r}, once"
+                    )
+                frames[header.sender] = frame
+            except WireError as error:
+                refused.append(Refusal(sender=f"site {site}", reason=str(error)))
+        return refused
+
+    def _with_sum(self, found: Gathered, intake: Intake, site: str, frame: Frame) -> Gathered:
+        """Return what was gathered with a site's own sum added, if all its clients sit there and
+        none has answered yet.
+        """
+        member, total, size = self.terms.of(site), found.total, messages.size(frame)
+        try:
+            count = receive_site_sum(
+                self.agreement,
+                intake,
+                total,
+                frame,
+                range(member.first, member.first + member.clients),
+            )
+        except WireError as error:
+            more = Refusal(sender=f"site {site}", reason=str(error))
+            return replace(found, refused=(*found.refused, more))
+        return replace(found, clients=found.clients + count, bytes_up=found.bytes_up + size)
+
+    def _helped(self, exchange: Exchange, request: Request) -> Gathered:
+        """Return the parts of the helpers, which are sites of the run."""
+        numbers = {self.terms.helps[number - 1]: number for number in request.to.tolist()}
+        body = bodies.pack(Question.of(request, np.empty(0, np.int64), 0))
+        replies = self.mail.ask(
+            "help", request.round_no, exchange.name, dict.fromkeys(numbers, body)
+        )
+        intake, total, bytes_up = (
+            Intake(request.to.tolist(), request.round_no, self.clients),
+            exchange.empty(),
+            0,
+        )
+        total.refused += [
+            Refusal(sender=numbers[site], reason=why)
+            for site, why in sorted(replies.missing.items())
+        ]
+        for site, letter in sorted(replies.letters.items()):
+            try:
+                frames = bodies.unpack(letter.body, Answers).frames
+                if len(frames) != 1:
+                    raise WireError(
+                        f"a helper sends exactly one part of the sum, got {len(frames):,}"
+                    )
+                frame: Any = (frames[0][0], memoryview(frames[0][1]))
+                bytes_up += messages.size(frame)
+                messages.expect(
+                    messages.parse(*frame), sender=numbers[site]
+                )  # a helper speaks for itself
+                exchange.receive(intake, total, frame)
+            except WireError as error:
+                total.refused.append(Refusal(sender=numbers[site], reason=str(error)))
+        return Gathered(total=total, clients=0, bytes_up=bytes_up)

@@ -1,0 +1,198 @@
+"""Before round one: a run is offered to every site, and those that take part agree on its terms."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from tacit import features, secure_aggregation, training
+from tacit.column_statistics.number_format import find_conflicts
+from tacit.deployment import bodies
+from tacit.deployment.bodies import Begin, Begun, Member, Offer, Opened, SeenRows, Terms
+from tacit.deployment.server.alike import check_alike
+from tacit.deployment.server.mail import Mail, Replies
+from tacit.errors import RunError, WireError
+from tacit.plan import HashComb, Plan
+from tacit.protocol.round import Names
+from tacit.randomness import Draws
+
+
+@dataclass(frozen=True, kw_only=True)
+class Deployment:
+    """What is fixed when a run is started: the name it has in ledgers, a test file of the server,
+    helpers of a secure sum by name (else the first sites), and for comparisons with a simulation
+    that noise comes from the plan's seed, under its identity.
+    """
+
+    run: str
+    test: str | None = None
+    helpers: tuple[str, ...] = ()
+    simulated_noise: bool = False
+    identity: str | None = None
+
+    def measures(self, plan: Plan) -> bool:
+        """Whether sites are asked to measure: where the server has no rows to do so, or cannot read
+        the model.
+        """
+        return self.test is None or plan.personal or isinstance(plan.codec, HashComb)
+
+
+@dataclass(frozen=True)
+class Handshake:
+    """A run that is offered: its plan, also as the text that is sent, and the server's own
+    randomness.
+    """
+
+    mail: Mail
+    plan: Plan
+    text: str
+    deployment: Deployment
+    draws: Draws
+    record_key: bytes = b""
+
+    def agreed(self, name: str) -> tuple[bytes, dict[str, str]]:
+        """Return the terms that all who take part have agreed on, with their confirmations, as the
+        bytes of a `Begin`; and what the other sites said. `name` is the run's.
+        """
+        offer = bodies.pack(self.offer)
+        replies = self.mail.ask("open", 0, "open", dict.fromkeys(self.mail.keys, offer))
+        opened = replies.bodies(Opened)
+        check_enough(self.mail, "takes part", opened, replies)
+        terms = bodies.pack(self._terms(name, opened))
+        replied = self.mail.ask(
+            "begin", 0, "begin", dict.fromkeys(opened, bodies.pack(Begin(terms=terms)))
+        )
+        confirmations = {site: one.confirmation for site, one in replied.bodies(Begun).items()}
+        if replied.missing:
+            told = "; ".join(f"{site}: {why}" for site, why in replied.missing.items())
+            raise RunError(
+                f"{self.plan.name}: a site that takes part cannot begin ({told}); {_remedy(opened)}"
+            )
+        return bodies.pack(Begin(terms=terms, confirmations=confirmations)), replies.missing
+
+    @property
+    def offer(self) -> Offer:
+        """What sites are offered."""
+        chosen = self.deployment
+        return Offer(
+            plan=self.text,
+            simulated_noise=chosen.simulated_noise,
+            measures=chosen.measures(self.plan),
+        )
+
+    def _terms(self, name: str, opened: dict[str, Opened]) -> Terms:
+        members, first, most = [], 0, max(opened, key=lambda site: opened[site].clients)
+        if sum(one.clients for one in opened.values()) > bodies.MAX_CLIENTS:
+            raise RunError(
+                f"{self.plan.name}: a run has at most {bodies.MAX_CLIENTS:,} clients, and the sites"
+                f" say they have more, site {most!r} alone {opened[most].clients:,}; dismiss it, or"
+                " ask its owner"
+            )
+        for site, one in opened.items():
+            counts = {
+                "first": first,
+                "clients": one.clients,
+                "rows": one.rows,
+                "test_rows": one.test_rows,
+            }
+            members.append(Member(site=site, nonce=one.nonce, measures=one.measures, **counts))
+            first += one.clients
+        check_alike(self.plan.name, {site: one.seen for site, one in opened.items()})
+        seen = features.together([one.seen.seen() for one in opened.values()])
+        helps = self._helpers(list(opened))
+        for site in helps:
+            self._check_helper_key(site, opened[site].helper_key)
+        return Terms(
+            run=name,
+            identity=self.deployment.identity if self.deployment.simulated_noise else None,
+            public=self.draws.publish("public").key,
+            largest_weight=max(1, self._largest_weight(opened)),
+            seen=SeenRows.of(seen),
+            members=members,
+            helpers=[opened[site].helper_key for site in helps],
+            helps=helps,
+            record_key=self.record_key,
+        )
+
+    def _largest_weight(self, opened: dict[str, Opened]) -> int:
+        """Return the most a client may count: by the plan, whatever a site says; where rows count,
+        as many as one of them says.
+        """
+        return int(
+            training.compute_weights(
+                self.plan.server, np.array([one.largest_weight for one in opened.values()])
+            ).max()
+        )
+
+    def _check_helper_key(self, site: str, key: bytes) -> None:
+        """Raise RunError with the site's name: later every other site would refuse the terms, and
+        seem to be at fault.
+        """
+        try:
+            secure_aggregation.sealer(key)
+        except WireError as error:
+            raise RunError(
+                f"{self.plan.name}: site {site!r} cannot help: {error}; choose other helpers"
+                " (--helper)"
+            ) from None
+        assert self.plan.secure_sum is not None
+        if secure_aggregation.is_post_quantum(key) != self.plan.secure_sum.post_quantum:
+            wanted = str(self.plan.secure_sum.post_quantum).lower()
+            raise RunError(
+                f"{self.plan.name}: site {site!r} cannot help: its key is not of the kind that"
+                f" secure_sum.post_quantum = {wanted} needs; choose other helpers (--helper)"
+            )
+
+    def _helpers(self, sites: list[str]) -> list[str]:
+        if self.plan.secure_sum is None:
+            return []
+        wanted = self.deployment.helpers or tuple(sites[: self.plan.secure_sum.helpers])
+        if len(wanted) != self.plan.secure_sum.helpers or any(site not in sites for site in wanted):
+            count, got = self.plan.secure_sum.helpers, ", ".join(wanted) or "none"
+            raise RunError(
+                f"secure_sum.helpers = {count}: needs so many of the sites as helpers, got {got}"
+            )
+        return list(wanted)
+
+
+def _remedy(opened: dict[str, Opened]) -> str:
+    """Return what to do about a site that cannot begin, by what the sites told."""
+    columns = find_conflicts([one.seen.seen().formats for one in opened.values()])
+    if not columns:
+        return "start the plan anew"
+    return (
+        f"sites write the numbers of {', '.join(map(repr, columns))} differently, some with a"
+        " decimal point, some with a decimal comma: each owner sets decimal in site.toml, then"
+        " start the plan anew"
+    )
+
+
+def ready(mail: Mail, begin: Begin) -> Names:
+    """Return which clients have rows to train on, as their sites say once they are ready and have
+    each other's confirmations.
+    """
+    terms, body = begin.read(), bodies.pack(begin)
+    replies = mail.ask("begin", 0, "begin", {member.site: body for member in terms.members})
+    check_enough(mail, "is ready", replies.letters, replies)
+    found = [np.empty(0, np.int64)]
+    for site, begun in replies.bodies(Begun).items():
+        own, names = terms.of(site), bodies.names_in(begun.with_rows)
+        found.append(
+            names[(names >= own.first) & (names < own.first + own.clients)]
+        )  # a site speaks for its own clients
+    return np.concatenate(found)
+
+
+def check_enough(mail: Mail, what: str, got: Mapping[str, object], replies: Replies) -> None:
+    """Raise RunError, with what every other site said, if fewer sites than the run needs did
+    something.
+    """
+    least = max(1, mail.manner.least_sites)
+    if len(got) < least:
+        told = (
+            "; ".join(f"{site}: {why}" for site, why in sorted(replies.missing.items()))
+            or "no site is registered"
+        )
+        raise RunError(f"run {mail.run}: needs {least} sites, and {len(got)} {what} ({told})")

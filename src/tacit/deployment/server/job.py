@@ -1,0 +1,343 @@
+"""A whole run between sites: offered, begun, round after round from the last checkpoint on, and
+ended.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
+from pathlib import Path
+
+import polars as pl
+from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePublicKey
+
+from tacit import features
+from tacit import plan as plans
+from tacit.deployment import bodies
+from tacit.deployment.bodies import Answers, Begin, RecordHead, Terms
+from tacit.deployment.confirmation import run_digest
+from tacit.deployment.server.handshake import Deployment, Handshake, check_enough, ready
+from tacit.deployment.server.mail import Mail, Manner, Post
+from tacit.deployment.server.offered import offered
+from tacit.deployment.server.receipts import Receipts
+from tacit.deployment.server.server_side import Given, ServerSide, schema_of_rows
+from tacit.errors import RunError, TacitError
+from tacit.files import replace_file
+from tacit.plan import Plan
+from tacit.privacy.statement.prose_rows import class_names
+from tacit.protocol import loop
+from tacit.protocol.aggregation import Intake
+from tacit.protocol.exchanges.disclose_rows import DiscloseRows
+from tacit.protocol.loop import Desk
+from tacit.protocol.observer import Observer, Silence
+from tacit.protocol.round import gather
+from tacit.randomness import Draws
+from tacit.runs import checkpoint, record, run_folder
+from tacit.runs.checkpoint import Checkpoint
+from tacit.runs.facts import model_facts, released_in_the_clear, started
+from tacit.runs.fingerprint import Fingerprints, plan_fingerprint
+from tacit.runs.record import RUN
+from tacit.runs.recovery import recover, refusal_of_abandoned
+from tacit.runs.run_keys import ROOT, delete_keys, make_key, read_key, record_key
+
+DEPLOYMENT, TERMS = "deployment.json", "terms.bin"
+_SECONDS_TO_END = 30.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sites:
+    """How sites are reached, and the public keys they sign with."""
+
+    post: Post
+    keys: Mapping[str, EllipticCurvePublicKey]
+    manner: Manner
+
+
+def deploy(
+    plan: Plan,
+    sites: Sites,
+    root: Path = Path("runs"),
+    observer: Observer | None = None,
+    **settings: object,
+) -> Path:
+    """Run a plan between sites to its end in a new folder and return the folder; `settings` are
+    those of `Deployment`.
+    """
+    place = prepare(plan, root, **settings)
+    try:
+        return resume(place, sites, observer)
+    except TacitError:
+        forget_unbegun(place)
+        raise
+
+
+def prepare(plan: Plan, root: Path, **settings: object) -> Path:
+    """Return a new folder for a run between sites; `resume` begins it."""
+    plans.check(plan)
+    plan = plans.pin_own_parts(offered(plan, bool(settings.get("simulated_noise"))))
+    place = run_folder.create(plan, root)
+    stem = (
+        re.sub(r"[^A-Za-z0-9_-]", "", place.name).lstrip("-_") or "run"
+    )  # sites take no other letters
+    deployment = Deployment(run=f"{stem}-{os.urandom(4).hex()}", **settings)  # type: ignore[arg-type]
+    replace_file(place / DEPLOYMENT, json.dumps(asdict(deployment)).encode())
+    return place
+
+
+def has_begun(place: Path) -> bool:
+    """Return whether something of a run is kept that would be lost with its folder: a model, or an
+    account of what sites told.
+    """
+    try:
+        return (place / checkpoint.NAME).exists() or bool(
+            record.of_kind(list(run_folder.entries(place)), record.Released)
+        )
+    except RunError:
+        return True  # a damaged record is an account too
+
+
+def forget_unbegun(place: Path) -> None:
+    """Remove the folder of a run in which nothing was trained: it would only be in the way."""
+    if not has_begun(place):
+        run_folder.remove(place)
+
+
+def is_deployed(place: Path) -> bool:
+    """Return whether a run's folder is that of a run between sites."""
+    return (place / DEPLOYMENT).exists()
+
+
+def resume(place: Path, sites: Sites, observer: Observer | None = None) -> Path:
+    """Take a run up where its last checkpoint left it and run it to its end; a finished run is left
+    as it is.
+    """
+    run_folder.refuse_links(place)
+    if not is_deployed(place):
+        raise RunError(
+            f"{place}: is no run between sites (no {DEPLOYMENT}); `tacit resume` goes on with a"
+            " simulation"
+        )
+    tree = json.loads((place / DEPLOYMENT).read_bytes())
+    deployment = Deployment(**{**tree, "helpers": tuple(tree["helpers"])})
+    observer = observer or Silence()
+    with run_folder.lock(place):
+        run_folder.remove_unfinished(place)
+        observer.opened(place)
+        return DeployedJob(place, run_folder.plan_of(place), sites, deployment, observer).run()
+
+
+class DeployedJob:
+    """One run between sites, in one folder of the server."""
+
+    def __init__(
+        self, place: Path, plan: Plan, sites: Sites, deployment: Deployment, observer: Observer
+    ) -> None:
+        self.place, self.plan, self.deployment, self.observer = place, plan, deployment, observer
+        self.text = plans.to_toml(plan)
+        hashed = hashlib.sha256(self.text.encode()).digest()
+        self.mail = Mail(
+            sites.post, sites.manner, deployment.run, hashed, sites.keys, Receipts(place)
+        )
+
+    @cached_property
+    def draws(self) -> Draws:
+        """The server's own randomness; its root is kept only while the run can go on."""
+        if self.deployment.simulated_noise:
+            return Draws.seeded(self.plan.seed)
+        begun = (self.place / TERMS).exists()
+        return Draws(
+            read_key(self.place, ROOT)
+            if begun or (self.place / ROOT).exists()
+            else make_key(self.place, ROOT)
+        )
+
+    def run(self) -> Path:
+        """Run what is left."""
+        found = recover(self.place, self.plan, [RUN])
+        if found.is_abandoned or found.is_finished:
+            delete_keys(self.place)  # a kill may have come between
+            if (self.place / TERMS).exists():
+                self._end(bodies.unpack((self.place / TERMS).read_bytes(), Begin).read())
+            if found.is_abandoned:
+                raise refusal_of_abandoned(self.place)
+            return self.place
+        key = record_key(self.place)
+        told = dict[str, str]()
+        handshake = Handshake(
+            self.mail,
+            self.plan,
+            self.text,
+            self.deployment,
+            self.draws,
+            key.public_key().public_bytes_raw(),
+        )
+        if not (self.place / TERMS).exists():
+            body, told = handshake.agreed(self.place.name)
+            replace_file(self.place / TERMS, body)
+        begin = bodies.unpack((self.place / TERMS).read_bytes(), Begin)
+        digest = run_digest(self.deployment.run, handshake.offer, begin.terms)
+        writer = record.Writer(self.place / run_folder.RECORD, found.end, key)
+        prints = Fingerprints(
+            plan=plan_fingerprint(self.plan),
+            data=hashlib.sha256(begin.terms).hexdigest(),
+            identity=begin.read().identity or digest,
+        )
+        desk = Desk(
+            folder=self.place,
+            writer=writer,
+            observer=self.observer,
+            fingerprints=prints,
+            superseded=found.superseded,
+        )
+        self.mail.on_rejected = lambda site, why: desk.note(_refused(f"site {site}", why))
+        try:
+            desk.note(*([found.entry] if found.entry else []))
+            self._run(desk, begin, digest, found.last, told)
+        finally:
+            writer.close()
+        return self.place
+
+    def _run(
+        self, desk: Desk, begin: Begin, digest: str, last: Checkpoint | None, told: dict[str, str]
+    ) -> None:
+        terms, with_rows = begin.read(), ready(self.mail, begin)
+        side = ServerSide(self.plan, terms, digest, self.mail, with_rows, self._given(terms))
+        if last is None:
+            self._open(desk, side, told)
+            now = loop.begun(side.arm, desk, terms.clients)
+            if side.warm_started:
+                desk.note(side.warm_started)
+        else:
+            now = last
+        now = loop.run_rounds(side.arm, desk, side.carrier, now)
+        self._finish(desk, side, now)
+        delete_keys(self.place)
+        self._end(terms)
+
+    def _end(self, terms: Terms) -> None:
+        """Tell sites that the run has ended, with the head of its record. Who is away does not hear
+        of it, and keeps its key until its owner ends the run there (`tacit site forget`).
+        """
+        self.mail.manner = replace(
+            self.mail.manner, deadline=min(_SECONDS_TO_END, self.mail.manner.deadline)
+        )
+        signed = record.signed_heads(self.place / run_folder.RECORD)[-1:]
+        body = b"".join(bodies.pack(RecordHead.of(one)) for one in signed)
+        self.mail.ask("end", 0, "end", {member.site: body for member in terms.members})
+
+    def _given(self, terms: Terms) -> Given:
+        rows, weight = self._disclosed(terms) if self.plan.data.share else (None, 0)
+        return Given(
+            folder=self.place,
+            draws=self.draws,
+            test=self.deployment.test,
+            disclosed=rows,
+            clients_weight=weight,
+        )
+
+    def _disclosed(self, terms: Terms) -> tuple[pl.DataFrame, int]:
+        """Return the rows that sites decided to hand over, and what all clients count for with
+        those they keep.
+        """
+        replies = self.mail.ask(
+            "rows", 0, DiscloseRows.name, {member.site: b"" for member in terms.members}
+        )
+        check_enough(self.mail, "hands over what it may", replies.letters, replies)
+        assert self.plan.data.share is not None
+        fitted = features.fit_seen(terms.seen.seen(), self.plan.data.columns, self.plan.features)
+        exchange = DiscloseRows(self.plan.name, schema_of_rows(self.plan.data.columns, fitted))
+        found = exchange.empty()
+        for site, answers in replies.bodies(Answers).items():
+            own = terms.of(site)
+            intake = Intake(
+                range(own.first, own.first + own.clients), 0, terms.largest_weight, least_weight=0
+            )
+            found.merge(
+                gather(
+                    exchange, intake, [(head, memoryview(body)) for head, body in answers.frames]
+                ).total
+            )
+        empty = pl.DataFrame(schema=exchange.schema)
+        rows = pl.concat([empty, *found.arrived], how="diagonal_relaxed")
+        rows.write_parquet(self.place / run_folder.DISCLOSED)
+        return rows, found.weight * (self.plan.data.share.rows_per_client or 1)
+
+    def _open(self, desk: Desk, side: ServerSide, told: dict[str, str]) -> None:
+        """Write down what the run starts from, who takes part, and what was told before
+        round one.
+        """
+        terms = side.terms
+        desk.note(started(self.plan, side.learner, desk.fingerprints, desk.writer.key))
+        tested = (
+            len(side.test)
+            if side.test is not None
+            else sum(member.test_rows for member in terms.members)
+        )
+        source = "; ".join(
+            f"site {member.site} with {member.clients:,} clients" for member in terms.members
+        )
+        desk.note(
+            record.Prepared(
+                source=f"Rows of {len(terms.members)} sites, which stay there: {source}.",
+                clients=terms.clients,
+                rows_train=sum(member.rows for member in terms.members),
+                rows_test=tested,
+                rows_per_client=[],
+                parameters=side.learner.size,
+                inputs=side.rows.inputs.width,
+                classes=list(side.fitted.classes),
+                text=features.text_form(side.columns, self.plan.features),
+                sites=len(terms.members),
+                seeded=self.deployment.simulated_noise,
+            )
+        )
+        clear = [
+            "how many clients and rows each site has",
+            class_names(side.fitted.classes),
+            *side.fitted.released,
+        ]
+        exact = [f"site {member.site}" for member in terms.members if member.measures == "exact"]
+        if exact:
+            clear.append(
+                f"how many held-out rows the model gets right, without noise, at {', '.join(exact)}"
+            )
+        desk.note(*(released_in_the_clear(sentence, terms.clients) for sentence in clear))
+        desk.note(*(_refused(f"site {site}", why) for site, why in sorted(told.items())))
+        desk.writer.sync()
+
+    def _finish(self, desk: Desk, side: ServerSide, now: Checkpoint) -> None:
+        if now.model is not None:
+            model = side.release(now.model, now.state, now.progress.round_no)
+            desk.note(
+                run_folder.write_model(self.place, side.learner, model, self._model_facts(side))
+            )
+            loop.finish(side.arm, desk, now, model, checkpoint.ALL_DONE)
+            return
+        # Only clients can read the model. Their sites say how good it is, and the hash of what they
+        # read.
+        request = side.asked_after(now.progress.round_no, None, now.arrays)
+        found, hashes = side.evaluator.evaluation(request, now.progress.round_no)
+        if len(hashes) != 1:
+            raise RunError(
+                f"{self.plan.name}: sites read {len(hashes)} different models from the last sum;"
+                " nothing was kept"
+            )
+        loop.finish_measured(side.arm, desk, now, hashes.pop().hex(), found, checkpoint.ALL_DONE)
+
+    def _model_facts(self, side: ServerSide) -> dict[str, object]:
+        return model_facts(
+            self.plan,
+            side.rows.inputs.width,
+            side.columns,
+            side.fitted,
+            {"decimal": side.decimal_marks()},
+        )
+
+
+def _refused(sender: str, why: str) -> record.Refused:
+    return record.Refused(arm=RUN, round_no=0, exchange="letters", sender=sender, reason=why)

@@ -1,0 +1,215 @@
+"""Letters to several sites and their replies: asked again while a site is silent, until a deadline,
+and every reply is checked.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePublicKey
+
+from tacit.deployment.bodies import Body, unpack
+from tacit.deployment.server.receipts import Receipts
+from tacit.errors import WireError
+from tacit.protocol.messages.letter import Kind, Letter, Subject, expect, read, write
+
+
+class Post(Protocol):
+    """Brings letters to sites and replies back; knows nothing of what is in them."""
+
+    def online(self) -> dict[str, bool]:
+        """Return every site that may take part, by name, and whether it can be reached now."""
+
+    def send(self, site: str, letter: bytes) -> str:
+        """Send a letter and return a mark by which its reply can be told."""
+
+    def collect(self) -> list[tuple[str, bytes | None]]:
+        """Return the replies that have arrived, by their letters' marks; None where a letter could
+        not be delivered.
+        """
+
+    def close(self, done: bool) -> None:
+        """Let go of the line; `done` says whether the run has ended."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Manner:
+    """How patient a run is: sites it needs, seconds it waits for an exchange, and after how many it
+    asks a silent site again.
+    """
+
+    least_sites: int = 1
+    deadline: float = 600.0
+    ask_again: float = 20.0
+    look: float = 0.2
+
+
+@dataclass(frozen=True, kw_only=True)
+class Replies:
+    """What came back: replies by site, and of other sites why there is none, in words for the
+    record.
+    """
+
+    letters: dict[str, Letter] = field(default_factory=dict)
+    missing: dict[str, str] = field(default_factory=dict)
+
+    def bodies(self, kind: type[Body]) -> dict[str, Body]:
+        """Return what stands in the replies, in the order of sites; a site whose reply holds
+        something else has not replied.
+        """
+        found = {}
+        for site, letter in sorted(self.letters.items()):
+            try:
+                found[site] = unpack(letter.body, kind)
+            except WireError as error:
+                self.missing[site] = str(error)
+        return found
+
+
+class Mail:
+    """The letters of one run. `keys` are the public keys of the sites; a reply signed with another
+    is not read. `receipts` say how far the ledgers of sites have come.
+    """
+
+    def __init__(
+        self,
+        post: Post,
+        manner: Manner,
+        run: str,
+        plan: bytes,
+        keys: Mapping[str, EllipticCurvePublicKey],
+        receipts: Receipts,
+    ) -> None:
+        self.post, self.manner, self.run, self.plan, self.keys, self.receipts = (
+            post,
+            manner,
+            run,
+            plan,
+            keys,
+            receipts,
+        )
+        self.rejected: Counter[str] = Counter()
+        self.on_rejected: Callable[[str, str], None] = lambda site, why: None
+
+    def ask(
+        self,
+        kind: Kind,
+        round_no: int,
+        exchange: str,
+        sent: Mapping[str, bytes],
+        tick: Callable[[str], None] = lambda site: None,
+    ) -> Replies:
+        """Send each site its letter and return the replies; `tick` hears of every site that has
+        replied.
+
+        Guarantees: what is returned is signed by its site and is about this very letter. A reply
+        that is not is refused, named and counted, and the site may still answer until the deadline.
+        """
+        subjects = {site: self._subject(kind, site, round_no, exchange) for site in sent}
+        letters = {site: write(subject, sent[site]) for site, subject in subjects.items()}
+        waiting, last_sent, marks = set(sent), dict[str, float](), dict[str, str]()
+        found, end = Replies(), time.monotonic() + self.manner.deadline
+        while waiting and time.monotonic() < end:
+            for site in self._to_send(waiting, last_sent):
+                marks[self.post.send(site, letters[site])] = site
+                last_sent[site] = time.monotonic()
+            for mark, data in self.post.collect():
+                site = marks.pop(mark, "")
+                if site not in waiting:
+                    continue
+                if data is None:
+                    last_sent.pop(
+                        site, None
+                    )  # not delivered: send it again as soon as the site is there
+                    continue
+                reply = self._checked(site, subjects[site], data)
+                if reply is None:
+                    continue
+                waiting.discard(site)
+                tick(site)
+                self._sort(found, site, reply)
+            if waiting:
+                time.sleep(self.manner.look)
+        for site in waiting:
+            found.missing[site] = f"no valid reply within {self.manner.deadline:g} seconds"
+        self.receipts.keep()
+        return found
+
+    def _to_send(self, waiting: set[str], last_sent: dict[str, float]) -> list[str]:
+        """Return who must be sent a letter now: who has not been, and who has been silent
+        for long.
+        """
+        now = time.monotonic()
+        due = [
+            site
+            for site in sorted(waiting)
+            if now - last_sent.get(site, float("-inf")) > self.manner.ask_again
+        ]
+        if not due:
+            return []
+        online = self.post.online()
+        return [site for site in due if online.get(site)]
+
+    def _subject(self, kind: Kind, site: str, round_no: int, exchange: str) -> Subject:
+        entries, head = self.receipts.of(site)
+        return Subject(
+            kind=kind,
+            run=self.run,
+            plan=self.plan,
+            site=site,
+            round_no=round_no,
+            exchange=exchange,
+            nonce=os.urandom(16),
+            entries=entries,
+            head=head,
+        )
+
+    def _checked(self, site: str, asked: Subject, data: bytes) -> Letter | None:
+        """Return a reply that is what it must be; None, with a note, for any other."""
+        try:
+            reply = read(data)
+            wanted = {
+                key: getattr(asked, key)
+                for key in ("kind", "run", "plan", "site", "round_no", "exchange", "nonce")
+            }
+            expect(reply, **wanted)
+            reply.check_signature(self.keys[site])
+            if not reply.subject.status:
+                raise WireError(f"letter of site {site!r} refused: needs a status, got none")
+            self.receipts.take(site, reply.subject)
+            return reply
+        except WireError as error:
+            self.rejected[site] += 1
+            self.on_rejected(site, str(error))
+            return None
+
+    def _sort(self, found: Replies, site: str, reply: Letter) -> None:
+        status, rule = reply.subject.status, reply.subject.rule
+        if status == "ok":
+            found.letters[site] = reply
+        else:
+            found.missing[site] = f"{REASONS[status]}{f' ({named_rule(rule)})' if rule else ''}"
+
+
+def named_rule(text: str) -> str:
+    """Return the lines of a policy that a site names, for the record; a site that writes anything
+    else there is not quoted.
+    """
+    return text if re.fullmatch(r"[A-Za-z0-9_.,/ -]*", text) else "it names no line of a policy"
+
+
+REASONS = {
+    "policy": "its owner's policy does not allow it",
+    "budget": "its owner's ledger has no budget left for it",
+    "data": "its rows are not as the plan says",
+    "question": "it does not take the question",
+    "unknown run": "it cannot take the run up",
+    "failed": "it failed; its own log says why",
+}
+"""What the server says where a site gives a word."""

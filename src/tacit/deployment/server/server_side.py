@@ -1,0 +1,334 @@
+"""The server's half of a run between sites: a model over no rows, the exchanges, and how models are
+measured.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from tacit import data, features, server, training
+from tacit.assembly.first_model import first_model
+from tacit.codecs.votes import noisy_counts
+from tacit.column_statistics.number_format import NumberFormat, check_formats
+from tacit.data.k_anonymity import expand_categories
+from tacit.data.k_anonymity.release import released_columns
+from tacit.deployment.agenda import MEASURE, is_measured
+from tacit.deployment.agreed import agreement_of, round_of
+from tacit.deployment.bodies import Counts, Measured, Terms
+from tacit.deployment.server.carrier import SitesCarrier
+from tacit.deployment.server.mail import Mail
+from tacit.errors import PlanError
+from tacit.models.pictures import find_image_reader
+from tacit.models.token_rows import encode_token_rows, find_checkpoint
+from tacit.plan import Columns, Plan
+from tacit.privacy.claim import Claim, Gaussian
+from tacit.protocol.exchanges.train import Member, nobody
+from tacit.protocol.loop import Arm, Evaluation, History
+from tacit.protocol.release import released
+from tacit.protocol.round import Names, Request, State
+from tacit.randomness import Draws
+from tacit.rows import Clients, Lexicon, Rows, Vector
+from tacit.runs import record
+from tacit.runs.record import RUN
+from tacit.seat import ClientRandomness, Seat
+
+
+@dataclass(frozen=True, kw_only=True)
+class Given:
+    """What the server has of its own: a folder for the parts of the model it builds, randomness,
+    rows to measure on (a file), and rows that sites disclosed, with what all clients count for
+    beside them.
+    """
+
+    folder: Path
+    draws: Draws
+    test: str | None = None
+    disclosed: pl.DataFrame | None = None
+    clients_weight: int = 0
+
+
+class ServerSide:
+    """Everything the server builds from a plan and the terms of its run."""
+
+    def __init__(
+        self, plan: Plan, terms: Terms, digest: str, mail: Mail, with_rows: Names, given: Given
+    ) -> None:
+        self.plan, self.terms, self.given = plan, terms, given
+        self.columns = plan.data.columns
+        self.lexicon: Lexicon | None = None
+        self.reader = find_image_reader(self.columns, plan.features)
+        ordered = (
+            data.word_list(plan.features.list) if plan.features.list and self.columns.text else ()
+        )
+        self.fitted = features.fit_seen(
+            terms.seen.seen(), self.columns, plan.features, b"", self.reader, None, ordered
+        )
+        self.rows = self._encoded(empty_frame(self.columns, self.fitted))
+        nobody_here = Clients(order=np.zeros(0, np.int64), starts=np.zeros(1, np.int64))
+        self.learner = training.build(
+            plan.model, plan.local, self.rows, nobody_here, None, self._home()
+        )
+        if plan.filter is not None and self.learner.head is None:
+            raise PlanError(
+                "filter: needs a model whose last layer is linear with a bias and the same for all"
+                f" clients, got model.name = {plan.model.name!r}"
+            )
+        self.agreement = agreement_of(plan, terms, digest, self.learner)
+        self.exchanges = round_of(
+            plan, terms, self.agreement, self.learner.head, given.draws, self._member()
+        )
+        self.carrier = SitesCarrier(mail, terms, self.agreement, with_rows)
+        self.test = self._test_rows()
+        self.warm_started: record.WarmStarted | None = None
+        self.evaluator = AtSites(self)
+        self.arm = Arm(
+            name=RUN,
+            plan=plan,
+            exchanges=self.exchanges,
+            first=self._first_model,
+            evaluator=self.evaluator,
+            draws=given.draws,
+            release=self.release,
+        )
+
+    def release(self, model: Vector, state: server.ServerState, rounds: int) -> Vector:
+        """Return the model as it is measured and kept."""
+        return released(
+            self.agreement, self.plan.server.cohort_size or self.terms.clients, model, state, rounds
+        )
+
+    def asked_after(
+        self, round_no: int, model: Vector | None, arrays: dict[str, NDArray[Any]]
+    ) -> Request:
+        """Return the question that carries the model after a round, or the sum only clients can
+        read it from.
+        """
+        state = State(
+            round_no=round_no + 1,
+            cohort=np.empty(0, np.int64),
+            model=model,
+            optimizer={},
+            arrays=arrays,
+        )
+        return self.exchanges[0].ask(state)
+
+    def _encoded(self, frame: pl.DataFrame) -> Rows:
+        if self.plan.features.text in ("words", "pieces"):
+            table = data.Table(train=frame, test=frame.clear(), columns=self.columns, source="")
+            random = replace(self.plan, private=replace(self.plan.private, start="random"))
+            read = encode_token_rows(random, table, self.fitted, b"", None)
+            self.lexicon = read.lexicon
+            return read.train
+        self.lexicon = None
+        return features.encode(
+            frame, self.columns, self.plan.features, self.fitted, b"", self.reader
+        )
+
+    def _home(self) -> training.Home | None:
+        if not self.plan.personal:
+            return None
+        return training.Home(
+            private=self.plan.private,
+            folder=self.given.folder / "no clients",
+            beginning=self.given.draws.at("initial"),
+            lexicon=self.lexicon,
+            buckets=self.plan.features.buckets,
+            checkpoint=find_checkpoint(self.plan),
+        )
+
+    def decimal_marks(self) -> dict[str, str]:
+        """Return how later rows of each numeric column are read: as the plan says, or as the sites
+        agreed.
+        """
+        agreed = self.terms.seen.seen().formats
+        return {
+            name: self.plan.data.decimal or agreed.get(name, NumberFormat()).mark
+            for name in self.columns.numeric
+        }
+
+    def _first_model(self) -> Vector | None:
+        if self.agreement.codec.decoded_by == "clients":
+            return None
+        model, self.warm_started = first_model(
+            self.plan, self._public(), self.test, self.given.draws, self.learner
+        )
+        return model
+
+    def _public(self) -> Rows | None:
+        if self.plan.public is None:
+            return None
+        classes = list(self.fitted.classes)
+        draws = self.given.draws.at("center", "rows")
+        return self._encoded(
+            data.read_public_rows(self.plan.public, self.columns, classes, pl.Enum(classes), draws)
+        )
+
+    def _test_rows(self) -> Rows | None:
+        """Return the server's own rows to measure on, as numbers."""
+        if self.given.test is None or self.learner.personal:
+            return None
+        settings = replace(
+            self.plan.data,
+            source=self.given.test,
+            test=0.0,
+            columns=replace(self.columns, split=None, client=None),
+        )
+        table = data.load(settings, self.given.draws.at("data"), least_classes=1)
+        check_formats(
+            table.habits.formats, self.terms.seen.seen().formats, "data.decimal in the plan"
+        )
+        frame = table.train
+        label, classes = self.columns.label or "", list(self.fitted.classes)
+        known = frame.filter(pl.col(label).cast(pl.String).is_in(classes))
+        return self._encoded(
+            known.with_columns(pl.col(label).cast(pl.String).cast(pl.Enum(classes)))
+        )
+
+    def _member(self) -> Member:
+        """Return what the server learns from rows it was sent."""
+        rows = self.given.disclosed
+        if rows is None or not rows.height:
+            return nobody
+        own = self._encoded(rows)
+        held = Clients(order=np.arange(len(own)), starts=np.array([0, len(own)]))
+        worker = training.build(self.plan.model, self.plan.local, own, held).worker()
+        seat, weight = (
+            Seat(-1, 0, ClientRandomness(self.given.draws, "server")),
+            self.given.clients_weight,
+        )
+
+        def member(model: Vector, round_no: int) -> server.Own:
+            return server.Own(
+                update=worker.train(model, seat, seat.own.train(round_no)).row,
+                rows=len(own),
+                clients_weight=weight,
+            )
+
+        return member
+
+
+class AtSites:
+    """Measures models on the server's own rows if it has any, and else on what the sites
+    hold out.
+    """
+
+    def __init__(self, side: ServerSide) -> None:
+        self.side = side
+        self._told: set[tuple[str, str]] = set()
+
+    def after_round(self, model: Vector, state: State, history: History) -> Evaluation:
+        """Return the figures of a round's model, if this round is measured."""
+        if self.side.test is not None:
+            if not self.side.plan.server.is_evaluated(state.round_no):
+                return Evaluation()
+            return Evaluation(
+                metrics=server.measure(
+                    self.side.learner.predict(model, self.side.test.inputs), self.side.test.labels
+                )
+            )
+        if not is_measured(self.side.plan, state.round_no):
+            return Evaluation()
+        return self.evaluation(
+            self.side.asked_after(state.round_no, model, state.arrays), state.round_no
+        )[0]
+
+    def evaluation(self, request: Request, round_no: int) -> tuple[Evaluation, set[bytes]]:
+        """Return figures of the model after a round by what sites count, what that costs their
+        clients, and hashes of the model.
+
+        A site that sends no counts is named in the record, once for each reason.
+        """
+        found, missing = self.side.carrier.measured(request, round_no)
+        claims, wrong = _read_claims(found, self.side.terms)
+        for site, why in wrong.items():
+            found.pop(site)
+            missing[site] = why
+        new = sorted({*missing.items()} - self._told)
+        self._told |= {*new}
+        notes = [
+            record.Refused(
+                arm=RUN, round_no=round_no, exchange=MEASURE, sender=f"site {site}", reason=why
+            )
+            for site, why in new
+        ]
+        counts = [one.counts for one in found.values() if one.counts is not None]
+        evaluation = Evaluation(metrics=figures(counts), entries=[*notes], claims=worst_of(claims))
+        return evaluation, {one.model for one in found.values()}
+
+    def at_the_end(self, model: Vector, rounds: int, history: History) -> Evaluation:
+        """Return nothing more: the last round was measured."""
+        return Evaluation()
+
+
+def figures(found: list[Counts]) -> dict[str, float]:
+    """Return the accuracy over all rows that sites counted; nothing if they counted none, or noise
+    leaves none.
+
+    `accuracy_noise` is the standard deviation that noise in the counts gives the accuracy.
+    """
+    rows, right = sum(one.rows for one in found), sum(one.right for one in found)
+    if rows <= 0:
+        return {}
+    accuracy = min(1.0, max(0.0, right / rows))
+    noise = math.hypot(*(one.noise for one in found)) * math.hypot(1, accuracy) / rows
+    return {"accuracy": accuracy, **({"accuracy_noise": noise} if noise else {})}
+
+
+def worst_of(claims: list[Claim]) -> tuple[Claim, ...]:
+    """The claim with the least noise: a client belongs to one site, and none is charged for more
+    than this.
+    """
+    return (min(claims, key=_multiplier),) if claims else ()
+
+
+def _multiplier(claim: Claim) -> float:
+    assert isinstance(claim.event, Gaussian)
+    return claim.event.noise_multiplier
+
+
+def _read_claims(found: dict[str, Measured], terms: Terms) -> tuple[list[Claim], dict[str, str]]:
+    """Return what sites say their noisy counts cost, and which of them say something that cannot
+    be.
+    """
+    claims, wrong = list[Claim](), dict[str, str]()
+    for site, one in found.items():
+        if one.counts is None:
+            continue
+        counts, member = one.counts, terms.of(site)
+        try:
+            if counts.claim:
+                claims.append(noisy_counts.read_claim(counts.claim, counts.noise))
+            elif counts.noise or not 0 <= counts.right <= counts.rows:
+                wrong[site] = "its counts contradict each other"
+            elif counts.rows > member.rows + member.test_rows:
+                wrong[site] = "it counts more rows than it has"
+        except ValueError as error:
+            wrong[site] = str(error)
+    return claims, wrong
+
+
+def empty_frame(columns: Columns, fitted: features.Fitted) -> pl.DataFrame:
+    """Return a table of no rows with the columns of the plan, in the kinds that a loaded
+    table has.
+    """
+    kinds: dict[str, pl.DataType] = {
+        name: pl.String() for name in (*columns.text, *columns.quasi, *columns.categorical)
+    }
+    kinds |= {name: pl.Float64() for name in columns.numeric}
+    if columns.image:
+        kinds[columns.image] = pl.Array(pl.UInt8, fitted.pixels or 0)
+    kinds[columns.label or ""] = pl.Enum(list(fitted.classes))
+    return pl.DataFrame(schema=kinds)
+
+
+def schema_of_rows(columns: Columns, fitted: features.Fitted) -> pl.Schema:
+    """Return the columns and kinds of rows that sites disclose."""
+    frame = expand_categories(empty_frame(columns, fitted))
+    return frame.select([*released_columns(columns), columns.label or ""]).schema

@@ -1,0 +1,101 @@
+"""How a site answers a measure: which held-out rows count, what the counts cost, and when none are
+sent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.codecs.stages.integer_updates import Loss
+from tacit.codecs.votes import noisy_counts
+from tacit.codecs.votes.noisy_counts import CountNoise
+from tacit.deployment.agenda import count_measured_rounds
+from tacit.plan import Plan
+from tacit.privacy.claim import Claim, Relation
+from tacit.privacy.policy import Measures, Policy
+from tacit.rows import Rows
+
+Claims = tuple[Claim, ...]
+_PER_CLIENT = ("replace all rows of one client", "add or remove one client")
+
+
+class HeldRows(NamedTuple):
+    """Rows that a model is measured on, who each belongs to, and the keyed hash by which rows of a
+    client are chosen.
+    """
+
+    rows: Rows
+    owners: NDArray[np.object_]
+    marks: NDArray[np.uint64]
+
+    def count_for(self, rows_each: int | None) -> NDArray[np.int64]:
+        """Places of the rows that count: of each client at most `rows_each`, those with the
+        smallest marks; all if None.
+        """
+        if rows_each is None:
+            return np.arange(len(self.owners))
+        taken: dict[str, int] = {}
+        found = []
+        for place in np.lexsort((self.marks, self.owners.astype(str))).tolist():
+            owner = self.owners[place]
+            taken[owner] = taken.get(owner, 0) + 1
+            if taken[owner] <= rows_each:
+                found.append(place)
+        return np.sort(np.array(found, np.int64))
+
+
+def rows_each(settings: Measures) -> int | None:
+    """The most rows of a client that count; None where all do."""
+    return settings.rows_per_client if settings.answer == "noisy" else None
+
+
+def find_obstacle(settings: Measures, rows: int, clients: int) -> str:
+    """Return why no counts are sent, naming the line of the policy; nothing if they are.
+
+    Of noisy counts, `rows` and `clients` are noisy too: whether counts are sent then tells no more
+    than the counts.
+    """
+    if settings.answer == "off":
+        return 'measures.answer = "off": no counts are sent'
+    if rows < settings.least_rows:
+        return (
+            f"measures.least_rows = {settings.least_rows:,}: about {rows:,} held-out rows count, so"
+            " no counts are sent"
+        )
+    if clients < settings.least_clients:
+        return (
+            f"measures.least_clients = {settings.least_clients:,}: about {clients:,} clients have"
+            " some, so no counts are sent"
+        )
+    return ""
+
+
+def count_noise(plan: Plan, policy: Policy) -> CountNoise | None:
+    """The noise of each measure of a run, by the owner's policy; None where counts are exact or not
+    sent.
+    """
+    settings, releases = policy.measures, count_measured_rounds(plan)
+    if settings.answer != "noisy" or not releases:
+        return None
+    loss = Loss(epsilon=settings.epsilon, delta=min(plan.delta, policy.limits.delta))
+    return noisy_counts.noise_for(loss, rows_each=settings.rows_per_client, releases=releases)
+
+
+def claims_of_measure(plan: Plan, policy: Policy, others: Iterable[Claims]) -> Claims:
+    """What one measure costs a client, under the relation of the run's other claims, so that both
+    add up; nothing without noise.
+    """
+    noise = count_noise(plan, policy)
+    return () if noise is None else (noise.claim(relation_of(others)),)
+
+
+def relation_of(others: Iterable[Claims]) -> Relation:
+    """The relation of a run's claims about clients."""
+    found = (
+        claim.relation for claims in others for claim in claims if claim.relation in _PER_CLIENT
+    )
+    return next(found, "replace all rows of one client")

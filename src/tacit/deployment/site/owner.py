@@ -1,0 +1,63 @@
+"""A data owner: what he brings to a run, and what he never hands over."""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from tacit.column_statistics.number_format import DecimalMark
+from tacit.errors import PolicyError
+from tacit.plan import Plan
+from tacit.privacy.policy import Book, Policy, PrivacyUnit
+
+
+@dataclass(frozen=True, kw_only=True)
+class Owner:
+    """What an owner brings: a name, rows, a place on the disk, keys, and a policy that is read anew
+    for every letter.
+
+    `signs_with` is the key with which the site confirms terms and signs for helpers. `peers` are
+    the public signing keys of sites by name, as this owner learned them out of band, with the
+    site's own; `helpers` says which of them may be helpers (None: all). Both are read anew when
+    they are needed. `agreed` is the file of what was negotiated (`tacit negotiate`), for plans
+    whose codec needs it. `unit` says who the clients are, `encoding` and `header` how the file of
+    rows is read: a plan that could choose them would choose whose budget is charged. `decimal` is
+    the decimal mark of its numbers, if the owner says so.
+    """
+
+    name: str
+    source: str
+    folder: Path
+    key: EllipticCurvePrivateKey
+    signs_with: Ed25519PrivateKey
+    secret: bytes
+    policy: Callable[[], Policy | None]
+    book: Callable[[Policy, Plan], Book]
+    unit: PrivacyUnit = field(default_factory=PrivacyUnit)
+    encoding: str | None = None
+    header: bool | None = None
+    decimal: DecimalMark | None = None
+    agreed: str | None = None
+    peers: Callable[[], Mapping[str, bytes]] = dict
+    helpers: Callable[[], tuple[str, ...] | None] = lambda: None
+    tell: Callable[[str], None] = lambda sentence: None
+
+    def allowed(self) -> Policy:
+        """Return the policy as it is now; raise PolicyError if there is none."""
+        policy = self.policy()
+        if policy is None:
+            raise PolicyError(
+                "policy: there is none, so nothing is allowed; `tacit policy init` writes one"
+            )
+        return policy
+
+    def pseudonym(self, client: str) -> bytes:
+        """Return how the ledger knows a client, in every run and under every plan; nobody without
+        the site's secret can make it.
+        """
+        return hmac.digest(self.secret, client.encode(), "sha256")[:16]

@@ -1,0 +1,88 @@
+"""Whether an owner's policy allows what a plan asks: before rows are read, and again once the size
+of the model is known.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from tacit import training
+from tacit.deployment.asked import asked_of, work_of
+from tacit.errors import PolicyError
+from tacit.plan import Plan
+from tacit.privacy.policy import (
+    Asked,
+    Policy,
+    PrivacyUnit,
+    find_measures_too_costly,
+    refusals,
+    unit_refusals,
+)
+from tacit.privacy.policy.user_code import allows_code
+
+if TYPE_CHECKING:
+    from tacit.deployment.site.site_half import SiteHalf
+
+_SOME_SIZE = 100_000
+
+
+def refuse_unless_allowed(
+    policy: Policy,
+    plan: Plan,
+    simulated_noise: bool,
+    built: SiteHalf | None = None,
+    *,
+    unit: PrivacyUnit,
+    measured: bool = True,
+) -> str:
+    """Raise PolicyError that names every line of the policy, and of what the owner says clients
+    are, which a plan goes beyond. Return why the limits leave no room for noisy counts, or nothing;
+    `measured` says that sites are asked to measure models.
+
+    Before rows are read the size of the model may be unknown; a codec whose price depends on it is
+    judged once it is known, before anything is trained.
+    """
+    allow_code = allows_code(policy, plan)
+    prices = policy if measured else None
+    if built:
+        asked = asked_of(
+            plan,
+            parameters=built.learner.size,
+            clients=built.terms.clients,
+            policy=prices,
+            allow_code=allow_code,
+        )
+    else:
+        asked = _before_rows(plan, prices, allow_code=allow_code)
+    # Sites run the plan itself and nothing beside it; how a simulation divides rows says nothing
+    # about the cohort.
+    cohort = plan.server.cohort_size or (built.terms.clients if built else None)
+    asked = replace(asked, baselines=(), cohort=cohort, simulation_noise=simulated_noise)
+    found = [*unit_refusals(unit, asked), *refusals(policy, asked)]
+    if found:
+        raise PolicyError("\n".join(found))
+    return find_measures_too_costly(policy, asked)
+
+
+def refuse_too_large(policy: Policy, plan: Plan, inputs: int, classes: int, rows: int) -> None:
+    """Raise PolicyError if the model or a client's work exceeds the limits, from numbers alone:
+    nothing was allocated yet.
+
+    `inputs` and `classes` follow from the terms, which are the server's words; `rows` are those of
+    the largest client here.
+    """
+    size = training.parameter_floor(plan.model, inputs, classes)
+    before = _before_rows(plan, allow_code=allows_code(policy, plan))
+    asked = replace(before, parameters=size, local_steps=work_of(plan, rows))
+    found = [sentence for sentence in refusals(policy, asked) if sentence.startswith("limits.max_")]
+    if found:
+        raise PolicyError("\n".join(found))
+
+
+def _before_rows(plan: Plan, policy: Policy | None = None, *, allow_code: bool) -> Asked:
+    asked = asked_of(plan, policy=policy, allow_code=allow_code)
+    if asked.epsilon_per_run is not None:
+        return asked
+    some = asked_of(plan, parameters=_SOME_SIZE, policy=policy, allow_code=allow_code)
+    return replace(asked, epsilon_per_update=0.0, epsilon_per_run=0.0, unbounded=some.unbounded)

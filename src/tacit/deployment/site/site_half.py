@@ -1,0 +1,349 @@
+"""A site's half of a run once terms are known: its clients over their rows, its exchanges, and, if
+it is one, its helper.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit import server, training
+from tacit.assembly.negotiated import held
+from tacit.data import k_anonymity
+from tacit.deployment.agenda import MEASURE
+from tacit.deployment.agreed import agreement_of, round_of
+from tacit.deployment.bodies import Answers, Question, Terms
+from tacit.deployment.site.site_rows import Encoded, SiteRows, encode_rows
+from tacit.deployment.site.terms_checks import Sums
+from tacit.deployment.site.work_clock import WorkClock
+from tacit.errors import WireError
+from tacit.models.token_rows import find_checkpoint
+from tacit.plan import Plan
+from tacit.privacy.claim import Claim
+from tacit.privacy.ledger.client_ledgers import ClientLedgers
+from tacit.protocol.aggregation import parts_of
+from tacit.protocol.exchanges import HelperSums
+from tacit.protocol.exchanges.disclose_rows import Discloser, DiscloseRows, describe_offer
+from tacit.protocol.exchanges.site_sums import site_sum
+from tacit.protocol.messages import Frame
+from tacit.protocol.promised import Promised
+from tacit.protocol.round import Exchange, Gathered, Request
+from tacit.protocol.round_claims import claims_in_round
+from tacit.protocol.site import OwnRows, Site
+from tacit.randomness import Draws
+from tacit.rows import Clients, Vector
+from tacit.runs.record import DisclosedRows
+from tacit.secure_aggregation import Helper, HelperKey
+
+Piece = tuple[bytes, bytes]
+PROMISED = "promised"
+"""The folder of what clients committed to sending later in a round."""
+Peers = Callable[[], Mapping[str, bytes]]
+"""The public signing keys of sites by name, as this site's owner knows them now."""
+
+_PAID = "purse.safetensors"
+"""The file of what clients have paid. A run that was begun under this name must find it again, so
+the name stays.
+"""
+
+
+class KnownSites:
+    """Which site's key a client's envelope must be signed with; keys are read anew before each
+    answer of a helper.
+    """
+
+    def __init__(self, terms: Terms, peers: Peers) -> None:
+        self._terms, self._peers = terms, peers
+        self._now: Mapping[str, bytes] = {}
+
+    def read(self) -> None:
+        """Read the keys as they are now."""
+        self._now = self._peers()
+
+    def key_of(self, client: int) -> bytes | None:
+        """Return the key of a client's site; None for a stranger."""
+        return self._now.get(self._terms.site_of(client) or "")
+
+
+@dataclass
+class SiteHalf:
+    """Everything a site needs to answer."""
+
+    plan: Plan
+    terms: Terms
+    rows: SiteRows
+    encoded: Encoded
+    learner: training.Learner
+    site: Site
+    exchanges: dict[str, Exchange]
+    helpers: dict[str, Helper]
+    names: set[int]
+    known: KnownSites
+    worker: training.Worker = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.worker = self.learner.worker()
+
+    def owner_of(self, name: int) -> str:
+        """Return who a client is, to its own site."""
+        return self.rows.owners[self.site.seat(name).block]
+
+    def answers(
+        self,
+        exchange: Exchange,
+        request: Request,
+        claims: tuple[Claim, ...],
+        refused: dict[int, str],
+        clock: WorkClock,
+    ) -> Answers:
+        """Answers of the asked clients, one by one, or added up where the plan says that the site
+        does so.
+
+        Their own ledgers are charged for all clients who are asked, at every site. `clock` stops
+        work that takes too long.
+        """
+        refused = {**refused, **dict.fromkeys(self.site.refusals(request, claims), "ledger")}
+        here = [name for name in request.to.tolist() if name not in refused]
+        if not here and self.site.agreement.codec.decoded_by == "clients":
+            self.site.model(request)  # whoever reads the sums must read every one of them
+        if self.site.agreement.sum_at_site and here:
+            frames: list[Frame | None] = [self._summed(exchange, request, here, clock)]
+        else:
+            frames = [
+                exchange.answer(self.site.client(name, self.worker), request)
+                for name in clock.each(here)
+            ]
+        return Answers(
+            frames=[_sent(frame) for frame in frames if frame is not None],
+            refused=sorted(refused.items()),
+        )
+
+    def _summed(
+        self, train: Exchange, request: Request, names: list[int], clock: WorkClock
+    ) -> Frame:
+        """Return one message for all these clients, trained many in one call where that gives the
+        same bits.
+        """
+        found = Gathered(total=train.empty(), clients=0, bytes_up=0)
+        for part in clock.each(parts_of(np.array(names))):
+            found = found.merged(train.answer_many(self.site, self.worker, request.part(part)))
+        if found.refused or found.clients != len(names):
+            raise WireError(
+                found.refused[0].reason if found.refused else "a client had nothing to send"
+            )
+        return site_sum(
+            self.site.agreement, self.site.names[0], request.round_no, names, found.total
+        )
+
+    def helped(self, exchange: Exchange, request: Request) -> Piece:
+        """Return this site's part of a secure sum."""
+        helper = self.helpers.get(exchange.name)
+        if helper is None:
+            raise WireError("question refused: this site is no helper of the run")
+        self.known.read()
+        frame = exchange.answer(helper, request)
+        assert frame is not None, "a helper answers or refuses"
+        return _sent(frame)
+
+    def sums(self) -> Sums:
+        """Return what helpers add up in this run."""
+        least = [
+            one.terms.least_clients
+            for one in self.exchanges.values()
+            if isinstance(one, HelperSums)
+        ]
+        return Sums(min(least, default=0), self.site.agreement.codec.fewest > 1)
+
+    def claims(self) -> list[tuple[Claim, ...]]:
+        """What a client is charged for in a round, one tuple per exchange, if everybody is
+        asked.
+        """
+        return claims_in_round(self.plan, self.learner.size, self.terms.clients)
+
+    def hash_of_model(self, exchange: Exchange | None, question: Question) -> str | None:
+        """The hash of the model in a request, or of the sum that clients read it from; None if the
+        exchange carries no model.
+
+        Without an exchange the request is a measure.
+        """
+        if exchange is not None and not exchange.carries_model:
+            return None
+        carried = (
+            question.payload
+            if self.site.agreement.codec.decoded_by == "clients"
+            else question.payload[: 4 * self.learner.size]
+        )
+        return hashlib.sha256(carried).hexdigest()
+
+    def counted_rows(self, rows_each: int | None) -> tuple[NDArray[np.int64], list[str]]:
+        """Places of the held-out rows that count, at most so many of each client, and whose they
+        are.
+        """
+        held = self.encoded.measured
+        places = held.count_for(rows_each)
+        if self.learner.personal:  # a client without train rows has no model
+            known = set(self.rows.owners)
+            places = places[[owner in known for owner in held.owners[places]]]
+        return places, held.owners[places].tolist()
+
+    def model_in(self, question: Question, round_no: int) -> Vector:
+        """Return the model that a round begins with, as clients read it from a request."""
+        return self.site.model(question.request(MEASURE, round_no))
+
+    def count_right(self, model: Vector, places: NDArray[np.int64], round_no: int) -> int:
+        """How many of some held-out rows the model a round begins with predicts correctly."""
+        held = self.encoded.measured
+        if self.learner.personal:
+            return self._count_right_of_clients(model, places, round_no)
+        rows = held.rows.take(places)
+        logits = self.learner.predict(model, rows.inputs)
+        guess = (
+            (logits[:, 0] > 0).astype(np.int64) if logits.shape[1] == 1 else logits.argmax(axis=1)
+        )
+        return int((guess == rows.labels).sum())
+
+    def _count_right_of_clients(
+        self, model: Vector, places: NDArray[np.int64], round_no: int
+    ) -> int:
+        """The same where each client has a model of its own: each predicts its own rows."""
+        held, blocks = (
+            self.encoded.measured,
+            {owner: block for block, owner in enumerate(self.rows.owners)},
+        )
+        of_clients = np.array([blocks[owner] for owner in held.owners[places]], np.int64)
+        order = np.argsort(of_clients, kind="stable")
+        starts = np.searchsorted(of_clients[order], np.arange(len(blocks) + 1))
+        own, right = held.rows.take(places[order]), 0
+        clients = Clients(order=np.arange(len(order)), starts=starts)
+        tests = training.Tests(common=own, own=own, own_clients=clients, measure=server.measure)
+        for name in self.site.names:
+            seat = self.site.seat(name)
+            rows = len(tests.of(seat))
+            if rows:
+                figures = self.worker.assembled(model, seat, round_no, tests)  # type: ignore[attr-defined]
+                right += round(figures["local_accuracy"] * rows)
+        return right
+
+    def disclosed(self) -> DisclosedRows:
+        """Return what the rows that may leave would show."""
+        assert self.encoded.offer is not None
+        return describe_offer(self.plan, k_anonymity.examine(self.encoded.offer), [])
+
+    def rows_that_leave(self) -> list[Piece]:
+        """Return a message per client with the rows it may disclose."""
+        offer = self.encoded.offer
+        if offer is None:
+            raise WireError("question refused: the plan shares no rows")
+        exchange, weights = DiscloseRows(self.plan.name, offer.rows.schema), self.site.weights
+        seats = [self.site.seat(name) for name in self.site.names]
+        holders = [
+            Discloser(seat, offer.released_by(seat.block), int(weights[seat.block]))
+            for seat in seats
+        ]
+        return [_sent(exchange.answer(holder, None)) for holder in holders]  # type: ignore[arg-type]
+
+
+def build(
+    plan: Plan,
+    rows: SiteRows,
+    terms: Terms,
+    digest: str,
+    name: str,
+    root: Draws,
+    folder: Path,
+    peers: Peers,
+    simulated_noise: bool,
+) -> SiteHalf:
+    """Return a site's half of a run; `digest` is that of its plan and terms, as the site computed
+    it.
+    """
+    own = terms.of(name)
+    encoded = encode_rows(plan, rows, terms.seen.seen(), root, own.first)
+    learner = training.build(
+        plan.model,
+        plan.local,
+        encoded.train,
+        encoded.train_clients,
+        None,
+        _home(plan, encoded, root, folder),
+    )
+    agreement = agreement_of(plan, terms, digest, learner)
+    names = list(range(own.first, own.first + own.clients))
+    sizes = encoded.train_clients.sizes()
+    site = Site(agreement, names, root, sizes, learner, folder / "codec")
+    if not simulated_noise:
+        site.epoch, site.promised = os.urandom(16).hex(), Promised(folder / PROMISED)
+    site.own_rows = OwnRows(
+        encoded.train, encoded.train_clients, encoded.held, encoded.held_clients
+    )
+    site.client_ledgers = ClientLedgers(plan.ledger, len(sizes), plan.delta, folder / _PAID)
+    agreed = held(plan)
+    if agreed:
+        site.use_secret(agreed.secret, agreed.codec)
+    exchanges = {one.name: one for one in round_of(plan, terms, agreement, learner.head, root)}
+    known = KnownSites(terms, peers)
+    helpers = _helpers(
+        plan, terms, name, exchanges, root, folder, known, agreement.identity, simulated_noise
+    )
+    return SiteHalf(
+        plan, terms, rows, encoded, learner, site, exchanges, helpers, set(names), known
+    )
+
+
+def _home(plan: Plan, encoded: Encoded, root: Draws, folder: Path) -> training.Home | None:
+    if not plan.personal:
+        return None
+    return training.Home(
+        private=plan.private,
+        folder=folder / "private",
+        beginning=root.at("initial"),
+        lexicon=encoded.lexicon,
+        buckets=plan.features.buckets,
+        checkpoint=find_checkpoint(plan),
+    )
+
+
+def helper_key(plan: Plan, root: Draws, name: str) -> HelperKey:
+    """Return the key of a site as a helper of the run with this root."""
+    return HelperKey.drawn(
+        root.at("helper", name), plan.secure_sum is not None and plan.secure_sum.post_quantum
+    )
+
+
+def _helpers(
+    plan: Plan,
+    terms: Terms,
+    name: str,
+    exchanges: dict[str, Exchange],
+    root: Draws,
+    folder: Path,
+    known: KnownSites,
+    identity: str,
+    simulated_noise: bool,
+) -> dict[str, Helper]:
+    """Return this site as the helper the terms make of it, once for each secure sum; nothing if it
+    is none.
+    """
+    if name not in terms.helps or plan.secure_sum is None:
+        return {}
+    number = terms.helps.index(name) + 1
+    key = helper_key(plan, root, name)
+    own, made = root.at("helper", number, "secure sum", identity), {}
+    for sums in (one for one in exchanges.values() if isinstance(one, HelperSums)):
+        path = folder / "helper" / f"{sums.shared.name}.safetensors"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        noise = sums.shared.sharing.noise
+        made[sums.name] = Helper(
+            sums.terms, number, key, known.key_of, own, noise, path, simulated=simulated_noise
+        )
+    return made
+
+
+def _sent(frame: Frame) -> Piece:
+    return bytes(frame[0]), bytes(frame[1])

@@ -1,0 +1,352 @@
+"""An owner's rows, read on the owner's machine: who is a client there, and what features make of
+the rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Literal, NamedTuple
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from tacit import data, features
+from tacit.assembly import negotiated
+from tacit.data import k_anonymity
+from tacit.data.roles.roles import find_free_name
+from tacit.deployment.site.fingerprints import fingerprints
+from tacit.deployment.site.held_out import LOCAL, MARK, HeldOut, Marks
+from tacit.deployment.site.measures import HeldRows
+from tacit.deployment.site.owner import Owner
+from tacit.deployment.site.told import common_values
+from tacit.errors import PolicyError, WireError
+from tacit.models.pictures import find_image_reader
+from tacit.models.token_rows import encode_token_rows
+from tacit.plan import Data, Plan
+from tacit.privacy.policy import Limits
+from tacit.randomness import Draws
+from tacit.rows import Clients, Lexicon, Rows
+
+_LARGEST = float(np.finfo(np.float32).max)
+THE_SITE = "the site"
+"""The one client of a site whose rows name no owners."""
+
+
+class Chosen(NamedTuple):
+    """Keyed hashes of the rows of a site, by which it decides which of them are held out and which
+    of these count; `local` says which train rows clients hold out for themselves.
+    """
+
+    train: Marks
+    test: Marks
+    local: NDArray[np.bool_]
+
+
+class SiteRows(NamedTuple):
+    """The site's table, which rows are whose, and who the clients are, in the same order.
+
+    `left_out` says in words which rows take no part; `marks` names the column with a keyed
+    fingerprint of each row as it was read, where rows may leave. `chosen` is there where the site
+    decides itself which rows are held out.
+    """
+
+    table: data.Table
+    clients: Clients
+    owners: tuple[str, ...]
+    left_out: tuple[str, ...] = ()
+    marks: str | None = None
+    chosen: Chosen | None = None
+
+
+class Encoded(NamedTuple):
+    """Rows as numbers: those clients train on, those they hold out, the rows that models are
+    measured on, and what word numbers mean.
+    """
+
+    train: Rows
+    train_clients: Clients
+    held: Rows
+    held_clients: Clients
+    measured: HeldRows
+    lexicon: Lexicon | None
+    offer: k_anonymity.RowRelease | None
+
+
+def settings_at_a_site(plan: Plan, owner: Owner) -> Data:
+    """Return the plan's [data] as it is meant at a site: how a simulation divides rows has no
+    meaning there.
+
+    With a column of owners each owner is a client; without one the whole site is a single client.
+    How a file is read is the data owner's to say: under another encoding a client would have
+    another name, and another budget.
+    """
+    whose: Literal["client", "iid"] = "client" if owner.unit.client else "iid"
+    return replace(
+        plan.data,
+        source=owner.source,
+        encoding=owner.encoding,
+        header=owner.header,
+        partition=whose,
+        clients=1,
+        by=None,
+        limit=None,
+        validation=0.0,
+        deal="once",
+        divide_test=False,
+        test_source=None,
+    )
+
+
+def read_rows(
+    plan: Plan, owner: Owner, limits: Limits, root: Draws, held_out: HeldOut | None = None
+) -> SiteRows:
+    """Return the owner's rows that take part in a run.
+
+    `held_out` decides which are held out; without it the plan's seed does, as in a simulation. Rows
+    without a client are left out, and so are rows whose class too few clients have: its name would
+    point at them. Raises PolicyError if too few clients are left to tell anything of them.
+    """
+    settings, client = settings_at_a_site(plan, owner), owner.unit.client
+    roles = data.resolve_columns(settings)
+    if roles != plan.data.columns:
+        raise PolicyError(
+            f"columns: the data set {owner.source!r} would be read with columns the plan does not"
+            " name; name a file as `data` in site.toml"
+        )
+    notes, marks = list[str](), list[str]()
+
+    def marked(frame: pl.DataFrame) -> pl.DataFrame:
+        read = frame
+        if held_out:
+            frame = frame.with_columns(pl.Series(MARK, held_out.marks(read)))
+        if plan.data.share:
+            marks.append(find_free_name("mark", frame.columns))
+            frame = frame.with_columns(fingerprints(read, owner.secret).alias(marks[0]))
+        if client is None:
+            return frame
+        frame, before = frame.with_columns(_as_name(frame[client])), frame.height
+        frame = frame.filter(pl.col(client).is_not_null())
+        if frame.height < before:
+            notes.append(
+                f"{before - frame.height:,} rows name nobody in the column {client!r} and are"
+                " left out"
+            )
+        notes.extend(_written_alike(frame[client]))
+        return frame
+
+    split, site = (
+        held_out.split(settings) if held_out else None,
+        data.SiteFile(decimal=owner.decimal),
+    )
+    table = data.load(
+        settings, root.at("data"), least_classes=1, mark=marked, split=split, site=site
+    )
+    table, rare = _without_rare_classes(table, client, limits)
+    table, chosen = _without_marks(table)
+    found = _divided(table, settings, root)
+    count, who = (len(found.owners), "clients") if client else (table.train.height, "rows")
+    if count < limits.least_clients_told:
+        raise PolicyError(
+            f"limits.least_clients_told = {limits.least_clients_told:,}: this site has {count:,}"
+            f" {who} to train on"
+        )
+    return found._replace(
+        left_out=(*notes, *rare), marks=marks[0] if marks else None, chosen=chosen
+    )
+
+
+def _without_marks(table: data.Table) -> tuple[data.Table, Chosen | None]:
+    if MARK not in table.train.columns:
+        return table, None
+    chosen = Chosen(
+        table.train[MARK].to_numpy(), table.test[MARK].to_numpy(), table.train[LOCAL].to_numpy()
+    )
+    return (
+        replace(table, train=table.train.drop(MARK, LOCAL), test=table.test.drop(MARK, LOCAL)),
+        chosen,
+    )
+
+
+def _divided(table: data.Table, settings: Data, root: Draws) -> SiteRows:
+    if settings.partition == "client":
+        return SiteRows(
+            table,
+            data.divide(table, settings, root.at("partition")),
+            tuple(data.list_owners(table)),
+        )
+    everything = Clients(
+        order=np.arange(table.train.height), starts=np.array([0, table.train.height])
+    )
+    return SiteRows(table, everything, (THE_SITE,))
+
+
+def _without_rare_classes(
+    table: data.Table, client: str | None, limits: Limits
+) -> tuple[data.Table, list[str]]:
+    """Return the rows whose class enough clients have, training and test rows counted together, and
+    a sentence on the others.
+    """
+    label = table.columns.label or ""
+    common = common_values(pl.concat([table.train, table.test]), label, client, limits, "label")
+    halves = [
+        half.filter(pl.col(label).cast(pl.String).is_in(common))
+        for half in (table.train, table.test)
+    ]
+    lost = table.train.height + table.test.height - sum(half.height for half in halves)
+    if not lost:
+        return table, []
+    kind = table.train.schema[label]
+    assert isinstance(kind, pl.Enum), "a loaded table's label is an Enum"
+    kept = pl.Enum([name for name in kind.categories.to_list() if name in common])
+    train, test = (half.with_columns(pl.col(label).cast(pl.String).cast(kept)) for half in halves)
+    who = "clients" if client else "rows"
+    least = f"{limits.least_clients_told:,} {who}"
+    note = (
+        f"{lost:,} rows are left out: their class of {label!r} has fewer than {least}, or a name"
+        " with invisible characters"
+    )
+    return replace(table, train=train, test=test), [note]
+
+
+def _as_name(column: pl.Series) -> pl.Series:
+    """Return who rows belong to as text, in one way of writing it; nothing but white space is
+    nobody.
+
+    Names that look alike are one name (Unicode's NFKC, without invisible characters), and 7.0 is 7:
+    a person has one budget, whichever program wrote the file.
+    """
+    if column.dtype.is_float() or column.dtype.is_decimal():
+        whole = column.cast(pl.Int64, strict=False)
+        column = (
+            pl.select(
+                pl.when(whole.cast(column.dtype) == column)
+                .then(whole.cast(pl.String))
+                .otherwise(column.cast(pl.String))
+            )
+            .to_series()
+            .alias(column.name)
+        )
+    text = (
+        column.cast(pl.String)
+        .str.normalize("NFKC")
+        .str.replace_all(r"[\p{Cf}\p{Cc}]", "")
+        .str.strip_chars()
+    )
+    return text.set(text == "", None).alias(column.name)
+
+
+def _written_alike(names: pl.Series) -> list[str]:
+    """Return a sentence for the owner if names differ only in case, leading zeros or a decimal
+    point: they may be one person's.
+    """
+    unique = names.unique()
+    plain = unique.str.to_lowercase().str.replace(r"^0+(\d)", "$1").str.replace(r"\.0*$", "")
+    alike = unique.len() - plain.n_unique()
+    if not alike:
+        return []
+    return [
+        f"{alike:,} names of clients differ from another only in case, leading zeros or a decimal"
+        " point; each has a budget of its own: write a person's name in one way"
+    ]
+
+
+def encode_rows(
+    plan: Plan, rows: SiteRows, seen: features.Seen, root: Draws, first: int
+) -> Encoded:
+    """Return the rows as numbers, from what all sites' rows say; `first` is the public name of the
+    first client here.
+
+    Where the plan shares rows, the site decides here which ones: they are left out of the rows that
+    are trained on.
+    """
+    table, clients = rows.table, rows.clients
+    held = Clients(order=np.zeros(0, np.int64), starts=np.zeros(len(clients) + 1, np.int64))
+    if plan.data.local_test and rows.chosen is not None:
+        clients, held = data.set_apart(clients, rows.chosen.local)
+    elif plan.data.local_test:
+        clients, held = data.hold_out(clients, plan.data.local_test, root.at("local-test"), first)
+    agreed = negotiated.held(plan)
+    secret = agreed.secret if agreed else root.sealed("clients").key
+    reader = find_image_reader(table.columns, plan.features)
+    ordered = (
+        data.word_list(plan.features.list) if plan.features.list and table.columns.text else ()
+    )
+    fitted = features.fit_seen(seen, table.columns, plan.features, secret, reader, None, ordered)
+    known = replace(
+        table, train=_prepared(table.train, table, seen), test=_prepared(table.test, table, seen)
+    )
+    offer = (
+        k_anonymity.decide_release(known, clients, plan.data.share, root.at("share"))
+        if plan.data.share
+        else None
+    )
+    frame = known.train
+    if offer is not None:
+        clients, frame = offer.kept(), k_anonymity.expand_categories(frame)
+    if plan.features.text in ("words", "pieces"):
+        train, test, lexicon, _ = encode_token_rows(
+            plan, replace(known, train=frame), fitted, secret, None
+        )
+    else:
+        train = features.encode(frame, table.columns, plan.features, fitted, secret, reader)
+        test = features.encode(known.test, table.columns, plan.features, fitted, secret, reader)
+        lexicon = None
+    own, of_clients = _in_place(clients), train.take(held.order)
+    measured = _test_rows(rows, test) if len(test) else _held_by_clients(rows, held, of_clients)
+    return Encoded(
+        train.take(clients.order), own, of_clients, _in_place(held), measured, lexicon, offer
+    )
+
+
+def _test_rows(rows: SiteRows, encoded: Rows) -> HeldRows:
+    """The site's test rows, with their owners: all of them, also those of clients without train
+    rows.
+    """
+    name, count = rows.table.columns.client, len(encoded)
+    owners = (
+        rows.table.test[name].cast(pl.String).to_numpy()
+        if name
+        else np.full(count, THE_SITE, object)
+    )
+    return HeldRows(
+        encoded,
+        owners.astype(object),
+        rows.chosen.test if rows.chosen else np.arange(count, dtype=np.uint64),
+    )
+
+
+def _held_by_clients(rows: SiteRows, held: Clients, encoded: Rows) -> HeldRows:
+    """The rows that clients hold out for themselves, with their owners."""
+    owners = np.repeat(np.array(rows.owners, object), held.sizes())
+    marks = (
+        rows.chosen.train[held.order] if rows.chosen else np.arange(len(encoded), dtype=np.uint64)
+    )
+    return HeldRows(encoded, owners, marks)
+
+
+def _prepared(frame: pl.DataFrame, table: data.Table, seen: features.Seen) -> pl.DataFrame:
+    """Return rows with the classes of all sites, and with numbers that features can hold: one cell
+    must not make a site refuse.
+    """
+    numbers = [name for name in table.columns.numeric if frame.schema[name].is_numeric()]
+    return _classed(frame, table, seen).with_columns(pl.col(numbers).clip(-_LARGEST, _LARGEST))
+
+
+def _classed(frame: pl.DataFrame, table: data.Table, seen: features.Seen) -> pl.DataFrame:
+    """Return rows whose label has the classes of all sites.
+
+    All classes that this site told must be among them: a server that leaves one out would be told
+    whose rows are gone.
+    """
+    label = table.columns.label or ""
+    own = table.train.schema[label]
+    assert isinstance(own, pl.Enum), "a loaded table's label is an Enum"
+    if not set(own.categories.to_list()) <= set(seen.classes):
+        raise WireError("terms refused: they lack classes that this site told")
+    return frame.with_columns(pl.col(label).cast(pl.String).cast(pl.Enum(list(seen.classes))))
+
+
+def _in_place(clients: Clients) -> Clients:
+    """Return the same clients over rows that already stand in their order."""
+    return Clients(order=np.arange(len(clients.order)), starts=clients.starts)

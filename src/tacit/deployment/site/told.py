@@ -1,0 +1,194 @@
+"""What a site tells in the clear before round one: nothing that fewer clients stand behind than the
+owner allows.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import numpy as np
+import polars as pl
+
+from tacit.column_statistics.common_values import find_common_values
+from tacit.column_statistics.number_format import NumberFormat
+from tacit.data import Habits
+from tacit.errors import PolicyError
+from tacit.features import Seen, look_at
+from tacit.plan import Plan
+from tacit.privacy.policy import Limits, Policy
+
+if TYPE_CHECKING:
+    from tacit.deployment.bodies import Opened
+    from tacit.deployment.site.site_rows import SiteRows
+
+_STEPS = 10
+"""Ends of a range are rounded outward to steps of at least a tenth of it."""
+
+
+def common_values(
+    frame: pl.DataFrame, name: str, client: str | None, limits: Limits, role: str
+) -> list[str]:
+    """Return the values of a column that at least `least_clients_told` clients have, sorted;
+    without clients, rows are counted.
+
+    Raises PolicyError for a column of which there are too many, or where most rows have a value
+    that few others have: such a column names people, not classes.
+    """
+    found = find_common_values(frame, name, client, limits.least_clients_told)
+    if 2 * found.rows < frame.height:
+        raise PolicyError(
+            f"limits.least_clients_told = {limits.least_clients_told:,}: most rows have a value of"
+            f" {name!r} that fewer {'clients' if client else 'rows'} share, so it cannot be used as"
+            f" {role}"
+        )
+    if len(found.values) > limits.most_values_told:
+        raise PolicyError(
+            f"limits.most_values_told = {limits.most_values_told:,}: {name!r} has more values, so"
+            f" it cannot be used as {role}"
+        )
+    return found.values
+
+
+def tell_seen(plan: Plan, rows: SiteRows, policy: Policy) -> Seen:
+    """Return what features must know of a site's rows, as far as the owner lets it be told.
+
+    Classes are those of the rows that take part, each of which enough clients have. Rare categories
+    count as unknown here. Ends of ranges are rounded, with enough clients at or beyond each end,
+    unless the policy's `tells` has "exact_ranges". That numbers are missing in a column is told
+    where enough clients lack one, and a way of writing numbers where enough clients' cells show it.
+    """
+    table, client, limits = rows.table, rows.table.columns.client, policy.limits
+    settings = replace(
+        plan.features, category_clients=1
+    )  # here the owner's limit says how many clients a category needs
+    seen, everything = (
+        look_at(table.train, table.columns, settings),
+        pl.concat([table.train, table.test]),
+    )
+    categories = {}
+    for name, known in seen.categories.items():
+        common = set(common_values(everything, name, client, limits, "categorical"))
+        categories[name] = tuple(value for value in known if value in common)
+    exact = "exact_ranges" in policy.allow.tells
+    ranges = (
+        seen.ranges
+        if exact
+        else _rounded_ranges(table.train, client, seen.ranges, limits.least_clients_told)
+    )
+    missing = tuple(
+        name
+        for name in seen.missing
+        if _clients_without(table.train, name, client) >= limits.least_clients_told
+    )
+    formats = tell_formats(plan, table.habits, limits)
+    return replace(seen, categories=categories, ranges=ranges, missing=missing, formats=formats)
+
+
+def tell_formats(plan: Plan, habits: Habits, limits: Limits) -> dict[str, NumberFormat]:
+    """Return how numbers are written, as far as the cells of enough clients show it and the plan
+    does not say so.
+    """
+    found, least = dict[str, NumberFormat](), limits.least_clients_told
+    if plan.data.decimal is not None:
+        return found
+    for name, one in habits.formats.items():
+        commas, unclear = habits.behind.get(name, (0, 0))
+        found[name] = NumberFormat(one.comma and commas >= least, one.unclear and unclear >= least)
+    return found
+
+
+def _clients_without(frame: pl.DataFrame, name: str, client: str | None) -> int:
+    """Return how many clients, or rows, lack a number in a column."""
+    lacking = frame.filter(pl.col(name).is_null())
+    return lacking[client].n_unique() if client else lacking.height
+
+
+def _rounded_ranges(
+    frame: pl.DataFrame, client: str | None, ranges: Mapping[str, tuple[float, float]], least: int
+) -> dict[str, tuple[float, float]]:
+    return {name: _rounded_range(frame, name, client, ends, least) for name, ends in ranges.items()}
+
+
+def _rounded_range(
+    frame: pl.DataFrame, name: str, client: str | None, ends: tuple[float, float], least: int
+) -> tuple[float, float]:
+    """Return ends with at least `least` clients at or beyond each, rounded outward so that they are
+    nobody's own value.
+    """
+    who = pl.col(client) if client else pl.int_range(pl.len())
+    values = frame.select(
+        pl.col(name).cast(pl.Float64, strict=False).alias("value"), who.alias("who")
+    )
+    each = (
+        values.filter(pl.col("value").is_finite())
+        .group_by("who")
+        .agg(low=pl.col("value").min(), high=pl.col("value").max())
+    )
+    lows, highs = np.sort(each["low"].to_numpy()), np.sort(each["high"].to_numpy())
+    if not len(lows):
+        return 0.0, 0.0
+    low = max(ends[0], lows[least - 1]) if len(lows) >= least else math.inf
+    high = min(ends[1], highs[-least]) if len(highs) >= least else -math.inf
+    if not low <= high:
+        raise PolicyError(
+            f"limits.least_clients_told = {least:,}: too few clients have a number in {name!r} to"
+            " tell its range; the plan must state it in features.ranges"
+        )
+    step = _step(low, high)
+    return (math.floor(low / step) * step, math.ceil(high / step) * step) if step else (0.0, 0.0)
+
+
+def _step(low: float, high: float) -> float:
+    """Return 1, 2 or 5 times a power of ten, at least a tenth of the range; of the number itself
+    where there is one only.
+    """
+    least = (high / _STEPS - low / _STEPS) or max(abs(low), abs(high)) / _STEPS
+    if not least:
+        return 0.0
+    power = 10.0 ** math.floor(math.log10(least))
+    return next(power * times for times in (1, 2, 5, 10) if power * times >= least)
+
+
+def told_facts(opened: Opened) -> dict[str, Any]:
+    """Return exactly what the server is told of a site's rows, for the site's ledger."""
+    facts = {
+        "clients": opened.clients,
+        "rows": opened.rows,
+        "test_rows": opened.test_rows,
+        "largest_weight": opened.largest_weight,
+    }
+    return {**facts, "seen": json.loads(msgspec.json.encode(opened.seen))}
+
+
+def told_sentences(rows: SiteRows, seen: Seen, policy: Policy) -> list[str]:
+    """Return what the server is told of a site's rows, in words for the site's log; the values
+    themselves are in its ledger.
+    """
+    columns, least = rows.table.columns, policy.limits.least_clients_told
+    who, exact = (
+        "clients" if columns.client else "rows",
+        ("exact" if "exact_ranges" in policy.allow.tells else "rounded"),
+    )
+    told = [f"{len(seen.classes):,} classes of {columns.label!r}"]
+    told += [f"{len(known):,} categories of {name!r}" for name, known in seen.categories.items()]
+    told += [
+        f"the {exact} range {low:g} to {high:g} of {name!r}"
+        for name, (low, high) in seen.ranges.items()
+    ]
+    told += [f"that numbers are missing in {name!r}" for name in seen.missing]
+    told += [
+        f"that {name!r} is written with a decimal {one.mark}" for name, one in seen.formats.items()
+    ]
+    sentence = (
+        f"tells the server: {len(rows.owners):,} clients, {len(rows.clients.order):,} rows,"
+        f" {', '.join(told)}"
+    )
+    return [
+        f"{sentence}; each class and category is that of at least {least:,} {who}",
+        *rows.left_out,
+    ]

@@ -1,0 +1,1 @@
+"""Guarding a site's ledger against loss and rollback."""

@@ -1,0 +1,110 @@
+"""What a site knows of its own ledger outside its folder, so that an older copy of the folder is
+noticed.
+
+The witness lies in the state folder of the machine's user: `TACIT_STATE`, else
+`XDG_STATE_HOME/tacit`, else `~/.local/state/tacit`; a site may name another folder (`state` in
+site.toml). Whoever restores or clones the site's folder alone does not take it along.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePublicKey
+
+from tacit.errors import LedgerError
+from tacit.files import replace_file
+from tacit.privacy.policy import Book, Receipt
+
+_NONE = Receipt(0, bytes(32))
+
+
+def state_folder(chosen: Path | None = None) -> Path:
+    """Folder for state that belongs to this machine's user and to no site's folder."""
+    if chosen is not None:
+        return chosen
+    if os.environ.get("TACIT_STATE"):
+        return Path(os.environ["TACIT_STATE"])
+    home = os.environ.get("XDG_STATE_HOME")
+    return (Path(home) if home else Path.home() / ".local" / "state") / "tacit"
+
+
+def site_id(key: EllipticCurvePublicKey) -> str:
+    """Name of a site in the state folder: the hash of the public key that it joins with."""
+    form = serialization.PublicFormat.SubjectPublicKeyInfo
+    return hashlib.sha256(key.public_bytes(serialization.Encoding.DER, form)).hexdigest()[:32]
+
+
+@dataclass(frozen=True)
+class Witness:
+    """The last receipt of a site's ledger, in a file outside the site's folder."""
+
+    file: Path
+
+    def receipt(self) -> Receipt:
+        """The last receipt; an empty one if there is none yet. Raise LedgerError if the file is
+        damaged.
+        """
+        try:
+            tree = json.loads(self.file.read_bytes())
+            return Receipt(int(tree["entries"]), bytes.fromhex(tree["head"]))
+        except FileNotFoundError:
+            return _NONE
+        except (OSError, ValueError, KeyError, TypeError):
+            raise LedgerError(
+                f"{self.file}: the witness of the ledger cannot be read; no answer is sent. `tacit"
+                " ledger accept-loss DIR`, with the site's folder, goes on with the ledger that is"
+                " there, and says what you give up"
+            ) from None
+
+    def refuse_missing(self, ledger: Path) -> None:
+        """Raise LedgerError if a ledger that has entries is no longer there."""
+        last = self.receipt()
+        if last.counter and not ledger.exists():
+            raise LedgerError(
+                f"{ledger}: the ledger is missing, but it had {last.counter:,} entries; no answer"
+                f" is sent. {_REMEDY}"
+            )
+
+    def check(self, book: Book) -> None:
+        """Raise LedgerError if the ledger is an older copy of the one that was used here last, or
+        another ledger.
+        """
+        last = self.receipt()
+        try:
+            book.check_receipt(*last)
+        except LedgerError as error:
+            raise LedgerError(f"{error}. {_REMEDY}") from None
+
+    def advance(self, receipt: Receipt) -> None:
+        """Remember how far the ledger has come, on the disk; what was remembered before is never
+        taken back.
+
+        Raises OSError where the file cannot be written.
+        """
+        if receipt.counter > self.receipt().counter:
+            self.file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            self._write(receipt)
+
+    def begin_anew(self, receipt: Receipt) -> None:
+        """Take a ledger for the newest one, whatever was remembered before; its owner has accepted
+        a loss.
+        """
+        self.file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self._write(receipt)
+
+    def _write(self, receipt: Receipt) -> None:
+        replace_file(
+            self.file, json.dumps({"entries": receipt.counter, "head": receipt.head.hex()}).encode()
+        )
+
+
+_REMEDY = (
+    "Put the newest ledger back. If it is lost, `tacit ledger accept-loss DIR`, with the site's"
+    " folder, goes on without it, and says what you give up"
+)

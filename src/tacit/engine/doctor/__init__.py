@@ -1,8 +1,0 @@
-"""What is right and wrong with a server's or a site's machine, in lines for people; nothing is changed."""
-
-from tacit.engine.doctor.finding import Finding, State
-from tacit.engine.doctor.machine import look_at_machine
-from tacit.engine.doctor.server import look_at_server
-from tacit.engine.doctor.site import look_at_site
-
-__all__ = ["Finding", "State", "look_at_machine", "look_at_server", "look_at_site"]

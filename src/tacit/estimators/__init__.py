@@ -1,6 +1,0 @@
-"""The same training and the same hashed text with scikit-learn's habits: fit, predict, pipelines, grid search."""
-
-from tacit.estimators.classifier import FederatedClassifier
-from tacit.estimators.hashed_text import HashedText
-
-__all__ = ["FederatedClassifier", "HashedText"]

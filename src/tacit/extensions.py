@@ -1,0 +1,167 @@
+"""Parts of a user's own: codecs, aggregation rules, models, attacks and data sets without a fork.
+
+A plan names such a part as `package.module:name`, or by the name of an entry point, which stands
+for such a reference. Naming, finding and hashing run none of its code; only `load` imports it, and
+callers first ask for permission: a site its policy, a folder's reader `--allow-code`.
+
+Code is looked for where Python finds modules: in installed packages and in the folders of
+PYTHONPATH. The working folder is not searched, so a file that happens to lie there is never run.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import re
+import sys
+from importlib.machinery import PathFinder
+from importlib.metadata import entry_points
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from tacit.errors import PlanError
+
+Part = Literal["codecs", "rules", "models", "attacks", "datasets"]
+"""The kinds of parts, each by the end of its entry point group, such as `tacit.rules`."""
+
+PARTS: tuple[Part, ...] = get_args(Part)
+FORM = "package.module:name"
+LONGEST = 300
+"""Characters of a reference with its hash."""
+_PIN = "@sha256:"
+_GRAMMAR = re.compile(
+    r"(?P<module>[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*):(?P<attribute>[A-Za-z]\w*)"
+    rf"(?:{_PIN}(?P<sha256>[0-9a-f]{{64}}))?",
+    re.ASCII,
+)
+
+
+class Reference(str):
+    """`package.module:name`, with `@sha256:…` at its end where it is pinned to the code of one file.
+
+    Guarantees: well-formed, and not in Python's standard library. Raises ValueError otherwise.
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, text: str) -> Reference:
+        """Check the text; nothing is looked for or imported."""
+        found = _GRAMMAR.fullmatch(text) if len(text) <= LONGEST else None
+        if found is None:
+            raise ValueError(f"write it as {FORM}, perhaps with @sha256: and 64 digits at its end")
+        if found["module"].partition(".")[0] in sys.stdlib_module_names:
+            raise ValueError("name code of your own, not of Python's standard library")
+        return super().__new__(cls, text)
+
+    @property
+    def path(self) -> str:
+        """The reference without its hash."""
+        return self.partition("@")[0]
+
+    @property
+    def module(self) -> str:
+        """The module that holds the part."""
+        return self.partition(":")[0]
+
+    @property
+    def attribute(self) -> str:
+        """The part's name in its module."""
+        return self.path.partition(":")[2]
+
+    @property
+    def sha256(self) -> str:
+        """SHA-256 of the file that the reference is pinned to; empty if it is not pinned."""
+        return self.partition(_PIN)[2]
+
+
+def find_entry_points(part: Part) -> dict[str, Reference]:
+    """Find the installed entry points of a group by name; nothing is imported."""
+    found: dict[str, Reference] = {}
+    for one in entry_points(group=f"tacit.{part}"):
+        reference = Reference(one.value)
+        if found.setdefault(one.name, reference) != reference:
+            raise PlanError(
+                f"two installed packages have an entry point {one.name!r} in the group"
+                f" tacit.{part}: {found[one.name]} and {reference}; name one of them as {FORM}"
+            )
+    return found
+
+
+def resolve(part: Part, name: str) -> Reference | None:
+    """Return the reference that a plan's word stands for; None if it is no reference and no entry
+    point.
+    """
+    return Reference(name) if ":" in name else find_entry_points(part).get(name)
+
+
+def find_code(reference: Reference) -> Path | None:
+    """Find the file of a part's module; None if there is none.
+
+    Guarantees: nothing is imported, not even the packages above the module.
+    """
+    module = reference.module
+    if module in sys.modules:
+        file = getattr(sys.modules[module], "__file__", None)
+    else:
+        top, *below = module.split(".")
+        spec = find_spec(top)
+        for name in below:
+            folders = spec.submodule_search_locations if spec else None
+            spec = PathFinder.find_spec(name, folders) if folders is not None else None
+        file = spec.origin if spec else None
+    return Path(file) if file and Path(file).is_file() else None
+
+
+def hash_code(reference: Reference) -> str:
+    """SHA-256 of the file that holds a part, the one `sha256sum` prints; empty if there is no file.
+
+    It covers that one file, not what the file imports.
+    """
+    file = find_code(reference)
+    return hashlib.sha256(file.read_bytes()).hexdigest() if file else ""
+
+
+def pin(reference: Reference) -> Reference:
+    """Pin a reference to the code that is here; one that is pinned already, or whose code is not
+    here, stays as it is.
+    """
+    found = "" if reference.sha256 else hash_code(reference)
+    return Reference(f"{reference}{_PIN}{found}") if found else reference
+
+
+def pin_here(reference: Reference) -> Reference:
+    """Pin a reference to the code that is here, whatever code it was pinned to."""
+    return pin(Reference(reference.path))
+
+
+def load(key: str, reference: Reference) -> Any:
+    """Import the part that a plan's `key` names, after a look at the hash of its code.
+
+    Whoever calls this has permission to run the code.
+    """
+    file, found = find_code(reference), hash_code(reference)
+    where = f"{key} = {reference.path!r}"
+    if not found:
+        raise PlanError(
+            f"{where} cannot be imported: there is no file of the module {reference.module!r} here;"
+            " install the package that holds it, or name the folder it lies in: PYTHONPATH=FOLDER"
+            " tacit …"
+        )
+    if reference.sha256 not in ("", found):
+        raise PlanError(
+            f"{where}: the code in {file} is not the one that was recorded: its SHA-256 is"
+            f" {found[:16]}…, the recorded one {reference.sha256[:16]}…; put the recorded file"
+            " back, or train again"
+        )
+    try:
+        return getattr(importlib.import_module(reference.module), reference.attribute)
+    except ImportError as error:
+        raise PlanError(
+            f"{where} cannot be imported ({error}); install what it imports, or name the folder"
+            " that lies in: PYTHONPATH=FOLDER tacit …"
+        ) from None
+    except AttributeError:
+        raise PlanError(
+            f"{where}: {file} has no {reference.attribute!r}; write it there, or correct the name"
+        ) from None

@@ -1,0 +1,1 @@
+"""Text features: words, hashed words, word lists."""

@@ -1,0 +1,204 @@
+"""Words of every script, in readable Python: which words a text has, and which bucket each word
+falls into.
+
+This is the reference; `scripts_compiled` is the compiled twin and a test holds the two together on
+every input. The rule follows Unicode's word boundaries (UAX 29), less what only a dictionary could
+tell:
+- letters of any script, marks on them, digits and the underscore make words; case is folded,
+  accents stay;
+- an apostrophe inside a word is dropped (don't and don\u2019t are dont), a point or comma between
+  two digits is kept (3.14);
+- `#` right before a word belongs to it, so a hashtag is another word than the plain one;
+- scripts that write no spaces (Han, Hiragana, Thai, Lao, Khmer, Burmese, Yi) are read in pairs of
+  neighbours, \u6771\u4eac\u90fd as
+  \u6771\u4eac and \u4eac\u90fd, and a character without neighbours alone; Katakana and Hangul are
+  read as words;
+- each emoji is a word; skin tones, joiners and variants are passed over, and a flag is its pair of
+  letters.
+
+Where the settings ask for it, neighbouring words count too, and character n-grams of words
+(`terms`).
+
+What is a letter is decided by the Unicode tables of the Python that runs, so a letter added to
+Unicode later is none before. The hash makes features, it hides nothing: a public rule is inverted
+with a dictionary.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+
+BREAK, LETTER, PAIRED, PICTURE, IGNORED, APOSTROPHE, POINT, HASHTAG = range(8)
+"""What a character does: end a word, be part of one, be read with its neighbour, be a word,
+nothing, or what comes after decides.
+"""
+
+BASE, MIX, WHOLE = 0x9E3779B97F4A7C15, 0xD6E8FEB86659FD93, 2**64 - 1
+LAST_TABLED = 0x1FFFF
+"""Above it lie ideographs (planes 2 and 3) and then nothing that is read."""
+
+_SPECIAL = {
+    "'": APOSTROPHE,
+    "\u2019": APOSTROPHE,
+    ".": POINT,
+    ",": POINT,
+    "#": HASHTAG,
+    "\uff03": HASHTAG,
+    "\u200b": BREAK,
+}
+_WITHOUT_SPACES = (
+    (0x0E01, 0x0E4E),
+    (0x0E81, 0x0EDF),
+    (0x1000, 0x109F),
+    (0x1780, 0x17DD),
+    (0x3005, 0x3007),
+    (0x3021, 0x3029),
+    (0x3038, 0x303B),
+    (0x3041, 0x309F),
+    (0x3400, 0x4DBF),
+    (0x4E00, 0x9FFF),
+    (0xA000, 0xA48C),
+    (0xF900, 0xFAFF),
+)
+_FLAGS = (0x1F1E6, 0x1F1FF)
+_TONES = (0x1F3FB, 0x1F3FF)
+_VARIANTS = (0xFE00, 0xFE0F)
+_SYMBOLS = ((0x2190, 0x24FF), (0x25A0, 0x27FF), (0x2900, 0x2BFF), (0x1F000, 0x1FAFF))
+
+
+def words(text: str) -> list[str]:
+    """Return the words of a text in any script, in order.
+
+    >>> words("Don't! 3.14 Привет, #мир 東京都 👍🏽")
+    ['dont', '3.14', 'привет', '#мир', '東京', '京都', '👍']
+    """
+    return [
+        word for unit, in_pairs in _units(text) for word in (_pairs(unit) if in_pairs else [unit])
+    ]
+
+
+def _units(text: str) -> list[tuple[str, bool]]:
+    """Return the words of a text in order, with unspaced runs left whole, and whether each is such
+    a run.
+    """
+    found: list[tuple[str, bool]] = []
+    word, run = "", ""
+    kinds = [classify_character(ord(character)) for character in text]
+    for at, (character, what) in enumerate(zip(text, kinds, strict=True)):
+        after = kinds[at + 1] if at + 1 < len(text) else BREAK
+        if what == IGNORED or (what == APOSTROPHE and word and after == LETTER):
+            continue
+        if what != PAIRED and run:
+            found, run = [*found, (run, True)], ""
+        if (
+            what == LETTER
+            or (what == HASHTAG and not word and after == LETTER)
+            or (what == POINT and _between_digits(text, at))
+        ):
+            word += "#" if what == HASHTAG else chr(fold_case(ord(character)))
+            continue
+        if word:
+            found, word = [*found, (word, False)], ""
+        if what == PAIRED:
+            run += character
+        elif what == PICTURE:
+            found = [*found, (character, False)]
+    return found + ([(word, False)] if word else []) + ([(run, True)] if run else [])
+
+
+def terms(text: str, ngrams: int = 1, characters: tuple[int, ...] = ()) -> list[int]:
+    """Return 64 bits for all that counts in a text: its words, neighbouring words up to `ngrams`
+    together, character n-grams.
+
+    These are runs of as many characters as `characters` says, the fewest and the most, of a word or
+    of what is read in pairs; each end of it counts as a character, a space. One more space comes
+    first, so that none of them is the same as a word.
+
+    >>> terms("red cat", ngrams=2)[2] == join_hashes(hash_word("red"), hash_word("cat"))
+    True
+    >>> grams = "  ca", "  cat", " cat", " cat ", " at "
+    >>> terms("cat", characters=(3, 4))[1:] == [hash_word(gram) for gram in grams]
+    True
+    """
+    singles = [hash_word(word) for word in words(text)]
+    found, longer = list(singles), singles
+    for size in range(1, ngrams):
+        longer = [
+            join_hashes(first, last) for first, last in zip(longer, singles[size:], strict=False)
+        ]
+        found += longer
+    fewest, most = characters or (1, 0)
+    for unit, _ in _units(text):
+        ended = f" {unit} "
+        places = [(at, at + size) for at in range(len(ended)) for size in range(fewest, most + 1)]
+        found += [hash_word(" " + ended[at:end]) for at, end in places if end <= len(ended)]
+    return found
+
+
+def bucket(word: str, buckets: int) -> int:
+    """Return the bucket of a word.
+
+    >>> bucket("привет", 5000), bucket("dog", 5000)
+    (4153, 2082)
+    """
+    return find_bucket(hash_word(word), buckets)
+
+
+def find_bucket(term: int, buckets: int) -> int:
+    """Return the bucket of a term: the top bits of its mixed hash, scaled to the number of buckets."""
+    return (_mix(term) >> 32) * buckets >> 32
+
+
+def hash_word(word: str) -> int:
+    """Return a 64-bit polynomial hash of a word's characters, modulo 2^64."""
+    total = 0
+    for character in word:
+        total = (total * BASE + ord(character)) & WHOLE
+    return total
+
+
+def join_hashes(first: int, last: int) -> int:
+    """Return the 64-bit hash of a word sequence; earlier words are mixed, so that no longer word
+    has the same hash.
+    """
+    return (_mix(first) * BASE + last) & WHOLE
+
+
+def _mix(term: int) -> int:
+    return (term ^ term >> 32) * MIX & WHOLE
+
+
+def classify_character(point: int) -> int:
+    """Return the class of a character."""
+    character = chr(point)
+    if character in _SPECIAL:
+        return _SPECIAL[character]
+    if point > LAST_TABLED:
+        return PAIRED if point <= 0x3FFFF else IGNORED
+    category = unicodedata.category(character)
+    if category in ("Cf", "Me") or _within(point, _TONES, _VARIANTS):
+        return IGNORED
+    if _within(point, _FLAGS):
+        return PAIRED
+    if category[0] in "LMN" or category == "Pc":
+        return PAIRED if category != "Nd" and _within(point, *_WITHOUT_SPACES) else LETTER
+    # An emoji that is newer than the tables is an emoji all the same.
+    return PICTURE if category in ("So", "Cn") and _within(point, *_SYMBOLS) else BREAK
+
+
+def fold_case(point: int) -> int:
+    """Return the case-folded character; of the few that fold to several, the first."""
+    several = chr(point).casefold()
+    return ord(several if len(several) == 1 else chr(point).lower()[0])
+
+
+def _pairs(run: str) -> list[str]:
+    return [run[at : at + 2] for at in range(len(run) - 1)] or ([run] if run else [])
+
+
+def _between_digits(text: str, at: int) -> bool:
+    return 0 < at < len(text) - 1 and text[at - 1] in "0123456789" and text[at + 1] in "0123456789"
+
+
+def _within(point: int, *ranges: tuple[int, int]) -> bool:
+    return any(low <= point <= high for low, high in ranges)

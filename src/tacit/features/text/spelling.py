@@ -1,0 +1,47 @@
+"""The text rule in readable Python: which words a text has, and which bucket each word falls into.
+
+This is the reference; `rolling_hash` is the compiled twin and a test holds the two together on
+every input.
+
+What counts as a letter is decided after lower-casing, by Python's own tables:
+- É becomes é and vanishes, like every letter outside a-z, digit, punctuation mark and NUL;
+- two foreign characters lower-case to plain letters and stay: İ (U+0130) is an i, the Kelvin sign
+  (U+212A) a k;
+- white space is Unicode's (`str.isspace`): a no-break space (U+00A0) parts two words, a zero-width
+  one (U+200B) does not.
+
+The hash makes features, it hides nothing: 5,000 buckets and a public rule are inverted with a
+dictionary.
+"""
+
+from __future__ import annotations
+
+
+def words(text: str) -> list[str]:
+    """Return the words of a text: lower-cased, everything but a-z and white space deleted, split on
+    white space.
+
+    Source: Nagy et al. 2023. Empty words never appear, so a text without letters has no words.
+
+    >>> words("Cats AND dogs: 2 don'ts!")
+    ['cats', 'and', 'dogs', 'donts']
+    """
+    kept = "".join(letter for letter in text.lower() if "a" <= letter <= "z" or letter.isspace())
+    return kept.split()
+
+
+def bucket(word: str, base: int, buckets: int) -> int:
+    """Return the bucket of a word of letters a-z: (sum over i from 0 of c_i base^i) mod buckets,
+    with a=1 … z=26.
+
+    Source: Nagy et al. 2023; the sum starts at i = 0, as the paper's own examples require.
+
+    >>> bucket("dog", 31, 5000)
+    2196
+    >>> [bucket(word, 31, 5000) for word in words("cats and dogs")]
+    [283, 4279, 3225]
+    """
+    total = 0
+    for letter in reversed(word):
+        total = (total * base + ord(letter) - ord("a") + 1) % buckets
+    return total

@@ -1,0 +1,1 @@
+"""Trained models: predict, export, scikit-learn estimators."""

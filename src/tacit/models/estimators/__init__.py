@@ -1,0 +1,8 @@
+"""The same training and the same hashed text with scikit-learn's habits: fit, predict, pipelines,
+grid search.
+"""
+
+from tacit.models.estimators.classifier import FederatedClassifier
+from tacit.models.estimators.hashed_text import HashedText
+
+__all__ = ["FederatedClassifier", "HashedText"]

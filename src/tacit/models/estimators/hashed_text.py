@@ -1,0 +1,126 @@
+"""Text as hashed words, for pipelines of scikit-learn."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Literal, Self
+
+import polars as pl
+from sklearn.base import BaseEstimator, TransformerMixin
+
+from tacit import data, features
+from tacit.errors import PlanError
+from tacit.models.estimators.errors import EstimatorTypeError, EstimatorValueError
+from tacit.models.estimators.matrices import to_matrix
+from tacit.plan import Columns, Features, text_problems
+
+
+class HashedText(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Which hashed words occur in each text, as a sparse matrix of zeros and ones, `buckets` wide.
+
+    `words` says what a word is: of any script, with numbers, hashtags and emoji ("unicode"), or
+    runs of letters a-z ("letters"). `counts`, `ngrams`, `characters`, `list` and `rarity` are those
+    of a plan's features: how often words occur, neighbouring words, character n-grams, and weights
+    by a public list of words.
+
+    Guarantees: stateless. No vocabulary is made and `fit` reads nothing, so it costs no privacy and
+    needs no call; one text's row depends on that text alone. The hash is public: it hides no word.
+
+    >>> HashedText(buckets=5000, words="letters").transform(["cats and dogs"]).indices.tolist()
+    [283, 3225, 4279]
+    """
+
+    def __init__(
+        self,
+        buckets: int = 5000,
+        *,
+        words: Literal["unicode", "letters"] = "unicode",
+        counts: Literal["presence", "counts", "sublinear"] = "presence",
+        ngrams: int = 1,
+        characters: tuple[int, ...] = (),
+        list: str | None = None,
+        rarity: float = 0.0,
+    ) -> None:
+        self.buckets = buckets
+        self.words = words
+        self.counts = counts
+        self.ngrams = ngrams
+        self.characters = characters
+        self.list = list
+        self.rarity = rarity
+
+    def fit(self, X: object = None, y: object = None) -> Self:
+        """Return the transformer as it is; the texts are not looked at."""
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """Return the matrix of some texts: a list, a series, an array or one column of a frame; a
+        missing text has no words.
+        """
+        texts = _texts(X)
+        try:
+            settings = Features(**self.get_params())
+        except PlanError as error:
+            raise EstimatorValueError(
+                str(error).replace("tacit.Features(…)", "tacit.HashedText(…)")
+            ) from None
+        if wrong := text_problems(settings):
+            raise EstimatorValueError("; ".join(wrong).replace("features.", "HashedText."))
+        weights = (
+            features.compute_bucket_rarity(data.word_list(settings.list), settings)
+            if settings.list
+            else None
+        )
+        return to_matrix(
+            features.hash_words(
+                pl.DataFrame({"text": texts}), Columns(text=("text",)), settings, weights
+            )
+        )
+
+    def __sklearn_tags__(self) -> Any:
+        """Return that it takes texts, not numbers, and need not be fitted."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.string, tags.input_tags.two_d_array, tags.input_tags.one_d_array = (
+            True,
+            False,
+            True,
+        )
+        tags.requires_fit = False
+        return tags
+
+
+def _texts(given: Any) -> pl.Series:
+    """Return texts as a column; raise EstimatorValueError or EstimatorTypeError if they are
+    something else.
+    """
+    if isinstance(given, str | bytes):
+        raise EstimatorValueError(
+            "HashedText.transform(X) needs a list of texts, got one text; put it into a list"
+        )
+    if not isinstance(given, Iterable):
+        raise EstimatorTypeError(
+            f"HashedText.transform(X) needs a list of texts, got {type(given).__name__}; give a"
+            " column"
+        )
+    shape: tuple[int, ...] = getattr(given, "shape", ())
+    if len(shape) == 2:
+        if shape[1] != 1:
+            raise EstimatorValueError(
+                f"HashedText.transform(X) needs one column of texts, got {shape[1]} columns;"
+                " name one"
+            )
+        given = given.to_numpy() if hasattr(given, "to_numpy") else given
+        given = given[:, 0]
+    cells = list(given)
+    odd = next(
+        (cell for cell in cells if not (isinstance(cell, str) or cell is None or cell != cell)),
+        None,
+    )
+    if odd is not None:
+        raise EstimatorValueError(
+            f"HashedText.transform(X) needs texts, got {type(odd).__name__} among them; name a"
+            " column of text"
+        )
+    return pl.Series(
+        "text", [cell if isinstance(cell, str) else "" for cell in cells], dtype=pl.String
+    )

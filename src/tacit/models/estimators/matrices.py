@@ -1,0 +1,55 @@
+"""Matrices as scikit-learn knows them, and rows as Tacit does."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.utils import check_consistent_length, column_or_1d
+
+from tacit.models.estimators.errors import EstimatorValueError
+from tacit.randomness import Draws
+from tacit.rows import Clients, Dense, Sparse
+
+
+def to_inputs(X: Any) -> Dense | Sparse:
+    """Return a float32 matrix, full or of compressed rows, as rows."""
+    if not sparse.issparse(X):
+        return Dense(matrix=np.ascontiguousarray(X), width=X.shape[1])
+    return Sparse(
+        starts=X.indptr.astype(np.int64),
+        columns=X.indices.astype(np.int32),
+        values=X.data.astype(np.float32),
+        width=X.shape[1],
+    )
+
+
+def to_matrix(rows: Sparse) -> Any:
+    """Return sparse rows as a matrix of compressed rows."""
+    values = np.ones(len(rows.columns), np.float32) if rows.values is None else rows.values
+    return sparse.csr_matrix((values, rows.columns, rows.starts), shape=(len(rows), rows.width))
+
+
+def assign_rows(clients: object, rows: int, draws: Draws) -> Clients:
+    """Return who holds which row: every row its own client, so many clients dealt rows at random,
+    or the owners that are named.
+    """
+    if clients is None:
+        owner: NDArray[np.int64] = np.arange(rows)
+    elif isinstance(clients, int | np.integer):
+        if not 1 <= clients <= rows:
+            raise EstimatorValueError(
+                f"fit(clients={clients}) needs a number from 1 to {rows:,}, the number of rows;"
+                " choose one of these"
+            )
+        owner = draws.generator().permutation(rows) % int(clients)
+    else:
+        named = column_or_1d(clients)
+        check_consistent_length(named, np.empty(rows))
+        owner = np.unique(named, return_inverse=True)[1]
+    starts = np.concatenate([[0], np.cumsum(np.bincount(owner))])
+    return Clients(
+        order=np.argsort(owner, kind="stable").astype(np.int64), starts=starts.astype(np.int64)
+    )

@@ -1,0 +1,136 @@
+"""A run's model written in another format, and tried on rows beside the run itself before anybody
+is told it is done.
+"""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from tacit import data
+from tacit.errors import PlanError, RunError, did_you_mean
+from tacit.models import export
+from tacit.models.export_form import build_form
+from tacit.models.predict import StoredModel, load
+from tacit.plan import Layered
+from tacit.randomness import Draws
+
+_ROWS = 1000
+_LARGEST = 1e-5
+"""The largest difference of a probability that rounding explains."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Exported:
+    """Where an export is, and how far its probabilities are from the run's, at most, on how many
+    rows.
+    """
+
+    folder: Path
+    difference: float
+    rows: int
+
+
+def export_model(
+    model: StoredModel, to: str, out: Path, card: export.ModelCard, rows: object | None = None
+) -> Exported:
+    """Write a model in a format and try it: on rows of one's own, or on a thousand made-up ones.
+
+    Raises RunError if the format cannot hold the model, or if it says something else than the run;
+    then nothing is left behind.
+    """
+    if to not in export.FORMATS:
+        raise PlanError(
+            f"export(to={to!r}) needs one of"
+            f" {', '.join(export.FORMATS)}.{did_you_mean(to, list(export.FORMATS))}"
+        )
+    if model.secret:
+        raise RunError(
+            f"export(to={to!r}) needs features without a secret, got columns that were quantised"
+            " under the clients' own; an export would give it away. `tacit predict` reads such"
+            " rows where the secret is"
+        )
+    as_run = to == "safetensors" or (to == "hub" and not isinstance(model.network, Layered))
+    stored = export.RunModel(tensors=model.learner.tensors(model.vector), facts=model.facts)
+    export.write(out, to, stored if as_run else build_form(model, to), card)
+    try:
+        return _try_export(model, to, out, as_run, rows)
+    except BaseException:
+        shutil.rmtree(
+            out, ignore_errors=True
+        )  # it was new: `write` refuses a folder that holds something
+        raise
+
+
+def _try_export(
+    model: StoredModel, to: str, out: Path, as_run: bool, rows: object | None
+) -> Exported:
+    table = make_up_rows(model) if rows is None else data.read_new_rows(rows, model.roles)[0]
+    ours = model.predict_proba(table)
+    if as_run:
+        theirs = load(out, allow_code=True).predict_proba(
+            table
+        )  # the same class that the model was loaded with
+    else:
+        cleaned, _ = data.clean_as_in_training(
+            table, model.roles, model.habits, model.fitted.categories
+        )
+        theirs = export.compute_probabilities(out, to, cleaned.to_dicts())
+    apart = float(np.abs(ours - theirs).max(initial=0.0))
+    if not apart <= _LARGEST:
+        raise RunError(
+            f"export(to={to!r}) needs to predict like the run, got probabilities that differ by"
+            f" {apart:.2g} on {len(ours):,} rows; nothing was written"
+        )
+    return Exported(folder=out, difference=apart, rows=len(ours))
+
+
+def make_up_rows(model: StoredModel, count: int = _ROWS) -> pl.DataFrame:
+    """Return rows that nobody has: random words, numbers in and around the known ranges, categories
+    known and unknown, holes.
+    """
+    random, roles = Draws.seeded(0).at("export", "rows").generator(), model.roles
+    cells: dict[str, Any] = {}
+    for name in roles.text:
+        known = [*_words(random), *model.fitted.words[:2000]]
+        picks = iter(random.integers(0, len(known), 40 * count).tolist())
+        cells[name] = [
+            " ".join(known[next(picks)] for _ in range(length))
+            for length in random.integers(0, 40, count).tolist()
+        ]
+    for name in roles.numeric:
+        low, high = model.fitted.ranges.get(name, (-1.0, 1.0))
+        values = low / 2 + high / 2 + (high / 2 - low / 2) * 1.3 * random.uniform(-1, 1, count)
+        cells[name] = [
+            None if hole else value
+            for hole, value in zip(random.random(count) < 0.05, values.tolist(), strict=True)
+        ]
+    for name in roles.categorical:
+        known = [*model.fitted.categories[name], "(of none)"]
+        cells[name] = [
+            None if pick == len(known) else known[pick]
+            for pick in random.integers(0, len(known) + 1, count)
+        ]
+    if roles.image:
+        cells[roles.image] = random.integers(0, 256, (count, model.fitted.pixels or 1)).astype(
+            np.uint8
+        )
+    return pl.DataFrame(cells)
+
+
+def _words(random: np.random.Generator, count: int = 1000) -> list[str]:
+    """Return words of all lengths, some with an accent, a digit or an apostrophe, some in other
+    scripts.
+    """
+    scripts = ("abcdefghijklmnopqrstuvwxyzé1'\u0301", "абвгдежзиклмнопрстуф", "東京都人日本語")
+    picks = iter(random.integers(0, 2**16, 10 * count).tolist())
+    made = []
+    for number, length in enumerate(random.integers(1, 9, count).tolist()):
+        letters = scripts[0] if number % 8 else scripts[1 + number // 8 % 2]
+        made.append("".join(letters[next(picks) % len(letters)] for _ in range(length)))
+    return made

@@ -1,0 +1,256 @@
+"""A stored model, used on new rows: the run's features and network joined again, without
+its data.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+from safetensors import SafetensorError
+from safetensors.numpy import load_file
+
+from tacit import data, features, training
+from tacit import plan as plans
+from tacit.assembly import negotiated
+from tacit.errors import RunError
+from tacit.models.pictures import find_image_reader
+from tacit.plan import Columns, Features, Local, Model, Plan, Worded
+from tacit.printable import printable_name
+from tacit.randomness import Draws
+from tacit.rows import Clients, Inputs, Rows, Vector
+from tacit.runs import record, run_folder
+from tacit.runs.allowed_code import require_permission
+
+_NOBODY = Clients(order=np.empty(0, np.int64), starts=np.zeros(2, np.int64))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Predicted:
+    """What a model says of some rows: a probability for each class, the most probable class, and
+    what was unlike training.
+    """
+
+    table: pl.DataFrame
+    classes: tuple[str, ...]
+    probabilities: NDArray[np.float64]
+    notes: list[str]
+
+    @property
+    def names(self) -> NDArray[np.str_]:
+        """Return the class of each row, in the order of the rows."""
+        return np.asarray(np.array(self.classes)[self.probabilities.argmax(axis=1)])
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class StoredModel:
+    """A trained model with all that turns rows into what it reads; made by `load`."""
+
+    name: str
+    settings: Features
+    fitted: features.Fitted
+    habits: data.Habits
+    roles: Columns
+    network: Model
+    facts: dict[str, Any]
+    learner: training.Learner
+    vector: Vector
+    secret: bytes = b""
+    reader: features.Reader | None = None
+
+    def __repr__(self) -> str:
+        return f"StoredModel({self.name!r}, columns={self.columns}, classes={self.classes})"
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """Return the names of the classes, in the order of `predict_proba`'s columns."""
+        return self.fitted.classes
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Return the names of the columns the model reads; rows may have others, which are passed
+        over.
+        """
+        return data.list_input_columns(self.roles)
+
+    def predict(self, rows: object) -> NDArray[np.str_]:
+        """Return the most probable class of each row.
+
+        `rows` is the path of a file, or rows as `tacit.run` takes them; no label is needed. Where
+        the model reads one text column and nothing else, a list of texts will do.
+        """
+        return self.predicted(rows).names
+
+    def predict_proba(self, rows: object) -> NDArray[np.float64]:
+        """Return one line per row with the probability of each class, as `classes` orders them."""
+        return self.predicted(rows).probabilities
+
+    def predicted(self, rows: object) -> Predicted:
+        """Return what the model says of some rows, beside the rows themselves and a note of what
+        was unlike training.
+        """
+        table, repairs = data.read_new_rows(rows, self.roles)
+        frame, notes = data.clean_as_in_training(
+            table, self.roles, self.habits, self.fitted.categories
+        )
+        return Predicted(
+            table=table,
+            classes=self.classes,
+            probabilities=self.probabilities(self.encode(frame)),
+            notes=[*repairs, *notes],
+        )
+
+    def encode(self, frame: pl.DataFrame) -> Inputs:
+        """Return cleaned rows as numbers."""
+        return features.encode_inputs(
+            frame, self.roles, self.settings, self.fitted, self.secret, self.reader
+        )
+
+    def probabilities(self, inputs: Inputs) -> NDArray[np.float64]:
+        """Return the probability of each class for encoded rows."""
+        if not len(inputs):
+            return np.zeros((0, len(self.classes)))
+        return to_probabilities(self.learner.predict(self.vector, inputs))
+
+
+def to_probabilities(logits: NDArray[np.float32]) -> NDArray[np.float64]:
+    """Return the probability of each class from one logit per row for two classes, else one per
+    class.
+    """
+    exact = logits.astype(np.float64)
+    if exact.shape[1] == 1:
+        exact = np.hstack([np.zeros_like(exact), exact])
+    odds = np.exp(exact - exact.max(axis=1, keepdims=True))
+    return np.asarray(odds / odds.sum(axis=1, keepdims=True))
+
+
+def load(folder: Path, module: object | None = None, *, allow_code: bool = False) -> StoredModel:
+    """Return the model of a run's folder, or of one that `tacit export --to safetensors` wrote.
+
+    `module` is the nn.Module that the run was given in Python, if it was. A folder may come from
+    anybody, so a class it names is imported only with `allow_code`. Raises RunError with the reason
+    where that is missing, where nobody but the clients can use the model, or where a file is
+    missing, damaged or not the run's own.
+    """
+    facts = _facts(folder)
+    job = run_folder.plan_of(folder) if (folder / run_folder.PLAN).exists() else None
+    try:
+        stored = plans.parse_stored(facts, str(folder / run_folder.MODEL_FACTS))
+        fitted, habits = (
+            features.Fitted.from_dict(facts["fitted"]),
+            data.Habits.from_dict(facts.get("habits", {})),
+        )
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise RunError(
+            f"{folder / run_folder.MODEL_FACTS}: is damaged ({type(error).__name__}); put the run's"
+            " own back"
+        ) from None
+    fitted = replace(
+        fitted, classes=tuple(map(printable_name, fitted.classes))
+    )  # they are printed, and written to files
+    network, settings, roles = stored.model, stored.features, stored.data.columns
+    _refuse_private(folder, network, job)
+    require_permission(
+        folder / run_folder.MODEL_FACTS, stored, allow_code=allow_code, module=module
+    )
+    reader = find_image_reader(roles, settings)
+    secret = _secret(job)
+    empty = features.encode_inputs(_no_rows(roles, fitted), roles, settings, fitted, secret, reader)
+    learner = training.build(
+        network,
+        Local(),
+        Rows(inputs=empty, labels=np.empty(0, np.int32), classes=fitted.classes),
+        _NOBODY,
+        module,
+    )
+    vector = _vector(folder, learner, module)
+    return StoredModel(
+        name=folder.resolve().name,
+        settings=settings,
+        fitted=fitted,
+        habits=habits,
+        roles=roles,
+        network=network,
+        facts=facts,
+        learner=learner,
+        vector=vector,
+        secret=secret,
+        reader=reader,
+    )
+
+
+def _facts(folder: Path) -> dict[str, Any]:
+    path = folder / run_folder.MODEL_FACTS
+    if not path.exists():
+        if not (folder / run_folder.RECORD).exists():
+            raise RunError(
+                f"{folder}: holds no model (no {path.name}); `tacit runs` lists the runs there are"
+            )
+        done = record.of_kind(list(run_folder.entries(folder)), record.Finished, record.RUN)
+        why = (
+            "only its clients can read its model, and use it at their sites"
+            if done
+            else "it has not ended; `tacit resume` it"
+        )
+        raise RunError(f"{folder}: this run left no model here: {why}")
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError:
+        found = None
+    if not isinstance(found, dict):
+        raise RunError(f"{path}: is damaged: it holds no JSON object")
+    return found
+
+
+def _refuse_private(folder: Path, network: Model, job: Plan | None) -> None:
+    """Raise RunError if a part of the model is with the clients: what is stored says nothing
+    without it.
+    """
+    if isinstance(network, Worded) or (job is not None and job.personal):
+        what = "the table of words" if isinstance(network, Worded) else "what [private] names"
+        raise RunError(
+            f"{folder}: needs the whole model to predict, got one of which a part, {what}, is kept"
+            " by each client and is in no file of the run; each client predicts with its own"
+            " (docs/fedvocab.md)"
+        )
+
+
+def _secret(job: Plan | None) -> bytes:
+    """Return the secret that columns were quantised under, as the simulation or the clients'
+    agreement has it.
+    """
+    if job is None or job.features.quantise is None:
+        return b""
+    agreed = negotiated.held(job)
+    return agreed.secret if agreed else Draws.seeded(job.seed).sealed("clients").key
+
+
+def _vector(folder: Path, learner: training.Learner, module: object | None) -> Vector:
+    path = folder / run_folder.MODEL
+    try:
+        vector = training.flatten_parameters(learner, load_file(path))
+    except (OSError, SafetensorError) as error:
+        raise RunError(
+            f"{path}: cannot be read ({type(error).__name__}); put the run's own file back"
+        ) from None
+    except RunError as error:
+        given = (
+            ""
+            if module is not None
+            else "; if the run was given a module in Python, use tacit.load(run, module=…)"
+        )
+        raise RunError(f"{path}: {error}{given}") from None
+    run_folder.check_model(folder, vector)
+    return vector
+
+
+def _no_rows(roles: Columns, fitted: features.Fitted) -> pl.DataFrame:
+    kinds: dict[str, Any] = {**dict.fromkeys((*roles.text, *roles.categorical), pl.String)}
+    kinds |= dict.fromkeys(roles.numeric, pl.Float64)
+    kinds |= {roles.image: pl.Array(pl.UInt8, fitted.pixels or 1)} if roles.image else {}
+    return pl.DataFrame(schema=kinds)

@@ -1,0 +1,150 @@
+"""Rows as words for models with word tables: the lexicon of the simulation, and the public vectors
+that go with it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from tacit import data, features
+from tacit.data.named.vectors import vectors
+from tacit.data.named.weights import weights
+from tacit.errors import DataError
+from tacit.plan import Encoder, Plan
+from tacit.rows import Lexicon, Rows
+from tacit.training.private.vocabulary import find_stem
+
+
+class TokenRows(NamedTuple):
+    """Train and test rows as word numbers, what the numbers stand for, and what makes further rows
+    of the same words.
+    """
+
+    train: Rows
+    test: Rows
+    lexicon: Lexicon
+    encode: Callable[[pl.DataFrame], Rows]
+
+
+def encode_token_rows(
+    plan: Plan,
+    table: data.Table,
+    fitted: features.Fitted,
+    secret: bytes,
+    progress: data.Progress | None,
+) -> TokenRows:
+    """Return a table's rows as word numbers; `secret` is the clients', for columns beside the words
+    that become tokens.
+    """
+    checkpoint = find_checkpoint(plan, progress)
+    split = (
+        features.build_piece_splitter(checkpoint)
+        if checkpoint
+        else features.build_word_splitter(plan.features.stop_words)
+    )
+    private = plan.private.words == "all"
+    # Which words are rare is each client's own affair where its words are.
+    settings = replace(plan.features, least_count=1) if private else plan.features
+    reading = features.TokenEncoding(
+        columns=table.columns, settings=settings, fitted=fitted, split=split, secret=secret
+    )
+    (train, test), words = features.encode_words((table.train, table.test), reading)
+    lexicon = replace(
+        _lexicon(plan, words, checkpoint, progress),
+        least_count=plan.features.least_count if private else 1,
+    )
+    return TokenRows(
+        train, test, lexicon, lambda frame: features.encode_further(frame, reading, words)
+    )
+
+
+def find_checkpoint(plan: Plan, progress: data.Progress | None = None) -> Path | None:
+    """Return the folder of the plan's checkpoint, if it names one."""
+    return (
+        weights(plan.model.checkpoint, "model.checkpoint", progress)
+        if isinstance(plan.model, Encoder)
+        else None
+    )
+
+
+def _lexicon(
+    plan: Plan, words: tuple[str, ...], checkpoint: Path | None, progress: data.Progress | None
+) -> Lexicon:
+    """Return the words with their public vectors, if any, and those of their stems, whoever else
+    has the stem as a word.
+    """
+    stemmed = (
+        ()
+        if plan.private.spelling == "word"
+        else tuple(sorted({find_stem(word) for word in words}))
+    )
+    if checkpoint:
+        table = read_piece_table(checkpoint)
+        known = [word for word in stemmed if word in table]
+        stems = dict(zip(known, table.of(known), strict=True)) if known else {}
+        return Lexicon(words=words, vectors=table.of(words), spread=table.spread, stems=stems)
+    if plan.private.start == "random":
+        return Lexicon(words=words)
+    stems = dict(zip(stemmed, get_glove_vectors(stemmed, progress), strict=True)) if stemmed else {}
+    return Lexicon(words=words, vectors=get_glove_vectors(words, progress), stems=stems)
+
+
+def get_glove_vectors(
+    words: tuple[str, ...], progress: data.Progress | None = None
+) -> NDArray[np.float32]:
+    """Return the words' GloVe vectors; a word that has none gets zeros."""
+    known, matrix = vectors("glove100", progress)
+    place = {word: number for number, word in enumerate(known)}
+    found = np.zeros((len(words), matrix.shape[1]), np.float32)
+    for row, word in enumerate(words):
+        if word in place:
+            found[row] = matrix[place[word]]
+    return found
+
+
+@dataclass(frozen=True)
+class PieceTable:
+    """The word pieces of a checkpoint and their vectors."""
+
+    vocabulary: Mapping[str, int]
+    vectors: NDArray[np.float32]
+
+    def __contains__(self, word: str) -> bool:
+        return word in self.vocabulary
+
+    @property
+    def spread(self) -> float:
+        """Return the standard deviation of all coordinates."""
+        return float(self.vectors.std())
+
+    def of(self, words: Sequence[str]) -> NDArray[np.float32]:
+        """Return the vectors of some pieces."""
+        return self.vectors[[self.vocabulary[word] for word in words]]
+
+
+def read_piece_table(checkpoint: Path) -> PieceTable:
+    """Return a checkpoint's own table of word pieces."""
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        vocabulary = json.loads((checkpoint / "tokenizer.json").read_text(encoding="utf-8"))[
+            "model"
+        ]["vocab"]
+        with safe_open(str(checkpoint / "model.safetensors"), framework="numpy") as file:
+            name = next(key for key in file.keys() if key.endswith("word_embeddings.weight"))  # noqa: SIM118
+            table = file.get_tensor(name)
+        return PieceTable(dict(vocabulary), np.asarray(table, np.float32))
+    except (OSError, ValueError, LookupError, TypeError, StopIteration, SafetensorError) as error:
+        raise DataError(
+            f"model.checkpoint = {str(checkpoint)!r} needs a BERT-type checkpoint: tokenizer.json"
+            " with a vocabulary, and its word_embeddings.weight in model.safetensors; got"
+            f" {type(error).__name__}"
+        ) from None

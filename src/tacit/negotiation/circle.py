@@ -1,0 +1,315 @@
+"""All parties as one of them sees them: who is connected, who is awaited, and the first thing that
+went wrong.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tacit.errors import WireError
+from tacit.negotiation.addresses import Address
+from tacit.negotiation.link import Kind, Link, greeting
+from tacit.negotiation.stopping import Reason, failure
+from tacit.negotiation.terms import Terms
+
+_STRANGERS = 32
+"""How many connections that have not yet greeted are held at once."""
+_RETRY_SECONDS = 0.05
+_GREETING_SECONDS = 5.0
+_GOODBYE_SECONDS = 1.0
+
+Witness = Callable[[int, Kind, int, bytes], None]
+"""Called with each frame that arrives: peer, kind, label and payload. For audits of what a party
+gets to see.
+"""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Which party this is, where all of them listen, and, where wished, a socket that already
+    listens for this one.
+    """
+
+    party: int
+    addresses: tuple[Address, ...]
+    listener: socket.socket | None = None
+
+
+class Circle:
+    """The links of one party to all others."""
+
+    def __init__(self, place: Place, terms: Terms, witness: Witness | None = None) -> None:
+        loop = asyncio.get_running_loop()
+        self.me = place.party
+        self.links: dict[int, Link] = {}
+        self.failed: asyncio.Future[WireError] = loop.create_future()
+        self.greeting = greeting(self.me, list(terms.digests().values()))
+        self._place = place
+        self._terms = terms
+        self._witness = witness
+        self._differing: dict[int, str] = {}
+        self._lengths: dict[int, int] = {}
+        self._meetings = {kind: _Meeting(self.others) for kind in (Kind.READY, Kind.CONFIRM)}
+        self._strangers: set[Link] = set()
+        self._called: set[Link] = set()
+        self._turned_away = 0
+        self._complete: asyncio.Future[None] = loop.create_future()
+        self._server: asyncio.Server | None = None
+        self._at_fault: tuple[int, Reason] | None = None
+        self._done = False
+
+    @property
+    def others(self) -> list[int]:
+        """All parties but this one."""
+        return [party for party in range(self._terms.parties) if party != self.me]
+
+    # Coming together.
+
+    async def gather(self) -> None:
+        """Return when all parties are connected and agree on the public parameters.
+
+        This party goes on listening to the end: if one of those it took in was somebody else, the
+        right one will come.
+        """
+        await self._listen()
+        calls = [asyncio.create_task(self._call(party)) for party in self.others if party > self.me]
+        try:
+            await self._complete
+        finally:
+            for call in calls:
+                call.cancel()
+        for party, names in sorted(self._differing.items()):
+            self._fail(party, Reason.DISAGREES, detail=names)
+        self._go_on()
+
+    async def _listen(self) -> None:
+        """Wait for the parties before this one; they are the ones that connect."""
+        if self.me == 0:
+            return
+        loop, here = asyncio.get_running_loop(), self._place.addresses[self.me]
+        listener = self._place.listener
+        try:
+            if listener is None:
+                self._server = await loop.create_server(
+                    self._stranger, here.host, here.port, backlog=_STRANGERS
+                )
+            else:
+                self._server = await loop.create_server(
+                    self._stranger, sock=listener, backlog=_STRANGERS
+                )
+        except OSError as error:
+            raise WireError(
+                f"negotiate(party={self.me}) cannot listen at {here} ({error.strerror}); "
+                "choose a free port, and name it to all parties"
+            ) from None
+
+    def _stranger(self) -> Link:
+        link = Link(self, None)
+        self._strangers.add(link)
+        # Whoever connects and does not greet is turned away: at once if there are many, else after
+        # a while.
+        asyncio.get_running_loop().call_later(
+            0 if len(self._strangers) > _STRANGERS else _GREETING_SECONDS, self._turn_away, link
+        )
+        link.ended.add_done_callback(lambda _: self._turn_away(link))
+        return link
+
+    def _turn_away(self, link: Link) -> None:
+        if link in self._strangers:
+            self._strangers.discard(link)
+            self._turned_away += 1
+            link.close()
+
+    def _stop_listening(self) -> None:
+        if self._server is not None:
+            self._server.close()
+        for link in list(self._strangers):
+            link.close()
+
+    async def _call(self, party: int) -> None:
+        """Connect to a later party, again and again until it answers."""
+        address, loop = self._place.addresses[party], asyncio.get_running_loop()
+        while party not in self.links:
+            with contextlib.suppress(OSError):
+                _, link = await loop.create_connection(
+                    lambda: Link(self, party), address.host, address.port
+                )
+                self._called.add(link)
+                # Its process may still be starting, so an open connection is waited for as long as
+                # there is time.
+                await asyncio.wait({link.entered, link.ended}, return_when=asyncio.FIRST_COMPLETED)
+                self._turned_away += party not in self.links
+            await asyncio.sleep(_RETRY_SECONDS)
+
+    # What links report.
+
+    def greeted(self, link: Link, party: int, digests: list[bytes]) -> bool:
+        """Return whether a party that greets on a link is taken in."""
+        self._strangers.discard(link)
+        expected = party == link.peer if link.peer is not None else party < self.me
+        if not expected or self._done:
+            return False
+        if party in self.links:
+            self.blame(party, Reason.TWICE)
+            link.turn_away(bytes([Reason.TWICE, party]))
+            return False
+        link.peer = party
+        self.links[party] = link
+        ours = self._terms.digests()
+        differing = [
+            name
+            for (name, digest), theirs in zip(ours.items(), digests, strict=True)
+            if digest != theirs
+        ]
+        if differing:
+            self._differing[party] = ", ".join(differing)
+        if len(self.links) == len(self.others):
+            self._complete.set_result(None)
+        return True
+
+    def arrived(self, peer: int, kind: Kind, label: int, payload: bytes) -> None:
+        """Take note of a frame."""
+        if self._witness is not None:
+            self._witness(peer, kind, label, payload)
+        if kind in self._meetings and not self._meetings[kind].take(peer, payload):
+            self.blame(peer, Reason.GARBAGE)
+
+    def told_to_stop(self, peer: int, payload: bytes) -> None:
+        """Stop, because a party gave up: for the reason it gives, if that makes sense."""
+        if (
+            len(payload) == 2
+            and payload[0] in frozenset(Reason)
+            and payload[1] < self._terms.parties
+        ):
+            party, reason = payload[1], Reason(payload[0])
+            if reason is Reason.DISAGREES and peer in self._differing:
+                self._fail(
+                    peer, reason, detail=self._differing[peer]
+                )  # it disagrees with us as much as we with it
+            else:
+                self._fail(party, reason, told_by=peer, detail=self._differing.get(party, ""))
+        else:
+            self.blame(peer, Reason.GARBAGE)
+
+    def blame(self, peer: int, reason: Reason) -> None:
+        """Stop, because of what a party did. One that goes after it has confirmed may go."""
+        if reason is not Reason.GONE or not self._meetings[Kind.CONFIRM].came(peer):
+            self._fail(peer, reason)
+
+    def length_of(self, label: int) -> int | None:
+        """Return how long our own message with a label was."""
+        return self._lengths.get(label)
+
+    def sent(self, label: int, length: int) -> None:
+        """Remember how long our own message with a label is."""
+        self._lengths[label] = length
+
+    # Meeting, failing, parting.
+
+    async def meet(self, kind: Kind, payload: bytes = b"") -> None:
+        """Return when all parties have come to the same point and say the same there."""
+        for link in self.links.values():
+            link.send_frame(kind, payload)
+        said = await self._meetings[kind].everybody
+        for party, theirs in sorted(said.items()):
+            if theirs != payload:
+                self._fail(party, Reason.OTHER_RESULT)
+        self._go_on()
+
+    def _go_on(self) -> None:
+        """Raise what went wrong, so that not one more step is taken."""
+        if self.failed.done():
+            raise self.failed.result()
+
+    def late(self) -> None:
+        """Stop, because time is up: name those who are awaited."""
+        absent = [party for party in self.others if party not in self.links]
+        if absent and self._differing:
+            party, names = min(self._differing.items())
+            self._fail(party, Reason.DISAGREES, detail=names)
+            return
+        silent = absent or [party for party, link in sorted(self.links.items()) if link.waits]
+        silent = (
+            silent
+            or [party for meeting in self._meetings.values() for party in meeting.missing]
+            or self.others
+        )
+        also = (
+            f", and neither did {', '.join(str(party) for party in silent[1:])}"
+            if silent[1:]
+            else ""
+        )
+        turned = (
+            f"; {self._turned_away} connections that did not speak this protocol were turned away"
+            if self._turned_away
+            else ""
+        )
+        self._fail(
+            silent[0], Reason.LATE, detail=f"at {self._place.addresses[silent[0]]}{also}{turned}"
+        )
+
+    def broke(self, cause: BaseException | None = None) -> None:
+        """Stop, because the computation failed here: what somebody sent had the right length and no
+        meaning.
+        """
+        self._fail(self.me, Reason.BROKE)
+        if self.failed.done():
+            self.failed.result().__cause__ = cause  # for --debug
+
+    def _fail(
+        self, party: int, reason: Reason, *, told_by: int | None = None, detail: str = ""
+    ) -> None:
+        if not self.failed.done() and not self._done:
+            self._at_fault = party, reason
+            self.failed.set_result(failure(self.me, party, reason, told_by=told_by, detail=detail))
+
+    async def part(self) -> None:
+        """Close every connection; after a failure, tell the others first whose it was."""
+        self._done = True
+        self._stop_listening()
+        # Those we called know us already, even if their greeting has not reached us.
+        links = self._called | set(self.links.values())
+        for link in links:
+            if self._at_fault is not None:
+                party, reason = self._at_fault
+                link.send_frame(Kind.STOP, bytes([reason, party]))
+            link.hang_up()
+        # Closing with bytes unread would reset the connection, and the peer might never read our
+        # last words.
+        if links:
+            await asyncio.wait([link.ended for link in links], timeout=_GOODBYE_SECONDS)
+        for link in links:
+            link.close()
+
+
+class _Meeting:
+    """A point all parties must come to, and what each says there."""
+
+    def __init__(self, awaited: list[int]) -> None:
+        self.everybody: asyncio.Future[dict[int, bytes]] = (
+            asyncio.get_running_loop().create_future()
+        )
+        self._awaited = awaited
+        self._said: dict[int, bytes] = {}
+
+    @property
+    def missing(self) -> list[int]:
+        """Who has not come."""
+        return [party for party in self._awaited if party not in self._said]
+
+    def came(self, peer: int) -> bool:
+        """Return whether a party has come."""
+        return peer in self._said
+
+    def take(self, peer: int, payload: bytes) -> bool:
+        """Take note of what a party says; return whether it is the first time."""
+        if peer in self._said:
+            return False
+        self._said[peer] = payload
+        if not self.missing:
+            self.everybody.set_result(self._said)
+        return True

@@ -1,0 +1,1 @@
+"""Presets: settings chosen from epsilon, people and the kind of data."""

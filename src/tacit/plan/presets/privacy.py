@@ -1,0 +1,361 @@
+"""[privacy]: a promise in one line. A preset fills in every setting the plan leaves open; what the
+plan says itself stays.
+
+`private` is noisy gradient descent over all clients. Its settings follow from q = epsilon · clients
+/ 5000 and from whether rows are text (`plan/presets/private_rule.py`). A plan says epsilon, never a
+standard deviation.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
+
+from annotated_types import Ge, Gt, Le, Lt
+from pydantic.dataclasses import dataclass
+
+from tacit.errors import PlanError
+from tacit.plan.kinds import STRICT, Count, Per
+from tacit.plan.presets.private_rule import inputs_of, rule
+
+if TYPE_CHECKING:
+    from tacit.plan.plan import Plan
+
+Preset = Literal[
+    "private",
+    "no_trust",
+    "none",
+    "paper:rr-ldp",
+    "paper:fedvocab",
+    "paper:partfed",
+    "paper:hashcomb",
+    "paper:lazyinf",
+]
+Tree = dict[str, Any]
+_PROMISING = ("private", "no_trust")
+"""Presets that keep an epsilon of the whole run; the others say on their pages what they promise.
+"""
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class Privacy:
+    """What is promised to each client, in one line; every setting that keeps it is filled in where
+    the plan has none.
+    """
+
+    preset: Preset = "private"
+    """`private`: differential privacy of each client for the whole run, with noise on sums.
+    `no_trust`: the same, with noise each client adds by itself. `paper:…`: the settings of a
+    published system. `none`: updates in the clear.
+    """
+    epsilon: Annotated[float | None, Ge(1e-3), Le(50), Per("run")] = None
+    """`private`, `no_trust`: the loss all rounds together may cost a client, **per run**; 8 where a
+    plan says nothing. The other presets promise no such number and take none.
+    """
+    delta: Annotated[float | None, Gt(0), Lt(0.5)] = None
+    """`private`: the chance with which it may cost more; 1e-5 where a plan says nothing. `no_trust`
+    needs no such chance.
+    """
+    clients: Count | None = None
+    """How many clients there will be, if `data.partition = "client"` leaves that to the rows. It
+    should be known without them.
+    """
+
+
+def expanded(tree: Tree, where: str = "plan") -> Tree:
+    """Return a plan's tables with what its preset fills in; tables without a [privacy] table are
+    returned as they are.
+    """
+    asked = tree.get("privacy")
+    if not isinstance(asked, dict):
+        return tree
+    name = asked.get("preset", "private")
+    if name not in _PRESETS:
+        if name in get_args(Preset):
+            raise PlanError(
+                f"{where}: 1 problem\n  privacy.preset: {name!r} fills in nothing, so it keeps no"
+                " promise; use another"
+            )
+        return tree  # a word that is no preset is named where the table is read
+    if _nobody_counted(asked, tree):
+        raise PlanError(
+            f"{where}: 1 problem\n  privacy.clients: needs the number of clients, since"
+            " data.partition = 'client' leaves it to the rows; got nothing"
+        )
+    return _joined(tree, fill_in(tree))
+
+
+def fill_in(tree: Tree) -> Tree:
+    """The settings that a plan's preset has for its tables, whatever they say themselves; none
+    without a preset.
+
+    Beside a promise stands the number of clients that the settings are made for.
+    """
+    asked = tree.get("privacy")
+    name = asked.get("preset", "private") if isinstance(asked, dict) else None
+    if not isinstance(asked, dict) or name not in _PRESETS:
+        return {}
+    filled = _PRESETS[name](asked, tree)
+    clients = _clients(asked, tree)
+    if (
+        name not in _PROMISING
+        or "privacy" not in filled
+        or clients is None
+        or _own(tree, "data").get("partition") == "client"
+    ):
+        return filled
+    return {**filled, "privacy": {**filled["privacy"], "clients": clients}}
+
+
+def problems(plan: Plan) -> list[str]:
+    """Return a sentence if what keeps the promise is not what was promised."""
+    asked, codec = plan.privacy, plan.codec
+    if asked is None:
+        return []
+    if (
+        asked.preset in _PROMISING
+        and plan.data.partition != "client"
+        and asked.clients not in (None, plan.data.clients)
+    ):
+        return [
+            f"privacy.clients: the settings of this plan were made for {asked.clients:,} clients,"
+            f" and data.clients = {plan.data.clients:,};"
+            f" plan.with_settings('data.clients={plan.data.clients}') makes them anew, and"
+            f" privacy.clients = {plan.data.clients} keeps them as they are"
+        ]
+    if asked.preset not in _PROMISING:
+        return [
+            f"privacy.{key}: needs preset = 'private' or 'no_trust', since {asked.preset!r}"
+            f" promises no {key} of a whole run; got {value:g}; remove it"
+            for key, value in (("epsilon", asked.epsilon), ("delta", asked.delta))
+            if value is not None
+        ]
+    if plan.regime != "federated":
+        return []
+    if asked.epsilon is None or (
+        asked.delta is None and asked.preset == "private"
+    ):  # tables made in Python: nothing is filled in
+        key = "epsilon" if asked.epsilon is None else "delta"
+        return [
+            f"privacy.{key}: needs a value (per run) with preset = {asked.preset!r}; got nothing"
+        ]
+    unit, kept = getattr(codec, "unit", ""), float(getattr(codec, "epsilon", math.inf))
+    if asked.preset == "private" and (unit, kept, getattr(codec, "delta", None)) != (
+        "run",
+        asked.epsilon,
+        asked.delta,
+    ):
+        return [
+            f"codec: needs one that keeps privacy.epsilon = {asked.epsilon:g} per run at"
+            f" privacy.delta = {asked.delta:g}, such as 'dp_sum', 'onebit', 'skellam' or"
+            f" 'gaussian'; got {_kept(codec)}; change privacy.epsilon and privacy.delta, which"
+            " codec.epsilon and codec.delta follow"
+        ]
+    if asked.preset == "no_trust" and (
+        unit != "update" or kept * plan.server.rounds > asked.epsilon * (1 + 1e-9)
+    ):
+        return [
+            "codec: needs an epsilon per update that times server.rounds is at most"
+            f" privacy.epsilon = {asked.epsilon:g} per run, such as 'projunit' or 'rr_sampled'; got"
+            f" {_kept(codec)}; change privacy.epsilon, which codec.epsilon follows"
+        ]
+    return []
+
+
+def _kept(codec: object) -> str:
+    """What a codec keeps, in words."""
+    told = [f"{key} {getattr(codec, key):g}" for key in ("epsilon", "delta") if hasattr(codec, key)]
+    unit = f" per {getattr(codec, 'unit', '')}" if told else ""
+    return f"{getattr(codec, 'name', '')!r}" + (f" with {' and '.join(told)}{unit}" if told else "")
+
+
+def _nobody_counted(asked: Tree, tree: Tree) -> bool:
+    return (
+        _own(tree, "data").get("partition") == "client"
+        and "clients" not in asked
+        and asked.get("preset", "private") in _PROMISING
+    )
+
+
+def _joined(tree: Tree, filled: Tree) -> Tree:
+    """Return the plan's tables with the keys it does not have; where it names another model or
+    codec, those that one takes.
+    """
+    made = dict(tree)
+    for name, table in filled.items():
+        own = made.get(name, {})
+        if isinstance(own, dict):  # else the plan is refused where it is checked
+            made[name] = {**_fitting(name, own, table), **own}
+    return made
+
+
+def _fitting(name: str, own: Tree, table: Tree) -> Tree:
+    chosen = own.get("name", table.get("name"))
+    if chosen == table.get("name"):
+        return table
+    known = _keys_of(name, chosen)
+    return {key: value for key, value in table.items() if key in known and key != "name"}
+
+
+def _keys_of(table: str, chosen: object) -> frozenset[str]:
+    """Return the keys that the table of a model or codec of some name takes."""
+    from tacit.plan.codec import Codec
+    from tacit.plan.kinds import fields_of, tables_in
+    from tacit.plan.tables.model import Model
+
+    kinds = tables_in(Codec if table == "codec" else Model)
+    return frozenset(fields_of(kinds[str(chosen)])) if str(chosen) in kinds else frozenset()
+
+
+def _private(asked: Tree, tree: Tree) -> Tree:
+    clients = _clients(asked, tree)
+    epsilon, delta = _number(asked, "epsilon", 8.0), _number(asked, "delta", 1e-5)
+    if clients is None or epsilon is None or delta is None:
+        return {}  # what is wrong with the plan is said where it is checked
+    promise: Tree = {"epsilon": epsilon, "delta": delta}
+    codec: Tree = {"name": "dp_sum", **promise, "clip": 1.0}
+    if _own(tree, "model").get("name", "logistic") != "logistic":
+        return {
+            "privacy": promise,
+            "codec": codec,
+        }  # the rule was found for logistic regression; other models bring settings of their own
+    inputs = inputs_of(tree)
+    found, text = rule(epsilon, clients, inputs), inputs.text
+    features: Tree = {"constant": found.constant, **({} if inputs.norm else {"row_length": 1.0})}
+    if text:
+        features["buckets"] = found.words
+    elif "quantise" not in _own(tree, "features"):
+        features["numeric"] = "robust"
+    if text and _own(tree, "features").get("text", "listed") == "listed":
+        features |= {"text": "listed", "list": "en", "rarity": found.rarity}
+    return {
+        "privacy": promise,
+        "features": features,
+        "model": {"name": "logistic", "bias": False, "start": "zero"},
+        "local": {
+            "optimizer": "sgd",
+            "lr": found.local_rate,
+            "epochs": 1,
+            "batches": 1,
+            **_scaled(tree),
+        },
+        "codec": codec,
+        "server": {
+            "rounds": found.rounds,
+            "optimizer": "momentum",
+            "momentum": found.momentum,
+            "lr": found.rate,
+            "soften": found.soften,
+            "evaluate_every": min(10, _rounds(tree, found.rounds)),
+        },
+    }
+
+
+def _scaled(tree: Tree) -> Tree:
+    """The row scale of clipped updates; none where the plan itself normalises them, since the two
+    exclude each other.
+    """
+    return {} if _own(tree, "local").get("normalise") else {"row_scale": "root"}
+
+
+def _own(tree: Tree, name: str) -> Tree:
+    """Return a table of the plan as it was written; an empty one if there is none."""
+    found = tree.get(name, {})
+    return found if isinstance(found, dict) else {}
+
+
+def _rounds(tree: Tree, default: int) -> int:
+    """Return how many rounds the plan itself asks for, else the default."""
+    number = _own(tree, "server").get("rounds", default)
+    return number if isinstance(number, int) and number > 0 else default
+
+
+def _clients(asked: Tree, tree: Tree) -> int | None:
+    number = asked.get("clients", _own(tree, "data").get("clients", 100))
+    return number if isinstance(number, int) and number > 0 else None
+
+
+def _number(asked: Tree, key: str, default: float) -> float | None:
+    value = asked.get(key, default)
+    return float(value) if isinstance(value, int | float) and value > 0 else None
+
+
+def _no_trust(asked: Tree, tree: Tree) -> Tree:
+    """Return few rounds of a model of few words, in which each client randomises its own update."""
+    epsilon, rounds = _number(asked, "epsilon", 8.0), 5
+    if epsilon is None or not (filled := _private(asked, tree)):
+        return {}
+    codec = {"name": "projunit", "epsilon": epsilon / _rounds(tree, rounds), "clip": 1.0}
+    promise = {"epsilon": epsilon}
+    if "server" not in filled:
+        return {"privacy": promise, "codec": codec, "server": {"rounds": rounds}}
+    server = {
+        **filled["server"],
+        "rounds": rounds,
+        "momentum": 0.8,
+        "evaluate_every": 1,
+        "lr": 20.0,
+        "soften": 0.0,
+    }
+    features = {**filled["features"], "buckets": 5000, "row_length": 1.0, "constant": 0.1}
+    local = {
+        "optimizer": "sgd",
+        "lr": 1.0,
+        "epochs": 1,
+        "batches": 1,
+        "normalise": True,
+    }  # `projunit` sends a direction
+    return {
+        **filled,
+        "privacy": promise,
+        "features": features,
+        "local": local,
+        "codec": codec,
+        "server": server,
+    }
+
+
+_PRESETS: dict[Preset, Callable[[Tree, Tree], Tree]] = {
+    "private": _private,
+    "no_trust": _no_trust,
+    "none": lambda asked, tree: {"codec": {"name": "plain"}},
+    "paper:rr-ldp": lambda asked, tree: {
+        "features": {"text": "binary", "buckets": 5000},
+        "model": {"name": "mlp", "hidden": [100, 50, 25]},
+        "local": {"optimizer": "adam", "lr": 1e-3, "epochs": 3, "batches": 5},
+        "codec": {"name": "rr", "epsilon": 1.0, "clip": 3e-3},
+        "server": {"rounds": 25},
+    },
+    "paper:fedvocab": lambda asked, tree: {
+        "features": {"text": "words", "length": 40},
+        "model": {"name": "bilstm", "hidden": [300]},
+        "private": {"words": "all", "adapt": "pass", "start": "random"},
+        "local": {
+            "optimizer": "adam",
+            "lr": 5e-3,
+            "epochs": 1,
+            "batch": 32,
+            "schedule": "linear",
+            "clip_norm": 15.0,
+        },
+        "codec": {"name": "plain"},
+    },
+    "paper:partfed": lambda asked, tree: {
+        "data": {"share": {"rule": "k_anonymity", "k": 100}},
+        "features": {"categorical": "codes"},
+        "model": {"name": "mlp", "hidden": [12]},
+        "local": {"optimizer": "adam", "lr": 1e-3, "batch": 32},
+        "codec": {"name": "plain"},
+        "server": {"weights": "rows"},
+    },
+    "paper:hashcomb": lambda asked, tree: {
+        "codec": {"name": "hashcomb", "of": "weights", "x_min": -0.35, "x_max": 0.35}
+    },
+    "paper:lazyinf": lambda asked, tree: {
+        "data": {"local_test": 0.333},
+        "public": {"share": 0.01, "epochs": 3},
+        "filter": {"lr": 1e-4, "vote_epsilon": 0.5},
+        "codec": {"name": "plain"},
+    },
+}

@@ -1,0 +1,271 @@
+"""Plans to start from, as commented TOML for people who will change them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Literal, NamedTuple
+
+from tacit.plan.presets.one_bit import OneBitRule, one_bit_rule
+
+EXAMPLE = """\
+# A plan: one job, one table per room. `tacit check plan.toml` says whether it can run; `tacit run
+# plan.toml` runs it. A setting that is left out has its default; an unknown one is refused. Change
+# one for a single run with   tacit run plan.toml -o privacy.epsilon=2
+
+name = "newsgroups"                   # the run's folder is runs/newsgroups-1, -2, …
+seed = 0                              # same seed, same model, to the bit
+# Trained beside it without protection, so that the verdict can tell what a gap is due to. Also:
+# "local_only"
+baselines = ["central", "fedavg", "noiseless", "same_features"]
+
+[privacy]                             # what each person is promised; all settings that are not below follow from it
+preset = "private"                    # or "no_trust", "none", or a published system: "paper:rr-ldp", …; see docs/privacy.md
+epsilon = 8.0                         # per run: all rounds together cost each person at most this,
+delta = 1e-5                          # but for so small a chance
+
+[data]
+source = "newsgroups20"               # a name from `tacit data list`, or a file: .csv .jsonl .xlsx .parquet …
+clients = 5657                        # how many people hold the rows: here two posts each
+partition = "iid"                     # who holds what: iid, dirichlet (by label), client (a column), quantile, interval (of `by`)
+test = 0.2                            # share of rows held out to measure on, if the set has no test rows of its own
+
+# [data.columns]                      # a file needs to be told what its columns are for; `tacit
+# init --from my.csv` guesses text = ["post"] label = "topic" numeric = ["age"] categorical =
+# ["country"] client = "user_id"                  # with partition = "client" and privacy.clients
+
+# What the preset fills in can be said here instead; what is said here stays. `tacit check` shows
+# the rest. [features] words = "unicode"                   # words of any script, numbers, hashtags
+# and emoji; or "letters": a-z only text = "listed"                     # which words of a public
+# list occur; or "binary": hashed words list = "en"                         # the language, or a
+# file with one word per line, the most frequent first [codec] name = "dp_sum"                     #
+# noise on the sum; or "onebit", "skellam": noise by the clients, for a [secure_sum] [server] rounds
+# = 40
+
+[engine]
+workers = 2                           # changes how fast, never what comes out
+"""
+
+TEST_SHARE = 0.2
+"""Share of rows that plans for a table hold out to measure on."""
+
+_OWN = """\
+# A plan for {source}, guessed from its columns. Roles are in [data.columns]; change them there.
+# `tacit check {file}` says whether it can run; `tacit run {file}` runs it and writes a report.
+
+name = {name}
+seed = 0
+baselines = ["central", "fedavg", "noiseless", "same_features"]     # without protection: they tell what a gap is due to
+{promise}
+[data]
+source = {source_text}
+{holders}
+{test}
+
+[data.columns]
+{columns}
+{features}"""
+
+_OWN_BASELINES = """\
+baseline_settings = "own"             # "central" and "fedavg" have learning rates and features of their own; or "plan"
+"""
+
+_PRIVATE = """
+[privacy]                             # what each client is promised; all settings that are not below follow from it
+preset = "private"                    # noise on sums over all clients: it needs thousands of them; see docs/privacy.md
+epsilon = {epsilon:<28}# per run: all rounds together cost each client at most this,
+delta = 1e-5                          # but for so small a chance
+"""
+
+_ONE_BIT = """
+[model]
+name = "logistic"                     # or "mlp", or your own nn.Module as "package.module:name"
+
+[local]                               # what a client does with its rows in one round
+optimizer = "adam"
+lr = {rate:g}
+epochs = {epochs}
+batches = {batches}                           # per epoch, whatever a client holds
+
+[codec]
+name = "rr"                           # one randomised bit per weight, by each client itself
+epsilon = 1.0                         # per bit, not per update or run: `tacit privacy RUN` says what it adds up to
+clip = {clip:<31g}# largest change of one weight in one round
+
+[server]
+rounds = {rounds}
+optimizer = "momentum"
+momentum = {momentum:g}
+lr = {server_rate:g}
+evaluate_every = 5
+"""
+
+_ROLES = {
+    "label": "what to predict",
+    "client": "who owns the row",
+    "split": "which rows are for training, which for testing",
+    "text": "",
+    "numeric": "",
+    "categorical": "",
+}
+
+
+class TextReading(NamedTuple):
+    """How texts are read: hashed words, or the words of a public list; and why, in a few words."""
+
+    text: Literal["binary", "listed"] = "listed"
+    list: str = "en"
+    why: str = ""
+
+
+def quoted(text: str) -> str:
+    """Return a text as a TOML string."""
+    # JSON's escapes are TOML's, but for one: TOML allows no bare delete character.
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def starter_text(
+    roles: Mapping[str, str],
+    source: str,
+    rows: int,
+    owners: int,
+    name: str,
+    file: str,
+    *,
+    reading: TextReading | None = None,
+    one_bit: int | None = None,
+    encoding: str | None = None,
+    header: bool | None = None,
+    epsilon: float | None = None,
+    test_source: str | None = None,
+) -> str:
+    """Return the plan for a table whose columns have these roles; `file` is where it will be kept.
+
+    `rows` and `owners` are those that are left to train on, after everything that removes rows.
+    `reading` says how texts are read; without it, as the words of the English list. With `one_bit`,
+    each weight leaves as one randomised bit, in place of noise on sums (`epsilon`), and rows
+    without an owner are dealt to `one_bit` clients. `encoding` and `header` say how the file is
+    read, where that must be said; `test_source` is a file of test rows.
+    """
+    holds = set(roles.values())
+    rule = one_bit_rule(text="text" in holds, clients=owners or one_bit) if one_bit else None
+    return _OWN.format(
+        source=_one_line(source),
+        source_text=quoted(source) + _read_as(encoding, header),
+        file=_one_line(file),
+        name=quoted(name),
+        promise=(
+            _OWN_BASELINES
+            if rule
+            else _PRIVATE.format(epsilon=float(epsilon or 8.0)) + _counted(roles, owners)
+        ),
+        holders=_holders(roles, min(one_bit, rows) if one_bit else clients_for(rows)),
+        test=_test_rows(test_source),
+        columns="\n".join(_columns(roles)),
+        features=_features(holds, reading or TextReading(), rule)
+        + (_ONE_BIT.format(**vars(rule)) if rule else ""),
+    )
+
+
+def _test_rows(test_source: str | None) -> str:
+    """Return where the rows to measure on come from."""
+    if test_source:
+        return f"test_source = {quoted(test_source)}  # a file of rows to measure on"
+    return f"test = {TEST_SHARE:<31g}# share of rows held out to measure on"
+
+
+def _features(roles: set[str], reading: TextReading, rule: OneBitRule | None) -> str:
+    """Return how text and numbers are read."""
+    lines = []
+    if "text" in roles:
+        lines.append(
+            'words = "unicode"                     # any script, numbers, hashtags, emoji; or'
+            ' "letters": a-z only'
+        )
+    if "text" in roles and rule:
+        lines.append('text = "binary"                       # which hashed words occur')
+        lines.append(f"buckets = {rule.buckets:<28}# how many numbers words are hashed to")
+        lines.append(
+            "row_length = 1.0                      # long texts count no more than short ones"
+        )
+    elif "text" in roles and reading.text == "binary":
+        lines.append(
+            f'text = "binary"                       # hashed words: {_one_line(reading.why)}'
+        )
+    elif "text" in roles and reading.why:
+        lines.append(
+            'text = "listed"                       # words of a public list:'
+            f" {_one_line(reading.why)}"
+        )
+        lines.append(f"list = {quoted(reading.list)}")
+    if roles & {"numeric", "categorical"}:
+        lines.append(
+            'numeric = "robust"                    # 1 % at either end of a column counts for'
+            ' nothing; or "minmax", "raw"'
+        )
+        lines.append('categorical = "onehot"                # or "codes"')
+    return "\n".join(["", "[features]", *lines, ""]) if lines else ""
+
+
+def _read_as(encoding: str | None, header: bool | None) -> str:
+    """Return what must be known to read a file, where it was told or found out."""
+    told = f"\nencoding = {quoted(encoding)}" if encoding else ""
+    if header is False:
+        return (
+            f"{told}\nheader = false                        # its first line is a row, so columns"
+            " are column_1, column_2, …"
+        )
+    return told + (
+        "\nheader = true                         # its first line holds names" if header else ""
+    )
+
+
+def _counted(roles: Mapping[str, str], owners: int) -> str:
+    """Return how many clients there are, where only the rows say so."""
+    if "client" not in roles.values():
+        return ""
+    return (
+        f"clients = {owners:<28}# how many owners there are; should be known without looking at the"
+        " rows\n"
+    )
+
+
+def _one_line(text: str) -> str:
+    """Return a text that can stand in a comment: TOML allows no line ends or control characters
+    there.
+    """
+    return "".join(
+        letter if letter.isprintable() else "\ufffd" for letter in " ".join(text.split())
+    )
+
+
+def _holders(roles: Mapping[str, str], clients: int) -> str:
+    if "client" in roles.values():
+        return 'partition = "client"                  # each owner in the client column is a client'
+    lines = [
+        f"clients = {clients:<28}# no column says who owns a row, so rows are dealt out",
+        (
+            'partition = "iid"                     # at random; or "dirichlet" (by label), or'
+            ' "client" with a client column below'
+        ),
+    ]
+    return "\n".join(lines)
+
+
+def clients_for(rows: int) -> int:
+    """Return how many clients so many training rows are dealt to: one for each row, 5,000
+    at most.
+    """
+    return min(5000, rows)
+
+
+def _columns(roles: Mapping[str, str]) -> list[str]:
+    lines = []
+    for role, note in _ROLES.items():
+        names = [quoted(column) for column, its in roles.items() if its == role]
+        if names and note:
+            lines.append(f"{role} = {names[0]}  # {note}")
+        elif names:
+            lines.append(f"{role} = [{', '.join(names)}]")
+    left = [quoted(column) for column, its in roles.items() if its == "left out"]
+    return [*lines, *([f"# left out: {', '.join(left)}"] if left else [])]

@@ -1,0 +1,1 @@
+"""The tables of a plan, one file each."""

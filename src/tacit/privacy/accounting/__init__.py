@@ -1,0 +1,1 @@
+"""Privacy loss of mechanisms, alone and composed."""

@@ -1,0 +1,310 @@
+"""What an event costs: its pure epsilon, or its Rényi divergence at every order.
+
+Any pure mechanism costs at most what randomised response of the same epsilon costs (Kairouz, Oh and
+Viswanath 2015, theorem 3.4: it can be made from it), so one curve serves all of them. Figures that
+come out of floating point are rounded up.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
+from fractions import Fraction
+from functools import lru_cache
+from itertools import accumulate
+from typing import NamedTuple
+
+from tacit.errors import BudgetError
+from tacit.privacy.accounting import dominated_loss
+from tacit.privacy.claim import (
+    Approximate,
+    Claim,
+    Disclosed,
+    Event,
+    Free,
+    Gaussian,
+    GaussianDominated,
+    Open,
+    Pure,
+    RenyiCurve,
+    Repeated,
+    Sampled,
+    Unproven,
+)
+
+Curve = tuple[float, ...]
+"""A Rényi divergence at each of the orders below."""
+
+ABOVE_ONE: Curve = tuple(10 ** (place / 50) for place in range(-400, 301))
+"""The orders at which divergences are added up, less 1: close together, since the best one is
+picked for each total.
+"""
+_SAMPLED: Curve = (
+    *(place / 10 for place in range(1, 100)),
+    *(float(t) for t in range(10, 64)),
+    127.0,
+    255.0,
+    511.0,
+    1023.0,
+)
+"""Fewer of them, where the curve of noise on a sample is among them: it takes a while to compute.
+"""
+
+
+def refuse_unproven(claim: Claim) -> None:
+    """Raise BudgetError if no bound is proved for a claim's event: it is never added up, not even
+    as infinite.
+    """
+    why = _unproven(claim.event, claim.relation)
+    if why:
+        raise BudgetError(
+            f"{claim.mechanism}: no bound is proved ({why}), so the ledger refuses to add it up and"
+            " nothing may be released; use a mechanism with a proved claim, or codec.name ="
+            " 'plain' to release in the clear"
+        )
+
+
+def _unproven(event: Event, relation: str) -> str:
+    if isinstance(event, Unproven):
+        return "the mechanism has no proof"
+    if isinstance(event, Sampled):
+        if not isinstance(event.event, Gaussian):
+            return "gains from sampling are only known for Gaussian noise"
+        return (
+            ""
+            if relation.startswith("add or remove")
+            else "gains from sampling are only known for adding or removing"
+        )
+    return _unproven(event.event, relation) if isinstance(event, Repeated) else ""
+
+
+def uncounted(event: Event) -> bool:
+    """Return whether an event has no number because what it releases is not protected at all."""
+    return (
+        uncounted(event.event)
+        if isinstance(event, Repeated | Sampled)
+        else isinstance(event, Open | Disclosed)
+    )
+
+
+def innermost(event: Event) -> Event:
+    """Return the single use that an event is made of."""
+    return innermost(event.event) if isinstance(event, Repeated) else event
+
+
+def pure(event: Event) -> Fraction | float:
+    """Return the pure epsilon of an event, exactly; infinite if it has none."""
+    if isinstance(event, Free):
+        return Fraction(0)
+    if isinstance(event, Pure):
+        return Fraction(event.epsilon)
+    if isinstance(event, RenyiCurve):
+        return math.inf if math.isinf(event.most) else Fraction(event.most)
+    if isinstance(event, Repeated):
+        uses = pure(event.event)
+        every = uses * event.count if isinstance(uses, Fraction) else math.inf
+        return Fraction(event.most) if event.most < every else every
+    return math.inf
+
+
+def approximate(event: Event) -> tuple[Fraction, Fraction]:
+    """Return the epsilon and the delta that an event adds as they are, without any curve."""
+    if isinstance(event, Approximate):
+        return Fraction(event.epsilon), Fraction(event.delta)
+    if isinstance(event, Repeated):
+        epsilon, delta = approximate(event.event)
+        return event.count * epsilon, event.count * delta
+    return Fraction(0), Fraction(0)
+
+
+class Settled(NamedTuple):
+    """Events with Gaussian noise in place of what it dominates, the delta left for them, and a
+    distance that delta must cover.
+    """
+
+    paid: tuple[tuple[Event, int], ...]
+    delta: float
+    distance: float
+
+
+def settle(paid: Sequence[tuple[Event, int]], delta: float) -> Settled | None:
+    """Replace all events that Gaussian noise dominates by one Gaussian release; None if none
+    dominates them all at `delta`.
+    """
+    uses = [(innermost(event), times * _count(event)) for event, times in paid]
+    dominated = [(event, count) for event, count in uses if isinstance(event, GaussianDominated)]
+    if not dominated:
+        return Settled(tuple(paid), delta, 0.0)
+    noise = dominated_loss.multiplier(dominated, dominated_loss.SHARE * delta)
+    if not noise:
+        return None
+    others = [one for one in paid if not isinstance(innermost(one[0]), GaussianDominated)]
+    left = (1 - 2 * dominated_loss.SHARE) * delta
+    return Settled((*others, (Gaussian(noise), 1)), left, dominated_loss.distance(dominated))
+
+
+def gaussian(paid: Sequence[tuple[Event, int]]) -> float | None:
+    """Return the noise multiplier of one release that costs what these do together; None unless all
+    are Gaussian noise.
+
+    What `approximate` counts, and what costs nothing, is left out.
+    """
+    uses = [(innermost(event), times * _count(event)) for event, times in paid]
+    squares = [
+        times / event.noise_multiplier**2 for event, times in uses if isinstance(event, Gaussian)
+    ]
+    others = [event for event, _ in uses if not isinstance(event, Gaussian | Approximate | Free)]
+    return 1 / math.sqrt(math.fsum(squares)) if squares and not others else None
+
+
+def _count(event: Event) -> int:
+    """Return how often an event uses its innermost one."""
+    return event.count * _count(event.event) if isinstance(event, Repeated) else 1
+
+
+def single_uses(event: Event, times: int, delta: float) -> list[tuple[Event, int]]:
+    """Return the single uses that an event paid for that often is made of; a known bound on all of
+    them stands for one use.
+
+    Where uses are bounded both one by one and together, what costs less at `delta` is taken: either
+    holds.
+    """
+    from tacit.privacy.accounting.distribution import (
+        epsilon_of,  # numpy is heavy to load, and `tacit --help` should not wait for it
+    )
+
+    most = getattr(event, "most", math.inf)
+    whole = [(Pure(most), times)] if math.isfinite(most) else []
+    if isinstance(event, RenyiCurve):
+        return [*whole] or [(event, times)]
+    if not isinstance(event, Repeated):
+        return [(event, times)]
+    apart = single_uses(event.event, times * event.count, delta)
+    if whole and epsilon_of(whole, delta) <= epsilon_of(apart, delta):
+        return [*whole]
+    return apart
+
+
+def renyi_epsilon(paid: Sequence[tuple[Event, int]], delta: float) -> float:
+    """Return the smallest epsilon that a sum of Rényi divergences proves at `delta`, rounded up."""
+    orders = _orders_for(tuple(event for event, _ in paid))
+    curves = [(renyi(event, orders), times) for event, times in paid]
+    losses = (
+        math.fsum(times * curve[place] for curve, times in curves) for place in range(len(orders))
+    )
+    return _at_best_order(delta, zip(orders, losses, strict=True))
+
+
+def _at_best_order(delta: float, losses: Iterable[tuple[float, float]]) -> float:
+    """Epsilon at `delta` from Rényi divergences, each with its order less 1, at the best order;
+    rounded up.
+
+    Source: Canonne, Kamath and Steinke 2020, proposition 12. With t = order - 1: D + ln(t/(1+t)) -
+    (ln delta + ln(1+t)) / t.
+    """
+    log_delta, best = math.log(delta), math.inf
+    for t, loss in losses:
+        best = min(best, loss + math.log(t) - math.log1p(t) - (log_delta + math.log1p(t)) / t)
+    return max(0.0, best * (1 + 2**-40))
+
+
+def _orders_for(events: tuple[Event, ...]) -> Curve:
+    """Return the orders, less 1, at which events are added up: those at which some of them are
+    known, among many others.
+    """
+    own = {
+        order - 1
+        for event in events
+        if isinstance(curve := innermost(event), RenyiCurve)
+        for order in curve.orders
+    }
+    few = any(isinstance(innermost(event), Sampled) for event in events)
+    return tuple(sorted(own.union(_SAMPLED if few else ABOVE_ONE)))
+
+
+@lru_cache(maxsize=64)
+def renyi(event: Event, orders: Curve) -> Curve:
+    """Return an event's Rényi divergence at each order, given less 1; 0 for what `approximate`
+    counts.
+    """
+    if isinstance(event, Free | Approximate):
+        return (0.0,) * len(orders)
+    if isinstance(event, Pure):
+        return _randomised_response(event.epsilon, orders)
+    if isinstance(event, Gaussian):
+        return tuple((1 + t) / (2 * event.noise_multiplier**2) for t in orders)
+    if isinstance(event, RenyiCurve):
+        return _at_most(_at_next_order(event.orders, event.values, orders), event.most, orders)
+    if isinstance(event, Repeated):
+        return _at_most(
+            tuple(event.count * loss for loss in renyi(event.event, orders)), event.most, orders
+        )
+    if isinstance(event, Sampled) and isinstance(event.event, Gaussian):
+        return _sampled_gaussian(event.event.noise_multiplier, event.rate, orders)
+    raise TypeError(f"the ledger knows no cost of {event}")
+
+
+def _at_most(curve: Curve, epsilon: float, orders: Curve) -> Curve:
+    """Return a curve, lowered to that of a pure epsilon where it is known and costs less."""
+    return (
+        curve
+        if math.isinf(epsilon)
+        else tuple(map(min, curve, _randomised_response(epsilon, orders)))
+    )
+
+
+def _randomised_response(epsilon: float, orders: Curve) -> Curve:
+    """Return the Rényi divergence of one binary randomised response, which is the most of any pure
+    epsilon mechanism.
+
+    With t = order - 1 and x = t epsilon it is ln(1 + 2 sinh²(x/2) + tanh(epsilon/2) sinh(x)) / t:
+    sums of positive terms, so no digits cancel where t or epsilon is tiny. For large x, sinh would
+    overflow and e^-2x no longer counts.
+    """
+    tilt, kept = math.tanh(epsilon / 2), math.log1p(math.exp(-epsilon))
+
+    def at(t: float) -> float:
+        x = t * epsilon
+        return (
+            math.log1p(2 * math.sinh(x / 2) ** 2 + tilt * math.sinh(x))
+            if x < 30
+            else x - kept + math.exp(-60)
+        ) / t
+
+    return tuple(map(at, orders))
+
+
+def _at_next_order(known: Sequence[float], values: Sequence[float], orders: Curve) -> Curve:
+    """Return a curve at our orders. Divergences never fall with the order, so the next larger known
+    order bounds each.
+    """
+    less_one, found = [order - 1 for order in known], [*values, math.inf]
+    return tuple(found[bisect_left(less_one, t)] for t in orders)
+
+
+def _sampled_gaussian(noise_multiplier: float, rate: float, orders: Curve) -> Curve:
+    """Return dp-accounting's curve of Gaussian noise on a Poisson sample; where it finds no value,
+    that of the next order.
+    """
+    import dp_accounting
+    from dp_accounting.rdp import RdpAccountant
+
+    accountant = RdpAccountant(
+        [1 + t for t in orders], dp_accounting.NeighboringRelation.ADD_OR_REMOVE_ONE
+    )
+    accountant.compose(
+        dp_accounting.PoissonSampledDpEvent(rate, dp_accounting.GaussianDpEvent(noise_multiplier))
+    )
+    falling = accumulate(reversed([float(value) for value in accountant.rdp]), min)
+    return tuple(falling)[::-1]
+
+
+def rounded_up(value: Fraction | float) -> float:
+    """Return the smallest float that is not below an exact value."""
+    near = float(value)
+    return (
+        near
+        if not isinstance(value, Fraction) or Fraction(near) >= value
+        else math.nextafter(near, math.inf)
+    )

@@ -1,0 +1,218 @@
+"""How much epsilon one run shows, from scores of canaries of which a random half took part: an
+estimate and two bounds.
+
+The estimate takes scores to be Gaussian, as those of a sum of many are: it is close, and proves
+nothing. The two bounds count how often the most extreme scores tell who took part, with a number of
+guesses that is fixed before. They hold with 95 % confidence whatever the scores: one uses only that
+the claim is about (epsilon, delta), the other that it is about Gaussian noise, of which it
+therefore sees more. Each comes with what noise of exactly the claimed size shows on average, and
+with the most that so many canaries can show.
+
+Source: Andrew et al. 2024, *One-shot empirical privacy estimation*; Steinke, Nasr and Jagielski
+2023, theorem 5.2; Mahloujifar, Melis and Chaudhuri 2024, *Auditing f-differential privacy in one
+run*, algorithm 3.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.privacy.accounting.gaussian_loss import epsilon_at, multiplier_for
+from tacit.privacy.statement.prose import bound, per
+
+RISK = 0.05
+"""The chance with which a bound may be too high."""
+GUESSED = 0.1
+"""The share of the canaries about which a guess is made: half of it are those with the highest
+scores, half with the lowest.
+"""
+_LARGEST = 60.0
+_SURE = 3.09
+"""Standard errors by which an estimate must be above the claim to be flagged: one false alarm in a
+thousand.
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shown:
+    """One number of an audit. `at_claim` is what noise of the claimed size shows on average,
+    `ceiling` the most there can be.
+    """
+
+    name: str
+    epsilon: float
+    at_claim: float
+    ceiling: float | None
+    proved: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class OneRun:
+    """What the canaries of one run show about its claim."""
+
+    canaries: int
+    guesses: int
+    right: int
+    claimed: float
+    delta: float
+    shown: tuple[Shown, ...]
+    flagged: bool
+
+    @property
+    def sentences(self) -> list[str]:
+        """Return what was found, in words."""
+        claimed = f"epsilon {bound(self.claimed)} {per('run', self.delta)}"
+        verdict = (
+            f"This run shows more than it claims: {claimed}. Its noise is too small, or its updates"
+            " are longer than they may be."
+            if self.flagged
+            else f"Nothing contradicts the claim of {claimed}."
+        )
+        return [
+            verdict,
+            (
+                f"{self.canaries:,} canaries, of which a random half took part; of {self.guesses:,}"
+                f" guesses who did, {self.right:,} were right. Bounds hold with 95 % confidence;"
+                " the estimate proves nothing."
+            ),
+        ]
+
+
+def audited(
+    scores: NDArray[np.float64], inside: NDArray[np.bool_], claimed: float, delta: float
+) -> OneRun:
+    """Return what scores show about a claimed epsilon (per run) at `delta`; `inside` says which
+    canaries took part.
+    """
+    count, each = len(scores), max(1, round(len(scores) * GUESSED / 2))
+    order = np.argsort(scores, kind="stable")
+    right = int(inside[order[-each:]].sum() + (~inside[order[:each]]).sum())
+    apart, error = _separation(scores, inside)
+    mean_right, size = (
+        _right_at(1 / multiplier_for(claimed, delta), each, count),
+        1 / multiplier_for(claimed, delta),
+    )
+
+    def bounds(correct: int) -> tuple[float, float]:
+        return gaussian_bound(count, 2 * each, correct, delta), steinke_bound(
+            count, 2 * each, correct, delta
+        )
+
+    by_noise, by_pair = bounds(right)
+    expected, most = bounds(round(mean_right)), bounds(2 * each)
+    estimate = _epsilon(apart - 1.645 * error, delta)
+    shown = (
+        Shown(
+            name="Gaussian estimate",
+            epsilon=estimate,
+            at_claim=_epsilon(size - 1.645 * 2 / math.sqrt(count), delta),
+            ceiling=None,
+            proved=False,
+        ),
+        Shown(
+            name="bound for Gaussian noise",
+            epsilon=by_noise,
+            at_claim=expected[0],
+            ceiling=most[0],
+            proved=True,
+        ),
+        Shown(
+            name="bound for any mechanism",
+            epsilon=by_pair,
+            at_claim=expected[1],
+            ceiling=most[1],
+            proved=True,
+        ),
+    )
+    flagged = _epsilon(apart - _SURE * error, delta) > claimed or max(by_noise, by_pair) > claimed
+    return OneRun(
+        canaries=count,
+        guesses=2 * each,
+        right=right,
+        claimed=claimed,
+        delta=delta,
+        shown=shown,
+        flagged=flagged,
+    )
+
+
+def steinke_bound(canaries: int, guesses: int, right: int, delta: float) -> float:
+    """Return the epsilon that so many right guesses prove of any (epsilon, delta) mechanism, with
+    95 % confidence.
+    """
+    from scipy.stats import binom
+
+    def likely(epsilon: float) -> bool:
+        each = 1 / (1 + math.exp(-epsilon))
+        at_least = float(binom.sf(right - 1, guesses, each))
+        fewer = np.arange(1, right + 1)
+        spread = float(
+            np.max((binom.sf(right - fewer - 1, guesses, each) - at_least) / fewer, initial=0.0)
+        )
+        return at_least + 2 * canaries * delta * spread > RISK
+
+    return _first(likely)
+
+
+def gaussian_bound(canaries: int, guesses: int, right: int, delta: float) -> float:
+    """Return the epsilon at `delta` that so many right guesses prove of Gaussian noise, with 95 %
+    confidence.
+    """
+    from scipy.special import ndtr, ndtri
+
+    def likely(epsilon: float) -> bool:
+        size = 1 / multiplier_for(epsilon, delta)
+        hit, missed = RISK * right / canaries, RISK * (guesses - right) / canaries
+        for left in range(right - 1, -1, -1):
+            more = max(missed, float(ndtr(ndtri(hit) - size)))
+            hit, missed = min(1.0, hit + left / (guesses - left) * (more - missed)), more
+        return hit + missed <= guesses / canaries
+
+    return _first(likely)
+
+
+def _first(likely: Callable[[float], bool]) -> float:
+    """Return the smallest epsilon that is not ruled out, to a thousandth; larger ones are not
+    either.
+    """
+    low, high = 0.0, 1.0
+    if likely(1e-3):
+        return 0.0
+    while high < _LARGEST and not likely(high):
+        low, high = high, 2 * high
+    while high - low > 1e-3:
+        middle = (low + high) / 2
+        low, high = (low, middle) if likely(middle) else (middle, high)
+    return low
+
+
+def _separation(scores: NDArray[np.float64], inside: NDArray[np.bool_]) -> tuple[float, float]:
+    """Return how far apart the means of both halves are, in standard deviations of those outside,
+    and its standard error.
+    """
+    here, there = scores[inside], scores[~inside]
+    spread = float(there.std(ddof=1))
+    error = math.sqrt(float(here.var(ddof=1)) / len(here) + spread**2 / len(there)) / spread
+    return float(here.mean() - there.mean()) / spread, error
+
+
+def _epsilon(size: float, delta: float) -> float:
+    return min(_LARGEST, epsilon_at(delta, 1 / size)) if size > 0.02 else 0.0
+
+
+def _right_at(size: float, each: int, count: int) -> float:
+    """Return how many guesses are right on average, if scores of those inside are `size` standard
+    deviations higher.
+    """
+    from scipy.optimize import brentq
+    from scipy.stats import norm
+
+    top = brentq(
+        lambda edge: (norm.sf(edge) + norm.sf(edge - size)) / 2 - each / count, -10.0, 10.0 + size
+    )
+    return 2 * each * float(norm.sf(top - size) / (norm.sf(top) + norm.sf(top - size)))

@@ -1,0 +1,310 @@
+"""What a plan asks of a data owner, as plain facts, and every way in which that goes beyond a
+policy. No data is needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, fields
+
+from tacit.extensions import Reference
+from tacit.privacy.policy.policy import ANY, Policy, SharePolicy
+from tacit.privacy.policy.user_code import refuse_user_code
+from tacit.privacy.site_ledger.spending import ceiling, micro, said, shown
+from tacit.runs.record import DisclosedRows
+
+NO_POLICY = "there is no policy, so nothing is allowed; `tacit policy init` writes one"
+INPUT_ROLES = ("label", "text", "numeric", "categorical", "image")
+"""What columns are to a model."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """What is asked, as far as it is known when it is asked; what has no default must be known.
+
+    `columns` are those a plan reads, by their role; None where a plan leaves them to the data.
+    `epsilon_per_update` and `epsilon_per_run` are per client at `delta` and cover every answer that
+    has an epsilon; None means that it is not known before data. `unbounded` says that something
+    also leaves for which no epsilon per client exists. `measures` is how often a model is measured
+    on held-out rows, and `epsilon_with_measures` what a run costs if these are answered with noise;
+    `test_share` is the share of rows that are held out. `parameters` and `local_steps` are lower
+    bounds until rows are read. `k` is that of rows that would leave, None if none would; `released`
+    are the columns of these rows, `key` those in which rows alike are counted, and `generalise`
+    says by column how coarse they leave.
+    """
+
+    plan_hash: str
+    model: str
+    codec: str
+    columns: dict[str, tuple[str, ...]] | None
+    epsilon_per_update: float | None
+    epsilon_per_run: float | None
+    delta: float
+    rounds: int
+    unbounded: bool = False
+    measures: int = 0
+    epsilon_with_measures: float | None = None
+    test_share: float = 0.0
+    cohort: int | None = None
+    least_summed: int | None = None
+    message_bytes: int | None = None
+    parameters: int | None = None
+    local_steps: int | None = None
+    client: str | None = None
+    k: int | None = None
+    released: tuple[str, ...] = ()
+    key: tuple[str, ...] = ()
+    generalise: dict[str, str] = field(default_factory=dict)
+    user_code: tuple[Reference, ...] = ()
+    files: tuple[str, ...] = ()
+    tells: tuple[str, ...] = ()
+    baselines: tuple[str, ...] = ()
+    votes: bool = False
+    trusts_server: bool = False
+    simulation_noise: bool = False
+
+
+def refusals(policy: Policy | None, asked: Asked) -> list[str]:
+    """Return a sentence for each way in which what is asked goes beyond a policy; none if all of it
+    is allowed.
+    """
+    if policy is None:
+        return [NO_POLICY]
+    looks = (_plans, _parts, _columns, _switches, _limits, _measures, _rows)
+    return [sentence for look in looks for sentence in look(policy, asked)]
+
+
+def _plans(policy: Policy, asked: Asked) -> list[str]:
+    hashes = policy.plans.hashes
+    if hashes is None or asked.plan_hash in hashes:
+        return []
+    return [
+        f"plans.hashes: the plan {asked.plan_hash or 'without a hash'} is not among the"
+        f" {len(hashes)} that may run here"
+    ]
+
+
+def _parts(policy: Policy, asked: Asked) -> list[str]:
+    """Return what a plan is made of that is in no list."""
+    allow = policy.allow
+    wanted: dict[str, tuple[Iterable[str], tuple[str, ...], str]] = {
+        "models": ((asked.model,), allow.models, "the plan trains {}"),
+        "codecs": ((asked.codec,), allow.codecs, "the plan sends updates by {}"),
+        "files": (asked.files, allow.files, "the plan reads {} on this machine"),
+        "tells": (asked.tells, allow.tells, "the plan wants {} told in the clear"),
+        "baselines": (asked.baselines, allow.baselines, "the plan runs {}, which protects nothing"),
+    }
+    return [
+        f"allow.{key} = {list(allowed)}: {words.format(repr(name))}"
+        for key, (names, allowed, words) in wanted.items()
+        for name in dict.fromkeys(names)
+        if name not in allowed and ANY not in allowed
+    ]
+
+
+def _columns(policy: Policy, asked: Asked) -> list[str]:
+    """Return which columns a plan uses as what they may not be."""
+    roles = {one.name: getattr(policy.columns, one.name) for one in fields(policy.columns)}
+    if asked.columns is None:
+        closed = [role for role in INPUT_ROLES if ANY not in roles[role]][:1]
+        return [
+            f"columns.{role} = {list(roles[role])}: the plan names no columns and would read what"
+            " it finds"
+            for role in closed
+        ]
+    anywhere = tuple(name for allowed in roles.values() for name in allowed)
+    return [
+        (
+            f"columns.{role} = {list(roles[role])}: the plan uses the column {name!r} as {role}"
+            if role in roles
+            else (
+                f"columns: the plan divides rows by the column {name!r}, which may be used for"
+                " nothing"
+            )
+        )
+        for role, names in asked.columns.items()
+        for name in names
+        if not {name, ANY} & set(roles.get(role, anywhere))
+    ]
+
+
+def _switches(policy: Policy, asked: Asked) -> list[str]:
+    wanted = {
+        "votes": (asked.votes, "clients would vote on each other"),
+        "trust_server": (
+            asked.trusts_server,
+            "the plan's promise rests on the server, and there is no [secure_sum]",
+        ),
+        "simulation_noise": (
+            asked.simulation_noise,
+            "noise would come from a seed that others know",
+        ),
+    }
+    return [
+        *refuse_user_code(policy, asked.user_code),
+        *(
+            f"allow.{key} = false: {words}"
+            for key, (wants, words) in wanted.items()
+            if wants and not getattr(policy.allow, key)
+        ),
+    ]
+
+
+def _limits(policy: Policy, asked: Asked) -> list[str]:
+    limits, found = policy.limits, list[str]()
+    if (asked.unbounded or asked.epsilon_per_run is None) and not limits.no_epsilon:
+        found.append(
+            "limits.no_epsilon = false: the plan states no epsilon per client and run, or none that"
+            " is known before data"
+        )
+    for key, epsilon, words in (
+        (
+            "epsilon_per_update",
+            asked.epsilon_per_update,
+            "the plan asks for {} per client and update",
+        ),
+        ("epsilon_per_run", asked.epsilon_per_run, "the plan asks for {} per client and run"),
+        ("epsilon_for_life", asked.epsilon_per_run, "the plan alone asks for {} per client"),
+    ):
+        if epsilon is not None and micro(epsilon) > ceiling(limits, key):
+            found.append(f"{said(limits, key)}: {words.format(shown(micro(epsilon)))}")
+    if asked.delta > limits.delta * (1 + 1e-9):
+        found.append(f"limits.delta = {limits.delta:g} per run: the plan asks for {asked.delta:g}")
+    if asked.rounds > limits.rounds_per_run:
+        found.append(
+            f"limits.rounds_per_run = {limits.rounds_per_run:,}: the plan has {asked.rounds:,}"
+            " rounds"
+        )
+    if asked.cohort is not None and asked.cohort < limits.least_cohort:
+        found.append(
+            f"limits.least_cohort = {limits.least_cohort:,}: the plan asks {asked.cohort:,} clients"
+            " in a round"
+        )
+    if asked.least_summed is not None and asked.least_summed < limits.least_cohort:
+        found.append(
+            f"limits.least_cohort = {limits.least_cohort:,}: helpers of the plan's [secure_sum] add"
+            f" up {asked.least_summed:,} clients; ask for a plan with a larger"
+            " secure_sum.least_clients"
+        )
+    if asked.message_bytes is not None and asked.message_bytes > limits.largest_message_bytes:
+        found.append(
+            f"limits.largest_message_bytes = {limits.largest_message_bytes:,}: a message has"
+            f" {asked.message_bytes:,}"
+        )
+    if asked.parameters is not None and asked.parameters > limits.max_parameters:
+        found.append(
+            f"limits.max_parameters = {limits.max_parameters:,}: the model has at least"
+            f" {asked.parameters:,}"
+        )
+    if asked.local_steps is not None and asked.local_steps > limits.max_local_steps:
+        found.append(
+            f"limits.max_local_steps = {limits.max_local_steps:,}: a client takes"
+            f" {asked.local_steps:,} steps in a round"
+        )
+    return found
+
+
+def find_measures_too_costly(policy: Policy, asked: Asked) -> str:
+    """Return why noisy counts are not sent in a run, naming the limit they exceed; nothing if the
+    limits have room for them.
+
+    A plan is not refused for its measures: they are left out, so that they take no budget from its
+    training.
+    """
+    epsilon, limits = asked.epsilon_with_measures, policy.limits
+    if policy.measures.answer != "noisy" or not asked.measures or epsilon is None:
+        return ""
+    for key in ("epsilon_per_run", "epsilon_for_life"):
+        if micro(epsilon) > ceiling(limits, key):
+            return (
+                f"{said(limits, key)}: with noisy counts the run costs {shown(micro(epsilon))}, so"
+                " no counts are sent"
+            )
+    return ""
+
+
+def _measures(policy: Policy, asked: Asked) -> list[str]:
+    found, tells = list[str](), policy.allow.tells
+    if asked.test_share > policy.limits.test_share * (1 + 1e-9):
+        found.append(
+            f"limits.test_share = {policy.limits.test_share:g}: the plan holds out"
+            f" {asked.test_share:.3g} of the rows"
+        )
+    if asked.measures and policy.measures.answer == "exact" and "measures" not in tells:
+        found.append(
+            f'allow.tells = {list(tells)}: measures.answer = "exact" tells counts in the clear; add'
+            ' "measures", or use noise'
+        )
+    return found
+
+
+def _rows(policy: Policy, asked: Asked) -> list[str]:
+    if asked.k is None:
+        return []
+    if policy.share is None:
+        return [
+            "share: the policy has no [share] table, so no row may leave; the plan would hand over"
+            " rows ([data.share])"
+        ]
+    found = []
+    if asked.k < policy.share.min_k:
+        found.append(f"share.min_k = {policy.share.min_k:,}: the plan asks for k = {asked.k:,}")
+    return [*found, *_leaving(policy.share, asked.released), *_as_coarse(policy.share, asked)]
+
+
+def _how(rule: str) -> str:
+    return repr(rule) if rule else "as it is"
+
+
+def _as_coarse(share: SharePolicy, asked: Asked) -> list[str]:
+    """Return which columns would leave by another rule than the owner's."""
+    found = []
+    for name in asked.released:
+        rule, known = (
+            asked.generalise.get(name, ""),
+            share.generalise.get(name, share.generalise.get(ANY, ("",))),
+        )
+        if rule not in known and ANY not in known:
+            owners, plans = " or ".join(map(_how, known)), _how(rule)
+            found.append(
+                f"share.generalise: the column {name!r} leaves {owners}, and the plan would hand it"
+                f" over {plans}; how coarse rows leave is their owner's to say, since refusals of"
+                " rules that a server tries out would tell values"
+            )
+    return found
+
+
+def _leaving(share: SharePolicy, columns: Iterable[str]) -> list[str]:
+    return [
+        f"share.columns = {list(share.columns)}: the plan would hand over the column {name!r}"
+        for name in columns
+        if not {name, ANY} & set(share.columns)
+    ]
+
+
+def violations(policy: Policy, shared: DisclosedRows) -> list[str]:
+    """Return a sentence for each way in which rows that would leave go beyond the policy.
+
+    Classes are judged by the rows that would really leave, not by the k a plan asks for: noise and
+    counts that include rows of others can let smaller classes through. What left before is the
+    ledger's to know (`Book.disclose`).
+    """
+    limits, found = policy.share, list[str]()
+    if not shared.rows:
+        return []
+    if limits is None:
+        return ["share: the policy has no [share] table, so no row may leave"]
+    if shared.smallest_class < limits.min_k:
+        found.append(
+            f"share.min_k = {limits.min_k:,}: the smallest class that would leave has"
+            f" {shared.smallest_class:,} rows"
+        )
+    if limits.min_l > 1 and shared.single_label_share:
+        found.append(
+            f"share.min_l = {limits.min_l:,}: {shared.single_label_share:.4f} of these rows are in"
+            " classes of one label"
+        )
+    share = shared.rows / shared.of_rows
+    if share > limits.max_share:
+        found.append(f"share.max_share = {limits.max_share:g}: {share:.4f} of the rows would leave")
+    return found + _leaving(limits, shared.columns)

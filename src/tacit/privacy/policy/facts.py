@@ -1,0 +1,188 @@
+"""From a plan and the claims of its exchanges to what it asks of a data owner."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+
+from tacit.plan import Columns, Encoder, HashComb, OneBit, Plan, Skellam
+from tacit.plan.tables.share import SUPPRESS
+from tacit.privacy.ledger.account import on_a_sample
+from tacit.privacy.policy.asked import Asked
+from tacit.privacy.policy.user_code import find_user_code
+from tacit.privacy.site_ledger.spending import MILLION, Claims, Cost, cost
+
+_KNOWN_NETWORKS = ("pixels", "efficientnet_lite0")
+_KNOWN_CHECKPOINTS = ("minilm",)
+_LANGUAGES = ("en", "de", "es", "fr", "it", "nl", "pl", "pt", "sv")
+
+
+def facts_of(
+    plan: Plan,
+    plan_hash: str,
+    claims: Sequence[Claims] | None,
+    *,
+    columns: Columns | None = None,
+    message_bytes: int | None = None,
+    measured: tuple[Claims, int] = ((), 0),
+) -> Asked:
+    """Return what a plan asks, from itself and from what a client pays in a round, one tuple of
+    claims per exchange.
+
+    `columns` are the roles the data really has; without them the plan's own count. None as claims:
+    what a client pays is not known, as where it grows with a model whose size is left to the data;
+    then the promise is taken to rest on the server. `measured` are the claims of one measure and
+    how many there are. What a plan cannot know, such as noise from a seed, whoever carries it out
+    adds with `dataclasses.replace`.
+    """
+    roles = columns or plan.data.columns
+    whole = None if claims is None else _cost(plan, claims, _answers(plan))
+    together = (
+        None if claims is None or not measured[0] else _cost(plan, claims, _answers(plan), measured)
+    )
+    return Asked(
+        plan_hash=plan_hash,
+        model=plan.model.name.partition("@")[0],
+        codec=plan.codec.name.partition("@")[0],
+        columns=_read(plan, roles),
+        epsilon_per_update=(
+            None
+            if claims is None
+            else max((_epsilon(_cost(plan, (one,), 1)) for one in claims), default=0.0)
+        ),
+        epsilon_per_run=None if whole is None else _epsilon(whole),
+        unbounded=whole is not None and whole.bare,
+        measures=measured[1],
+        epsilon_with_measures=None if together is None else _epsilon(together),
+        test_share=1 - (1 - plan.data.test) * (1 - plan.data.local_test),
+        delta=plan.delta,
+        rounds=plan.server.rounds,
+        cohort=plan.server.cohort_size
+        or (None if plan.data.partition == "client" else plan.data.clients),
+        least_summed=_least_summed(plan),
+        message_bytes=message_bytes,
+        client=roles.client,
+        k=plan.data.share.rows_alike if plan.data.share else None,
+        released=_released(plan, roles),
+        key=_key(plan, roles),
+        generalise={
+            name: " ".join(rule.split())
+            for name, rule in (plan.data.share.generalise if plan.data.share else {}).items()
+        },
+        user_code=find_user_code(plan),
+        files=tuple(_files(plan)),
+        tells=tuple(_told(plan, roles)),
+        baselines=tuple(dict.fromkeys(_unprotected(plan))),
+        votes=plan.filter is not None,
+        trusts_server=claims is None or any(_rests_on_server(one) for one in claims),
+    )
+
+
+def _rests_on_server(claims: Claims) -> bool:
+    return any(claim.promises and claim.rests_on == "server" for claim in claims)
+
+
+def _least_summed(plan: Plan) -> int | None:
+    """The smallest set that helpers add up; None without helpers, and where it depends on how many
+    clients there are.
+    """
+    if plan.secure_sum is None or (
+        isinstance(plan.codec, OneBit | Skellam) and plan.filter is None
+    ):
+        return None
+    return plan.secure_sum.least_clients
+
+
+def _read(plan: Plan, roles: Columns) -> dict[str, tuple[str, ...]] | None:
+    """Return the columns a plan reads, by role; None if the plan leaves them to the data.
+
+    The client column and the quasi-identifiers are judged by themselves.
+    """
+    found = {
+        role: names if isinstance(names, tuple) else (names,)
+        for role, names in asdict(roles).items()
+        if names
+    }
+    if not found:
+        return None
+    read = {role: names for role, names in found.items() if role not in ("client", "quasi")}
+    return {**read, "by": (plan.data.by,)} if plan.data.by else read
+
+
+def _released(plan: Plan, roles: Columns) -> tuple[str, ...]:
+    """Return the columns of rows that would leave, the label among them; none if no row would."""
+    share = plan.data.share
+    if share is None:
+        return ()
+    single = [name for name in (roles.image, roles.label) if name]
+    names = dict.fromkeys((*roles.numeric, *roles.categorical, *roles.text, *single, *roles.quasi))
+    return tuple(name for name in names if share.generalise.get(name, "").strip() != SUPPRESS)
+
+
+def _key(plan: Plan, roles: Columns) -> tuple[str, ...]:
+    """Return the columns in which rows that leave are alike."""
+    share = plan.data.share
+    if share is None:
+        return ()
+    counted = _released(plan, roles) if share.release == "whole_row" else roles.quasi
+    return tuple(name for name in counted if name != roles.label)
+
+
+def _answers(plan: Plan) -> int:
+    return min(plan.server.rounds, plan.ledger.participations or plan.server.rounds)
+
+
+def _cost(
+    plan: Plan, claims: Sequence[Claims], answers: int, measured: tuple[Claims, int] = ((), 0)
+) -> Cost:
+    """Privacy loss of `answers` answers to each exchange at the plan's delta, by the function that
+    charges a site's ledger.
+    """
+    each = tuple(
+        (one, plan.server.rounds if on_a_sample(one) and answers > 1 else answers)
+        for one in claims
+        if one
+    )
+    return cost((*each, measured) if measured[0] else each, plan.delta)
+
+
+def _epsilon(found: Cost) -> float:
+    return found.micro / MILLION
+
+
+def _files(plan: Plan) -> Iterator[str]:
+    """Yield the files and folders a plan names besides its data."""
+    features = plan.features
+    if features.list and features.list not in _LANGUAGES:
+        yield features.list
+    if features.image not in _KNOWN_NETWORKS:
+        yield features.image
+    if isinstance(plan.model, Encoder) and plan.model.checkpoint not in _KNOWN_CHECKPOINTS:
+        yield plan.model.checkpoint
+    if isinstance(plan.codec, HashComb) and plan.codec.agreed:
+        yield plan.codec.agreed
+    for rule in plan.data.share.generalise.values() if plan.data.share else ():
+        way, _, rest = rule.strip().partition(" ")
+        if way == "csv":
+            yield rest.rpartition(" ")[0].strip()
+
+
+def _told(plan: Plan, roles: Columns) -> Iterator[str]:
+    """Yield what a plan needs to know of clients in the clear."""
+    yield from ("clients", "classes")
+    if plan.server.weights != "equal":
+        yield "rows"
+    if plan.features.numeric != "raw" and set(roles.numeric) - set(plan.features.ranges):
+        yield "ranges"
+    if roles.numeric and (plan.features.missing is None or plan.data.decimal is None):
+        yield "formats"
+    if roles.categorical:
+        yield "categories"
+    if plan.features.text in ("words", "pieces") and plan.private.words != "all":
+        yield "words"
+
+
+def _unprotected(plan: Plan) -> Iterator[str]:
+    if plan.regime == "central":
+        yield "central"
+    yield from (name for name in plan.baselines if name != "local_only")

@@ -1,0 +1,188 @@
+"""A policy to start from, as commented TOML for a data owner who will change it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import fields
+
+from tacit.plan.presets.starter import quoted
+from tacit.privacy.policy.asked import INPUT_ROLES, Asked
+from tacit.privacy.policy.giveaways import MARK, find_giveaways
+from tacit.privacy.policy.policy import Allow, ColumnRoles, Limits, Measures, Policy, SharePolicy
+
+_Table = Allow | ColumnRoles | Limits | Measures | SharePolicy
+_HEAD = """\
+# What may happen to the rows on this machine. What this file does not say is not allowed; without
+# it nothing is. `tacit policy check {file} plan.toml` says what it would refuse in a plan, and
+# prints the plan's hash.
+"""
+_NO_SHARE = """
+# [share]                       # without this table no row leaves
+# columns = ["age", "outcome"]  # columns that may leave; quasi-identifiers are in site.toml
+# exact = []                    # of these, columns that leave even where one person alone has a
+# value generalise = {age = ["ranges 10"]}  # how coarse a column leaves; without a rule it leaves
+# as it is min_k = 50                    # clients that cannot be told apart by all rows that ever
+# left min_l = 2                     # different labels among them max_share = 0.5               #
+# of all rows, in all runs together
+"""
+_NOTES = {
+    "files": "files a plan may name besides the data",
+    "tells": (
+        'told in the clear; also "rows" (how many), "exact_ranges", "words", "measures" (exact'
+        " counts)"
+    ),
+    "baselines": (
+        '"central", "fedavg", "noiseless", "same_features": without protection, for simulations'
+    ),
+    "user_code": "Python code that a plan may name and that then runs here",
+    "votes": "clients may vote on each other",
+    "trust_server": "the server may see single updates; not needed if the plan has a [secure_sum]",
+    "label": "columns a plan may predict; names of classes are told",
+    "text": "columns a plan may read as text",
+    "numeric": "columns a plan may read as numbers; rounded ends are told",
+    "categorical": "columns a plan may read as categories, whose names are told",
+    "image": "columns a plan may read as pictures",
+    "split": "columns that may say which rows are for training",
+    "simulation_noise": "noise may come from a seed that others know",
+    "epsilon_per_update": "per client: a person, a device, a patient",
+    "epsilon_per_run": "per client, all rounds of a run together",
+    "epsilon_for_life": "per client, all runs together",
+    "delta": "per run; deltas of runs add up",
+    "no_epsilon": 'answers may leave for which no epsilon exists, such as those of "plain"',
+    "test_share": "of the rows may be held out; such a row is never trained on",
+    "answer": (
+        'on held-out rows: "noisy" counts that clients are charged for, "exact" ones, or "off"'
+    ),
+    "epsilon": "per client and run, all measures together; counts against the limits",
+    "rows_per_client": "held-out rows of a client that count",
+    "least_rows": "no counts of fewer rows",
+    "least_clients": "nor of rows of fewer clients",
+    "max_parameters": "of the model",
+    "max_local_steps": "of one client in one round",
+    "max_minutes_per_round": "this machine trains no longer for one request",
+    "least_cohort": (
+        "clients in a round; the server may lie, unless helpers of a [secure_sum] count"
+    ),
+    "generalise": "how coarse a column leaves",
+    "least_noise_share": (
+        "that this site's own clients make where all clients make the noise together"
+    ),
+    "least_clients_told": (
+        "classes, categories and ends of ranges are told if so many clients have them"
+    ),
+    "most_values_told": "classes, or categories of one column, that are told at most",
+}
+_STATED = ("projunit", "rr_sampled", "gaussian", "dp_sum", "onebit", "skellam")
+"""Codecs that state an epsilon per update or run."""
+_CAREFUL = Policy(
+    allow=Allow(
+        models=("logistic", "mlp"),
+        codecs=_STATED,
+        tells=("clients", "classes", "ranges", "formats", "categories", "measures"),
+    ),
+    limits=Limits(
+        epsilon_per_update=1.0,
+        epsilon_per_run=8.0,
+        epsilon_for_life=16.0,
+        rounds_per_run=250,
+        rounds_per_day=250,
+        least_cohort=100,
+        largest_message_bytes=50_000_000,
+    ),
+)
+
+
+def policy_text(file: str, asked: Asked | None = None) -> str:
+    """Return a careful policy; with what a plan asks, one that allows this plan and no other."""
+    policy = _CAREFUL if asked is None else policy_for(asked)
+    hashes = () if asked is None else ("", "[plans]", f"hashes = [{quoted(asked.plan_hash)}]")
+    tables: dict[str, _Table | None] = {
+        "allow": policy.allow,
+        "columns": policy.columns,
+        "limits": policy.limits,
+        "measures": policy.measures,
+        "share": policy.share,
+    }
+    given = find_giveaways(policy)
+    lines = [
+        line
+        for name, table in tables.items()
+        if table
+        for line in ("", f"[{name}]", *_lines(name, table, given))
+    ]
+    share = _NO_SHARE if policy.share is None else ""
+    return _HEAD.format(file=" ".join(file.split())) + "\n".join([*hashes, *lines]) + "\n" + share
+
+
+def policy_for(asked: Asked) -> Policy:
+    """Return the policy that allows what is asked, at its price, and little else."""
+    epsilon = asked.epsilon_with_measures or asked.epsilon_per_run or None
+    fewest = min(asked.cohort or 100, asked.least_summed or 100, 100)
+    return Policy(
+        allow=Allow(
+            models=(asked.model,),
+            codecs=(asked.codec,),
+            files=asked.files,
+            tells=asked.tells,  # type: ignore[arg-type]
+            baselines=asked.baselines,  # type: ignore[arg-type]
+            user_code=asked.user_code,
+            votes=asked.votes,
+            trust_server=asked.trusts_server,
+            simulation_noise=asked.simulation_noise,
+        ),
+        columns=_roles(asked),
+        limits=Limits(
+            epsilon_per_run=epsilon,
+            epsilon_for_life=epsilon,
+            delta=asked.delta,
+            no_epsilon=asked.unbounded or asked.epsilon_per_run is None,
+            rounds_per_run=asked.rounds,
+            rounds_per_day=asked.rounds,
+            least_cohort=fewest,
+            largest_message_bytes=50_000_000,
+            test_share=max(Limits.test_share, asked.test_share),
+        ),
+        share=_share(asked) if asked.k else None,
+    )
+
+
+def _share(asked: Asked) -> SharePolicy:
+    """Return a table under which the rows leave that a plan asks for, as coarse as it says."""
+    rules: dict[str, tuple[str, ...]] = {
+        name: (asked.generalise[name],) for name in asked.released if name in asked.generalise
+    }
+    return SharePolicy(columns=asked.released or ("*",), generalise=rules, min_k=asked.k or 1)
+
+
+def _roles(asked: Asked) -> ColumnRoles:
+    """Return the columns a plan uses, each as what it uses it; all of them where the plan leaves
+    that to the data.
+    """
+    if asked.columns is None:
+        return ColumnRoles(**dict.fromkeys(INPUT_ROLES, ("*",)))
+    return ColumnRoles(**{role: names for role, names in asked.columns.items() if role != "by"})
+
+
+def _lines(name: str, table: _Table, given: dict[str, str]) -> Iterable[str]:
+    values = {field.name: getattr(table, field.name) for field in fields(table)}
+    notes = _NOTES | {
+        key: f"{MARK}{given[f'{name}.{key}']}" for key in values if f"{name}.{key}" in given
+    }
+    return [_line(key, value, notes.get(key)) for key, value in values.items() if value is not None]
+
+
+def _line(key: str, value: object, note: str | None) -> str:
+    setting = f"{key} = {_toml(value)}"
+    return f"{setting:<31} # {note}" if note else setting
+
+
+def _toml(value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, tuple):
+        return f"[{', '.join(quoted(str(one)) for one in value)}]"
+    if isinstance(value, str):
+        return quoted(value)
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{quoted(name)} = {_toml(one)}' for name, one in value.items())}}}"
+    return f"{value:_}" if isinstance(value, int) else repr(value)

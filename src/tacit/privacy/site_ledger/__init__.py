@@ -1,0 +1,1 @@
+"""The privacy ledger of a site, in SQLite: charged before anything leaves."""

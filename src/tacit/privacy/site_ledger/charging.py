@@ -1,0 +1,245 @@
+"""Who can pay for an exchange, and the entry that charges them; all of it inside one transaction of
+the ledger.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from tacit.errors import PolicyError
+from tacit.privacy.claim import Claim
+from tacit.privacy.ledger.account import on_a_sample
+from tacit.privacy.policy.policy import Limits
+from tacit.privacy.site_ledger.chain import canonical
+from tacit.privacy.site_ledger.disk import Disk, blob
+from tacit.privacy.site_ledger.spending import Claims, Cost, cost, within
+
+PSEUDONYM = 16
+"""Bytes of a pseudonym."""
+
+
+class Place(NamedTuple):
+    """What is paid for once: an exchange of a round of a run."""
+
+    run: str
+    round_no: int
+    exchange: str
+
+    def __str__(self) -> str:
+        return f"run {self.run!r}, round {self.round_no}, {self.exchange}"
+
+
+@dataclass(frozen=True)
+class Prices:
+    """What claims cost at a delta; claims are known by their hash."""
+
+    delta: float
+    known: dict[str, Claims] = field(default_factory=dict)
+
+    def learn(self, claims: Claims) -> str:
+        """Return the hash of claims and remember them."""
+        name = hashlib.sha256(written(claims)).hexdigest()
+        self.known[name] = claims
+        return name
+
+    def cost(self, db: sqlite3.Connection, paid: dict[str, int]) -> Cost:
+        """Return what a client has paid in a run that answered for some claims so often."""
+        for name in paid:
+            if name not in self.known:
+                row = db.execute("SELECT content FROM claims WHERE hash = ?", (name,)).fetchone()
+                self.known[name] = read(blob(row[0] if row else None))
+        return cost(
+            tuple((self.known[name], times) for name, times in sorted(paid.items())), self.delta
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Judged:
+    """Who can pay, by what each will have paid in the run, with what that costs; and who cannot,
+    and why.
+
+    `is_round` says that the exchange counts among the rounds of `day`.
+    """
+
+    groups: dict[str, tuple[Cost, list[bytes]]]
+    refused: dict[bytes, str]
+    day: str = ""
+    is_round: bool = True
+
+
+def written(claims: Claims) -> bytes:
+    """Return claims as they are kept."""
+    return canonical([claim.to_json() for claim in claims])
+
+
+def read(content: bytes) -> Claims:
+    """Return claims that were kept."""
+    try:
+        return tuple(Claim.from_json(one) for one in json.loads(content))
+    except ValueError:
+        raise sqlite3.DatabaseError("claims are not as they were written") from None
+
+
+def counts(paid: str) -> dict[str, int]:
+    """Return how often a client has paid for which claims, as it is kept in a tally."""
+    try:
+        found: dict[str, int] = json.loads(paid)
+    except (TypeError, ValueError):
+        raise sqlite3.DatabaseError("a tally is not as it was written") from None
+    return found
+
+
+def people(text: str) -> list[bytes]:
+    """Return the pseudonyms in an entry."""
+    whole = bytes.fromhex(text)
+    return [whole[start : start + PSEUDONYM] for start in range(0, len(whole), PSEUDONYM)]
+
+
+def each_once(persons: Sequence[bytes], round_no: int) -> list[bytes]:
+    """Return pseudonyms without repetition; raise ValueError if one is none, or the round
+    is none.
+    """
+    if not 0 <= round_no < 2**31:
+        raise ValueError(f"Book.reserve needs a round from 0 on, got {round_no}")
+    wrong = next((one for one in persons if len(one) != PSEUDONYM), None)
+    if wrong is not None:
+        raise ValueError(
+            f"Book.reserve needs pseudonyms of {PSEUDONYM} bytes, got one of {len(wrong)}; hash the"
+            " client's name"
+        )
+    return list(dict.fromkeys(persons))
+
+
+def paid_after(before: dict[str, int], name: str, claims: Claims, round_no: int) -> dict[str, int]:
+    """Return what a client will have paid in a run: once more, or on a sample for every round so
+    far; the same without claims.
+    """
+    times = before.get(name, 0)
+    once_more = max(times, round_no, 1) if on_a_sample(claims) else times + 1
+    return {**before, name: once_more} if claims else before
+
+
+def judged(
+    db: sqlite3.Connection,
+    prices: Prices,
+    limits: Limits,
+    place: Place,
+    persons: list[bytes],
+    claims: Claims,
+) -> Judged:
+    """Return who of these clients can pay; raise BudgetError for a claim nobody has proved."""
+    name = prices.learn(claims)
+    alone = prices.cost(db, paid_after({}, name, claims, 1))
+    after, costs = dict[str, str](), dict[str, Cost]()  # many clients have paid alike
+    found = Judged(groups={}, refused={})
+    for person in persons:
+        rows = db.execute(
+            "SELECT run, paid, micro FROM tallies WHERE person = ?", (person,)
+        ).fetchall()
+        before = next((paid for run, paid, _ in rows if run == place.run), "{}")
+        if before not in after:
+            paid = paid_after(counts(before), name, claims, place.round_no)
+            after[before] = canonical(paid).decode()
+            costs[after[before]] = prices.cost(db, paid)
+        now = after[before]
+        life = costs[now].micro + sum(amount for run, _, amount in rows if run != place.run)
+        why = within(limits, alone, costs[now], life)
+        if why:
+            found.refused[person] = why
+        else:
+            found.groups.setdefault(now, (costs[now], []))[1].append(person)
+    return found
+
+
+def charge(
+    disk: Disk, db: sqlite3.Connection, prices: Prices, place: Place, found: Judged, claims: Claims
+) -> None:
+    """Write down who pays, and who was refused."""
+    name, began = prices.learn(claims), round_began(db, place)
+    reasons: dict[str, list[bytes]] = {}
+    for person, why in found.refused.items():
+        reasons.setdefault(why, []).append(person)
+    paid = [
+        {
+            "paid": json.loads(now),
+            "micro": own.micro,
+            "delta": own.delta,
+            "bare": own.bare,
+            "persons": b"".join(who).hex(),
+        }
+        for now, (own, who) in found.groups.items()
+    ]
+    refused = [{"why": why, "persons": b"".join(who).hex()} for why, who in reasons.items()]
+    facts: dict[str, Any] = {
+        "day": found.day,
+        "delta": prices.delta,
+        "claims": name,
+        "paid": paid,
+        "refused": refused,
+    }
+    if found.is_round and not claims:
+        facts["round"] = True
+    number = disk.append("reserved", {**place._asdict(), **facts})
+    db.execute("INSERT OR IGNORE INTO claims VALUES (?, ?)", (name, written(claims)))
+    db.executemany(
+        "INSERT OR REPLACE INTO tallies VALUES (?, ?, ?, ?, ?, ?)",
+        [
+            (one, place.run, now, own.micro, own.delta, own.bare)
+            for now, (own, who) in found.groups.items()
+            for one in who
+        ],
+    )
+    db.execute(
+        "INSERT INTO exchanges VALUES (?, ?, ?, ?, NULL, NULL, ?)", (*place, number, found.is_round)
+    )
+    if found.is_round and not began:
+        db.execute(
+            "INSERT INTO days VALUES (?, 1) ON CONFLICT (day) DO UPDATE SET rounds = rounds + 1",
+            (found.day,),
+        )
+
+
+def again(
+    before: dict[str, Any], place: Place, persons: list[bytes], name: str
+) -> dict[bytes, str]:
+    """Return the refusals of an exchange that is asked for again; raise PolicyError if it is asked
+    at another price.
+    """
+    if before["claims"] != name:
+        raise PolicyError(f"{place}: was asked before at another price; it is answered once")
+    paid = {one for group in before["paid"] for one in people(group["persons"])}
+    refused = {one: group["why"] for group in before["refused"] for one in people(group["persons"])}
+    late = "was not asked when this exchange was paid for; it is answered once"
+    return {one: refused.get(one, late) for one in persons if one not in paid}
+
+
+def round_began(db: sqlite3.Connection, place: Place) -> bool:
+    """Return whether an exchange of this round counted as one."""
+    query = "SELECT 1 FROM exchanges WHERE run = ? AND round_no = ? AND paid"
+    return db.execute(query, (place.run, place.round_no)).fetchone() is not None
+
+
+def day_of(db: sqlite3.Connection, today: str) -> str:
+    """Return today, or the latest day there was: a clock that goes back gives no new rounds."""
+    latest = db.execute("SELECT max(day) FROM days").fetchone()[0]
+    return max(today, latest or "")
+
+
+def too_many_rounds(db: sqlite3.Connection, limits: Limits, place: Place, day: str) -> str:
+    """Return why no further round may begin, in this run or on a day; nothing if it may."""
+    if place.round_no > limits.rounds_per_run:
+        return (
+            f"limits.rounds_per_run = {limits.rounds_per_run:,}: this is round {place.round_no:,}"
+        )
+    counted = db.execute("SELECT rounds FROM days WHERE day = ?", (day,)).fetchone()
+    if counted and counted[0] >= limits.rounds_per_day and not round_began(db, place):
+        return (
+            f"limits.rounds_per_day = {limits.rounds_per_day:,}: so many rounds were answered on"
+            f" {day}"
+        )
+    return ""

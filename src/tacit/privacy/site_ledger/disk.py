@@ -1,0 +1,216 @@
+"""The file of a data owner's ledger: SQLite, one writer at a time, every change forced onto the
+disk before it counts.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from tacit.errors import LedgerError
+from tacit.files import sync_folder
+from tacit.privacy.site_ledger.chain import START, Entry, Receipt, canonical, entry_of, link
+
+VERSION = 1
+_PATIENCE_SECONDS = 60.0
+_TABLES = (
+    "CREATE TABLE entries (number INTEGER PRIMARY KEY, content BLOB NOT NULL, hash BLOB NOT NULL)",
+    (
+        "CREATE TRIGGER unchanged BEFORE UPDATE ON entries BEGIN SELECT RAISE(ABORT, 'entries are"
+        " never changed'); END"
+    ),
+    (
+        "CREATE TRIGGER undropped BEFORE DELETE ON entries BEGIN SELECT RAISE(ABORT, 'entries are"
+        " never dropped'); END"
+    ),
+    "CREATE TABLE claims (hash TEXT PRIMARY KEY, content BLOB NOT NULL) WITHOUT ROWID",
+    (
+        "CREATE TABLE tallies (person BLOB, run TEXT, paid TEXT NOT NULL, micro INTEGER NOT NULL,"
+        " delta REAL NOT NULL, bare INTEGER NOT NULL, PRIMARY KEY (person, run)) WITHOUT ROWID"
+    ),
+    (
+        "CREATE TABLE exchanges (run TEXT, round_no INTEGER, exchange TEXT, reserved INTEGER NOT"
+        " NULL, stored INTEGER, request BLOB, paid INTEGER NOT NULL, PRIMARY KEY (run, round_no,"
+        " exchange)) WITHOUT ROWID"
+    ),
+    "CREATE TABLE answers (entry INTEGER PRIMARY KEY, content BLOB NOT NULL)",
+    "CREATE TABLE days (day TEXT PRIMARY KEY, rounds INTEGER NOT NULL) WITHOUT ROWID",
+    "CREATE TABLE forgotten (run TEXT PRIMARY KEY) WITHOUT ROWID",
+)
+MORE_TABLES = (
+    "CREATE TABLE IF NOT EXISTS told (entry INTEGER PRIMARY KEY, run TEXT NOT NULL)",
+    (
+        "CREATE TABLE IF NOT EXISTS released (row BLOB PRIMARY KEY, person BLOB NOT NULL, label"
+        " BLOB NOT NULL, alike INTEGER NOT NULL) WITHOUT ROWID"
+    ),
+)
+"""Tables that ledgers from before lack: what was told, and which rows left (`releases.py`)."""
+
+
+def blob(value: Any) -> bytes:
+    """Return bytes that were kept; a value of another kind was not written by us."""
+    if not isinstance(value, bytes):
+        raise sqlite3.DatabaseError("a value is not of the kind that was written")
+    return value
+
+
+class Disk:
+    """An open ledger file. Rows are read and written inside `writing` or `reading` only."""
+
+    def __init__(self, file: Path) -> None:
+        self.file = file
+        self._lock = threading.RLock()
+        with self.told():
+            self._private()
+            self._db = sqlite3.connect(
+                str(file), timeout=_PATIENCE_SECONDS, isolation_level=None, check_same_thread=False
+            )
+            self._begin()
+
+    def close(self) -> None:
+        """Close the file."""
+        self._db.close()
+
+    @contextmanager
+    def told(self) -> Iterator[None]:
+        """Turn what SQLite and the disk say into one sentence that names the file."""
+        try:
+            yield
+        except OSError as error:
+            raise LedgerError(
+                f"{self.file}: cannot be read or written ({error.strerror}); no answer is sent"
+            ) from None
+        except sqlite3.DatabaseError as error:
+            full = "full" in str(error) or "disk I/O" in str(error)
+            what = "the disk is full or fails" if full else "is damaged, or no ledger"
+            if isinstance(error, sqlite3.OperationalError) and "locked" in str(error):
+                what = f"was in use by others for {_PATIENCE_SECONDS:.0f} seconds"
+            raise LedgerError(f"{self.file}: {what} ({error}); no answer is sent") from None
+
+    @contextmanager
+    def writing(self) -> Iterator[sqlite3.Connection]:
+        """Open a transaction that nobody else writes in; it is on the disk when this ends, or
+        undone if anything is raised.
+        """
+        with self._lock, self.told():
+            self._execute("BEGIN IMMEDIATE")
+            try:
+                yield self._db
+                self._db.execute("COMMIT")
+            except BaseException:
+                if self._db.in_transaction:
+                    self._db.execute("ROLLBACK")
+                raise
+
+    @contextmanager
+    def reading(self) -> Iterator[sqlite3.Connection]:
+        """Open a view of the ledger at one moment."""
+        with self._lock, self.told():
+            self._execute("BEGIN")
+            try:
+                yield self._db
+            finally:
+                if self._db.in_transaction:
+                    self._db.execute("ROLLBACK")
+
+    def append(self, kind: str, facts: dict[str, Any]) -> int:
+        """Add an entry to the chain and return its number; call it while writing."""
+        before = self.receipt()
+        content = canonical({**facts, "kind": kind, "number": before.counter + 1})
+        self._db.execute(
+            "INSERT INTO entries VALUES (?, ?, ?)",
+            (before.counter + 1, content, link(before.head, content)),
+        )
+        return before.counter + 1
+
+    def receipt(self) -> Receipt:
+        """Return how many entries there are, and the hash of the last; call it while reading or
+        writing.
+        """
+        last = self._db.execute(
+            "SELECT number, hash FROM entries ORDER BY number DESC LIMIT 1"
+        ).fetchone()
+        return Receipt(int(last[0]), blob(last[1])) if last else Receipt(0, START)
+
+    def entry(self, number: int) -> Entry:
+        """Return one entry, its hash checked against the one before; raise LedgerError if it is
+        damaged or missing.
+        """
+        rows = self._db.execute(
+            "SELECT number, content, hash FROM entries WHERE number BETWEEN ? AND ? ORDER BY"
+            " number",
+            (number - 1, number),
+        )
+        found = {int(row[0]): (row[1], row[2]) for row in rows}
+        before = START if number == 1 else found.get(number - 1, (b"", b""))[1]
+        if number not in found:
+            raise self.damaged(number, "it is missing")
+        content, digest = found[number]
+        if (
+            not isinstance(content, bytes)
+            or not isinstance(before, bytes)
+            or link(before, content) != digest
+        ):
+            raise self.damaged(number, "its hash does not fit")
+        try:
+            return entry_of(number, content, digest)
+        except ValueError as error:
+            raise self.damaged(number, str(error)) from None
+
+    def damaged(self, number: int, why: str) -> LedgerError:
+        """Return the refusal of a ledger that is damaged at an entry."""
+        return LedgerError(
+            f"{self.file}: the ledger is damaged at entry {number}: {why}; no answer is sent"
+        )
+
+    def _private(self) -> None:
+        """Make the file if it is not there, and let nobody but its owner open it."""
+        try:
+            os.close(os.open(self.file, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+            sync_folder(self.file.parent)
+        except FileExistsError:
+            if self.file.stat().st_mode & 0o077:
+                self.file.chmod(0o600)
+
+    def _begin(self) -> None:
+        if self._execute("PRAGMA journal_mode").fetchone()[0] != "wal":
+            self._execute("PRAGMA journal_mode = WAL")
+        for setting in ("synchronous = FULL", "cell_size_check = ON", "trusted_schema = OFF"):
+            self._execute(f"PRAGMA {setting}")
+        with self.writing() as db:
+            version = int(db.execute("PRAGMA user_version").fetchone()[0])
+            if version == 0 and not db.execute("SELECT 1 FROM sqlite_master").fetchone():
+                for statement in _TABLES:
+                    db.execute(statement)
+                db.execute(f"PRAGMA user_version = {VERSION}")
+                self.append("opened", {"version": VERSION})
+            elif version != VERSION:
+                raise LedgerError(
+                    f"{self.file}: needs a ledger of version {VERSION}, got {version}; use the"
+                    " Tacit that wrote it"
+                )
+            for statement in MORE_TABLES:
+                db.execute(statement)
+            last = self.receipt().counter
+            if not last:
+                raise self.damaged(1, "it is missing")
+            self.entry(last)
+
+    def _execute(self, statement: str) -> sqlite3.Cursor:
+        """Run a statement that takes a lock; who comes while another opens or closes the file is
+        patient too.
+        """
+        until = time.monotonic() + _PATIENCE_SECONDS
+        while True:
+            try:
+                return self._db.execute(statement)
+            except sqlite3.OperationalError as error:
+                if "locked" not in str(error) or time.monotonic() > until:
+                    raise
+                time.sleep(0.01)

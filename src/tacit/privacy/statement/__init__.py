@@ -1,0 +1,1 @@
+"""Every sentence about privacy, generated from claims and ledgers."""

@@ -1,0 +1,95 @@
+"""What an epsilon means for a person, in plain words, and how strong a promise it is.
+
+The levels are the tiers of Ponomareva et al. 2023 ("How to DP-fy ML"), which hold for all rows of
+one person and the whole training: up to 1 strong, up to 10 reasonable, above that weak to none. An
+epsilon per bit or per update has no level.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from tacit.privacy.claim import Total
+from tacit.privacy.statement.prose import bound, epsilon
+
+Level = Literal["strong", "reasonable", "weak", "none"]
+STRONG, REASONABLE = 1.0, 10.0
+_SOURCE = "Ponomareva et al. 2023: up to 1 per run strong, up to 10 reasonable, above that weak"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Meaning:
+    """How strong a run's promise is, and what it means in plain words."""
+
+    level: Level
+    sentence: str
+
+
+def meaning(stated: Sequence[Total], clients: int, owners: str = "") -> Meaning | None:
+    """Return what the total of a whole run means; None where nothing was sent.
+
+    `owners` says that owners were made up, if they were: then no promise is called strong, since it
+    is to no person. Neither is one whose delta allows one client among `clients` to be exposed.
+    """
+    if not stated:
+        return None
+    whole = next((total for total in stated if total.unit == "run"), None)
+    if whole is None or whole.epsilon is None or math.isinf(whole.epsilon):
+        return Meaning(
+            level="none",
+            sentence=(
+                "No protection: no epsilon per run exists, so nothing limits what can be learned"
+                " about a client."
+            ),
+        )
+    figure = epsilon(whole.epsilon, "run", whole.delta)
+    level = level_of(whole, clients)
+    if level == "strong" and owners:
+        level = "reasonable"
+    said = f"{figure[:1].upper()}{figure[1:]}: {_IN_WORDS[level]} ({_SOURCE})."
+    return Meaning(level=level, sentence=f"{said} {in_plain_words(whole, owners)}")
+
+
+_IN_WORDS: dict[Level, str] = {
+    "strong": "a strong promise",
+    "reasonable": "a reasonable promise",
+    "weak": "a weak promise",
+    "none": "no promise",
+}
+
+
+def level_of(whole: Total, clients: int) -> Level:
+    """The level of a total of a whole run among `clients` clients."""
+    if whole.epsilon is None:
+        return "none"
+    if whole.epsilon > REASONABLE or whole.delta * max(1, clients) >= 1:
+        return "weak"
+    return "strong" if whole.epsilon <= STRONG else "reasonable"
+
+
+def in_plain_words(whole: Total, owners: str = "") -> str:
+    """Return what an epsilon per run limits: a factor on probabilities, and how often a guess can
+    be right.
+
+    Source: a test between two equally likely cases errs with a probability of at least (1 - delta)
+    / (1 + e^epsilon). Kairouz, Oh and Viswanath 2015, The composition theorem for differential
+    privacy.
+    """
+    value = whole.epsilon or 0.0
+    whose = "one client's rows are used" if owners else "your rows are used"
+    if value > 50:
+        return (
+            f"In plain words: whether or not {whose} can change what comes out without any limit"
+            " that matters."
+        )
+    factor, right = math.exp(value), 1 - (1 - whole.delta) / (1 + math.exp(value))
+    except_for = f", except with probability {whole.delta:g}" if whole.delta else ""
+    percent = math.ceil(1e4 * right) / 100
+    return (
+        f"In plain words: whether or not {whose}, the probability of any outcome changes by at most"
+        f" a factor of {bound(factor)}{except_for}. Somebody who guesses which is the case is right"
+        f" at most {percent:g} % of the time, where 50 % is chance."
+    )

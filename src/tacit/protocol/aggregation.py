@@ -1,0 +1,142 @@
+"""Many answers become one: who may add to a round's sum, and in which order sums are merged.
+
+Clients that were asked may add, once each, with a weight both sides agreed on. Chunks of a cohort
+depend on the cohort alone, never on the number of workers, and are merged in their order, so that
+floating-point sums come out the same to the bit with any number of workers.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.errors import WireError
+from tacit.rows import Vector
+
+_PARTS = 16
+"""About so many parts: enough to keep any number of cores busy, few enough to merge cheaply."""
+
+
+def parts_of(cohort: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
+    """Yield the cohort's parts, in order."""
+    size = max(1, -(-len(cohort) // _PARTS))
+    for first in range(0, len(cohort), size):
+        yield cohort[first : first + size]
+
+
+class Intake:
+    """Knows who was asked and who has answered. An answer is checked, added, and then noted, so
+    that a bad one takes nobody's place.
+    """
+
+    def __init__(
+        self,
+        asked: Iterable[int],
+        round_no: int,
+        largest_weight: int,
+        least_weight: int = 1,
+        commitments: Mapping[int, bytes] | None = None,
+        everyone: NDArray[np.int64] | None = None,
+    ) -> None:
+        """`commitments` are what answers must fit, by sender; `everyone` are all who were asked,
+        where these are a part.
+        """
+        self._waited_for, self.round_no = set(asked), round_no
+        self._commitments = commitments or {}
+        self.everyone = (
+            np.array(sorted(self._waited_for), np.int64) if everyone is None else everyone
+        )
+        self._seen: set[int] = set()
+        self.least_weight, self.largest_weight = least_weight, largest_weight
+
+    def check(self, sender: int, round_no: int, weight: int) -> None:
+        """Raise WireError if an answer must not be added."""
+        if round_no != self.round_no:
+            raise WireError(
+                f"answer from sender {sender} refused: needs round {self.round_no}, got round"
+                f" {round_no}"
+            )
+        if sender in self._seen:
+            raise WireError(
+                f"answer from sender {sender} refused: needs one answer per round, got another"
+            )
+        if sender not in self._waited_for:
+            raise WireError(
+                f"answer from sender {sender} refused: needs a client that was asked in this round"
+            )
+        if not self.least_weight <= weight <= self.largest_weight:
+            allowed = f"from {self.least_weight} to {self.largest_weight:,}"
+            raise WireError(
+                f"answer from sender {sender} refused: needs a weight {allowed}, got {weight:,}"
+            )
+
+    def check_commitment(self, sender: int, payload: memoryview) -> None:
+        """Raise WireError if a client sends something else than what it committed to."""
+        promised = self._commitments.get(sender)
+        if promised is not None and commitment(payload) != promised:
+            raise WireError(
+                f"answer from sender {sender} refused: needs the update it committed to before the"
+                " vote, got another"
+            )
+
+    def check_all(self, senders: list[int], weight: int) -> None:
+        """Raise WireError if a site's sum over several clients must not be added."""
+        if len(set(senders)) != len(senders):
+            raise WireError("sum refused: needs each client once, got one twice")
+        unknown = [
+            sender for sender in senders if sender not in self._waited_for or sender in self._seen
+        ]
+        if unknown:
+            raise WireError(
+                "sum refused: needs clients that were asked and have not answered, got"
+                f" {unknown[0]}"
+            )
+        if not len(senders) <= weight <= len(senders) * self.largest_weight:
+            most = len(senders) * self.largest_weight
+            raise WireError(
+                f"sum refused: needs a weight from {len(senders):,} to {most:,}, got {weight:,}"
+            )
+
+    def note(self, *senders: int) -> None:
+        """Take note that the answers of these clients were added."""
+        self._seen.update(senders)
+
+
+def commitment(payload: memoryview) -> bytes:
+    """Return what binds a client to a payload: nobody finds another one with the same digest."""
+    return hashlib.sha256(payload).digest()
+
+
+class Collected:
+    """The decoded update of each sender, and how much it counts, for rules that must see each of
+    them. Memory grows with the cohort.
+    """
+
+    def __init__(self) -> None:
+        self.weight = 0
+        self._of: dict[int, tuple[Vector, int]] = {}
+
+    def add(self, sender: int, update: Vector, weight: int) -> None:
+        """Keep one client's update."""
+        self._of[sender] = (update, weight)
+        self.weight += weight
+
+    def merge(self, other: Collected) -> None:
+        """Take over what others sent."""
+        self._of |= other._of
+        self.weight += other.weight
+
+    def value(self) -> tuple[NDArray[np.int64], NDArray[np.float32], NDArray[np.int64]]:
+        """Return the senders in ascending order, their updates as rows, and their weights; needs at
+        least one.
+        """
+        names = sorted(self._of)
+        rows = np.stack([self._of[name][0] for name in names])
+        return (
+            np.array(names, np.int64),
+            rows,
+            np.array([self._of[name][1] for name in names], np.int64),
+        )

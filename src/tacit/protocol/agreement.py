@@ -1,0 +1,50 @@
+"""What both sides know before round one: nothing in it is secret."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tacit import plan
+from tacit.codecs import Codec
+from tacit.errors import PlanError
+from tacit.randomness import PublicDraws
+
+_MOST_WEIGHT = 2**53
+"""Weighted counts stay exact as long as all weights together are below this."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Agreement:
+    """A run's public terms: its name, the model's size, the codec, the randomness everyone may
+    know, how clients weigh.
+
+    `identity` is what plan and rows the run is of; it enters the addresses of noise, so that two
+    runs never share any. `digest` covers all that sites, helpers and server agreed on before round
+    one. Between sites it is the identity too, unless noise comes from the plan's seed; a simulation
+    has none. `largest_weight` is the most a client may count; an answer that says more is refused.
+    With `sum_at_site` a site adds up the answers of its own clients before anything leaves it.
+    """
+
+    run: str
+    identity: str
+    dim: int
+    codec: Codec
+    public: PublicDraws
+    server: plan.Server
+    largest_weight: int = 1
+    sum_at_site: bool = False
+    digest: str | None = None
+
+    @property
+    def binding(self) -> str:
+        """What seals and signatures of a secure aggregation are bound to."""
+        return self.digest or self.identity
+
+    def check(self, clients: int) -> None:
+        """Raise PlanError if so many clients of the largest weight could not be counted exactly."""
+        if clients * self.largest_weight >= _MOST_WEIGHT:
+            raise PlanError(
+                f"server.weights = {self.server.weights!r} needs all weights together below 2^53,"
+                f" got {clients:,} clients of up to {self.largest_weight:,}; use server.weights ="
+                " 'capped'"
+            )

@@ -1,0 +1,161 @@
+"""Contributors send their last layer after a few local steps, so that testers can say whether it
+helps them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import assert_never
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit import plan, training
+from tacit.codecs.votes import head
+from tacit.errors import WireError
+from tacit.privacy.claim import Claim
+from tacit.protocol import messages
+from tacit.protocol.aggregation import Intake
+from tacit.protocol.exchanges import batch
+from tacit.protocol.exchanges.train import Train
+from tacit.protocol.messages import Frame
+from tacit.protocol.round import Exchange, Foreseen, Gathered, Names, Outcome, Request, State
+from tacit.protocol.site import Client, Site
+from tacit.randomness import ClientDraws
+from tacit.rows import Vector
+from tacit.training.contract import DenseUpdate
+from tacit.training.head import HeadPlace, Steps
+
+HEADS, SENDERS, COMMITMENTS = "heads", "heads.senders", "heads.commitments"
+_DIGEST = 32
+
+
+class Sent:
+    """Heads as they arrive, each under its sender, and what each sender commits to."""
+
+    def __init__(self) -> None:
+        self.rows: dict[int, NDArray[np.uint8]] = {}
+
+    def merge(self, other: Sent) -> None:
+        """Take over another's heads."""
+        self.rows.update(other.rows)
+
+
+class Heads(Exchange):
+    """One head per client and round."""
+
+    name = "heads"
+
+    def __init__(self, train: Train, settings: plan.Filter, place: HeadPlace) -> None:
+        self.train, self.settings, self.place = train, settings, place
+        self.agreement = train.agreement
+        self.scale = head.noise_scale(settings, place.size, train.agreement.server.rounds)
+        self.binds = train.commits = settings.aggregate == "updates"
+        self.size = 4 * place.size + (_DIGEST if self.binds else 0)
+
+    def claims(self, clients: int) -> tuple[Claim, ...]:
+        """Return what a head costs its contributor."""
+        return (head.claim(self.settings),)
+
+    def ask(self, state: State) -> Request:
+        """Return the model as a message to everybody."""
+        return replace(self.train.ask(state), exchange=self.name)
+
+    def answer(self, client: Client, request: Request) -> Frame | None:
+        """Return the client's head, and with it what it commits to sending later."""
+        site, seat, terms = client.site, client.seat, self.agreement
+        if site.weight(seat) == 0:
+            return None
+        model = site.model(request)
+        change = DenseUpdate(self.honest(client, model, request).ravel())
+        sent = site.behaviour.sends(seat, change, request.round_no, self.name)
+        parts = [sent.row.astype("<f4").view(np.uint8)]
+        if self.binds:
+            parts.append(np.frombuffer(self.train.committed(client, request), np.uint8))
+        header = messages.Header(
+            terms.run,
+            request.round_no,
+            seat.name,
+            self.name,
+            terms.dim,
+            site.weight(seat),
+            self.size,
+        )
+        return messages.frame(header, np.concatenate(parts))
+
+    def answer_many(self, site: Site, worker: training.Worker, request: Request) -> Gathered:
+        """The heads of the asked clients; what they commit to is trained many in one call."""
+        if self.binds and site.all_have_rows(request.to):
+            batch.commit_together(self.train, site, worker, request)
+        return super().answer_many(site, worker, request)
+
+    def foresee(
+        self, site: Site, worker: training.Worker, request: Request, names: Names
+    ) -> Foreseen:
+        """What some clients would honestly send: heads, and the updates they commit to."""
+        model, seen = site.model(request), self.train.foresee(site, worker, request, names)
+        clients = [site.client(name, worker) for name in names.tolist()]
+        changes = [self.honest(client, model, request).ravel() for client in clients]
+        return {**seen, self.name: np.stack(changes)}
+
+    def honest(self, client: Client, model: Vector, request: Request) -> training.Matrix:
+        """Return how the head changes by training on the client's rows, clipped and with noise as
+        the plan says.
+        """
+        settings, site, seat, round_no = self.settings, client.site, client.seat, request.round_no
+        rows, labels = site.seen_by_head(model, site.behaviour.trains(seat, round_no), round_no)
+        first = self.place.matrix(model)
+        steps = Steps(epochs=settings.epochs, lr=settings.lr, divide_by=settings.batch_rows)
+        scale, own = (
+            self.scale,
+            seat.own.noise(self.agreement.identity, round_no, self.name, request.digest),
+        )
+        match settings.protect:
+            case "nothing":
+                return training.train_head(rows, labels, first, steps)
+            case "client":
+                assert scale is not None, "a checked plan says how much noise"
+                return head.noised_change(
+                    scale, training.train_head(rows, labels, first, steps), own
+                )
+            case "record":
+                return training.train_head(
+                    rows, labels, first, steps, partial(self._noised_sum, own)
+                )
+            case _:
+                assert_never(settings.protect)
+
+    def _noised_sum(
+        self, own: ClientDraws, rows: training.Matrix, slopes: training.Matrix, step: int
+    ) -> training.Matrix:
+        assert self.scale is not None, "a checked plan says how much noise"
+        return head.noised_sum(self.scale, rows, slopes, own.at("step", step))
+
+    def empty(self) -> Sent:
+        """Return no heads."""
+        return Sent()
+
+    def receive(self, intake: Intake, total: Sent, frame: Frame) -> None:
+        """Check one head and keep it."""
+        terms, message = self.agreement, messages.parse(*frame)
+        header = messages.expect(
+            message, run=terms.run, codec=self.name, dim=terms.dim, payload_size=self.size
+        ).header
+        intake.check(header.sender, header.round_no, header.weight)
+        if not np.isfinite(message.payload[: 4 * self.place.size].view("<f4")).all():
+            raise WireError(
+                f"head from sender {header.sender} refused: needs finite values, got others"
+            )
+        total.rows[header.sender] = message.payload.copy()
+        intake.note(header.sender)
+
+    def close(self, state: State, total: Sent) -> Outcome:
+        """Return the state with all heads, for the testers."""
+        senders = np.array(sorted(total.rows), np.int64)
+        rows = np.array([total.rows[sender] for sender in senders.tolist()], np.uint8).reshape(
+            len(senders), self.size
+        )
+        heads = np.ascontiguousarray(rows[:, : 4 * self.place.size]).view("<f4")
+        kept = {HEADS: heads, SENDERS: senders, COMMITMENTS: rows[:, 4 * self.place.size :].copy()}
+        return Outcome(state=replace(state, arrays={**state.arrays, **kept}))

@@ -1,0 +1,202 @@
+"""The exchange that completes a secure sum: the server names the set of clients that answered,
+helpers send their parts.
+
+It is asked of helpers, not of clients. Everything a helper needs of a client is in the envelope
+that the client signed, which the server passes on unread.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit import secure_aggregation
+from tacit.errors import WireError
+from tacit.privacy.claim import Claim
+from tacit.protocol import messages
+from tacit.protocol.aggregation import Intake
+from tacit.protocol.exchanges.sharing import Shares, Sharing
+from tacit.protocol.messages import Frame
+from tacit.protocol.round import Exchange, Outcome, Refusal, Request, State
+from tacit.runs import record
+
+
+class Shared(Protocol):
+    """An exchange whose answers are shares, and what follows from their sum, or from there being
+    none.
+    """
+
+    name: str
+    sharing: Sharing
+
+    def summed(self, state: State, numbers: NDArray[np.int64], clients: int) -> Outcome:
+        """Return what follows from the sum over so many clients."""
+
+    def lost(self, state: State) -> Outcome:
+        """Return what follows where there is no sum."""
+
+
+class Parts:
+    """What helpers sent, by their numbers, with the tag that says what it is a part of, and which
+    of them refused.
+    """
+
+    def __init__(self) -> None:
+        self.numbers: dict[int, NDArray[Any]] = {}
+        self.tags: dict[int, bytes] = {}
+        self.refused: list[Refusal] = []
+
+
+class HelperSums(Exchange):
+    """One part of the sum from each helper; all of them, or there is no sum."""
+
+    asks_helpers = True
+    carries_model = False
+
+    def __init__(self, shared: Shared, arm: str) -> None:
+        self.shared, self.arm, self.terms = shared, arm, shared.sharing.terms
+        self.name = f"{shared.name}: helper sums"
+
+    def claims(self, clients: int) -> tuple[Claim, ...]:
+        """Return nothing: the claim of the exchange before it is about the sum."""
+        return ()
+
+    def ask(self, state: State) -> Request:
+        """Return the set of clients that answered, with their envelopes; too small a set is not
+        asked about.
+        """
+        names = np.array(sorted(state.pending.envelopes), np.int64)
+        lines = np.frombuffer(
+            b"".join(state.pending.envelopes[name] for name in names.tolist()), np.uint8
+        )
+        payload = np.concatenate([names.astype("<i8").view(np.uint8), lines])
+        header = messages.Header(
+            self.terms.run,
+            state.round_no,
+            0,
+            self.name,
+            self.terms.size,
+            len(names),
+            payload.nbytes,
+        )
+        enough = len(names) >= self.terms.least_clients
+        helpers = np.arange(1, len(self.terms.helpers) + 1) if enough else np.empty(0, np.int64)
+        return Request(
+            exchange=self.name,
+            round_no=state.round_no,
+            to=helpers,
+            frame=messages.frame(header, payload),
+        )
+
+    def answer(self, helper: secure_aggregation.Helper, request: Request) -> Frame:
+        """Return the helper's part; runs at the helper, which raises WireError where it must not
+        answer.
+        """
+        terms = helper.terms
+        message = messages.expect(
+            messages.parse(*request.frame),
+            run=terms.run,
+            round_no=request.round_no,
+            codec=self.name,
+            dim=terms.size,
+        )
+        header, line = message.header, 8 + terms.envelope_size
+        if header.payload_size != header.weight * line:
+            raise WireError(
+                f"helper {helper.number} refused: {header.weight:,} clients need"
+                f" {header.weight * line:,} bytes, got {header.payload_size:,}"
+            )
+        cut = 8 * header.weight
+        names = message.payload[:cut].view("<i8").tolist()
+        numbers = helper.answer(
+            header.round_no,
+            names,
+            message.payload[cut:].reshape(header.weight, terms.envelope_size),
+        )
+        tag = np.frombuffer(terms.tag(header.round_no, names), np.uint8)
+        payload = np.concatenate([numbers.view(np.uint8), tag])
+        own = messages.Header(
+            terms.run,
+            header.round_no,
+            helper.number,
+            self.name,
+            terms.size,
+            header.weight,
+            payload.nbytes,
+        )
+        return messages.frame(own, payload)
+
+    def empty(self) -> Parts:
+        """Return no parts."""
+        return Parts()
+
+    def receive(self, intake: Intake, total: Parts, frame: Frame) -> None:
+        """Check one helper's part and keep it, with the set it is for."""
+        terms, message, size = self.terms, messages.parse(*frame), self.terms.share_size
+        expected = {
+            "run": terms.run,
+            "codec": self.name,
+            "dim": terms.size,
+            "payload_size": size + secure_aggregation.TAG,
+        }
+        header = messages.expect(message, **expected).header
+        intake.check(header.sender, header.round_no, header.weight)
+        total.numbers[header.sender] = message.payload[:size].view(
+            secure_aggregation.zeros(0, terms.bits).dtype
+        )
+        total.tags[header.sender] = message.payload[size:].tobytes()
+        intake.note(header.sender)
+
+    def close(self, state: State, total: Parts) -> Outcome:
+        """Return what follows from the whole sum; where a part is missing, what follows without it,
+        and why.
+        """
+        shares: Shares = state.pending
+        self._refuse_other_sets(total, self.terms.tag(state.round_no, sorted(shares.envelopes)))
+        if len(total.numbers) == len(self.terms.helpers):
+            whole = shares.sum.copy()
+            for part in total.numbers.values():
+                np.add(whole, part, out=whole)
+            numbers = secure_aggregation.lifted(whole)
+            if self.shared.sharing.is_possible(numbers, shares.weight):
+                return self.shared.summed(state, numbers, shares.weight)
+            total.refused.append(Refusal(sender=0, reason=self._impossible(shares.weight)))
+        outcome, refused = self.shared.lost(state), list(total.refused)
+        if shares.weight < self.terms.least_clients:
+            why = (
+                f"round lost: needs at least {self.terms.least_clients:,} clients in a secure sum,"
+                f" got {shares.weight:,}"
+            )
+            refused = [Refusal(sender=0, reason=why)]
+        return replace(
+            outcome, notes=(*outcome.notes, *(self._note(one, state.round_no) for one in refused))
+        )
+
+    def _impossible(self, clients: int) -> str:
+        who = " or ".join(f"helper {number}" for number in range(1, len(self.terms.helpers) + 1))
+        return (
+            f"round lost: {clients:,} clients and the noise cannot add up to numbers this large; a"
+            f" client's share or the part of {who} is wrong; ask the owners of the helpers to"
+            " compare their logs"
+        )
+
+    def _refuse_other_sets(self, total: Parts, tag: bytes) -> None:
+        """Leave out parts for another set, plan or terms than the server's: they would not cancel
+        the masks.
+        """
+        for helper in [helper for helper, said in total.tags.items() if said != tag]:
+            del total.numbers[helper], total.tags[helper]
+            why = (
+                "its part is for another set of clients, or for a run with another plan or other"
+                " terms"
+            )
+            total.refused.append(Refusal(sender=helper, reason=why))
+
+    def _note(self, one: Refusal, round_no: int) -> record.Entry:
+        who = f"helper {one.sender}" if one.sender else "server"
+        return record.Refused(
+            arm=self.arm, round_no=round_no, exchange=self.name, sender=who, reason=one.reason
+        )

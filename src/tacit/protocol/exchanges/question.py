@@ -1,0 +1,81 @@
+"""What testers are asked about, laid out once for all of a site's testers, and what one of them
+finds.
+
+All pairs of testers and contributors are tried as matrix products: a tester's rows times all heads
+at once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import NamedTuple, assert_never
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit import training
+from tacit.plan.tables.filter import VoteRule
+from tacit.protocol.round import Names
+from tacit.rows import Vector
+
+
+class Question(NamedTuple):
+    """The model, its head, contributors with their heads, and for each a digest that no other
+    question has.
+
+    Where everybody tries all heads, they also lie side by side, as they are tried.
+    """
+
+    model: Vector
+    first: training.Matrix
+    senders: Names
+    heads: NDArray[np.float32]
+    all_beside: NDArray[np.float32] | None
+    digests: list[bytes]
+
+
+def laid_out(
+    model: Vector,
+    first: training.Matrix,
+    senders: Names,
+    changes: NDArray[np.float32],
+    *,
+    everybody: bool,
+) -> Question:
+    """Return the question whether each contributor's change of the head helps; `everybody` tries
+    all of them.
+    """
+    asked = hashlib.sha256(model.tobytes()).digest()
+    digests = [
+        hashlib.sha256(asked + int(name).to_bytes(8, "little") + change.tobytes()).digest()
+        for name, change in zip(senders, changes, strict=True)
+    ]
+    heads = first + changes
+    return Question(
+        model, first, senders, heads, training.stack_heads(heads) if everybody else None, digests
+    )
+
+
+def gains(
+    question: Question, places: NDArray[np.int64], rows: training.Matrix, labels: training.Labels
+) -> NDArray[np.float32]:
+    """Return how much lower the heads at some places make each row's loss, as (rows, heads)."""
+    before = training.compute_losses(rows, labels, training.stack_heads(question.first[None]))
+    if question.all_beside is None:
+        return before - training.compute_losses(
+            rows, labels, training.stack_heads(question.heads[places])
+        )
+    return before - training.compute_losses(rows, labels, question.all_beside)[:, places]
+
+
+def helps(gained: NDArray[np.float32], rule: VoteRule) -> NDArray[np.bool_]:
+    """Return whether each head helps, from how much lower it makes each row's loss; no change at
+    all counts as help.
+    """
+    match rule:
+        case "set_sign":
+            return np.asarray(gained.sum(axis=0, dtype=np.float64) >= 0)
+        case "majority_of_point_signs":
+            return np.asarray(np.sign(gained).sum(axis=0) >= 0)
+        case _:
+            assert_never(rule)

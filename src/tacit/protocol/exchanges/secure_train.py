@@ -1,0 +1,73 @@
+"""Training under a secure sum: each update leaves as a share; helpers and the server together add
+up what no one of them sees.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.codecs import Encoded, Payload
+from tacit.protocol import messages
+from tacit.protocol.aggregation import Intake
+from tacit.protocol.agreement import Agreement
+from tacit.protocol.exchanges.sharing import Shares, Sharing
+from tacit.protocol.exchanges.train import Member, Train, nobody
+from tacit.protocol.messages import Frame
+from tacit.protocol.round import Outcome, State
+from tacit.protocol.site import Client
+from tacit.randomness import Draws
+
+
+class SecureTrain(Train):
+    """One share of an update per client and round. The sum is only made after it, with the
+    helpers.
+    """
+
+    def __init__(
+        self, agreement: Agreement, draws: Draws, sharing: Sharing, member: Member = nobody
+    ) -> None:
+        super().__init__(agreement, draws, member)
+        self.sharing = sharing
+
+    @property
+    def kind(self) -> str:
+        """Return what a client's message calls itself."""
+        return f"{self.agreement.codec.name}.share"
+
+    def _sent(self, client: Client, made: Encoded, round_no: int) -> Payload:
+        return self.sharing.payload(client, made.payload, round_no)
+
+    def _bound(self, client: Client, made: Encoded, round_no: int) -> memoryview:
+        """Return the share: its masks make it fit one update and otherwise only noise."""
+        return self.sharing.share(client, made.payload, round_no).data.cast("B")
+
+    def empty(self) -> Shares:  # type: ignore[override]
+        """Return the sum of no shares."""
+        return Shares(self.sharing.terms)
+
+    def receive(self, intake: Intake, total: Shares, frame: Frame) -> None:  # type: ignore[override]
+        """Check one client's message as far as it can be read, and add its share."""
+        terms, message = self.agreement, messages.parse(*frame)
+        size = self.sharing.payload_size
+        header = messages.expect(
+            message, run=terms.run, codec=self.kind, dim=terms.dim, payload_size=size
+        ).header
+        intake.check(header.sender, header.round_no, header.weight)
+        intake.check_commitment(header.sender, frame[1][: self.sharing.terms.share_size])
+        self.sharing.add(total, header.sender, message.payload)
+        intake.note(header.sender)
+
+    def close(self, state: State, total: Shares) -> Outcome:  # type: ignore[override]
+        """Return the state with the server's part of the sum, for the helpers to complete."""
+        return Outcome(state=replace(state, pending=total))
+
+    def summed(self, state: State, numbers: NDArray[np.int64], clients: int) -> Outcome:
+        """Return the next model, from the sum over so many clients."""
+        return Outcome(state=self.stepped(state, self.sharing.whole.total(numbers, clients)))
+
+    def lost(self, state: State) -> Outcome:
+        """Return what a round without a sum leaves: the model as it was."""
+        return Outcome(state=replace(state, pending=None))

@@ -1,0 +1,168 @@
+"""A client's numbers as the server gets them under a secure sum: a share that says nothing alone,
+and an envelope for helpers.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit import secure_aggregation
+from tacit.codecs import Codec, Payload, Wholes
+from tacit.plan import SecureSum
+from tacit.protocol.agreement import Agreement
+from tacit.protocol.site import Client
+
+
+class Shares:
+    """Shares as they arrive: their sum modulo 2^bits, and each client's envelope, to be passed on
+    to the helpers.
+    """
+
+    def __init__(self, terms: secure_aggregation.Terms) -> None:
+        self.sum = secure_aggregation.zeros(terms.size, terms.bits)
+        self.envelopes: dict[int, bytes] = {}
+
+    @property
+    def weight(self) -> int:
+        """Return how many clients are in the sum."""
+        return len(self.envelopes)
+
+    def merge(self, other: Shares) -> None:
+        """Add shares that arrived elsewhere."""
+        np.add(self.sum, other.sum, out=self.sum)
+        self.envelopes |= other.envelopes
+
+
+class OwnKeys(NamedTuple):
+    """A client's keys in a run: one that it shares with each helper, and one for salts that it
+    shares with nobody.
+    """
+
+    shared: tuple[bytes, ...]
+    salt: bytes
+
+
+class Sharing:
+    """How messages of one exchange, for `dim` parameters, are split as the integers they are.
+
+    The digest of the run is in the addresses of keys, so that no two runs share one. Keys are
+    sealed when a client first answers.
+    """
+
+    def __init__(self, terms: secure_aggregation.Terms, whole: Wholes, dim: int) -> None:
+        self.terms, self.whole, self.dim = terms, whole, dim
+        self._seals = [secure_aggregation.sealer(public) for public in terms.helpers]
+        self._keys: dict[int, OwnKeys] = {}
+        self._sealed: dict[int, bytes] = {}
+
+    @property
+    def payload_size(self) -> int:
+        """Return the bytes of a client's payload: its share, then its envelope."""
+        return self.terms.share_size + self.terms.envelope_size
+
+    @property
+    def noise(self) -> secure_aggregation.Noise | None:
+        """Return what draws the noise each helper adds; None where clients make it."""
+        draw = self.whole.noise
+        return None if draw is None else lambda own: draw(self.dim, own)
+
+    def is_possible(self, numbers: NDArray[np.int64], clients: int) -> bool:
+        """Whether that number of honest clients and helpers can have made a sum. Numbers beyond the
+        bound mean that a part or a share is wrong: masks that do not cancel leave random numbers.
+        """
+        largest = self.whole.largest
+        return largest is None or max(int(numbers.max()), -int(numbers.min())) <= largest(
+            self.dim, clients
+        )
+
+    def share(self, client: Client, message: Payload, round_no: int) -> Payload:
+        """Return the server's share of a client's message; the same each time, since keys have an
+        address.
+        """
+        numbers, own = self.whole.of(message, self.dim), self._own_keys(client)
+        now = self._of_round(
+            own, round_no, secure_aggregation.salt_for(self.terms, own.salt, round_no, numbers)
+        )
+        return secure_aggregation.hidden(numbers, [one.seed for one in now]).view(np.uint8)
+
+    def payload(self, client: Client, message: Payload, round_no: int) -> Payload:
+        """Return what a client sends to the server instead of its message: a share, and an envelope
+        for the helpers.
+        """
+        own = self._own_keys(client)
+        numbers, cut = self.whole.of(message, self.dim), self.terms.share_size
+        salt = secure_aggregation.salt_for(self.terms, own.salt, round_no, numbers)
+        now = self._of_round(own, round_no, salt)
+        payload = np.empty(self.payload_size, np.uint8)
+        secure_aggregation.hidden(
+            numbers, [one.seed for one in now], out=payload[:cut].view(numbers.dtype)
+        )
+        payload[cut:] = np.frombuffer(
+            self._sealed_keys(client, own) + salt + b"".join(one.token for one in now), np.uint8
+        )
+        return payload
+
+    def _of_round(
+        self, own: OwnKeys, round_no: int, salt: bytes
+    ) -> list[secure_aggregation.OfRound]:
+        return [secure_aggregation.of_round(self.terms, key, round_no, salt) for key in own.shared]
+
+    def _own_keys(self, client: Client) -> OwnKeys:
+        """Return a client's keys in this run."""
+        name = client.seat.name
+        if name not in self._keys:
+            own = client.seat.own.private(f"{self.terms.exchange}: shares").at(self.terms.digest)
+            shared = tuple(
+                own.sealed(number).key for number in range(1, len(self.terms.helpers) + 1)
+            )
+            self._keys[name] = OwnKeys(shared, own.sealed("salt").key)
+        return self._keys[name]
+
+    def _sealed_keys(self, client: Client, own: OwnKeys) -> bytes:
+        """Return what a client sends of its keys."""
+        name = client.seat.name
+        if name not in self._sealed:
+            site = client.site.signing_key(client.seat)
+            self._sealed[name] = secure_aggregation.sealed_keys(
+                self.terms.context(name), own.shared, self._seals, site
+            )
+        return self._sealed[name]
+
+    def add(self, total: Shares, sender: int, payload: Payload) -> None:
+        """Add a client's share to the server's sum and keep its envelope; the payload has the right
+        size.
+        """
+        cut = self.terms.share_size
+        np.add(total.sum, payload[:cut].view(total.sum.dtype), out=total.sum)
+        total.envelopes[sender] = payload[cut:].tobytes()
+
+
+def sharing_for(
+    settings: SecureSum,
+    agreement: Agreement,
+    helpers: tuple[bytes, ...],
+    exchange: str,
+    codec: Codec,
+    dim: int,
+) -> Sharing:
+    """Return how the numbers of an exchange are split between the server and the helpers with these
+    public keys.
+    """
+    whole = codec.whole
+    assert whole is not None, "a plan with a codec that does not add up is refused"
+    terms = secure_aggregation.Terms(
+        run=agreement.run,
+        digest=agreement.binding,
+        exchange=exchange,
+        size=whole.size(dim),
+        bits=whole.bits(dim),
+        helpers=helpers,
+        least_clients=max(
+            settings.least_clients, codec.fewest
+        ),  # helpers add up no fewer clients than the codec needs
+        rounds=agreement.server.rounds,
+    )
+    return Sharing(terms, whole, dim)

@@ -1,0 +1,72 @@
+"""A site that adds up its own clients' answers first: one message with the sum, and the names of
+those in it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tacit.codecs import Sum
+from tacit.errors import WireError
+from tacit.protocol import messages
+from tacit.protocol.aggregation import Intake
+from tacit.protocol.agreement import Agreement
+from tacit.protocol.messages import Frame
+
+
+def kind_of(agreement: Agreement) -> str:
+    """Return what such a message calls itself."""
+    return f"{agreement.codec.name}.sum"
+
+
+def site_sum(agreement: Agreement, site: int, round_no: int, names: list[int], total: Sum) -> Frame:
+    """Return the message of a site about some of its clients: how many, their names, the packed
+    sum.
+    """
+    listed = np.array([len(names), *names], "<i8").view(np.uint8)
+    payload = np.concatenate([listed, total.packed()])
+    header = messages.Header(
+        agreement.run,
+        round_no,
+        site,
+        kind_of(agreement),
+        agreement.dim,
+        total.weight,
+        payload.nbytes,
+    )
+    return messages.frame(header, payload)
+
+
+def receive_site_sum(
+    agreement: Agreement, intake: Intake, total: Sum, frame: Frame, clients: range | None = None
+) -> int:
+    """Check a site's message, add its sum, and return how many clients are in it; `clients` are
+    those of the site (None: all).
+
+    The clients in it are noted in the round's intake: no other sum or answer can count them again.
+    """
+    message = messages.parse(*frame)
+    header = messages.expect(
+        message,
+        run=agreement.run,
+        round_no=intake.round_no,
+        codec=kind_of(agreement),
+        dim=agreement.dim,
+    ).header
+    if header.payload_size < 8:
+        raise WireError(f"sum from site {header.sender} refused: needs a list of clients, got none")
+    count = int(message.payload[:8].view("<i8")[0])
+    if not 0 <= count <= (header.payload_size - 8) // 8:
+        raise WireError(
+            f"sum from site {header.sender} refused: needs as many names as it says, got fewer"
+        )
+    names = message.payload[8 : 8 + 8 * count].view("<i8").tolist()
+    stranger = next((name for name in names if clients is not None and name not in clients), None)
+    if stranger is not None:
+        raise WireError(
+            f"sum from site {header.sender} refused: client {stranger} belongs to another site"
+        )
+    intake.check_all(names, header.weight)
+    total.add_packed(message.payload[8 + 8 * count :].copy(), header.weight)
+    intake.note(*names)
+    return count

@@ -1,0 +1,334 @@
+"""The exchange every round has: the model goes out, randomised updates come back, their sum becomes
+the next model.
+"""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit import server
+from tacit.codecs import Encoded, Payload, Sum
+from tacit.privacy.claim import Claim
+from tacit.protocol import messages
+from tacit.protocol.aggregation import Collected, Intake, commitment
+from tacit.protocol.agreement import Agreement
+from tacit.protocol.exchanges import batch
+from tacit.protocol.messages import Frame
+from tacit.protocol.round import Exchange, Foreseen, Gathered, Names, Outcome, Request, State
+from tacit.protocol.site import MODEL, SUM, Client, Site
+from tacit.randomness import Draws, PublicDraws
+from tacit.rows import Vector
+from tacit.training import Worker
+from tacit.training.compiled.blas import one_thread
+
+SALT = 16
+"""Bytes that hide what a client commits to until it sends it: without them, trying all short
+messages opens a commitment.
+"""
+Arrays = dict[str, NDArray[Any]]
+"""What an exchange leaves for the next, by name."""
+
+Member = Callable[[Vector, int], server.Own | None]
+"""The server as one more member of the average: from the model and the round to what it learned
+from rows of its own.
+"""
+
+Judge = Callable[[Vector, int], server.Clean]
+"""A server that judges updates by rows of its own: from the model and the round to what it makes of
+these rows.
+"""
+
+
+class MadeUpClients(Protocol):
+    """Clients that an audit adds to each sum, and what it remembers of the means (canaries)."""
+
+    def join(self, total: Sum, round_no: int) -> None:
+        """Add the messages of those that take part in a round."""
+
+    def seen(self, before: Arrays, mean: Vector) -> Arrays:
+        """What an exchange leaves for the next, with what the mean of a round shows."""
+
+
+def nobody(model: Vector, round_no: int) -> None:
+    """Return nothing: a server without rows of its own."""
+
+
+class Train(Exchange):
+    """One update per client and round."""
+
+    name = "train"
+    # whether clients commit to their answers first; each answer then ends with the salt of its
+    # commitment
+    commits = False
+
+    def __init__(
+        self,
+        agreement: Agreement,
+        draws: Draws,
+        member: Member = nobody,
+        judge: Judge | None = None,
+        canaries: MadeUpClients | None = None,
+    ) -> None:
+        """`draws` are the server's own: noise it adds when it decodes. `judge` is there where its
+        rule needs rows of its own.
+        """
+        self.agreement, self.draws, self.member = agreement, draws.for_server(), member
+        self.judge, self.canaries = judge, canaries
+        server.rule_of(
+            agreement.server
+        )  # a rule without an implementation stops the run here, before anybody is asked
+
+    @property
+    def kind(self) -> str:
+        """Return what a client's message calls itself."""
+        return self.agreement.codec.name
+
+    def claims(self, clients: int) -> tuple[Claim, ...]:
+        """Return what one update costs its client."""
+        claims = self.agreement.codec.claims(self.agreement.dim, clients)
+        if not self.agreement.sum_at_site:
+            return claims
+        return tuple(
+            replace(claim, mechanism=f"{claim.mechanism}, added up at the client's site")
+            for claim in claims
+        )
+
+    def ask(self, state: State) -> Request:
+        """Return the model as a message; where only clients can read it, the sum it follows
+        from.
+        """
+        terms = self.agreement
+        if terms.codec.decoded_by == "server":
+            assert state.model is not None
+            kind, payload, weight = MODEL, state.model.view(np.uint8), 0
+        else:
+            kind, payload = SUM, state.arrays.get(SUM, np.empty(0, np.uint8))
+            weight = int(state.arrays[f"{SUM}.weight"][0]) if SUM in state.arrays else 0
+        header = messages.Header(
+            terms.run, state.round_no, 0, kind, terms.dim, weight, payload.nbytes
+        )
+        frame = messages.frame(header, payload)
+        return Request(
+            exchange=self.name,
+            round_no=state.round_no,
+            to=state.cohort,
+            frame=frame,
+            commitments=state.commitments,
+        )
+
+    def answer(self, client: Client, request: Request) -> Frame | None:
+        """Train on the client's rows, encode the update, and return the message; None from a client
+        without rows.
+        """
+        site, seat = client.site, client.seat
+        if site.weight(seat) == 0:
+            return None
+        model, kept = site.model(request), site.promised.of(seat.name, request)
+        if kept is not None:
+            return self._message(client, kept, request.round_no)
+        return self.encoded(client, model, self.update(client, model, request.round_no), request)
+
+    def answer_many(self, site: Site, worker: Worker, request: Request) -> Gathered:
+        """The sum of the asked clients' answers; where all of them train, many in one call."""
+        if site.all_have_rows(request.to) and not request.commitments:
+            return batch.train_together(self, site, worker, request)
+        return super().answer_many(site, worker, request)
+
+    def foresee(self, site: Site, worker: Worker, request: Request, names: Names) -> Foreseen:
+        """What some clients would honestly send."""
+        seats = [site.seat(name) for name in names.tolist()]
+        updates = batch.train_each(site, worker, site.model(request), seats, request.round_no)
+        return {Train.name: np.stack([update.row.copy() for update in updates])}
+
+    def committed(self, client: Client, request: Request) -> bytes:
+        """Return what binds the client to the answer it will give; nothing leaves yet, so nothing
+        is charged.
+        """
+        made = client.site.promised.of(client.seat.name, request)
+        if made is None:
+            model = client.site.model(request)
+            made = self.promise(
+                client, model, self.update(client, model, request.round_no), request
+            )
+        return commitment(self._bound(client, made, request.round_no))
+
+    def _bound(self, client: Client, made: Encoded, round_no: int) -> memoryview:
+        """Return the bytes of an answer that a client commits to."""
+        return self._salted(client, made, round_no).data.cast("B")
+
+    def promise(self, client: Client, model: Vector, update: Vector, request: Request) -> Encoded:
+        """Return the encoded update of a client that will send it later in the round; its site
+        keeps it until then.
+
+        `request` may be another exchange's, if it carries the same model as the one that will ask
+        for the update.
+        """
+        made = self.made(client, model, update, request)
+        client.site.promised.keep(client.seat.name, request, made)
+        return made
+
+    def update(self, client: Client, model: Vector, round_no: int) -> Vector:
+        """Return what the client's training changes, before its codec; in a buffer its worker uses
+        again.
+        """
+        assert client.worker is not None
+        seat, behaviour = client.seat, client.site.behaviour
+        found = client.worker.train(
+            model, behaviour.trains(seat, round_no), seat.own.train(round_no), round_no
+        )
+        return behaviour.sends(seat, found, round_no, self.name).row
+
+    def encoded(self, client: Client, model: Vector, update: Vector, request: Request) -> Frame:
+        """The message of a client that changed the model by an update."""
+        return self._message(client, self.made(client, model, update, request), request.round_no)
+
+    def _message(self, client: Client, made: Encoded, round_no: int) -> Frame:
+        client.site.remember(client.seat, round_no, made.memory)
+        payload = self._sent(client, made, round_no)
+        return messages.frame(self.header(client, round_no, payload.nbytes), payload)
+
+    def _sent(self, client: Client, made: Encoded, round_no: int) -> Payload:
+        """Return the payload of a message with an encoded update."""
+        return self._salted(client, made, round_no)
+
+    def _salted(self, client: Client, made: Encoded, round_no: int) -> Payload:
+        """Return an encoded update with the salt of its commitment, if there is one.
+
+        The salt follows from the payload by HMAC-SHA256: a site that is set back and trains again
+        never uses it for another one.
+        """
+        if not self.commits:
+            return made.payload
+        key = (
+            client.seat.own.private("commitment")
+            .at(self.agreement.identity, round_no)
+            .sealed("salt")
+            .key
+        )
+        salt = hmac.digest(key, made.payload.data.cast("B"), "sha256")[:SALT]
+        return np.concatenate([made.payload, np.frombuffer(salt, np.uint8)])
+
+    def made(self, client: Client, model: Vector, update: Vector, request: Request) -> Encoded:
+        """Return an encoded update; the same each time, since its randomness has an address."""
+        terms, site, seat, round_no = self.agreement, client.site, client.seat, request.round_no
+        own = seat.own.noise(terms.identity, round_no, self.name, request.digest)
+        public = terms.public.at(round_no, seat.name)
+        return site.codec(round_no).encode(
+            terms.codec.sent(model, update), site.memory(seat, round_no), own=own, public=public
+        )
+
+    def header(self, client: Client, round_no: int, payload_size: int) -> messages.Header:
+        """Return the header of a client's message."""
+        terms, seat = self.agreement, client.seat
+        return messages.Header(
+            terms.run,
+            round_no,
+            seat.name,
+            self.kind,
+            terms.dim,
+            client.site.weight(seat),
+            payload_size,
+        )
+
+    def empty(self) -> Sum | Collected:
+        """Return the sum of no updates; where the server's rule looks at single updates, a
+        collection of none.
+        """
+        if self.agreement.server.one_by_one:
+            return Collected()
+        return self.agreement.codec.empty(self.agreement.dim)
+
+    def receive(self, intake: Intake, total: Sum | Collected, frame: Frame) -> None:
+        """Check one client's message against what was agreed, and add it to the round's sum."""
+        terms, message = self.agreement, messages.parse(*frame)
+        size = terms.codec.payload_size(terms.dim)
+        whole = size + SALT if self.commits else size
+        header = messages.expect(
+            message, run=terms.run, codec=terms.codec.name, dim=terms.dim, payload_size=whole
+        ).header
+        intake.check(header.sender, header.round_no, header.weight)
+        intake.check_commitment(header.sender, frame[1])
+        public, message = (
+            terms.public.at(header.round_no, header.sender),
+            messages.Message(header, message.payload[:size]),
+        )
+        if isinstance(total, Collected):
+            total.add(header.sender, self._alone(message, public), header.weight)
+        else:
+            total.add(message.payload, header.weight, public)
+        intake.note(header.sender)
+
+    def _alone(self, message: messages.Message, public: PublicDraws) -> Vector:
+        """Return what one message says, decoded as if it were the round's only one."""
+        terms, round_no = self.agreement, message.header.round_no
+        one = terms.codec.empty(terms.dim)
+        one.add(message.payload, 1, public)
+        own = self.draws.at("decode", terms.identity, round_no, message.header.sender)
+        return terms.codec.decode(one, public=terms.public.at(round_no), own=own)
+
+    def close(self, state: State, total: Sum | Collected) -> Outcome:
+        """The state with the next model."""
+        return Outcome(state=self.stepped(state, total))
+
+    def stepped(self, state: State, total: Sum | Collected) -> State:
+        """Return the state after the server's step; where clients decode, the sum is kept as it is,
+        to be sent back.
+
+        A cohort of weight zero, or of fewer clients than the codec needs, says nothing: without
+        rows at the server the model stays as it is. Where the server adds noise it does so then
+        too, for whether anybody answered must not show.
+        """
+        terms = self.agreement
+        if terms.codec.decoded_by == "clients" and not isinstance(total, Collected):
+            kept = {SUM: total.packed(), f"{SUM}.weight": np.array([total.weight])}
+            return replace(state, model=None, pending=None, arrays={**state.arrays, **kept})
+        assert state.model is not None
+        own = self.member(state.model, state.round_no)
+        says = total.weight >= terms.codec.fewest or terms.codec.sum_noise is not None
+        if not says and own is None:
+            return replace(state, pending=None)
+        mean, arrays = np.zeros(terms.dim, np.float32), state.arrays
+        if isinstance(total, Collected):
+            mean, arrays = self._combined(state, total)
+        elif says:
+            if self.canaries is not None:
+                self.canaries.join(total, state.round_no)
+            mean = self.decoded(state, total)
+            if self.canaries is not None:
+                arrays = self.canaries.seen(arrays, mean)
+        model, optimizer = server.step(
+            terms.server, state.model, server.with_own(mean, own), state.optimizer
+        )
+        return replace(state, model=model, optimizer=optimizer, pending=None, arrays=arrays)
+
+    def decoded(self, state: State, total: Sum) -> Vector:
+        """Return the mean update of a sum, with what noise the server adds."""
+        terms, noise = self.agreement, self.draws.at("decode", self.agreement.identity)
+        if terms.codec.decode_over_rounds is not None:
+            return terms.codec.decode_over_rounds(total, state.round_no, own=noise)
+        mean = terms.codec.decode(
+            total, public=terms.public.at(state.round_no), own=noise.at(state.round_no)
+        )
+        return mean if state.model is None else terms.codec.changed(state.model, mean)
+
+    def _combined(self, state: State, total: Collected) -> tuple[Vector, Arrays]:
+        """Return the mean update by the server's rule, and what an exchange leaves for the next,
+        the rule's memory with it.
+        """
+        if not total.weight:
+            return np.zeros(self.agreement.dim, np.float32), state.arrays
+        assert state.model is not None
+        names, rows, weights = total.value()
+        given, clean = server.Updates(names=names, rows=rows, weights=weights), None
+        if self.judge is not None:
+            clean = self.judge(state.model, state.round_no)
+        others = {name: array for name, array in state.arrays.items() if name not in server.MEMORY}
+        with one_thread():  # were BLAS to use more, a result could depend on the machine's cores
+            mean, memory = server.combine(self.agreement.server, given, state.arrays, clean)
+        return mean, {**others, **memory}

@@ -1,0 +1,279 @@
+"""Testers vote on contributors' last layers; the server adds the votes up and decides who is
+averaged.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit import plan, server
+from tacit.codecs import Payload
+from tacit.codecs.votes import single_vote
+from tacit.errors import WireError
+from tacit.privacy.claim import Claim
+from tacit.protocol import messages
+from tacit.protocol.aggregation import Intake
+from tacit.protocol.exchanges.heads import COMMITMENTS, HEADS, SENDERS, Heads
+from tacit.protocol.exchanges.question import Question, gains, helps, laid_out
+from tacit.protocol.messages import Frame
+from tacit.protocol.round import Exchange, Names, Outcome, Request, State
+from tacit.protocol.site import Client
+from tacit.runs import record
+from tacit.server import Ballots
+
+BALLOTS = "ballots"
+
+
+class Cast:
+    """Votes as they arrive: sums over testers, a place per client of the run."""
+
+    def __init__(self, clients: int) -> None:
+        self.ballots = Ballots.none(clients)
+
+    def merge(self, other: Cast) -> None:
+        """Add another's votes."""
+        self.ballots = self.ballots.plus(other.ballots)
+
+
+class Votes(Exchange):
+    """A bit per tester and assigned contributor."""
+
+    name = "votes"
+
+    def __init__(self, heads: Heads, clients: int, arm: str) -> None:
+        self.heads, self.clients, self.arm = heads, clients, arm
+        self.agreement, self.settings = heads.agreement, heads.settings
+        self._laid_out: tuple[memoryview, Question] | None = None
+        self._drawn: tuple[int, Names, NDArray[np.int64]] | None = None
+
+    def claims(self, clients: int) -> tuple[Claim, ...]:
+        """Return what a tester's votes cost it at most."""
+        return (claim(self.settings, clients),)
+
+    def ask(self, state: State) -> Request:
+        """Return the model, who contributed, and all heads, as one message to everybody."""
+        assert state.model is not None
+        terms, senders, heads = self.agreement, state.arrays[SENDERS], state.arrays[HEADS]
+        payload = np.concatenate(
+            [state.model.view(np.uint8), senders.view(np.uint8), heads.ravel().view(np.uint8)]
+        )
+        header = messages.Header(
+            terms.run, state.round_no, 0, self.name, terms.dim, len(senders), payload.nbytes
+        )
+        return Request(
+            exchange=self.name,
+            round_no=state.round_no,
+            to=senders,
+            frame=messages.frame(header, payload),
+        )
+
+    def answer(self, client: Client, request: Request) -> Frame | None:
+        """Try the heads of the assigned contributors on the client's own test rows and return its
+        votes.
+        """
+        terms, site, seat = self.agreement, client.site, client.seat
+        question = self._question(request)
+        rows, labels = site.seen_by_head(question.model, seat, request.round_no, tests=True)
+        if not len(rows):
+            return None
+        senders = question.senders
+        on = self._assigned(senders, request.round_no)[np.searchsorted(senders, seat.name)]
+        places = np.searchsorted(senders, on)
+        helped = helps(gains(question, places, rows, labels), self.settings.vote)
+        asked = [question.digests[place] for place in places.tolist()]
+        payload = self._payload(client, on, helped, asked, request.round_no)
+        header = messages.Header(
+            terms.run,
+            request.round_no,
+            seat.name,
+            self.name,
+            terms.dim,
+            site.weight(seat),
+            payload.nbytes,
+        )
+        return messages.frame(header, payload)
+
+    def _payload(
+        self,
+        client: Client,
+        on: NDArray[np.int64],
+        helped: NDArray[np.bool_],
+        asked: list[bytes],
+        round_no: int,
+    ) -> Payload:
+        """Return a tester's votes as it sends them: randomised, unless it cheats."""
+        seat = client.seat
+        epsilon, cheated = (
+            self._epsilon(seat.name),
+            client.site.behaviour.votes(seat, helped, on, round_no),
+        )
+        if cheated is None:
+            return single_vote.encode(helped, asked, epsilon, seat.own.coins())
+        return single_vote.not_randomised(cheated, epsilon)
+
+    def count_asked(self, request: Request, everyone: int) -> int:
+        """On how many contributors votes are asked, by the message itself: what is said beside it
+        costs nobody anything.
+        """
+        return len(self._question(request).senders)
+
+    def _question(self, request: Request) -> Question:
+        """Return what a request asks; the same bytes are read once, however many clients a site
+        has.
+        """
+        kept, payload = self._laid_out, request.frame[1]
+        if kept is None or kept[0] is not payload:
+            self._laid_out = kept = (payload, self._read(request))
+        return kept[1]
+
+    def _read(self, request: Request) -> Question:
+        terms, place, few = self.agreement, self.heads.place, self.settings.testers
+        message = messages.expect(
+            messages.parse(*request.frame),
+            run=terms.run,
+            round_no=request.round_no,
+            codec=self.name,
+            dim=terms.dim,
+        )
+        count, ends = message.header.weight, 4 * terms.dim
+        messages.expect(message, payload_size=ends + count * (8 + 4 * place.size))
+        payload = message.payload
+        model, senders = (
+            payload[:ends].view(np.float32),
+            payload[ends : ends + 8 * count].view(np.int64),
+        )
+        if count and (
+            senders[0] < 0 or senders[-1] >= self.clients or (np.diff(senders) <= 0).any()
+        ):
+            raise WireError(
+                f"votes refused: need contributors among the {self.clients:,} clients of the run,"
+                " each once, got others"
+            )
+        changes = (
+            payload[ends + 8 * count :]
+            .view(np.float32)
+            .reshape(count, place.inputs + 1, place.outputs)
+        )
+        return laid_out(
+            model, place.matrix(model), senders, changes, everybody=few is None or few >= count - 1
+        )
+
+    def _assigned(self, senders: Names, round_no: int) -> NDArray[np.int64]:
+        kept = self._drawn
+        if kept is None or kept[0] != round_no or not np.array_equal(kept[1], senders):
+            random = self.agreement.public.at(round_no, "testers").generator()
+            self._drawn = kept = (
+                round_no,
+                senders.copy(),
+                server.assigned(senders, self.settings.testers, random),
+            )
+        return kept[2]
+
+    def _epsilon(self, name: int) -> float | None:
+        """Return the loss per vote a tester chose; in a simulation choices go round."""
+        choice = self.settings.vote_epsilon
+        return choice[name % len(choice)] if isinstance(choice, tuple) else choice
+
+    def empty(self) -> Cast:
+        """Return no votes."""
+        return Cast(self.clients)
+
+    def receive(self, intake: Intake, total: Cast, frame: Frame) -> None:
+        """Check one tester's votes and add them."""
+        terms, message = self.agreement, messages.parse(*frame)
+        header = messages.expect(message, run=terms.run, codec=self.name, dim=terms.dim).header
+        intake.check(header.sender, header.round_no, header.weight)
+        on = self._assigned(intake.everyone, header.round_no)[
+            np.searchsorted(intake.everyone, header.sender)
+        ]
+        votes, kept = single_vote.decode(message.payload, len(on))
+        about = np.zeros(self.clients)
+        about[on] = 1
+        said = np.zeros(self.clients)
+        said[on] = kept * votes
+        more = Ballots(votes=said, squares=kept**2 * about, fourths=kept**4 * about, count=about)
+        total.ballots = total.ballots.plus(more)
+        intake.note(header.sender)
+
+    def close(self, state: State, total: Cast) -> Outcome:
+        """Return the state with only those who are accepted in the cohort, and the scores in the
+        record.
+        """
+        senders = state.arrays[SENDERS]
+        former = _unpacked(state.arrays.get(BALLOTS), self.clients)
+        ballots = former.plus(total.ballots, self.settings.memory)
+        here = _taken(ballots, senders)
+        decision = server.decide(self.settings, here)
+        accepted = senders[~decision.rejected]
+        note = record.Voted(
+            arm=self.arm,
+            round_no=state.round_no,
+            clients=senders.tolist(),
+            scores=[round(float(score), 4) for score in here.scores()],
+            errors=[round(float(min(error, 9.0)), 4) for error in here.errors()],
+            rejected=senders[decision.rejected].tolist(),
+            threshold=round(decision.threshold, 4),
+        )
+        arrays = {
+            key: value
+            for key, value in state.arrays.items()
+            if key not in (HEADS, SENDERS, COMMITMENTS)
+        }
+        arrays[BALLOTS] = _packed(ballots)
+        after = replace(state, cohort=accepted, arrays=arrays)
+        if self.settings.aggregate == "heads":
+            return Outcome(
+                state=self._averaged(after, state.arrays[HEADS][~decision.rejected]), notes=(note,)
+            )
+        bound = dict(zip(senders.tolist(), map(bytes, state.arrays[COMMITMENTS]), strict=True))
+        return Outcome(state=replace(after, commitments=bound), notes=(note,))
+
+    def _averaged(self, state: State, heads: NDArray[np.float32]) -> State:
+        """Return the state after the server's step with the mean of the heads that were voted on,
+        and nothing else.
+        """
+        if not len(heads):
+            return state
+        assert state.model is not None
+        place = self.heads.place
+        mean = (
+            heads.mean(axis=0, dtype=np.float64)
+            .astype(np.float32)
+            .reshape(place.inputs + 1, place.outputs)
+        )
+        update = place.update(mean, self.agreement.dim)
+        model, optimizer = server.step(self.agreement.server, state.model, update, state.optimizer)
+        return replace(state, model=model, optimizer=optimizer)
+
+
+def claim(settings: plan.Filter, clients: int) -> Claim:
+    """Return what the votes of a round with so many clients cost a tester at most."""
+    count = clients - 1 if settings.testers is None else min(settings.testers, clients - 1)
+    return single_vote.claim(count, _largest(settings.vote_epsilon))
+
+
+def _largest(epsilon: float | tuple[float, ...] | None) -> float | None:
+    return max(epsilon) if isinstance(epsilon, tuple) else epsilon
+
+
+def _packed(ballots: Ballots) -> NDArray[np.float64]:
+    return np.stack([ballots.votes, ballots.squares, ballots.fourths, ballots.count, ballots.noise])
+
+
+def _unpacked(array: NDArray[np.float64] | None, clients: int) -> Ballots:
+    if array is None:
+        return Ballots.none(clients)
+    return Ballots(
+        votes=array[0],
+        squares=array[1],
+        fourths=array[2],
+        count=array[3],
+        noise=array[4] if len(array) > 4 else 0.0,
+    )
+
+
+def _taken(ballots: Ballots, names: Names) -> Ballots:
+    return _unpacked(_packed(ballots)[:, names], len(names))

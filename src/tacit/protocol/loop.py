@@ -1,0 +1,394 @@
+"""Rounds one after the other: choose, charge, ask, add up, step, measure, record, checkpoint.
+
+The loop knows exchanges and a carrier. It sees no rows, no features and no local training, so the
+same loop runs a simulation and a network of sites.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit import server
+from tacit.errors import RunError
+from tacit.plan import Plan
+from tacit.privacy import ledger
+from tacit.privacy.claim import Claim
+from tacit.protocol import messages as wire
+from tacit.protocol.observer import Observer
+from tacit.protocol.round import Carrier, Exchange, Gathered, Names, Request, State
+from tacit.randomness import Draws
+from tacit.rows import Vector
+from tacit.runs import checkpoint, record
+from tacit.runs.checkpoint import Checkpoint, Progress
+from tacit.runs.fingerprint import Fingerprints
+
+
+@dataclass(frozen=True, kw_only=True)
+class Desk:
+    """Where a run is kept, its record, and who looks on.
+
+    `superseded` are releases from before a resume that were not repeated yet: they count until they
+    are.
+    """
+
+    folder: Path
+    writer: record.Writer
+    observer: Observer
+    fingerprints: Fingerprints = field(default_factory=Fingerprints)
+    superseded: list[record.Released] = field(default_factory=list)
+
+    def note(self, *entries: record.Entry) -> None:
+        """Add entries to the record and show them."""
+        for entry in entries:
+            self.writer.append(entry)
+            self.observer.entry(entry)
+
+    def save(self, now: Checkpoint) -> Checkpoint:
+        """Sign the record, force it onto the disk, then replace the checkpoint; return it with how
+        much of the record it covers.
+        """
+        self.writer.sign()
+        whole = replace(now, mark=self.writer.sync(), fingerprints=self.fingerprints)
+        checkpoint.write(self.folder, whole)
+        return whole
+
+
+History = dict[str, NDArray[np.float64]]
+"""Figures of the rounds so far, by name, for the last figures of a run."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evaluation:
+    """What measuring a model found: figures, what the record should say, what is kept of it for the
+    last figures, and what it cost clients whose rows were counted.
+    """
+
+    metrics: dict[str, float] = field(default_factory=dict)
+    entries: list[record.Entry] = field(default_factory=list)
+    history: History = field(default_factory=dict)
+    claims: tuple[Claim, ...] = ()
+
+
+class Evaluator(Protocol):
+    """Says how good a model is. Where the rows for that are is its own affair."""
+
+    def after_round(self, model: Vector, state: State, history: History) -> Evaluation:
+        """Return what measuring a round's model found; nothing if the plan does not measure this
+        round.
+        """
+
+    def at_the_end(self, model: Vector, rounds: int, history: History) -> Evaluation:
+        """Return the figures that are added after the last round."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Arm:
+    """One way of training, ready to run: the plan itself, or a baseline beside it.
+
+    `draws` are the server's own. `crosses` is false where all rows are in one place, so that
+    nothing crosses a wire; `in_rounds` is false where every client trains by itself. `release`
+    makes of the model, the server's memory and the rounds so far the model that is measured and
+    kept; training goes on from the first.
+    """
+
+    name: str
+    plan: Plan
+    exchanges: tuple[Exchange, ...]
+    first: Callable[[], Vector | None]
+    evaluator: Evaluator
+    draws: Draws
+    crosses: bool = True
+    in_rounds: bool = True
+    release: Callable[[Vector, server.ServerState, int], Vector] = lambda model, state, rounds: (
+        model
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spending:
+    """What a round took: what its arm has paid so far, bytes up and down, and seconds."""
+
+    account: ledger.Account
+    crossed: tuple[int, int]
+    seconds: float = 0.0
+
+
+def begun(arm: Arm, desk: Desk, clients: int) -> Checkpoint:
+    """Return the arm before its first round, checkpointed."""
+    model, nothing = arm.first(), np.zeros(clients, np.int64)
+    state = server.initial_state(arm.plan.server, model) if model is not None else {}
+    progress = Progress(arm=arm.name, round_no=0)
+    return desk.save(
+        Checkpoint(progress=progress, model=model, state=state, updates=nothing, last_round=nothing)
+    )
+
+
+def run_rounds(arm: Arm, desk: Desk, carrier: Carrier, now: Checkpoint) -> Checkpoint:
+    """Return the arm after the rounds that are left."""
+    settings = arm.plan.server
+    while now.progress.round_no < settings.rounds and not server.should_stop(
+        now.progress.losses, settings.patience
+    ):
+        now = run_round(arm, desk, carrier, now)
+    return now
+
+
+def run_round(arm: Arm, desk: Desk, carrier: Carrier, now: Checkpoint) -> Checkpoint:
+    """Run one round and leave a checkpoint behind."""
+    began, round_no = time.perf_counter(), now.progress.round_no + 1
+    cohort = _cohort(arm, carrier, now, round_no)
+    updates, last_round = now.updates.copy(), now.last_round.copy()
+    updates[cohort] += 1
+    last_round[cohort] = round_no
+    state = State(
+        round_no=round_no, cohort=cohort, model=now.model, optimizer=now.state, arrays=now.arrays
+    )
+    before = Spending(account=ledger.Account.from_json(now.progress.account), crossed=(0, 0))
+    state, spending = _exchanged(arm, desk, carrier, state, before, int(updates.max(initial=0)))
+    seen = _seen(arm, carrier, state)
+    found = (
+        arm.evaluator.after_round(seen, state, now.evaluated) if seen is not None else Evaluation()
+    )
+    desk.note(*found.entries)
+    spent = replace(now.progress, round_no=round_no, account=spending.account.to_json())
+    account = _charge_measure(arm, desk, found, spent, carrier.clients)
+    spending = replace(spending, account=account, seconds=time.perf_counter() - began)
+    _note_round(arm, desk, state, spending, found.metrics)
+    progress = _after(now.progress, state, spending, found.metrics)
+    return desk.save(
+        replace(
+            now,
+            progress=progress,
+            model=state.model,
+            state=state.optimizer,
+            arrays=state.arrays,
+            evaluated=found.history or now.evaluated,
+            updates=updates,
+            last_round=last_round,
+        )
+    )
+
+
+def _cohort(arm: Arm, carrier: Carrier, now: Checkpoint, round_no: int) -> Names:
+    """Return who is asked in a round and has something to say; where clients answer rarely, those
+    who waited longest.
+    """
+    answered, draws = None, arm.draws.at("cohort", round_no)
+    if arm.plan.ledger.rations:
+        able = carrier.willing(np.arange(carrier.clients))
+        answered = np.full(carrier.clients, arm.plan.server.rounds + 1)
+        answered[able] = now.last_round[able]
+    return carrier.willing(server.choose(arm.plan.server, carrier.clients, draws, answered))
+
+
+def _exchanged(
+    arm: Arm, desk: Desk, carrier: Carrier, state: State, before: Spending, busiest: int
+) -> tuple[State, Spending]:
+    """Return the server's state after all exchanges of a round, and what they took; `busiest` is
+    the most any client answered.
+    """
+    (up, down), account = before.crossed, before.account
+    for exchange in arm.exchanges:
+        request = exchange.ask(state)
+        account, entries = _charge(arm, exchange, state, account, busiest)
+        _note_released(desk, [replace(entry, request=_digest(request)) for entry in entries])
+        gathered = carrier.carry(exchange, request, _ticker(arm, desk, state))
+        _note_refused(arm, desk, exchange, state.round_no, gathered)
+        outcome = exchange.close(state, gathered.total)
+        desk.note(*outcome.notes)
+        state = outcome.state
+        up += gathered.bytes_up
+        down += (
+            wire.size(request.frame) * len(request.to)
+            if gathered.bytes_down is None
+            else gathered.bytes_down
+        )
+    return state, Spending(account=account, crossed=(up, down) if arm.crosses else (0, 0))
+
+
+def finish(arm: Arm, desk: Desk, now: Checkpoint, model: Vector, following: str) -> Checkpoint:
+    """Close the arm with its last model in the record, and point the checkpoint at the arm that
+    follows.
+    """
+    found = arm.evaluator.at_the_end(model, now.progress.round_no, now.evaluated)
+    return finish_measured(
+        arm, desk, now, hashlib.sha256(model.tobytes()).hexdigest(), found, following
+    )
+
+
+def finish_measured(
+    arm: Arm, desk: Desk, now: Checkpoint, parameters_sha256: str, found: Evaluation, following: str
+) -> Checkpoint:
+    """Close the arm with what its last model's measuring found."""
+    desk.note(*found.entries)
+    _charge_measure(arm, desk, found, now.progress, len(now.updates))
+    progress, messages = now.progress, max(1, now.progress.messages)
+    desk.note(
+        record.Finished(
+            arm=arm.name,
+            rounds=progress.round_no,
+            metrics={**progress.metrics, **found.metrics},
+            parameters_sha256=parameters_sha256,
+            bytes_up=progress.bytes_up // messages,
+            bytes_down=progress.bytes_down // messages,
+            seconds=progress.seconds,
+            stopped_early=arm.in_rounds and progress.round_no < arm.plan.server.rounds,
+        )
+    )
+    return desk.save(
+        replace(now, progress=Progress(arm=following, round_no=0, begun=False), evaluated={})
+    )
+
+
+def _charge(
+    arm: Arm, exchange: Exchange, state: State, account: ledger.Account, busiest: int
+) -> tuple[ledger.Account, list[record.Released]]:
+    """Return the account with what the clients about to answer will have paid, and the record's
+    entries for it.
+    """
+    clients = len(state.cohort)
+    claims = exchange.claims(max(1, clients))
+    if ledger.on_a_sample(claims):
+        busiest = state.round_no  # whoever might have been asked pays, in every round
+    elif not clients:
+        return account, []
+    account = ledger.charge(account, claims, busiest)
+    times = account.times(claims)
+    return account, [
+        ledger.entry(claim, arm.name, state.round_no, exchange.name, clients, times)
+        for claim in claims
+    ]
+
+
+def _note_released(desk: Desk, entries: list[record.Released]) -> None:
+    """Force charges onto the disk, before anybody answers. One that repeats a charge from before a
+    resume is the same charge.
+    """
+    desk.superseded[:] = [one for one in desk.superseded if one not in entries]
+    desk.note(*entries)
+    desk.writer.sync()
+
+
+def _digest(request: Request) -> str:
+    """Return a hash of what is asked of whom. The same request gets the same answers, also after a
+    resume.
+    """
+    digest = hashlib.sha256(request.to.astype("<i8").tobytes())
+    for part in request.frame:
+        digest.update(hashlib.sha256(part).digest())
+    return digest.hexdigest()
+
+
+def _charge_measure(
+    arm: Arm, desk: Desk, found: Evaluation, progress: Progress, clients: int
+) -> ledger.Account:
+    """Return the account with what a measure cost; sites have charged their own clients before they
+    answered.
+    """
+    account = ledger.Account.from_json(progress.account)
+    if not found.claims:
+        return account
+    times = account.times(found.claims) + 1
+    desk.note(
+        *(
+            ledger.entry(claim, arm.name, progress.round_no, "measure", clients, times)
+            for claim in found.claims
+        )
+    )
+    return ledger.charge(account, found.claims, times)
+
+
+def _ticker(arm: Arm, desk: Desk, state: State) -> Callable[[int], None]:
+    return lambda done: desk.observer.clients(arm.name, state.round_no, done, len(state.cohort))
+
+
+def _note_refused(
+    arm: Arm, desk: Desk, exchange: Exchange, round_no: int, gathered: Gathered
+) -> None:
+    for refusal in gathered.refused:
+        desk.note(
+            record.Refused(
+                arm=arm.name,
+                round_no=round_no,
+                exchange=exchange.name,
+                sender=str(refusal.sender),
+                reason=refusal.reason,
+            )
+        )
+    if gathered.refused and not gathered.clients:
+        raise RunError(
+            f"{arm.name}: every answer of round {round_no} was refused"
+            f" ({gathered.refused[0].reason}); if training diverged, lower local.lr or server.lr,"
+            " or clip the updates with codec.name = 'rr'"
+        )
+
+
+def _note_round(
+    arm: Arm, desk: Desk, state: State, spending: Spending, metrics: dict[str, float]
+) -> None:
+    account = ledger.with_superseded(
+        spending.account, [one for one in desk.superseded if one.arm == arm.name]
+    )
+    totals = [asdict(total) for total in ledger.totals(account, arm.plan.delta)]
+    desk.note(
+        record.Spent(arm=arm.name, round_no=state.round_no, totals=totals),
+        record.Round(
+            arm=arm.name,
+            round_no=state.round_no,
+            rounds=arm.plan.server.rounds,
+            cohort=len(state.cohort),
+            seconds=spending.seconds,
+            bytes_up=spending.crossed[0],
+            bytes_down=spending.crossed[1],
+            metrics=metrics,
+        ),
+    )
+
+
+def _after(
+    before: Progress, state: State, spending: Spending, metrics: dict[str, float]
+) -> Progress:
+    return replace(
+        before,
+        round_no=state.round_no,
+        seconds=before.seconds + spending.seconds,
+        losses=(
+            [*before.losses, metrics.get("loss", 1 - metrics["accuracy"])]
+            if metrics
+            else before.losses
+        ),
+        bytes_up=before.bytes_up + spending.crossed[0],
+        bytes_down=before.bytes_down + spending.crossed[1],
+        messages=before.messages + len(state.cohort),
+        metrics=metrics or before.metrics,
+        account=spending.account.to_json(),
+    )
+
+
+def _seen(arm: Arm, carrier: Carrier, state: State) -> Vector | None:
+    """Return the round's model, as the server or else the carrier reads it; refuse one that is not
+    finite.
+    """
+    model = state.model
+    if model is None:
+        model = carrier.read(arm.exchanges[0].ask(replace(state, round_no=state.round_no + 1)))
+    if model is None:
+        return None
+    _check_finite(model, arm.name, state.round_no)
+    return arm.release(model, state.optimizer, state.round_no)
+
+
+def _check_finite(model: Vector, arm: str, round_no: int) -> None:
+    if not np.isfinite(model).all():
+        raise RunError(
+            f"{arm}: round {round_no} ended in a model with values that are not finite, so training"
+            " diverged; lower local.lr or server.lr, or clip the updates with codec.name = 'rr'"
+        )

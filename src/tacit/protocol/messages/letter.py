@@ -1,0 +1,150 @@
+"""A letter: what goes between a server and a site, around the messages of clients.
+
+It says to which run, round, exchange and site it belongs, and binds the body by its hash. A site's
+replies are signed with the key it joined with, since a carrier proves only who opened the
+connection.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+from typing import Annotated, Literal
+
+import msgspec
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+
+from tacit.errors import WireError
+
+_MAGIC = b"TAL1"
+_LEAD = struct.Struct("<4sI")
+_HEADER_LIMIT = 4096
+_SIGNED_BY = ec.ECDSA(hashes.SHA256())
+
+Whole = Annotated[int, msgspec.Meta(ge=0, le=2**62)]
+Word = Annotated[str, msgspec.Meta(min_length=1, max_length=80)]
+Digest = Annotated[bytes, msgspec.Meta(min_length=32, max_length=32)]
+Kind = Literal["open", "rows", "begin", "ask", "help", "measure", "end"]
+Status = Literal["", "ok", "policy", "budget", "data", "question", "unknown run", "failed"]
+"""Empty in a question. A site that does not answer gives one of the others, and no further text:
+its reasons are its own.
+"""
+
+
+class Subject(
+    msgspec.Struct, frozen=True, forbid_unknown_fields=True, array_like=True, kw_only=True
+):
+    """What a letter is about. `rule` names the line of a policy by which a site refused, never a
+    value.
+
+    `entries` and `head` say how far the site's ledger had come: a site says so in its replies, and
+    a question says it back, so that a site finds out if an older copy of its ledger was put in its
+    place.
+    """
+
+    kind: Kind
+    run: Word
+    plan: Digest
+    site: Word
+    round_no: Whole
+    exchange: Word
+    nonce: Annotated[bytes, msgspec.Meta(min_length=16, max_length=16)]
+    status: Status = ""
+    rule: Annotated[str, msgspec.Meta(max_length=200)] = ""
+    entries: Whole = 0
+    head: Digest = bytes(32)
+
+
+class _Header(msgspec.Struct, frozen=True, forbid_unknown_fields=True, array_like=True):
+    subject: Subject
+    body: Digest
+    size: Whole
+    signature: Annotated[bytes, msgspec.Meta(max_length=200)]
+
+
+class Letter(msgspec.Struct, frozen=True):
+    """A letter that was read: its hash is right; whether its subject is the expected one is for the
+    reader to say.
+    """
+
+    subject: Subject
+    body: memoryview
+    digest: bytes
+    signature: bytes
+
+    def check_signature(self, key: ec.EllipticCurvePublicKey) -> None:
+        """Raise WireError unless the letter was signed with this key."""
+        try:
+            key.verify(self.signature, _signed(self.subject, self.digest), _SIGNED_BY)
+        except InvalidSignature:
+            raise WireError(
+                f"letter of site {self.subject.site!r} refused: needs its signature, got another"
+            ) from None
+
+
+def write(
+    subject: Subject,
+    body: bytes | bytearray | memoryview,
+    key: ec.EllipticCurvePrivateKey | None = None,
+) -> bytes:
+    """Return a letter as bytes, signed if there is a key."""
+    digest = hashlib.sha256(body).digest()
+    signature = key.sign(_signed(subject, digest), _SIGNED_BY) if key is not None else b""
+    head = msgspec.msgpack.encode(_Header(subject, digest, len(body), signature))
+    return b"".join((_LEAD.pack(_MAGIC, len(head)), head, body))
+
+
+def read(data: bytes | bytearray | memoryview) -> Letter:
+    """Return the letter in some bytes; raise WireError on anything malformed, before anything is
+    copied.
+    """
+    view = memoryview(data).cast("B")
+    if len(view) < _LEAD.size:
+        raise WireError(
+            f"letter of {len(view)} bytes refused: needs at least {_LEAD.size}; it was cut short"
+        )
+    magic, length = _LEAD.unpack(view[: _LEAD.size])
+    if magic != _MAGIC:
+        raise WireError(
+            f"letter refused: needs to start with {_MAGIC!r}, got {bytes(magic)!r}; not a Tacit"
+            " letter"
+        )
+    if length > _HEADER_LIMIT or _LEAD.size + length > len(view):
+        raise WireError(
+            f"letter refused: header of {length} bytes does not fit (limit {_HEADER_LIMIT})"
+        )
+    try:
+        header = msgspec.msgpack.decode(view[_LEAD.size : _LEAD.size + length], type=_Header)
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise WireError(f"letter refused: its header is malformed ({error})") from None
+    body = view[_LEAD.size + length :]
+    if len(body) != header.size:
+        raise WireError(f"letter refused: header says {header.size} bytes, got {len(body)}")
+    if hashlib.sha256(body).digest() != header.body:
+        raise WireError("letter refused: needs the body its hash is of, got another")
+    return Letter(header.subject, body, header.body, header.signature)
+
+
+def expect(letter: Letter, **wanted: object) -> Letter:
+    """Return the letter if its subject has the wanted values; raise WireError naming the first that
+    differs.
+    """
+    for key, value in wanted.items():
+        got = getattr(letter.subject, key)
+        if got != value:
+            shown = (
+                (value.hex()[:16], got.hex()[:16])
+                if isinstance(value, bytes)
+                else (repr(value), repr(got))
+            )
+            raise WireError(
+                f"letter of site {letter.subject.site!r} refused: needs {key} {shown[0]}, got"
+                f" {shown[1]}"
+            )
+    return letter
+
+
+def _signed(subject: Subject, digest: bytes) -> bytes:
+    return b"tacit letter" + msgspec.msgpack.encode(subject) + digest

@@ -1,0 +1,89 @@
+"""What a site's clients committed to sending later in the round, so that they need not train for it
+twice.
+
+A commitment comes before the vote and the update after it. A rejected client never sends one. In a
+simulation, what does not fit is made again when it is asked for; since its randomness has an
+address, it comes out the same. A real site has new noise after a restart, so it keeps what its
+clients committed to on its disk.
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from threading import Lock
+
+import numpy as np
+
+from tacit.codecs import Encoded
+from tacit.files import replace_file, seal, unseal
+from tacit.protocol.round import Request
+
+_MOST_BYTES = 1 << 28
+"""A client keeps one update; this is for a simulation, whose one site has everybody."""
+_PAYLOAD, _MEMORY = "payload", "memory "
+
+Question = tuple[int, str]
+"""A round, and the digest of what was asked in it."""
+
+
+class Promised:
+    """Encoded updates of one round, by client; with a folder also on the disk."""
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self._folder = folder
+        self._question, self._bytes = (0, ""), 0
+        self._lock = Lock()  # clients of a simulation are trained in threads
+        self._made: dict[int, Encoded] = {}
+
+    def keep(self, name: int, request: Request, made: Encoded) -> None:
+        """Keep what a client will send for what is asked in a round; what was kept of other rounds
+        goes.
+        """
+        question = request.round_no, request.digest
+        with self._lock:
+            if question != self._question:
+                self._question, self._bytes, self._made = question, 0, {}
+                if self._folder is not None:
+                    self._remove_others(question)
+            if self._folder is not None:
+                self._write(name, question, made)
+            if self._bytes + made.payload.nbytes <= _MOST_BYTES:
+                self._bytes += made.payload.nbytes
+                self._made[name] = made
+
+    def of(self, name: int, request: Request) -> Encoded | None:
+        """Return what a client committed to for what is asked in a round; None if nothing is kept
+        of it.
+        """
+        question = request.round_no, request.digest
+        kept = self._made.get(name) if question == self._question else None
+        return self._read(name, question) if kept is None and self._folder is not None else kept
+
+    def _place(self, question: Question) -> Path:
+        assert self._folder is not None
+        return self._folder / f"{question[0]}-{question[1]}"
+
+    def _remove_others(self, question: Question) -> None:
+        here = self._place(question)
+        for other in here.parent.glob("*"):
+            if other != here:
+                shutil.rmtree(other, ignore_errors=True)
+        here.mkdir(parents=True, exist_ok=True, mode=0o700)
+
+    def _write(self, name: int, question: Question, made: Encoded) -> None:
+        arrays = {
+            _PAYLOAD: np.asarray(made.payload),
+            **{_MEMORY + key: value for key, value in made.memory.items()},
+        }
+        replace_file(self._place(question) / f"{name}.safetensors", seal(arrays))
+
+    def _read(self, name: int, question: Question) -> Encoded | None:
+        path = self._place(question) / f"{name}.safetensors"
+        if not path.exists():
+            return None
+        arrays, _ = unseal(path)
+        memory = {
+            key.removeprefix(_MEMORY): value for key, value in arrays.items() if key != _PAYLOAD
+        }
+        return Encoded(payload=arrays[_PAYLOAD], memory=memory)

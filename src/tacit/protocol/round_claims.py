@@ -1,0 +1,33 @@
+"""Claims of a whole round, from a plan and the size of its model."""
+
+from __future__ import annotations
+
+from tacit import codecs
+from tacit.plan import Plan
+from tacit.privacy.claim import Claim
+from tacit.protocol.exchanges import filter_claims
+
+
+def claims_in_round(
+    plan: Plan, parameters: int, clients: int | None = None
+) -> list[tuple[Claim, ...]]:
+    """Collect the claims a client is charged for in a round, one tuple per exchange."""
+    everybody = _count_clients(plan, clients)
+    cohort = plan.server.cohort_size or everybody
+    votes: list[tuple[Claim, ...]] = (
+        [(claim,) for claim in filter_claims(plan.filter, cohort, plan.helpers)]
+        if plan.filter
+        else []
+    )
+    if plan.filter and plan.filter.aggregate == "heads":
+        return votes
+    return [*votes, build_codec(plan, clients).claims(parameters, cohort)]
+
+
+def build_codec(plan: Plan, clients: int | None = None) -> codecs.Codec:
+    """Build the plan's codec for a number of clients, without which the plan's own counts."""
+    return codecs.build(plan.codec, codecs.Extent.of(plan, _count_clients(plan, clients)))
+
+
+def _count_clients(plan: Plan, clients: int | None) -> int:
+    return clients or (plan.privacy.clients if plan.privacy else None) or plan.data.clients

@@ -1,0 +1,310 @@
+"""One owner's machine: the clients that sit there, their rows, and what they remember.
+
+A phone is a site with one client; a hospital is a site with a client per patient. A simulation is
+one site with everybody.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple, cast
+
+import numpy as np
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from numpy.typing import NDArray
+
+from tacit import server, training
+from tacit.codecs import Codec, Memory
+from tacit.privacy.claim import Claim
+from tacit.privacy.ledger.client_ledgers import ClientLedgers
+from tacit.protocol import messages
+from tacit.protocol.agreement import Agreement
+from tacit.protocol.promised import Promised
+from tacit.protocol.round import Request
+from tacit.randomness import Draws
+from tacit.rows import Clients, Rows, Vector
+from tacit.seat import ClientRandomness, Seat
+from tacit.training import Update
+from tacit.training.private.store import PrivateStore
+
+MODEL, SUM = "model", "sum"
+"""What a request carries: the model itself, or the sum of the round before, which only clients can
+read.
+"""
+
+_SITE, _FROM, _AT_ENDS = "site", "from", "at_ends"
+
+
+class OwnRows(NamedTuple):
+    """The rows of a site's clients by block: those they train on, and those they hold out to test
+    others on.
+    """
+
+    train: Rows
+    train_clients: Clients
+    tests: Rows
+    test_clients: Clients
+
+
+class Honest:
+    """How clients behave: each trains on its own rows and sends what came of it. Only a simulation
+    gives a site another behaviour.
+    """
+
+    def __init__(self) -> None:
+        self.common: dict[str, Vector] = {}
+
+    def trains(self, seat: Seat, round_no: int) -> Seat:
+        """Return the seat whose rows a client trains on in a round."""
+        return seat
+
+    def sends(self, seat: Seat, update: Update, round_no: int, exchange: str) -> Update:
+        """Return the update, or the head, that a client sends in an exchange, from the one it found
+        by training.
+        """
+        return update
+
+    def all_honest(self, names: NDArray[np.int64], round_no: int) -> bool:
+        """Return whether each of these clients sends what it found by training."""
+        return True
+
+    def votes(
+        self, seat: Seat, helped: NDArray[np.bool_], on: NDArray[np.int64], round_no: int
+    ) -> NDArray[np.bool_] | None:
+        """Return the votes of a tester that cheats, on these contributors, sent without noise; None
+        from one that does not.
+        """
+        return None
+
+    def colluders(self, cohort: NDArray[np.int64], round_no: int) -> NDArray[np.int64]:
+        """Return the clients of a cohort whose honest updates are needed before anybody answers."""
+        return np.empty(0, np.int64)
+
+    def collude(self, seen: dict[str, NDArray[np.float32]], clients: int, round_no: int) -> None:
+        """Take what the colluders would honestly send in each exchange, a row each, in a cohort of
+        so many clients.
+        """
+
+
+class Site:
+    """Some clients on one machine, by name; the first name's rows are block 0, and so on."""
+
+    def __init__(
+        self,
+        agreement: Agreement,
+        names: Sequence[int],
+        root: Draws,
+        rows: NDArray[np.int64],
+        learner: training.Learner | None = None,
+        folder: Path | None = None,
+    ) -> None:
+        self.agreement, self.names, self.root, self.learner = agreement, names, root, learner
+        self.weights = training.compute_weights(agreement.server, rows)
+        self.client_ledgers: ClientLedgers | None = (
+            None  # its clients' own ledgers, which may refuse
+        )
+        self.behaviour, self.promised = Honest(), Promised()
+        self._blocks = (
+            None
+            if isinstance(names, range) and names.start == 0
+            else {name: n for n, name in enumerate(names)}
+        )
+        self._kept = PrivateStore(folder) if folder else None
+        self._model: tuple[int, Vector] | None = None
+        # drawn when a real site starts; then noise is new, whatever was asked before
+        self.epoch = ""
+        self.key: Ed25519PrivateKey | None = None  # the site's own, where its clients share one
+        self._keys: dict[int, Ed25519PrivateKey] = {}
+        self.own_rows: OwnRows | None = None
+        self.at_ends: float | None = (
+            None  # of the last round decoded here, what share of values lay in outermost channels
+        )
+        self.use_secret(root.sealed("clients").key, agreement.codec)
+        self._beginning = root.at("initial")
+
+    def use_secret(self, secret: bytes, held: Codec) -> None:
+        """Take what all clients of the run share and no server has, such as the negotiated: a
+        secret, and the codec they hold.
+
+        The secret is bound to the run. A first model that no server may read is drawn from it too.
+        Until then both follow from the site's root, which is the same for all clients of a
+        simulation and for nobody else's.
+        """
+        self._secret = hmac.digest(
+            secret, f"tacit run {self.agreement.run} {self.agreement.identity}".encode(), "sha256"
+        )
+        self._held = held
+        self._beginning = Draws(self._secret).at("initial")
+
+    def codec(self, round_no: int) -> Codec:
+        """Return the agreed codec as clients hold it in a round: with their secret, if it needs
+        one.
+        """
+        return self._held if self._held.keyed is None else self._held.keyed(self._secret, round_no)
+
+    def seat(self, name: int) -> Seat:
+        """Return the seat of a client of this site."""
+        return Seat(
+            name,
+            name if self._blocks is None else self._blocks[name],
+            ClientRandomness(self.root, name, self.epoch),
+        )
+
+    def client(self, name: int, worker: training.Worker | None = None) -> Client:
+        """A client of this site in its seat, with a worker to train for it."""
+        return Client(self, self.seat(name), worker)
+
+    def signing_key(self, seat: Seat) -> Ed25519PrivateKey:
+        """Return the key with which a client's site signs what helpers get; in a simulation each
+        client has a site of its own.
+        """
+        if self.key is not None:
+            return self.key
+        if seat.name not in self._keys:
+            self._keys[seat.name] = Ed25519PrivateKey.from_private_bytes(
+                seat.own.private("site").sealed("signing").key
+            )
+        return self._keys[seat.name]
+
+    def all_have_rows(self, names: NDArray[np.int64]) -> bool:
+        """Return whether each of these clients has something to train on."""
+        return bool((self.weights_of(names) > 0).all())
+
+    def weights_of(self, names: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return how much each of these clients counts."""
+        blocks = names if self._blocks is None else [self._blocks[name] for name in names.tolist()]
+        return self.weights[blocks]
+
+    def weight(self, seat: Seat) -> int:
+        """Return how much a client counts, as it computes from its own rows."""
+        return int(self.weights[seat.block])
+
+    def memory(self, seat: Seat, before: int) -> Memory:
+        """Return what a client remembers of its codec from rounds before."""
+        return (self._kept.read(seat.name, before) if self._kept else None) or {}
+
+    def remember(self, seat: Seat, round_no: int, memory: Memory) -> None:
+        """Keep what a client remembers as of a round."""
+        if memory and self._kept:
+            self._kept.write(seat.name, round_no, memory)
+
+    def refusals(self, request: Request, claims: tuple[Claim, ...]) -> dict[int, str]:
+        """Return which of the asked clients do not answer, by their own ledgers, and why; the
+        others have paid.
+        """
+        if self.client_ledgers is None:
+            return {}
+        blocks = (
+            request.to
+            if self._blocks is None
+            else np.array([self._blocks[name] for name in request.to.tolist()], np.int64)
+        )
+        refused = self.client_ledgers.refusals(blocks, claims, request.round_no)
+        return {self.names[block]: why for block, why in refused.items()}
+
+    def forget(self) -> None:
+        """Remove what an earlier start remembered."""
+        if self.client_ledgers is not None:
+            self.client_ledgers.forget()
+        if self._kept:
+            self._kept.clear()
+
+    def digest_of_model(self, model: Vector) -> bytes:
+        """Return a digest by which sites can compare the model they read.
+
+        Where the server cannot read the model the digest is keyed with the clients' secret: from a
+        plain hash of a sum that the server chose it could find out by trial what a client sent. A
+        simulation's noise is known, and so is its digest.
+        """
+        if self.agreement.codec.decoded_by == "clients" and self.epoch:
+            return hmac.digest(self._secret, b"tacit model " + model.tobytes(), "sha256")
+        return hashlib.sha256(model.tobytes()).digest()
+
+    def model(self, request: Request) -> Vector:
+        """Return the model a request stands for: as it was sent, or decoded here from a sum the
+        server cannot read.
+        """
+        terms = self.agreement
+        kind = MODEL if terms.codec.decoded_by == "server" else SUM
+        message = messages.expect(
+            messages.parse(*request.frame),
+            run=terms.run,
+            round_no=request.round_no,
+            codec=kind,
+            dim=terms.dim,
+        )
+        if kind == MODEL:
+            messages.expect(message, payload_size=4 * terms.dim)
+            return message.payload.view(np.float32)
+        if self._model is None or self._model[0] != request.round_no:
+            self._model = (request.round_no, self._stepped(message, request.round_no))
+        return self._model[1]
+
+    def seen_by_head(
+        self, model: Vector, seat: Seat, round_no: int, tests: bool = False
+    ) -> tuple[training.Matrix, NDArray[np.int32]]:
+        """Return what the model's last layer sees of a client's rows, and their labels: rows it
+        trains on, or holds out.
+
+        Where a part of the model stays with the client, the layers below are its own, as they stand
+        when the round begins.
+        """
+        own, learner = self.own_rows, cast(training.HeadedLearner, self.learner)
+        assert own is not None
+        rows, clients = (own.tests, own.test_clients) if tests else (own.train, own.train_clients)
+        some = rows.take(np.arange(clients.starts[seat.block], clients.starts[seat.block + 1]))
+        return training.append_ones(learner.below(model, some.inputs, seat, round_no)), some.labels
+
+    def _stepped(self, message: messages.Message, round_no: int) -> Vector:
+        """Return the model after the server's step, taken here: round 1 begins with the first model
+        all sites agree on.
+        """
+        terms = self.agreement
+        if round_no == 1:
+            assert self.learner is not None
+            model = self.learner.initial(self._beginning)
+            return self._keep(round_no, model, server.initial_state(terms.server, model), b"")
+        assert self._kept is not None, "a site that decodes keeps the model between rounds"
+        digest = hashlib.sha256(f"{round_no} ".encode() + message.payload.tobytes()).digest()
+        done = self._kept.read(_SITE, round_no) or {}
+        if done and done[_FROM].tobytes() == digest:
+            self.at_ends = float(done[_AT_ENDS][0])
+            return done[MODEL]  # taken before, by another process of this site or before a stop
+        kept = self._kept.read(_SITE, round_no - 1) or {}
+        model, state = (
+            kept[MODEL],
+            {name: array for name, array in kept.items() if name not in (MODEL, _FROM, _AT_ENDS)},
+        )
+        total = terms.codec.empty(terms.dim)
+        total.add_packed(message.payload, message.header.weight)
+        if total.weight:
+            public, own = (
+                terms.public.at(round_no - 1),
+                self.root.at("decode", round_no - 1).for_server(),
+            )
+            mean = self.codec(round_no - 1).decode(total, public=public, own=own)
+            self.at_ends = terms.codec.at_ends(total) if terms.codec.at_ends else None
+            update = terms.codec.changed(model, mean)
+            model, state = server.step(terms.server, model, update, state)
+        return self._keep(round_no, model, state, digest)
+
+    def _keep(
+        self, round_no: int, model: Vector, state: dict[str, Vector], digest: bytes
+    ) -> Vector:
+        """Keep the model a round begins with, and from which sum it came; return it."""
+        if self._kept is not None:
+            at_ends = np.array([np.nan if self.at_ends is None else self.at_ends])
+            facts = {_FROM: np.frombuffer(digest, np.uint8), _AT_ENDS: at_ends}
+            self._kept.write(_SITE, round_no - 1, {MODEL: model, **state, **facts})
+        return model
+
+
+class Client(NamedTuple):
+    """A client in its seat: its site, and a worker that trains on its rows."""
+
+    site: Site
+    seat: Seat
+    worker: training.Worker | None = None

@@ -1,0 +1,1 @@
+"""Ranges divided into channels, as features, codecs and the negotiation use them."""

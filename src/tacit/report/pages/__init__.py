@@ -1,0 +1,1 @@
+"""HTML pages: templates, charts and cards."""

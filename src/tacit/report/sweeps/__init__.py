@@ -1,0 +1,1 @@
+"""Pages and figures of sweeps and searches."""

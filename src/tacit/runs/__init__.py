@@ -1,0 +1,1 @@
+"""Run folders: record, checkpoint, recovery, sweeps, verification."""

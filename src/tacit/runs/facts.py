@@ -1,0 +1,76 @@
+"""What a run says of itself in its record and beside its model."""
+
+from __future__ import annotations
+
+import platform
+from dataclasses import asdict
+from functools import cache
+from importlib.metadata import version
+from typing import Any
+
+from tacit import features, training
+from tacit import plan as plans
+from tacit.plan import Columns, Plan
+from tacit.privacy import ledger
+from tacit.privacy.claim import Claim, Open
+from tacit.runs import record
+from tacit.runs.fingerprint import Fingerprints
+from tacit.runs.record import RUN
+
+
+def started(
+    plan: Plan, learner: training.Learner, fingerprints: Fingerprints, key: str
+) -> record.Started:
+    """Return the record's first entry; `key` is the public key that signs the record."""
+    return record.Started(
+        plan=plans.dump(plan),
+        versions=_versions(learner.parallel),
+        version=record.VERSION,
+        plan_fingerprint=fingerprints.plan,
+        data_fingerprint=fingerprints.data,
+        key=key,
+    )
+
+
+def released_in_the_clear(sentence: str, clients: int) -> record.Released:
+    """Return the ledger entry for something read from the training rows to make features."""
+    claim = Claim(
+        mechanism=sentence,
+        event=Open(),
+        unit="run",
+        relation="replace all rows of one client",
+        view="server",
+        trust=("the server",),
+        rests_on="nobody",
+        source="none: read from the training rows to make features",
+    )
+    return ledger.entry(claim, RUN, 0, "features", clients, 1)
+
+
+def model_facts(
+    plan: Plan, inputs: int, columns: Columns, fitted: features.Fitted, habits: dict[str, Any]
+) -> dict[str, Any]:
+    """What is needed to rebuild and use the stored model."""
+    described = plans.dump(plan)
+    return {
+        "model": described["model"],
+        "features": described["features"],
+        "inputs": inputs,
+        "classes": list(fitted.classes),
+        "columns": asdict(columns),
+        "fitted": fitted.to_dict(),
+        "habits": habits,
+    }
+
+
+_version = cache(version)
+
+
+def _versions(parallel: str) -> dict[str, str]:
+    """Return the versions a run was made with."""
+    packages = ["numpy", "numba", "polars", *(["torch"] if parallel == "processes" else [])]
+    return {
+        "python": platform.python_version(),
+        "tacit": _version("tacit"),
+        **{name: _version(name) for name in packages},
+    }

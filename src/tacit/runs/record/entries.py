@@ -1,0 +1,392 @@
+"""What a record may say: one frozen dataclass per kind of entry, and the name each kind has in the
+file.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, TypeVar
+
+from tacit.privacy.claim import Claim
+
+VERSION = 3
+"""The version of the record that is written. Version 1 had no checksums, version 2 short ones and
+no signatures.
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Started:
+    """First entry: the resolved plan, the versions it runs on, fingerprints of the plan and the
+    prepared data, and the public key that signs the record.
+    """
+
+    plan: dict[str, Any]
+    versions: dict[str, str]
+    version: int = 1
+    plan_fingerprint: str = ""
+    data_fingerprint: str = ""
+    key: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Resumed:
+    """A stopped run went on from a checkpoint: after this round of this arm.
+
+    `length` and `checksum` are the mark of that checkpoint: how much of the record it covers.
+    Entries between the mark and this one are superseded (`fold.py`); a length of 0 means that the
+    run began again from nothing.
+    """
+
+    arm: str
+    round_no: int
+    length: int | None = None
+    checksum: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Signed:
+    """A signature on the record up to here, with the run's key (`signature.py`); written with every
+    checkpoint.
+    """
+
+    signature: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Abandoned:
+    """The run was given up after this round of this arm: its keys are deleted and it cannot
+    go on.
+    """
+
+    arm: str
+    round_no: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prepared:
+    """The data as the run sees it."""
+
+    source: str
+    clients: int
+    rows_train: int
+    rows_test: int
+    rows_per_client: list[int]
+    parameters: int
+    inputs: int
+    classes: list[str]
+    text: str = ""  # the form in which text enters the model: "hashed words", "word table", or none
+    sites: int = 0  # how many machines hold the rows; 0 in a simulation
+    seeded: bool = True  # whether noise can be repeated from the plan's seed
+    wordless: int = 0  # training rows of whose text the model sees no word
+    leaks: list[str] = field(default_factory=list)  # columns that give the label away almost alone
+    # distance (0 to 1) between a client's labels and all labels, beyond what chance would give
+    label_skew: float = 0.0
+    words_seen: float = 1.0  # share of the words of a sample of training texts that the model reads
+
+
+@dataclass(frozen=True, kw_only=True)
+class DisclosedRows:
+    """The rows clients handed to the server once, before round one, and what that shows about the
+    people in them.
+    """
+
+    rule: str
+    k: int
+    l: float | None  # noqa: E741 (the literature's name for it)
+    release: str
+    counts: str
+    epsilon: float | None
+    delta: float | None
+    key: list[str]
+    columns: list[str]
+    rows: int
+    of_rows: int
+    rows_per_client: list[int]
+    bytes_per_client: list[int]
+    classes: int
+    smallest_class: int
+    unique_share: float
+    single_label_share: float
+    labels_disclosed: dict[str, int]
+    labels_kept: dict[str, int]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Corrupted:
+    """An experiment: these clients were corrupted on purpose, out of so many."""
+
+    corruption: str  # the plan's corrupt.kind
+    clients: list[int]
+    of_clients: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class WarmStarted:
+    """The center trained the first model on rows it has in the clear; `metrics` are that model's on
+    the test rows.
+
+    `losses` are those on the held-out public rows after each pass; the model after pass `epoch` was
+    kept.
+    """
+
+    rows: int
+    held_out: int
+    epoch: int
+    losses: list[float]
+    metrics: dict[str, float]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Released:
+    """One entry of the ledger, written before anything leaves: what clients answer in an exchange,
+    and what that costs.
+
+    Round 0 is before the first round. `claim` is a Claim as JSON; `busiest` is how often the client
+    that has paid for this claim most often has paid for it, this time included. `request` is the
+    SHA-256 of what was asked of whom: the same request gets the same answers. `superseded` is never
+    written: the reader sets it on a release that a resume did not repeat.
+    """
+
+    arm: str
+    round_no: int
+    exchange: str
+    clients: int
+    busiest: int
+    claim: dict[str, Any]
+    request: str = ""
+    superseded: bool = False
+
+    def __post_init__(self) -> None:
+        _ = self.promise  # an entry whose claim cannot be read is damaged
+
+    @cached_property
+    def promise(self) -> Claim:
+        """The claim itself."""
+        return Claim.from_json(self.claim)
+
+    @classmethod
+    def upgraded(cls, values: dict[str, Any]) -> dict[str, Any]:
+        """Return the fields of an entry, from those of an early version that spelt out one loss and
+        its count.
+
+        That version did not say how often a client had paid: once a round is the most there can be.
+        """
+        if "claim" in values:
+            return values
+        before = values["round_no"] == 0
+        unit, _, delta = str(values["unit"]).removesuffix(")").partition(" (delta=")
+        single = {"event": values["loss"]}
+        single |= (
+            {"epsilon": values["epsilon"]} if values["loss"] in ("pure", "approximate") else {}
+        )
+        single |= {"delta": float(delta)} if delta else {}
+        repeated = {"event": "repeated", "of": single, "count": values["count"]}
+        claim = {key: values[key] for key in ("mechanism", "relation", "view", "trust", "source")}
+        return {
+            **{key: values[key] for key in ("arm", "round_no", "clients")},
+            "exchange": "before training" if before else "train",
+            "busiest": 1 if before else values["round_no"],
+            "claim": {**claim, "event": repeated if values["count"] > 1 else single, "unit": unit},
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spent:
+    """The ledger's totals after a round, for the client that took part most often, each a Total as
+    JSON.
+
+    They are there for who watches a run. What is shown of a finished one is folded from what was
+    released, not from here. `statement` is only found in records of an early version.
+    """
+
+    arm: str
+    round_no: int
+    totals: list[dict[str, Any]]
+    statement: str = ""
+
+    @classmethod
+    def upgraded(cls, values: dict[str, Any]) -> dict[str, Any]:
+        """Return the fields of an entry, from those of an early version that kept totals by the
+        words they were shown in.
+        """
+        if isinstance(values["totals"], list):
+            return values
+        found = []
+        for words, epsilon in values["totals"].items():
+            unit, _, delta = words.removesuffix(")").partition(" (delta=")
+            found.append(
+                {
+                    "unit": unit,
+                    "epsilon": epsilon,
+                    "delta": float(delta or 0),
+                    "basis": "as it was recorded",
+                }
+            )
+        return {**values, "totals": found}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Round:
+    """One finished round. Bytes are of serialised messages, per client and all together."""
+
+    arm: str
+    round_no: int
+    rounds: int
+    cohort: int
+    seconds: float
+    bytes_up: int
+    bytes_down: int
+    metrics: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Voted:
+    """What testers said about contributors in a round: a score between -1 (harms) and 1 (helps)
+    each, and who was rejected.
+
+    An error of 9 stands for a contributor nobody voted on.
+    """
+
+    arm: str
+    round_no: int
+    clients: list[int]
+    scores: list[float]
+    errors: list[float]
+    rejected: list[int]
+    threshold: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spread:
+    """How the final model does on each client's own rows; known to the simulator only."""
+
+    arm: str
+    accuracy: list[float]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ByClass:
+    """How the final model does on the test rows of each class: rows of it, rows taken for it, and
+    rightly so.
+    """
+
+    arm: str
+    rows: list[int]
+    predicted: list[int]
+    right: list[int]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClientsEvaluated:
+    """How a round's shared part did with the own parts of some clients; known to the simulator
+    only.
+    """
+
+    arm: str
+    round_no: int
+    clients: list[int]
+    global_accuracy: list[float]  # on the common test rows
+    local_accuracy: list[float]  # on test rows like the client's own
+
+
+@dataclass(frozen=True, kw_only=True)
+class Refused:
+    """An answer the server did not take: who sent it in which exchange, and why it was refused."""
+
+    arm: str
+    round_no: int
+    exchange: str
+    sender: str
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Audited:
+    """What an attack or a test found out about the run."""
+
+    name: str
+    findings: dict[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stored:
+    """Files that were put into the run's folder, by name, with the SHA-256 of all their bytes."""
+
+    sha256: dict[str, str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finished:
+    """The end of one arm: the run itself ("run") or a baseline."""
+
+    arm: str
+    rounds: int
+    metrics: dict[str, float]
+    parameters_sha256: (
+        str  # of the flat float32 parameters, not of a file; `Stored` has those of files
+    )
+    bytes_up: int  # per client and round
+    bytes_down: int
+    seconds: float
+    stopped_early: bool = False
+
+
+Entry = (
+    Started
+    | Resumed
+    | Signed
+    | Abandoned
+    | Prepared
+    | DisclosedRows
+    | Corrupted
+    | WarmStarted
+    | Released
+    | Spent
+    | Round
+    | Voted
+    | Spread
+    | ByClass
+    | ClientsEvaluated
+    | Refused
+    | Audited
+    | Stored
+    | Finished
+)
+KINDS: dict[str, type[Any]] = {
+    "started": Started,
+    "resumed": Resumed,
+    "signed": Signed,
+    "abandoned": Abandoned,
+    "prepared": Prepared,
+    "disclosed_rows": DisclosedRows,
+    "corrupted": Corrupted,
+    "warm_started": WarmStarted,
+    "released": Released,
+    "spent": Spent,
+    "round": Round,
+    "voted": Voted,
+    "spread": Spread,
+    "by_class": ByClass,
+    "clients_evaluated": ClientsEvaluated,
+    "refused": Refused,
+    "audited": Audited,
+    "stored": Stored,
+    "finished": Finished,
+}
+"""The name every kind of entry has in the file."""
+RUN = "run"
+"""The arm that is the plan itself; other arms are baselines, named as in the plan."""
+
+
+Kind = TypeVar("Kind")
+
+
+def of_kind(entries: list[Entry], kind: type[Kind], arm: str | None = None) -> list[Kind]:
+    """Return the entries of one kind, of one arm if named."""
+    return [
+        entry
+        for entry in entries
+        if isinstance(entry, kind) and (arm is None or getattr(entry, "arm", None) == arm)
+    ]

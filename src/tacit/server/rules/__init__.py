@@ -1,0 +1,158 @@
+"""Many single updates become one mean update: by rules that a few bad clients cannot lead where
+they want.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, assert_never
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit import plan
+from tacit.rows import Vector
+from tacit.server.rules.clean import Clean, fltrust, zeno
+from tacit.server.rules.clipping import centred_clipping, norm_bound
+from tacit.server.rules.coordinates import median, trimmed_mean
+from tacit.server.rules.foolsgold import foolsgold
+from tacit.server.rules.geometric import geometric_median
+from tacit.server.rules.matrix import Floats, Matrix, bad_among, mean
+from tacit.server.rules.neighbours import mixed, multi_krum
+
+Memory = dict[str, NDArray[Any]]
+"""What a rule remembers between rounds, by name; empty for most."""
+
+_CENTRE, _NAMES, _HISTORY = "rule.centre", "rule.names", "rule.history"
+MEMORY = (_CENTRE, _NAMES, _HISTORY)
+"""Everything that any rule remembers."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Updates:
+    """The updates of a round one by one: who sent them, in ascending order, one row each, and how
+    much each counts.
+    """
+
+    names: NDArray[np.int64]
+    rows: Matrix
+    weights: NDArray[np.int64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Round(Updates):
+    """What a rule sees: the updates, mixed if the plan says so, and what the plan says of them.
+
+    `sent` are the updates as they came, `bad` is how many of them may be bad, by the plan's
+    `share`.
+    """
+
+    sent: Matrix
+    bad: int
+    share: float
+    bound: float | None
+    clean: Clean | None
+
+    @property
+    def counts(self) -> Floats:
+        """Return how much each update counts."""
+        return self.weights.astype(np.float64)
+
+
+Combine = Callable[[Round, Memory], tuple[Vector, Memory]]
+"""A rule: from a round's updates and what it remembers to the mean update and what it remembers
+from now on.
+"""
+
+
+def combine(
+    settings: plan.Server, given: Updates, memory: Memory, clean: Clean | None = None
+) -> tuple[Vector, Memory]:
+    """Return the mean update of at least one client by the plan's rule, and what the rule remembers
+    from now on.
+
+    `clean` is there where the rule needs a server with rows of its own.
+    """
+    rows, bad = given.rows, bad_among(len(given.rows), settings.assumed_bad or 0.0)
+    seen = Round(
+        names=given.names,
+        rows=mixed(rows, bad) if settings.mix else rows,
+        weights=given.weights,
+        sent=rows,
+        bad=bad,
+        share=settings.assumed_bad or 0.0,
+        bound=settings.bound,
+        clean=clean,
+    )
+    return rule_of(settings)(seen, memory)
+
+
+def rule_of(settings: plan.Server) -> Combine:
+    """Return the function of a plan's rule. A rule that has none fails here, when a run is built,
+    and not as a plain mean.
+    """
+    match settings.rule:
+        case "mean":
+            return lambda seen, memory: (mean(seen.rows, seen.counts), {})
+        case "median":
+            return lambda seen, memory: (median(seen.rows), {})
+        case "trimmed_mean":
+            return lambda seen, memory: (trimmed_mean(seen.rows, seen.bad), {})
+        case "multi_krum":
+            return lambda seen, memory: (multi_krum(seen.rows, seen.bad), {})
+        case "geometric_median":
+            return lambda seen, memory: (geometric_median(seen.rows, seen.counts), {})
+        case "norm_bound":
+            return lambda seen, memory: (norm_bound(seen.rows, seen.counts, seen.bound), {})
+        case "centred_clipping":
+            return _centred_clipping
+        case "foolsgold":
+            return _foolsgold
+        case "fltrust":
+            return _fltrust
+        case "zeno":
+            return _zeno
+        case _:
+            assert_never(settings.rule)
+
+
+def _centred_clipping(seen: Round, memory: Memory) -> tuple[Vector, Memory]:
+    centre = centred_clipping(
+        seen.rows, memory.get(_CENTRE, np.zeros(seen.rows.shape[1], np.float32)), seen.bound
+    )
+    return centre, {_CENTRE: centre}
+
+
+def _foolsgold(seen: Round, memory: Memory) -> tuple[Vector, Memory]:
+    memory = remembered(Updates(names=seen.names, rows=seen.sent, weights=seen.weights), memory)
+    return (
+        foolsgold(seen.rows, memory[_HISTORY][np.searchsorted(memory[_NAMES], seen.names)]),
+        memory,
+    )
+
+
+def _fltrust(seen: Round, memory: Memory) -> tuple[Vector, Memory]:
+    assert seen.clean is not None
+    return fltrust(seen.rows, seen.clean.update()), {}
+
+
+def _zeno(seen: Round, memory: Memory) -> tuple[Vector, Memory]:
+    assert seen.clean is not None
+    return zeno(seen.rows, seen.clean.gains, bad_among(len(seen.rows), seen.share, most=1.0)), {}
+
+
+def remembered(given: Updates, memory: Memory) -> Memory:
+    """Return the sum of each client's updates with this round's, for all clients who ever sent one,
+    in order of their names.
+    """
+    before = memory.get(_NAMES, np.empty(0, np.int64))
+    names = np.union1d(before, given.names)
+    history = np.zeros((len(names), given.rows.shape[1]), np.float32)
+    if len(before):
+        history[np.searchsorted(names, before)] = memory[_HISTORY]
+    history[np.searchsorted(names, given.names)] += given.rows
+    return {_NAMES: names, _HISTORY: history}
+
+
+__all__ = ["MEMORY", "Clean", "Memory", "Updates", "combine", "rule_of"]

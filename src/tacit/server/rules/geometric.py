@@ -1,0 +1,39 @@
+"""The point with the smallest sum of distances to all updates."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tacit.rows import Vector
+from tacit.server.rules.coordinates import median
+from tacit.server.rules.matrix import Floats, Matrix, lengths, weighted_sum
+
+_TINY = 1e-6
+"""Distances count as at least this share of the median one, so that a point on a row divides by no
+zero.
+"""
+
+_CLOSE, _MOST_STEPS = 1e-6, 100
+"""It ends when a step is shorter than this share of the median distance, or after so many."""
+
+
+def geometric_median(rows: Matrix, weights: Floats | None = None) -> Vector:
+    """Return the geometric median by smoothed Weiszfeld steps, from the median of each column.
+
+    Guarantees: stays bounded while bad rows have less than half of the weight.
+    Edge cases: rows that are all the same give that row.
+    Source: Pillutla et al. 2022 (Robust Aggregation for Federated Learning), algorithm 2.
+    """
+    weights = np.ones(len(rows)) if weights is None else weights
+    point: Floats = median(rows).astype(np.float64)
+    away = lengths(rows, point)
+    scale = float(np.median(away))
+    for _ in range(_MOST_STEPS):
+        pull = weights / np.maximum(away, _TINY * scale or 1.0)
+        nearer = weighted_sum(rows, pull / pull.sum())
+        step = float(np.linalg.norm(nearer - point))
+        point = nearer
+        if step <= _CLOSE * scale:
+            break
+        away = lengths(rows, point)
+    return np.asarray(point, np.float32)

@@ -1,0 +1,1 @@
+"""Clients that are corrupted on purpose, canaries, and servers with clean rows."""

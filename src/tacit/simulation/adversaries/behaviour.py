@@ -1,0 +1,129 @@
+"""How corrupted clients of an experiment behave, as its plan's [corrupt] table says."""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.plan.tables.corrupt import (
+    ALIE,
+    IPM,
+    Colluding,
+    Corrupt,
+    CorruptRows,
+    FreeRider,
+    Mimic,
+    RandomUpdate,
+    SignFlip,
+)
+from tacit.protocol.site import Honest
+from tacit.randomness import Draws
+from tacit.rows import Vector
+from tacit.seat import Seat
+from tacit.training import Update, attacks
+from tacit.training.contract import DenseUpdate
+
+Names = NDArray[np.int64]
+
+
+class Misbehaving(Honest):
+    """Some clients do harm from some round on."""
+
+    def __init__(
+        self, settings: Corrupt, corrupted: NDArray[np.bool_], draws: Draws, *, rows_before: bool
+    ) -> None:
+        """`rows_before` says that after all clients' rows stand those the corrupted ones had
+        before, as further blocks.
+        """
+        super().__init__()
+        self.settings, self.corrupted, self.draws = settings, corrupted, draws
+        self._agreed_in = 0
+        self._before = len(corrupted) + np.cumsum(corrupted) - 1 if rows_before else None
+
+    def acts(self, name: int, round_no: int) -> bool:
+        """Return whether a client does harm in a round."""
+        return bool(self.corrupted[name]) and round_no >= self.settings.from_round
+
+    def trains(self, seat: Seat, round_no: int) -> Seat:
+        """Return the seat whose rows a client trains on: while a corrupted one behaves, the rows it
+        had before.
+        """
+        if self._before is None or not self.corrupted[seat.name] or self.acts(seat.name, round_no):
+            return seat
+        return seat._replace(block=int(self._before[seat.name]))
+
+    def sends(self, seat: Seat, update: Update, round_no: int, exchange: str) -> Update:
+        """Return what a client sends."""
+        if not self.acts(seat.name, round_no):
+            return update
+        settings = self.settings
+        if isinstance(settings, FreeRider):
+            return DenseUpdate(attacks.free_rider(update.row))
+        if isinstance(settings, SignFlip):
+            return DenseUpdate(attacks.sign_flip(update.row, settings.scale))
+        if isinstance(settings, RandomUpdate):
+            return DenseUpdate(
+                attacks.gaussian(
+                    update.row, self.draws.at(round_no, seat.name, exchange), settings.scale
+                )
+            )
+        if isinstance(settings, Colluding):
+            return DenseUpdate(self.common[exchange])
+        if isinstance(settings, CorruptRows):
+            return update
+        assert_never(settings)
+
+    def all_honest(self, names: Names, round_no: int) -> bool:
+        """Return whether none of these clients does harm in a round."""
+        return round_no < self.settings.from_round or not self.corrupted[names].any()
+
+    def votes(
+        self, seat: Seat, helped: NDArray[np.bool_], on: Names, round_no: int
+    ) -> NDArray[np.bool_] | None:
+        """Return the votes of a tester that cheats: the opposite of what it found, or for its own
+        kind and against all others.
+        """
+        if not self.acts(seat.name, round_no):
+            return None
+        match self.settings.votes:
+            case "honest":
+                return None
+            case "inverted":
+                return ~helped
+            case "colluding":
+                return self.corrupted[on]
+            case _:
+                assert_never(self.settings.votes)
+
+    def colluders(self, cohort: Names, round_no: int) -> Names:
+        """Return the corrupted clients of a cohort, if they attack together and have not agreed in
+        this round yet.
+
+        They agree once a round, in its first exchange: who is asked later, after some were
+        rejected, is bound by that.
+        """
+        settings = self.settings
+        if (
+            not isinstance(settings, Colluding)
+            or round_no < settings.from_round
+            or round_no == self._agreed_in
+        ):
+            return np.empty(0, np.int64)
+        return cohort[self.corrupted[cohort]]
+
+    def collude(self, seen: dict[str, NDArray[np.float32]], clients: int, round_no: int) -> None:
+        """Make what all colluders send in each exchange of the round."""
+        self._agreed_in = round_no
+        self.common = {exchange: self._together(rows, clients) for exchange, rows in seen.items()}
+
+    def _together(self, seen: NDArray[np.float32], clients: int) -> Vector:
+        settings = self.settings
+        if isinstance(settings, ALIE):
+            return attacks.alie(seen, clients, len(seen), settings.spread)
+        if isinstance(settings, IPM):
+            return attacks.ipm(seen, settings.scale)
+        if isinstance(settings, Mimic):
+            return attacks.mimic(seen)
+        raise AssertionError(f"clients do not collude by {settings.kind!r}")

@@ -1,0 +1,158 @@
+"""Canaries: made-up clients that take part in a private run, to measure what its models tell about
+who did.
+
+Each has a random direction of the largest length the codec allows; a coin decides whether it takes
+part. Its sign alternates as +, -, -, + over its rounds, so that it pushes the model nowhere, and
+what the rows or a drift of the model add to its score cancels. A canary's score is how far the
+released means lie along its direction, with these signs. Everything has an address, so a resumed
+run has the same canaries. Whoever holds no canary learns nothing from them; they are clients like
+others to the noise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.codecs import Extent, Sum
+from tacit.codecs.distributions.banded import FINE_BITS
+from tacit.privacy.accounting import one_run
+from tacit.protocol.agreement import Agreement
+from tacit.randomness import ClientDraws, Draws, PublicDraws
+from tacit.rows import Vector
+from tacit.runs import record
+
+SEEN = "canaries"
+"""What an exchange leaves for the next: how far each released mean lies along each canary, one row
+per round.
+"""
+NAME = "canaries"
+"""The audit's name in the record."""
+_SIGNS = (1, -1, -1, 1)
+_TOGETHER = 64
+
+
+@dataclass(frozen=True, kw_only=True)
+class Canaries:
+    """So many canaries of a run, with its terms and randomness of their own. `extent` says how
+    often a client takes part.
+
+    Where answers are rounds apart, a canary begins in one of the first rounds and answers as soon
+    as it may. `bands` are those of noise that goes together over rounds.
+    """
+
+    count: int
+    terms: Agreement
+    draws: Draws
+    extent: Extent
+    bands: tuple[int, ...] = ()
+
+    @property
+    def inside(self) -> NDArray[np.bool_]:
+        """Return which canaries take part."""
+        return (self.draws.at("inside").words(self.count) >> np.uint64(63)).astype(bool)
+
+    def join(self, total: Sum, round_no: int) -> None:
+        """Add the messages of those who take part in a round to its sum.
+
+        A codec that draws nothing gives each coordinate of a canary the same whole number, up to
+        its sign, so their sum is that number times a sum of signs.
+        """
+        signs = self.signs(round_no) * self.inside * self._asked(round_no)
+        sums = np.zeros(self.terms.dim, np.int64)
+        for sign in (1, -1):
+            some = np.flatnonzero(signs == sign)
+            for _, bits in self._bits(some):
+                sums += 2 * sign * bits.sum(axis=0, dtype=np.int64)
+            sums -= sign * len(some)
+        sums *= self._encoded(np.full(self.terms.dim, self._size, np.float32))
+        total.add_packed(sums.astype("<i8").view(np.uint8), int(np.count_nonzero(signs)))
+
+    def signs(self, round_no: int) -> NDArray[np.int64]:
+        """Return with which sign each canary takes part in a round; 0 where it is not its turn."""
+        apart = self.extent.separation
+        since = (
+            round_no
+            - 1
+            - (self.draws.at("begin").words(self.count) % np.uint64(apart)).astype(np.int64)
+        )
+        turn, place = since // apart, since % apart == 0
+        return np.where(
+            place & (turn >= 0) & (turn < self.extent.answers), np.array(_SIGNS)[turn % 4], 0
+        )
+
+    def seen(self, before: dict[str, NDArray[Any]], mean: Vector) -> dict[str, NDArray[Any]]:
+        """Return what an exchange leaves for the next, with how far a released mean lies along each
+        canary's direction.
+        """
+        along = np.empty((1, self.count), np.float64)
+        for numbers, bits in self._bits(np.arange(self.count)):
+            along[0, numbers] = 2.0 * (bits.astype(np.float32) @ mean)
+        along = self._size * (along - mean.sum(dtype=np.float64))
+        known = before.get(SEEN, np.empty((0, self.count), np.float64))
+        return {**before, SEEN: np.concatenate([known, along])}
+
+    def direction(self, number: int) -> Vector:
+        """Return what one canary sends before it is encoded, with a positive sign."""
+        ((_, bits),) = self._bits(np.array([number]))
+        return np.asarray(self._size * (2 * bits[0].astype(np.float32) - 1), np.float32)
+
+    def audited(self, seen: NDArray[np.float64], claimed: float, delta: float) -> record.Audited:
+        """Return the record's entry: what all rounds' means show about a claimed epsilon
+        (per run).
+        """
+        from scipy.signal import lfilter  # slow to load
+
+        # Noise that goes together over rounds is taken apart: C'C seen, along each canary's own
+        # rounds.
+        apart = lfilter(np.append(1.0, np.array(self.bands) / 2**FINE_BITS), [1.0], seen, axis=0)
+        back = lfilter(
+            np.append(1.0, np.array(self.bands) / 2**FINE_BITS), [1.0], apart[::-1], axis=0
+        )[::-1]
+        signs = np.stack([self.signs(place + 1) for place in range(len(seen))])
+        found = one_run.audited((signs * back).sum(axis=0), self.inside, claimed, delta)
+        return record.Audited(name=NAME, findings={"sentences": found.sentences, **asdict(found)})
+
+    def _asked(self, round_no: int) -> NDArray[np.bool_]:
+        if self.extent.rate == 1:
+            return np.ones(self.count, bool)
+        return self.draws.at("cohort", round_no).words(self.count) < np.uint64(
+            int(self.extent.rate * 2**64)
+        )
+
+    @property
+    def _size(self) -> np.float32:
+        """Return how far a canary reaches along each coordinate: random signs, of the largest
+        length an update may have.
+        """
+        return np.float32(self.terms.codec.bound.l2 / np.sqrt(self.terms.dim))
+
+    def _encoded(self, update: Vector) -> NDArray[np.int64]:
+        sent = self.terms.codec.encode(
+            update, {}, own=ClientDraws(b""), public=PublicDraws(b"")
+        )  # it draws nothing
+        return sent.payload.view("<i4").astype(np.int64)
+
+    @cached_property
+    def _packed(self) -> NDArray[np.uint8]:
+        """Return the signs of all canaries, eight to a byte."""
+        words = (self.terms.dim + 63) // 64
+        return np.stack(
+            [
+                self.draws.at("direction", number).words(words).view(np.uint8)
+                for number in range(self.count)
+            ]
+        )
+
+    def _bits(
+        self, numbers: NDArray[np.int64]
+    ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.uint8]]]:
+        """Yield canaries and their signs as bits, a few at a time."""
+        for start in range(0, len(numbers), _TOGETHER):
+            some = numbers[start : start + _TOGETHER]
+            yield some, np.unpackbits(self._packed[some], axis=1, count=self.terms.dim)

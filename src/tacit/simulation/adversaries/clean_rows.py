@@ -1,0 +1,45 @@
+"""A center that judges updates by rows of its own: for rules that compare updates with its own, or
+try them.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tacit import server, training
+from tacit.plan import Plan
+from tacit.randomness import Draws
+from tacit.rows import Clients, Rows, Vector
+from tacit.seat import ClientRandomness, Seat
+
+
+class CleanRows:
+    """The public rows of a run, with a learner over them that takes the local steps clients
+    take.
+    """
+
+    def __init__(self, plan: Plan, rows: Rows, draws: Draws, module: object | None) -> None:
+        everything = Clients(order=np.arange(len(rows)), starts=np.array([0, len(rows)]))
+        self.rows, self.learner = (
+            rows,
+            training.build(plan.model, plan.local, rows, everything, module),
+        )
+        self.worker, self.seat = (
+            self.learner.worker(),
+            Seat(-1, 0, ClientRandomness(draws.at("center"), "judge")),
+        )
+
+    def at(self, model: Vector, round_no: int) -> server.Clean:
+        """Return what the center can make of its rows in a round that began with this model."""
+
+        def update() -> Vector:
+            return self.worker.train(model, self.seat, self.seat.own.train(round_no)).row
+
+        def gains(updates: server.Matrix) -> server.Floats:
+            before = self._loss(model)
+            return np.array([before - self._loss(model + row) for row in updates])
+
+        return server.Clean(update=update, gains=gains)
+
+    def _loss(self, model: Vector) -> float:
+        return server.loss(self.learner.predict(model, self.rows.inputs), self.rows.labels)

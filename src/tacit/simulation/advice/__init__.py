@@ -1,0 +1,1 @@
+"""Advice before a run: clipping, enough people, what a first message holds."""

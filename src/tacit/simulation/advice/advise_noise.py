@@ -1,0 +1,101 @@
+"""Are there clients enough for the noise of a private codec? Answered from simulated updates of the
+plan's first round.
+
+For codecs whose clip is not chosen against single bits (`advise` does that for `rr`): what clipping
+takes away from the mean update, what the codec's noise adds to it, and how many clients would make
+that noise small. As with `advise`, updates are computed without protection, so use simulated or
+public rows.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit import codecs, training
+from tacit.assembly.first_model import first_model
+from tacit.errors import PlanError
+from tacit.plan import Plan
+from tacit.randomness import Draws
+from tacit.seat import ClientRandomness, Seat
+from tacit.simulation.prepared_rows import prepare
+
+_CLIENTS, _NUMBERS = 24, 20_000_000
+CODECS = ("rr_sampled", "projunit", "rqm", "gaussian", "dp_sum", "onebit", "skellam")
+"""Codecs with noise whose size is known before a run, beside `rr`."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outlook:
+    """Errors per weight of the first mean update, and how many clients would make the noise small
+    enough.
+    """
+
+    codec: str
+    clients: int
+    parameters: int
+    signal: float  # rms of the mean update itself
+    cut_error: float  # rms of what clipping takes away
+    noise_error: float  # rms of what the codec adds
+    target: float
+    clients_needed: int
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as plain values."""
+        return asdict(self)
+
+
+def outlook(plan: Plan, target: float = 1.0, input_rows: object | None = None) -> Outlook:
+    """Return what the plan's codec does to the first mean update; `target` is noise over signal,
+    per weight.
+    """
+    if plan.codec.name not in CODECS:
+        raise PlanError(
+            f"advise(codec.name={plan.codec.name!r}) needs codec.name = 'rr' or another with noise"
+            f" of its own ({', '.join(CODECS)}); this one has none to advise on"
+        )
+    draws = Draws.seeded(plan.seed)
+    data = prepare(plan, draws, input_rows)
+    learner = training.build(plan.model, plan.local, data.train, data.clients)
+    made = codecs.build(plan.codec, codecs.Extent.of(plan, len(data.clients), learner.layers))
+    cohort = min(plan.server.cohort_size or len(data.clients), len(data.clients))
+    first, _ = first_model(plan, data.public, data.test, draws, learner, None)
+    worker, signal, kept, variance = (
+        learner.worker(),
+        np.zeros(learner.size),
+        np.zeros(learner.size),
+        0.0,
+    )
+    count = min(_CLIENTS, cohort, max(1, _NUMBERS // learner.size))
+    for seat in (Seat(client, client, ClientRandomness(draws, client)) for client in range(count)):
+        update = worker.train(first, seat, seat.own.train(1)).row.copy()
+        signal += update / count
+        kept += made.clipped(update) / count
+        variance += float(np.mean(made.variance(update))) / count
+    # Noise on a sum is the same however many are added up; noise of each client averages out by the
+    # root of their number.
+    summed = made.known_noise is not None
+    noise = (
+        made.known_noise(learner.size) / cohort
+        if made.known_noise
+        else math.sqrt(variance / cohort)
+    )
+    ratio = noise / (target * _rms(signal)) if _rms(signal) else 0.0
+    return Outlook(
+        codec=made.name,
+        clients=cohort,
+        parameters=learner.size,
+        signal=_rms(signal),
+        cut_error=_rms(signal - kept),
+        noise_error=noise,
+        target=target,
+        clients_needed=math.ceil(cohort * (ratio if summed else ratio**2)),
+    )
+
+
+def _rms(row: NDArray[np.float64]) -> float:
+    return float(np.sqrt(np.mean(row**2)))

@@ -1,0 +1,69 @@
+"""Whether a plan has people enough for its noise, as far as its rows tell without training."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import polars as pl
+
+from tacit import data
+from tacit.plan import MLP, Logistic, Plan
+from tacit.plan.presets.enough_people import NoisyRounds, noisy_rounds
+from tacit.simulation.advice.client_count import Counted
+
+
+def describe_few_people(plan: Plan, counted: Counted) -> str:
+    """A sentence if the plan has too few clients for its epsilon, with the number of clients or the
+    epsilon that would do.
+    """
+    found = find_noise(plan, counted.table)
+    people = (
+        counted.clients
+        if plan.server.cohort_size is None
+        else min(plan.server.cohort_size, counted.clients)
+    )
+    return found.describe_few(people) if found else ""
+
+
+def find_noise(plan: Plan, table: data.Table) -> NoisyRounds | None:
+    """The noise of a plan on a table; None where nothing is known of it without training."""
+    weights = count_weights(plan, table)
+    return noisy_rounds(plan, weights) if weights else None
+
+
+def count_weights(plan: Plan, table: data.Table) -> int | None:
+    """How many weights the plan's model has on a table, as far as columns and classes tell; None
+    for models of other kinds.
+    """
+    inputs = _count_inputs(plan, table)
+    if inputs is None or not isinstance(plan.model, Logistic | MLP):
+        return None
+    classes = len(_categories(table, table.columns.label or ""))
+    widths = (inputs, *plan.model.hidden, 1 if classes <= 2 else classes)
+    bias = not isinstance(plan.model, Logistic) or plan.model.bias
+    return sum((before + bias) * after for before, after in pairwise(widths))
+
+
+def _count_inputs(plan: Plan, table: data.Table) -> int | None:
+    columns, settings = table.columns, plan.features
+    if (
+        columns.image
+        or settings.quantise
+        or (columns.text and settings.text not in ("binary", "listed"))
+    ):
+        return None
+    missing = sum(table.train[name].null_count() > 0 for name in columns.numeric)
+    onehot = settings.categorical == "onehot"
+    categories = sum(len(_categories(table, name)) if onehot else 1 for name in columns.categorical)
+    return (
+        (settings.buckets if columns.text else 0)
+        + len(columns.numeric)
+        + missing
+        + categories
+        + int(settings.constant > 0)
+    )
+
+
+def _categories(table: data.Table, column: str) -> list[str]:
+    kind = table.train.schema[column]
+    return kind.categories.to_list() if isinstance(kind, pl.Enum) else []

@@ -1,0 +1,49 @@
+"""A plan to start from for a table, with texts read in a way that sees them, and what should be
+known before it runs.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import replace
+
+from tacit import data
+from tacit import plan as plans
+from tacit.data import Starter, StarterRequest
+from tacit.plan import Plan
+from tacit.plan.presets.enough_people import noisy_rounds
+from tacit.simulation.advice.text_reading import choose_reading
+
+
+def make_starter(
+    table: object, asked: StarterRequest | None = None, *, file: str = "plan.toml"
+) -> Starter:
+    """Make a plan to start from, as `data.starter` does; notes say how texts are read, and if
+    people are too few for epsilon.
+    """
+    start = data.build_starter(table, asked=asked, file=file)
+    plan = plans.parse(tomllib.loads(start.text))
+    if start.texts and not (asked and asked.one_bit):
+        reading, note = choose_reading(start, plan.features.buckets)
+        start = replace(start, text=start.write(reading), notes=(*start.notes, note))
+        plan = plans.parse(tomllib.loads(start.text))
+    few = _describe_few_people(start, plan)
+    return replace(start, notes=(*start.notes, few)) if few else start
+
+
+def _describe_few_people(start: Starter, plan: Plan) -> str:
+    """A sentence if the plan has too few clients for its epsilon; counted from the table's columns
+    and classes.
+    """
+    roles = {guess.column: guess.role for guess in start.guesses}
+    classes = start.rows[plan.data.columns.label or ""].drop_nulls().n_unique()
+    columns = sum(
+        start.rows[name].n_unique() if role == "categorical" else role == "numeric"
+        for name, role in roles.items()
+    )
+    inputs = (
+        (plan.features.buckets if start.texts else 0) + columns + int(plan.features.constant > 0)
+    )
+    noise = noisy_rounds(plan, inputs * (1 if classes <= 2 else classes))
+    people = plan.privacy.clients if plan.privacy and plan.privacy.clients else plan.data.clients
+    return noise.describe_few(people) if noise else ""

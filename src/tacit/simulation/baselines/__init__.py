@@ -1,0 +1,1 @@
+"""Baselines that a run is compared with."""

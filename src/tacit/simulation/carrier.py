@@ -1,0 +1,208 @@
+"""Many clients on one machine: one site with everybody, answered in parts by workers, so that only
+sums travel.
+
+A cohort is cut into parts that depend on the cohort alone. Each part is summed client by client,
+and parts are merged in order, so floating-point sums come out the same to the bit with any number
+of workers. At most a few parts are in flight, so memory does not grow with the cohort.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from queue import SimpleQueue
+from typing import Any
+
+import numpy as np
+
+from tacit.errors import WireError
+from tacit.protocol import messages
+from tacit.protocol.aggregation import Intake, parts_of
+from tacit.protocol.messages import Frame
+from tacit.protocol.round import Exchange, Gathered, Names, Refusal, Request, Tick
+from tacit.protocol.site import Site
+from tacit.rows import Vector
+from tacit.secure_aggregation import Helper
+from tacit.simulation import children
+from tacit.simulation.shared_memory import Memory, Outbox, Outboxes, Packed, Sent
+from tacit.training import Learner, Worker
+from tacit.training.compiled.blas import one_thread
+
+Work = Callable[[Exchange, Request], "Future[Gathered]"]
+"""Answers a request for some clients in the background and returns their sum."""
+
+Helpers = dict[str, tuple[Helper, ...]]
+"""The helpers of each secure sum, by the name of the exchange that asks them."""
+
+_BESIDE_A_MODEL = 1 << 20
+"""Bytes of what a question has beside a model; a longer question travels through a pipe in part."""
+
+
+class Simulation:
+    """A carrier whose one site holds everybody's rows. Helpers of secure sums, by exchange, are
+    parties of their own.
+    """
+
+    def __init__(
+        self, site: Site, work: Work, workers: int, helpers: Helpers | None = None
+    ) -> None:
+        self.site, self.workers, self.helpers = site, workers, helpers or {}
+        self.clients = len(site.names)
+        self._work = work
+
+    def willing(self, cohort: Names) -> Names:
+        """Return those who have rows to train on."""
+        return cohort[self.site.weights[cohort] > 0]
+
+    def carry(self, exchange: Exchange, request: Request, tick: Tick) -> Gathered:
+        """Return the sum over the asked clients; `tick` hears how many are done."""
+        if exchange.asks_helpers:
+            return ask_helpers(exchange, request, self.helpers[exchange.name], self.clients)
+        refused = self.site.refusals(request, exchange.claims(max(1, len(request.to))))
+        if refused:
+            request = request.part(
+                np.array([name for name in request.to.tolist() if name not in refused], np.int64)
+            )
+        self._collude(exchange, request)
+        all_parts = deque(parts_of(request.to))
+        waiting: deque[Future[Gathered]] = deque()
+        said = tuple(Refusal(sender=name, reason=why) for name, why in refused.items())
+        found = Gathered(total=exchange.empty(), clients=0, bytes_up=0, refused=said)
+        while all_parts or waiting:
+            while all_parts and len(waiting) < 2 * self.workers:
+                part = all_parts.popleft()
+                waiting.append(self._work(exchange, request.part(part)))
+            found = found.merged(waiting.popleft().result())
+            tick(found.clients + len(found.refused))
+        return found
+
+    def _collude(self, exchange: Exchange, request: Request) -> None:
+        """Let attackers who work together see what they would honestly send, before anybody answers
+        in this round.
+        """
+        site, round_no = self.site, request.round_no
+        names = site.behaviour.colluders(request.to, round_no)
+        if not len(names):
+            return
+        assert site.learner is not None
+        seen = exchange.foresee(site, site.learner.worker(), request, names)
+        if seen:
+            site.behaviour.collude(seen, len(request.to), round_no)
+
+    def read(self, request: Request) -> Vector:
+        """Return the model as the simulated clients read it."""
+        return self.site.model(request)
+
+
+def ask_helpers(
+    exchange: Exchange, request: Request, helpers: tuple[Helper, ...], clients: int
+) -> Gathered:
+    """Return the parts of the asked helpers; between server and helper lies nothing but bytes."""
+    intake, total, bytes_up = (
+        Intake(request.to.tolist(), request.round_no, clients),
+        exchange.empty(),
+        0,
+    )
+    for number in request.to.tolist():
+        try:
+            frame = exchange.answer(helpers[number - 1], request)
+            assert frame is not None, "a helper answers or refuses"
+            bytes_up += messages.size(frame)
+            exchange.receive(intake, total, frame)
+        except WireError as error:
+            total.refused.append(Refusal(sender=number, reason=str(error)))
+    return Gathered(total=total, clients=0, bytes_up=bytes_up)
+
+
+@contextmanager
+def simulation(
+    site: Site, exchanges: tuple[Exchange, ...], workers: int, helpers: Helpers | None = None
+) -> Iterator[Simulation]:
+    """Yield the carrier of a simulation: workers are threads for compiled learners, else
+    processes.
+    """
+    assert site.learner is not None
+    make = _threads if site.learner.parallel == "threads" else _processes
+    with make(site, site.learner, exchanges, workers) as work:
+        yield Simulation(site, work, workers, helpers)
+
+
+@contextmanager
+def _threads(
+    site: Site, learner: Learner, exchanges: tuple[Exchange, ...], workers: int
+) -> Iterator[Work]:
+    idle: SimpleQueue[Worker] = SimpleQueue()
+    for _ in range(workers):
+        idle.put(learner.worker())
+
+    def part(exchange: Exchange, request: Request) -> Gathered:
+        worker = idle.get()
+        try:
+            return exchange.answer_many(site, worker, request)
+        finally:
+            idle.put(worker)
+
+    with one_thread():  # each worker is one thread
+        pool = ThreadPoolExecutor(workers)
+        try:
+            yield lambda exchange, request: pool.submit(part, exchange, request)
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+_inherited: dict[str, Any] = {}
+"""What a forked process takes over from its parent: rows and model code need no copying and no
+pickling.
+"""
+
+
+@contextmanager
+def _processes(
+    site: Site, learner: Learner, exchanges: tuple[Exchange, ...], workers: int
+) -> Iterator[Work]:
+    outboxes = Outboxes(
+        workers, 8 * learner.size
+    )  # a sum of float64, the largest that most codecs make
+    questions = Memory(4 * learner.size + _BESIDE_A_MODEL)
+    _inherited.update(
+        site=site, learner=learner, exchanges={exchange.name: exchange for exchange in exchanges}
+    )
+    _inherited.update(outboxes=outboxes, questions=questions)
+    written: tuple[Frame, Packed] | None = None
+    try:
+        with children.pool(workers, _begin) as pool:
+
+            def work(exchange: Exchange, request: Request) -> Future[Gathered]:
+                nonlocal written
+                if (
+                    written is None or written[0] is not request.frame
+                ):  # once for all parts of a question; the last is answered
+                    head, payload = request.frame
+                    written = (
+                        request.frame,
+                        questions.put(
+                            (head, np.frombuffer(payload, np.uint8), site.behaviour.common)
+                        ),
+                    )
+                rest = {name: value for name, value in vars(request).items() if name != "frame"}
+                return outboxes.taken(pool.submit(_part_in_process, rest, written[1]))
+
+            yield work
+    finally:
+        _inherited.clear()
+
+
+def _begin() -> None:
+    _inherited["worker"] = _inherited["learner"].worker()
+    _inherited["outbox"] = _inherited["outboxes"].mine()
+
+
+def _part_in_process(rest: dict[str, Any], question: Packed) -> Sent:
+    head, payload, _inherited["site"].behaviour.common = _inherited["questions"].view(question)
+    request = Request(**rest, frame=(head, memoryview(payload)))
+    exchange: Exchange = _inherited["exchanges"][request.exchange]
+    found = exchange.answer_many(_inherited["site"], _inherited["worker"], request)
+    outbox: Outbox = _inherited["outbox"]
+    return outbox.put(found)

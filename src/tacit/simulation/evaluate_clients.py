@@ -1,0 +1,155 @@
+"""Where every client has a model of its own, how good are they? Clients are evaluated one by one,
+in processes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.protocol.loop import History
+from tacit.protocol.site import Site
+from tacit.rows import Vector
+from tacit.runs import record
+from tacit.simulation import children
+from tacit.training import Figures, PersonalWorker, Tests
+
+_LATE = 10
+_inherited: dict[str, Any] = {}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Models:
+    """Clients' own models at one moment: the shared part, the clients, and the round before which
+    their own parts stood.
+    """
+
+    site: Site
+    tests: Tests
+    shared: Vector
+    clients: NDArray[np.int64]
+    round_no: int
+
+
+def evaluate_clients(
+    models: Models, workers: int, after_training: bool, tick: Callable[[int], None]
+) -> list[Figures]:
+    """Return figures of clients' models, as they stand or after the training they would do; nothing
+    is kept or sent.
+    """
+    _inherited.update(models=models, after_training=after_training)
+    found = []
+    try:
+        with children.pool(workers, _begin) as pool:
+            for done, one in enumerate(pool.map(_evaluate, models.clients.tolist()), start=1):
+                found.append(one)
+                tick(done)
+    finally:
+        _inherited.clear()
+    return found
+
+
+def _begin() -> None:
+    _inherited["worker"] = _inherited["models"].site.learner.worker()
+
+
+def _evaluate(client: int) -> Figures:
+    worker: PersonalWorker = _inherited["worker"]
+    models: Models = _inherited["models"]
+    seat = models.site.seat(client)
+    if not _inherited["after_training"]:
+        return worker.assembled(models.shared, seat, models.round_no, models.tests)
+    return worker.trained(
+        models.shared, seat, seat.own.train(models.round_no), models.round_no, models.tests
+    )
+
+
+def entry_of(
+    arm: str, round_no: int, clients: NDArray[np.int64], figures: list[Figures]
+) -> record.ClientsEvaluated:
+    """Return the record's entry of how clients' models did."""
+    return record.ClientsEvaluated(
+        arm=arm,
+        round_no=round_no,
+        clients=clients.tolist(),
+        global_accuracy=[round(one["accuracy"], 4) for one in figures],
+        local_accuracy=[_none_as_zero(one["local_accuracy"]) for one in figures],
+    )
+
+
+def averaged(figures: list[Figures]) -> Figures:
+    """Return arithmetic means over clients of every figure, and the geometric means of the two
+    accuracies.
+    """
+    if not figures:
+        return {}
+    means = {name: float(np.nanmean([one[name] for one in figures])) for name in figures[0]}
+    return {
+        **means,
+        "global_accuracy": means["accuracy"],
+        "global_geometric": geometric([one["accuracy"] for one in figures]),
+        "local_geometric": geometric([one["local_accuracy"] for one in figures]),
+    }
+
+
+def remember(history: History, entry: record.ClientsEvaluated, clients: int) -> History:
+    """Return a history with one more evaluation, of some of all `clients`: means of the `late`
+    ones, and each client's `best` and whether it was `seen`.
+
+    Row 0 of `late` and `best` is the accuracy on the common test rows, row 1 on rows like the
+    client's own.
+    """
+    late = history.get("late", np.zeros((2, 0)))
+    best, seen = (
+        history.get("best", np.zeros((2, clients))).copy(),
+        history.get("seen", np.zeros(clients)).copy(),
+    )
+    np.maximum.at(best[0], entry.clients, entry.global_accuracy)
+    np.maximum.at(best[1], entry.clients, entry.local_accuracy)
+    seen[entry.clients] = 1
+    means = np.array([[np.mean(entry.global_accuracy)], [np.mean(entry.local_accuracy)]])
+    return {
+        "late": np.concatenate([late, means], axis=1)[:, -_LATE:].copy(),
+        "best": best,
+        "seen": seen,
+    }
+
+
+def over_rounds(history: History) -> Figures:
+    """Return two forms taken over rounds: the mean of the last ten measured, and the best a client
+    saw, as papers print it.
+
+    With label skew one round's model leans to the labels of that round's cohort, so the mean over
+    ten says more than the last. The best round is optimistic: it is chosen on the test rows; a
+    client that never took part counts as 0.
+    """
+    if not history:
+        return {}
+    late, best, seen = history["late"], history["best"], history["seen"]
+    share = int(seen.sum()) / len(seen) if len(seen) else 0.0
+    return {
+        "late_global": float(np.mean(late[0])),
+        "late_local": float(np.mean(late[1])),
+        "best_global": float(best[0].mean()),
+        "best_local": float(best[1].mean()),
+        "best_global_seen": float(best[0].mean() / share) if share else 0.0,
+        "best_local_seen": float(best[1].mean() / share) if share else 0.0,
+        "clients_seen": share,
+    }
+
+
+def geometric(values: list[float]) -> float:
+    """Return the geometric mean; values at 0 count as one in a thousand, so that one client does
+    not decide alone.
+    """
+    present = [max(value, 1e-3) for value in values if not math.isnan(value)]
+    return math.exp(sum(math.log(value) for value in present) / len(present)) if present else 0.0
+
+
+def _none_as_zero(value: float) -> float:
+    return 0.0 if math.isnan(value) else round(value, 4)

@@ -1,0 +1,90 @@
+"""What the record says of a simulation's rows, and the claim of central training."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit import features, training
+from tacit.plan import Plan
+from tacit.privacy.claim import Claim, Open
+from tacit.privacy.statement import prose_rows
+from tacit.runs import record
+from tacit.simulation.prepared_rows import SimulatedData
+
+
+def pooled_rows(plan: Plan) -> Claim:
+    """Return what central training costs a row: it is handed over, its numbers perhaps as
+    channels.
+    """
+    settings, form = plan.features.quantise, ""
+    trust: tuple[str, ...] = ("whoever holds the rows",)
+    if settings is not None:
+        form = f", with {prose_rows.quantised(settings)}; not differentially private"
+        if settings.trained_on == "tokens":
+            trust = (*trust, "that nobody gives the clients' secret to whoever holds the rows")
+    return Claim(
+        mechanism=f"all rows in one place{form}",
+        event=Open(),
+        unit="row",
+        relation="replace all rows of one client",
+        view="server",
+        trust=trust,
+        rests_on="nobody",
+        source="none: central training needs the rows themselves",
+    )
+
+
+def prepared(plan: Plan, data: SimulatedData, learner: training.Learner) -> record.Prepared:
+    """Return the data as the run sees it."""
+    return record.Prepared(
+        source=data.source,
+        clients=len(data.clients),
+        rows_train=len(data.train),
+        rows_test=len(data.test),
+        rows_per_client=data.clients.sizes().tolist(),
+        parameters=learner.size,
+        inputs=data.train.inputs.width,
+        classes=list(data.train.classes),
+        text=features.text_form(data.columns, plan.features),
+        wordless=features.count_wordless_rows(data.train, data.columns, plan.features, data.fitted),
+        leaks=list(data.leaks),
+        label_skew=label_skew(data),
+        words_seen=data.words_seen,
+    )
+
+
+def label_skew(data: SimulatedData) -> float:
+    """Return how far clients' labels are from all labels, on average over rows, beyond that of
+    labels dealt at random.
+
+    Distances are total variation distances, from 0 to 1.
+    """
+    labels, holders = (
+        data.train.labels,
+        np.repeat(np.arange(len(data.clients)), data.clients.sizes()),
+    )
+    dealt = np.random.default_rng(0).permutation(
+        labels
+    )  # a fixed deal: it protects nobody and trains nothing
+    found = max(
+        0.0,
+        _distance(labels, holders, len(data.train.classes))
+        - _distance(dealt, holders, len(data.train.classes)),
+    )
+    return round(found, 4)
+
+
+def _distance(labels: NDArray[np.int32], holders: NDArray[np.int64], classes: int) -> float:
+    """Return the mean over rows of the total variation distance between their client's labels and
+    all labels.
+    """
+    if not len(labels):
+        return 0.0
+    pairs, counts = np.unique(holders * classes + labels, return_counts=True)
+    overall = np.bincount(labels, minlength=classes) / len(labels)
+    sizes = np.bincount(holders)
+    shared = np.minimum(
+        counts / sizes[pairs // classes], overall[pairs % classes]
+    )  # 1 - distance is the sum of what both share
+    return float(1 - (shared * sizes[pairs // classes]).sum() / len(labels))

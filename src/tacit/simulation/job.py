@@ -1,0 +1,225 @@
+"""A whole run: the plan's arms one after the other, from the last checkpoint on."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from tacit import plan as plans
+from tacit.assembly import negotiated
+from tacit.errors import RunError, TacitError
+from tacit.files import replace_file
+from tacit.plan import GIVEN, Features, Plan
+from tacit.privacy import ledger
+from tacit.protocol import loop
+from tacit.protocol.loop import Desk
+from tacit.protocol.observer import Observer, Silence
+from tacit.randomness import Draws
+from tacit.rows import Vector
+from tacit.runs import checkpoint, record, run_folder
+from tacit.runs.allowed_code import require_permission
+from tacit.runs.checkpoint import Checkpoint
+from tacit.runs.facts import model_facts, released_in_the_clear, started
+from tacit.runs.fingerprint import Fingerprints
+from tacit.runs.record import RUN
+from tacit.runs.recovery import recover, refusal_of_abandoned
+from tacit.runs.run_keys import delete_keys, record_key
+from tacit.simulation import children
+from tacit.simulation.arm import Setting, SimulatedArm
+from tacit.simulation.baselines.arms import arms_of
+from tacit.simulation.facts import prepared
+from tacit.simulation.fingerprint import fingerprints_of
+from tacit.simulation.numbers import Numbers
+from tacit.simulation.prepared_rows import SimulatedData, prepare
+
+
+def start(
+    plan: Plan,
+    root: Path = Path("runs"),
+    observer: Observer | None = None,
+    input_rows: object | None = None,
+    module: object | None = None,
+) -> Path:
+    """Run a plan to its end in a new folder and return the folder."""
+    plans.check(plan)
+    negotiated.held(plan)  # refused before anything is made
+    plan = plans.pin_own_parts(plan)  # a resumed run needs the same code
+    place = run_folder.create(plan, root)
+    observer = observer or Silence()
+    try:
+        with run_folder.lock(place):
+            observer.opened(place)
+            return Job(place, plan, observer, input_rows, module, allow_code=True).run()
+    except TacitError:
+        if not (
+            place / checkpoint.NAME
+        ).exists():  # nothing was trained: the folder would only be in the way
+            run_folder.remove(place)
+        raise
+
+
+def resume(
+    place: Path,
+    observer: Observer | None = None,
+    input_rows: object | None = None,
+    module: object | None = None,
+    *,
+    allow_code: bool = False,
+) -> Path:
+    """Take a run up where its last checkpoint left it and run it to its end; a finished run is left
+    as it is.
+
+    A run's folder may come from anybody, so a class that its plan names is imported only with
+    `allow_code`.
+    """
+    run_folder.refuse_links(place)
+    plan = run_folder.plan_of(place)
+    if plan.data.source == GIVEN and input_rows is None:
+        raise RunError(
+            f"{place}: its rows were handed over in Python; resume it there with"
+            " tacit.resume(folder, rows=…)"
+        )
+    observer = observer or Silence()
+    with run_folder.lock(place):
+        run_folder.remove_unfinished(place)
+        observer.opened(place)
+        return Job(place, plan, observer, input_rows, module, allow_code=allow_code).run()
+
+
+class Job:
+    """One run in one folder."""
+
+    def __init__(
+        self,
+        place: Path,
+        plan: Plan,
+        observer: Observer,
+        input_rows: object | None,
+        module: object | None,
+        *,
+        allow_code: bool,
+    ) -> None:
+        self.place, self.plan, self.observer = place, plan, observer
+        self.input_rows, self.module, self.allow_code = input_rows, module, allow_code
+        self.model: Vector | None = None  # the run's last one, once it is there
+        self.draws = Draws.seeded(plan.seed)
+        self.arms = arms_of(plan)
+        self._encoded: list[tuple[Features, SimulatedData]] = []
+
+    def run(self) -> Path:
+        """Run what is left of every arm."""
+        found = recover(self.place, self.plan, self.arms)
+        last = found.last
+        if found.is_abandoned:
+            raise refusal_of_abandoned(self.place)
+        if found.is_finished:
+            delete_keys(self.place)  # a kill may have come between
+            return self.place
+        require_permission(
+            self.place / run_folder.PLAN,
+            self.plan,
+            allow_code=self.allow_code,
+            module=self.module,
+        )
+        with children.stoppable():
+            data = self._data()
+            fingerprints = fingerprints_of(self.plan, data)
+            if last:
+                _check_data(self.place, last.fingerprints, fingerprints)
+            writer = record.Writer(
+                self.place / run_folder.RECORD, found.end, record_key(self.place)
+            )
+            desk = Desk(
+                folder=self.place,
+                writer=writer,
+                observer=self.observer,
+                fingerprints=fingerprints,
+                superseded=found.superseded,
+            )
+            try:
+                desk.note(*([found.entry] if found.entry else []))
+                self._run_arms(
+                    Setting(desk=desk, draws=self.draws, data=data, module=self.module), last
+                )
+            finally:
+                writer.close()
+        delete_keys(self.place)
+        return self.place
+
+    def _data(self) -> SimulatedData:
+        if isinstance(self.input_rows, Numbers):
+            return self.input_rows.as_data(self.plan.features)
+        return self._prepare(self.plan)
+
+    def _prepare(self, plan: Plan) -> SimulatedData:
+        return prepare(
+            plan, self.draws, self.input_rows, self.observer.fetched, self.observer.pictures
+        )
+
+    def _setting_of(self, name: str, setting: Setting) -> Setting:
+        """Return what an arm stands on: the run's rows, or the same rows in features of the arm's
+        own.
+        """
+        plan = self.arms[name]
+        if plan.features == self.plan.features or isinstance(self.input_rows, Numbers):
+            return setting
+        found = next((data for features, data in self._encoded if features == plan.features), None)
+        if found is None:
+            found = self._prepare(plan)
+            self._encoded.append((plan.features, found))
+        return replace(setting, data=found)
+
+    def _run_arms(self, setting: Setting, last: Checkpoint | None) -> None:
+        names = list(self.arms)
+        for name in names[names.index(last.progress.arm) :] if last else names:
+            begun = last if last and last.progress.arm == name and last.progress.begun else None
+            following = names[names.index(name) + 1] if name != names[-1] else checkpoint.ALL_DONE
+            self._run_arm(setting, name, begun, following)
+
+    def _run_arm(
+        self, setting: Setting, name: str, begun: Checkpoint | None, following: str
+    ) -> None:
+        setting = self._setting_of(name, setting)
+        simulated = SimulatedArm(setting, name, self.arms[name])
+        if name == RUN and begun is None:
+            self._open(setting, simulated)
+        now = simulated.run(begun)
+        model = simulated.last_model(now)
+        if name == RUN:
+            self.model = model
+            data = setting.data
+            facts = model_facts(
+                self.plan,
+                data.train.inputs.width,
+                data.columns,
+                data.fitted,
+                data.habits.to_dict(),
+            )
+            setting.desk.note(run_folder.write_model(self.place, simulated.learner, model, facts))
+        setting.desk.note(*simulated.audited(now))
+        loop.finish(simulated.arm, setting.desk, now, model, following)
+
+    def _open(self, setting: Setting, simulated: SimulatedArm) -> None:
+        """Write down what the run starts from, and what left before round one."""
+        desk, data = setting.desk, setting.data
+        desk.note(
+            started(self.plan, simulated.learner, desk.fingerprints, desk.writer.key),
+            prepared(self.plan, data, simulated.learner),
+        )
+        desk.note(
+            *(released_in_the_clear(sentence, len(data.clients)) for sentence in data.released)
+        )
+        if data.corruption:
+            desk.note(data.corruption.entry())
+        if data.disclosure:
+            desk.note(data.disclosure.facts, *ledger.disclosures(data.disclosure.facts))
+            desk.writer.sync()  # charged before it is released
+            replace_file(self.place / run_folder.DISCLOSED, data.disclosure.parquet())
+
+
+def _check_data(place: Path, before: Fingerprints, now: Fingerprints) -> None:
+    if before.data != now.data:
+        raise RunError(
+            f"{place}: its data changed since the run began (rows, labels, columns or who holds"
+            " them); put the old data back, or start the plan anew with `tacit run`"
+        )

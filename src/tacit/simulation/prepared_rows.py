@@ -1,0 +1,220 @@
+"""From a plan to rows in clients' hands: data, features and partition, joined."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import polars as pl
+
+from tacit import data, features
+from tacit.assembly import negotiated
+from tacit.models.pictures import Ticks, find_image_reader
+from tacit.models.token_rows import encode_token_rows
+from tacit.plan import Columns, Plan
+from tacit.randomness import Draws
+from tacit.rows import Clients, Lexicon, Rows
+from tacit.simulation.adversaries.corruption import Corruption, Holdings, corrupted
+from tacit.simulation.disclosure import Disclosure, Preview, disclosed, preview_of
+
+
+@dataclass(frozen=True, kw_only=True)
+class SimulatedData:
+    """Everything a simulation stands on: training rows in client order, who holds them, the test
+    rows, and how we got there.
+
+    `own` are rows of each client on which the model is tried for that client alone: rows held out
+    at the client, or its part of the test rows, if the plan asks for that, else its training rows.
+    `lexicon` says what word numbers mean. `released` names what was read from clients' rows in the
+    clear to make features of them, `fitted` and `habits` hold it. `public` are rows that the center
+    has and no client. `corruption` says which clients an experiment corrupted; `train` is what they
+    hold. `words_seen` is the share of the words of a sample of training texts that the model reads.
+    """
+
+    source: str
+    train: Rows
+    clients: Clients
+    test: Rows
+    own: Rows
+    own_clients: Clients
+    released: tuple[str, ...]
+    fitted: features.Fitted
+    columns: Columns
+    habits: data.Habits = field(default_factory=data.Habits)
+    disclosure: Disclosure | None = None
+    lexicon: Lexicon | None = None
+    public: Rows | None = None
+    corruption: Corruption | None = None
+    leaks: tuple[str, ...] = ()
+    words_seen: float = 1.0
+
+
+def prepare(
+    plan: Plan,
+    draws: Draws,
+    input_rows: object | None = None,
+    progress: data.Progress | None = None,
+    pictures: Ticks | None = None,
+) -> SimulatedData:
+    """Return the data of a simulated run; the same plan and seed give the same data.
+
+    `progress` hears of bytes that arrive, `pictures` of pictures that a frozen network has read.
+    """
+    table, public = _loaded(plan, draws, input_rows, progress)
+    clients, kept, held = _divided(plan, draws, table)
+    data.require_test_rows(table, plan.data)
+    agreed = negotiated.held(plan)
+    secret = agreed.secret if agreed else draws.sealed("clients").key  # as their sites take it
+    reader = find_image_reader(table.columns, plan.features, progress, pictures)
+    ordered = (
+        data.word_list(plan.features.list, progress)
+        if plan.features.list and table.columns.text
+        else ()
+    )
+    known = replace(plan.features, category_clients=1) if table.public else plan.features
+    fitted = features.fit(table.train, table.columns, known, secret, reader, public, ordered)
+
+    def encode(frame: pl.DataFrame) -> Rows:
+        return features.encode(frame, table.columns, plan.features, fitted, secret, reader)
+
+    further: Callable[[pl.DataFrame], Rows] = encode
+    if plan.features.text in ("words", "pieces"):
+        rows, test, lexicon, further = encode_token_rows(plan, table, fitted, secret, progress)
+    else:
+        rows, test, lexicon = encode(table.train), encode(table.test), None
+    train = rows.take(kept.order)
+    own, own_clients = (rows.take(held.order) if plan.data.local_test else train), _in_place(held)
+    if plan.data.divide_test:
+        tested = data.divide_test(table, plan.data, draws.at("partition"), clients)
+        own, own_clients = test.take(tested.order), _in_place(tested)
+    holdings, corruption = (
+        Holdings(train=train, clients=_in_place(kept), own=own, own_clients=own_clients),
+        None,
+    )
+    if plan.corrupt:
+        holdings, corruption = corrupted(plan.corrupt, holdings, test, draws.at("corrupt"))
+    return SimulatedData(
+        source="; ".join(
+            [
+                table.source.removesuffix("."),
+                *features.describe_rare(table.train, table.columns, fitted),
+            ]
+        )
+        + ".",
+        train=holdings.train,
+        clients=holdings.clients,
+        test=test,
+        own=holdings.own,
+        own_clients=holdings.own_clients,
+        corruption=corruption,
+        disclosure=disclosed(plan, table, kept, further, draws.at("share")),
+        released=(*fitted.released, *table.habits.released, *_listed_words(plan, lexicon)),
+        fitted=fitted,
+        columns=table.columns,
+        habits=table.habits,
+        lexicon=lexicon,
+        public=None if public is None else encode(public),
+        leaks=tuple(data.find_leaks(table)),
+        words_seen=_words_seen(plan, table, fitted),
+    )
+
+
+def read_table(plan: Plan, input_rows: object | None = None) -> data.Table:
+    """The rows of a simulated run: cleaned, split, and without rows that only the center has. Raise
+    DataError without test rows.
+
+    Public rows of another source are not read: they take none of these.
+    """
+    draws = Draws.seeded(plan.seed)
+    own = plan if plan.public is None or plan.public.source is None else replace(plan, public=None)
+    table, _ = _loaded(own, draws, input_rows, None)
+    data.require_test_rows(table, plan.data)
+    return table
+
+
+def _words_seen(plan: Plan, table: data.Table, fitted: features.Fitted) -> float:
+    """The share of the words of a sample of training texts that the model reads; 1 where that has
+    no meaning.
+    """
+    if not table.columns.text or plan.features.text not in ("binary", "listed"):
+        return 1.0
+    return round(
+        features.measure_coverage(
+            table.train, table.columns, plan.features, fitted.words
+        ).words_seen,
+        4,
+    )
+
+
+def preview(
+    plan: Plan, input_rows: object | None = None, progress: data.Progress | None = None
+) -> Preview:
+    """Return what a run of the plan would share, to the row; nothing is sent and nothing is
+    trained.
+    """
+    draws = Draws.seeded(plan.seed)
+    table, _ = _loaded(plan, draws, input_rows, progress)
+    _, kept, _ = _divided(plan, draws, table)
+    return preview_of(plan, table, kept, draws.at("share"))
+
+
+def divided(plan: Plan) -> tuple[data.Table, Clients]:
+    """Return the rows of a simulated run as they are read, and who holds which of the train
+    rows.
+    """
+    draws = Draws.seeded(plan.seed)
+    table, _ = _loaded(plan, draws, None, None)
+    return table, _divided(plan, draws, table)[0]
+
+
+def trained_on(plan: Plan) -> tuple[data.Table, Clients]:
+    """Return the rows of a simulated run as they are read, and who trains on which of the train
+    rows.
+    """
+    draws = Draws.seeded(plan.seed)
+    table, _ = _loaded(plan, draws, None, None)
+    return table, _divided(plan, draws, table)[1]
+
+
+def _loaded(
+    plan: Plan, draws: Draws, input_rows: object | None, progress: data.Progress | None
+) -> tuple[data.Table, pl.DataFrame | None]:
+    """Return the table whose rows clients share among them, and the rows the center has, if the
+    plan gives it any.
+    """
+    table = data.load(plan.data, draws.at("data"), input_rows, progress=progress)
+    if plan.public is None:
+        return table, None
+    return data.set_aside(table, plan.public, draws.at("center", "rows"), progress)
+
+
+def _divided(plan: Plan, draws: Draws, table: data.Table) -> tuple[Clients, Clients, Clients]:
+    """Return who holds which of the table's rows, and of these the rows trained on and the rows
+    held out.
+    """
+    clients = data.divide(table, plan.data, draws.at("partition"))
+    if plan.data.local_test:
+        return clients, *data.hold_out(clients, plan.data.local_test, draws.at("local-test"))
+    return clients, clients, clients
+
+
+def _listed_words(plan: Plan, lexicon: Lexicon | None) -> tuple[str, ...]:
+    """Return what the rows of a shared word table give away: which words occur at the clients, most
+    frequent first.
+    """
+    if lexicon is None or plan.private.words == "all":
+        return ()
+    which = "the list of words in all clients' texts"
+    if lexicon.vectors is not None:
+        which = (
+            f"which {'pieces' if plan.features.text == 'pieces' else 'words'} of the public list"
+            " occur in all clients' texts"
+        )
+    less = ", those with digits left out" if plan.private.words == "digits" else ""
+    return (f"{which}, in order of frequency{less}",)
+
+
+def _in_place(clients: Clients) -> Clients:
+    """Return the same clients over rows that already stand in their order."""
+    return Clients(order=np.arange(len(clients.order)), starts=clients.starts)

@@ -1,0 +1,61 @@
+"""A rehearsal on one machine: the rows of a simulation in files, one per site, so that the same run
+can be made between sites.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from tacit.data.roles.roles import find_free_name
+from tacit.errors import PlanError
+from tacit.plan import Plan
+from tacit.randomness import Draws
+from tacit.simulation.fingerprint import fingerprints_of
+from tacit.simulation.prepared_rows import divided, prepare
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rehearsal:
+    """The plan for the sites, a file of rows for each, the test rows for the server, and the
+    identity of the simulation.
+    """
+
+    plan: Plan
+    files: list[Path]
+    test: Path
+    identity: str
+
+
+def rehearsal(plan: Plan, folder: Path, sites: int) -> Rehearsal:
+    """Write the rows of each site to a file; clients go to sites in the order of their names, and
+    none is divided.
+    """
+    table, clients = divided(plan)
+    if len(clients) < sites:
+        raise PlanError(
+            f"data.clients: needs at least one client per site, got {len(clients):,} for {sites}"
+            " sites"
+        )
+    folder.mkdir(parents=True, exist_ok=True)
+    owner = find_free_name("client", table.train.columns)
+    files = []
+    for number, names in enumerate(np.array_split(np.arange(len(clients)), sites), 1):
+        rows = np.concatenate(
+            [clients.order[clients.starts[name] : clients.starts[name + 1]] for name in names]
+        )
+        owners = np.repeat(names, clients.sizes()[names])
+        path = folder / f"site-{number}.parquet"
+        table.train[rows].with_columns(
+            pl.Series(owner, [f"{one:08d}" for one in owners])
+        ).write_parquet(path)
+        files.append(path)
+    test = folder / "test.parquet"
+    table.test.write_parquet(test)
+    columns = replace(table.columns, client=owner, split=None)
+    settings = replace(plan.data, columns=columns, test=0.0, validation=0.0)
+    identity = fingerprints_of(plan, prepare(plan, Draws.seeded(plan.seed))).identity
+    return Rehearsal(plan=replace(plan, data=settings), files=files, test=test, identity=identity)

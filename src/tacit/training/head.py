@@ -1,0 +1,128 @@
+"""A model's last layer by itself: a linear map that is trained and evaluated on fixed inputs.
+
+A head is a matrix with one row per input, one for the bias, and one column per logit. The last
+column of the input matrix is one. All functions are pure, so many heads are evaluated in one matrix
+product.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.rows import Vector
+
+Matrix = NDArray[np.float32]
+Labels = NDArray[np.int32]
+
+
+class HeadPlace(NamedTuple):
+    """The position of the last layer in a model's flat vector; `by_output` if weights are stored
+    output by output, as in PyTorch.
+    """
+
+    start: int
+    inputs: int
+    outputs: int
+    by_output: bool = False
+
+    @property
+    def size(self) -> int:
+        """The number of its parameters."""
+        return (self.inputs + 1) * self.outputs
+
+    def matrix(self, model: Vector) -> Matrix:
+        """Extract the head from a model or an update."""
+        flat = model[self.start : self.start + self.size]
+        if not self.by_output:
+            return flat.reshape(self.inputs + 1, self.outputs)
+        weights, bias = (
+            flat[: -self.outputs].reshape(self.outputs, self.inputs),
+            flat[-self.outputs :],
+        )
+        return np.vstack([weights.T, bias])
+
+    def update(self, change: Matrix, size: int) -> Vector:
+        """Return a full update of that size in which only the head changes."""
+        row = np.zeros(size, np.float32)
+        flat = (
+            np.concatenate([change[:-1].T.ravel(), change[-1]])
+            if self.by_output
+            else change.ravel()
+        )
+        row[self.start : self.start + self.size] = flat
+        return row
+
+
+class Steps(NamedTuple):
+    """How a head is trained: full-batch steps along the sum of row gradients, divided by the number
+    of rows or a public number.
+    """
+
+    epochs: int
+    lr: float
+    divide_by: int | None = None
+
+
+Total = Callable[[Matrix, Matrix, int], Matrix]
+"""From rows, their slopes and the number of the step to the sum of their gradients, or to one with
+noise.
+"""
+
+
+def append_ones(below: Matrix) -> Matrix:
+    """Append a column of ones for the bias."""
+    return np.hstack([below, np.ones((len(below), 1), np.float32)])
+
+
+def compute_slopes(rows: Matrix, labels: Labels, head: Matrix) -> Matrix:
+    """Return the gradient of the loss at each row's logits."""
+    logits = rows @ head
+    if head.shape[1] == 1:
+        return np.asarray(1 / (1 + np.exp(-logits)) - labels[:, None], np.float32)
+    logits -= logits.max(axis=1, keepdims=True)
+    odds = np.exp(logits)
+    odds /= odds.sum(axis=1, keepdims=True)
+    odds[np.arange(len(labels)), labels] -= 1
+    return np.asarray(odds, np.float32)
+
+
+def sum_gradients(rows: Matrix, slopes: Matrix, step: int) -> Matrix:
+    """Return the sum of the row gradients, each the outer product of inputs and slope."""
+    return np.asarray(rows.T @ slopes)
+
+
+def train_head(
+    rows: Matrix, labels: Labels, first: Matrix, steps: Steps, total: Total = sum_gradients
+) -> Matrix:
+    """Return the change of the head after full-batch gradient steps."""
+    head = first.copy()
+    for step in range(steps.epochs):
+        size = np.float32(steps.lr / (steps.divide_by or max(1, len(rows))))
+        head -= size * total(rows, compute_slopes(rows, labels, head), step)
+    return head - first
+
+
+def stack_heads(heads: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Rearrange heads (heads, inputs, outputs) to (outputs, inputs, heads): one matrix per output."""
+    return np.ascontiguousarray(heads.transpose(2, 1, 0))
+
+
+def compute_losses(rows: Matrix, labels: Labels, heads: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return the loss of each row under each of many stacked heads, as (rows, heads): one product
+    per output.
+    """
+    logits = np.matmul(rows, heads)
+    if len(logits) == 1:
+        return np.asarray(
+            np.logaddexp(np.float32(0), np.where(labels[:, None] == 1, -logits[0], logits[0])),
+            np.float32,
+        )
+    chosen = logits[labels, np.arange(len(rows))]
+    top = logits.max(axis=0)
+    chosen -= top
+    logits -= top
+    return np.asarray(np.log(np.exp(logits, out=logits).sum(axis=0)) - chosen, np.float32)

@@ -1,0 +1,3 @@
+"""Partially local models: parameters that stay with each client, word tables, local steps, and
+storage between rounds.
+"""

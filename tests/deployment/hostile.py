@@ -1,0 +1,125 @@
+"""A server that says what it likes to one site: it chooses names, rounds, plans, models and order. Used by tests of attacks."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from typing import Any, TypeVar
+
+import msgspec
+import numpy as np
+
+from tacit import features, plan
+from tacit.deployment import bodies
+from tacit.deployment.bodies import (
+    Answers,
+    Begin,
+    Begun,
+    Measured,
+    Member,
+    Offer,
+    Opened,
+    Question,
+    SeenRows,
+    Terms,
+)
+from tacit.deployment.site.owner_site import OwnerSite
+from tacit.protocol import messages
+from tacit.protocol.messages.letter import Letter, Subject, read, write
+
+Body = TypeVar("Body", bound=msgspec.Struct)
+
+
+class HostileServer:
+    """Asks one site under one run and plan, unless a request says otherwise; `status` and `rule` are those of its last reply."""
+
+    def __init__(self, site: OwnerSite, job: plan.Plan, run: str = "job-1") -> None:
+        self.site, self.run, self.text = site, run, plan.to_toml(job)
+        self.status, self.rule, self.measures = "", "", True
+        self.terms: Terms | None = None
+        self.dim = 0
+
+    def send(
+        self, kind: str, exchange: str, body: bytes, round_no: int = 0, **changes: Any
+    ) -> Letter:
+        given = {
+            "kind": kind, "run": self.run, "plan": hashlib.sha256(self.text.encode()).digest(), "site": self.site.owner.name,
+            "round_no": round_no, "exchange": exchange, "nonce": os.urandom(16), **changes,
+        }  # fmt: skip
+        reply = read(self.site.handle(write(Subject(**given), body)))
+        self.status, self.rule = reply.subject.status, reply.subject.rule
+        return reply
+
+    def open(self, text: str | None = None, **changes: Any) -> Opened | None:
+        offer = bodies.pack(Offer(plan=text or self.text, measures=self.measures))
+        return self._body(self.send("open", "open", offer, **changes), Opened)
+
+    def begin(self, opened: Opened, **changes: Any) -> Begun | None:
+        seen = SeenRows.of(features.together([opened.seen.seen()]))
+        one = {"clients": opened.clients, "rows": opened.rows, "test_rows": opened.test_rows}
+        members = [
+            Member(site=self.site.owner.name, first=0, nonce=opened.nonce, **one),
+            Member(site="b", first=opened.clients, nonce=bytes(32), **one),
+        ]
+        given = {
+            "run": "job",
+            "public": b"p" * 32,
+            "largest_weight": 1,
+            "seen": seen,
+            "members": members,
+        }
+        self.terms = Terms(**{**given, **changes})
+        begun = self._body(
+            self.send("begin", "begin", bodies.pack(Begin(terms=bodies.pack(self.terms)))), Begun
+        )
+        self.dim = begun.dim if begun else self.dim
+        return begun
+
+    def start(self) -> HostileServer:
+        opened = self.open()
+        assert opened, (self.status, self.rule)
+        assert self.begin(opened), (self.status, self.rule)
+        return self
+
+    def train(
+        self,
+        model: Any = 0.0,
+        round_no: int = 1,
+        to: Any = None,
+        exchange: str = "train",
+        **changes: Any,
+    ) -> Answers | None:
+        assert self.terms is not None
+        names = np.arange(self.terms.members[0].clients) if to is None else np.array(to)
+        question = self.question(model, round_no, names.astype("<i8").tobytes(), 2 * len(names))
+        return self._body(
+            self.send("ask", exchange, bodies.pack(question), round_no, **changes), Answers
+        )
+
+    def measure(
+        self, model: Any = 0.0, round_no: int = 1, exchange: str = "measure", **changes: Any
+    ) -> Measured | None:
+        """Ask for the model after a round, which is the one the next round begins with."""
+        question = self.question(model, round_no + 1)
+        return self._body(
+            self.send("measure", exchange, bodies.pack(question), round_no, **changes), Measured
+        )
+
+    def question(self, model: Any, round_no: int, to: bytes = b"", everyone: int = 0) -> Question:
+        assert self.terms is not None
+        vector = np.broadcast_to(np.asarray(model, np.float32), (self.dim,)).copy()
+        head, payload = messages.frame(
+            messages.Header(self.terms.run, round_no, 0, "model", self.dim, 0, vector.nbytes),
+            vector.view(np.uint8),
+        )
+        return Question(to=to, everyone=everyone, head=bytes(head), payload=bytes(payload))
+
+    def _body(self, reply: Letter, kind: type[Body]) -> Body | None:
+        return bodies.unpack(reply.body, kind) if reply.subject.status == "ok" else None
+
+
+def payloads(answers: Answers) -> dict[int, bytes]:
+    """Return what each client sent."""
+    return {
+        messages.parse(head, memoryview(body)).header.sender: body for head, body in answers.frames
+    }

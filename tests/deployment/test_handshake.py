@@ -1,0 +1,236 @@
+"""Before round one: sites agree on terms that hold everybody's nonce and key, and a run with too few of them does not begin."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+
+from tacit.deployment.bodies import Begin, Begun, Member, Offer, Opened, SeenRows, pack, unpack
+from tacit.deployment.server.handshake import Deployment, Handshake, check_enough, ready
+from tacit.deployment.server.mail import Manner, Replies
+from tacit.errors import RunError
+from tacit.protocol.messages.letter import Letter, Subject
+from tacit.randomness import Draws
+from tests.deployment.agreements import SEEN, helper_key, nonce, opened_by, plan_of, terms_of
+
+
+class Mail:
+    """Answers each request as `replies` says, and keeps what was asked."""
+
+    def __init__(self, least_sites: int = 2, **replies: Any) -> None:
+        self.keys, self.run, self.manner = (
+            dict.fromkeys("abc"),
+            "job-1",
+            Manner(least_sites=least_sites),
+        )
+        self.replies, self.asked = replies, list[tuple[Any, ...]]()
+
+    def ask(self, kind: str, round_no: int, exchange: str, sent: dict[str, bytes]) -> Replies:
+        self.asked.append((kind, round_no, exchange, dict(sent)))
+        found = Replies()
+        for site in sent:
+            said = self.replies[kind](site)
+            if isinstance(said, str):
+                found.missing[site] = said
+            else:
+                subject = Subject(
+                    kind=kind,
+                    run="job-1",
+                    plan=bytes(32),
+                    site=site,
+                    round_no=0,
+                    exchange=exchange,
+                    nonce=bytes(16),
+                )
+                found.letters[site] = Letter(subject, memoryview(pack(said)), b"", b"")
+        return found
+
+
+def begun(site: str, clients: tuple[int, ...] = ()) -> Begun:
+    return Begun(
+        dim=5, with_rows=np.array(clients, "<i8").tobytes(), confirmation=site.encode() * 64
+    )
+
+
+def handshake(mail: Any, plan: Any = None, **more: Any) -> Handshake:
+    deployment = Deployment(run="job-1", **more)
+    return Handshake(
+        mail, plan or plan_of(), "the plan's text", deployment, Draws.seeded(3), b"r" * 32
+    )
+
+
+def agreed(mail: Any, plan: Any = None, **more: Any) -> Any:
+    data, missing = handshake(mail, plan, **more).agreed("job-1")
+    return unpack(data, Begin), missing
+
+
+def test_what_sites_agree_on() -> None:
+    ranges = {"a": (0.0, 5.0), "b": (-1.0, 3.0), "c": (0.0, 1.0)}
+    mail = Mail(
+        open=lambda site: opened_by(
+            site,
+            clients=ord(site) - 90,
+            seen=SeenRows(classes=[site], ranges={"age": ranges[site]}, categories={}),
+        ),
+        begin=begun,
+    )
+    begin, missing = agreed(mail)
+    terms = begin.read()
+    assert missing == {}
+    assert begin.confirmations == {site: site.encode() * 64 for site in "abc"}
+    assert terms.members == [
+        Member(
+            site=site,
+            first=first,
+            clients=count,
+            rows=100,
+            test_rows=20,
+            nonce=nonce(site),
+            measures="noisy",
+        )
+        for site, first, count in (("a", 0, 7), ("b", 7, 8), ("c", 15, 9))
+    ]
+    assert (terms.run, terms.identity, terms.largest_weight, terms.record_key) == (
+        "job-1",
+        None,
+        1,
+        b"r" * 32,
+    )
+    assert terms.public == Draws.seeded(3).publish("public").key
+    assert (terms.seen.classes, terms.seen.ranges) == (["a", "b", "c"], {"age": (-1.0, 5.0)})
+    assert (terms.helpers, terms.helps) == ([], [])
+    (kind, round_no, exchange, sent), (again, later, name, terms_sent) = mail.asked
+    assert (kind, round_no, exchange, again, later, name) == (
+        "open",
+        0,
+        "open",
+        "begin",
+        0,
+        "begin",
+    )
+    offer = pack(Offer(plan="the plan's text", simulated_noise=False, measures=True))
+    assert sent == dict.fromkeys("abc", offer)
+    assert terms_sent == dict.fromkeys("abc", pack(Begin(terms=begin.terms)))
+
+
+def test_a_site_that_does_not_take_part_is_left_out() -> None:
+    mail = Mail(
+        open=lambda site: "its rows are not as the plan says" if site == "b" else opened_by(site),
+        begin=begun,
+    )
+    begin, missing = agreed(mail)
+    assert missing == {"b": "its rows are not as the plan says"}
+    assert [member.site for member in begin.read().members] == ["a", "c"]
+    assert set(mail.asked[1][3]) == {"a", "c"}
+
+
+def test_too_few_sites() -> None:
+    mail = Mail(open=lambda site: opened_by(site) if site == "a" else f"no {site}", begin=begun)
+    with pytest.raises(RunError) as error:
+        agreed(mail)
+    assert str(error.value) == "run job-1: needs 2 sites, and 1 takes part (b: no b; c: no c)"
+    assert len(mail.asked) == 1
+
+
+def test_a_site_that_cannot_begin_stops_the_run() -> None:
+    mail = Mail(open=opened_by, begin=lambda site: "it failed" if site in "bc" else begun(site))
+    with pytest.raises(RunError) as error:
+        agreed(mail)
+    assert (
+        str(error.value)
+        == "run: a site that takes part cannot begin (b: it failed; c: it failed); start the plan"
+        " anew"
+    )
+
+    wrong = Mail(open=opened_by, begin=lambda site: SEEN if site == "b" else begun(site))
+    with pytest.raises(
+        RunError, match=r"cannot begin \(b: letter refused: needs Begun, got something else"
+    ):
+        agreed(wrong)
+
+
+def test_sites_that_write_numbers_differently_are_told_what_to_do() -> None:
+    def opened(site: str) -> Opened:
+        formats = {"age": (site == "b", True), "pay": (site == "c", True), "ward": (False, False)}
+        return opened_by(site, seen=msgspec.structs.replace(SEEN, formats=formats))
+
+    with pytest.raises(RunError) as error:
+        agreed(Mail(open=opened, begin=lambda site: "no"))
+    assert (
+        str(error.value).partition("; sites ")[2]
+        == "write the numbers of 'age', 'pay' differently, some with a decimal point, some with a"
+        " decimal comma: each owner sets decimal in site.toml, then start the plan anew"
+    )
+
+
+def test_the_identity_of_a_simulation_is_named_only_where_noise_is_simulated() -> None:
+    mail = Mail(open=opened_by, begin=begun)
+    assert agreed(mail, identity="sim")[0].read().identity is None
+    assert agreed(mail, identity="sim", simulated_noise=True)[0].read().identity == "sim"
+    assert unpack(mail.asked[2][3]["a"], Offer).simulated_noise
+
+
+def test_who_counts_how_much() -> None:
+    mail = Mail(open=lambda site: opened_by(site, largest_weight=ord(site) - 90), begin=begun)
+    assert agreed(mail)[0].read().largest_weight == 1, "by the plan, whatever a site says"
+    capped = plan_of(
+        server={"rounds": 2, "weights": "capped", "weight_cap": 8}, codec={"name": "plain"}
+    )
+    assert agreed(mail, capped)[0].read().largest_weight == 8
+    nothing = Mail(open=lambda site: opened_by(site, largest_weight=0), begin=begun)
+    assert agreed(nothing, capped)[0].read().largest_weight == 1
+
+
+def test_helpers() -> None:
+    mail, plan = Mail(open=opened_by, begin=begun), plan_of(secure_sum={"helpers": 2})
+    terms = agreed(mail, plan)[0].read()
+    assert (terms.helps, terms.helpers) == (["a", "b"], [helper_key("a"), helper_key("b")])
+    terms = agreed(mail, plan, helpers=("c", "a"))[0].read()
+    assert (terms.helps, terms.helpers) == (["c", "a"], [helper_key("c"), helper_key("a")])
+    with pytest.raises(RunError, match=r"needs so many of the sites as helpers, got none$"):
+        handshake(mail, plan)._helpers([])
+    for helpers in (("a",), ("a", "z"), ("a", "b", "c")):
+        with pytest.raises(RunError) as error:
+            agreed(mail, plan, helpers=helpers)
+        said = "secure_sum.helpers = 2: needs so many of the sites as helpers, got "
+        assert str(error.value) == said + ", ".join(helpers)
+    alone = Mail(1, open=lambda site: opened_by(site) if site == "c" else "no", begin=begun)
+    with pytest.raises(RunError, match=r"got c$"):
+        agreed(alone, plan)
+    assert agreed(mail, helpers=("z",))[0].read().helps == []
+
+
+def test_when_sites_are_asked_to_measure() -> None:
+    hidden = plan_of(codec={"name": "hashcomb", "of": "weights", "x_min": -0.35, "x_max": 0.35})
+    personal = replace(plan_of(), private=replace(plan_of().private, parameters=("lstm.*",)))
+    assert Deployment(run="r").measures(plan_of())
+    assert not Deployment(run="r", test="test.csv").measures(plan_of())
+    assert Deployment(run="r", test="test.csv").measures(personal)
+    assert Deployment(run="r", test="test.csv").measures(hidden)
+    assert not handshake(Mail(), test="test.csv").offer.measures
+
+
+def test_a_site_speaks_for_its_own_clients_only() -> None:
+    named = {"a": (0, 9, 10), "b": (9, 10, 19, 20), "c": (-1, 20, 29, 30)}
+    mail = Mail(begin=lambda site: begun(site, named[site]))
+    begin = Begin(terms=pack(terms_of()), confirmations={})
+    assert ready(mail, begin).tolist() == [0, 9, 10, 19, 20, 29]
+    assert mail.asked == [("begin", 0, "begin", dict.fromkeys("abc", pack(begin)))]
+    with pytest.raises(RunError) as error:
+        ready(Mail(3, begin=lambda site: begun(site) if site != "b" else "gone"), begin)
+    assert str(error.value) == "run job-1: needs 3 sites, and 2 is ready (b: gone)"
+    assert ready(Mail(begin=begun), begin).dtype == np.int64
+
+
+def test_a_run_needs_one_site_at_least() -> None:
+    mail = Mail(0)
+    check_enough(mail, "takes part", {"a": 1}, Replies())
+    with pytest.raises(RunError) as error:
+        check_enough(mail, "takes part", {}, Replies())
+    assert str(error.value) == "run job-1: needs 1 sites, and 0 takes part (no site is registered)"
+    with pytest.raises(RunError, match=r"\(a: no; b: no\)"):
+        check_enough(mail, "takes part", {}, Replies(missing={"b": "no", "a": "no"}))

@@ -1,0 +1,128 @@
+"""What a network of sites cannot do is named, each setting by its own sentence; what a simulation only needs is left out."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from tacit.deployment.server.offered import as_sites_read_it, offered, refuse_unless_offered
+from tacit.errors import PlanError
+from tacit.plan import GIVEN, Audit, Columns, Engine, Plan, parse
+from tacit.plan.tables.corrupt import RandomLabels
+from tacit.plan.tables.public import Public
+from tacit.plan.tables.share import Sharing
+from tests.deployment.agreements import plan_of
+
+PLAN = plan_of()
+
+
+def changed(table: str, **changes: Any) -> Plan:
+    return replace(PLAN, **{table: replace(getattr(PLAN, table), **changes)})
+
+
+CASES: dict[str, Plan] = {
+    "corrupt: makes clients misbehave in a simulation; remove the table": replace(
+        PLAN, corrupt=RandomLabels()
+    ),
+    "audit.canaries: are made-up clients of a simulation; remove the key": replace(
+        PLAN, audit=Audit(canaries=100)
+    ),
+    "data.deal = 'every_round': no real client's rows change hands; use 'once'": changed(
+        "data", deal="every_round"
+    ),
+    "regime = 'central': sites train together; use 'federated'": replace(PLAN, regime="central"),
+    "public: takes the center's rows from the clients'; name public.source": replace(
+        PLAN, public=Public()
+    ),
+    "features.project: needs public rows at every site; leave it out": changed(
+        "features", project=5
+    ),
+    "private.words: needs 'all', since the words of a shared table would have to be told first": (
+        changed("features", text="words")
+    ),
+    "data.share.counts: needs 'local', for nobody sees the rows of others": changed(
+        "data", share=Sharing(k=5, counts="global")
+    ),
+    "server.rule: looks at single updates with rows of the center; use another rule": changed(
+        "server", rule="zeno"
+    ),
+    "data.columns.label: needs the column to predict, since sites read files of their own; got nothing": changed(
+        "data", columns=Columns(numeric=("age",))
+    ),
+}
+
+
+@pytest.mark.parametrize("sentence", CASES)
+def test_what_only_a_simulation_can_do_is_refused(sentence: str) -> None:
+    for refuse in (offered, lambda plan: refuse_unless_offered(plan, False)):
+        with pytest.raises(PlanError) as error:
+            refuse(CASES[sentence])
+        assert str(error.value) == f"plan 'run' cannot run between sites\n  {sentence}"
+
+
+def test_everything_is_named_at_once() -> None:
+    with pytest.raises(PlanError) as error:
+        offered(replace(PLAN, regime="central", corrupt=RandomLabels()))
+    assert len(str(error.value).split("\n")) == 3
+
+
+def test_a_secret_must_be_negotiated_unless_noise_is_simulated() -> None:
+    alone = plan_of(codec={"name": "hashcomb", "of": "weights", "x_min": -0.35, "x_max": 0.35})
+    with pytest.raises(PlanError) as error:
+        offered(alone)
+    assert str(error.value).endswith(
+        "\n  codec.agreed: needs a secret that sites negotiated (`tacit negotiate`); got nothing"
+    )
+    assert offered(alone, simulated_noise=True).codec == alone.codec
+    agreed = plan_of(codec={"name": "hashcomb", "of": "weights", "agreed": "secret"})
+    assert offered(agreed).codec == agreed.codec
+
+
+def test_what_has_no_meaning_at_a_site_is_left_out() -> None:
+    plan = replace(PLAN, baselines=("fedavg",), engine=Engine(workers=7))
+    plan = replace(
+        plan, data=replace(plan.data, partition="client", by="ward", limit=5, validation=0.25)
+    )
+    read = as_sites_read_it(plan)
+    assert read == offered(plan)
+    assert (read.data.source, read.data.partition, read.data.by, read.data.limit) == (
+        GIVEN,
+        "iid",
+        None,
+        None,
+    )
+    assert (read.data.validation, read.baselines, read.engine) == (0.0, (), Engine())
+    assert (read.data.columns, read.data.test, read.server) == (
+        plan.data.columns,
+        plan.data.test,
+        plan.server,
+    )
+    assert as_sites_read_it(read) == read
+    named = parse({"data": {"source": "adult"}, "codec": {"name": "plain"}})
+    assert named.data.columns.label is None
+    assert as_sites_read_it(named).data.columns.label is not None, (
+        "columns of a named set are written out"
+    )
+
+
+def test_what_sites_can_do_is_not_refused() -> None:
+    """The other side of each sentence: a set of public rows by name, local counts, words that stay."""
+    assert offered(replace(PLAN, public=Public(source="public.csv")))
+    assert offered(changed("data", share=Sharing(k=5, counts="local")))
+    stay = replace(PLAN, private=replace(PLAN.private, words="all"))
+    for text in ("words", "pieces"):
+        assert offered(replace(stay, features=replace(PLAN.features, text=text)))
+        with pytest.raises(PlanError, match=r"private\.words: needs 'all'"):
+            offered(changed("features", text=text))
+
+
+def test_a_server_of_sites_keeps_no_words_of_its_own() -> None:
+    own = replace(PLAN, private=replace(PLAN.private, parameters=("lstm.*",)))
+    assert offered(own)
+    with pytest.raises(PlanError) as error:
+        offered(replace(own, data=replace(PLAN.data, share=Sharing(k=5))))
+    assert str(error.value).split("\n")[1:] == [
+        "  data.share: the server of real sites keeps no words of its own; remove it, or [private]"
+    ]

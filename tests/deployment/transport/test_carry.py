@@ -1,0 +1,273 @@
+"""Letters between a server and sites, over a real SuperLink with TLS and node keys; and everybody who must not get through."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import os
+import signal
+import socket
+import ssl
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("flwr", reason="needs tacit[flower]")
+
+from tacit.deployment.transport import post as post_room
+from tacit.deployment.transport import tls
+from tacit.deployment.transport.link import LinkSettings, started
+from tacit.deployment.transport.place import Place
+from tacit.deployment.transport.post import Post
+from tacit.deployment.transport.registry import register, sites, unregister
+from tacit.errors import PeerError
+from tests.deployment.transport.sites import LARGEST, answers, node, running, server_folder, until
+
+
+@dataclass
+class Server:
+    folder: Path
+    place: Place
+    sites: Path
+
+    @property
+    def root(self) -> Path:
+        return self.folder / "ca.crt"
+
+    def site(self, name: str) -> Path:
+        """Return the folder of a registered site."""
+        folder = self.sites / name
+        if not folder.exists():
+            register(self.folder, name, tls.make_node_key(folder / "node.key"))
+        return folder
+
+    def post(self) -> Post:
+        return Post(folder=self.folder, address=self.place.address, name="test", largest=LARGEST)
+
+    def https(self) -> http.client.HTTPSConnection:
+        context = ssl.create_default_context(cafile=str(self.root))
+        return http.client.HTTPSConnection(
+            self.place.host, self.place.port, timeout=20, context=context
+        )
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    base = tmp_path_factory.mktemp("federation")
+    folder = server_folder(base / "server")
+    with started(LinkSettings(folder, "127.0.0.1", 0, tls=True)) as place:
+        yield Server(folder, place, base)
+
+
+@contextlib.contextmanager
+def opened(server: Server) -> Iterator[Post]:
+    post = server.post()
+    try:
+        yield post
+    finally:
+        post.close(done=True)
+
+
+def test_letters_go_there_and_back(server: Server) -> None:
+    one, two = (
+        node(server.site(name), server.place.address, server.root) for name in ("one", "two")
+    )
+    server.site("absent")
+    with (
+        running(one, lambda letter: letter[::-1]),
+        running(two, lambda letter: letter + b"!"),
+        opened(server) as post,
+    ):
+        until(lambda: post.online() == {"one": True, "two": True, "absent": False})
+        large = os.urandom(11_000_000)
+        first, second = post.send("one", b"abc"), post.send("two", b"")
+        third = post.send("one", large)
+        got = answers(post, {first, second, third})
+        assert (got[first], got[second]) == (b"cba", b"!")
+        assert got[third] == large[::-1]
+        assert post.collect() == []
+        with pytest.raises(PeerError, match="never online"):
+            post.send("absent", b"abc")
+        with pytest.raises(PeerError, match="Did you mean 'one'"):
+            post.send("onn", b"abc")
+    with opened(server) as post:
+        assert post.online() == {"one": False, "two": False, "absent": False}
+
+
+def test_a_letter_that_is_too_long_is_refused_by_the_site(server: Server) -> None:
+    folder = server.site("one")
+    small = node(folder, server.place.address, server.root)
+    small._largest = 10
+    with running(small, lambda letter: letter) as states, opened(server) as post:
+        until(lambda: post.online()["one"])
+        letter = post.send("one", b"a" * 11)
+        assert answers(post, {letter}) == {letter: None}
+        assert any(state.startswith("refused a letter") for state in states)
+        letter = post.send("one", b"a" * 10)
+        assert answers(post, {letter}) == {letter: b"a" * 10}
+
+
+def test_who_is_not_registered_is_refused(server: Server, tmp_path: Path) -> None:
+    tls.make_node_key(tmp_path / "stranger" / "node.key")
+    stranger = node(tmp_path / "stranger", server.place.address, server.root)
+    with pytest.raises(PeerError, match="does not know this site's key"):
+        stranger.run(bytes, threading.Event())
+    leaver = node(server.site("leaver"), server.place.address, server.root)
+    unregister(server.folder, "leaver")
+    assert "leaver" not in sites(server.folder)
+    with pytest.raises(PeerError, match="does not know this site's key"):
+        leaver.run(bytes, threading.Event())
+
+
+def test_one_name_one_key(server: Server, tmp_path: Path) -> None:
+    register(server.folder, "one", (server.site("one") / "node.key.pub").read_bytes())
+    with pytest.raises(PeerError, match="has another key"):
+        register(server.folder, "one", tls.make_node_key(tmp_path / "node.key"))
+    with pytest.raises(PeerError, match="has the key of"):
+        register(server.folder, "uno", (server.site("one") / "node.key.pub").read_bytes())
+    with pytest.raises(PeerError, match=r"\.pub"):
+        register(server.folder, "three", b"ssh-rsa AAAA")
+
+
+def test_a_server_of_another_authority_is_refused(server: Server, tmp_path: Path) -> None:
+    tls.make_authority(tmp_path / "other")
+    site = node(server.site("one"), server.place.address, tmp_path / "other" / "ca.crt")
+    with pytest.raises(PeerError, match="does not show a certificate of the authority"):
+        site.run(bytes, threading.Event())
+
+
+def test_plain_http_to_a_tls_port_is_refused(server: Server, tmp_path: Path) -> None:
+    connection = http.client.HTTPConnection(server.place.host, server.place.port, timeout=20)
+    connection.request("GET", "/health")
+    with pytest.raises((http.client.HTTPException, ConnectionError)):
+        connection.getresponse()
+    with running(node(server.site("one"), server.place.address, None), bytes) as states:
+        until(lambda: any(state.startswith("unreachable") for state in states))
+        assert "online" not in states
+
+
+def test_other_machines_need_tls(tmp_path: Path) -> None:
+    tls.make_node_key(tmp_path / "node.key")
+    with pytest.raises(PeerError, match="needs TLS"):
+        node(tmp_path, "192.0.2.7:8443", None)
+    with (
+        pytest.raises(PeerError, match="needs TLS"),
+        started(LinkSettings(tmp_path, "0.0.0.0", 0, tls=False)),
+    ):
+        pass
+
+
+def test_a_taken_port_is_told(server: Server, tmp_path: Path) -> None:
+    with (
+        pytest.raises(PeerError, match=f"port={server.place.port}.*another port"),
+        started(
+            LinkSettings(
+                server_folder(tmp_path / "second"), "127.0.0.1", server.place.port, tls=True
+            )
+        ),
+    ):
+        pass
+
+
+@pytest.mark.parametrize(
+    "path", ["/v1/control/list-nodes", "/v1/control/start-run", "/v1/runtime/acquire-task"]
+)
+def test_control_needs_the_secret(server: Server, path: str) -> None:
+    connection = server.https()
+    connection.request("POST", path, b"", {"content-type": "application/protobuf"})
+    assert connection.getresponse().status == 401
+
+
+def peak_memory(pid: int) -> int:
+    """Return the most bytes a process ever had in memory."""
+    line = next(
+        line
+        for line in Path(f"/proc/{pid}/status").read_text().splitlines()
+        if line.startswith("VmHWM")
+    )
+    return int(line.split()[1]) * 1024
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs /proc to measure memory")
+@pytest.mark.parametrize("head", [b"content-length: 200000000", b"transfer-encoding: chunked"])
+def test_200_mb_of_a_stranger_are_not_read(server: Server, head: bytes) -> None:
+    before = peak_memory(server.place.pid)
+    context = ssl.create_default_context(cafile=str(server.root))
+    answer = b""
+    with (
+        socket.create_connection((server.place.host, server.place.port), timeout=20) as plain,
+        context.wrap_socket(plain, server_hostname="127.0.0.1") as connection,
+    ):
+        lines = [
+            b"POST /v1/fleet/push-object HTTP/1.1",
+            b"host: x",
+            b"content-type: application/protobuf",
+            head,
+        ]
+        connection.sendall(b"\r\n".join([*lines, b"", b""]))
+        part = b"f4240\r\n" + bytes(1_000_000) + b"\r\n" if b"chunked" in head else bytes(1_000_000)
+        sent = 0
+        with contextlib.suppress(ConnectionError, ssl.SSLError):
+            for _ in range(200):
+                connection.sendall(part)
+                sent += len(part)
+        with contextlib.suppress(ConnectionError, ssl.SSLError):
+            answer = connection.recv(100)
+    assert answer.startswith(b"HTTP/1.1 401") or sent < 200_000_000
+    assert peak_memory(server.place.pid) - before < 20_000_000
+
+
+def test_a_killed_site_rejoins_at_once(server: Server) -> None:
+    folder = server.site("killed")
+    command = [
+        sys.executable,
+        "-m",
+        "tests.deployment.transport.site_process",
+        server.place.address,
+        str(server.root),
+        str(folder),
+    ]
+
+    def begun() -> subprocess.Popen[str]:
+        return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+
+    with opened(server) as post, begun() as first:
+        assert first.stdout
+        states = [first.stdout.readline().strip() for _ in range(2)]
+        assert states == ["joining", "online"]
+        lost = post.send("killed", b"hang")
+        assert first.stdout.readline().strip() == "working"
+        first.send_signal(signal.SIGKILL)
+        first.wait()
+        with begun() as second:
+            assert second.stdout
+            assert [second.stdout.readline().strip() for _ in range(2)] == ["joining", "online"]
+            again = post.send("killed", b"abc")
+            assert answers(post, {lost, again}) == {lost: None, again: b"cba"}
+            second.kill()
+
+
+def test_a_killed_server_comes_back(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Last of its module: it kills the SuperLink that the others share."""
+    monkeypatch.setattr(post_room, "_PATIENCE", 0.5)
+    with running(
+        node(server.site("one"), server.place.address, server.root), lambda letter: letter[::-1]
+    ) as states:
+        post = server.post()
+        until(lambda: post.online()["one"])
+        os.kill(server.place.pid, signal.SIGKILL)
+        with pytest.raises(PeerError, match="cannot be reached"):
+            post.online()
+        post.close(done=False)
+        until(lambda: states[-1].startswith("unreachable"))
+        with started(LinkSettings(server.folder, "127.0.0.1", server.place.port, tls=True)):
+            until(lambda: states[-1] == "online")
+            with opened(server) as again:
+                until(lambda: again.online()["one"])
+                letter = again.send("one", b"abc")
+                assert answers(again, {letter}) == {letter: b"cba"}

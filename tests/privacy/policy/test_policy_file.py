@@ -1,0 +1,111 @@
+"""A policy that is half understood is refused, by a sentence that says what is wrong and what to write."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tacit.errors import PlanError
+from tacit.privacy.policy.policy import ANY, _keys, load_policy, parse_policy
+
+ALLOW = "models, codecs, files, tells, baselines, user_code, votes, trust_server, simulation_noise"
+CODECS = (
+    "plain, rr, rr_sampled, rqm, projunit, hashcomb, gaussian, dp_sum, onebit, skellam,"
+    " paper_gaussian, qsgd, sign"
+)
+MODELS = "logistic, mlp, lstm_step, embedding, lstm, bilstm, encoder, vit"
+TELLS = "clients, rows, classes, ranges, exact_ranges, formats, categories, words, measures"
+
+WRONG = {
+    '[allow]\nmodel = ["x"]': f"allow.model: unknown key; known are {ALLOW}. Did you mean 'models'?",
+    "[alow]\nx = 1": "alow: unknown key; known are plans, allow, columns, limits, measures, share. Did you mean 'allow'?",
+    "[limits]\nno_epsilom.more = true": "limits.no_epsilom: unknown key; known are",
+    '[allow]\ncolumns = ["a"]': (
+        "allow.columns: unknown key; say in a [columns] table what columns may be used as: label, text, numeric, …"
+    ),
+    "allow = 3": "allow: needs to be a table, got 3; write [allow] and its keys below it",
+    "share = 1": "share: needs to be a table, got 1; write [share] and its keys below it",
+    '[allow]\ntells = ["word"]': f"allow.tells.0: needs one of {TELLS}; got 'word'. Did you mean 'words'?",
+    '[measures]\nanswer = "loud"': "measures.answer: needs one of off, noisy, exact; got 'loud'.",
+    '[plans]\nhashes = ["abc"]': (
+        "plans.hashes.0: needs 64 hexadecimal digits, as `tacit policy check` prints them; got 'abc'"
+    ),
+    "[limits]\nepsilon_per_run = 0": "limits.epsilon_per_run: input should be greater than 0; got 0",
+    '[limits]\nepsilon_per_run = "2"': "limits.epsilon_per_run: input should be a valid number; got '2'",
+    "[limits]\nrounds_per_run = 2026-01-01": "limits.rounds_per_run: input should be a valid integer; got '2026-01-01'",
+    '[allow]\nmodels = ["logistik"]': (
+        f"allow.models: needs some of {MODELS}, your own as package.module:name, or '*'; got 'logistik'. Did you mean 'logistic'?"
+    ),
+    '[allow]\ncodecs = ["gausian", "plain", "*"]': (
+        f"allow.codecs: needs some of {CODECS}, or '*'; got 'gausian'. Did you mean 'gaussian'?"
+    ),
+    '[allow]\nuser_code = ["mine.nets:Net"]': (
+        "allow.user_code.0: needs @sha256: and the SHA-256 of its file at its end, as `tacit policy check` prints; got 'mine.nets:Net'"
+    ),
+    '[allow]\nuser_code = ["*"]': (
+        "allow.user_code.0: write it as package.module:name, perhaps with @sha256: and 64 digits at its end; got '*'"
+    ),
+    "[allow]\nuser_code = true": "allow.user_code: input should be a valid array; got True",
+    '[allow]\ncodecs = ["a.b:C"]': f"allow.codecs: needs some of {CODECS}, or '*'; got 'a.b:C'.",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", WRONG)
+def test_what_is_wrong_is_said(text: str) -> None:
+    with pytest.raises(PlanError) as error:
+        parse_policy(text, "mine.toml")
+    first, second = str(error.value).split("\n")
+    assert first == "mine.toml: is no policy that can be kept"
+    assert second.startswith(f"  {WRONG[text]}")
+    assert second == f"  {WRONG[text]}" or WRONG[text].endswith("known are")
+
+
+def test_every_problem_is_named() -> None:
+    with pytest.raises(PlanError) as error:
+        parse_policy('[allow]\nmodels = ["logistik"]\ncodecs = ["gausian", "plian"]')
+    lines = str(error.value).split("\n")
+    assert lines[0] == "policy: is no policy that can be kept"
+    assert [line.split(":")[0] for line in lines[1:]] == [
+        "  allow.models",
+        "  allow.codecs",
+        "  allow.codecs",
+    ]
+    with pytest.raises(
+        PlanError,
+        match=r"^policy: is not valid TOML: Expected '\]' at the end of a table declaration",
+    ):
+        parse_policy("[allow")
+
+
+def test_names_that_a_plan_may_have() -> None:
+    policy = parse_policy(
+        '[allow]\nmodels = ["mlp", "package.module:Net", "*"]\ncodecs = ["*", "rr"]'
+    )
+    assert policy.allow.models == ("mlp", "package.module:Net", ANY)
+    assert (ANY, policy.allow.codecs) == ("*", ("*", "rr"))
+
+
+def test_keys_of_a_table() -> None:
+    assert _keys([]) == ["plans", "allow", "columns", "limits", "measures", "share"]
+    assert _keys(["share"]) == ["columns", "exact", "generalise", "min_k", "min_l", "max_share"]
+
+
+def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
+    file = tmp_path / "policy.toml"
+    with pytest.raises(PlanError) as error:
+        load_policy(file)
+    assert (
+        str(error.value)
+        == f"{file}: cannot be read (No such file or directory); without a policy nothing is"
+        " allowed; `tacit policy init` writes one"
+    )
+    file.write_bytes(b"a = '\xff'")
+    with pytest.raises(PlanError) as error:
+        load_policy(file)
+    assert str(error.value) == f"{file}: is not UTF-8 text (byte 5); save it as UTF-8"
+    file.write_bytes('[columns]\nlabel = ["größe"]'.encode())
+    assert load_policy(file).columns.label == ("größe",)
+    file.write_text("[alow]", encoding="utf-8")
+    with pytest.raises(PlanError, match=f"^{file}: is no policy that can be kept"):
+        load_policy(file)
