@@ -19,9 +19,9 @@ import torch
 from bench.rows import DRAWS
 from bench.shapes import ROWS
 from tacit import plan, training
+from tacit.client import ClientRandomness, ClientSlot
 from tacit.models.token_rows import find_checkpoint
 from tacit.randomness import Draws
-from tacit.seat import ClientRandomness, Seat
 from tacit.simulation.prepared_rows import prepare
 from tacit.training.modules.learner import derive_seed
 from tacit.training.private.learner import PartialLearner, get_tokens
@@ -109,18 +109,18 @@ def prepared(kind: str) -> Path:
 
 
 def _client(made: PartialLearner, client: int) -> dict[str, Any]:
-    seat = Seat(client, client, ClientRandomness(DRAWS, client))
+    slot = ClientSlot(client, client, ClientRandomness(DRAWS, client))
     words, begin, end = (
-        made.vocabulary(seat),
+        made.vocabulary(slot),
         made.clients.starts[client],
         made.clients.starts[client + 1],
     )
     assert words is not None
-    first = made.first_private(seat, words)
+    first = made.first_private(slot, words)
     private = {
         name: torch.from_numpy(array) for name, array in first.items() if not name.endswith(_UNUSED)
     }
-    draws = seat.own.train(1)
+    draws = slot.own.train(1)
     return {
         "rows": torch.from_numpy(words.rows[get_tokens(made.rows.inputs)[begin:end]]),
         "labels": torch.from_numpy(made.rows.labels[begin:end].astype(np.float32)),

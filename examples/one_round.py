@@ -76,7 +76,7 @@ worker = learner.worker()
 intake = aggregation.Intake(cohort.tolist(), 1, agreement.largest_weight)
 total, received = exchange.empty(), 0
 for name in cohort.tolist():
-    message = exchange.answer(Client(site, site.seat(name), worker), request)
+    message = exchange.answer(Client(site, site.slot(name), worker), request)
     assert message is not None
     received = messages.size(message)
     exchange.receive(intake, total, message)

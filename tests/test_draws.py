@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tacit.client import ClientRandomness
 from tacit.randomness import Draws
-from tacit.seat import ClientRandomness
 
 ROOT = Draws.seeded(7)
 words = st.lists(st.one_of(st.integers(-3, 3), st.text("ab/s0:12", max_size=4)), max_size=4).map(

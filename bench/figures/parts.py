@@ -65,13 +65,13 @@ def _parts(learner: CompiledLearner, model: np.ndarray) -> dict[str, Callable[[]
     )
 
     def whole(client: int) -> None:
-        seat = rounds.site.seat(client)
-        update = worker.train(model, seat, DRAWS.at(client))
-        message = rounds.train.encoded(Client(rounds.site, seat), model, update.row, asked)
+        slot = rounds.site.slot(client)
+        update = worker.train(model, slot, DRAWS.at(client))
+        message = rounds.train.encoded(Client(rounds.site, slot), model, update.row, asked)
         rounds.train.receive(Intake([client], 1, 1), total, message)
 
     def train(client: int) -> None:
-        worker.train(model, rounds.site.seat(client), DRAWS.at(client))
+        worker.train(model, rounds.site.slot(client), DRAWS.at(client))
 
     def forward(client: int) -> None:
         for rows in np.arange(starts[client], starts[client + 1]).reshape(_STEPS, BATCH):

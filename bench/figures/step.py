@@ -10,7 +10,7 @@ from bench.clock import Taken, measure
 from bench.compare import Result, interleave, seconds
 from bench.rows import DRAWS, even_clients
 from tacit import data, features, plan, training
-from tacit.seat import ClientRandomness, Seat
+from tacit.client import ClientRandomness, ClientSlot
 
 CLIENTS, ROWS = 20, 5000
 MODELS = {
@@ -50,7 +50,7 @@ def _steps(table: data.Table, model: plan.Model, buckets: int) -> Callable[[], T
     def every_client() -> None:
         for client in range(CLIENTS):
             worker.train(
-                start, Seat(client, client, ClientRandomness(DRAWS, client)), DRAWS.at(client)
+                start, ClientSlot(client, client, ClientRandomness(DRAWS, client)), DRAWS.at(client)
             )
 
     every_client()  # compile and touch every page first

@@ -19,9 +19,9 @@ from bench.rows import DRAWS
 from bench.shapes import PARAMETERS
 from bench.sides.ours import Rounds
 from tacit import plan
+from tacit.client import ClientSlot
 from tacit.randomness import Draws
 from tacit.rows import Inputs, Vector
-from tacit.seat import Seat
 from tacit.simulation.carrier import simulation
 from tacit.training.contract import DenseUpdate, SequentialWorker
 
@@ -32,7 +32,9 @@ class EmptyStep(SequentialWorker):
     def __init__(self, size: int) -> None:
         self.net, self.update = np.empty(size, np.float32), np.empty(size, np.float32)
 
-    def train(self, model: Vector, seat: Seat, draws: Draws, round_no: int = 0) -> DenseUpdate:
+    def train(
+        self, model: Vector, slot: ClientSlot, draws: Draws, round_no: int = 0
+    ) -> DenseUpdate:
         """Return no change, the way a trained change is returned."""
         np.copyto(self.net, model)
         np.subtract(self.net, model, out=self.update)

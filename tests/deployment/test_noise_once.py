@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from tacit import plan as plans
+from tacit.client import ClientRandomness
 from tacit.codecs.distributions.gaussian_noise import STEPS
 from tacit.deployment.server.job import deploy
 from tacit.deployment.server.offered import offered
@@ -21,7 +22,6 @@ from tacit.protocol.messages import letter as letters
 from tacit.protocol.site import Client
 from tacit.runs import record
 from tacit.runs.run_folder import RECORD
-from tacit.seat import ClientRandomness
 from tacit.simulation.rehearsal import rehearsal
 from tests.deployment.hostile import HostileServer, payloads
 from tests.deployment.local_post import owner, sites_of
@@ -77,7 +77,7 @@ def true_steps(site: SetBack, model: float) -> np.ndarray:
     train, vector = built.exchanges["train"], np.full(built.learner.size, model, np.float32)
     codec, found = built.site.agreement.codec, []
     for name in built.site.names:
-        client = Client(built.site, built.site.seat(name), built.worker)
+        client = Client(built.site, built.site.slot(name), built.worker)
         update = codec.clipped(train.update(client, vector, 1).copy())
         found.append(update * (STEPS / float(np.sqrt(codec.variance(update)[0]))))
     return np.stack(found)

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from tacit.client import ClientRandomness
 from tacit.codecs import Codec, Sum
 from tacit.codecs.distributions.gaussian_noise import whole_noise
 from tacit.codecs.distributions.skellam_noise import skellam_noise
 from tacit.randomness import ClientDraws, Draws, ServerDraws
 from tacit.rows import Vector
-from tacit.seat import ClientRandomness
 
 
 def swapped(codec: Codec, update: Vector, total: Sum) -> dict[str, Callable[[], object]]:

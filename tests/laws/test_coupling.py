@@ -99,7 +99,7 @@ def moved(one: Frames, other: Frames) -> list[str]:
 def answers_of(site: Site, worker: Worker, exchange: Exchange, request: Request) -> Frames:
     """Return what each client answers, one by one; nothing of a client that has no rows left."""
     frames = [
-        exchange.answer(Client(site, site.seat(name), worker), request) for name in site.names
+        exchange.answer(Client(site, site.slot(name), worker), request) for name in site.names
     ]
     return {
         who: b"".join(map(bytes, frame or ())) for who, frame in zip(EVERYBODY, frames, strict=True)
@@ -109,7 +109,7 @@ def answers_of(site: Site, worker: Worker, exchange: Exchange, request: Request)
 def updates_in_one_call(site: Site, worker: Worker, request: Request) -> Frames:
     """Return each client's update where all are trained in one call, as far as the learner does so."""
     found = train_each(
-        site, worker, site.model(request), [site.seat(name) for name in site.names], 1
+        site, worker, site.model(request), [site.slot(name) for name in site.names], 1
     )
     return {who: update.row.tobytes() for who, update in zip(EVERYBODY, found, strict=True)}
 
@@ -232,7 +232,7 @@ def first_state(site: Site, learner: Learner) -> State:
 
 
 @dataclass(frozen=True)
-class Seated:
+class Setup:
     """The clients of one world, in a simulation or at a site: what they are asked and what they answer."""
 
     site: Site
@@ -255,7 +255,7 @@ class Seated:
                 intake,
                 total,
                 heads.answer(
-                    Client(self.site, self.site.seat(name), self.learner.worker()), request
+                    Client(self.site, self.site.slot(name), self.learner.worker()), request
                 ),
             )
         return heads.close(first_state(self.site, self.learner), total).state
@@ -265,7 +265,7 @@ class Seated:
         sharing = getattr(self.exchanges[exchange], "sharing", None)
         if sharing is None:
             return frames
-        clients = (Client(self.site, self.site.seat(name)) for name in self.site.names)
+        clients = (Client(self.site, self.site.slot(name)) for name in self.site.names)
         keys = {
             who: b"".join(sharing._own_keys(client).shared)
             for who, client in zip(EVERYBODY, clients, strict=True)
@@ -278,14 +278,14 @@ class Seated:
         return {who: pack_rows(rows) for who, rows in zip(EVERYBODY, self.offer(), strict=True)}
 
 
-def seats(
+def set_up(
     stack: ExitStack, worlds: Path, folder: Path, place: str, kind: dict[str, Any], codec: str, **more: Any
-) -> list[Seated]:  # fmt: skip
+) -> list[Setup]:  # fmt: skip
     """Return the clients of both worlds."""
     if place == "site":
         halves = at_a_site(worlds, folder, kind, codec, **more)
         return [
-            Seated(
+            Setup(
                 half.site,
                 half.learner,
                 half.exchanges,
@@ -295,7 +295,7 @@ def seats(
         ]
     begun = simulated(stack, worlds, kind, codec, **more)
     return [
-        Seated(
+        Setup(
             one.arm.site,
             one.arm.learner,
             {each.name: each for each in one.arm.exchanges},
@@ -347,15 +347,15 @@ def test_a_client_s_rows_move_no_other_head_or_vote(
     """The question to voters is the server's words, and the same in both worlds."""
     codec = "dp_sum" if "secure_sum" in VOTING[voting] else "plain"
     with ExitStack() as stack:
-        seated = seats(
+        setups = set_up(
             stack, worlds, tmp_path, place, WAYS[way], codec, data=HELD_OUT, **VOTING[voting]
         )
-        heads = [one.answers("heads", one.question("heads")) for one in seated]
+        heads = [one.answers("heads", one.question("heads")) for one in setups]
         assert moved(*heads) == [CHANGED]
-        shown = seated[0].after_heads()
-        votes = [one.answers("votes", one.exchanges["votes"].ask(shown)) for one in seated]
+        shown = setups[0].after_heads()
+        votes = [one.answers("votes", one.exchanges["votes"].ask(shown)) for one in setups]
         assert set(
-            moved(*(one.hidden("votes", frames) for one, frames in zip(seated, votes, strict=True)))
+            moved(*(one.hidden("votes", frames) for one, frames in zip(setups, votes, strict=True)))
         ) <= {CHANGED}
 
 
@@ -366,9 +366,9 @@ def test_a_client_s_rows_move_no_other_share_of_a_secure_sum(
 ) -> None:
     secure = {"secure_sum": {"helpers": 1, "least_clients": 2}, "server": {"rounds": 1}}
     with ExitStack() as stack:
-        seated = seats(stack, worlds, tmp_path, place, MIXED, codec, **secure)
+        setups = set_up(stack, worlds, tmp_path, place, MIXED, codec, **secure)
         frames = [
-            one.hidden("train", one.answers("train", one.question("train"))) for one in seated
+            one.hidden("train", one.answers("train", one.question("train"))) for one in setups
         ]
         assert set(moved(*frames)) <= {CHANGED}
 
@@ -427,11 +427,11 @@ def test_a_client_s_rows_move_no_row_that_others_disclose_by_counts_of_their_own
 ) -> None:
     kind = disclosing("local")
     with ExitStack() as stack:
-        seated = seats(stack, worlds, tmp_path, place, kind, "rr", data=kind["data"])
-        rows = [one.disclosed() for one in seated]
+        setups = set_up(stack, worlds, tmp_path, place, kind, "rr", data=kind["data"])
+        rows = [one.disclosed() for one in setups]
         assert moved(*rows) == [CHANGED]
         assert len({*rows[0].values()}) > 2, "some disclose rows, some none"
-        assert moved(*(one.answers("train", one.question("train")) for one in seated)) == [CHANGED]
+        assert moved(*(one.answers("train", one.question("train")) for one in setups)) == [CHANGED]
 
 
 def test_counts_over_all_clients_are_the_stated_exception(worlds: Path, tmp_path: Path) -> None:
@@ -445,10 +445,10 @@ def test_counts_over_all_clients_are_the_stated_exception(worlds: Path, tmp_path
     with ExitStack() as stack:
         for k, moves in ((3, False), (12, True)):
             data = {"share": {**kind["data"]["share"], "k": k}}
-            seated = seats(stack, worlds, tmp_path / str(k), "simulation", kind, "rr", data=data)
-            others = [who for who in moved(*(one.disclosed() for one in seated)) if who != CHANGED]
+            setups = set_up(stack, worlds, tmp_path / str(k), "simulation", kind, "rr", data=data)
+            others = [who for who in moved(*(one.disclosed() for one in setups)) if who != CHANGED]
             trained = set(
-                moved(*(one.answers("train", one.question("train")) for one in seated))
+                moved(*(one.answers("train", one.question("train")) for one in setups))
             ) - {CHANGED}
             assert bool(others) == moves
             assert trained <= set(others)
@@ -484,6 +484,6 @@ def test_the_law_finds_a_broken_twin(
     kind, breaks = TWINS[twin]
     breaks(monkeypatch)
     with ExitStack() as stack:
-        seated = seats(stack, worlds, tmp_path, place, KINDS.get(kind) or MODULES[kind], "plain")
-        found = moved(*(one.answers("train", one.question("train")) for one in seated))
+        setups = set_up(stack, worlds, tmp_path, place, KINDS.get(kind) or MODULES[kind], "plain")
+        found = moved(*(one.answers("train", one.question("train")) for one in setups))
     assert len(found) > len(EVERYBODY) // 2

@@ -5,10 +5,10 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from tacit.client import ClientRandomness
 from tacit.protocol.round import State
 from tacit.protocol.site import Client, Site
 from tacit.randomness import ClientDraws, Draws, PublicDraws, ServerDraws
-from tacit.seat import ClientRandomness
 from tests import seeds
 from tests.laws.codec_cases import ALL, at_client, built, label
 from tests.laws.swapped_draws import swapped
@@ -61,7 +61,7 @@ def test_no_message_can_be_rebuilt_from_what_the_server_knows(case) -> None:
     train, site = train_over(learned, built(case))
     terms = train.agreement
     site = Site(terms, range(CLIENTS), SECRET, site.weights, learned)
-    client, model = Client(site, site.seat(2), learned.worker()), np.zeros(learned.size, np.float32)
+    client, model = Client(site, site.slot(2), learned.worker()), np.zeros(learned.size, np.float32)
     update, rounds = np.linspace(-1e-3, 1e-3, learned.size, dtype=np.float32), range(1, 41)
 
     def messages(own: Callable[[int], ClientDraws]) -> bytes:
@@ -83,12 +83,12 @@ def test_no_message_can_be_rebuilt_from_what_the_server_knows(case) -> None:
     def address(own: ClientRandomness, n: int) -> ClientDraws:
         return own.noise(terms.identity, n, train.name, digest)
 
-    assert sent == messages(lambda n: address(client.seat.own, n)), (
+    assert sent == messages(lambda n: address(client.slot.own, n)), (
         "noise comes from the client's root"
     )
     noisy = bool(at_client(case).variance(update).any())
     assert (sent != messages(lambda n: address(ClientRandomness(seeds.draws(12), 2), n))) == noisy
     for key in (terms.public.key, train.draws.key, Draws.seeded(0).key, terms.run.encode()):
-        for path in (lambda n: address(client.seat.own, n).path, lambda n: (n, 2), lambda n: ()):
+        for path in (lambda n: address(client.slot.own, n).path, lambda n: (n, 2), lambda n: ()):
             guess = messages(lambda n, key=key, path=path: ClientDraws(key, path(n)))
             assert (guess != sent) == noisy, f"rebuilt from a key the server knows, at {path(1)}"

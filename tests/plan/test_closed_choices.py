@@ -46,7 +46,7 @@ from tacit.training.compiled.optimizer import build_rule as compiled_rule
 from tacit.training.private.steps import ModuleParts, Training, _share_of_rate, train_locally
 from tacit.training.private.vocabulary import Vocabularies
 from tacit.training.unit import scales_by_root
-from tests.seats import seat
+from tests.slots import slot
 
 UNKNOWN = "declared, and implemented by nobody"
 ROOT = Draws.seeded(1)
@@ -99,7 +99,7 @@ def train_with(settings: plan.Server) -> Train:
 
 def votes_of(settings: Any) -> object:
     return Misbehaving(settings, np.array([True, True]), ROOT, rows_before=False).votes(
-        seat(0), np.array([True]), np.array([1]), 9
+        slot(0), np.array([True]), np.array([1]), 9
     )
 
 
@@ -191,9 +191,9 @@ CONSUMERS: dict[str, Callable[[], object]] = {
     "Private.words": lambda: wordings("words"),
     "Private.adapt": lambda: train_locally(training("adapt"), ModuleParts((), ()), 3, ROOT),
     "Private.store": lambda: unknown(plan.Private(), "store").stores,
-    "Private.start": lambda: wordings("start")._rotation(seat(0)),
-    "Private.rows": lambda: wordings("rows").start(seat(0), ("a",)),
-    "Private.spelling": lambda: wordings("spelling")._unit(seat(0), 0),
+    "Private.start": lambda: wordings("start")._rotation(slot(0)),
+    "Private.rows": lambda: wordings("rows").start(slot(0), ("a",)),
+    "Private.spelling": lambda: wordings("spelling")._unit(slot(0), 0),
     "RR.decoder": lambda: _decoded(unknown(plan.RR(epsilon=1.0, clip=1.0), "decoder")),
     "RR.of": (
         lambda: codecs.build(unknown(plan.RR(epsilon=1.0, clip=1.0), "of")).sent(ROWS[0], ROWS[0])

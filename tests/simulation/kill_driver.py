@@ -14,11 +14,11 @@ from pathlib import Path
 import numpy as np
 
 from tacit import codecs, plan, server, simulation, training
+from tacit.client import ClientRandomness, ClientSlot
 from tacit.privacy import ledger
 from tacit.randomness import Draws
 from tacit.rows import Clients, Rows, Sparse
 from tacit.runs import checkpoint
-from tacit.seat import ClientRandomness, Seat
 
 
 def load_kernels(job: plan.Plan) -> None:
@@ -36,7 +36,7 @@ def load_kernels(job: plan.Plan) -> None:
         total, public = made.empty(learner.size), Draws.seeded(1).publish()
         row = (
             learner.worker()
-            .train(model, Seat(0, 0, ClientRandomness(Draws.seeded(0), 0)), Draws.seeded(0))
+            .train(model, ClientSlot(0, 0, ClientRandomness(Draws.seeded(0), 0)), Draws.seeded(0))
             .row
         )
         total.add(

@@ -9,11 +9,11 @@ import pytest
 from safetensors.numpy import load_file
 
 from tacit import plan, simulation, training
+from tacit.client import ClientRandomness, ClientSlot
 from tacit.errors import PlanError
 from tacit.randomness import Draws
 from tacit.runs import record
 from tacit.runs.run_folder import RECORD
-from tacit.seat import ClientRandomness, Seat
 from tacit.simulation import prepared_rows
 from tests.simulation.small import FILLER, WORDS, small_plan
 from tests.simulation.test_filter import finished, harmful, voted
@@ -97,16 +97,16 @@ def test_a_tester_reads_with_the_words_it_had_when_the_round_began(people, tmp_p
         private=planned.private, folder=tmp_path, beginning=beginning, lexicon=data.lexicon
     )
     learner = training.build(planned.model, planned.local, data.train, data.clients, None, home)
-    seat, model = Seat(4, 4, ClientRandomness(Draws.seeded(3), 4)), learner.initial(beginning)
+    slot, model = ClientSlot(4, 4, ClientRandomness(Draws.seeded(3), 4)), learner.initial(beginning)
     own = data.own.take(np.arange(data.own_clients.starts[4], data.own_clients.starts[5]))
-    before = learner.below(model, own.inputs, seat, 1)
-    learner.worker().train(model, seat, seat.own.train(1), 1)
-    np.testing.assert_array_equal(learner.below(model, own.inputs, seat, 1), before)
-    after = learner.below(model, own.inputs, seat, 2)
+    before = learner.below(model, own.inputs, slot, 1)
+    learner.worker().train(model, slot, slot.own.train(1), 1)
+    np.testing.assert_array_equal(learner.below(model, own.inputs, slot, 1), before)
+    after = learner.below(model, own.inputs, slot, 2)
     assert np.abs(after - before).max() > 0.01
-    words = learner.vocabulary(seat, own.inputs)
+    words = learner.vocabulary(slot, own.inputs)
     worker = learner.worker()
-    worker.assemble(model, learner.private_of(seat, words, 2))
+    worker.assemble(model, learner.private_of(slot, words, 2))
     logits = training.append_ones(after) @ learner.head.matrix(model)
     np.testing.assert_allclose(logits, worker.logits(own.inputs, words), atol=1e-5)
 

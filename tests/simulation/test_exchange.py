@@ -109,9 +109,9 @@ def test_a_message_owns_its_bytes() -> None:
     made = learner("dense")
     train, site = train_over(made, codecs.build(plan.Plain()))
     request, worker = asked(train, made), made.worker()
-    first = train.answer(Client(site, site.seat(0), worker), request)
+    first = train.answer(Client(site, site.slot(0), worker), request)
     before = bytes(first[1])
-    train.answer(Client(site, site.seat(1), worker), request)
+    train.answer(Client(site, site.slot(1), worker), request)
     assert bytes(first[1]) == before
 
 
@@ -152,7 +152,7 @@ def test_what_was_not_agreed_on_is_refused_with_nothing_added(what) -> None:
     train, site = train_over(made, codecs.build(plan.Plain()))
     request = asked(train, made)
     frames = [
-        train.answer(Client(site, site.seat(name), made.worker()), request)
+        train.answer(Client(site, site.slot(name), made.worker()), request)
         for name in range(CLIENTS)
     ]
     honest = gather(train, Intake(range(CLIENTS), 1, 60), frames)
@@ -168,10 +168,10 @@ def test_what_was_not_agreed_on_is_refused_with_nothing_added(what) -> None:
 def test_the_same_sender_counts_once_however_often_it_comes() -> None:
     made = learner("sparse")
     train, site = train_over(made, codecs.build(plan.Plain()))
-    frame = train.answer(Client(site, site.seat(2), made.worker()), asked(train, made))
+    frame = train.answer(Client(site, site.slot(2), made.worker()), asked(train, made))
     found = gather(train, Intake(range(CLIENTS), 1, 60), [frame] * 1000)
     assert (found.clients, len(found.refused)) == (1, 999)
-    assert found.total.weight == site.weight(site.seat(2))
+    assert found.total.weight == site.weight(site.slot(2))
 
 
 class OneRefused:
@@ -186,7 +186,7 @@ class OneRefused:
     def carry(self, exchange, request, tick):
         site = self.inner.site
         frames = [
-            exchange.answer(Client(site, site.seat(name), site.learner.worker()), request)
+            exchange.answer(Client(site, site.slot(name), site.learner.worker()), request)
             for name in request.to.tolist()
         ]
         frames = [
@@ -329,4 +329,4 @@ def test_a_codec_with_memory_and_any_decoder(tmp_path, decoded_by) -> None:
         assert (after.model is None) == (decoded_by == "clients" and name == "counting")
     np.testing.assert_allclose(results["counting"], results["plain"], atol=2e-3)
     train, site = train_over(made, counting(), folder=tmp_path / "counting")
-    assert site.memory(site.seat(0), 9)["count"] == 3, "the client remembers from round to round"
+    assert site.memory(site.slot(0), 9)["count"] == 3, "the client remembers from round to round"

@@ -49,9 +49,9 @@ def harmful(monkeypatch, clients: set[int]) -> None:
     """Let some clients train on labels turned round."""
     seen = Site.seen_by_head
 
-    def turned(site, model, seat, round_no, tests=False):
-        rows, labels = seen(site, model, seat, round_no, tests)
-        return (rows, 1 - labels) if seat.name in clients and not tests else (rows, labels)
+    def turned(site, model, slot, round_no, tests=False):
+        rows, labels = seen(site, model, slot, round_no, tests)
+        return (rows, 1 - labels) if slot.name in clients and not tests else (rows, labels)
 
     monkeypatch.setattr(Site, "seen_by_head", turned)
 
@@ -99,7 +99,7 @@ def switch(monkeypatch, clients: set[int]) -> None:
         payload = sent(train, client, made, round_no)
         opposite = (-20 * payload[:-SALT].view("<f4")).view(np.uint8)
         return (
-            np.concatenate([opposite, payload[-SALT:]]) if client.seat.name in clients else payload
+            np.concatenate([opposite, payload[-SALT:]]) if client.slot.name in clients else payload
         )
 
     monkeypatch.setattr(Train, "_sent", switched)
@@ -134,7 +134,7 @@ def test_what_was_committed_to_is_made_once(reviews, tmp_path, monkeypatch) -> N
     made, encoded = [], Train.made
 
     def counted(train, client, model, update, request):
-        made.append((client.seat.name, request.round_no))
+        made.append((client.slot.name, request.round_no))
         return encoded(train, client, model, update, request)
 
     monkeypatch.setattr(Train, "made", counted)

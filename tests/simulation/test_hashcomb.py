@@ -85,7 +85,7 @@ def test_sites_read_each_other_only_with_the_same_secret(tmp_path) -> None:
     frames = []
     for secret in (b"a" * 16, b"a" * 16, b"b" * 16):
         other.use_secret(secret, train.agreement.codec)
-        frames.append(bytes(train.answer(Client(other, other.seat(0), made.worker()), request)[1]))
+        frames.append(bytes(train.answer(Client(other, other.slot(0), made.worker()), request)[1]))
     assert frames[0] == frames[1] != frames[2]
     one.use_secret(b"a" * 16, train.agreement.codec)
     total = train.empty()

@@ -63,7 +63,7 @@ def test_one_changed_row_makes_another_run(reviews, tmp_path) -> None:
 @pytest.mark.statistical
 def test_two_runs_share_no_noise() -> None:
     """The words two runs would compare with agree no more often than by chance: 64 bits each, 10,000 of them; off with 5e-7."""
-    from tacit.seat import ClientRandomness
+    from tacit.client import ClientRandomness
 
     root = seeds.draws(0)
     one, other = (

@@ -91,7 +91,7 @@ def test_an_update_that_is_not_finite_is_refused_and_the_others_count() -> None:
     train, site = train_over(made, plan.Plain(), plan.Server(rule="median"))
     request = train.ask(begin(made))
     frames = [
-        train.answer(Client(site, site.seat(name), made.worker()), request)
+        train.answer(Client(site, site.slot(name), made.worker()), request)
         for name in range(CLIENTS)
     ]
     header = messages.parse(*frames[3]).header

@@ -183,10 +183,10 @@ def test_messages_that_are_no_shares_are_refused(reviews, tmp_path, monkeypatch)
 
     def cut(self, client, model, update, request):
         head, payload = encoded(self, client, model, update, request)
-        if client.seat.name == 4:
+        if client.slot.name == 4:
             header = self.header(client, request.round_no, payload.nbytes - 4)
             return messages.frame(header, np.frombuffer(payload[4:], np.uint8))
-        if client.seat.name == 5:
+        if client.slot.name == 5:
             return messages.frame(
                 self.header(client, request.round_no + 1, payload.nbytes),
                 np.frombuffer(payload, np.uint8),

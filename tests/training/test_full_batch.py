@@ -9,7 +9,7 @@ from tacit.rows import Clients, Dense, Rows
 from tacit.training.compiled import full_batch, memo
 from tacit.training.compiled.learner import CompiledLearner
 from tacit.training.schedule import build_pace, count_full_batch_steps
-from tests.seats import seat
+from tests.slots import slot
 
 torch = pytest.importorskip("torch")
 from tacit.training.modules.learner import TorchLearner  # noqa: E402
@@ -59,14 +59,14 @@ def test_the_same_update_as_in_torch(classes, width, hidden, local) -> None:
         for array in compiled.layout.tensors(np.arange(compiled.size, dtype=np.float32)).values()
     ]
     place = np.concatenate(order).astype(np.int64)
-    seats, draws = [seat(client) for client in range(3)], [Draws.seeded(5)] * 3
+    slots, draws = [slot(client) for client in range(3)], [Draws.seeded(5)] * 3
     theirs = [
         one.updates[0].row.copy()
-        for one in reference.worker().train_together(start[place], seats, draws, 1)
+        for one in reference.worker().train_together(start[place], slots, draws, 1)
     ]
     ours = [
         one.updates[0].row[place]
-        for one in compiled.worker().train_together(start, seats, draws, 1)
+        for one in compiled.worker().train_together(start, slots, draws, 1)
     ]
     np.testing.assert_allclose(ours, theirs, atol=1e-5)
 
@@ -104,9 +104,9 @@ def test_the_same_start_is_trained_once(monkeypatch) -> None:
     monkeypatch.setattr(full_batch, "descend", lambda *given: (calls.append(1), whole(*given)))
     start = learner.initial(Draws.seeded(1))
     first, again = (
-        learner.worker().train(start, seat(0), Draws.seeded(seed)).row.copy() for seed in (1, 2)
+        learner.worker().train(start, slot(0), Draws.seeded(seed)).row.copy() for seed in (1, 2)
     )
-    other = learner.worker().train(start + np.float32(1e-3), seat(0), Draws.seeded(1)).row
+    other = learner.worker().train(start + np.float32(1e-3), slot(0), Draws.seeded(1)).row
     assert len(calls) == 2
     assert np.array_equal(first, again)
     assert not np.array_equal(first, other)

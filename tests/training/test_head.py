@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from tacit import plan, training
+from tacit.client import ClientRandomness, ClientSlot
 from tacit.randomness import Draws
 from tacit.rows import Clients, Dense, Rows
-from tacit.seat import ClientRandomness, Seat
 from tacit.training.head import (
     HeadPlace,
     Steps,
@@ -19,7 +19,7 @@ from tacit.training.head import (
 )
 
 RANDOM = np.random.default_rng(3)
-NOBODY = Seat(0, 0, ClientRandomness(Draws.seeded(0), 0))
+NOBODY = ClientSlot(0, 0, ClientRandomness(Draws.seeded(0), 0))
 
 
 def rows_of(classes: int, count: int = 40) -> Rows:

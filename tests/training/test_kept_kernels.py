@@ -11,7 +11,7 @@ import numpy as np
 from tacit import plan, training
 from tacit.randomness import Draws
 from tacit.rows import Clients, Rows, Sparse
-from tacit.seat import ClientRandomness, Seat
+from tacit.client import ClientRandomness, ClientSlot
 
 random = np.random.default_rng(0)
 inputs = Sparse(starts=np.arange(0, 24001, 40), columns=random.integers(0, 2000, 24000).astype(np.int32), values=None, width=2000)
@@ -19,7 +19,7 @@ rows = Rows(inputs=inputs, labels=random.integers(0, 20, 600).astype(np.int32), 
 clients = Clients(order=np.arange(600), starts=np.array([0, 600]))
 learner = training.build(plan.Logistic(), plan.Local(lr=0.01, epochs=5, batch=22), rows, clients)
 root = Draws.seeded(0)
-print(hashlib.sha256(learner.worker().train(learner.initial(root), Seat(0, 0, ClientRandomness(root, 0)), root).row.tobytes()).hexdigest())
+print(hashlib.sha256(learner.worker().train(learner.initial(root), ClientSlot(0, 0, ClientRandomness(root, 0)), root).row.tobytes()).hexdigest())
 """
 
 

@@ -8,7 +8,7 @@ import pytest
 from tacit import plan, server, training
 from tacit.randomness import Draws
 from tacit.rows import Clients, Dense, Lexicon, Rows
-from tests.seats import seat
+from tests.slots import slot
 
 pytest.importorskip("torch")
 from tacit.training.private.learner import PartialLearner
@@ -46,15 +46,15 @@ def test_common_rows_are_read_once_for_a_model_all_share(
         plan.BiLSTM(hidden=(3,), embedding=4), plan.Local(), rows_of(0), TWO, None, home
     )
     shared = learner.initial(Draws.seeded(1))
-    alone = [learner.worker().assembled(shared, seat(client), 1, tests) for client in (0, 1)]
+    alone = [learner.worker().assembled(shared, slot(client), 1, tests) for client in (0, 1)]
     worker, read = learner.worker(), []
     on_common = worker._on_common
     monkeypatch.setattr(
         worker, "_on_common", lambda *given: read.append(given) or on_common(*given)
     )
-    assert [worker.assembled(shared, seat(client), 1, tests) for client in (0, 1)] == alone
+    assert [worker.assembled(shared, slot(client), 1, tests) for client in (0, 1)] == alone
     assert len(read) == readings
     other = shared + np.float32(0.5)
-    assert worker.assembled(other, seat(0), 1, tests) == learner.worker().assembled(
-        other, seat(0), 1, tests
+    assert worker.assembled(other, slot(0), 1, tests) == learner.worker().assembled(
+        other, slot(0), 1, tests
     )

@@ -11,7 +11,7 @@ from tacit.training.compiled import learner as compiled_path
 from tacit.training.compiled.dropout import draw_kept
 from tacit.training.compiled.learner import CompiledLearner
 from tacit.training.schedule import build_pace, list_batch_ends, shuffle_rows
-from tests.seats import seat
+from tests.slots import slot
 
 torch = pytest.importorskip("torch")
 from tacit.training.modules import networks  # noqa: E402
@@ -74,8 +74,8 @@ def test_compiled_and_torch_give_the_same_update(hidden, classes, kind, local) -
     start = compiled.initial(Draws.seeded(1))
     worker, other = compiled.worker(), reference.worker()
     for client in (0, 1, 0):  # twice the first: buffers must not remember
-        ours = worker.train(start, seat(client), Draws.seeded(5)).row
-        theirs = other.train(to_torch_order(compiled, start), seat(client), Draws.seeded(5)).row
+        ours = worker.train(start, slot(client), Draws.seeded(5)).row
+        theirs = other.train(to_torch_order(compiled, start), slot(client), Draws.seeded(5)).row
         np.testing.assert_allclose(to_torch_order(compiled, ours), theirs, atol=1e-5)
     np.testing.assert_allclose(
         compiled.predict(start, rows.inputs),
@@ -122,7 +122,7 @@ def test_an_lstm_of_one_step_is_the_one_of_torch(hidden, kind) -> None:
             head(lstm(seen[:, None])[0][:, 0])[:, 0], labels
         ).backward()
         optimizer.step()
-    ours = compiled.tensors(start + compiled.worker().train(start, seat(0), Draws.seeded(5)).row)
+    ours = compiled.tensors(start + compiled.worker().train(start, slot(0), Draws.seeded(5)).row)
     for name, parameter in (*lstm.named_parameters("lstm"), *head.named_parameters("head")):
         if name != "lstm.bias_hh_l0":
             np.testing.assert_allclose(ours[name], parameter.detach(), atol=1e-4, err_msg=name)
@@ -157,7 +157,7 @@ def test_a_step_with_dropout_follows_the_loss_of_the_thinned_net() -> None:
     clients = Clients(order=np.arange(40), starts=np.array([0, 40]))
     compiled = CompiledLearner(model, plan.Local(optimizer="sgd", lr=1.0, batch=40), rows, clients)
     start, draws = compiled.initial(Draws.seeded(1)), Draws.seeded(5)
-    ours = compiled.tensors(start + compiled.worker().train(start, seat(0), draws).row)
+    ours = compiled.tensors(start + compiled.worker().train(start, slot(0), draws).row)
     kept, seed = np.empty(40 * 8, np.float32), draws.at("shuffle").seed()
     draw_kept(kept, 0.4, np.uint64(seed))
     order = shuffle_rows(40, 40, np.uint64(seed))
@@ -191,9 +191,9 @@ def test_training_on_is_as_training_at_once() -> None:
     start, worker = once.initial(Draws.seeded(1)), twice.worker()
     model = start.copy()
     for _ in range(2):
-        model += worker.train_on(model, seat(0), Draws.seeded(5)).row
+        model += worker.train_on(model, slot(0), Draws.seeded(5)).row
     np.testing.assert_allclose(
-        model, start + once.worker().train(start, seat(0), Draws.seeded(5)).row, atol=1e-6
+        model, start + once.worker().train(start, slot(0), Draws.seeded(5)).row, atol=1e-6
     )
 
 
@@ -212,16 +212,16 @@ def test_rows_no_one_names_are_left_out_exactly() -> None:
     whole_learner.whole = True
     start = sparse_learner.initial(Draws.seeded(0))
     for client in (0, 1):
-        update = sparse_learner.worker().train(start, seat(client), Draws.seeded(2))
-        expected = whole_learner.worker().train(start, seat(client), Draws.seeded(2)).row
+        update = sparse_learner.worker().train(start, slot(client), Draws.seeded(2))
+        expected = whole_learner.worker().train(start, slot(client), Draws.seeded(2)).row
         np.testing.assert_array_equal(update.row, expected)
         np.testing.assert_allclose(
-            dense_learner.worker().train(start, seat(client), Draws.seeded(2)).row,
+            dense_learner.worker().train(start, slot(client), Draws.seeded(2)).row,
             expected,
             atol=1e-6,
         )
         (group,) = sparse_learner.worker().train_together(
-            start, [seat(client)], [Draws.seeded(2)], 1
+            start, [slot(client)], [Draws.seeded(2)], 1
         )
         lines = group.lines
         assert lines is not None
@@ -242,12 +242,12 @@ def test_clients_trained_together_get_the_updates_they_get_alone(kept, monkeypat
     rows = sparse_rows(3, values=False, width=300)
     learner = CompiledLearner(plan.MLP(hidden=(6,)), plan.Local(epochs=2, batch=4), rows, MANY)
     start, draws, everyone = learner.initial(Draws.seeded(0)), Draws.seeded(7), [4, 0, 2, 3, 1]
-    seats = [seat(number) for number in everyone]
+    slots = [slot(number) for number in everyone]
     groups = learner.worker().train_together(
-        start, seats, [draws.at(one.name, "train") for one in seats], 1
+        start, slots, [draws.at(one.name, "train") for one in slots], 1
     )
     together = [update.row.copy() for group in groups for update in group.updates]
-    for one, update in zip(seats, together, strict=True):
+    for one, update in zip(slots, together, strict=True):
         alone = learner.worker().train(start, one, draws.at(one.name, "train")).row
         np.testing.assert_array_equal(update, alone)
 
@@ -280,7 +280,7 @@ def test_an_empty_client_changes_nothing() -> None:
     learner = CompiledLearner(plan.Logistic(), plan.Local(), rows, clients)
     assert (
         not learner.worker()
-        .train(learner.initial(Draws.seeded(0)), seat(0), Draws.seeded(0))
+        .train(learner.initial(Draws.seeded(0)), slot(0), Draws.seeded(0))
         .row.any()
     )
 
@@ -302,10 +302,10 @@ def test_pooled_embeddings_agree_with_torch() -> None:
     assert list(compiled.tensors(compiled.initial(Draws.seeded(0)))) == reference.names
     start = compiled.initial(Draws.seeded(1))
     for client in (0, 1):
-        ours = compiled.worker().train(start, seat(client), Draws.seeded(5)).row
+        ours = compiled.worker().train(start, slot(client), Draws.seeded(5)).row
         theirs = (
             reference.worker()
-            .train(to_torch_order(compiled, start), seat(client), Draws.seeded(5))
+            .train(to_torch_order(compiled, start), slot(client), Draws.seeded(5))
             .row
         )
         np.testing.assert_allclose(to_torch_order(compiled, ours), theirs, atol=1e-5)
@@ -329,5 +329,5 @@ def test_networks_read_words_beside_other_features(kind) -> None:
     settings = plan.Local(optimizer="adam", lr=3e-2, epochs=20, batch=8)
     learner = build(kind(embedding=3, hidden=(4,)), settings, rows, CLIENTS)
     start = learner.initial(Draws.seeded(0))
-    trained = start + learner.worker().train(start, seat(1), Draws.seeded(1)).row
+    trained = start + learner.worker().train(start, slot(1), Draws.seeded(1)).row
     assert ((learner.predict(trained, rows.inputs)[:, 0] > 0) == labels).mean() > 0.9

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from tacit import plan, training
+from tacit.client import ClientRandomness, ClientSlot
 from tacit.randomness import Draws
 from tacit.rows import Clients, Dense, Rows, Sparse
-from tacit.seat import ClientRandomness, Seat
 from tacit.training.modules.learner import TorchLearner
 
 CLIENTS = Clients(order=np.arange(12), starts=np.array([0, 4, 9, 12]))
@@ -35,8 +35,8 @@ def rows(classes):
 
 def updates(learner, model):
     worker, root = learner.worker(), Draws.seeded(1)
-    seats = [Seat(name, name, ClientRandomness(root, name)) for name in range(3)]
-    return [worker.train(model, seat, seat.own.train(1)).row.copy() for seat in seats]
+    slots = [ClientSlot(name, name, ClientRandomness(root, name)) for name in range(3)]
+    return [worker.train(model, slot, slot.own.train(1)).row.copy() for slot in slots]
 
 
 @pytest.mark.parametrize("classes", [("no", "yes"), ("a", "b", "c")])

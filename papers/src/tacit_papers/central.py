@@ -13,9 +13,9 @@ import numpy as np
 
 from tacit import data, features, server, training
 from tacit import plan as plans
+from tacit.client import ClientRandomness, ClientSlot
 from tacit.randomness import Draws
 from tacit.rows import Clients, Rows
-from tacit.seat import ClientRandomness, Seat
 from tacit.training.compiled.learner import CompiledLearner
 from tacit_papers.published import Figures
 
@@ -94,7 +94,7 @@ def train_and_measure(train: Rows, test: Rows, plan: plans.Plan) -> Figures:
         "experiments in one place are of nets that train without PyTorch"
     )
     model, worker = learner.initial(draws.at("initial")), learner.worker()
-    one = Seat(0, 0, ClientRandomness(draws, 0))
+    one = ClientSlot(0, 0, ClientRandomness(draws, 0))
     best, best_epoch, figures = -1.0, 0, dict[str, float]()
     for epoch in range(1, (plan.local.epochs or MOST_EPOCHS) + 1):
         model += worker.train_on(model, one, draws.at("epoch", epoch)).row

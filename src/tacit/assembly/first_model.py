@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit import server, training
+from tacit.client import ClientRandomness, ClientSlot
 from tacit.errors import PlanError, RunError
 from tacit.plan import Local, Plan, Public
 from tacit.randomness import Draws
 from tacit.rows import Clients, Rows, Vector
 from tacit.runs import record
-from tacit.seat import ClientRandomness, Seat
 
 _HELD_OUT = 0.1
 """Share of the public rows by which the best pass is chosen."""
@@ -41,10 +41,13 @@ def first_model(
     train, held = _divided(public, draws.at("center", "held-out"))
     everything = Clients(order=np.arange(len(train)), starts=np.array([0, len(train)]))
     center = training.build(plan.model, _settings(plan.public), train, everything, module)
-    worker, seat = center.worker(), Seat(-1, 0, ClientRandomness(draws.at("center"), "first model"))
+    worker, slot = (
+        center.worker(),
+        ClientSlot(-1, 0, ClientRandomness(draws.at("center"), "first model")),
+    )
     model, best, losses = first, first, list[float]()
     for epoch in range(1, plan.public.epochs + 1):
-        model = model + worker.train(model, seat, seat.own.train(epoch)).row
+        model = model + worker.train(model, slot, slot.own.train(epoch)).row
         logits = center.predict(model, held.inputs)
         _check_finite(model, logits, epoch)
         losses.append(server.loss(logits, held.labels))

@@ -17,6 +17,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from numpy.typing import NDArray
 
 from tacit import server, training
+from tacit.client import ClientRandomness, ClientSlot
 from tacit.codecs import Codec, Memory
 from tacit.privacy.claim import Claim
 from tacit.privacy.ledger.client_ledgers import ClientLedgers
@@ -26,7 +27,6 @@ from tacit.protocol.promised import Promised
 from tacit.protocol.round import Request
 from tacit.randomness import Draws
 from tacit.rows import Clients, Rows, Vector
-from tacit.seat import ClientRandomness, Seat
 from tacit.training import Update
 from tacit.training.private.store import PrivateStore
 
@@ -57,11 +57,11 @@ class Honest:
     def __init__(self) -> None:
         self.common: dict[str, Vector] = {}
 
-    def trains(self, seat: Seat, round_no: int) -> Seat:
-        """Return the seat whose rows a client trains on in a round."""
-        return seat
+    def trains(self, slot: ClientSlot, round_no: int) -> ClientSlot:
+        """Choose the client whose rows a client trains on in a round: its own."""
+        return slot
 
-    def sends(self, seat: Seat, update: Update, round_no: int, exchange: str) -> Update:
+    def sends(self, slot: ClientSlot, update: Update, round_no: int, exchange: str) -> Update:
         """Return the update, or the head, that a client sends in an exchange, from the one it found
         by training.
         """
@@ -72,7 +72,7 @@ class Honest:
         return True
 
     def votes(
-        self, seat: Seat, helped: NDArray[np.bool_], on: NDArray[np.int64], round_no: int
+        self, slot: ClientSlot, helped: NDArray[np.bool_], on: NDArray[np.int64], round_no: int
     ) -> NDArray[np.bool_] | None:
         """Return the votes of a tester that cheats, on these contributors, sent without noise; None
         from one that does not.
@@ -145,29 +145,29 @@ class Site:
         """
         return self._held if self._held.keyed is None else self._held.keyed(self._secret, round_no)
 
-    def seat(self, name: int) -> Seat:
-        """Return the seat of a client of this site."""
-        return Seat(
+    def slot(self, name: int) -> ClientSlot:
+        """Look up a client of this site by name."""
+        return ClientSlot(
             name,
             name if self._blocks is None else self._blocks[name],
             ClientRandomness(self.root, name, self.epoch),
         )
 
     def client(self, name: int, worker: training.Worker | None = None) -> Client:
-        """A client of this site in its seat, with a worker to train for it."""
-        return Client(self, self.seat(name), worker)
+        """A client of this site with a worker to train for it."""
+        return Client(self, self.slot(name), worker)
 
-    def signing_key(self, seat: Seat) -> Ed25519PrivateKey:
+    def signing_key(self, slot: ClientSlot) -> Ed25519PrivateKey:
         """Return the key with which a client's site signs what helpers get; in a simulation each
         client has a site of its own.
         """
         if self.key is not None:
             return self.key
-        if seat.name not in self._keys:
-            self._keys[seat.name] = Ed25519PrivateKey.from_private_bytes(
-                seat.own.private("site").sealed("signing").key
+        if slot.name not in self._keys:
+            self._keys[slot.name] = Ed25519PrivateKey.from_private_bytes(
+                slot.own.private("site").sealed("signing").key
             )
-        return self._keys[seat.name]
+        return self._keys[slot.name]
 
     def all_have_rows(self, names: NDArray[np.int64]) -> bool:
         """Return whether each of these clients has something to train on."""
@@ -178,18 +178,18 @@ class Site:
         blocks = names if self._blocks is None else [self._blocks[name] for name in names.tolist()]
         return self.weights[blocks]
 
-    def weight(self, seat: Seat) -> int:
+    def weight(self, slot: ClientSlot) -> int:
         """Return how much a client counts, as it computes from its own rows."""
-        return int(self.weights[seat.block])
+        return int(self.weights[slot.block])
 
-    def memory(self, seat: Seat, before: int) -> Memory:
+    def memory(self, slot: ClientSlot, before: int) -> Memory:
         """Return what a client remembers of its codec from rounds before."""
-        return (self._kept.read(seat.name, before) if self._kept else None) or {}
+        return (self._kept.read(slot.name, before) if self._kept else None) or {}
 
-    def remember(self, seat: Seat, round_no: int, memory: Memory) -> None:
+    def remember(self, slot: ClientSlot, round_no: int, memory: Memory) -> None:
         """Keep what a client remembers as of a round."""
         if memory and self._kept:
-            self._kept.write(seat.name, round_no, memory)
+            self._kept.write(slot.name, round_no, memory)
 
     def refusals(self, request: Request, claims: tuple[Claim, ...]) -> dict[int, str]:
         """Return which of the asked clients do not answer, by their own ledgers, and why; the
@@ -244,7 +244,7 @@ class Site:
         return self._model[1]
 
     def seen_by_head(
-        self, model: Vector, seat: Seat, round_no: int, tests: bool = False
+        self, model: Vector, slot: ClientSlot, round_no: int, tests: bool = False
     ) -> tuple[training.Matrix, NDArray[np.int32]]:
         """Return what the model's last layer sees of a client's rows, and their labels: rows it
         trains on, or holds out.
@@ -255,8 +255,8 @@ class Site:
         own, learner = self.own_rows, cast(training.HeadedLearner, self.learner)
         assert own is not None
         rows, clients = (own.tests, own.test_clients) if tests else (own.train, own.train_clients)
-        some = rows.take(np.arange(clients.starts[seat.block], clients.starts[seat.block + 1]))
-        return training.append_ones(learner.below(model, some.inputs, seat, round_no)), some.labels
+        some = rows.take(np.arange(clients.starts[slot.block], clients.starts[slot.block + 1]))
+        return training.append_ones(learner.below(model, some.inputs, slot, round_no)), some.labels
 
     def _stepped(self, message: messages.Message, round_no: int) -> Vector:
         """Return the model after the server's step, taken here: round 1 begins with the first model
@@ -303,8 +303,8 @@ class Site:
 
 
 class Client(NamedTuple):
-    """A client in its seat: its site, and a worker that trains on its rows."""
+    """A client with its site and a worker that trains on its rows."""
 
     site: Site
-    seat: Seat
+    slot: ClientSlot
     worker: training.Worker | None = None

@@ -14,6 +14,7 @@ import numpy as np
 from tacit import codecs, server, training
 from tacit.assembly.first_model import first_model
 from tacit.assembly.negotiated import held
+from tacit.client import ClientRandomness, ClientSlot
 from tacit.codecs.distributions.banded import coefficients
 from tacit.errors import PlanError
 from tacit.models.token_rows import find_checkpoint
@@ -34,7 +35,6 @@ from tacit.rows import Clients, Rows, Vector
 from tacit.runs import record, run_folder
 from tacit.runs.checkpoint import Checkpoint
 from tacit.runs.record import RUN
-from tacit.seat import ClientRandomness, Seat
 from tacit.simulation.adversaries.behaviour import Misbehaving
 from tacit.simulation.adversaries.canaries import SEEN, Canaries
 from tacit.simulation.adversaries.clean_rows import CleanRows
@@ -349,13 +349,13 @@ class SimulatedArm:
         disclosure, learner = self.disclosure, self.learner
         if disclosure is None or disclosure.rows.height == 0:
             return nobody
-        worker, seat = (
+        worker, slot = (
             learner.worker(),
-            Seat(-1, len(disclosure.clients), ClientRandomness(self.setting.draws, "server")),
+            ClientSlot(-1, len(disclosure.clients), ClientRandomness(self.setting.draws, "server")),
         )
 
         def own(model: Vector, round_no: int) -> server.Own:
-            update = worker.train(model, seat, seat.own.train(round_no), round_no).row
+            update = worker.train(model, slot, slot.own.train(round_no), round_no).row
             return server.Own(
                 update=update, rows=disclosure.rows.height, clients_weight=disclosure.clients_weight
             )

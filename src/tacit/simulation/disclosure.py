@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 
 from tacit import data, training
+from tacit.client import ClientRandomness, ClientSlot
 from tacit.data import k_anonymity as disclosing
 from tacit.errors import PlanError, WireError
 from tacit.plan import Plan
@@ -22,7 +23,6 @@ from tacit.protocol.round import State, gather
 from tacit.randomness import Draws
 from tacit.rows import Clients, Rows
 from tacit.runs.record import DisclosedRows
-from tacit.seat import ClientRandomness, Seat
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,7 +113,7 @@ def preview_of(plan: Plan, table: data.Table, clients: Clients, draws: Draws) ->
     messages = [
         exchange.answer(
             Discloser(
-                Seat(name, name, ClientRandomness(draws, name)),
+                ClientSlot(name, name, ClientRandomness(draws, name)),
                 offer.released_by(name),
                 int(weights[name]),
             ),

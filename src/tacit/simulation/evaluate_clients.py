@@ -61,11 +61,11 @@ def _begin() -> None:
 def _evaluate(client: int) -> Figures:
     worker: PersonalWorker = _inherited["worker"]
     models: Models = _inherited["models"]
-    seat = models.site.seat(client)
+    slot = models.site.slot(client)
     if not _inherited["after_training"]:
-        return worker.assembled(models.shared, seat, models.round_no, models.tests)
+        return worker.assembled(models.shared, slot, models.round_no, models.tests)
     return worker.trained(
-        models.shared, seat, seat.own.train(models.round_no), models.round_no, models.tests
+        models.shared, slot, slot.own.train(models.round_no), models.round_no, models.tests
     )
 
 

@@ -32,7 +32,7 @@ def simulated_helpers(
 
     @cache
     def key_of_site(client: int) -> bytes:
-        return site.signing_key(site.seat(client)).public_key().public_bytes_raw()
+        return site.signing_key(site.slot(client)).public_key().public_bytes_raw()
 
     def known(client: int) -> bytes | None:
         return key_of_site(client) if 0 <= client < len(site.names) else None

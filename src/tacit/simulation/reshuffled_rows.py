@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit import training
+from tacit.client import ClientSlot
 from tacit.randomness import Draws
 from tacit.rows import Clients, Inputs, Rows, Vector
-from tacit.seat import Seat
 
 Build = Callable[[Rows, Clients], training.Learner]
 
@@ -69,10 +69,10 @@ class ReshuffledRows:
         return self._first.predict(model, inputs)
 
     def below(
-        self, model: Vector, inputs: Inputs, seat: Seat, round_no: int
+        self, model: Vector, inputs: Inputs, slot: ClientSlot, round_no: int
     ) -> NDArray[np.float32]:
         """Return what the last layer sees of some rows, whoever holds them."""
-        return cast(training.HeadedLearner, self._first).below(model, inputs, seat, round_no)
+        return cast(training.HeadedLearner, self._first).below(model, inputs, slot, round_no)
 
     def tensors(self, model: Vector) -> dict[str, NDArray[Any]]:
         """Return the model as named arrays."""
@@ -86,15 +86,17 @@ class ReshuffledWorker:
         self._learner = learner
         self._now: tuple[int, training.Worker] | None = None
 
-    def train(self, model: Vector, seat: Seat, draws: Draws, round_no: int = 1) -> training.Update:
+    def train(
+        self, model: Vector, slot: ClientSlot, draws: Draws, round_no: int = 1
+    ) -> training.Update:
         """Return the client's update on the rows it holds in this round."""
-        return self._in_round(round_no).train(model, seat, draws, round_no)
+        return self._in_round(round_no).train(model, slot, draws, round_no)
 
     def train_together(
-        self, model: Vector, seats: Sequence[Seat], draws: Sequence[Draws], round_no: int
+        self, model: Vector, slots: Sequence[ClientSlot], draws: Sequence[Draws], round_no: int
     ) -> Iterator[training.Group]:
         """Yield the updates of some clients in order."""
-        return self._in_round(round_no).train_together(model, seats, draws, round_no)
+        return self._in_round(round_no).train_together(model, slots, draws, round_no)
 
     def _in_round(self, round_no: int) -> training.Worker:
         if self._now is None or self._now[0] != round_no:

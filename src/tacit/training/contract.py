@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit import plan
+from tacit.client import ClientSlot
 from tacit.randomness import Draws
 from tacit.rows import Clients, Inputs, Lexicon, Rows, SparseUpdates, Vector
-from tacit.seat import Seat
 from tacit.training.head import HeadPlace
 
 Figures = dict[str, float]
@@ -47,13 +47,13 @@ class Group(NamedTuple):
 class Worker(Protocol):
     """Trains one client after the other with its own memory."""
 
-    def train(self, model: Vector, seat: Seat, draws: Draws, round_no: int = 1) -> Update:
+    def train(self, model: Vector, slot: ClientSlot, draws: Draws, round_no: int = 1) -> Update:
         """Return the client's update after local steps from `model`; store its private parameters
         under `round_no`.
         """
 
     def train_together(
-        self, model: Vector, seats: Sequence[Seat], draws: Sequence[Draws], round_no: int
+        self, model: Vector, slots: Sequence[ClientSlot], draws: Sequence[Draws], round_no: int
     ) -> Iterator[Group]:
         """Yield the updates of some clients in order, in groups: bit for bit what `train` returns
         for each.
@@ -66,11 +66,11 @@ class SequentialWorker:
     train: Callable[..., Update]
 
     def train_together(
-        self, model: Vector, seats: Sequence[Seat], draws: Sequence[Draws], round_no: int
+        self, model: Vector, slots: Sequence[ClientSlot], draws: Sequence[Draws], round_no: int
     ) -> Iterator[Group]:
         """Yield the updates of some clients in order."""
-        for seat, own in zip(seats, draws, strict=True):
-            yield Group([self.train(model, seat, own, round_no)])
+        for slot, own in zip(slots, draws, strict=True):
+            yield Group([self.train(model, slot, own, round_no)])
 
 
 class Learner(Protocol):
@@ -110,7 +110,7 @@ class HeadedLearner(Learner, Protocol):
     """A learner whose last layer can be trained separately."""
 
     def below(
-        self, model: Vector, inputs: Inputs, seat: Seat, round_no: int
+        self, model: Vector, inputs: Inputs, slot: ClientSlot, round_no: int
     ) -> NDArray[np.float32]:
         """Return the inputs of the last layer at the start of a round, computed with the client's
         private parameters.
@@ -128,22 +128,22 @@ class Tests:
     own_clients: Clients
     measure: Callable[[NDArray[np.float32], NDArray[np.int32]], Figures]
 
-    def of(self, seat: Seat) -> Rows:
+    def of(self, slot: ClientSlot) -> Rows:
         """Return the client's own test rows."""
         starts = self.own_clients.starts
-        return self.own.take(np.arange(starts[seat.block], starts[seat.block + 1]))
+        return self.own.take(np.arange(starts[slot.block], starts[slot.block + 1]))
 
 
 class PersonalWorker(Worker, Protocol):
     """A worker that can also evaluate a client's personal model."""
 
-    def assembled(self, model: Vector, seat: Seat, round_no: int, tests: Tests) -> Figures:
+    def assembled(self, model: Vector, slot: ClientSlot, round_no: int, tests: Tests) -> Figures:
         """Evaluate the shared parameters with the client's private ones as of the start of
         `round_no`.
         """
 
     def trained(
-        self, model: Vector, seat: Seat, draws: Draws, round_no: int, tests: Tests
+        self, model: Vector, slot: ClientSlot, draws: Draws, round_no: int, tests: Tests
     ) -> Figures:
         """Evaluate the client's model after the training it would do in `round_no`; nothing is
         stored.

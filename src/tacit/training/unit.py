@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit import plan
+from tacit.client import ClientSlot
 from tacit.norms import sum_squares_by_row
 from tacit.randomness import Draws
 from tacit.rows import Vector
-from tacit.seat import Seat
 from tacit.training.contract import DenseUpdate, Group, Update, Worker
 
 
@@ -36,15 +36,15 @@ class UnitWorker:
     def __init__(self, worker: Worker) -> None:
         self._worker = worker
 
-    def train(self, model: Vector, seat: Seat, draws: Draws, round_no: int = 1) -> Update:
+    def train(self, model: Vector, slot: ClientSlot, draws: Draws, round_no: int = 1) -> Update:
         """Return the scaled update after local steps from `model`."""
-        return _normalise(self._worker.train(model, seat, draws, round_no))
+        return _normalise(self._worker.train(model, slot, draws, round_no))
 
     def train_together(
-        self, model: Vector, seats: Sequence[Seat], draws: Sequence[Draws], round_no: int
+        self, model: Vector, slots: Sequence[ClientSlot], draws: Sequence[Draws], round_no: int
     ) -> Iterator[Group]:
         """Yield the updates of some clients in order."""
-        for group in self._worker.train_together(model, seats, draws, round_no):
+        for group in self._worker.train_together(model, slots, draws, round_no):
             yield Group([_normalise(update) for update in group.updates])
 
 
@@ -56,20 +56,20 @@ class RootWorker:
     def __init__(self, worker: Worker, rows: NDArray[np.int64]) -> None:
         self._worker, self._rows = worker, rows
 
-    def train(self, model: Vector, seat: Seat, draws: Draws, round_no: int = 1) -> Update:
+    def train(self, model: Vector, slot: ClientSlot, draws: Draws, round_no: int = 1) -> Update:
         """Return the scaled update after local steps from `model`."""
-        return self._scale(self._worker.train(model, seat, draws, round_no), seat)
+        return self._scale(self._worker.train(model, slot, draws, round_no), slot)
 
     def train_together(
-        self, model: Vector, seats: Sequence[Seat], draws: Sequence[Draws], round_no: int
+        self, model: Vector, slots: Sequence[ClientSlot], draws: Sequence[Draws], round_no: int
     ) -> Iterator[Group]:
         """Yield the updates of some clients in order."""
-        for seat, own in zip(seats, draws, strict=True):
-            yield Group([self.train(model, seat, own, round_no)])
+        for slot, own in zip(slots, draws, strict=True):
+            yield Group([self.train(model, slot, own, round_no)])
 
-    def _scale(self, update: Update, seat: Seat) -> Update:
+    def _scale(self, update: Update, slot: ClientSlot) -> Update:
         row = update.row
-        scale_by_root_rows(row, np.array([0, len(row)]), self._rows[seat.block : seat.block + 1])
+        scale_by_root_rows(row, np.array([0, len(row)]), self._rows[slot.block : slot.block + 1])
         return DenseUpdate(row)
 
 

@@ -14,11 +14,11 @@ import polars as pl
 
 from tacit import plan as plans
 from tacit import simulation, training
+from tacit.client import ClientRandomness, ClientSlot
 from tacit.quantisation.levels import Selection, find_head_probability
 from tacit.randomness import Draws
 from tacit.runs import record
 from tacit.runs.run_folder import RECORD
-from tacit.seat import ClientRandomness, Seat
 from tacit.server.measure import measure
 from tacit.simulation.prepared_rows import prepare
 from tacit_papers.hashcomb.halves import HALF, LABEL, Kind, halves, inputs_of, positives, seen
@@ -80,11 +80,11 @@ def first_weights(rows: Kind, name: str, plan: Tree, seed: int) -> Figures:
     ground = prepare(job, Draws.seeded(seed), table)
     learner = training.build(job.model, job.local, ground.train, ground.clients)
     first, worker = learner.initial(Draws.seeded(seed).at("initial")), learner.worker()
-    seats = [
-        Seat(client, client, ClientRandomness(Draws.seeded(seed), client))
+    slots = [
+        ClientSlot(client, client, ClientRandomness(Draws.seeded(seed), client))
         for client in range(len(ground.clients))
     ]
-    nets = np.stack([first + worker.train(first, seat, seat.own.train(1)).row for seat in seats])
+    nets = np.stack([first + worker.train(first, slot, slot.own.train(1)).row for slot in slots])
     return {
         "last": {
             "least": float(nets.min()),

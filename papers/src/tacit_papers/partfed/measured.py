@@ -13,8 +13,8 @@ import numpy as np
 
 from tacit import plan as plans
 from tacit import training
+from tacit.client import ClientRandomness, ClientSlot
 from tacit.randomness import Draws
-from tacit.seat import ClientRandomness, Seat
 from tacit.simulation.prepared_rows import prepare
 from tacit_papers.published import Figures
 
@@ -114,7 +114,9 @@ class _Desk:
         for holder in self.busy:
             begun = time.thread_time()
             self.worker.train(
-                self.model, Seat(holder, holder, ClientRandomness(draws, holder)), draws.at(holder)
+                self.model,
+                ClientSlot(holder, holder, ClientRandomness(draws, holder)),
+                draws.at(holder),
             )
             took[holder] = time.thread_time() - begun
         return took

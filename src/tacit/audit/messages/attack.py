@@ -116,7 +116,7 @@ class _Attack:
             inputs.width,
             isinstance(inputs, Mixed) or (isinstance(inputs, Dense) and inputs.tokens),
         )
-        rows = [select_rows(begun, victim.client.seat.block) for victim in observed.victims]
+        rows = [select_rows(begun, victim.client.slot.block) for victim in observed.victims]
         self.shares = np.array([compute_label_shares(one) for one in rows])
         self.held: list[Marks] = [find_filled_inputs(one.inputs, self.width) for one in rows]
         self.targets = list_targets(self.blocks) if self._lines(observed.model) is not None else []

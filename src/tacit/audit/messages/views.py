@@ -39,7 +39,7 @@ class MessageVictim:
     @property
     def name(self) -> int:
         """Return the client's public name."""
-        return self.client.seat.name
+        return self.client.slot.name
 
 
 class MessageView(NamedTuple):
@@ -113,7 +113,7 @@ class Observed:
         ]
 
     def _victim(self, name: int) -> MessageVictim:
-        client = Client(self.site, self.site.seat(name), self.worker)
+        client = Client(self.site, self.site.slot(name), self.worker)
         update = self.train.update(client, self.model, 1).copy()
         return MessageVictim(
             client, update, self.train.made(client, self.model, update, self.request).payload
@@ -161,7 +161,7 @@ class Observed:
         for victim in some:
             total.add(
                 victim.payload,
-                self.site.weight(victim.client.seat),
+                self.site.weight(victim.client.slot),
                 self.terms.public.at(1, victim.name),
             )
         whole = self.terms.codec.whole

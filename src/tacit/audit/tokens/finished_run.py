@@ -13,13 +13,13 @@ from safetensors.numpy import load_file
 
 from tacit import codecs, plan, server, training
 from tacit.assembly.negotiated import held
+from tacit.client import ClientRandomness, ClientSlot
 from tacit.errors import RunError
 from tacit.plan import GIVEN, HashComb
 from tacit.randomness import Draws
 from tacit.rows import Clients, Vector
 from tacit.runs import run_folder
 from tacit.runs.allowed_code import require_permission
-from tacit.seat import ClientRandomness, Seat
 from tacit.simulation.prepared_rows import SimulatedData, prepare
 
 Sent = NDArray[np.float32]
@@ -96,9 +96,9 @@ class FinishedRun:
     def _trained(self, learner: training.Learner, model: Vector, count: int, round_no: int) -> Sent:
         worker, found = learner.worker(), np.empty((count, learner.size), np.float32)
         for client in range(count):
-            seat = Seat(client, client, ClientRandomness(self.draws, client))
+            slot = ClientSlot(client, client, ClientRandomness(self.draws, client))
             found[client] = self.sent(
-                model, worker.train(model, seat, seat.own.train(round_no), round_no).row
+                model, worker.train(model, slot, slot.own.train(round_no), round_no).row
             )
         return found
 

@@ -16,10 +16,10 @@ from tacit import codecs, plan
 from tacit import training as local
 from tacit.audit.words.dictionaries import Dictionary
 from tacit.audit.words.inversion import ObservedUpdate, compute_gradient
+from tacit.client import ClientRandomness, ClientSlot
 from tacit.errors import PlanError
 from tacit.models.token_rows import find_checkpoint
 from tacit.randomness import Draws
-from tacit.seat import ClientRandomness, Seat
 from tacit.simulation.prepared_rows import SimulatedData
 from tacit.training.modules.learner import make_batch
 from tacit.training.private.learner import PartialLearner, PartialWorker, get_tokens
@@ -145,7 +145,7 @@ def train_victim(
 ) -> ClientUnderAttack:
     """Return a client after it took part in one round of the plan with other private settings."""
     draws = Draws.seeded(job.seed)
-    seat = Seat(client, client, ClientRandomness(draws, client))
+    slot = ClientSlot(client, client, ClientRandomness(draws, client))
     with tempfile.TemporaryDirectory() as place:
         home = local.Home(
             private=private,
@@ -163,8 +163,8 @@ def train_victim(
             )
         worker = learner.worker()
         first = learner.initial(draws.at("initial"))
-        model = first + worker.train(first, seat, seat.own.train(1), 1).row
-        words = learner.vocabulary(seat)
+        model = first + worker.train(first, slot, slot.own.train(1), 1).row
+        words = learner.vocabulary(slot)
         assert words is not None
-        private_now = learner.private_of(seat, words, 2)
+        private_now = learner.private_of(slot, words, 2)
     return ClientUnderAttack(worker, learner, client, words, model, private_now)

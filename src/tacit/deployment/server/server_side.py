@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from tacit import data, features, server, training
 from tacit.assembly.first_model import first_model
+from tacit.client import ClientRandomness, ClientSlot
 from tacit.codecs.votes import noisy_counts
 from tacit.column_statistics.number_format import NumberFormat, check_formats
 from tacit.data.k_anonymity import expand_categories
@@ -37,7 +38,6 @@ from tacit.randomness import Draws
 from tacit.rows import Clients, Lexicon, Rows, Vector
 from tacit.runs import record
 from tacit.runs.record import RUN
-from tacit.seat import ClientRandomness, Seat
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -199,14 +199,14 @@ class ServerSide:
         own = self._encoded(rows)
         held = Clients(order=np.arange(len(own)), starts=np.array([0, len(own)]))
         worker = training.build(self.plan.model, self.plan.local, own, held).worker()
-        seat, weight = (
-            Seat(-1, 0, ClientRandomness(self.given.draws, "server")),
+        slot, weight = (
+            ClientSlot(-1, 0, ClientRandomness(self.given.draws, "server")),
             self.given.clients_weight,
         )
 
         def member(model: Vector, round_no: int) -> server.Own:
             return server.Own(
-                update=worker.train(model, seat, seat.own.train(round_no)).row,
+                update=worker.train(model, slot, slot.own.train(round_no)).row,
                 rows=len(own),
                 clients_weight=weight,
             )

@@ -16,6 +16,7 @@ from typing import TypeVar
 import numpy as np
 from msgspec.structs import replace
 
+from tacit.client import ClientRandomness
 from tacit.codecs.votes.noisy_counts import CountNoise
 from tacit.deployment import bodies
 from tacit.deployment.agenda import MEASURE
@@ -47,7 +48,6 @@ from tacit.privacy.claim import Claim
 from tacit.privacy.policy import Book, Policy, Receipt
 from tacit.protocol.exchanges.disclose_rows import DiscloseRows
 from tacit.protocol.messages.letter import Letter, Status, Subject, read, write
-from tacit.seat import ClientRandomness
 
 Claims = tuple[Claim, ...]
 Who = TypeVar("Who")

@@ -160,7 +160,7 @@ class Participation:
             if not (self.folder / _CONFIRMED).exists():
                 self.owner.tell(f"run {self.folder.name}: {_trusted(self.built, self.owner.name)}")
             replace_file(self.folder / _CONFIRMED, bodies.pack(begin))
-        with_rows = [name for name in site.names if site.weight(site.seat(name))]
+        with_rows = [name for name in site.names if site.weight(site.slot(name))]
         return Begun(
             dim=self.built.learner.size,
             with_rows=np.array(with_rows, "<i8").tobytes(),

@@ -92,7 +92,7 @@ class SiteHalf:
 
     def owner_of(self, name: int) -> str:
         """Return who a client is, to its own site."""
-        return self.rows.owners[self.site.seat(name).block]
+        return self.rows.owners[self.site.slot(name).block]
 
     def answers(
         self,
@@ -223,10 +223,10 @@ class SiteHalf:
         clients = Clients(order=np.arange(len(order)), starts=starts)
         tests = training.Tests(common=own, own=own, own_clients=clients, measure=server.measure)
         for name in self.site.names:
-            seat = self.site.seat(name)
-            rows = len(tests.of(seat))
+            slot = self.site.slot(name)
+            rows = len(tests.of(slot))
             if rows:
-                figures = self.worker.assembled(model, seat, round_no, tests)  # type: ignore[attr-defined]
+                figures = self.worker.assembled(model, slot, round_no, tests)  # type: ignore[attr-defined]
                 right += round(figures["local_accuracy"] * rows)
         return right
 
@@ -241,10 +241,10 @@ class SiteHalf:
         if offer is None:
             raise WireError("question refused: the plan shares no rows")
         exchange, weights = DiscloseRows(self.plan.name, offer.rows.schema), self.site.weights
-        seats = [self.site.seat(name) for name in self.site.names]
+        slots = [self.site.slot(name) for name in self.site.names]
         holders = [
-            Discloser(seat, offer.released_by(seat.block), int(weights[seat.block]))
-            for seat in seats
+            Discloser(slot, offer.released_by(slot.block), int(weights[slot.block]))
+            for slot in slots
         ]
         return [_sent(exchange.answer(holder, None)) for holder in holders]  # type: ignore[arg-type]
 

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
+from tacit.client import ClientSlot
 from tacit.data.k_anonymity import Findings, check_kinds, pack_rows, unpack_rows
 from tacit.errors import WireError
 from tacit.plan import Plan
@@ -18,7 +19,6 @@ from tacit.protocol.aggregation import Intake
 from tacit.protocol.messages import Frame
 from tacit.protocol.round import Exchange, Outcome, Request, State
 from tacit.runs.record import DisclosedRows
-from tacit.seat import Seat
 
 ROWS = "rows"
 
@@ -28,7 +28,7 @@ class Discloser(NamedTuple):
     keeps.
     """
 
-    seat: Seat
+    slot: ClientSlot
     rows: pl.DataFrame
     weight: int
 
@@ -77,7 +77,7 @@ class DiscloseRows(Exchange):
         """Return the message with a client's rows."""
         payload = np.frombuffer(pack_rows(client.rows) if client.rows.height else b"", np.uint8)
         header = messages.Header(
-            self.run, 0, client.seat.name, ROWS, client.rows.height, client.weight, payload.nbytes
+            self.run, 0, client.slot.name, ROWS, client.rows.height, client.weight, payload.nbytes
         )
         return messages.frame(header, payload)
 

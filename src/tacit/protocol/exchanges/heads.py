@@ -64,22 +64,22 @@ class Heads(Exchange):
 
     def answer(self, client: Client, request: Request) -> Frame | None:
         """Return the client's head, and with it what it commits to sending later."""
-        site, seat, terms = client.site, client.seat, self.agreement
-        if site.weight(seat) == 0:
+        site, slot, terms = client.site, client.slot, self.agreement
+        if site.weight(slot) == 0:
             return None
         model = site.model(request)
         change = DenseUpdate(self.honest(client, model, request).ravel())
-        sent = site.behaviour.sends(seat, change, request.round_no, self.name)
+        sent = site.behaviour.sends(slot, change, request.round_no, self.name)
         parts = [sent.row.astype("<f4").view(np.uint8)]
         if self.binds:
             parts.append(np.frombuffer(self.train.committed(client, request), np.uint8))
         header = messages.Header(
             terms.run,
             request.round_no,
-            seat.name,
+            slot.name,
             self.name,
             terms.dim,
-            site.weight(seat),
+            site.weight(slot),
             self.size,
         )
         return messages.frame(header, np.concatenate(parts))
@@ -103,13 +103,13 @@ class Heads(Exchange):
         """Return how the head changes by training on the client's rows, clipped and with noise as
         the plan says.
         """
-        settings, site, seat, round_no = self.settings, client.site, client.seat, request.round_no
-        rows, labels = site.seen_by_head(model, site.behaviour.trains(seat, round_no), round_no)
+        settings, site, slot, round_no = self.settings, client.site, client.slot, request.round_no
+        rows, labels = site.seen_by_head(model, site.behaviour.trains(slot, round_no), round_no)
         first = self.place.matrix(model)
         steps = Steps(epochs=settings.epochs, lr=settings.lr, divide_by=settings.batch_rows)
         scale, own = (
             self.scale,
-            seat.own.noise(self.agreement.identity, round_no, self.name, request.digest),
+            slot.own.noise(self.agreement.identity, round_no, self.name, request.digest),
         )
         match settings.protect:
             case "nothing":

@@ -112,9 +112,9 @@ class Sharing:
 
     def _own_keys(self, client: Client) -> OwnKeys:
         """Return a client's keys in this run."""
-        name = client.seat.name
+        name = client.slot.name
         if name not in self._keys:
-            own = client.seat.own.private(f"{self.terms.exchange}: shares").at(self.terms.digest)
+            own = client.slot.own.private(f"{self.terms.exchange}: shares").at(self.terms.digest)
             shared = tuple(
                 own.sealed(number).key for number in range(1, len(self.terms.helpers) + 1)
             )
@@ -123,9 +123,9 @@ class Sharing:
 
     def _sealed_keys(self, client: Client, own: OwnKeys) -> bytes:
         """Return what a client sends of its keys."""
-        name = client.seat.name
+        name = client.slot.name
         if name not in self._sealed:
-            site = client.site.signing_key(client.seat)
+            site = client.site.signing_key(client.slot)
             self._sealed[name] = secure_aggregation.sealed_keys(
                 self.terms.context(name), own.shared, self._seals, site
             )

@@ -50,7 +50,7 @@ class SummedVotes(Votes):
         """Return a tester's share of its votes; one that cheats says what it likes, but still only
         one vote each.
         """
-        cheated = client.site.behaviour.votes(client.seat, helped, on, round_no)
+        cheated = client.site.behaviour.votes(client.slot, helped, on, round_no)
         said = helped if cheated is None else cheated
         vector = summed_votes.as_vector(said, on, self.clients)
         message = self.codec.encode(

@@ -126,10 +126,10 @@ class Train(Exchange):
         """Train on the client's rows, encode the update, and return the message; None from a client
         without rows.
         """
-        site, seat = client.site, client.seat
-        if site.weight(seat) == 0:
+        site, slot = client.site, client.slot
+        if site.weight(slot) == 0:
             return None
-        model, kept = site.model(request), site.promised.of(seat.name, request)
+        model, kept = site.model(request), site.promised.of(slot.name, request)
         if kept is not None:
             return self._message(client, kept, request.round_no)
         return self.encoded(client, model, self.update(client, model, request.round_no), request)
@@ -142,15 +142,15 @@ class Train(Exchange):
 
     def foresee(self, site: Site, worker: Worker, request: Request, names: Names) -> Foreseen:
         """What some clients would honestly send."""
-        seats = [site.seat(name) for name in names.tolist()]
-        updates = batch.train_each(site, worker, site.model(request), seats, request.round_no)
+        slots = [site.slot(name) for name in names.tolist()]
+        updates = batch.train_each(site, worker, site.model(request), slots, request.round_no)
         return {Train.name: np.stack([update.row.copy() for update in updates])}
 
     def committed(self, client: Client, request: Request) -> bytes:
         """Return what binds the client to the answer it will give; nothing leaves yet, so nothing
         is charged.
         """
-        made = client.site.promised.of(client.seat.name, request)
+        made = client.site.promised.of(client.slot.name, request)
         if made is None:
             model = client.site.model(request)
             made = self.promise(
@@ -170,7 +170,7 @@ class Train(Exchange):
         for the update.
         """
         made = self.made(client, model, update, request)
-        client.site.promised.keep(client.seat.name, request, made)
+        client.site.promised.keep(client.slot.name, request, made)
         return made
 
     def update(self, client: Client, model: Vector, round_no: int) -> Vector:
@@ -178,18 +178,18 @@ class Train(Exchange):
         again.
         """
         assert client.worker is not None
-        seat, behaviour = client.seat, client.site.behaviour
+        slot, behaviour = client.slot, client.site.behaviour
         found = client.worker.train(
-            model, behaviour.trains(seat, round_no), seat.own.train(round_no), round_no
+            model, behaviour.trains(slot, round_no), slot.own.train(round_no), round_no
         )
-        return behaviour.sends(seat, found, round_no, self.name).row
+        return behaviour.sends(slot, found, round_no, self.name).row
 
     def encoded(self, client: Client, model: Vector, update: Vector, request: Request) -> Frame:
         """The message of a client that changed the model by an update."""
         return self._message(client, self.made(client, model, update, request), request.round_no)
 
     def _message(self, client: Client, made: Encoded, round_no: int) -> Frame:
-        client.site.remember(client.seat, round_no, made.memory)
+        client.site.remember(client.slot, round_no, made.memory)
         payload = self._sent(client, made, round_no)
         return messages.frame(self.header(client, round_no, payload.nbytes), payload)
 
@@ -206,7 +206,7 @@ class Train(Exchange):
         if not self.commits:
             return made.payload
         key = (
-            client.seat.own.private("commitment")
+            client.slot.own.private("commitment")
             .at(self.agreement.identity, round_no)
             .sealed("salt")
             .key
@@ -216,23 +216,23 @@ class Train(Exchange):
 
     def made(self, client: Client, model: Vector, update: Vector, request: Request) -> Encoded:
         """Return an encoded update; the same each time, since its randomness has an address."""
-        terms, site, seat, round_no = self.agreement, client.site, client.seat, request.round_no
-        own = seat.own.noise(terms.identity, round_no, self.name, request.digest)
-        public = terms.public.at(round_no, seat.name)
+        terms, site, slot, round_no = self.agreement, client.site, client.slot, request.round_no
+        own = slot.own.noise(terms.identity, round_no, self.name, request.digest)
+        public = terms.public.at(round_no, slot.name)
         return site.codec(round_no).encode(
-            terms.codec.sent(model, update), site.memory(seat, round_no), own=own, public=public
+            terms.codec.sent(model, update), site.memory(slot, round_no), own=own, public=public
         )
 
     def header(self, client: Client, round_no: int, payload_size: int) -> messages.Header:
         """Return the header of a client's message."""
-        terms, seat = self.agreement, client.seat
+        terms, slot = self.agreement, client.slot
         return messages.Header(
             terms.run,
             round_no,
-            seat.name,
+            slot.name,
             self.kind,
             terms.dim,
-            client.site.weight(seat),
+            client.site.weight(slot),
             payload_size,
         )
 

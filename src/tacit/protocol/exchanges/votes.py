@@ -74,13 +74,13 @@ class Votes(Exchange):
         """Try the heads of the assigned contributors on the client's own test rows and return its
         votes.
         """
-        terms, site, seat = self.agreement, client.site, client.seat
+        terms, site, slot = self.agreement, client.site, client.slot
         question = self._question(request)
-        rows, labels = site.seen_by_head(question.model, seat, request.round_no, tests=True)
+        rows, labels = site.seen_by_head(question.model, slot, request.round_no, tests=True)
         if not len(rows):
             return None
         senders = question.senders
-        on = self._assigned(senders, request.round_no)[np.searchsorted(senders, seat.name)]
+        on = self._assigned(senders, request.round_no)[np.searchsorted(senders, slot.name)]
         places = np.searchsorted(senders, on)
         helped = helps(gains(question, places, rows, labels), self.settings.vote)
         asked = [question.digests[place] for place in places.tolist()]
@@ -88,10 +88,10 @@ class Votes(Exchange):
         header = messages.Header(
             terms.run,
             request.round_no,
-            seat.name,
+            slot.name,
             self.name,
             terms.dim,
-            site.weight(seat),
+            site.weight(slot),
             payload.nbytes,
         )
         return messages.frame(header, payload)
@@ -105,13 +105,13 @@ class Votes(Exchange):
         round_no: int,
     ) -> Payload:
         """Return a tester's votes as it sends them: randomised, unless it cheats."""
-        seat = client.seat
+        slot = client.slot
         epsilon, cheated = (
-            self._epsilon(seat.name),
-            client.site.behaviour.votes(seat, helped, on, round_no),
+            self._epsilon(slot.name),
+            client.site.behaviour.votes(slot, helped, on, round_no),
         )
         if cheated is None:
-            return single_vote.encode(helped, asked, epsilon, seat.own.coins())
+            return single_vote.encode(helped, asked, epsilon, slot.own.coins())
         return single_vote.not_randomised(cheated, epsilon)
 
     def count_asked(self, request: Request, everyone: int) -> int:

@@ -7,6 +7,7 @@ from typing import assert_never
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.client import ClientSlot
 from tacit.plan.tables.corrupt import (
     ALIE,
     IPM,
@@ -21,7 +22,6 @@ from tacit.plan.tables.corrupt import (
 from tacit.protocol.site import Honest
 from tacit.randomness import Draws
 from tacit.rows import Vector
-from tacit.seat import Seat
 from tacit.training import Update, attacks
 from tacit.training.contract import DenseUpdate
 
@@ -46,17 +46,15 @@ class Misbehaving(Honest):
         """Return whether a client does harm in a round."""
         return bool(self.corrupted[name]) and round_no >= self.settings.from_round
 
-    def trains(self, seat: Seat, round_no: int) -> Seat:
-        """Return the seat whose rows a client trains on: while a corrupted one behaves, the rows it
-        had before.
-        """
-        if self._before is None or not self.corrupted[seat.name] or self.acts(seat.name, round_no):
-            return seat
-        return seat._replace(block=int(self._before[seat.name]))
+    def trains(self, slot: ClientSlot, round_no: int) -> ClientSlot:
+        """Choose the rows a client trains on: until a corrupted client acts, its original rows."""
+        if self._before is None or not self.corrupted[slot.name] or self.acts(slot.name, round_no):
+            return slot
+        return slot._replace(block=int(self._before[slot.name]))
 
-    def sends(self, seat: Seat, update: Update, round_no: int, exchange: str) -> Update:
+    def sends(self, slot: ClientSlot, update: Update, round_no: int, exchange: str) -> Update:
         """Return what a client sends."""
-        if not self.acts(seat.name, round_no):
+        if not self.acts(slot.name, round_no):
             return update
         settings = self.settings
         if isinstance(settings, FreeRider):
@@ -66,7 +64,7 @@ class Misbehaving(Honest):
         if isinstance(settings, RandomUpdate):
             return DenseUpdate(
                 attacks.gaussian(
-                    update.row, self.draws.at(round_no, seat.name, exchange), settings.scale
+                    update.row, self.draws.at(round_no, slot.name, exchange), settings.scale
                 )
             )
         if isinstance(settings, Colluding):
@@ -80,12 +78,12 @@ class Misbehaving(Honest):
         return round_no < self.settings.from_round or not self.corrupted[names].any()
 
     def votes(
-        self, seat: Seat, helped: NDArray[np.bool_], on: Names, round_no: int
+        self, slot: ClientSlot, helped: NDArray[np.bool_], on: Names, round_no: int
     ) -> NDArray[np.bool_] | None:
         """Return the votes of a tester that cheats: the opposite of what it found, or for its own
         kind and against all others.
         """
-        if not self.acts(seat.name, round_no):
+        if not self.acts(slot.name, round_no):
             return None
         match self.settings.votes:
             case "honest":

@@ -7,10 +7,10 @@ from __future__ import annotations
 import numpy as np
 
 from tacit import server, training
+from tacit.client import ClientRandomness, ClientSlot
 from tacit.plan import Plan
 from tacit.randomness import Draws
 from tacit.rows import Clients, Rows, Vector
-from tacit.seat import ClientRandomness, Seat
 
 
 class CleanRows:
@@ -24,16 +24,16 @@ class CleanRows:
             rows,
             training.build(plan.model, plan.local, rows, everything, module),
         )
-        self.worker, self.seat = (
+        self.worker, self.slot = (
             self.learner.worker(),
-            Seat(-1, 0, ClientRandomness(draws.at("center"), "judge")),
+            ClientSlot(-1, 0, ClientRandomness(draws.at("center"), "judge")),
         )
 
     def at(self, model: Vector, round_no: int) -> server.Clean:
         """Return what the center can make of its rows in a round that began with this model."""
 
         def update() -> Vector:
-            return self.worker.train(model, self.seat, self.seat.own.train(round_no)).row
+            return self.worker.train(model, self.slot, self.slot.own.train(round_no)).row
 
         def gains(updates: server.Matrix) -> server.Floats:
             before = self._loss(model)

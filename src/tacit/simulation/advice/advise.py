@@ -19,11 +19,11 @@ from numpy.typing import NDArray
 
 from tacit import codecs, training
 from tacit.assembly.first_model import first_model
+from tacit.client import ClientRandomness, ClientSlot
 from tacit.errors import PlanError
 from tacit.plan import RR, Plan
 from tacit.randomness import Draws
 from tacit.rows import Vector
-from tacit.seat import ClientRandomness, Seat
 from tacit.simulation.prepared_rows import prepare
 
 _CLIENTS = 24
@@ -113,9 +113,11 @@ def _updates(
     worker = learner.worker()
     size = min(_COORDINATES, learner.size)
     chosen = np.sort(draws.at("advice").generator().choice(learner.size, size, replace=False))
-    seats = [Seat(client, client, ClientRandomness(draws, client)) for client in range(clients)]
+    slots = [
+        ClientSlot(client, client, ClientRandomness(draws, client)) for client in range(clients)
+    ]
     return np.stack(
-        [worker.train(model, seat, seat.own.train(1)).row[chosen].copy() for seat in seats]
+        [worker.train(model, slot, slot.own.train(1)).row[chosen].copy() for slot in slots]
     )
 
 

@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 
 from tacit import codecs, training
 from tacit.assembly.first_model import first_model
+from tacit.client import ClientRandomness, ClientSlot
 from tacit.errors import PlanError
 from tacit.plan import Plan
 from tacit.randomness import Draws
-from tacit.seat import ClientRandomness, Seat
 from tacit.simulation.prepared_rows import prepare
 
 _CLIENTS, _NUMBERS = 24, 20_000_000
@@ -71,8 +71,10 @@ def outlook(plan: Plan, target: float = 1.0, input_rows: object | None = None) -
         0.0,
     )
     count = min(_CLIENTS, cohort, max(1, _NUMBERS // learner.size))
-    for seat in (Seat(client, client, ClientRandomness(draws, client)) for client in range(count)):
-        update = worker.train(first, seat, seat.own.train(1)).row.copy()
+    for slot in (
+        ClientSlot(client, client, ClientRandomness(draws, client)) for client in range(count)
+    ):
+        update = worker.train(first, slot, slot.own.train(1)).row.copy()
         signal += update / count
         kept += made.clipped(update) / count
         variance += float(np.mean(made.variance(update))) / count

@@ -1,6 +1,4 @@
-"""The first round of a plan, held still: everybody sits in their seat and the question is asked;
-nothing is sent or kept.
-"""
+"""The first round of a plan up to the server's request; nothing is sent or stored."""
 
 from __future__ import annotations
 

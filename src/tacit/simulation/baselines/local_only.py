@@ -9,10 +9,10 @@ from collections.abc import Callable
 import numpy as np
 
 from tacit import server, training
+from tacit.client import ClientRandomness, ClientSlot
 from tacit.plan import Plan
 from tacit.randomness import Draws
 from tacit.rows import Vector
-from tacit.seat import ClientRandomness, Seat
 from tacit.simulation.baselines.arms import local_only_settings
 from tacit.simulation.prepared_rows import SimulatedData
 
@@ -32,8 +32,8 @@ def measure_local_only(
     learner = training.build(plan.model, settings, data.train, data.clients, module)
     worker, figures = learner.worker(), []
     for client in range(len(data.clients)):
-        seat = Seat(client, client, ClientRandomness(draws, client))
-        update = worker.train(first, seat, seat.own.train(1))
+        slot = ClientSlot(client, client, ClientRandomness(draws, client))
+        update = worker.train(first, slot, slot.own.train(1))
         logits = learner.predict(first + update.row, data.test.inputs)
         figures.append(server.measure(logits, data.test.labels))
         tick(client + 1)

@@ -14,10 +14,10 @@ from dataclasses import replace
 from typing import Literal
 
 from tacit import server, training
+from tacit.client import ClientRandomness, ClientSlot
 from tacit.plan import Features, Local, Logistic, Plan, Server
 from tacit.randomness import Draws
 from tacit.rows import Rows
-from tacit.seat import ClientRandomness, Seat
 from tacit.simulation.baselines.early_stop import in_one_hand
 
 Alone = Literal["central", "local_only"]
@@ -89,10 +89,10 @@ def choose_rate(
     for rate in _RATES:
         settings = replace(plan.local, lr=rate)
         learner = training.build(plan.model, settings, train, in_one_hand(train), module)
-        worker, seat = learner.worker(), Seat(0, 0, ClientRandomness(draws.at("rate"), 0))
+        worker, slot = learner.worker(), ClientSlot(0, 0, ClientRandomness(draws.at("rate"), 0))
         model = learner.initial(draws.at("initial"))
         for passed in range(1, _PASSES_TO_CHOOSE + 1):
-            model = model + worker.train(model, seat, seat.own.train(passed)).row
+            model = model + worker.train(model, slot, slot.own.train(passed)).row
             loss = server.loss(learner.predict(model, validation.inputs), validation.labels)
             if loss < best:
                 best, chosen = loss, settings

@@ -67,9 +67,9 @@ def compile_kernels() -> None:
     full-batch steps.
     """
     from tacit import plan
+    from tacit.client import ClientRandomness, ClientSlot
     from tacit.randomness import Draws
     from tacit.rows import Clients, Dense, Rows, Sparse
-    from tacit.seat import ClientRandomness, Seat
     from tacit.training.compiled.full_batch import FEWEST_STEPS
     from tacit.training.compiled.learner import CompiledLearner
 
@@ -82,7 +82,8 @@ def compile_kernels() -> None:
         )
         model, root = learner.initial(Draws.seeded(0)), Draws.seeded(0)
         model = (
-            model + learner.worker().train(model, Seat(0, 0, ClientRandomness(root, 0)), root).row
+            model
+            + learner.worker().train(model, ClientSlot(0, 0, ClientRandomness(root, 0)), root).row
         )
         learner.predict(model, inputs)
 

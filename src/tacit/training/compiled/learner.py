@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit import plan
+from tacit.client import ClientSlot
 from tacit.randomness import Draws
 from tacit.rows import Clients, Dense, Inputs, Mixed, Rows, Sparse, SparseUpdates, Vector
-from tacit.seat import Seat
 from tacit.training.compiled import first_layer, full_batch, kernels
 from tacit.training.compiled.first_layer import InputTable
 from tacit.training.compiled.keep import keep_kernels
@@ -132,7 +132,7 @@ class CompiledLearner:
         return logits
 
     def below(
-        self, model: Vector, inputs: Inputs, seat: Seat, round_no: int
+        self, model: Vector, inputs: Inputs, slot: ClientSlot, round_no: int
     ) -> NDArray[np.float32]:
         """Return the inputs of the last layer: the features, or the outputs of the layer before."""
         widths = self.shape.widths[:-1]
@@ -172,18 +172,18 @@ class CompiledWorker:
         self.nets, self.moments = np.empty(0, np.float32), np.zeros((4, 0), np.float32)
         self.names, self.own = np.empty(0, np.int32), np.empty(0, np.int32)
 
-    def train(self, model: Vector, seat: Seat, draws: Draws, round_no: int = 1) -> Update:
+    def train(self, model: Vector, slot: ClientSlot, draws: Draws, round_no: int = 1) -> Update:
         """Return the client's update after its local steps from `model`."""
-        return next(self.train_together(model, [seat], [draws], round_no)).updates[0]
+        return next(self.train_together(model, [slot], [draws], round_no)).updates[0]
 
-    def train_on(self, model: Vector, seat: Seat, draws: Draws) -> Update:
+    def train_on(self, model: Vector, slot: ClientSlot, draws: Draws) -> Update:
         """Return the update of further steps, continuing with the optimiser state of this worker's
         last client.
 
         For central training, where the same client goes on; in a round every client starts with a
         fresh optimiser.
         """
-        client = np.array([seat.block], np.int64)
+        client = np.array([slot.block], np.int64)
         update = self._group(model, client, self._net_sizes(client), [draws], self.steps).updates[0]
         self.steps += len(
             list_batch_ends(
@@ -194,12 +194,12 @@ class CompiledWorker:
         return update
 
     def train_together(
-        self, model: Vector, seats: Sequence[Seat], draws: Sequence[Draws], round_no: int
+        self, model: Vector, slots: Sequence[ClientSlot], draws: Sequence[Draws], round_no: int
     ) -> Iterator[Group]:
         """Yield the clients' updates in order; as many clients as fit the buffers are trained in
         one compiled call.
         """
-        clients = np.array([seat.block for seat in seats], np.int64)
+        clients = np.array([slot.block for slot in slots], np.int64)
         sizes, alone = self._net_sizes(clients), self.learner.full_steps[clients] > 0
         groups = np.cumsum(sizes) // _TOGETHER
         ends = np.diff(groups).astype(bool) | alone[1:] | alone[:-1]

@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 from torch import nn
 
 from tacit import plan
+from tacit.client import ClientSlot
 from tacit.errors import PlanError
 from tacit.randomness import Draws
 from tacit.rows import Clients, Dense, Inputs, Mixed, Rows, Sparse, Vector
-from tacit.seat import Seat
 from tacit.training.contract import DenseUpdate, SequentialWorker, Update, Worker
 from tacit.training.head import HeadPlace
 from tacit.training.modules import networks
@@ -93,7 +93,7 @@ class TorchLearner:
         self.head = find_head(self.module, self.size, self.outputs)
 
     def below(
-        self, model: Vector, inputs: Inputs, seat: Seat, round_no: int
+        self, model: Vector, inputs: Inputs, slot: ClientSlot, round_no: int
     ) -> NDArray[np.float32]:
         """Return the inputs of the last layer."""
         module = copy.deepcopy(self.module)
@@ -155,12 +155,12 @@ class TorchWorker(SequentialWorker):
             parameter.data = self.flat[start : start + parameter.numel()].view_as(parameter)
             start += parameter.numel()
 
-    def train(self, model: Vector, seat: Seat, draws: Draws, round_no: int = 1) -> Update:
+    def train(self, model: Vector, slot: ClientSlot, draws: Draws, round_no: int = 1) -> Update:
         """Return the client's update after its local steps from `model`."""
         learner, local = self.learner, self.learner.local
         base, end = (
-            int(learner.clients.starts[seat.block]),
-            int(learner.clients.starts[seat.block + 1]),
+            int(learner.clients.starts[slot.block]),
+            int(learner.clients.starts[slot.block + 1]),
         )
         anchor = torch.from_numpy(model)
         self.flat.copy_(anchor)

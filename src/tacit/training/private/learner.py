@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 from torch import nn
 
 from tacit import plan
+from tacit.client import ClientRandomness, ClientSlot
 from tacit.errors import PlanError
 from tacit.randomness import Draws
 from tacit.rows import Clients, Dense, Inputs, Mixed, Rows, Vector
-from tacit.seat import ClientRandomness, Seat
 from tacit.training.contract import DenseUpdate, Figures, Home, SequentialWorker, Tests, Update
 from tacit.training.head import HeadPlace
 from tacit.training.modules.learner import (
@@ -104,14 +104,14 @@ class PartialLearner:
         )
 
     def below(
-        self, model: Vector, inputs: Inputs, seat: Seat, round_no: int
+        self, model: Vector, inputs: Inputs, slot: ClientSlot, round_no: int
     ) -> NDArray[np.float32]:
         """Return the inputs of the last layer, with the client's private parameters as of the start
         of `round_no`.
         """
         self._reader = self._reader or self.worker()
-        words = self.vocabulary(seat, inputs)
-        self._reader.assemble(model, self.private_of(seat, words, round_no))
+        words = self.vocabulary(slot, inputs)
+        self._reader.assemble(model, self.private_of(slot, words, round_no))
         return compute_head_inputs(
             self._reader.module,
             (_renumber(some, words) for some in iterate_batches(inputs, _PREDICT_ROWS)),
@@ -150,7 +150,7 @@ class PartialLearner:
         """Return logits for a new client: shared parameters with initial private ones."""
         worker = self.worker()
         nobody = np.zeros((0, 0), np.int32)
-        newcomer = Seat(0, 0, ClientRandomness(self.home.beginning, 0))
+        newcomer = ClientSlot(0, 0, ClientRandomness(self.home.beginning, 0))
         words = (
             self.wordings.vocabulary(newcomer, nobody, get_tokens(inputs))
             if self.wordings
@@ -159,15 +159,15 @@ class PartialLearner:
         worker.assemble(model, self.first_private(newcomer, words))
         return worker.logits(inputs, words)
 
-    def vocabulary(self, seat: Seat, *read: Inputs) -> Vocabulary | None:
+    def vocabulary(self, slot: ClientSlot, *read: Inputs) -> Vocabulary | None:
         """Return a client's numbering of its own words and of words in test rows."""
         if self.wordings is None:
             return None
-        begin, end = self.clients.starts[seat.block], self.clients.starts[seat.block + 1]
+        begin, end = self.clients.starts[slot.block], self.clients.starts[slot.block + 1]
         met = np.concatenate([get_tokens(rows).ravel() for rows in read]) if read else None
-        return self.wordings.vocabulary(seat, get_tokens(self.rows.inputs)[begin:end], met)
+        return self.wordings.vocabulary(slot, get_tokens(self.rows.inputs)[begin:end], met)
 
-    def first_private(self, seat: Seat, words: Vocabulary | None) -> Arrays:
+    def first_private(self, slot: ClientSlot, words: Vocabulary | None) -> Arrays:
         """Return the client's initial private parameters."""
         first = {
             name: array.copy()
@@ -175,24 +175,24 @@ class PartialLearner:
             if name in self.split.private
         }
         if words is not None and self.wordings is not None:
-            first[_TABLE] = self.wordings.start(seat, words.units)
+            first[_TABLE] = self.wordings.start(slot, words.units)
         return first
 
-    def private_of(self, seat: Seat, words: Vocabulary | None, before: int) -> Arrays:
+    def private_of(self, slot: ClientSlot, words: Vocabulary | None, before: int) -> Arrays:
         """Return the client's private parameters after its last round before `before`.
 
         Words added since then (those in test rows only) have their initial vectors.
         """
-        stored = self.store.read(seat.name, before)
+        stored = self.store.read(slot.name, before)
         return (
-            self.first_private(seat, words) if stored is None else self.grown(seat, words, stored)
+            self.first_private(slot, words) if stored is None else self.grown(slot, words, stored)
         )
 
-    def grown(self, seat: Seat, words: Vocabulary | None, private: Arrays) -> Arrays:
+    def grown(self, slot: ClientSlot, words: Vocabulary | None, private: Arrays) -> Arrays:
         """Extend private parameters so that every word has a row."""
         if words is None or self.wordings is None:
             return private
-        return {**private, _TABLE: self.wordings.grown(seat, private[_TABLE], words.units)}
+        return {**private, _TABLE: self.wordings.grown(slot, private[_TABLE], words.units)}
 
     def _first(self, draws: Draws) -> Arrays:
         if draws in self._firsts:
@@ -231,48 +231,48 @@ class PartialWorker(SequentialWorker):
         for name, array in private.items():
             self.named[name].data = torch.from_numpy(array.copy())
 
-    def train(self, model: Vector, seat: Seat, draws: Draws, round_no: int = 1) -> Update:
+    def train(self, model: Vector, slot: ClientSlot, draws: Draws, round_no: int = 1) -> Update:
         """Return the update of the shared parameters; the private ones go to the client's store."""
-        words = self.learner.vocabulary(seat)
-        private = self.learner.private_of(seat, words, round_no)
+        words = self.learner.vocabulary(slot)
+        private = self.learner.private_of(slot, words, round_no)
         self.assemble(model, private)
-        self._local_half(seat, words, draws)
+        self._local_half(slot, words, draws)
         update = (self.flat.detach() - torch.from_numpy(model)).numpy()
         kept = {
             name: self.named[name].detach().numpy().copy() for name in self.learner.split.private
         }
-        self.learner.store.write(seat.name, round_no, kept)
+        self.learner.store.write(slot.name, round_no, kept)
         return DenseUpdate(update)
 
-    def assembled(self, model: Vector, seat: Seat, round_no: int, tests: Tests) -> Figures:
+    def assembled(self, model: Vector, slot: ClientSlot, round_no: int, tests: Tests) -> Figures:
         """Evaluate the shared parameters with the client's private ones as of the start of
         `round_no`.
         """
-        words = self.learner.vocabulary(seat, tests.common.inputs, tests.of(seat).inputs)
-        private = self.learner.private_of(seat, words, round_no)
+        words = self.learner.vocabulary(slot, tests.common.inputs, tests.of(slot).inputs)
+        private = self.learner.private_of(slot, words, round_no)
         self.assemble(model, private)
         if any(array.size for array in private.values()):
-            return self._figures(seat, words, tests, self._on_common(words, tests))
+            return self._figures(slot, words, tests, self._on_common(words, tests))
         if (
             self._everybodys is None or self._everybodys[0] is not model
         ):  # the same for all: nothing stays with anybody
             self._everybodys = (model, self._on_common(words, tests))
-        return self._figures(seat, words, tests, self._everybodys[1])
+        return self._figures(slot, words, tests, self._everybodys[1])
 
     def trained(
-        self, model: Vector, seat: Seat, draws: Draws, round_no: int, tests: Tests
+        self, model: Vector, slot: ClientSlot, draws: Draws, round_no: int, tests: Tests
     ) -> Figures:
         """Evaluate the client's model after the training it would do in `round_no`; nothing is
         stored.
         """
-        words = self.learner.vocabulary(seat)
-        self.assemble(model, self.learner.private_of(seat, words, round_no))
-        self._local_half(seat, words, draws)
-        wider = self.learner.vocabulary(seat, tests.common.inputs, tests.of(seat).inputs)
+        words = self.learner.vocabulary(slot)
+        self.assemble(model, self.learner.private_of(slot, words, round_no))
+        self._local_half(slot, words, draws)
+        wider = self.learner.vocabulary(slot, tests.common.inputs, tests.of(slot).inputs)
         kept = {name: self.named[name].detach().numpy() for name in self.learner.split.private}
-        for name, array in self.learner.grown(seat, wider, kept).items():
+        for name, array in self.learner.grown(slot, wider, kept).items():
             self.named[name].data = torch.from_numpy(array)
-        return self._figures(seat, wider, tests, self._on_common(wider, tests))
+        return self._figures(slot, wider, tests, self._on_common(wider, tests))
 
     def logits(self, inputs: Inputs, words: Vocabulary | None) -> NDArray[np.float32]:
         """Return logits of the assembled model in evaluation mode."""
@@ -288,11 +288,11 @@ class PartialWorker(SequentialWorker):
             else np.zeros((0, self.learner.outputs), np.float32)
         )
 
-    def _local_half(self, seat: Seat, words: Vocabulary | None, draws: Draws) -> None:
+    def _local_half(self, slot: ClientSlot, words: Vocabulary | None, draws: Draws) -> None:
         learner = self.learner
         base, end = (
-            int(learner.clients.starts[seat.block]),
-            int(learner.clients.starts[seat.block + 1]),
+            int(learner.clients.starts[slot.block]),
+            int(learner.clients.starts[slot.block + 1]),
         )
 
         def batch(rows: NDArray[np.int64]) -> tuple[tuple[torch.Tensor, ...], torch.Tensor]:
@@ -313,12 +313,12 @@ class PartialWorker(SequentialWorker):
         return tests.measure(self.logits(tests.common.inputs, words), tests.common.labels)
 
     def _figures(
-        self, seat: Seat, words: Vocabulary | None, tests: Tests, on_common: Figures
+        self, slot: ClientSlot, words: Vocabulary | None, tests: Tests, on_common: Figures
     ) -> Figures:
         """Evaluate the loaded model on the client's own rows and add the metrics on the common
         rows.
         """
-        own = tests.of(seat)
+        own = tests.of(slot)
         right = (
             tests.measure(self.logits(own.inputs, words), own.labels)["accuracy"]
             if len(own)

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit import plan
+from tacit.client import ClientSlot
 from tacit.randomness import Draws
 from tacit.rows import Lexicon, Vector
-from tacit.seat import Seat
 
 PADDING, UNKNOWN = 0, 1
 PUBLIC_TABLES = 3
@@ -70,7 +70,7 @@ class Vocabularies:
         return table
 
     def vocabulary(
-        self, seat: Seat, tokens: NDArray[np.int32], more: NDArray[np.int32] | None = None
+        self, slot: ClientSlot, tokens: NDArray[np.int32], more: NDArray[np.int32] | None = None
     ) -> Vocabulary:
         """Build the client's numbering of the words in its own tokens.
 
@@ -80,7 +80,7 @@ class Vocabularies:
         own, rare = self._in_order(tokens), self._rare(tokens)
         units = list(
             dict.fromkeys(
-                self._unit(seat, word)
+                self._unit(slot, word)
                 for word in own
                 if self.private_word[word] and word not in rare
             )
@@ -89,7 +89,7 @@ class Vocabularies:
             read = self._in_order(more)
             seen = set(units)
             extra = (
-                self._unit(seat, word)
+                self._unit(slot, word)
                 for word in read
                 if self.private_word[word] and word not in rare
             )
@@ -98,7 +98,7 @@ class Vocabularies:
                 for unit in dict.fromkeys(extra)
                 if unit not in seen and self._vector_of(unit) is not None
             ]
-        rows = self._rows(seat, units)
+        rows = self._rows(slot, units)
         if self.private.rows == "keyed":
             rows[sorted(rare)] = UNKNOWN
         return Vocabulary(rows=rows, units=tuple(units))
@@ -122,29 +122,29 @@ class Vocabularies:
         )
 
     def grown(
-        self, seat: Seat, table: NDArray[np.float32], units: tuple[str, ...]
+        self, slot: ClientSlot, table: NDArray[np.float32], units: tuple[str, ...]
     ) -> NDArray[np.float32]:
         """Extend a client's private rows with initial vectors for words that were added later."""
         more = units[len(table) - self.head :] if self.private.rows == "own" else ()
-        return np.concatenate([table, self.start(seat, more)[self.head :]]) if more else table
+        return np.concatenate([table, self.start(slot, more)[self.head :]]) if more else table
 
-    def start(self, seat: Seat, units: tuple[str, ...]) -> NDArray[np.float32]:
+    def start(self, slot: ClientSlot, units: tuple[str, ...]) -> NDArray[np.float32]:
         """Return the initial vectors of a client's private rows."""
         head = self.head
         match self.private.rows:
             case "keyed":
-                return self._random(seat.own.private("table"), head + self.buckets, head)
+                return self._random(slot.own.private("table"), head + self.buckets, head)
             case "own":
-                return self._start_of(seat, units, head)
+                return self._start_of(slot, units, head)
             case _:
                 assert_never(self.private.rows)
 
-    def _start_of(self, seat: Seat, units: tuple[str, ...], head: int) -> NDArray[np.float32]:
+    def _start_of(self, slot: ClientSlot, units: tuple[str, ...], head: int) -> NDArray[np.float32]:
         """Return the initial vectors of a client's private rows, one per word or stem."""
         # A word's random vector depends on the word and the client alone, not on which other words
         # there are.
         table = np.zeros((head + len(units), self.width), np.float32)
-        rotation = self._rotation(seat)
+        rotation = self._rotation(slot)
         spread = 1.0 if self.private.words == "digits" else self.spread
         for place, unit in enumerate(units):
             vector = (
@@ -153,18 +153,18 @@ class Vocabularies:
                 else self._vector_of(unit)
             )
             if vector is None:
-                generator = seat.own.private("word").at(unit).generator()
+                generator = slot.own.private("word").at(unit).generator()
                 vector = (spread * generator.standard_normal(self.width)).astype(np.float32)
             table[head + place] = vector if rotation is None else vector @ rotation
         return table
 
-    def _rows(self, seat: Seat, units: list[str]) -> NDArray[np.int64]:
+    def _rows(self, slot: ClientSlot, units: list[str]) -> NDArray[np.int64]:
         rows = np.full(len(self.lexicon.words) + 1, UNKNOWN, np.int64)
         rows[-1] = PADDING
         rows[self.shared] = 2 + np.arange(len(self.shared)) if self.shared_rows else UNKNOWN
         first = self.shared_rows or 2
         if self.private.rows == "keyed":
-            key = seat.own.private("key").words(4).tobytes()
+            key = slot.own.private("key").words(4).tobytes()
             rows[:-1] = [first + _bucket(key, word, self.buckets) for word in self.lexicon.words]
             return rows
         if self.private.spelling == "word":
@@ -172,10 +172,10 @@ class Vocabularies:
             return rows
         at = {unit: first + place for place, unit in enumerate(units)}
         for token in np.flatnonzero(self.private_word).tolist():
-            rows[token] = at.get(self._unit(seat, token), UNKNOWN)
+            rows[token] = at.get(self._unit(slot, token), UNKNOWN)
         return rows
 
-    def _unit(self, seat: Seat, token: int) -> str:
+    def _unit(self, slot: ClientSlot, token: int) -> str:
         word, spelling = self.lexicon.words[token], self.private.spelling
         match spelling:
             case "word":
@@ -183,7 +183,7 @@ class Vocabularies:
             case "stem":
                 stems = True
             case "mixed":
-                stems = seat.name % 2 == 1
+                stems = slot.name % 2 == 1
             case _:
                 assert_never(spelling)
         return find_stem(word) if stems else word
@@ -196,14 +196,14 @@ class Vocabularies:
             return None
         return np.asarray(self.lexicon.vectors[place], np.float32)
 
-    def _rotation(self, seat: Seat) -> NDArray[np.float32] | None:
+    def _rotation(self, slot: ClientSlot) -> NDArray[np.float32] | None:
         match self.private.start:
             case "random" | "public":
                 return None
             case "rotated":
-                return draw_rotation(seat.own.private("rotation"), self.width)
+                return draw_rotation(slot.own.private("rotation"), self.width)
             case "varied":
-                return draw_public_rotation(seat.name % PUBLIC_TABLES, self.width)
+                return draw_public_rotation(slot.name % PUBLIC_TABLES, self.width)
             case _:
                 assert_never(self.private.start)
 
