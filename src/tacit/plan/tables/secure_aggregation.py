@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, kw_only=True, config=STRICT)
 class SecureSum:
     """Updates are added up by the server and helpers together, so that none of them sees a single
-    one ([secure-sum.md](secure-sum.md)).
+    one ([secure-aggregation.md](secure-aggregation.md)).
     """
 
     helpers: Annotated[int, Ge(1), Le(3)] = 1
