@@ -55,33 +55,33 @@ def main() -> None:
 def _site(folder: Path) -> None:
     from tacit.deployment.site.owner_site import OwnerSite
     from tacit.deployment.site.participation import Participation
-    from tacit.deployment.transport.node import Node
+    from tacit.deployment.transport.site.node import Node
     from tacit.privacy.policy import Book
 
     _mortal(folder, OwnerSite, "_opened", "opened")
     _mortal(folder, Participation, "begun", "begun")
     _mortal(folder, Book, "reserve", "reserved")
     _mortal(folder, Book, "store", "stored")
-    _mortal(folder, Node, "_push", "sent")
+    _mortal(folder, Node, "_push_response", "sent")
 
 
 def _deploy(folder: Path) -> None:
     from tacit.deployment.server.mail import Mail
-    from tacit.deployment.transport.post import Post
+    from tacit.deployment.transport.server.channel import FlowerChannel
     from tacit.runs import checkpoint
 
-    collect = Post.collect
+    collect = FlowerChannel.collect
 
-    def collected(post: Post) -> list[tuple[str, bytes | None]]:
+    def collected(post: FlowerChannel) -> list[tuple[str, bytes | None]]:
         found = collect(post)
         for _, data in found:
             _write_down(folder / ARRIVED, data)
         return found
 
-    Post.collect = collected  # type: ignore[method-assign]
+    FlowerChannel.collect = collected  # type: ignore[method-assign]
     _mortal(folder, Mail, "ask", "asked")
-    _mortal(folder, Post, "send", "mailed")
-    _mortal(folder, Post, "collect", "collected")
+    _mortal(folder, FlowerChannel, "send", "mailed")
+    _mortal(folder, FlowerChannel, "collect", "collected")
     _mortal(folder, checkpoint, "write", "checkpoint")
 
 

@@ -146,12 +146,12 @@ class Field:
 
     def link_is_up(self) -> bool:
         """Return whether the server that was started last has said where it listens."""
-        from tacit.deployment.transport.place import place
+        from tacit.deployment.transport.server.endpoint import read_endpoint
 
         try:
             return (
                 self.link.process is not None
-                and place(self.link.folder).pid == self.link.process.pid
+                and read_endpoint(self.link.folder).pid == self.link.process.pid
             )
         except PeerError:
             return False
@@ -162,7 +162,7 @@ def started(folder: Path, plan: Plan) -> Iterator[Field]:
     """Yield a field whose server and sites run; all of it ends with the block."""
     from tacit.cli.federation.rehearse import _made_sites
     from tacit.cli.federation.server import make_certificates
-    from tacit.deployment.transport.registry import register
+    from tacit.deployment.transport.server.registry import register
 
     server, port = folder / "server", _free_port()
     make_certificates(server, [])

@@ -12,7 +12,7 @@ import pytest
 from tacit.cli import execute
 from tacit.deployment.doctor import finding, look_at_machine, look_at_server, look_at_site
 from tacit.deployment.site.site_folder import LEDGER, POLICY, SETTINGS, SiteSettings, create_site
-from tacit.deployment.transport import tls
+from tacit.deployment.transport import certificates
 from tacit.privacy.policy import Book, Limits
 from tacit.privacy.policy.starter import policy_text
 
@@ -88,21 +88,21 @@ def test_faults_of_a_site(site, what) -> None:
 
 
 def test_a_server_that_was_not_started(tmp_path) -> None:
-    tls.make_authority(tmp_path)
-    tls.make_server_certificate(tmp_path, ["tacit.example.org"])
+    certificates.make_authority(tmp_path)
+    certificates.make_server_certificate(tmp_path, ["tacit.example.org"])
     found = list(look_at_server(tmp_path))
     assert not [one for one in found if one.state == "problem" and one.what != "disk"]
     assert any("tacit.example.org" in one.told for one in found if one.what == "chain")
     (tmp_path / "ca.key").unlink()
-    tls.make_authority(tmp_path)
+    certificates.make_authority(tmp_path)
     assert states(look_at_server(tmp_path))["chain"] == "problem"
     (tmp_path / "server.crt").unlink()
     assert states(look_at_server(tmp_path))["server.crt"] == "problem"
 
 
 def test_a_server_whose_process_is_gone(tmp_path) -> None:
-    tls.make_authority(tmp_path)
-    tls.make_server_certificate(tmp_path, [])
+    certificates.make_authority(tmp_path)
+    certificates.make_server_certificate(tmp_path, [])
     (tmp_path / "link.json").write_text(
         json.dumps({"host": "127.0.0.1", "port": 9, "tls": True, "pid": 2**22 + 1})
     )
@@ -111,7 +111,7 @@ def test_a_server_whose_process_is_gone(tmp_path) -> None:
 
 
 def test_certificates_end(tmp_path, monkeypatch) -> None:
-    tls.make_authority(tmp_path)
+    certificates.make_authority(tmp_path)
 
     now = datetime.now(UTC)
     for days, state in (

@@ -1,4 +1,4 @@
-"""A site in a process of its own: says what it does on stdout, turns letters round, and never comes back from the letter `hang`."""
+"""A site in a process of its own: says what it does on stdout, turns messages round, and never comes back from the message `hang`."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ import threading
 import time
 from pathlib import Path
 
-from tacit.deployment.transport.node import Node
+from tacit.deployment.transport.site.node import Node
 
 
-def answer(letter: bytes) -> bytes:
-    if letter == b"hang":
+def answer(message: bytes) -> bytes:
+    if message == b"hang":
         time.sleep(3600)
-    return letter[::-1]
+    return message[::-1]
 
 
 if __name__ == "__main__":
     address, root, folder = sys.argv[1:]
     site = Node(
-        address=address, root_certificate=Path(root), key=None, folder=Path(folder), largest=1000
+        address=address, root_certificate=Path(root), key=None, folder=Path(folder), max_bytes=1000
     )
     site.run(answer, threading.Event(), lambda state: print(state, flush=True))

@@ -8,26 +8,26 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from tacit.deployment.transport import tls
-from tacit.deployment.transport.node import Node
-from tacit.deployment.transport.post import Post
+from tacit.deployment.transport import certificates
+from tacit.deployment.transport.server.channel import FlowerChannel
+from tacit.deployment.transport.site.node import Node
 
 LARGEST = 12_000_000
 
 
 def server_folder(folder: Path) -> Path:
-    tls.make_authority(folder)
-    tls.make_server_certificate(folder, ["server.example"])
+    certificates.make_authority(folder)
+    certificates.make_server_certificate(folder, ["server.example"])
     return folder
 
 
 def node(folder: Path, address: str, root: Path | None) -> Node:
-    return Node(address=address, root_certificate=root, key=None, folder=folder, largest=LARGEST)
+    return Node(address=address, root_certificate=root, key=None, folder=folder, max_bytes=LARGEST)
 
 
 @contextlib.contextmanager
 def running(site: Node, handle: Callable[[bytes], bytes]) -> Iterator[list[str]]:
-    """Let a site answer letters in a thread; yield the list of what it says it does."""
+    """Let a site answer messages in a thread; yield the list of what it says it does."""
     states: list[str] = []
     stop = threading.Event()
     thread = threading.Thread(target=site.run, args=(handle, stop, states.append))
@@ -47,12 +47,12 @@ def until(happened: Callable[[], object], seconds: float = 60.0) -> None:
         time.sleep(0.05)
 
 
-def answers(post: Post, wanted: set[str]) -> dict[str, bytes | None]:
-    """Return the answers to letters, by letter id."""
+def answers(channel: FlowerChannel, wanted: set[str]) -> dict[str, bytes | None]:
+    """Return the answers to messages, by message id."""
     found: dict[str, bytes | None] = {}
 
     def all_there() -> bool:
-        found.update(post.collect())
+        found.update(channel.collect())
         return wanted <= found.keys()
 
     until(all_there)

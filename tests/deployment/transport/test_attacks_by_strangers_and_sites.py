@@ -32,30 +32,35 @@ from flwr.proto.node_pb2 import Node as WireNode
 from flwr.supercore.date import now
 from flwr.supercore.primitives.asymmetric import public_key_to_bytes
 
-from tacit.deployment.transport.client import _trusting
-from tacit.deployment.transport.fleet import Fleet
-from tacit.deployment.transport.heads import HEAD_LIMIT
-from tacit.deployment.transport.letters import KIND, MOST_OBJECTS, answer_metadata, parcel
-from tacit.deployment.transport.link import LinkSettings, started
-from tacit.deployment.transport.quiet import LOG, keep_quiet
-from tacit.deployment.transport.registry import sites, unregister
+from tacit.deployment.transport.flower_log import LOG, redirect_flower_log
+from tacit.deployment.transport.flower_messages import (
+    MAX_OBJECTS,
+    MESSAGE_TYPE,
+    build_response_metadata,
+    pack_message,
+)
+from tacit.deployment.transport.http_client import _build_tls_context
+from tacit.deployment.transport.server.registry import read_sites, unregister
+from tacit.deployment.transport.site.server_connection import ServerConnection
+from tacit.deployment.transport.superlink.http_protocol import HEAD_LIMIT
+from tacit.deployment.transport.superlink.process import SuperLinkSettings, start_superlink
 from tests.deployment.transport.sites import node, running, server_folder, until
-from tests.deployment.transport.test_carry import Server, opened, peak_memory
+from tests.deployment.transport.test_carry import Server, open_channel, peak_memory
 
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     base = tmp_path_factory.mktemp("attacked")
     folder = server_folder(base / "server")
-    with started(LinkSettings(folder, "127.0.0.1", 0, tls=True)) as place:
+    with start_superlink(SuperLinkSettings(folder, "127.0.0.1", 0, tls=True)) as place:
         yield Server(folder, place, base)
 
 
-def fleet_of(server: Server, name: str) -> Fleet:
+def connect_site(server: Server, name: str) -> ServerConnection:
     """A registered site whose program says what it likes."""
     folder = server.site(name)
     key = load_pem_private_key((folder / "node.key").read_bytes(), None)
-    return Fleet(server.place.address, server.root, key, folder)  # type: ignore[arg-type]
+    return ServerConnection(server.place.address, server.root, key, folder)  # type: ignore[arg-type]
 
 
 def status_of(call: Callable[[], object]) -> int:
@@ -111,22 +116,22 @@ def test_a_site_poses_as_another(server: Server) -> None:
     """Its signature is its own, the number in the request another's: it fetches, stops, confirms and answers nothing."""
     released = threading.Event()
 
-    def handle(letter: bytes) -> bytes:
+    def handle(message: bytes) -> bytes:
         released.wait(20)
-        return letter[::-1]
+        return message[::-1]
 
     evil, good_key = (
-        fleet_of(server, "evil"),
+        connect_site(server, "evil"),
         load_pem_private_key((server.site("good") / "node.key").read_bytes(), None),
     )
-    good = WireNode(node_id=int(sites(server.folder)["good"]["node_id"]))
+    good = WireNode(node_id=int(read_sites(server.folder)["good"]["node_id"]))
     with (
         running(node(server.site("good"), server.place.address, server.root), handle),
-        opened(server) as post,
-        evil.used(threading.Event(), lambda state: None),
+        open_channel(server) as channel,
+        evil.use_exclusively(threading.Event(), lambda state: None),
     ):
-        until(lambda: post.online()["good"])
-        mark, client, run = post.send("good", b"abc"), evil.client, post._run
+        until(lambda: channel.online()["good"])
+        mark, client, run = channel.send("good", b"abc"), evil.client, channel._run
         public = public_key_to_bytes(good_key.public_key())  # type: ignore[union-attr, arg-type]
         confirm = ConfirmMessageReceivedRequest(node=good, run_id=run, message_object_id=mark)
         attacks: list[Callable[[], object]] = [
@@ -143,27 +148,38 @@ def test_a_site_poses_as_another(server: Server) -> None:
         assert [status_of(attack) for attack in attacks] == [401] * 5
         evil._join()
         written = Metadata(
-            run, "", evil.node.node_id, SUPERLINK_NODE_ID, mark, "", now().timestamp(), 3600.0, KIND
+            run,
+            "",
+            evil.node.node_id,
+            SUPERLINK_NODE_ID,
+            mark,
+            "",
+            now().timestamp(),
+            3600.0,
+            MESSAGE_TYPE,
         )
-        false = parcel(written, b"false")
+        false = pack_message(written, b"false")
         request = PushMessagesRequest(
             node=evil.node, messages_list=[false.head], message_object_trees=[false.tree]
         )
         assert not client.PushMessages(request).objects_to_push
         released.set()
         found: dict[str, bytes | None] = {}
-        until(lambda: found.update(post.collect()) or mark in found)
+        until(lambda: found.update(channel.collect()) or mark in found)
         assert found == {mark: b"cba"}
 
 
 def test_a_site_announces_more_than_a_letter(server: Server) -> None:
     """Before, an answer of one byte announced 60 objects of 1 MB more, and the server stored each of them."""
-    evil = fleet_of(server, "flood")
-    with opened(server) as post, evil.used(threading.Event(), lambda state: None):
+    evil = connect_site(server, "flood")
+    with (
+        open_channel(server) as channel,
+        evil.use_exclusively(threading.Event(), lambda state: None),
+    ):
         evil._join()
-        post.send("flood", b"abc")
+        channel.send("flood", b"abc")
         question = evil.client.PullMessages(PullMessagesRequest(node=evil.node)).messages_list[0]
-        answer = parcel(answer_metadata(question, time.time()), b"x")
+        answer = pack_message(build_response_metadata(question, time.time()), b"x")
 
         def push(more: int, trees: int = 1) -> int:
             tree = ObjectTree.FromString(answer.tree.SerializeToString())
@@ -174,24 +190,27 @@ def test_a_site_announces_more_than_a_letter(server: Server) -> None:
             )
             return status_of(lambda: evil.client.PushMessages(request))
 
-        assert push(MOST_OBJECTS) == push(0, trees=2) == 413
+        assert push(MAX_OBJECTS) == push(0, trees=2) == 413
         assert push(0) == 200
 
 
 def test_a_revoked_site_goes_on(server: Server) -> None:
-    evil = fleet_of(server, "revoked")
-    with opened(server) as post, evil.used(threading.Event(), lambda state: None):
+    evil = connect_site(server, "revoked")
+    with (
+        open_channel(server) as channel,
+        evil.use_exclusively(threading.Event(), lambda state: None),
+    ):
         evil._join()
-        until(lambda: post.online()["revoked"])
+        until(lambda: channel.online()["revoked"])
         unregister(server.folder, "revoked")
         assert (
             status_of(lambda: evil.client.PullMessages(PullMessagesRequest(node=evil.node))) == 401
         )
-        assert not post.online()["revoked"]
+        assert not channel.online()["revoked"]
 
 
 def test_a_certificate_for_another_host(server: Server) -> None:
-    context = _trusting(server.root)
+    context = _build_tls_context(server.root)
     with (
         socket.create_connection((server.place.host, server.place.port), timeout=20) as plain,
         pytest.raises(ssl.SSLCertVerificationError, match="Hostname mismatch"),
@@ -201,7 +220,7 @@ def test_a_certificate_for_another_host(server: Server) -> None:
 
 def test_a_site_forges_no_line_of_the_servers_log(tmp_path: Path) -> None:
     """Flower logs the id that an answer says it replies to: before, with its line feeds and escape codes."""
-    keep_quiet(tmp_path)
+    redirect_flower_log(tmp_path)
     logging.getLogger("flwr").error(
         "message_id %s does not exist", "x\n2026-01-01 INFO flwr site good was revoked\x1b[2J"
     )

@@ -1,4 +1,4 @@
-"""Letters between a server and sites, over a real SuperLink with TLS and node keys; and everybody who must not get through."""
+"""Messages between a server and sites, over a real SuperLink with TLS and node keys; and everybody who must not get through."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ import pytest
 
 pytest.importorskip("flwr", reason="needs tacit[flower]")
 
-from tacit.deployment.transport import post as post_room
-from tacit.deployment.transport import tls
-from tacit.deployment.transport.link import LinkSettings, started
-from tacit.deployment.transport.place import Place
-from tacit.deployment.transport.post import Post
-from tacit.deployment.transport.registry import register, sites, unregister
+from tacit.deployment.transport import certificates
+from tacit.deployment.transport.server import channel as channel_module
+from tacit.deployment.transport.server.channel import FlowerChannel
+from tacit.deployment.transport.server.endpoint import ServerEndpoint
+from tacit.deployment.transport.server.registry import read_sites, register, unregister
+from tacit.deployment.transport.superlink.process import SuperLinkSettings, start_superlink
 from tacit.errors import PeerError
 from tests.deployment.transport.sites import LARGEST, answers, node, running, server_folder, until
 
@@ -32,7 +32,7 @@ from tests.deployment.transport.sites import LARGEST, answers, node, running, se
 @dataclass
 class Server:
     folder: Path
-    place: Place
+    place: ServerEndpoint
     sites: Path
 
     @property
@@ -43,11 +43,13 @@ class Server:
         """Return the folder of a registered site."""
         folder = self.sites / name
         if not folder.exists():
-            register(self.folder, name, tls.make_node_key(folder / "node.key"))
+            register(self.folder, name, certificates.make_node_key(folder / "node.key"))
         return folder
 
-    def post(self) -> Post:
-        return Post(folder=self.folder, address=self.place.address, name="test", largest=LARGEST)
+    def channel(self) -> FlowerChannel:
+        return FlowerChannel(
+            folder=self.folder, address=self.place.address, name="test", max_bytes=LARGEST
+        )
 
     def https(self) -> http.client.HTTPSConnection:
         context = ssl.create_default_context(cafile=str(self.root))
@@ -60,17 +62,17 @@ class Server:
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     base = tmp_path_factory.mktemp("federation")
     folder = server_folder(base / "server")
-    with started(LinkSettings(folder, "127.0.0.1", 0, tls=True)) as place:
+    with start_superlink(SuperLinkSettings(folder, "127.0.0.1", 0, tls=True)) as place:
         yield Server(folder, place, base)
 
 
 @contextlib.contextmanager
-def opened(server: Server) -> Iterator[Post]:
-    post = server.post()
+def open_channel(server: Server) -> Iterator[FlowerChannel]:
+    channel = server.channel()
     try:
-        yield post
+        yield channel
     finally:
-        post.close(done=True)
+        channel.close(done=True)
 
 
 def test_letters_go_there_and_back(server: Server) -> None:
@@ -79,65 +81,65 @@ def test_letters_go_there_and_back(server: Server) -> None:
     )
     server.site("absent")
     with (
-        running(one, lambda letter: letter[::-1]),
-        running(two, lambda letter: letter + b"!"),
-        opened(server) as post,
+        running(one, lambda message: message[::-1]),
+        running(two, lambda message: message + b"!"),
+        open_channel(server) as channel,
     ):
-        until(lambda: post.online() == {"one": True, "two": True, "absent": False})
+        until(lambda: channel.online() == {"one": True, "two": True, "absent": False})
         large = os.urandom(11_000_000)
-        first, second = post.send("one", b"abc"), post.send("two", b"")
-        third = post.send("one", large)
-        got = answers(post, {first, second, third})
+        first, second = channel.send("one", b"abc"), channel.send("two", b"")
+        third = channel.send("one", large)
+        got = answers(channel, {first, second, third})
         assert (got[first], got[second]) == (b"cba", b"!")
         assert got[third] == large[::-1]
-        assert post.collect() == []
+        assert channel.collect() == []
         with pytest.raises(PeerError, match="never online"):
-            post.send("absent", b"abc")
+            channel.send("absent", b"abc")
         with pytest.raises(PeerError, match="Did you mean 'one'"):
-            post.send("onn", b"abc")
-    with opened(server) as post:
-        assert post.online() == {"one": False, "two": False, "absent": False}
+            channel.send("onn", b"abc")
+    with open_channel(server) as channel:
+        assert channel.online() == {"one": False, "two": False, "absent": False}
 
 
 def test_a_letter_that_is_too_long_is_refused_by_the_site(server: Server) -> None:
     folder = server.site("one")
     small = node(folder, server.place.address, server.root)
-    small._largest = 10
-    with running(small, lambda letter: letter) as states, opened(server) as post:
-        until(lambda: post.online()["one"])
-        letter = post.send("one", b"a" * 11)
-        assert answers(post, {letter}) == {letter: None}
-        assert any(state.startswith("refused a letter") for state in states)
-        letter = post.send("one", b"a" * 10)
-        assert answers(post, {letter}) == {letter: b"a" * 10}
+    small._max_bytes = 10
+    with running(small, lambda message: message) as states, open_channel(server) as channel:
+        until(lambda: channel.online()["one"])
+        message = channel.send("one", b"a" * 11)
+        assert answers(channel, {message}) == {message: None}
+        assert any(state.startswith("refused a message") for state in states)
+        message = channel.send("one", b"a" * 10)
+        assert answers(channel, {message}) == {message: b"a" * 10}
 
 
 def test_who_is_not_registered_is_refused(server: Server, tmp_path: Path) -> None:
-    tls.make_node_key(tmp_path / "stranger" / "node.key")
+    certificates.make_node_key(tmp_path / "stranger" / "node.key")
     stranger = node(tmp_path / "stranger", server.place.address, server.root)
     with pytest.raises(PeerError, match="does not know this site's key"):
         stranger.run(bytes, threading.Event())
     leaver = node(server.site("leaver"), server.place.address, server.root)
     unregister(server.folder, "leaver")
-    assert "leaver" not in sites(server.folder)
+    assert "leaver" not in read_sites(server.folder)
     with pytest.raises(PeerError, match="does not know this site's key"):
         leaver.run(bytes, threading.Event())
 
 
 def test_one_name_one_key(server: Server, tmp_path: Path) -> None:
     register(server.folder, "one", (server.site("one") / "node.key.pub").read_bytes())
-    with pytest.raises(PeerError, match="has another key"):
-        register(server.folder, "one", tls.make_node_key(tmp_path / "node.key"))
-    with pytest.raises(PeerError, match="has the key of"):
+    with pytest.raises(PeerError, match="with another key"):
+        register(server.folder, "one", certificates.make_node_key(tmp_path / "node.key"))
+    with pytest.raises(PeerError, match="with the key of"):
         register(server.folder, "uno", (server.site("one") / "node.key.pub").read_bytes())
     with pytest.raises(PeerError, match=r"\.pub"):
         register(server.folder, "three", b"ssh-rsa AAAA")
 
 
 def test_a_server_of_another_authority_is_refused(server: Server, tmp_path: Path) -> None:
-    tls.make_authority(tmp_path / "other")
+    certificates.make_authority(tmp_path / "other")
     site = node(server.site("one"), server.place.address, tmp_path / "other" / "ca.crt")
-    with pytest.raises(PeerError, match="does not show a certificate of the authority"):
+    with pytest.raises(PeerError, match="not from the authority"):
         site.run(bytes, threading.Event())
 
 
@@ -152,21 +154,21 @@ def test_plain_http_to_a_tls_port_is_refused(server: Server, tmp_path: Path) -> 
 
 
 def test_other_machines_need_tls(tmp_path: Path) -> None:
-    tls.make_node_key(tmp_path / "node.key")
+    certificates.make_node_key(tmp_path / "node.key")
     with pytest.raises(PeerError, match="needs TLS"):
         node(tmp_path, "192.0.2.7:8443", None)
     with (
         pytest.raises(PeerError, match="needs TLS"),
-        started(LinkSettings(tmp_path, "0.0.0.0", 0, tls=False)),
+        start_superlink(SuperLinkSettings(tmp_path, "0.0.0.0", 0, tls=False)),
     ):
         pass
 
 
 def test_a_taken_port_is_told(server: Server, tmp_path: Path) -> None:
     with (
-        pytest.raises(PeerError, match=f"port={server.place.port}.*another port"),
-        started(
-            LinkSettings(
+        pytest.raises(PeerError, match=f":{server.place.port} .*another port"),
+        start_superlink(
+            SuperLinkSettings(
                 server_folder(tmp_path / "second"), "127.0.0.1", server.place.port, tls=True
             )
         ),
@@ -236,38 +238,40 @@ def test_a_killed_site_rejoins_at_once(server: Server) -> None:
     def begun() -> subprocess.Popen[str]:
         return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 
-    with opened(server) as post, begun() as first:
+    with open_channel(server) as channel, begun() as first:
         assert first.stdout
         states = [first.stdout.readline().strip() for _ in range(2)]
         assert states == ["joining", "online"]
-        lost = post.send("killed", b"hang")
+        lost = channel.send("killed", b"hang")
         assert first.stdout.readline().strip() == "working"
         first.send_signal(signal.SIGKILL)
         first.wait()
         with begun() as second:
             assert second.stdout
             assert [second.stdout.readline().strip() for _ in range(2)] == ["joining", "online"]
-            again = post.send("killed", b"abc")
-            assert answers(post, {lost, again}) == {lost: None, again: b"cba"}
+            again = channel.send("killed", b"abc")
+            assert answers(channel, {lost, again}) == {lost: None, again: b"cba"}
             second.kill()
 
 
 def test_a_killed_server_comes_back(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     """Last of its module: it kills the SuperLink that the others share."""
-    monkeypatch.setattr(post_room, "_PATIENCE", 0.5)
+    monkeypatch.setattr(channel_module, "_RETRY_SECONDS", 0.5)
     with running(
-        node(server.site("one"), server.place.address, server.root), lambda letter: letter[::-1]
+        node(server.site("one"), server.place.address, server.root), lambda message: message[::-1]
     ) as states:
-        post = server.post()
-        until(lambda: post.online()["one"])
+        channel = server.channel()
+        until(lambda: channel.online()["one"])
         os.kill(server.place.pid, signal.SIGKILL)
         with pytest.raises(PeerError, match="cannot be reached"):
-            post.online()
-        post.close(done=False)
+            channel.online()
+        channel.close(done=False)
         until(lambda: states[-1].startswith("unreachable"))
-        with started(LinkSettings(server.folder, "127.0.0.1", server.place.port, tls=True)):
+        with start_superlink(
+            SuperLinkSettings(server.folder, "127.0.0.1", server.place.port, tls=True)
+        ):
             until(lambda: states[-1] == "online")
-            with opened(server) as again:
+            with open_channel(server) as again:
                 until(lambda: again.online()["one"])
-                letter = again.send("one", b"abc")
-                assert answers(again, {letter}) == {letter: b"cba"}
+                message = again.send("one", b"abc")
+                assert answers(again, {message}) == {message: b"cba"}

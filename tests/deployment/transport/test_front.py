@@ -23,8 +23,8 @@ from flwr.supercore.primitives.asymmetric import (
     sign_message,
 )
 
-from tacit.deployment.transport import front, heads
-from tacit.deployment.transport.front import Front
+from tacit.deployment.transport.superlink import http_protocol, request_filter
+from tacit.deployment.transport.superlink.request_filter import RequestFilter
 
 PRIVATE, PUBLIC = generate_key_pairs()
 SECRET = "a secret"
@@ -74,10 +74,10 @@ def asked(
         "path": path,
         "headers": [(name.encode(), value.encode()) for name, value in headers.items()],
     }
-    guard = Front(
+    guard = RequestFilter(
         app,
         secret=SECRET,
-        known=lambda key: known and key == public_key_to_bytes(PUBLIC),
+        is_registered=lambda key: known and key == public_key_to_bytes(PUBLIC),
         body_limit=1_000_000,
     )
     asyncio.run(guard(scope, receive, send))  # type: ignore[arg-type]
@@ -86,9 +86,9 @@ def asked(
 
 def test_header_names_are_flowers() -> None:
     assert set(signed()) == {
-        front.FLEET_HTTP_PUBLIC_KEY_HEADER,
-        front.FLEET_HTTP_SIGNATURE_HEADER,
-        front.TIMESTAMP_HEADER,
+        request_filter.FLEET_HTTP_PUBLIC_KEY_HEADER,
+        request_filter.FLEET_HTTP_SIGNATURE_HEADER,
+        request_filter.TIMESTAMP_HEADER,
     }
 
 
@@ -158,7 +158,7 @@ def test_no_site_answers_for_another() -> None:
 
 
 def test_slow_bodies_are_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(front, "_IDLE_SECONDS", 0.05)
+    monkeypatch.setattr(request_filter, "_IDLE_SECONDS", 0.05)
     assert asked("/v1/fleet/push-object", signed(), [b"a"] * 9, pause=0.1) == (408, 0, b"")
     status, read, _ = asked("/v1/fleet/push-object", signed(), [b"a"] * 99, pause=0.01)
     assert status == 408
@@ -166,10 +166,18 @@ def test_slow_bodies_are_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_connection_that_never_asks_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(heads, "HEAD_SECONDS", 0.2)
-    guard = Front(lambda *_: asyncio.sleep(0), secret=SECRET, known=lambda key: False, body_limit=1)
+    monkeypatch.setattr(http_protocol, "HEAD_SECONDS", 0.2)
+    guard = RequestFilter(
+        lambda *_: asyncio.sleep(0), secret=SECRET, is_registered=lambda key: False, body_limit=1
+    )
     server = uvicorn.Server(
-        uvicorn.Config(guard, http=heads.HastyProtocol, ws="none", lifespan="off", log_config=None)
+        uvicorn.Config(
+            guard,
+            http=http_protocol.TimeLimitedProtocol,
+            ws="none",
+            lifespan="off",
+            log_config=None,
+        )
     )
     listening = socket.create_server(("127.0.0.1", 0))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})

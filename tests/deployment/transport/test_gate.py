@@ -14,67 +14,74 @@ import pytest
 
 pytest.importorskip("flwr", reason="needs tacit[flower]")
 
-from tacit.deployment.transport import gate
-from tacit.deployment.transport.gate import Connection, Guests, network_of
-from tacit.deployment.transport.link import LinkSettings, Place, started
-from tacit.deployment.transport.tls import AUTHORITY, make_authority, make_server_certificate
+from tacit.deployment.transport.certificates import (
+    AUTHORITY,
+    make_authority,
+    make_server_certificate,
+)
+from tacit.deployment.transport.server.endpoint import ServerEndpoint
+from tacit.deployment.transport.superlink import connections
+from tacit.deployment.transport.superlink.connections import (
+    AcceptedConnection,
+    ConnectionTable,
+    find_network,
+)
+from tacit.deployment.transport.superlink.process import SuperLinkSettings, start_superlink
 
 SILENT, FILES, ANSWER_SECONDS = 400, 256, 45.0
 """Before there was a gate, silent connections held the server's file handles for the 60 seconds of asyncio's TLS handshake."""
 
 
-def connection(address: str, port: int) -> Connection:
-    return Connection(socket.socket(), (address, port), network_of(address))
+def connection(address: str, port: int) -> AcceptedConnection:
+    return AcceptedConnection(socket.socket(), (address, port), find_network(address))
 
 
-def ports(gone: list[Connection]) -> list[int]:
+def ports(gone: list[AcceptedConnection]) -> list[int]:
     return [one.peer[1] for one in gone]
 
 
 def test_an_address_displaces_its_own_oldest_connection() -> None:
-    guests = Guests()
-    guests.enter(connection("10.0.0.9", 1))
+    table = ConnectionTable()
+    table.add(connection("10.0.0.9", 1))
     gone = [
-        port
-        for number in range(100)
-        for port in ports(guests.enter(connection("10.0.0.1", number)))
+        port for number in range(100) for port in ports(table.add(connection("10.0.0.1", number)))
     ]
-    assert gone == list(range(100 - gate.MOST_PER_ADDRESS))
-    assert ("10.0.0.9", 1) in guests.strangers
+    assert gone == list(range(100 - connections.MAX_PER_ADDRESS))
+    assert ("10.0.0.9", 1) in table.unauthenticated
 
 
 def test_many_addresses_displace_those_with_the_most_connections() -> None:
-    guests = Guests()
-    guests.enter(connection("10.0.0.9", 1))
+    table = ConnectionTable()
+    table.add(connection("10.0.0.9", 1))
     for number in range(1_000):
-        guests.enter(connection(f"10.1.0.{number % 100}", number))
-    assert len(guests.strangers) == gate.MOST_STRANGERS
-    assert ("10.0.0.9", 1) in guests.strangers
+        table.add(connection(f"10.1.0.{number % 100}", number))
+    assert len(table.unauthenticated) == connections.MAX_UNAUTHENTICATED
+    assert ("10.0.0.9", 1) in table.unauthenticated
 
 
 def test_a_site_is_no_stranger_and_has_a_limit_of_its_own() -> None:
-    guests = Guests()
-    for number in range(gate.MOST_PER_SITE):
-        guests.enter(connection("10.0.0.1", number))
-        assert guests.prove(("10.0.0.1", number), "site a") == []
-    assert not guests.strangers
+    table = ConnectionTable()
+    for number in range(connections.MAX_PER_SITE):
+        table.add(connection("10.0.0.1", number))
+        assert table.mark_authenticated(("10.0.0.1", number), "site a") == []
+    assert not table.unauthenticated
     for number in range(2_000):
-        guests.enter(connection(f"10.2.{number % 200}.1", 40_000 + number))
-    assert len(guests.sites) == gate.MOST_PER_SITE
-    guests.prove(("10.0.0.1", 0), "site a")  # it spoke again, so it is the newest
-    guests.enter(connection("10.0.0.2", 7))
-    assert ports(guests.prove(("10.0.0.2", 7), "site a")) == [1]
+        table.add(connection(f"10.2.{number % 200}.1", 40_000 + number))
+    assert len(table.authenticated) == connections.MAX_PER_SITE
+    table.mark_authenticated(("10.0.0.1", 0), "site a")  # it spoke again, so it is the newest
+    table.add(connection("10.0.0.2", 7))
+    assert ports(table.mark_authenticated(("10.0.0.2", 7), "site a")) == [1]
 
 
 def test_what_has_ended_is_forgotten() -> None:
-    guests, first, again = Guests(), connection("10.0.0.1", 1), connection("10.0.0.1", 1)
-    guests.enter(first)
-    guests.enter(again)  # the same port, used anew
-    guests.leave(first)
-    assert guests.strangers == {("10.0.0.1", 1): again}
-    guests.leave(again)
-    assert not guests.strangers
-    assert guests.prove(("10.0.0.1", 1), "site a") == []
+    table, first, again = ConnectionTable(), connection("10.0.0.1", 1), connection("10.0.0.1", 1)
+    table.add(first)
+    table.add(again)  # the same port, used anew
+    table.remove(first)
+    assert table.unauthenticated == {("10.0.0.1", 1): again}
+    table.remove(again)
+    assert not table.unauthenticated
+    assert table.mark_authenticated(("10.0.0.1", 1), "site a") == []
 
 
 @pytest.mark.parametrize(
@@ -88,21 +95,21 @@ def test_what_has_ended_is_forgotten() -> None:
     ],
 )
 def test_networks(one: str, other: str, same: bool) -> None:
-    assert (network_of(one) == network_of(other)) == same
+    assert (find_network(one) == find_network(other)) == same
 
 
 @contextmanager
-def few_files(folder: Path, tls: bool) -> Iterator[Place]:
+def few_files(folder: Path, tls: bool) -> Iterator[ServerEndpoint]:
     """Yield a server that may open few files."""
     if tls:
         make_authority(folder)
         make_server_certificate(folder, ["127.0.0.1"])
-    with started(LinkSettings(folder, "127.0.0.1", 0, tls=tls)) as place:
+    with start_superlink(SuperLinkSettings(folder, "127.0.0.1", 0, tls=tls)) as place:
         resource.prlimit(place.pid, resource.RLIMIT_NOFILE, (FILES, FILES))
         yield place
 
 
-def health(place: Place, folder: Path) -> int:
+def health(place: ServerEndpoint, folder: Path) -> int:
     context = ssl.create_default_context(cafile=folder / AUTHORITY) if place.tls else None
     where: dict[str, object] = {"host": place.host, "port": place.port, "timeout": ANSWER_SECONDS}
     line = (
@@ -136,4 +143,4 @@ def test_silent_connections_keep_nobody_out(tmp_path, tls) -> None:
         ]
         for _ in range(3):
             assert health(place, folder) == 200
-        assert sum(map(is_open, silent)) <= gate.MOST_PER_ADDRESS
+        assert sum(map(is_open, silent)) <= connections.MAX_PER_ADDRESS

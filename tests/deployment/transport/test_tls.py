@@ -10,7 +10,7 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import load_ssh_public_key
 
-from tacit.deployment.transport.tls import (
+from tacit.deployment.transport.certificates import (
     make_authority,
     make_node_key,
     make_server_certificate,

@@ -157,13 +157,13 @@ class Connection:
         from cryptography.hazmat.primitives.serialization import load_ssh_public_key
 
         from tacit.deployment.server.job import Sites
-        from tacit.deployment.transport.letters import LARGEST_LETTER
-        from tacit.deployment.transport.link import place
-        from tacit.deployment.transport.post import Post
-        from tacit.deployment.transport.registry import sites
+        from tacit.deployment.transport.flower_messages import MAX_MESSAGE_BYTES
+        from tacit.deployment.transport.server.channel import FlowerChannel
+        from tacit.deployment.transport.server.endpoint import read_endpoint
+        from tacit.deployment.transport.server.registry import read_sites
         from tacit.errors import PeerError
 
-        known = sites(self.folder)
+        known = read_sites(self.folder)
         if not known:
             raise PeerError(
                 f"{self.folder}: no site was let in yet; `tacit server admit NAME KEY.pub` does"
@@ -174,10 +174,10 @@ class Connection:
             key = load_ssh_public_key(facts["public_key"].encode())
             assert isinstance(key, EllipticCurvePublicKey)
             keys[name] = key
-        post = Post(
+        post = FlowerChannel(
             folder=self.folder,
-            address=place(self.folder).address,
+            address=read_endpoint(self.folder).address,
             name=self.name,
-            largest=LARGEST_LETTER,
+            max_bytes=MAX_MESSAGE_BYTES,
         )
         return Sites(post=post, keys=keys, manner=self.manner)

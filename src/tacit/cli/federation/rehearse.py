@@ -115,13 +115,15 @@ def started(place: Path, ready: Rehearsal) -> Iterator[Path]:
     processes end with the block.
     """
     from tacit.cli.federation.server import make_certificates
-    from tacit.deployment.transport.link import LinkSettings
-    from tacit.deployment.transport.link import started as link
-    from tacit.deployment.transport.registry import register
+    from tacit.deployment.transport.server.registry import register
+    from tacit.deployment.transport.superlink.process import SuperLinkSettings, start_superlink
 
     server = place / "server"
     make_certificates(server, ["127.0.0.1"])
-    with link(LinkSettings(server, "127.0.0.1", 0, True)) as where, contextlib.ExitStack() as stack:
+    with (
+        start_superlink(SuperLinkSettings(server, "127.0.0.1", 0, True)) as where,
+        contextlib.ExitStack() as stack,
+    ):
         for folder, public in _made_sites(place, ready, where.address, server):
             register(server, folder.name, public)
             stack.enter_context(_joined(folder))
@@ -135,7 +137,7 @@ def _made_sites(
     their public keys.
     """
     from tacit.deployment.site.site_folder import POLICY, SiteSettings, create_site, introduce
-    from tacit.deployment.transport.tls import AUTHORITY
+    from tacit.deployment.transport.certificates import AUTHORITY
 
     made = []
     for name, rows in zip(_NAMES, ready.files, strict=False):

@@ -48,14 +48,14 @@ def server(
     """
     if context.invoked_subcommand is not None:
         return
-    from tacit.deployment.transport.link import LinkSettings, serve
-    from tacit.deployment.transport.tls import AUTHORITY
+    from tacit.deployment.transport.certificates import AUTHORITY
+    from tacit.deployment.transport.superlink.process import SuperLinkSettings, serve
 
     if not plain:
         make_certificates(folder, [host])
     kind = "without TLS" if plain else f"with TLS; sites need {folder / AUTHORITY}"
     tables.line(f"server on {host}:{port}, {kind}; stop it with Ctrl-C", stderr=True)
-    serve(LinkSettings(folder, host, port, not plain))
+    serve(SuperLinkSettings(folder, host, port, not plain))
 
 
 @commands.command()
@@ -68,7 +68,7 @@ def admit(
     folder: Folder = FOLDER,
 ) -> None:
     """Let a site in. The server must be running."""
-    from tacit.deployment.transport.registry import register
+    from tacit.deployment.transport.server.registry import register
 
     if not key.is_file():
         raise PlanError(
@@ -84,7 +84,7 @@ def dismiss(
     name: Annotated[str, typer.Argument(help="The site's name.")], folder: Folder = FOLDER
 ) -> None:
     """Let a site in no longer. The server must be running."""
-    from tacit.deployment.transport.registry import unregister
+    from tacit.deployment.transport.server.registry import unregister
 
     unregister(folder, name)
     tables.line(f"site {name} may not join any more")
@@ -93,9 +93,9 @@ def dismiss(
 @commands.command()
 def sites(folder: Folder = FOLDER, as_json: AsJson = False) -> None:
     """List the sites that may join."""
-    from tacit.deployment.transport.registry import sites as known
+    from tacit.deployment.transport.server.registry import read_sites
 
-    found = known(folder)
+    found = read_sites(folder)
     if as_json:
         tables.print_json({name: facts["public_key"] for name, facts in found.items()})
         return
@@ -124,7 +124,7 @@ def certs(
     Examples:
       tacit certs server --host tacit.example.org --host 10.0.0.5
     """
-    from tacit.deployment.transport.tls import AUTHORITY, make_server_certificate
+    from tacit.deployment.transport.certificates import AUTHORITY, make_server_certificate
 
     make_certificates(folder, host or [])
     make_server_certificate(folder, host or [])
@@ -133,7 +133,7 @@ def certs(
 
 def make_certificates(folder: Path, hosts: list[str]) -> None:
     """Make what is missing of a server's authority and certificate."""
-    from tacit.deployment.transport.tls import (
+    from tacit.deployment.transport.certificates import (
         AUTHORITY,
         SERVER_CERTIFICATE,
         make_authority,

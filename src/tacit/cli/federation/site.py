@@ -163,9 +163,9 @@ def join(
         owner_of,
         site_settings,
     )
-    from tacit.deployment.transport.letters import LARGEST_LETTER
-    from tacit.deployment.transport.link import end_with_parent
-    from tacit.deployment.transport.node import Node
+    from tacit.deployment.transport.flower_messages import MAX_MESSAGE_BYTES
+    from tacit.deployment.transport.site.node import Node
+    from tacit.deployment.transport.superlink.process import end_with_parent
     from tacit.errors import RunError
 
     settings, stop = site_settings(folder), threading.Event()
@@ -184,7 +184,7 @@ def join(
         root_certificate=folder / settings.authority if settings.authority else None,
         key=folder / KEY,
         folder=folder,
-        largest=LARGEST_LETTER,
+        max_bytes=MAX_MESSAGE_BYTES,
     )
     if joined_process(folder) is not None:
         raise RunError(

@@ -10,9 +10,19 @@ from cryptography.exceptions import InvalidSignature
 
 from tacit.deployment.doctor.finding import Finding, certificate, clock, disk, secrets
 from tacit.deployment.doctor.reach import reached
-from tacit.deployment.transport.place import SECRET, SUPEREXEC_SECRET, Place, place
-from tacit.deployment.transport.sockets import listening_places
-from tacit.deployment.transport.tls import AUTHORITY, AUTHORITY_KEY, SERVER_CERTIFICATE, SERVER_KEY
+from tacit.deployment.transport.certificates import (
+    AUTHORITY,
+    AUTHORITY_KEY,
+    SERVER_CERTIFICATE,
+    SERVER_KEY,
+)
+from tacit.deployment.transport.server.endpoint import (
+    SECRET,
+    SUPEREXEC_SECRET,
+    ServerEndpoint,
+    read_endpoint,
+)
+from tacit.deployment.transport.superlink.listening_sockets import list_listening_sockets
 from tacit.errors import PeerError
 
 
@@ -28,7 +38,7 @@ def look_at_server(folder: Path) -> Iterator[Finding]:
         return
     yield disk(folder)
     try:
-        where: Place | None = place(folder)
+        where: ServerEndpoint | None = read_endpoint(folder)
     except PeerError:
         where = None
     if where is None or where.tls:
@@ -98,11 +108,11 @@ def _signed_by(own: x509.Certificate, authority: x509.Certificate) -> bool:
     return True
 
 
-def _port(where: Place) -> Finding:
+def _port(where: ServerEndpoint) -> Finding:
     """Return whether the server's own process listens where it said, and nowhere else."""
     said = f"{where.host}:{where.port}"
     try:
-        found = listening_places(where.pid)
+        found = list_listening_sockets(where.pid)
     except OSError:
         return Finding(
             what="port",
@@ -138,11 +148,11 @@ def _port(where: Place) -> Finding:
 def _sites(folder: Path) -> Iterator[Finding]:
     """Yield whether each site that was let in is online."""
     try:
-        from tacit.deployment.transport.registry import online
+        from tacit.deployment.transport.server.registry import find_online_sites
     except ModuleNotFoundError:
         return  # said above: Flower is not installed
     try:
-        found = online(folder)
+        found = find_online_sites(folder)
     except PeerError as error:
         yield Finding(what="sites", state="problem", told=str(error))
         return

@@ -26,8 +26,8 @@ from tacit.deployment.site.owner import Owner
 from tacit.deployment.site.rows_register import RowsRegister
 from tacit.deployment.site_ledger.ledger_guard import LedgerGuard
 from tacit.deployment.site_ledger.witness import Witness, site_id, state_folder
-from tacit.deployment.transport.place import NODE_LOCK
-from tacit.deployment.transport.tls import make_node_key, private_folder, read_private
+from tacit.deployment.transport.certificates import make_node_key, make_private_folder, read_private
+from tacit.deployment.transport.server.endpoint import NODE_LOCK
 from tacit.errors import PeerError, PlanError, RunError
 from tacit.files import replace_file
 from tacit.plan.kinds import STRICT
@@ -85,7 +85,7 @@ def create_site(folder: Path, settings: SiteSettings) -> bytes:
     """
     if (folder / SETTINGS).exists():
         raise RunError(f"{folder}: holds a site already ({SETTINGS}); choose another folder")
-    private_folder(folder)
+    make_private_folder(folder)
     public = make_node_key(folder / KEY)
     signs = Ed25519PrivateKey.generate()
     replace_file(folder / SIGNS, signs.private_bytes_raw())

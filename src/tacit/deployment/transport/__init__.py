@@ -1,14 +1,14 @@
-"""Flower as a carrier of bytes between the server and sites; the only place that imports `flwr`.
+"""Flower as a carrier of signed messages between the server and sites.
 
-A letter is what the engine sends, a sequence of bytes that this room does not read. No code
-travels: a site runs its own loop (`node.py`), the server's run is the process that asks
-(`post.py`), and between them stands Flower's SuperLink (`link.py`) behind a front that lets nobody
-in unknown (`front.py`).
+This package does not read the messages, and only it imports `flwr`. No code travels: a site runs
+its own loop (`site/node.py`), a run's process on the server sends the requests
+(`server/channel.py`), and Flower's SuperLink stands between them behind a filter that rejects
+unauthenticated requests (`superlink/`).
 """
 
 import os
 
-# Flower reads these when it is imported, which only modules below this package do.
+# Flower reads these variables on import, and only modules of this package import it.
 os.environ["FLWR_TELEMETRY_ENABLED"] = "0"
 os.environ["FLWR_DISABLE_UPDATE_CHECK"] = "1"
 os.environ["FLWR_DISABLE_RUNTIME_DEPENDENCY_INSTALLATION"] = "1"

@@ -1,7 +1,7 @@
-"""Certificates and keys of a federation: its own authority, the server's certificate, and a key for
-each site.
+"""Certificates and keys of a federation: its own authority, the server's certificate, and a key per
+site.
 
-`replace_file` writes every file for its owner only (0600), whatever the umask.
+`replace_file` writes every file with mode 0600, whatever the umask.
 """
 
 from __future__ import annotations
@@ -21,41 +21,42 @@ from tacit.errors import PeerError
 from tacit.files import replace_file
 
 AUTHORITY = "ca.crt"
-"""What sites need to know the server by; it is public."""
+"""The authority's certificate, by which sites verify the server; it is public."""
 AUTHORITY_KEY = "ca.key"
 SERVER_CERTIFICATE = "server.crt"
 SERVER_KEY = "server.key"
 
 _SERVER_DAYS = 90
 _AUTHORITY_DAYS = 5 * 365
-_CLOCKS_DIFFER = timedelta(hours=1)
-_HERE = ("localhost", "127.0.0.1", "::1")
+_CLOCK_TOLERANCE = timedelta(hours=1)
+_LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1")
 
 
 def make_authority(folder: Path) -> None:
-    """Write an authority's key and certificate to a folder; whoever holds the key can pose as the
-    server.
+    """Write the key and certificate of a new authority to `folder`.
+
+    Anybody with the key can impersonate the server.
     """
-    private_folder(folder)
+    make_private_folder(folder)
     _refuse_to_replace(folder / AUTHORITY_KEY)
     key = ec.generate_private_key(ec.SECP384R1())
     certificate = (
-        _certificate("Tacit authority", key, _AUTHORITY_DAYS)
+        _start_certificate("Tacit authority", key, _AUTHORITY_DAYS)
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
-        .add_extension(_usage(signs_certificates=True), critical=True)
+        .add_extension(_build_key_usage(signs_certificates=True), critical=True)
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
         .sign(key, hashes.SHA384())
     )
-    replace_file(folder / AUTHORITY_KEY, _private_bytes(key))
+    replace_file(folder / AUTHORITY_KEY, _encode_private_key(key))
     replace_file(folder / AUTHORITY, certificate.public_bytes(serialization.Encoding.PEM))
 
 
 def make_server_certificate(folder: Path, hosts: Sequence[str]) -> None:
-    """Write the server's key and a certificate for its host names and addresses, signed by the
-    authority in the same folder.
+    """Write the server's key and a certificate for its host names, signed by the folder's
+    authority.
 
-    This machine's own names are always among them, since the server's own commands use them. A
-    certificate is valid for 90 days; made again, it replaces the old one and sites notice nothing.
+    The certificate always includes the loopback names, which the server's own commands use. It is
+    valid for 90 days; a new one replaces it without any change at the sites.
     """
     try:
         authority_key = serialization.load_pem_private_key(
@@ -64,19 +65,21 @@ def make_server_certificate(folder: Path, hosts: Sequence[str]) -> None:
         authority = x509.load_pem_x509_certificate((folder / AUTHORITY).read_bytes())
     except FileNotFoundError as error:
         raise PeerError(
-            f"a server certificate needs an authority, and there is no {error.filename}; make one"
-            " first"
+            f"a server certificate needs an authority, but {error.filename} is missing; make one"
+            " with `tacit certs`"
         ) from None
     assert isinstance(authority_key, ec.EllipticCurvePrivateKey)
     key = ec.generate_private_key(ec.SECP384R1())
     certificate = (
-        _certificate("Tacit server", key, _SERVER_DAYS)
+        _start_certificate("Tacit server", key, _SERVER_DAYS)
         .add_extension(
-            x509.SubjectAlternativeName([_name(host) for host in dict.fromkeys((*hosts, *_HERE))]),
+            x509.SubjectAlternativeName(
+                [_build_general_name(host) for host in dict.fromkeys((*hosts, *_LOCAL_HOSTS))]
+            ),
             critical=False,
         )
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
-        .add_extension(_usage(signs_certificates=False), critical=True)
+        .add_extension(_build_key_usage(signs_certificates=False), critical=True)
         .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
         .add_extension(
             x509.AuthorityKeyIdentifier.from_issuer_public_key(
@@ -86,49 +89,50 @@ def make_server_certificate(folder: Path, hosts: Sequence[str]) -> None:
         )
         .sign(authority_key, hashes.SHA384())
     )
-    replace_file(folder / SERVER_KEY, _private_bytes(key))
+    replace_file(folder / SERVER_KEY, _encode_private_key(key))
     replace_file(folder / SERVER_CERTIFICATE, certificate.public_bytes(serialization.Encoding.PEM))
 
 
 def make_node_key(path: Path) -> bytes:
-    """Write a site's private key, and its public key beside it (`.pub`); return the public key as
-    one OpenSSH line.
+    """Write a site's private key, and its public key to a `.pub` file beside it.
+
+    Returns the public key as one OpenSSH line.
     """
-    private_folder(path.parent)
+    make_private_folder(path.parent)
     _refuse_to_replace(path)
     key = ec.generate_private_key(ec.SECP384R1())
     public = key.public_key().public_bytes(
         serialization.Encoding.OpenSSH, serialization.PublicFormat.OpenSSH
     )
-    replace_file(path, _private_bytes(key))
+    replace_file(path, _encode_private_key(key))
     replace_file(path.with_name(f"{path.name}.pub"), public + b"\n")
     return public
 
 
-def private_folder(folder: Path) -> None:
-    """Make a folder that is its owner's only."""
+def make_private_folder(folder: Path) -> None:
+    """Create a folder that only its owner can open."""
     folder.mkdir(parents=True, exist_ok=True)
     folder.chmod(0o700)
 
 
 def read_private(path: Path) -> bytes:
-    """Return a secret file's content; refuse one that others could have read."""
+    """Content of a secret file; a file that other users may read is refused."""
     try:
         mode = path.stat().st_mode
         content = path.read_bytes()
     except OSError as error:
         raise PeerError(
-            f"{path}: cannot be read ({error.strerror}); it should have been made with the folder"
+            f"{path} cannot be read ({error.strerror}); restore it, or make the folder again"
         ) from None
     if os.name == "posix" and mode & 0o077:
         raise PeerError(
-            f"{path}: needs to be its owner's alone, and others may read it; chmod 600 {path}, or"
-            " make a new one"
+            f"{path} holds a secret and other users may read it; run chmod 600 {path}, or make a"
+            " new one"
         )
     return content
 
 
-def _certificate(
+def _start_certificate(
     subject: str, key: ec.EllipticCurvePrivateKey, days: int
 ) -> x509.CertificateBuilder:
     now = datetime.now(UTC)
@@ -138,12 +142,12 @@ def _certificate(
         .issuer_name(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "Tacit authority")]))
         .public_key(key.public_key())
         .serial_number(x509.random_serial_number())
-        .not_valid_before(now - _CLOCKS_DIFFER)
+        .not_valid_before(now - _CLOCK_TOLERANCE)
         .not_valid_after(now + timedelta(days=days))
     )
 
 
-def _usage(*, signs_certificates: bool) -> x509.KeyUsage:
+def _build_key_usage(*, signs_certificates: bool) -> x509.KeyUsage:
     return x509.KeyUsage(
         digital_signature=not signs_certificates,
         key_cert_sign=signs_certificates,
@@ -157,14 +161,14 @@ def _usage(*, signs_certificates: bool) -> x509.KeyUsage:
     )
 
 
-def _name(host: str) -> x509.GeneralName:
+def _build_general_name(host: str) -> x509.GeneralName:
     try:
         return x509.IPAddress(ipaddress.ip_address(host))
     except ValueError:
         return x509.DNSName(host)
 
 
-def _private_bytes(key: ec.EllipticCurvePrivateKey) -> bytes:
+def _encode_private_key(key: ec.EllipticCurvePrivateKey) -> bytes:
     return key.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
@@ -173,6 +177,6 @@ def _private_bytes(key: ec.EllipticCurvePrivateKey) -> bytes:
 def _refuse_to_replace(path: Path) -> None:
     if path.exists():
         raise PeerError(
-            f"{path}: already exists; who knows the old key would not know a new one; remove it if"
-            " you mean to"
+            f"{path} already exists, and others may rely on that key; remove the file first to"
+            " replace it"
         )

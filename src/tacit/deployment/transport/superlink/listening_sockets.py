@@ -1,4 +1,4 @@
-"""Which sockets a process listens on, as the kernel tells it."""
+"""Listening sockets of a process, read from /proc."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from pathlib import Path
 _LISTENING = "0A"
 
 
-def listening_places(pid: int) -> set[tuple[str, int]] | None:
-    """Return hosts and ports on which a process listens, or None where the system does not tell."""
+def list_listening_sockets(pid: int) -> set[tuple[str, int]] | None:
+    """Hosts and ports on which a process listens; None on systems without /proc."""
     if not Path("/proc/net/tcp").exists():
         return None
     mine = _sockets(pid)
@@ -37,9 +37,7 @@ def _sockets(pid: int) -> set[str]:
 
 
 def _host(digits: str) -> str:
-    """Return an address from the kernel's digits: words of four bytes, each in the machine's own
-    order.
-    """
+    """Convert the kernel's hexadecimal address: four-byte words in the machine's byte order."""
     words = [
         struct.pack("=I", int(digits[place : place + 8], 16)) for place in range(0, len(digits), 8)
     ]

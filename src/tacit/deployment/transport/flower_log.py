@@ -1,5 +1,6 @@
-"""Flower's own words and files: kept in the folder of whoever uses it, never on the screen or in
-the home folder.
+"""Flower's log and files, kept in the folder of the process that uses Flower.
+
+Nothing goes to the screen or to the home folder.
 """
 
 from __future__ import annotations
@@ -12,21 +13,21 @@ from pathlib import Path
 from tacit.printable import printable_name
 
 LOG = "flower.log"
-_LARGEST = 2_000_000
+_MAX_BYTES = 2_000_000
 
 
 class _OneLine(logging.Formatter):
-    """Writes a message on one line, without control characters: Flower quotes what sites send."""
+    """Formats a record as one line without control characters, because Flower logs what sites send."""
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - logging's own name
-        """Return the line of a message; the lines of an exception come after it."""
+        """The line of a record; the lines of an exception follow it."""
         return printable_name(super().formatMessage(record))
 
 
-def keep_quiet(folder: Path) -> None:
-    """Let everything that Flower logs or stores in this process go to one folder."""
+def redirect_flower_log(folder: Path) -> None:
+    """Send everything that Flower logs or stores in this process to `folder`."""
     os.environ["FLWR_HOME"] = str(folder / "flower-home")
-    to_file = RotatingFileHandler(folder / LOG, maxBytes=_LARGEST, backupCount=1, delay=True)
+    to_file = RotatingFileHandler(folder / LOG, maxBytes=_MAX_BYTES, backupCount=1, delay=True)
     to_file.setLevel(logging.INFO)
     to_file.setFormatter(_OneLine("%(asctime)s %(levelname)s %(name)s %(message)s"))
     for name in ("flwr", "uvicorn", "uvicorn.error", "uvicorn.access", "flwr-telemetry", "alembic"):

@@ -1,5 +1,7 @@
-"""Flower's SuperLink as an ASGI application: state in one file, node keys always on, no process and
-no gRPC server started.
+"""Flower's SuperLink as an ASGI application: state in one SQLite file, node authentication always
+on.
+
+It starts no process and no gRPC server.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ DATABASE = "flower.db"
 
 
 class _NoServers:
-    """Stands where Flower would start its gRPC servers and its SuperExec; we use neither."""
+    """Replaces Flower's gRPC servers and SuperExec, which Tacit does not use."""
 
     def __init__(self, config: SuperLinkLifespanConfig, state_factory: Any) -> None:
         self._state = state_factory
@@ -27,21 +29,19 @@ class _NoServers:
         self._state.state()
 
     def shutdown(self) -> None:
-        """Stop nothing, since nothing was started."""
+        """Do nothing: nothing was started."""
 
 
-def superlink(
+def create_superlink(
     folder: Path, host: str, port: int, superexec_secret: bytes
 ) -> tuple[Any, Callable[[bytes], bool]]:
-    """Return the SuperLink's application, and a function that tells whether a public key is
-    registered there.
-    """
+    """Create the application, and a function that checks whether a public key is registered there."""
     config = SuperLinkLifespanConfig(
         control_address="",
         health_server_address=None,
         host=host,
         port=port,
-        insecure=True,  # TLS is the business of the server around it
+        insecure=True,  # the server around this application terminates TLS
         certificates=None,
         superexec_auth_secret=superexec_secret,
         authn_plugin=NoOpControlAuthnPlugin(),

@@ -1,6 +1,4 @@
-"""How this room speaks to a SuperLink: Flower's own clients, without their habits of ending the
-process or waiting for ever.
-"""
+"""HTTP clients of a SuperLink: Flower's own, but they neither end the process nor wait forever."""
 
 from __future__ import annotations
 
@@ -19,14 +17,14 @@ from flwr.supercore.protobuf.client import (
 )
 from flwr.supercore.runtime_version_compatibility import RuntimeVersionMetadata
 
-from tacit.deployment.transport.address import joined, refuse_plain, split
-from tacit.deployment.transport.letters import CHUNK
+from tacit.deployment.transport.address import join_address, require_loopback, split_address
+from tacit.deployment.transport.flower_messages import CHUNK_BYTES
 from tacit.errors import PeerError
 
-LARGEST_ANSWER = CHUNK + 65_536
-"""Bytes of one answer of a SuperLink: at most one chunk of a letter and its head."""
+MAX_RESPONSE_BYTES = CHUNK_BYTES + 65_536
+"""Largest response of a SuperLink: one chunk of a message and its head."""
 SECRET_HEADER = "tacit-server-secret"
-"""Under which name the server's own commands show the secret of its folder."""
+"""HTTP header in which the server's own commands send the secret of its folder."""
 
 _SECONDS = 20.0
 _NOT_TLS = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE")
@@ -40,49 +38,49 @@ class Headers:
         self._headers = headers
 
     def intercept(self, context: ProtobufRequestContext, call_next: ProtobufCall) -> httpx.Response:
-        """Add the headers and go on."""
+        """Add the headers and send the request."""
         context.request.headers.update(self._headers)
         return call_next(context)
 
 
 def version_headers(component: str) -> Headers:
-    """Return Flower's version headers; its own interceptor would end the process when versions
-    differ.
+    """Flower's version headers. Flower's own interceptor would end the process on a version
+    mismatch.
     """
     return Headers(dict(RuntimeVersionMetadata.from_local_component(component).as_metadata()))
 
 
-def connected(
+def connect(
     kind: type[_Client],
     address: str,
     root_certificate: Path | None,
     interceptors: Sequence[ProtobufClientInterceptor],
 ) -> _Client:
-    """Return a client of a SuperLink at `address`, with TLS if a root certificate is given.
+    """Build a client of the SuperLink at `address`, with TLS if a root certificate is given.
 
-    Its connection trusts that certificate alone, uses no proxy, follows no redirection and reads no
-    answer that is too long.
+    The connection trusts that certificate only, uses no proxy, follows no redirect and refuses long
+    responses.
     """
-    host, port = split(address)
+    host, port = split_address(address)
     if root_certificate is None:
-        refuse_plain(host, "connection")
+        require_loopback(host, "connection")
     client = kind(
-        f"{'http' if root_certificate is None else 'https'}://{joined(host, port)}",
+        f"{'http' if root_certificate is None else 'https'}://{join_address(host, port)}",
         interceptors=interceptors,
         verify=False,
     )
     client.close()
     client._client = httpx.Client(
-        verify=False if root_certificate is None else _trusting(root_certificate),
+        verify=False if root_certificate is None else _build_tls_context(root_certificate),
         timeout=_SECONDS,
         follow_redirects=False,
         trust_env=False,
-        event_hooks={"response": [_refuse_long]},
+        event_hooks={"response": [_refuse_long_response]},
     )
     return client
 
 
-def _trusting(root_certificate: Path) -> ssl.SSLContext:
+def _build_tls_context(root_certificate: Path) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     try:
@@ -95,45 +93,45 @@ def _trusting(root_certificate: Path) -> ssl.SSLContext:
     return context
 
 
-def _refuse_long(answer: httpx.Response) -> None:
-    """Refuse an answer by its head, before its body is read: unknown or excessive length, or
-    packed.
+def _refuse_long_response(response: httpx.Response) -> None:
+    """Refuse a response by its head, before its body is read: unknown or excessive length, or
+    compressed.
     """
-    length = answer.headers.get("content-length", "")
+    length = response.headers.get("content-length", "")
     if (
         not length.isdecimal()
-        or int(length) > LARGEST_ANSWER
-        or "content-encoding" in answer.headers
+        or int(length) > MAX_RESPONSE_BYTES
+        or "content-encoding" in response.headers
     ):
-        answer.close()
+        response.close()
         raise PeerError(
-            f"the server's answer needs a length of at most {LARGEST_ANSWER} bytes, got"
+            f"the server's response must state a length of at most {MAX_RESPONSE_BYTES} bytes, got"
             f" {length or 'none'}; nothing was read"
         )
 
 
-def is_passing(error: httpx.HTTPError) -> bool:
-    """Return whether it may help to try again: the other side is away, or busy."""
+def is_transient(error: httpx.HTTPError) -> bool:
+    """Whether a retry may help: the server is unreachable or busy."""
     if isinstance(error, httpx.HTTPStatusError):
         return error.response.status_code in (502, 503, 504)
     return isinstance(error, httpx.TransportError) and _tls_problem(error) is None
 
 
-def explained(error: httpx.HTTPError, address: str) -> PeerError:
-    """Return what a failed call means to a person."""
+def explain_error(error: httpx.HTTPError, address: str) -> PeerError:
+    """Convert a failed call into an error for a person."""
     if isinstance(error, httpx.HTTPStatusError):
         status = error.response.status_code
-        told = FlowerError.from_json(error.response.text)
+        flower_error = FlowerError.from_json(error.response.text)
         return PeerError(
-            f"server {address} refuses:"
-            f" {told.message if told else error.response.text[:200].strip()} (status {status})"
+            f"server {address} refused the request:"
+            f" {flower_error.message if flower_error else error.response.text[:200].strip()} (status {status})"
         )
     problem = _tls_problem(error)
     if problem is not None:
         return PeerError(problem.replace("ADDRESS", address))
     return PeerError(
         f"server {address} cannot be reached ({type(error).__name__}); check the address, and that"
-        " the server runs"
+        " the server is running"
     )
 
 
@@ -142,13 +140,13 @@ def _tls_problem(error: BaseException) -> str | None:
     while cause is not None:
         if isinstance(cause, ssl.SSLCertVerificationError):
             return (
-                "server ADDRESS does not show a certificate of the authority we know"
-                f" ({cause.verify_message}); nothing was sent; check ca.crt with the server's"
-                " operator"
+                "server ADDRESS: its certificate is not from the authority in ca.crt"
+                f" ({cause.verify_message}); nothing was sent; ask the server's operator for the"
+                " current ca.crt"
             )
         if isinstance(cause, ssl.SSLError) and cause.reason in _NOT_TLS:
             return (
-                "server ADDRESS does not speak TLS; check the port, and that the server was started"
+                "server ADDRESS does not use TLS; check the port, and that the server was started"
                 " with certificates"
             )
         cause = cause.__cause__ or cause.__context__

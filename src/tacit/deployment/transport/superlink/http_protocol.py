@@ -1,8 +1,8 @@
-"""Connections that cannot be held open: a head must come soon and be short, and after a refusal
-nothing more is listened to.
+"""HTTP connections that cannot be held open: a request head must be short and arrive in time, and a
+refusal ends the connection.
 
-uvicorn itself would wait for the rest of a head for ever, hold a head of any length in memory, and
-take in the rest of a refused body, if only to drop it.
+uvicorn alone would wait forever for the rest of a head, keep a head of any length in memory, and
+receive the rest of a refused body.
 """
 
 from __future__ import annotations
@@ -14,45 +14,42 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 HEAD_SECONDS = 10.0
 HEAD_LIMIT = 65_536
-"""Bytes after which a head that is still incomplete ends its connection. Flower's own heads have
-about 2,000.
+"""Largest request head in bytes; a longer one ends its connection. Flower's own heads have about
+2,000.
 """
 _LAST_SECONDS = 0.2
-"""For how long a closed connection may still take in what is on its way, so that the answer
-arrives.
-"""
+"""How long a closed connection may still receive data in transit, so that its response arrives."""
 
 
-class HastyProtocol(HttpToolsProtocol):
-    """Ends a connection that has not asked anything in time. Strangers get one request, since their
-    answer closes it.
+class TimeLimitedProtocol(HttpToolsProtocol):
+    """Ends a connection that sends no complete request in time.
+
+    Unauthenticated clients get one request: the response to it closes the connection.
     """
 
     on_lost: Callable[[], None] = staticmethod(lambda: None)
-    """Called once the connection has ended, whatever ended it."""
+    """Called once when the connection has ended."""
 
     _head_bytes: int | None = None
-    """Bytes that arrived of a head which is not complete; None between a complete head and the next
-    request.
-    """
+    """Bytes received of an incomplete head; None between a complete head and the next request."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Start the clock of a new connection."""
+        """Start the timer of a new connection."""
         super().connection_made(transport)
         self.loop.call_later(HEAD_SECONDS, self._end_if_silent)
 
     def on_message_begin(self) -> None:
-        """Begin to count a head."""
+        """Start to count the bytes of a head."""
         super().on_message_begin()
         self._head_bytes = 0
 
     def on_headers_complete(self) -> None:
-        """Count no further: bodies have limits of their own."""
+        """Stop counting: bodies have their own limits."""
         self._head_bytes = None
         super().on_headers_complete()
 
     def data_received(self, data: bytes) -> None:
-        """Take in what arrives, unless a head gets too long: then end the connection."""
+        """Process received data; end the connection if a head exceeds its limit."""
         for start in range(0, len(data), HEAD_LIMIT):
             if self.transport.is_closing():
                 return
@@ -64,12 +61,12 @@ class HastyProtocol(HttpToolsProtocol):
                     self.transport.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Let go of a connection, and tell who counts them."""
+        """Release the connection and call `on_lost`."""
         super().connection_lost(exc)
         self.on_lost()
 
     def on_response_complete(self) -> None:
-        """Cut a connection soon after the answer that closed it."""
+        """Abort the connection shortly after a response that closed it."""
         super().on_response_complete()
         if self.transport.is_closing():
             self.loop.call_later(_LAST_SECONDS, self._cut)

@@ -1,5 +1,5 @@
 """A site's connection to its server: joining, staying online, and calls that wait while the server
-is away.
+is unreachable.
 """
 
 from __future__ import annotations
@@ -25,8 +25,13 @@ from flwr.supercore.protobuf.client import ProtobufClientInterceptor
 from flwr.supernode.fleet_http_client import FleetHttpClient
 from flwr.supernode.node_auth_http_interceptor import NodeAuthHttpInterceptor
 
-from tacit.deployment.transport.client import connected, explained, is_passing, version_headers
-from tacit.deployment.transport.place import NODE_LOCK
+from tacit.deployment.transport.http_client import (
+    connect,
+    explain_error,
+    is_transient,
+    version_headers,
+)
+from tacit.deployment.transport.server.endpoint import NODE_LOCK
 from tacit.errors import PeerError
 from tacit.files import replace_file
 
@@ -34,19 +39,19 @@ _NODE = "node.json"
 _PAUSE, _LONGEST_PAUSE = 0.2, 1.0
 _ONLINE_SECONDS = 70.0
 _Request = TypeVar("_Request")
-_Answer = TypeVar("_Answer")
+_Response = TypeVar("_Response")
 
 
-class Refused(Exception):  # noqa: N818 - the server wants none of this now; no error of ours
-    """The server does not take a request."""
+class RequestDenied(Exception):  # noqa: N818 - no error of ours
+    """The server does not accept a request at the moment."""
 
 
-class Stopped(Exception):  # noqa: N818 - no error
+class StopRequested(Exception):  # noqa: N818 - no error
     """The site was asked to stop while it waited."""
 
 
-class Fleet:
-    """The server as a site sees it. `tell` is told in words what the site is doing."""
+class ServerConnection:
+    """A site's connection to its server; it reports the site's state in words."""
 
     def __init__(
         self,
@@ -62,16 +67,19 @@ class Fleet:
             version_headers("SuperNode"),
             NodeAuthHttpInterceptor(key, key.public_key()),
         ]
-        self.client = connected(FleetHttpClient, address, root_certificate, interceptors)
+        self.client = connect(FleetHttpClient, address, root_certificate, interceptors)
         self.node = WireNode()
         self._stop = threading.Event()
         self._on_state: Callable[[str], None] = lambda state: None
         self._state = ""
 
     @contextlib.contextmanager
-    def used(self, stop: threading.Event, on_state: Callable[[str], None]) -> Iterator[None]:
-        """Use the connection, in this process alone: a second one for the same site would take
-        letters from the first.
+    def use_exclusively(
+        self, stop: threading.Event, on_state: Callable[[str], None]
+    ) -> Iterator[None]:
+        """Use the connection in this process only.
+
+        A second process for the same site would take requests from the first.
         """
         self._stop, self._on_state = stop, on_state
         with (self._folder / NODE_LOCK).open("w") as lock, self.client:
@@ -79,42 +87,41 @@ class Fleet:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:
                 raise PeerError(
-                    f"{self._folder}: another process already acts for this site; stop it first"
+                    f"{self._folder}: another process already acts for this site; stop it with `tacit"
+                    " site leave`"
                 ) from None
             yield
 
     @contextlib.contextmanager
-    def online(self) -> Iterator[None]:
-        """Be online for a while: join, say every now and then that this site is there, also while
-        it works, and say goodbye.
-        """
+    def stay_online(self) -> Iterator[None]:
+        """Join, send heartbeats while the block runs, and leave."""
         self._join()
-        heart = HeartbeatSender(self._beat)
-        heart.start()
+        heartbeat = HeartbeatSender(self._send_heartbeat)
+        heartbeat.start()
         try:
             yield
         finally:
-            heart.stop()
+            heartbeat.stop()
             with contextlib.suppress(httpx.HTTPError, PeerError):
                 self.client.DeactivateNode(DeactivateNodeRequest(node_id=self.node.node_id))
 
-    def call(self, method: Callable[[_Request], _Answer], request: _Request) -> _Answer:
-        """Call the server, again and again while it is away; one that does not know this site is an
-        error at once.
+    def call(self, method: Callable[[_Request], _Response], request: _Request) -> _Response:
+        """Call the server; retry while it is unreachable. A server that does not know this site's
+        key is an error at once.
         """
         pause = _PAUSE
         before = self._state
         while True:
             try:
-                answer = method(request)
+                response = method(request)
                 if self._state != before:
-                    self._beat()
-                    self.tell(before)
-                return answer
+                    self._send_heartbeat()
+                    self.report_state(before)
+                return response
             except ValueError:
                 raise PeerError(
-                    f"server {self._address} gave an answer that cannot be read; is it a Tacit"
-                    " server?"
+                    f"server {self._address} sent an unreadable response; check that the"
+                    " address is that of a Tacit server"
                 ) from None
             except httpx.HTTPStatusError as error:
                 if error.response.status_code == httpx.codes.UNAUTHORIZED:
@@ -123,31 +130,33 @@ class Fleet:
                         " differ by more than 5 seconds; send the .pub file to the server's"
                         " operator"
                     ) from None
-                if not is_passing(error):
-                    raise Refused from None
+                if not is_transient(error):
+                    raise RequestDenied from None
             except httpx.HTTPError as error:
-                if not is_passing(error):
-                    raise explained(error, self._address) from None
-            self.tell("unreachable: the server is away; trying again")
+                if not is_transient(error):
+                    raise explain_error(error, self._address) from None
+            self.report_state("unreachable: the server does not respond; trying again")
             if self._stop.wait(pause):
-                raise Stopped
+                raise StopRequested
             pause = min(pause * 1.5, _LONGEST_PAUSE)
 
-    def tell(self, state: str) -> None:
-        """Tell what the site is doing, if it is something new."""
+    def report_state(self, state: str) -> None:
+        """Report what the site is doing, if it changed."""
         if state != self._state:
             self._state = state
             self._on_state(state)
 
     def _join(self) -> None:
-        """Become online. Flower takes a key for online for a minute after its node died, so the old
-        connection is ended first.
+        """Go online.
+
+        Flower counts a killed node as online for a minute, so the earlier connection is ended
+        first.
         """
-        self.tell("joining")
-        number = self._number()
-        if number is not None:
-            with contextlib.suppress(Refused, PeerError):
-                self.call(self.client.DeactivateNode, DeactivateNodeRequest(node_id=number))
+        self.report_state("joining")
+        node_id = self._read_node_id()
+        if node_id is not None:
+            with contextlib.suppress(RequestDenied, PeerError):
+                self.call(self.client.DeactivateNode, DeactivateNodeRequest(node_id=node_id))
         request = ActivateNodeRequest(
             public_key=self._public, heartbeat_interval=HEARTBEAT_DEFAULT_INTERVAL
         )
@@ -156,19 +165,21 @@ class Fleet:
             try:
                 self.node = WireNode(node_id=self.call(self.client.ActivateNode, request).node_id)
                 break
-            except Refused:
+            except RequestDenied:
                 if time.monotonic() > deadline:
                     raise PeerError(
-                        f"server {self._address} takes this site for another that is online with"
-                        " the same key"
+                        f"server {self._address} reports that a site with the same key is online;"
+                        " stop the other process, or make a new key"
                     ) from None
-            self.tell("waiting: the server still takes this site for online")
+            self.report_state(
+                "waiting: the server still counts an earlier connection of this site as online"
+            )
             if self._stop.wait(2.0):
-                raise Stopped
+                raise StopRequested
         replace_file(self._folder / _NODE, json.dumps({"node_id": str(self.node.node_id)}).encode())
-        self.tell("online")
+        self.report_state("online")
 
-    def _beat(self) -> bool:
+    def _send_heartbeat(self) -> bool:
         request = SendNodeHeartbeatRequest(
             node=self.node, heartbeat_interval=HEARTBEAT_DEFAULT_INTERVAL
         )
@@ -177,8 +188,8 @@ class Fleet:
         except (httpx.HTTPError, PeerError, ValueError):
             return False
 
-    def _number(self) -> int | None:
-        """Return Flower's number for this site from the last time, if it is known."""
+    def _read_node_id(self) -> int | None:
+        """Flower's node id from the last connection, if there was one."""
         try:
             return int(json.loads((self._folder / _NODE).read_text())["node_id"])
         except (OSError, ValueError, KeyError, TypeError):

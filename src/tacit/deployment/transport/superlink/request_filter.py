@@ -1,0 +1,227 @@
+"""Authentication and limits in front of the SuperLink. The body of an unauthenticated request is
+never read.
+
+Flower parses a whole body before it checks the sender, and describes its interface to anybody. This
+filter decides by the head of a request: sites need a signature of a registered key, the server's
+own commands the secret in its folder, and everything else gets status 404. Only then is the body
+read, up to a limit and in bounded time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+from base64 import b64decode
+from collections.abc import Awaitable, Callable, MutableMapping
+from datetime import datetime
+from typing import Any
+
+from flwr.common.constant import SYSTEM_TIME_TOLERANCE, TIMESTAMP_HEADER, TIMESTAMP_TOLERANCE
+from flwr.proto.fleet_pb2 import PushMessagesRequest
+from flwr.proto.message_pb2 import ObjectTree
+from flwr.supercore.constant import FLEET_HTTP_PUBLIC_KEY_HEADER, FLEET_HTTP_SIGNATURE_HEADER
+from flwr.supercore.date import now
+from flwr.supercore.primitives.asymmetric import bytes_to_public_key, verify_signature
+from google.protobuf.message import DecodeError
+
+from tacit.deployment.transport.flower_messages import MAX_OBJECTS
+from tacit.deployment.transport.http_client import SECRET_HEADER
+
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+SMALL_BODY_BYTES = 65_536
+"""Largest request body of a site that carries no part of a message."""
+
+_SITES = "/v1/fleet/"
+_SITE_CALLS = {
+    "activate-node": SMALL_BODY_BYTES,
+    "deactivate-node": SMALL_BODY_BYTES,
+    "send-node-heartbeat": SMALL_BODY_BYTES,
+    "pull-messages": SMALL_BODY_BYTES,
+    "push-messages": SMALL_BODY_BYTES,
+    "pull-object": SMALL_BODY_BYTES,
+    "confirm-message-received": SMALL_BODY_BYTES,
+    "push-object": None,
+}
+"""Calls that a site may make, and the largest body of each (None: the body limit). Fetching code
+(get-fab) is not among them.
+"""
+_SERVER = ("/v1/control/", "/v1/runtime/")
+_IDLE_SECONDS = 10.0
+_MIN_BYTES_PER_SECOND = 32_768
+"""A slower body is abandoned, after the first idle time."""
+
+
+class RequestFilter:
+    """An ASGI application around the SuperLink's.
+
+    `is_registered` checks whether a public key belongs to a registered site. `on_authenticated` is
+    called for every accepted request, with the peer's address and port and the site's key (empty
+    for the server's own commands).
+    """
+
+    def __init__(
+        self,
+        app: App,
+        *,
+        secret: str,
+        is_registered: Callable[[bytes], bool],
+        body_limit: int,
+        on_authenticated: Callable[[object, object], None] = lambda peer, site: None,
+    ) -> None:
+        self._app = app
+        self._secret = secret.encode()
+        self._is_registered = is_registered
+        self._body_limit = body_limit
+        self._on_authenticated = on_authenticated
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Check the head of a request, read its body within limits, and pass it on."""
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+            return
+        if scope["type"] != "http":
+            return
+        if scope["path"] == "/health" and scope["method"] in ("GET", "HEAD"):
+            await _respond(send, 200)
+            return
+        try:
+            limit = await self._authorise(scope)
+            body = await _read_body(_read_headers(scope), receive, limit)
+            if body and scope["path"] == f"{_SITES}push-messages":
+                _check_responses(body)
+        except _RequestRefused as refusal:
+            await _respond(send, refusal.status)
+            return
+        if body is not None:
+            await self._app(scope, _replay(body, receive), send)
+
+    async def _authorise(self, scope: Scope) -> int:
+        """Return how many bytes the body may have; raise if the request is not allowed."""
+        path, headers = scope["path"], _read_headers(scope)
+        call = path.removeprefix(_SITES) if path.startswith(_SITES) else None
+        if scope["method"] != "POST" or not (path.startswith(_SERVER) or call in _SITE_CALLS):
+            raise _RequestRefused(404)
+        if call is None:
+            if not hmac.compare_digest(headers.get(SECRET_HEADER, "").encode(), self._secret):
+                raise _RequestRefused(401)
+            self._on_authenticated(scope.get("client"), b"")
+            return self._body_limit
+        # This queries a database, so it must not block the event loop.
+        if not await asyncio.to_thread(self._is_signed_by_site, headers):
+            raise _RequestRefused(401)
+        self._on_authenticated(scope.get("client"), headers[FLEET_HTTP_PUBLIC_KEY_HEADER])
+        return _SITE_CALLS[call] or self._body_limit
+
+    def _is_signed_by_site(self, headers: dict[str, str]) -> bool:
+        """Whether the head carries a recent signature by a registered key."""
+        try:
+            public_key = b64decode(headers[FLEET_HTTP_PUBLIC_KEY_HEADER], validate=True)
+            signature = b64decode(headers[FLEET_HTTP_SIGNATURE_HEADER], validate=True)
+            signed_at = headers[TIMESTAMP_HEADER]
+            age = (now() - datetime.fromisoformat(signed_at)).total_seconds()
+            if (
+                not -SYSTEM_TIME_TOLERANCE < age < TIMESTAMP_TOLERANCE + SYSTEM_TIME_TOLERANCE
+                or not self._is_registered(public_key)
+            ):
+                return False
+            return verify_signature(
+                bytes_to_public_key(public_key), signed_at.encode("ascii"), signature
+            )
+        except (KeyError, ValueError, TypeError):
+            return False
+
+
+class _RequestRefused(Exception):  # noqa: N818 - no error of ours
+    def __init__(self, status: int) -> None:
+        self.status = status
+
+
+def _read_headers(scope: Scope) -> dict[str, str]:
+    """Headers of a request; a header that is given twice is ignored."""
+    found: dict[str, str] = {}
+    repeated = set()
+    for name, value in scope["headers"]:
+        key = name.decode("latin-1").lower()
+        repeated.update({key} & found.keys())
+        found[key] = value.decode("latin-1")
+    return {key: value for key, value in found.items() if key not in repeated}
+
+
+async def _read_body(headers: dict[str, str], receive: Receive, limit: int) -> bytes | None:
+    """Read the body, or return None if the peer disconnected; refuse one that is too long or too
+    slow.
+    """
+    stated = headers.get("content-length", "0")
+    if not stated.isdecimal() or int(stated) > limit or "content-encoding" in headers:
+        raise _RequestRefused(413)
+    parts: list[bytes] = []
+    length = 0
+    started = asyncio.get_running_loop().time()
+    while True:
+        allowed = (
+            _IDLE_SECONDS
+            + length / _MIN_BYTES_PER_SECOND
+            - (asyncio.get_running_loop().time() - started)
+        )
+        try:
+            async with asyncio.timeout(min(allowed, _IDLE_SECONDS)):
+                event = await receive()
+        except TimeoutError:
+            raise _RequestRefused(408) from None
+        if event["type"] == "http.disconnect":
+            return None
+        parts.append(event.get("body", b""))
+        length += len(parts[-1])
+        if length > limit:
+            raise _RequestRefused(413)
+        if not event.get("more_body", False):
+            return b"".join(parts)
+
+
+def _check_responses(body: bytes) -> None:
+    """Refuse responses in the name of another site, and responses with more objects than a message
+    has.
+
+    Flower authenticates the sender but does not check the source of a response, and stores every
+    object that a response announces.
+    """
+    try:
+        request = PushMessagesRequest.FromString(body)
+    except DecodeError:
+        raise _RequestRefused(400) from None
+    if any(
+        message.metadata.src_node_id != request.node.node_id for message in request.messages_list
+    ):
+        raise _RequestRefused(403)
+    if (
+        len(request.message_object_trees) > 1
+        or sum(map(_count_objects, request.message_object_trees)) > MAX_OBJECTS
+    ):
+        raise _RequestRefused(413)
+
+
+def _count_objects(tree: ObjectTree) -> int:
+    return 1 + sum(map(_count_objects, tree.children))
+
+
+def _replay(body: bytes, receive: Receive) -> Receive:
+    """Receive a body that was read already, then whatever the connection sends."""
+    waiting = [body]
+
+    async def again() -> MutableMapping[str, Any]:
+        if waiting:
+            return {"type": "http.request", "body": waiting.pop(), "more_body": False}
+        return await receive()
+
+    return again
+
+
+async def _respond(send: Send, status: int) -> None:
+    """Respond with a bare status and close the connection, without waiting for an unread body."""
+    headers = [(b"content-length", b"0"), (b"connection", b"close")]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": b""})
