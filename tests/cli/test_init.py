@@ -60,7 +60,11 @@ def test_tables_that_are_none(here: Path, capsys: Capture, name: str) -> None:
     assert not (here / "plan.toml").exists()
 
 
-def test_from_an_odd_table_to_a_report(here: Path, capsys: Capture) -> None:
+def test_from_an_odd_table_to_a_report(
+    here: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    english = ("the", "case", "phone", "said", "no")
+    monkeypatch.setattr("tacit.data.find_word_list", lambda code: english)
     header = ["Nr.", "Käufer.id 🛒", 'was er "sagte"', "Größe; cm", "is it good?"]
     rows = [
         (
