@@ -104,7 +104,7 @@ def figures_of(tree: Tree) -> dict[str, Any]:
     }
     for part in ("train", "votes", "heads"):
         paid = [one for one in record.of_kind(entries, record.Released) if one.exchange == part]
-        totals = ledger.totals(ledger.folded(paid), 1e-5)
+        totals = ledger.compute_totals(ledger.fold_releases(paid), 1e-5)
         found[part] = totals[-1].epsilon if totals else 0.0
     voted, corrupted = (
         record.of_kind(entries, record.Voted),

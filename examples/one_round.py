@@ -90,5 +90,5 @@ if __name__ == "__main__":
     down = messages.size(request.frame)
     print(f"{len(cohort)} clients, {agreement.dim} parameters")
     print(f"{down} bytes down and {received} bytes up per client")
-    print(ledger.statement(account, ledger.totals(account, delta=1e-5)))
+    print(ledger.write_statement(account, ledger.compute_totals(account, delta=1e-5)))
     print(f"accuracy after one round: {figures['accuracy']:.0%}")

@@ -8,12 +8,12 @@ import pytest
 from tacit.privacy import claim as claims
 from tacit.privacy.claim import (
     Approximate,
+    BiasedVector,
     Claim,
     Disclosed,
     Free,
-    Gaussian,
     GaussianDominated,
-    Leaning,
+    GaussianNoise,
     Open,
     Pure,
     RenyiCurve,
@@ -25,16 +25,16 @@ from tests.privacy.claims import claim
 
 EVENTS = {
     "free": Free(), "open": Open(), "unproven": Unproven(), "disclosed": Disclosed(), "pure": Pure(0.5),
-    "leaning": Leaning(4.0, chance=0.79, free=0.065, slack=1e-4),
-    "approximate": Approximate(1.0, 1e-6), "gaussian": Gaussian(2.0),
+    "leaning": BiasedVector(4.0, chance=0.79, free=0.065, slack=1e-4),
+    "approximate": Approximate(1.0, 1e-6), "gaussian": GaussianNoise(2.0),
     "gaussian_dominated": GaussianDominated(2.0, (1.0, 10.0), (0.1, 2.0), 1e-30), "renyi_curve": RenyiCurve((1.5, 2.0), (0.1, 0.2)),
-    "repeated": Repeated(Pure(0.1), 7, most=0.5), "sampled": Sampled(Repeated(Gaussian(1.0), 3), 0.1),
+    "repeated": Repeated(Pure(0.1), 7, most=0.5), "sampled": Sampled(Repeated(GaussianNoise(1.0), 3), 0.1),
 }  # fmt: skip
 
 
 def test_every_kind_of_event_is_tried_here() -> None:
     assert {name: type(event) for name, event in EVENTS.items()} == {
-        name: kind for kind, name in claims.NAMES.items()
+        name: kind for kind, name in claims.EVENT_NAMES.items()
     }
 
 
@@ -72,16 +72,16 @@ def test_what_is_no_claim_is_refused() -> None:
 
 
 @pytest.mark.parametrize("bad", [0.0, -1.0, math.inf, math.nan])
-@pytest.mark.parametrize("kind", [Pure, Gaussian])
+@pytest.mark.parametrize("kind", [Pure, GaussianNoise])
 def test_losses_need_finite_positive_values(kind, bad) -> None:
     with pytest.raises(ValueError, match="finite"):
         kind(bad)
 
 
 @pytest.mark.parametrize("make", [
-    lambda: Repeated(Pure(1.0), 0), lambda: Repeated(Pure(1.0), 2, most=0.0), lambda: Sampled(Gaussian(1.0), 0.0),
-    lambda: Sampled(Gaussian(1.0), 1.5), lambda: Approximate(1.0, 0.0), lambda: Approximate(-1.0, 0.1),
-    lambda: Leaning(1.0, chance=0.3, free=0.4, slack=0.0),
+    lambda: Repeated(Pure(1.0), 0), lambda: Repeated(Pure(1.0), 2, most=0.0), lambda: Sampled(GaussianNoise(1.0), 0.0),
+    lambda: Sampled(GaussianNoise(1.0), 1.5), lambda: Approximate(1.0, 0.0), lambda: Approximate(-1.0, 0.1),
+    lambda: BiasedVector(1.0, chance=0.3, free=0.4, slack=0.0),
 ])  # fmt: skip
 def test_counts_rates_and_deltas_need_values_that_mean_something(make) -> None:
     with pytest.raises(ValueError, match="needs"):

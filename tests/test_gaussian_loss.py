@@ -4,7 +4,11 @@ import math
 
 import pytest
 
-from tacit.privacy.accounting.gaussian_loss import delta_at, epsilon_at, multiplier_for
+from tacit.privacy.accounting.gaussian_loss import (
+    calibrate_multiplier,
+    compute_delta,
+    compute_epsilon,
+)
 
 KNOWN = [
     (1.0, 1e-5, 3.731),
@@ -17,15 +21,19 @@ KNOWN = [
 
 @pytest.mark.parametrize(("epsilon", "delta", "multiplier"), KNOWN)
 def test_the_calibration_has_its_known_values(epsilon, delta, multiplier) -> None:
-    assert multiplier_for(epsilon, delta) == pytest.approx(multiplier, abs=5e-4)
+    assert calibrate_multiplier(epsilon, delta) == pytest.approx(multiplier, abs=5e-4)
 
 
 @pytest.mark.parametrize("epsilon", [1e-3, 0.1, 2.0, 20.0, 50.0])
 @pytest.mark.parametrize("delta", [0.4, 1e-3, 1e-9])
 def test_an_epsilon_that_was_asked_for_comes_back_and_never_more(epsilon, delta) -> None:
-    multiplier = multiplier_for(epsilon, delta)
-    assert epsilon * (1 - 1e-6) <= epsilon_at(delta, multiplier) <= epsilon
-    assert delta_at(epsilon, multiplier) <= delta < delta_at(epsilon, multiplier * (1 - 1e-6))
+    multiplier = calibrate_multiplier(epsilon, delta)
+    assert epsilon * (1 - 1e-6) <= compute_epsilon(delta, multiplier) <= epsilon
+    assert (
+        compute_delta(epsilon, multiplier)
+        <= delta
+        < compute_delta(epsilon, multiplier * (1 - 1e-6))
+    )
 
 
 @pytest.mark.parametrize(("multiplier", "rounds"), [(0.7, 1), (4.0, 10), (9.14, 40), (300.0, 1000)])
@@ -40,4 +48,4 @@ def test_rounds_compose_as_a_borrowed_accountant_says(multiplier, rounds, delta)
     )
     borrowed.compose(dp_accounting.GaussianDpEvent(multiplier / math.sqrt(rounds)))
     theirs = borrowed.get_epsilon(delta)
-    assert theirs - 2e-3 <= epsilon_at(delta, multiplier / math.sqrt(rounds)) <= theirs + 1e-6
+    assert theirs - 2e-3 <= compute_epsilon(delta, multiplier / math.sqrt(rounds)) <= theirs + 1e-6

@@ -187,7 +187,7 @@ def stopped_after_the_second_charge(path: Path) -> record.Mark:
 
 
 def paid(entries: list[record.Entry]) -> int:
-    account = ledger.folded(entry for entry in entries if isinstance(entry, record.Released))
+    account = ledger.fold_releases(entry for entry in entries if isinstance(entry, record.Released))
     return account.payments[0].times
 
 

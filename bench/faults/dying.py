@@ -56,12 +56,12 @@ def _site(folder: Path) -> None:
     from tacit.deployment.site.owner_site import OwnerSite
     from tacit.deployment.site.participation import Participation
     from tacit.deployment.transport.site.node import Node
-    from tacit.privacy.policy import Book
+    from tacit.privacy.policy import SiteLedger
 
     _mortal(folder, OwnerSite, "_opened", "opened")
     _mortal(folder, Participation, "begun", "begun")
-    _mortal(folder, Book, "reserve", "reserved")
-    _mortal(folder, Book, "store", "stored")
+    _mortal(folder, SiteLedger, "reserve", "reserved")
+    _mortal(folder, SiteLedger, "store", "stored")
     _mortal(folder, Node, "_push_response", "sent")
 
 

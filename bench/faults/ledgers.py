@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tacit.deployment.site.site_folder import LEDGER, policy_of
 from tacit.errors import LedgerError
-from tacit.privacy.policy import Book
+from tacit.privacy.policy import SiteLedger
 
 Totals = dict[bytes, int]
 """What each client has paid in a run, in millionths of epsilon."""
@@ -81,7 +81,7 @@ def judged(sites: list[Path], run: str, log: Path, expected: dict[str, Totals]) 
     return Verdict(**{name: found[name] for name in Verdict.__dataclass_fields__})
 
 
-def _book(site: Path) -> Book:
+def _book(site: Path) -> SiteLedger:
     policy = policy_of(site)
     assert policy is not None
-    return Book(site / LEDGER, limits=policy.limits, delta=1e-5)
+    return SiteLedger(site / LEDGER, limits=policy.limits, delta=1e-5)

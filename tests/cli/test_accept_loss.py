@@ -21,7 +21,7 @@ from tacit.deployment.site.site_folder import (
 )
 from tacit.errors import LedgerError
 from tacit.plan import Plan
-from tacit.privacy.policy import Book, Limits
+from tacit.privacy.policy import Limits, SiteLedger
 from tests.cli.made_up import tacit
 from tests.deployment.test_ledger_guard import CLAIM, LIMITS, PERSON, rows
 
@@ -59,7 +59,7 @@ def lose(folder: Path) -> None:
 
 
 def losses(folder: Path) -> list[dict[str, object]]:
-    with closing(Book(folder / LEDGER, limits=LIMITS, delta=1e-5)) as book:
+    with closing(SiteLedger(folder / LEDGER, limits=LIMITS, delta=1e-5)) as book:
         book.verify()
         return book.said("loss accepted")
 
@@ -138,5 +138,5 @@ def test_a_ledger_that_lost_something_says_so(capsys: Capture, site: Path) -> No
     tacit(capsys, "ledger", "accept-loss", str(site), "--yes")
     found = json.loads(tacit(capsys, "ledger", "show", str(site / LEDGER), "--json").out)
     assert found["losses_accepted"] == 1
-    with closing(Book(site / LEDGER, limits=Limits(), delta=1e-5)) as book:
+    with closing(SiteLedger(site / LEDGER, limits=Limits(), delta=1e-5)) as book:
         assert [entry.kind for entry in book.entries()] == ["opened", "loss accepted"]

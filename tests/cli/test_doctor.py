@@ -13,8 +13,8 @@ from tacit.cli import execute
 from tacit.deployment.doctor import finding, look_at_machine, look_at_server, look_at_site
 from tacit.deployment.site.site_folder import LEDGER, POLICY, SETTINGS, SiteSettings, create_site
 from tacit.deployment.transport import certificates
-from tacit.privacy.policy import Book, Limits
-from tacit.privacy.policy.starter import policy_text
+from tacit.privacy.policy import Limits, SiteLedger
+from tacit.privacy.policy.starter import render_policy
 
 NOBODY = "127.0.0.1:9"
 
@@ -26,8 +26,8 @@ def site(tmp_path) -> Path:
     rows.chmod(0o600)
     folder = tmp_path / "a"
     create_site(folder, SiteSettings(name="a", data=str(rows), server=NOBODY, client="a"))
-    (folder / POLICY).write_text(policy_text(POLICY, None))
-    Book(folder / LEDGER, limits=Limits(), delta=1e-5).close()
+    (folder / POLICY).write_text(render_policy(POLICY, None))
+    SiteLedger(folder / LEDGER, limits=Limits(), delta=1e-5).close()
     return folder
 
 

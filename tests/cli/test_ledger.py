@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tacit.privacy.claim import Pure
-from tacit.privacy.policy import Book, Limits
+from tacit.privacy.policy import Limits, SiteLedger
 from tests.cli.made_up import tacit
 from tests.privacy.claims import claim
 
@@ -19,7 +19,7 @@ PEOPLE = [bytes([number]) * 16 for number in range(3)]
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
-    book = Book(
+    book = SiteLedger(
         tmp_path / "ledger.db", limits=Limits(epsilon_per_run=5, epsilon_for_life=5), delta=1e-5
     )
     book.reserve("r", 1, "train", PEOPLE, (claim(Pure(0.5)),))

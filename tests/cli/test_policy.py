@@ -10,7 +10,7 @@ import pytest
 from tacit import simulation
 from tacit.deployment.site.site_folder import POLICY, SETTINGS, SiteSettings, create_site
 from tacit.privacy.policy import load_policy
-from tacit.privacy.policy.starter import policy_text
+from tacit.privacy.policy.starter import render_policy
 from tests.cli.made_up import LENIENT, PEOPLE, tacit, write_people
 
 Capture = pytest.CaptureFixture[str]
@@ -275,7 +275,7 @@ def test_the_plan_that_init_writes_fits_the_policy_made_for_it_and_what_it_gives
         f"policy.toml, line {place}: trust_server = true gives away: the server sees single updates"
         in said.out
     )
-    assert not any("GIVES AWAY" in line for line in policy_text("policy.toml").splitlines())
+    assert not any("GIVES AWAY" in line for line in render_policy("policy.toml").splitlines())
 
 
 def test_a_plan_that_gives_nothing_away_has_no_marked_line(capsys: Capture) -> None:

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 from tacit.deployment.site.site_folder import LEDGER, site_settings
-from tacit.privacy.policy import Book, Leaving, Limits, PrivacyUnit, SharePolicy
+from tacit.privacy.policy import Limits, PrivacyUnit, RowToRelease, SharePolicy, SiteLedger
 from tests.cli.made_up import tacit
 
 Capture = pytest.CaptureFixture[str]
@@ -144,14 +144,14 @@ def test_status_shows_what_was_told_and_which_rows_left(capsys: Capture) -> None
         "ranges": {"age": [20.0, 80.0]},
         "pixels": None,
     }
-    with closing(Book(Path("hospital") / LEDGER, limits=Limits(), delta=1e-5)) as book:
+    with closing(SiteLedger(Path("hospital") / LEDGER, limits=Limits(), delta=1e-5)) as book:
         book.note_told(
             "job-1",
             "client = 'patient_id'",
             {"clients": 300, "rows": 480, "test_rows": 120, "seen": seen},
         )
         rows = [
-            Leaving(bytes([number]) * 16, bytes([number]) * 16, b"l" * 16, b"alike")
+            RowToRelease(bytes([number]) * 16, bytes([number]) * 16, b"l" * 16, b"alike")
             for number in range(60)
         ]
         facts = {"run": "job-1", "plan": "x", "columns": ["age", "readmitted"], "key": ["age"]}

@@ -9,7 +9,7 @@ from tacit import codecs, plan
 from tacit.codecs.distributions.banded import BandedNoise, coefficients, column, left_in_sum
 from tacit.codecs.distributions.gaussian_noise import STEPS
 from tacit.privacy import ledger
-from tacit.privacy.accounting.gaussian_loss import delta_at, multiplier_for
+from tacit.privacy.accounting.gaussian_loss import calibrate_multiplier, compute_delta
 from tacit.privacy.ledger import Account, charge
 from tacit.randomness import Draws
 from tests import seeds
@@ -65,7 +65,7 @@ def test_noise_is_the_same_in_whatever_round_one_begins() -> None:
 
 def test_ten_answers_cost_the_stated_epsilon() -> None:
     (claim,) = codecs.build(SETTINGS, EXTENT).claims(1000, 10)
-    run = ledger.totals(charge(Account(), (claim,), 10, uses=10), 1e-5)[-1]
+    run = ledger.compute_totals(charge(Account(), (claim,), 10, uses=10), 1e-5)[-1]
     assert 2 * (1 - 1e-3) <= run.epsilon <= 2
     assert (
         claim.trust[1]
@@ -85,7 +85,7 @@ def lost(rounds: tuple[int, ...]) -> float:
         claim.event.noise_multiplier * column(whole)
     )  # the clip, in standard deviations of z
     moved = matrix(whole, 40)[:, [one - 1 for one in rounds]].sum(axis=1) * step
-    return delta_at(2.0, 1 / float(np.linalg.norm(moved)))
+    return compute_delta(2.0, 1 / float(np.linalg.norm(moved)))
 
 
 def test_answers_that_are_apart_stay_within_the_loss_and_too_many_or_too_near_ones_are_caught() -> (
@@ -100,5 +100,5 @@ def test_answers_that_are_apart_stay_within_the_loss_and_too_many_or_too_near_on
 def test_independent_noise_for_few_answers_needs_no_more_than_for_those() -> None:
     few = codecs.build(plan.DPSum(epsilon=2.0, delta=1e-5, clip=0.5), EXTENT)
     assert few.sum_noise(3) == pytest.approx(
-        0.5 * multiplier_for(2.0, 1e-5) * math.sqrt(10), rel=1e-3
+        0.5 * calibrate_multiplier(2.0, 1e-5) * math.sqrt(10), rel=1e-3
     )

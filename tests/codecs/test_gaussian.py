@@ -18,7 +18,7 @@ from tacit.codecs.stages.integer_updates import Loss, Scale, scale_for
 from tacit.codecs.sums import WholeSum
 from tacit.errors import ChainError, WireError
 from tacit.privacy import ledger
-from tacit.privacy.claim import Gaussian
+from tacit.privacy.claim import GaussianNoise
 from tacit.privacy.ledger import Account, charge
 from tacit.privacy.statement import prose
 from tacit.randomness import Draws
@@ -88,16 +88,16 @@ def test_the_same_address_gives_the_same_noise_however_much_is_drawn_at_once() -
 @pytest.mark.parametrize("rounds", [1, 40])
 def test_the_whole_run_comes_out_at_the_stated_epsilon(case, rounds) -> None:
     (claim,) = made_for(case, rounds).claims(506_451, 10)
-    assert isinstance(claim.event, Gaussian)
+    assert isinstance(claim.event, GaussianNoise)
     account = charge(Account(), (claim,), rounds, uses=rounds)
-    run = ledger.totals(account, case.delta)[-1]
+    run = ledger.compute_totals(account, case.delta)[-1]
     assert (run.unit, run.delta, run.basis) == (
         "run",
         case.delta,
         "exact" if rounds == 1 else "exact composition of Gaussian noise",
     )
     assert case.epsilon * (1 - 1e-6) <= run.epsilon <= case.epsilon
-    assert prose.bound(run.epsilon) == f"{case.epsilon:g}"
+    assert prose.format_bound(run.epsilon) == f"{case.epsilon:g}"
 
 
 def test_noise_is_that_of_the_analytic_calibration() -> None:

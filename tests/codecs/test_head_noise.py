@@ -15,7 +15,7 @@ from tacit.codecs.votes import head
 from tacit.errors import ChainError
 from tacit.plan import Filter
 from tacit.privacy import ledger
-from tacit.privacy.accounting.gaussian_loss import multiplier_for
+from tacit.privacy.accounting.gaussian_loss import calibrate_multiplier
 from tacit.privacy.claim import Open
 from tacit.privacy.ledger import Account, charge
 from tacit.randomness import Draws
@@ -53,9 +53,9 @@ def test_noise_of_all_steps_together_is_at_least_what_the_claim_says(protect, ep
     )
     steps = epochs if protect == "record" else 1
     together = STEPS / (times(protect) * scale.radius) / math.sqrt(steps)
-    assert claim.event.noise_multiplier == multiplier_for(EPSILON, DELTA)
+    assert claim.event.noise_multiplier == calibrate_multiplier(EPSILON, DELTA)
     assert claim.event.noise_multiplier < together < claim.event.noise_multiplier * (1 + 1e-6)
-    run = ledger.totals(charge(Account(), (claim,), 1, uses=1), DELTA)[-1]
+    run = ledger.compute_totals(charge(Account(), (claim,), 1, uses=1), DELTA)[-1]
     assert run.epsilon == pytest.approx(EPSILON, rel=1e-6)
 
 

@@ -12,9 +12,9 @@ from scipy.stats import beta
 from tacit.codecs.stages.integer_updates import Loss
 from tacit.codecs.votes.noisy_counts import CountNoise, noise_for
 from tacit.errors import ChainError
-from tacit.privacy.accounting.gaussian_loss import epsilon_at
-from tacit.privacy.claim import Gaussian
-from tacit.privacy.ledger.account import Account, Payment, totals
+from tacit.privacy.accounting.gaussian_loss import compute_epsilon
+from tacit.privacy.claim import GaussianNoise
+from tacit.privacy.ledger.account import Account, Charge, compute_totals
 from tacit.randomness import Draws
 
 DRAWS, ALPHA = 400_000, 1e-7
@@ -55,7 +55,7 @@ NEIGHBOURS = [
 @pytest.mark.parametrize(("here", "there"), NEIGHBOURS)
 def test_measured_epsilon_is_below_the_stated_one(here, there) -> None:
     noise = noise_for(LOSS, rows_each=3, releases=1)
-    assert epsilon_at(LOSS.delta, noise.multiplier) <= LOSS.epsilon
+    assert compute_epsilon(LOSS.delta, noise.multiplier) <= LOSS.epsilon
     assert measured_epsilon(noise, here, there, LOSS.delta) <= LOSS.epsilon
 
 
@@ -85,9 +85,11 @@ def test_broken_twins_are_caught(twin) -> None:
 def test_all_releases_of_a_run_together_cost_what_the_owner_allows(releases, relation) -> None:
     noise = noise_for(Loss(epsilon=0.5, delta=1e-5), rows_each=2, releases=releases)
     claim = noise.claim(relation)
-    assert isinstance(claim.event, Gaussian)
+    assert isinstance(claim.event, GaussianNoise)
     (total,) = [
-        one for one in totals(Account((Payment((claim,), releases),)), 1e-5) if one.unit == "run"
+        one
+        for one in compute_totals(Account((Charge((claim,), releases),)), 1e-5)
+        if one.unit == "run"
     ]
     assert total.epsilon is not None
     assert 0.49 < total.epsilon <= 0.5

@@ -19,8 +19,8 @@ from tacit.errors import ChainError
 from tacit.privacy import ledger
 from tacit.privacy.accounting import dominated_loss
 from tacit.privacy.accounting.dominated_loss import RATES
-from tacit.privacy.accounting.gaussian_loss import epsilon_at as gaussian_epsilon_at
-from tacit.privacy.accounting.gaussian_loss import multiplier_for
+from tacit.privacy.accounting.gaussian_loss import calibrate_multiplier
+from tacit.privacy.accounting.gaussian_loss import compute_epsilon as gaussian_epsilon_at
 from tacit.privacy.claim import GaussianDominated
 from tacit.privacy.ledger import Account, charge
 from tacit.randomness import Draws
@@ -101,7 +101,7 @@ def test_few_sums_reveal_no_more_than_the_bound_whatever_the_others_send(clients
             )
             event = sums.dominated(squares=bits * reach**2, bits=bits)
             for delta in (1e-2, 1e-4, 1e-6):
-                stated = dominated_loss.epsilon_at(delta, event)
+                stated = dominated_loss.compute_epsilon(delta, event)
                 for one, other in ((here, there), (there, here)):
                     assert np.maximum(one - math.exp(stated) * other, 0).sum() <= delta
 
@@ -141,7 +141,7 @@ def test_an_account_that_forgets_that_others_lean_too_is_caught() -> None:
         < 0.985 * least
     )
     event = bound_coin_sums(clients, reach).dominated(squares=bits * reach**2, bits=bits)
-    assert least <= dominated_loss.epsilon_at(delta, event) <= 1.01 * least
+    assert least <= dominated_loss.compute_epsilon(delta, event) <= 1.01 * least
 
 
 def test_few_clients_send_up_to_two_bits_more_and_none_is_refused() -> None:
@@ -153,7 +153,9 @@ def test_few_clients_send_up_to_two_bits_more_and_none_is_refused() -> None:
     ):
         coins = coins_for(Loss(epsilon=epsilon, delta=1e-3), 2, clients, 0.5, 256)
         assert (coins.bits, not coins.event.rates) == (bits, alone)
-        assert dominated_loss.epsilon_at(1e-3, coins.event, 2) == pytest.approx(epsilon, rel=1e-3)
+        assert dominated_loss.compute_epsilon(1e-3, coins.event, 2) == pytest.approx(
+            epsilon, rel=1e-3
+        )
 
 
 def test_the_loss_grows_with_the_length_of_an_update() -> None:
@@ -170,10 +172,10 @@ def test_the_loss_grows_with_the_length_of_an_update() -> None:
 def test_noise_for_a_whole_run_is_near_that_of_a_gaussian_and_bits_are_few(epsilon, bits) -> None:
     """5,000 clients, 40 rounds, 16,384 parameters at delta 1e-5. Others that lean cost 0.3 to 3 %, the proof 0.2 %."""
     coins = coins_for(Loss(epsilon=epsilon, delta=1e-5), 40, 5000, 1.0, block_of(16_384))
-    gaussian = multiplier_for(epsilon, 1e-5) * math.sqrt(40)
+    gaussian = calibrate_multiplier(epsilon, 1e-5) * math.sqrt(40)
     assert gaussian < coins.stddev * math.sqrt(5000) < 1.04 * gaussian
     assert coins.bits == bits
-    assert epsilon * (1 - 1e-3) <= dominated_loss.epsilon_at(1e-5, coins.event, 40) <= epsilon
+    assert epsilon * (1 - 1e-3) <= dominated_loss.compute_epsilon(1e-5, coins.event, 40) <= epsilon
 
 
 def test_one_bit_per_parameter_whatever_their_number() -> None:
@@ -185,7 +187,7 @@ def test_one_bit_per_parameter_whatever_their_number() -> None:
 def test_the_whole_run_comes_out_at_the_stated_epsilon() -> None:
     (claim,) = made_for(rounds=40).claims(5001, 100)
     account = charge(Account(), (claim,), 40, uses=40)
-    run = ledger.totals(account, CASE.delta)[-1]
+    run = ledger.compute_totals(account, CASE.delta)[-1]
     assert (run.unit, run.basis) == ("run", "composition of dominating Gaussian noise")
     assert CASE.epsilon * 0.999 <= run.epsilon <= CASE.epsilon * (1 + 1e-9)
     assert claim.trust == (

@@ -135,7 +135,7 @@ def test_few_coordinates_cost_little_accuracy_and_do_not_shrink_updates() -> Non
 def test_a_run_costs_its_updates_added_up_and_trusts_nobody() -> None:
     made = codecs.build(plan.ProjUnit(epsilon=4.0, clip=1.0))
     claims = made.claims(506_451, 1000)
-    update, run, _ = ledger.totals(charge(Account(), claims, 5, uses=5), 1e-5)
+    update, run, _ = ledger.compute_totals(charge(Account(), claims, 5, uses=5), 1e-5)
     assert (update.unit, update.epsilon, run.unit, run.epsilon, run.delta) == (
         "update",
         4.0,

@@ -232,7 +232,7 @@ def audit(setting: tuple[float, float, int], times: int) -> tuple[float, float, 
     return (
         least_bound(counts.max(), counts.min(), times, events=levels),
         found,
-        float(losses.pure(claim.event)),
+        float(losses.compute_pure_epsilon(claim.event)),
     )
 
 
@@ -260,9 +260,11 @@ def test_the_claim_covers_each_coordinate_and_all_that_are_sent() -> None:
         assert isinstance(claim.event, Repeated)
         assert isinstance(claim.event.event, RenyiCurve)
         assert (claim.unit, claim.event.count) == ("coordinate", sent)
-        assert losses.pure(claim.event) == pytest.approx(sent * 3.548315, rel=1e-6)
+        assert losses.compute_pure_epsilon(claim.event) == pytest.approx(sent * 3.548315, rel=1e-6)
         assert made.payload_size(506_451) == math.ceil(sent * 3 / 8)
-        assert losses.renyi_epsilon([(claim.event, 1)], 1e-5) < losses.pure(claim.event)
+        assert losses.compute_renyi_epsilon([(claim.event, 1)], 1e-5) < losses.compute_pure_epsilon(
+            claim.event
+        )
 
 
 def test_a_level_that_does_not_exist_is_refused() -> None:

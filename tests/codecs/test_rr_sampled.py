@@ -20,7 +20,7 @@ from tests.roles import encode
 @pytest.mark.parametrize("dim", [1, 5, 506_451])
 def test_the_claim_of_a_whole_update_is_within_epsilon(epsilon, dim) -> None:
     (claim,) = codecs.build(plan.RRSampled(epsilon=epsilon, clip=1e-3)).claims(dim, 1)
-    assert losses.pure(claim.event) <= epsilon * (1 + 1e-12)
+    assert losses.compute_pure_epsilon(claim.event) <= epsilon * (1 + 1e-12)
     assert claim.event.count == rr_sampled.bits_for(epsilon, dim)
 
 
@@ -58,7 +58,7 @@ def audit(settings: plan.RRSampled, times: int) -> tuple[float, float]:
 def test_measured_epsilon_of_a_whole_update_is_below_the_claim_and_tight() -> None:
     """30,000 messages on each side; it finds too much with a probability of at most 1e-6, too little with 5e-7."""
     settings = plan.RRSampled(epsilon=4.0, clip=1e-3)
-    claimed = losses.pure(codecs.build(settings).claims(6, 1)[0].event)
+    claimed = losses.compute_pure_epsilon(codecs.build(settings).claims(6, 1)[0].event)
     least, found = audit(settings, 30_000)
     assert 0.85 * claimed <= least <= found <= claimed
 
@@ -68,4 +68,4 @@ def test_a_twin_that_reports_twice_the_bits_is_caught() -> None:
     """Four bits where two were paid for; missed with a probability of 5e-7."""
     honest = codecs.build(plan.RRSampled(epsilon=4.0, clip=1e-3))
     least, found = audit(plan.RRSampled(epsilon=8.0, clip=1e-3), 5_000)
-    assert losses.pure(honest.claims(6, 1)[0].event) < least <= found
+    assert losses.compute_pure_epsilon(honest.claims(6, 1)[0].event) < least <= found

@@ -10,7 +10,7 @@ from tacit import codecs, plan
 from tacit.audit.epsilon import lower_bound
 from tacit.privacy import ledger
 from tacit.privacy.accounting import gaussian_loss, sampled_loss
-from tacit.privacy.claim import Gaussian, Sampled
+from tacit.privacy.claim import GaussianNoise, Sampled
 from tacit.privacy.ledger import Account, charge
 from tacit.randomness import ClientDraws, PublicDraws
 from tests import seeds
@@ -29,31 +29,35 @@ def claim_for(rate: float, rounds: int = 40):
 @pytest.mark.parametrize("rounds", [1, 7, 40])
 def test_full_participation_is_the_exact_composition_of_noise(rounds) -> None:
     for multiplier in (0.7, 4.0, 30.0):
-        exact = gaussian_loss.epsilon_at(1e-5, multiplier / math.sqrt(rounds))
-        assert sampled_loss.epsilon_at(1e-5, multiplier, 1.0, rounds) == exact
-        nearly = sampled_loss.epsilon_at(1e-5, multiplier, 1 - 1e-9, rounds)
+        exact = gaussian_loss.compute_epsilon(1e-5, multiplier / math.sqrt(rounds))
+        assert sampled_loss.compute_epsilon(1e-5, multiplier, 1.0, rounds) == exact
+        nearly = sampled_loss.compute_epsilon(1e-5, multiplier, 1 - 1e-9, rounds)
         assert exact * (1 - 1e-6) <= nearly <= exact * 1.01
-    wanted = gaussian_loss.multiplier_for(2.0, 1e-5) * math.sqrt(rounds)
-    assert sampled_loss.multiplier_for(2.0, 1e-5, 1.0, rounds) == wanted
+    wanted = gaussian_loss.calibrate_multiplier(2.0, 1e-5) * math.sqrt(rounds)
+    assert sampled_loss.calibrate_multiplier(2.0, 1e-5, 1.0, rounds) == wanted
 
 
 @pytest.mark.parametrize(("rate", "rounds"), [(0.1, 40), (0.5, 20)])
 def test_a_sampled_run_comes_out_at_the_stated_epsilon_with_less_noise(rate, rounds) -> None:
     claim = claim_for(rate, rounds)
     assert isinstance(claim.event, Sampled)
-    assert isinstance(claim.event.event, Gaussian)
+    assert isinstance(claim.event.event, GaussianNoise)
     assert claim.event.rate == rate
     full = claim_for(1.0, rounds).event
     assert (
         claim.event.event.noise_multiplier < (0.2 if rate == 0.1 else 0.6) * full.noise_multiplier
     )
-    run = ledger.totals(charge(Account(), (claim,), rounds, uses=rounds), SETTINGS.delta)[-1]
+    run = ledger.compute_totals(charge(Account(), (claim,), rounds, uses=rounds), SETTINGS.delta)[
+        -1
+    ]
     assert 2 * (1 - 1e-3) <= run.epsilon <= 2
     assert "lets nobody know who was asked" in claim.trust[0]
 
 
 def test_a_smaller_chance_never_asks_for_more_noise() -> None:
-    found = [sampled_loss.multiplier_for(1.0, 1e-5, rate, 20) for rate in (0.05, 0.2, 0.6, 1.0)]
+    found = [
+        sampled_loss.calibrate_multiplier(1.0, 1e-5, rate, 20) for rate in (0.05, 0.2, 0.6, 1.0)
+    ]
     assert found == sorted(found)
 
 
@@ -94,7 +98,7 @@ def measured(
 @pytest.mark.statistical
 def test_measured_epsilon_is_below_the_stated_one_and_a_twin_that_always_asks_is_caught() -> None:
     """Four million rounds on each side; it finds too much with a probability of at most 1e-6, too little with 5e-7."""
-    multiplier = sampled_loss.multiplier_for(1.0, 1e-3, 0.3, 1)
+    multiplier = sampled_loss.calibrate_multiplier(1.0, 1e-3, 0.3, 1)
     least, found = measured(multiplier, 0.3)
     assert 0.75 <= least <= found <= 1.0
     least, found = measured(multiplier, 0.3, always=True)
@@ -107,7 +111,7 @@ def test_no_gain_is_claimed_where_whoever_is_not_trusted_knows_who_was_asked() -
     local = codecs.build(plan.Gaussian(epsilon=2.0, delta=1e-3, clip=0.5), extent)
     helped = codecs.build(SETTINGS, codecs.Extent(rounds=40, cohort=10, rate=0.1, helpers=1))
     full = claim_for(1.0).event
-    assert isinstance(local.claims(1000, 10)[0].event, Gaussian)
+    assert isinstance(local.claims(1000, 10)[0].event, GaussianNoise)
     assert helped.claims(1000, 10)[0].event.noise_multiplier == pytest.approx(
         full.noise_multiplier, rel=1e-3
     )
@@ -116,9 +120,9 @@ def test_no_gain_is_claimed_where_whoever_is_not_trusted_knows_who_was_asked() -
 @pytest.mark.parametrize("rate", [0.001, 0.1, 0.39])
 def test_a_delta_above_the_rate_ends_the_search_at_a_safe_multiplier(rate) -> None:
     """Any noise keeps such a delta, so the search for the smallest multiplier had no end."""
-    found = sampled_loss.multiplier_for(50.0, 0.4, rate, 1)
+    found = sampled_loss.calibrate_multiplier(50.0, 0.4, rate, 1)
     assert found == 1 / 16
-    assert sampled_loss.epsilon_at(0.4, found, rate, 1) <= 50
+    assert sampled_loss.compute_epsilon(0.4, found, rate, 1) <= 50
     made = codecs.build(
         plan.DPSum(epsilon=50.0, delta=0.4, clip=1.0), codecs.Extent(rounds=1, cohort=10, rate=rate)
     )

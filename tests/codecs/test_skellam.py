@@ -29,9 +29,9 @@ from tacit.codecs.sums import ModularSum
 from tacit.codecs.sums.packing import packed
 from tacit.errors import ChainError, WireError
 from tacit.privacy import ledger
-from tacit.privacy.accounting.dominated_loss import epsilon_at
-from tacit.privacy.accounting.gaussian_loss import epsilon_at as epsilon_of_gaussian
-from tacit.privacy.accounting.gaussian_loss import multiplier_for
+from tacit.privacy.accounting.dominated_loss import compute_epsilon
+from tacit.privacy.accounting.gaussian_loss import calibrate_multiplier
+from tacit.privacy.accounting.gaussian_loss import compute_epsilon as epsilon_of_gaussian
 from tacit.privacy.ledger import Account, charge
 from tacit.randomness import Draws
 from tests import seeds
@@ -168,7 +168,7 @@ def test_scales_are_the_published_ones_and_losses_hardly_above_those_of_gaussian
         grid = grid_with(multiplier, Wires(counted=250, most=250, bits=16, rounds=25), 1.0, 5001)
         for rounds in (1, 25):
             gaussian = epsilon_of_gaussian(1e-5, multiplier / math.sqrt(rounds))
-            assert gaussian < epsilon_at(1e-5, grid.event, rounds) < 1.002 * gaussian
+            assert gaussian < compute_epsilon(1e-5, grid.event, rounds) < 1.002 * gaussian
     grid = grid_with(4, Wires(counted=250, most=250, bits=16, rounds=25), 1.0, 5001)
     assert grid.scale == pytest.approx(1535, abs=1)
     assert math.sqrt(grid.squares) / grid.scale < 1.001
@@ -240,7 +240,7 @@ def test_the_whole_run_comes_out_at_the_stated_epsilon_with_hardly_more_noise_th
     None
 ):
     (claim,) = made_for(rounds=40).claims(5001, 100)
-    run = ledger.totals(charge(Account(), (claim,), 40, uses=40), CASE.delta)[-1]
+    run = ledger.compute_totals(charge(Account(), (claim,), 40, uses=40), CASE.delta)[-1]
     assert (run.unit, run.basis) == ("run", "composition of dominating Gaussian noise")
     assert CASE.epsilon * 0.999 <= run.epsilon <= CASE.epsilon * (1 + 1e-9)
     assert claim.trust == (
@@ -256,7 +256,7 @@ def test_the_whole_run_comes_out_at_the_stated_epsilon_with_hardly_more_noise_th
             1.0,
             16_384,
         )
-        gaussian = multiplier_for(epsilon, 1e-5) * math.sqrt(40)
+        gaussian = calibrate_multiplier(epsilon, 1e-5) * math.sqrt(40)
         assert gaussian < grid.stddev * math.sqrt(5000) < 1.01 * gaussian
 
 

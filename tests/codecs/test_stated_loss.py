@@ -16,8 +16,8 @@ from tacit.codecs.stages.integer_updates import Loss
 from tacit.codecs.stages.rotation import block_of
 from tacit.errors import ChainError
 from tacit.privacy import ledger
-from tacit.privacy.accounting.distribution import on_grid
-from tacit.privacy.accounting.dominated_loss import epsilon_at
+from tacit.privacy.accounting.distribution import discretise
+from tacit.privacy.accounting.dominated_loss import compute_epsilon
 from tacit.privacy.ledger import Account, charge
 from tests.codecs.loss_oracle import Coins, Skellams, least_epsilon
 
@@ -57,7 +57,7 @@ class Some:
         account, claims = Account(), made.claims(self.dim, self.cohort)
         for count in range(1, self.answered + 1):
             account = charge(account, claims, busiest=count)
-        epsilon = ledger.totals(account, self.loss.delta)[-1].epsilon
+        epsilon = ledger.compute_totals(account, self.loss.delta)[-1].epsilon
         assert epsilon is not None
         if self.answered == self.rounds:
             assert 0.99 * self.loss.epsilon <= epsilon <= self.loss.epsilon * (1 + 1e-9)
@@ -106,7 +106,7 @@ def test_the_oracle_is_as_tight_as_the_whole_loss_distribution() -> None:
     found = []
     for sign, chances in ((1, here), (-1, there)):
         order = np.argsort(sign * losses)
-        one = on_grid(
+        one = discretise(
             (sign * losses)[order], chances[order], float(np.abs(losses).max()) / 3000, 0.0
         )
         found.append(one.self_compose(count).get_epsilon_for_delta(delta))
@@ -115,7 +115,7 @@ def test_the_oracle_is_as_tight_as_the_whole_loss_distribution() -> None:
     least = least_epsilon([others, own[0]], [others, own[1]], delta)
     event = bound_coin_sums(clients, bias).dominated(squares=count * bias**2, bits=count)
     assert least <= max(found) <= 1.002 * least
-    assert max(found) <= epsilon_at(delta, event) <= 1.02 * max(found)
+    assert max(found) <= compute_epsilon(delta, event) <= 1.02 * max(found)
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -17,7 +17,7 @@ from tacit.deployment.server.job import Sites, deploy
 from tacit.deployment.server.mail import Manner
 from tacit.deployment.site.owner import Owner
 from tacit.deployment.site.owner_site import OwnerSite
-from tacit.privacy.policy import Book, PrivacyUnit
+from tacit.privacy.policy import PrivacyUnit, SiteLedger
 from tacit.privacy.policy.policy import parse_policy
 from tacit.runs import record
 from tacit.runs.run_folder import RECORD
@@ -71,7 +71,7 @@ def owner(name: str, source: Path, folder: Path, policy: str = GENEROUS, **more:
         "name": name, "source": str(source), "folder": folder, "secret": name.encode(),
         "key": ec.derive_private_key(int.from_bytes(hashlib.sha256(name.encode()).digest(), "big") >> 8, ec.SECP384R1()),
         "signs_with": signs[name], "policy": lambda: parse_policy(policy) if policy else None,
-        "book": lambda allowed, job: Book(folder / "ledger.sqlite", limits=allowed.limits, delta=job.delta),
+        "book": lambda allowed, job: SiteLedger(folder / "ledger.sqlite", limits=allowed.limits, delta=job.delta),
         "unit": unit_of(source),
         "peers": lambda: {site: key.public_key().public_bytes_raw() for site, key in signs.items()},
     }  # fmt: skip

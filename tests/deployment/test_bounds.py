@@ -16,7 +16,7 @@ from tacit.deployment.bodies import Member, Opened, Terms
 from tacit.deployment.server.job import deploy
 from tacit.deployment.site.work_clock import WorkClock
 from tacit.errors import PolicyError, RunError, WireError
-from tacit.privacy.policy import Policy, refusals
+from tacit.privacy.policy import Policy, find_refusals
 from tacit.protocol.messages import letter as letters
 from tacit.simulation.rehearsal import rehearsal
 from tests.deployment.local_post import owner, sites_of
@@ -120,10 +120,12 @@ def test_a_plan_that_would_keep_a_site_busy_is_refused_before_rows_are_read(
     tmp_path: Path, change: Any, key: str
 ) -> None:
     asked = asked_of(small_plan(tmp_path / "nothing.csv", **change))
-    assert [sentence for sentence in refusals(Policy(), asked) if sentence.startswith(key)]
+    assert [sentence for sentence in find_refusals(Policy(), asked) if sentence.startswith(key)]
     honest = asked_of(small_plan(tmp_path / "nothing.csv"))
     assert not [
-        sentence for sentence in refusals(Policy(), honest) if sentence.startswith("limits.max_")
+        sentence
+        for sentence in find_refusals(Policy(), honest)
+        if sentence.startswith("limits.max_")
     ]
 
 

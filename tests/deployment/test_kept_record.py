@@ -90,7 +90,7 @@ def stated(place: Path) -> float:
         for one in record.of_kind(list(record.read(place / RECORD)), record.Released, "run")
         if one.round_no
     ]
-    return ledger.totals(ledger.folded(entries), DELTA)[-1].epsilon or 0.0
+    return ledger.compute_totals(ledger.fold_releases(entries), DELTA)[-1].epsilon or 0.0
 
 
 def told(place: Path) -> list[dict[str, Any]]:

@@ -15,7 +15,7 @@ import pytest
 from tacit.deployment.site import leaving
 from tacit.deployment.site.leaving import release_rows
 from tacit.errors import PolicyError, WireError
-from tacit.privacy.policy import Leaving, Policy, PrivacyUnit, SharePolicy
+from tacit.privacy.policy import Policy, PrivacyUnit, RowToRelease, SharePolicy
 from tacit.runs.record import DisclosedRows
 
 SHARE = SharePolicy(columns=("age", "ward", "outcome"), min_k=2, min_l=1, max_share=1.0)
@@ -97,7 +97,7 @@ def test_what_is_written_down_before_rows_leave() -> None:
     labels = {text: hmac.digest(SECRET, f"label {text}".encode(), "sha256")[:16] for text in "yn"}
     alike = {age: hashlib.sha256(repr((["age"], (age,))).encode()).digest() for age in ("30", "40")}
     assert rows == [
-        Leaving(bytes([mark]) * 16, who * 4, labels[label], alike[age])
+        RowToRelease(bytes([mark]) * 16, who * 4, labels[label], alike[age])
         for mark, who, label, age in (
             (0, b"Ann", "y", "30"),
             (2, b"Ann", "n", "30"),

@@ -21,12 +21,12 @@ from tacit.deployment.site.site_folder import (
 from tacit.deployment.site_ledger.ledger_guard import LedgerGuard
 from tacit.deployment.site_ledger.witness import Witness
 from tacit.errors import LedgerError, PolicyError
-from tacit.privacy.claim import Claim, Gaussian
+from tacit.privacy.claim import Claim, GaussianNoise
 from tacit.privacy.policy import Limits
 
 LIMITS = Limits(epsilon_per_run=100.0, epsilon_for_life=1000.0, delta=1e-5)
 CLAIM = Claim(
-    mechanism="noise", event=Gaussian(2.0), unit="update", relation="replace all rows of one client", view="server",
+    mechanism="noise", event=GaussianNoise(2.0), unit="update", relation="replace all rows of one client", view="server",
     trust=("nobody",), rests_on="nobody", source="test",
 )  # fmt: skip
 PERSON = b"p" * 16
@@ -72,9 +72,9 @@ def test_tallies_set_to_zero_are_noticed_before_the_next_answer(guard: LedgerGua
 def test_an_untouched_ledger_is_verified_once(
     guard: LedgerGuard, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from tacit.privacy.policy import Book
+    from tacit.privacy.policy import SiteLedger
 
-    monkeypatch.setattr(Book, "verify", lambda book: pytest.fail("verified again"))
+    monkeypatch.setattr(SiteLedger, "verify", lambda book: pytest.fail("verified again"))
     charge(guard, 2)
     charge(guard, 3)
 

@@ -16,7 +16,7 @@ from tacit.deployment import bodies
 from tacit.deployment.bodies import Answers, Offer, Opened, Question
 from tacit.deployment.server.job import deploy
 from tacit.deployment.site.owner_site import OwnerSite
-from tacit.privacy.policy import Book, Limits
+from tacit.privacy.policy import Limits, SiteLedger
 from tacit.protocol import messages
 from tacit.protocol.messages import letter as letters
 from tacit.runs import record
@@ -350,7 +350,7 @@ def paid_by_voters(voting: Rehearsal, folder: Path, lie: Lie) -> tuple[set[int],
 
     first.handle = lied_to
     deploy(voting.plan, sites, folder / "runs")
-    with closing(Book(folder / "a" / "ledger.sqlite", limits=Limits(), delta=1e-5)) as book:
+    with closing(SiteLedger(folder / "a" / "ledger.sqlite", limits=Limits(), delta=1e-5)) as book:
         return {one.life.micro for one in book.totals()}, told
 
 

@@ -20,7 +20,7 @@ from tacit.deployment.server.job import deploy
 from tacit.deployment.server.offered import offered
 from tacit.deployment.site.held_out import HeldOut
 from tacit.deployment.site.owner_site import OwnerSite
-from tacit.privacy.policy import Book, parse_policy
+from tacit.privacy.policy import SiteLedger, parse_policy
 from tacit.runs import record
 from tacit.runs.run_folder import RECORD
 from tests.deployment.hostile import HostileServer
@@ -92,7 +92,9 @@ class Hospital:
 
     def spent(self) -> list[int]:
         limits = parse_policy(self.policy).limits
-        with closing(Book(self.folder / "a" / "ledger.sqlite", limits=limits, delta=1e-5)) as book:
+        with closing(
+            SiteLedger(self.folder / "a" / "ledger.sqlite", limits=limits, delta=1e-5)
+        ) as book:
             book.verify()
             return [one.life.micro for one in book.totals()]
 
@@ -402,7 +404,9 @@ def test_the_record_counts_what_measures_cost(tmp_path) -> None:
         (number, number) for number in range(1, 5)
     ]
     sent = record.of_kind(entries, record.Released)
-    without = ledger.totals(ledger.folded([one for one in sent if one.exchange == "train"]), 1e-5)
+    without = ledger.compute_totals(
+        ledger.fold_releases([one for one in sent if one.exchange == "train"]), 1e-5
+    )
     (stated,) = [one.totals for one in record.of_kind(entries, record.Spent)][-1:]
     whole = next(one["epsilon"] for one in stated if one["unit"] == "run")
     assert whole > next(one.epsilon for one in without if one.unit == "run")

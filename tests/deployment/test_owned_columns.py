@@ -19,7 +19,7 @@ from tacit.deployment.server.offered import offered
 from tacit.deployment.site.owner import Owner
 from tacit.deployment.site.owner_site import OwnerSite
 from tacit.deployment.site.site_folder import SiteSettings, create_site, owner_of, site_settings
-from tacit.privacy.policy import Book, Limits, PrivacyUnit, parse_policy
+from tacit.privacy.policy import Limits, PrivacyUnit, SiteLedger, parse_policy
 from tests.deployment.hostile import HostileServer
 from tests.deployment.local_post import GENEROUS, owner
 
@@ -112,8 +112,8 @@ class Site:
     def server(self, plan: plans.Plan, run: str = "job-1") -> HostileServer:
         return HostileServer(self.site, plan, run)
 
-    def book(self) -> Book:
-        return Book(self.folder / "ledger.sqlite", limits=Limits(), delta=1e-5)
+    def book(self) -> SiteLedger:
+        return SiteLedger(self.folder / "ledger.sqlite", limits=Limits(), delta=1e-5)
 
 
 @pytest.fixture(scope="module")

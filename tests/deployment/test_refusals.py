@@ -18,7 +18,7 @@ from tacit.deployment.server.offered import as_sites_read_it
 from tacit.deployment.server.receipts import Receipts
 from tacit.deployment.site.owner_site import OwnerSite
 from tacit.errors import RunError, WireError
-from tacit.privacy.policy import Book, Limits, PrivacyUnit
+from tacit.privacy.policy import Limits, PrivacyUnit, SiteLedger
 from tacit.privacy.policy.policy import parse_policy
 from tacit.protocol.messages import letter as letters
 from tacit.runs import record
@@ -50,7 +50,7 @@ def owners(ready: Rehearsal, folder: Path, told: list[str], **policies: str):
 
 def spent(folder: Path) -> int:
     limits = parse_policy(GENEROUS).limits
-    book = Book(folder / "ledger.sqlite", limits=limits, delta=1e-3)
+    book = SiteLedger(folder / "ledger.sqlite", limits=limits, delta=1e-3)
     book.verify()
     return sum(one.life.micro for one in book.totals())
 
@@ -97,7 +97,9 @@ def test_a_budget_for_life_ends_inside_a_run(ready, tmp_path) -> None:
         "its owner's ledger has no budget left for it (limits.epsilon_for_life)"
     }
     assert any("limits.epsilon_for_life = 30 per client" in sentence for sentence in told)
-    book = Book(tmp_path / "c" / "ledger.sqlite", limits=parse_policy(poor).limits, delta=1e-3)
+    book = SiteLedger(
+        tmp_path / "c" / "ledger.sqlite", limits=parse_policy(poor).limits, delta=1e-3
+    )
     assert all(one.life.micro <= 30_000_000 for one in book.totals())
 
 
@@ -178,7 +180,9 @@ def test_a_restarted_site_forgets_answers_too_when_a_run_ends(ready, tmp_path) -
     deploy(ready.plan, sites, tmp_path / "runs")
     kinds = [
         one.kind
-        for one in Book(tmp_path / "b" / "ledger.sqlite", limits=Limits(), delta=1e-3).entries()
+        for one in SiteLedger(
+            tmp_path / "b" / "ledger.sqlite", limits=Limits(), delta=1e-3
+        ).entries()
     ]
     assert kinds.count("forgotten") == 1
     assert sum("has ended" in sentence for sentence in told) == 3

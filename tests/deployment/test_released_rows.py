@@ -18,7 +18,7 @@ from tacit.deployment.bodies import Answers
 from tacit.deployment.server.offered import offered
 from tacit.deployment.site.owner_site import OwnerSite
 from tacit.errors import LedgerError
-from tacit.privacy.policy import Book, Limits, PrivacyUnit
+from tacit.privacy.policy import Limits, PrivacyUnit, SiteLedger
 from tacit.protocol import messages
 from tests.deployment.hostile import HostileServer
 from tests.deployment.local_post import owner
@@ -104,8 +104,8 @@ class Site:
         frames = bodies.unpack(reply.body, Answers).frames
         return sum(messages.parse(head, memoryview(body)).header.dim for head, body in frames)
 
-    def book(self) -> Book:
-        return Book(self.folder / "ledger.sqlite", limits=Limits(), delta=1e-5)
+    def book(self) -> SiteLedger:
+        return SiteLedger(self.folder / "ledger.sqlite", limits=Limits(), delta=1e-5)
 
 
 @pytest.fixture

@@ -34,8 +34,8 @@ def claimed(case: plan.Codec, dim: int) -> tuple[float, float, int]:
     (claim,) = codecs.build(case).claims(dim, 1)
     assert isinstance(claim.event, Repeated)
     return (
-        float(losses.pure(losses.innermost(claim.event))),
-        float(losses.pure(claim.event)),
+        float(losses.compute_pure_epsilon(losses.unwrap(claim.event))),
+        float(losses.compute_pure_epsilon(claim.event)),
         claim.event.count,
     )
 

@@ -6,11 +6,11 @@ import numpy as np
 
 from tacit import plan
 from tacit.files import unseal
-from tacit.privacy.claim import Approximate, Gaussian, Open, Pure, Sampled
+from tacit.privacy.claim import Approximate, GaussianNoise, Open, Pure, Sampled
 from tacit.privacy.ledger.client_ledgers import ClientLedgers
 from tests.privacy.claims import ADD, claim
 
-NOISE = (claim(Gaussian(4.0), relation=ADD),)
+NOISE = (claim(GaussianNoise(4.0), relation=ADD),)
 EVERYBODY = np.arange(3)
 
 
@@ -38,7 +38,7 @@ def test_no_answer_beyond_a_total_epsilon() -> None:
 
 def test_on_a_sample_every_round_is_paid() -> None:
     ledgers = ClientLedgers(plan.Ledger(epsilon=1.0), 3, 1e-5)
-    sampled = (claim(Sampled(Gaussian(1.5), 0.1), relation=ADD),)
+    sampled = (claim(Sampled(GaussianNoise(1.5), 0.1), relation=ADD),)
     assert ledgers.refusals(np.array([0]), sampled, 1) == {}
     assert set(ledgers.refusals(np.array([1]), sampled, 60)) == {1}
 

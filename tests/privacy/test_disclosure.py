@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from tacit.privacy.claim import Approximate, Claim, Disclosed, Open, Repeated
-from tacit.privacy.ledger.disclosure import disclosures, rule
+from tacit.privacy.ledger.disclosure import build_releases, describe_rule
 from tacit.runs.record import DisclosedRows
 
 FACTS = DisclosedRows(
@@ -18,23 +18,25 @@ FACTS = DisclosedRows(
 
 
 def test_rules_in_words() -> None:
-    assert rule(FACTS) == "at least 1,000 rows look alike in age, ward"
+    assert describe_rule(FACTS) == "at least 1,000 rows look alike in age, ward"
     whole = replace(FACTS, release="whole_row", rule="label_k")
     assert (
-        rule(whole)
+        describe_rule(whole)
         == "at least 1,000 rows look alike in every column but the label and in the label itself"
     )
-    assert rule(replace(FACTS, rule="distinct_l", l=2.0)).endswith(
+    assert describe_rule(replace(FACTS, rule="distinct_l", l=2.0)).endswith(
         "with at least 2 different labels"
     )
-    assert rule(replace(FACTS, rule="entropy_l", l=2.5)).endswith(
+    assert describe_rule(replace(FACTS, rule="entropy_l", l=2.5)).endswith(
         "with labels as mixed as 2.5 equal ones"
     )
-    assert rule(replace(FACTS, rule="distinct_l")).endswith("with at least 0 different labels")
+    assert describe_rule(replace(FACTS, rule="distinct_l")).endswith(
+        "with at least 0 different labels"
+    )
 
 
 def test_the_rows_themselves() -> None:
-    (found,) = disclosures(FACTS)
+    (found,) = build_releases(FACTS)
     assert (found.arm, found.round_no, found.exchange, found.clients, found.busiest) == (
         "run",
         0,
@@ -57,14 +59,14 @@ def test_the_rows_themselves() -> None:
             "none: k-anonymity and l-diversity are rules about a table, not differential privacy"
         ),
     )
-    assert disclosures(replace(FACTS, rows=0)) == []
+    assert build_releases(replace(FACTS, rows=0)) == []
 
 
 @pytest.mark.parametrize(
     ("counts", "whose"), [("global", "all clients"), ("with_test", "all clients and the test rows")]
 )
 def test_counting_together_tells_everybody(counts: str, whose: str) -> None:
-    (found,) = disclosures(replace(FACTS, rows=0, counts=counts))
+    (found,) = build_releases(replace(FACTS, rows=0, counts=counts))
     assert (found.arm, found.round_no, found.exchange, found.clients, found.busiest) == (
         "run",
         0,
@@ -85,7 +87,7 @@ def test_counting_together_tells_everybody(counts: str, whose: str) -> None:
 
 
 def test_counting_with_noise_has_a_loss_of_its_own() -> None:
-    rows, counting = disclosures(replace(FACTS, counts="stable", epsilon=0.5, delta=1e-6))
+    rows, counting = build_releases(replace(FACTS, counts="stable", epsilon=0.5, delta=1e-6))
     assert (rows.exchange, counting.exchange, counting.clients) == (
         "disclose rows",
         "count rows",
@@ -106,4 +108,4 @@ def test_counting_with_noise_has_a_loss_of_its_own() -> None:
     )
     for lacking in ({"epsilon": None, "delta": 1e-6}, {"epsilon": 0.5, "delta": None}):
         with pytest.raises(AssertionError):
-            disclosures(replace(FACTS, counts="stable", **lacking))
+            build_releases(replace(FACTS, counts="stable", **lacking))

@@ -7,7 +7,7 @@ import math
 import pytest
 
 from tacit.privacy.claim import Total
-from tacit.privacy.statement.meaning import in_plain_words, meaning
+from tacit.privacy.statement.meaning import explain_epsilon, explain_totals
 
 
 def total(epsilon: float | None, unit: str = "run", delta: float = 1e-6) -> Total:
@@ -30,25 +30,25 @@ def total(epsilon: float | None, unit: str = "run", delta: float = 1e-6) -> Tota
     ],
 )
 def test_levels(stated: list[Total], clients: int, owners: str, level: str) -> None:
-    found = meaning(stated, clients, owners)
+    found = explain_totals(stated, clients, owners)
     assert found is not None
     assert found.level == level
 
 
 def test_nothing_sent_means_nothing() -> None:
-    assert meaning([], 10) is None
+    assert explain_totals([], 10) is None
 
 
 def test_the_words_bound_the_factor_and_the_guess_from_above() -> None:
-    said = in_plain_words(total(1.0, delta=0.0))
+    said = explain_epsilon(total(1.0, delta=0.0))
     assert f"{math.e:.3f}"[:4] in said  # 2.719, rounded up
     assert "73.11 %" in said
     assert "except with" not in said
-    assert "except with probability 1e-06" in in_plain_words(total(1.0))
+    assert "except with probability 1e-06" in explain_epsilon(total(1.0))
 
 
 def test_every_figure_has_its_unit_and_the_level_its_source() -> None:
-    found = meaning([total(8.0, delta=1e-5)], 5000)
+    found = explain_totals([total(8.0, delta=1e-5)], 5000)
     assert found is not None
     assert found.sentence.startswith(
         "Epsilon 8 per run, delta 1e-05: a reasonable promise (Ponomareva et al. 2023"

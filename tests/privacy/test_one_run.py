@@ -4,33 +4,40 @@ import numpy as np
 import pytest
 from scipy.stats import t as student
 
-from tacit.privacy.accounting.gaussian_loss import multiplier_for
-from tacit.privacy.accounting.one_run import OneRun, audited, gaussian_bound, steinke_bound
+from tacit.privacy.accounting.gaussian_loss import calibrate_multiplier
+from tacit.privacy.accounting.one_run import (
+    OneRunAudit,
+    audit_scores,
+    compute_gaussian_bound,
+    compute_steinke_bound,
+)
 from tests import seeds
 
 RUNS = 20
 """Audits of a test. One alone flags sound noise with a probability of about 0.005, and misses half the noise with less."""
 
 
-def audits(epsilon: float, factor: float = 1.0) -> list[OneRun]:
+def audits(epsilon: float, factor: float = 1.0) -> list[OneRunAudit]:
     """Return audits of 2,000 canaries under noise for an epsilon, made smaller by a factor."""
     found = []
     for place in range(RUNS):
         random = seeds.generator(place)
         inside = random.random(2000) < 0.5
-        scores = random.normal(size=2000) * factor * multiplier_for(epsilon, 1e-5) + inside
-        found.append(audited(scores, inside, epsilon, 1e-5))
+        scores = random.normal(size=2000) * factor * calibrate_multiplier(epsilon, 1e-5) + inside
+        found.append(audit_scores(scores, inside, epsilon, 1e-5))
     return found
 
 
 def test_bounds_on_all_right_guesses_have_their_known_values() -> None:
     """Pure privacy: 100 right guesses of 100 rule out every epsilon with sigmoid(epsilon)^100 <= 0.05."""
-    assert steinke_bound(100, 100, 100, 0.0) == pytest.approx(
+    assert compute_steinke_bound(100, 100, 100, 0.0) == pytest.approx(
         -np.log(0.05 ** (-1 / 100) - 1), abs=2e-3
     )
-    assert steinke_bound(1000, 100, 50, 1e-5) == 0.0
-    assert gaussian_bound(1000, 100, 50, 1e-5) == 0.0
-    assert steinke_bound(2000, 200, 200, 1e-5) < gaussian_bound(2000, 200, 200, 1e-5)
+    assert compute_steinke_bound(1000, 100, 50, 1e-5) == 0.0
+    assert compute_gaussian_bound(1000, 100, 50, 1e-5) == 0.0
+    assert compute_steinke_bound(2000, 200, 200, 1e-5) < compute_gaussian_bound(
+        2000, 200, 200, 1e-5
+    )
 
 
 @pytest.mark.statistical

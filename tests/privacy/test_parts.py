@@ -3,16 +3,16 @@
 from dataclasses import replace
 
 from tacit.privacy import ledger
-from tacit.privacy.accounting.gaussian_loss import multiplier_for
-from tacit.privacy.claim import Gaussian, Open, Pure, Repeated
+from tacit.privacy.accounting.gaussian_loss import calibrate_multiplier
+from tacit.privacy.claim import GaussianNoise, Open, Pure, Repeated
 from tacit.privacy.ledger import Account, charge
 from tacit.privacy.statement import prose
-from tacit.privacy.statement.parts import parts, planned_parts
+from tacit.privacy.statement.parts import state_parts, state_planned_parts
 from tests.privacy.claims import claim
 
 VOTES = claim(Repeated(Pure(0.5), 99), unit="vote", mechanism="randomised votes")
 HEADS = claim(
-    Gaussian(multiplier_for(1.0, 1e-5)),
+    GaussianNoise(calibrate_multiplier(1.0, 1e-5)),
     unit="head",
     relation="add or remove one row",
     mechanism="noisy last layer",
@@ -28,21 +28,21 @@ def paid(*claims, times: int = 2) -> Account:
 
 
 def test_the_label_of_votes() -> None:
-    text = parts(paid(VOTES, times=1), 1e-5, "updates")
+    text = state_parts(paid(VOTES, times=1), 1e-5, "updates")
     assert (
         text
         == "Votes: epsilon 0.5 each, 99 per round = 49.5 per tester and round, if you replace all"
         " rows of one client. Filter only; the accepted update itself needs its own protection."
     )
-    assert parts(paid(VOTES), 1e-5, "") == ""
+    assert state_parts(paid(VOTES), 1e-5, "") == ""
 
 
 def test_each_part_has_its_own_relation_and_no_sum_is_stated() -> None:
     account = paid(HEADS, VOTES)
-    stated = ledger.totals(account, 1e-5)
+    stated = ledger.compute_totals(account, 1e-5)
     assert all(total.epsilon is None for total in stated)
-    assert prose.headline(stated) == "no one figure: parts under different changes of data"
-    text = parts(account, 1e-5, "heads")
+    assert prose.write_headline(stated) == "no one figure: parts under different changes of data"
+    text = state_parts(account, 1e-5, "heads")
     assert (
         "Last layers: epsilon 1 per last layer, delta 1e-05, and epsilon 1.466 per run of 2 rounds"
         in text
@@ -52,7 +52,7 @@ def test_each_part_has_its_own_relation_and_no_sum_is_stated() -> None:
 
 
 def test_what_is_in_the_clear_is_said_part_by_part() -> None:
-    text = parts(
+    text = state_parts(
         paid(replace(HEADS, event=Open()), replace(VOTES, event=Open()), CLEAR), 1e-5, "updates"
     )
     assert "Votes: sent as they are, so no epsilon exists for testers." in text
@@ -62,7 +62,7 @@ def test_what_is_in_the_clear_is_said_part_by_part() -> None:
 
 def test_answers_are_called_by_their_names() -> None:
     account = paid(replace(HEADS, relation=VOTES.relation), VOTES, claim(Pure(1.0)))
-    text = ledger.statement(account, ledger.totals(account, 1e-5))
+    text = ledger.write_statement(account, ledger.compute_totals(account, 1e-5))
     assert (
         "sent 2 times noisy last layer; 2 times randomised votes; 2 updates as some mechanism"
         in text
@@ -72,6 +72,6 @@ def test_answers_are_called_by_their_names() -> None:
 
 
 def test_a_plan_is_told_the_same_as_its_run() -> None:
-    assert planned_parts((HEADS, VOTES), 2, 1e-5, "heads") == parts(
+    assert state_planned_parts((HEADS, VOTES), 2, 1e-5, "heads") == state_parts(
         paid(HEADS, VOTES), 1e-5, "heads"
     )

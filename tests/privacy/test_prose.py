@@ -6,17 +6,17 @@ import pytest
 
 from tacit import codecs, plan
 from tacit.privacy import ledger
-from tacit.privacy.claim import Approximate, Free, Gaussian, Open, Pure, Repeated
+from tacit.privacy.claim import Approximate, Free, GaussianNoise, Open, Pure, Repeated
 from tacit.privacy.ledger import Account, charge
 from tacit.privacy.statement import prose
-from tacit.privacy.statement.unprotected import unprotected
+from tacit.privacy.statement.unprotected import list_unprotected
 from tacit.runs.record import Prepared
 from tests.privacy.claims import ADD, claim
 
 
 def said(claims, times: int = 20) -> str:
     account = charge(Account(), claims, times, uses=times)
-    return ledger.statement(account, ledger.totals(account, 1e-5))
+    return ledger.write_statement(account, ledger.compute_totals(account, 1e-5))
 
 
 @pytest.mark.parametrize(
@@ -28,7 +28,7 @@ def said(claims, times: int = 20) -> str:
     ],
 )  # fmt: skip
 def test_bounds_are_rounded_up(value, text) -> None:
-    assert prose.bound(value) == text
+    assert prose.format_bound(value) == text
 
 
 @pytest.mark.parametrize("asked", [0.001, 0.1, 0.5, 1.0, 2.0, 3.0, 8.0])
@@ -69,7 +69,7 @@ def test_the_statement_of_many_bits_leads_with_the_verdict_and_does_not_contradi
         ),
         ((claim(Pure(40.0)),), 20, "This is no meaningful protection: the noise is too small."),
         (
-            (claim(Gaussian(2.0), relation=ADD),),
+            (claim(GaussianNoise(2.0), relation=ADD),),
             1,
             "Differential privacy protects what a client sends in the whole run.",
         ),
@@ -101,19 +101,19 @@ def test_the_verdict_says_what_the_totals_mean(claims, times, verdict) -> None:
 
 
 def test_losses_that_are_not_pure_are_stated_with_their_delta() -> None:
-    text = said((claim(Gaussian(2.0), relation=ADD),), 3)
+    text = said((claim(GaussianNoise(2.0), relation=ADD),), 3)
     assert "per update, delta 1e-05" in text
     assert "per run, delta 1e-05 (3 updates, exact composition of Gaussian noise)" in text
     assert "no differential privacy" not in text
 
 
 def test_before_any_update_there_is_nothing_to_state() -> None:
-    assert "No client has sent an update" in ledger.statement(Account(), ())
+    assert "No client has sent an update" in ledger.write_statement(Account(), ())
 
 
 def planned(settings: plan.Codec) -> str:
     made = codecs.build(settings)
-    return prose.planned(lambda size: made.claims(size, 10), 20, 1e-5)
+    return prose.write_planned(lambda size: made.claims(size, 10), 20, 1e-5)
 
 
 def test_a_plan_is_told_from_its_codecs_own_claims() -> None:
@@ -136,8 +136,10 @@ def test_a_plan_with_an_l1_clip_is_told_its_bound_per_update() -> None:
 def test_a_plan_with_noise_of_another_kind_is_called_differential_privacy_with_the_right_trust() -> (
     None
 ):
-    noisy = replace(claim(Gaussian(4.0), relation=ADD), trust=("the server, which adds the noise",))
-    text = prose.planned(lambda size: (noisy,), 20, 1e-5)
+    noisy = replace(
+        claim(GaussianNoise(4.0), relation=ADD), trust=("the server, which adds the noise",)
+    )
+    text = prose.write_planned(lambda size: (noisy,), 20, 1e-5)
     assert text.startswith("Differential privacy protects")
     assert "per update, delta 1e-05" in text
     assert "trust required: the server, which adds the noise" in text
@@ -147,7 +149,8 @@ def test_a_plan_with_noise_of_another_kind_is_called_differential_privacy_with_t
 def test_every_use_that_is_not_a_whole_update_is_named_as_adding_up() -> None:
     account = charge(Account(), (claim(Repeated(Pure(1.0), 3), "vote"),), 1)
     assert any(
-        "votes are protected one by one" in sentence for sentence in unprotected(account, (), {})
+        "votes are protected one by one" in sentence
+        for sentence in list_unprotected(account, (), {})
     )
 
 
@@ -155,10 +158,14 @@ def test_more_is_told_of_words_where_features_hold_more() -> None:
     data = Prepared(source="a.csv", clients=1, rows_train=1, rows_test=1, rows_per_client=[1], parameters=1, inputs=1, classes=[],
                     text="hashed words")  # fmt: skip
     plain = next(
-        one for one in unprotected(Account(), (), {"features": {}}, data) if one.startswith("Words")
+        one
+        for one in list_unprotected(Account(), (), {"features": {}}, data)
+        if one.startswith("Words")
     )
     more = {"features": {"counts": "counts", "ngrams": 2, "characters": [3, 5]}}
-    told = next(one for one in unprotected(Account(), (), more, data) if one.startswith("Words"))
+    told = next(
+        one for one in list_unprotected(Account(), (), more, data) if one.startswith("Words")
+    )
     assert told.startswith(plain)
     assert "how often a word occurs, which words stand side by side, parts of words" in told
 
@@ -168,7 +175,7 @@ def test_what_a_plan_says_of_a_run_is_composed_where_it_does_not_grow_with_param
     made = codecs.build(
         plan.Skellam(epsilon=2.0, delta=1e-5, clip=1.0), codecs.Extent(rounds=40, cohort=1000)
     )
-    text = prose.planned(lambda size: made.claims(size, 1000), 40, 1e-5)
+    text = prose.write_planned(lambda size: made.claims(size, 1000), 40, 1e-5)
     assert (
         "epsilon 2 per run of 40 rounds, delta 1e-05 (composition of dominating Gaussian noise)"
         in text

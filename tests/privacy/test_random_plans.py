@@ -11,8 +11,8 @@ from dp_accounting.rdp import rdp_privacy_accountant
 
 from tacit.privacy import ledger
 from tacit.privacy.accounting import losses, sampled_loss
-from tacit.privacy.accounting.gaussian_loss import multiplier_for
-from tacit.privacy.claim import Event, Gaussian, Pure, RenyiCurve, Repeated, Sampled
+from tacit.privacy.accounting.gaussian_loss import calibrate_multiplier
+from tacit.privacy.claim import Event, GaussianNoise, Pure, RenyiCurve, Repeated, Sampled
 from tacit.privacy.ledger import Account, charge
 from tests.privacy.claims import ADD, claim
 
@@ -45,7 +45,9 @@ def some(kind: str, random: np.random.Generator) -> Paid:
     if "noise" in kind or kind == "all":
         for _ in range(random.integers(1, 3)):
             times = int(random.integers(1, 60))
-            paid.append((Gaussian(multiplier_for(loss, 1e-5) * math.sqrt(2 * times)), times))
+            paid.append(
+                (GaussianNoise(calibrate_multiplier(loss, 1e-5) * math.sqrt(2 * times)), times)
+            )
     if "pure" in kind or kind == "all":
         bits, rounds = int(random.integers(1, 40)), int(random.integers(1, 20))
         one = UNIT * max(1, round(loss / math.sqrt(bits * rounds) / 3 / UNIT))
@@ -55,8 +57,8 @@ def some(kind: str, random: np.random.Generator) -> Paid:
             math.exp(random.uniform(math.log(0.01), math.log(0.7))),
             int(random.integers(5, 300)),
         )
-        noise = multiplier_for(loss, 1e-5) * rate * math.sqrt(times)
-        paid.append((Sampled(Gaussian(max(0.7, noise)), rate), times))
+        noise = calibrate_multiplier(loss, 1e-5) * rate * math.sqrt(times)
+        paid.append((Sampled(GaussianNoise(max(0.7, noise)), rate), times))
     if "curve" in kind:
         per_round = loss**2 / 40 / 20
         paid.append((RenyiCurve(ORDERS, tuple(per_round * order for order in ORDERS)), 20))
@@ -67,7 +69,7 @@ def stated(paid: Paid, delta: float) -> float:
     account = Account()
     for event, times in paid:
         account = charge(account, (claim(event, relation=ADD),), times, uses=times)
-    epsilon = ledger.totals(account, delta)[-1].epsilon
+    epsilon = ledger.compute_totals(account, delta)[-1].epsilon
     assert epsilon is not None
     return epsilon
 
@@ -79,7 +81,7 @@ def uses(event: Event) -> tuple[Event, int]:
 def borrowed(paid: Paid, delta: float) -> float:
     """Return the best that dp-accounting gives: its closed form, its loss distributions on a fine grid, or its orders."""
     singles = [(one, times * count) for event, times in paid for one, count in [uses(event)]]
-    if all(isinstance(one, Gaussian) for one, _ in singles):
+    if all(isinstance(one, GaussianNoise) for one, _ in singles):
         sigma = 1 / math.sqrt(sum(times / one.noise_multiplier**2 for one, times in singles))
         return float(dp_accounting.get_epsilon_gaussian(sigma, delta))
     if any(isinstance(one, RenyiCurve) for one, _ in singles):
@@ -98,19 +100,19 @@ def borrowed(paid: Paid, delta: float) -> float:
 def fine(one: Event, times: int, delta: float) -> float:
     """Return a step that is finer than ours."""
     if isinstance(one, Sampled):
-        return sampled_loss.step_for(one.event.noise_multiplier, one.rate, times) / 2
+        return sampled_loss.choose_step(one.event.noise_multiplier, one.rate, times) / 2
     return stated([(one, times)], delta) / 600
 
 
 def at_orders(one: Event) -> tuple[float, ...]:
     if isinstance(one, RenyiCurve):  # between known orders the next one bounds it
         return tuple(one.values[bisect_left(one.orders, order)] for order in ALL_ORDERS)
-    assert isinstance(one, Gaussian)
+    assert isinstance(one, GaussianNoise)
     return tuple(order / 2 / one.noise_multiplier**2 for order in ALL_ORDERS)
 
 
 def distribution(one: Event, times: int, step: float):
-    if isinstance(one, Gaussian):
+    if isinstance(one, GaussianNoise):
         return pld.from_gaussian_mechanism(
             one.noise_multiplier / math.sqrt(times), value_discretization_interval=step
         )
@@ -120,7 +122,7 @@ def distribution(one: Event, times: int, step: float):
             {places: kept, -places: 1 - kept}, 0.0, step
         )
         return bit.self_compose(times)
-    return sampled_loss.distribution(one.event.noise_multiplier, one.rate, times, step)
+    return sampled_loss.build_distribution(one.event.noise_multiplier, one.rate, times, step)
 
 
 @pytest.mark.parametrize("kind", KINDS)

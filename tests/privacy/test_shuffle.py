@@ -10,8 +10,8 @@ from tacit import plan
 from tacit.codecs import projunit
 from tacit.codecs.distributions.privunit import lean_for
 from tacit.errors import BudgetError
-from tacit.privacy.accounting.shuffle import shuffled, what_if
-from tacit.privacy.claim import Gaussian, Leaning, Pure, Repeated
+from tacit.privacy.accounting.shuffle import compute_shuffled_epsilon, estimate_shuffling
+from tacit.privacy.claim import BiasedVector, GaussianNoise, Pure, Repeated
 from tacit.privacy.ledger import Account, charge
 from tests.privacy.claims import ADD, claim
 
@@ -22,7 +22,7 @@ from tests.privacy.claims import ADD, claim
 ])  # fmt: skip
 def test_the_specified_pairs_over_25_rounds(epsilon, clients, run) -> None:
     """They were worked out on a coarser grid, and printed with two or three digits."""
-    assert 0.97 * run <= shuffled(epsilon, clients, 25, 1e-5) <= 1.005 * run
+    assert 0.97 * run <= compute_shuffled_epsilon(epsilon, clients, 25, 1e-5) <= 1.005 * run
 
 
 def exact_delta(epsilon: float, bit: float, clients: int) -> float:
@@ -43,44 +43,46 @@ def exact_delta(epsilon: float, bit: float, clients: int) -> float:
 def test_shuffled_bits_never_cost_more_than_is_stated_and_a_twin_that_counts_too_many_clients_is_caught(
     bit, clients
 ) -> None:
-    stated = shuffled(bit, clients, 1, 1e-4)
+    stated = compute_shuffled_epsilon(bit, clients, 1, 1e-4)
     assert exact_delta(stated, bit, clients) <= 1e-4
     assert exact_delta(0.5 * stated, bit, clients) > 1e-4
-    assert exact_delta(shuffled(bit, 20 * clients, 1, 1e-4), bit, clients) > 1e-4
+    assert exact_delta(compute_shuffled_epsilon(bit, 20 * clients, 1, 1e-4), bit, clients) > 1e-4
 
 
 def test_more_clients_and_fewer_rounds_never_cost_more_and_nothing_costs_more_than_unshuffled() -> (
     None
 ):
-    costs = [shuffled(2.0, clients, 10, 1e-6) for clients in (2, 50, 1000, 30_000)]
+    costs = [compute_shuffled_epsilon(2.0, clients, 10, 1e-6) for clients in (2, 50, 1000, 30_000)]
     assert costs == sorted(costs, reverse=True)
     assert 19.99 < costs[0] <= 20.0
-    assert shuffled(400_000.0, 10**6, 3, 1e-5) == 1_200_000.0
-    assert shuffled(1.0, 5000, 2, 1e-5) < shuffled(1.0, 5000, 20, 1e-5)
+    assert compute_shuffled_epsilon(400_000.0, 10**6, 3, 1e-5) == 1_200_000.0
+    assert compute_shuffled_epsilon(1.0, 5000, 2, 1e-5) < compute_shuffled_epsilon(
+        1.0, 5000, 20, 1e-5
+    )
 
 
 def test_the_calculator_says_that_nothing_shuffles() -> None:
     account = charge(Account(), (claim(Repeated(Pure(0.5), 4)),), 25, uses=25)
-    found = what_if(account, 10_000, 1e-5)
+    found = estimate_shuffling(account, 10_000, 1e-5)
     assert (found.update_epsilon, found.rounds) == (2.0, 25)
     assert "Nothing in this run shuffles" in found.sentence
     assert "per run of 25 rounds, delta 1e-05" in found.sentence
     assert found.shuffled_epsilon < found.run_epsilon
 
 
-@pytest.mark.parametrize("claims", [(claim(Gaussian(3.0), relation=ADD),), ()])
+@pytest.mark.parametrize("claims", [(claim(GaussianNoise(3.0), relation=ADD),), ()])
 def test_it_is_refused_where_no_bound_is_known(claims) -> None:
     with pytest.raises(BudgetError, match="a shuffle bound needs one message of a pure epsilon"):
-        what_if(charge(Account(), claims, 2, uses=2), 1000, 1e-5)
+        estimate_shuffling(charge(Account(), claims, 2, uses=2), 1000, 1e-5)
 
 
-def leaning(epsilon: float) -> Leaning:
+def leaning(epsilon: float) -> BiasedVector:
     lean = lean_for(epsilon)
-    return Leaning(epsilon, chance=lean.chance, free=lean.free, slack=0.0)
+    return BiasedVector(epsilon, chance=lean.chance, free=lean.free, slack=0.0)
 
 
 def exact_leaning_delta(
-    epsilon: float, law: Leaning, clients: int, overlap: float, others: str
+    epsilon: float, law: BiasedVector, clients: int, overlap: float, others: str
 ) -> float:
     """Return the delta of shuffled vectors when one client's direction changes from u to v, and all others lean to one of them.
 
@@ -115,22 +117,22 @@ def joined(crowd: np.ndarray, law: np.ndarray) -> np.ndarray:
 @pytest.mark.parametrize("others", ["u", "either"])
 def test_shuffled_vectors_never_cost_more_than_is_stated_by_their_own_law(epsilon, others) -> None:
     law, clients, delta = leaning(epsilon), 40, 1e-3
-    stated = shuffled(epsilon, clients, 1, delta, law)
-    assert stated < 0.95 * shuffled(epsilon, clients, 1, delta)
+    stated = compute_shuffled_epsilon(epsilon, clients, 1, delta, law)
+    assert stated < 0.95 * compute_shuffled_epsilon(epsilon, clients, 1, delta)
     deltas = [
         exact_leaning_delta(stated, law, clients, share * law.free, others)
         for share in (0.0, 0.3, 0.7)
     ]
     assert deltas[0] <= delta
     assert deltas == sorted(deltas, reverse=True)  # opposite directions are the worst
-    twin = shuffled(epsilon, 40 * clients, 1, delta, law)
+    twin = compute_shuffled_epsilon(epsilon, 40 * clients, 1, delta, law)
     assert exact_leaning_delta(twin, law, clients, 0.0, others) > delta
 
 
 def test_the_calculator_knows_projunits_own_law() -> None:
     codec = projunit.make(plan.ProjUnit(epsilon=4.0, clip=1.0))
     account = charge(Account(), codec.claims(20_000, 1), 5, uses=5)
-    found = what_if(account, 10_000, 1e-5)
+    found = estimate_shuffling(account, 10_000, 1e-5)
     assert found.shuffled_epsilon == pytest.approx(0.75, abs=0.02)
-    assert found.shuffled_epsilon < 0.92 * shuffled(4.0, 10_000, 5, 1e-5)
+    assert found.shuffled_epsilon < 0.92 * compute_shuffled_epsilon(4.0, 10_000, 5, 1e-5)
     assert "speak of the same coordinates" in found.sentence

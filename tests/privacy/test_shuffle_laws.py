@@ -10,38 +10,38 @@ import pytest
 from scipy.stats import binom, multinomial
 
 from tacit.errors import BudgetError
-from tacit.privacy.accounting.shuffle import shuffled, what_if
+from tacit.privacy.accounting.shuffle import compute_shuffled_epsilon, estimate_shuffling
 from tacit.privacy.accounting.shuffle_laws import (
-    _binned,
-    _free_pairs,
-    _hiding,
-    among_leaning,
-    among_twins,
+    _bin_losses,
+    _count_pairs,
+    _group_blankets,
+    bound_by_blanket,
+    bound_by_epsilon,
 )
-from tacit.privacy.claim import Gaussian, Leaning, Pure, Repeated
+from tacit.privacy.claim import BiasedVector, GaussianNoise, Pure, Repeated
 from tacit.privacy.ledger import Account, charge
 from tests.privacy.claims import claim
 
-LAW = Leaning(4.0, chance=0.7909458073884266, free=0.06480549960616058, slack=0.0)
+LAW = BiasedVector(4.0, chance=0.7909458073884266, free=0.06480549960616058, slack=0.0)
 
 
 def test_how_many_hide_a_client() -> None:
-    each = list(_hiding(10, 0.3, 60))
+    each = list(_group_blankets(10, 0.3, 60))
     assert [hiding for hiding, _ in each] == list(range(11))
     assert [likely for _, likely in each] == pytest.approx(binom.pmf(range(11), 10, 0.3).tolist())
-    few = list(_hiding(10, 0.3, 4))
+    few = list(_group_blankets(10, 0.3, 4))
     assert [hiding for hiding, _ in few] == [0, 2, 5, 8]
     assert [likely for _, likely in few] == pytest.approx(
         [sum(binom.pmf(range(*ends), 10, 0.3)) for ends in ((0, 2), (2, 5), (5, 8), (8, 11))]
     )
-    many = list(_hiding(10**6, 0.01, 60))
+    many = list(_group_blankets(10**6, 0.01, 60))
     assert many[0][0] == binom.ppf(1e-12, 10**6, 0.01)
     assert sum(likely for _, likely in many) == pytest.approx(1.0, abs=1e-9)
 
 
 @pytest.mark.parametrize("share", [0.25, 0.4, 0.5])
 def test_pairs_of_counts(share: float) -> None:
-    found = _free_pairs(4, share, np.arange(5))
+    found = _count_pairs(4, share, np.arange(5))
     for a in range(5):
         for b in range(5):
             wanted = (
@@ -53,13 +53,13 @@ def test_pairs_of_counts(share: float) -> None:
 
 
 def test_losses_are_rounded_up() -> None:
-    values, chances = _binned(
+    values, chances = _bin_losses(
         np.array([[0.0, -1.0], [0.50001, 1.0]]), np.array([[0.1, 0.2], [0.3, 0.4]])
     )
     assert len(values) == 40_001
     assert values[chances > 0].tolist() == pytest.approx([-1.0, 0.0, 0.50005, 1.0])
     assert chances[chances > 0].tolist() == [0.2, 0.1, 0.3, 0.4]
-    values, chances = _binned(np.array([[-2.0, -1.0]]), np.array([[0.1, 0.2]]))
+    values, chances = _bin_losses(np.array([[-2.0, -1.0]]), np.array([[0.1, 0.2]]))
     assert (len(values), values[chances > 0].tolist()) == (20_001, [-2.0, -1.0])
 
 
@@ -67,7 +67,7 @@ def test_two_clients_by_definition() -> None:
     """One other client hides with probability h; then the kinds of two messages are counted, else one message tells."""
     epsilon = 1.5
     truth, hides = 1 / (1 + math.exp(-epsilon)), 2 / (1 + math.exp(epsilon))
-    losses, chances, failing = among_twins(epsilon, 2)
+    losses, chances, failing = bound_by_epsilon(epsilon, 2)
     first = [(1 - hides) * (1 - truth), (1 - hides) * truth]
     second = [hides * chance for chance in (0.5 * (1 - truth), 0.5, 0.5 * truth)]
     assert sorted(chances.tolist()) == pytest.approx(sorted([*first, *second]))
@@ -78,7 +78,7 @@ def test_two_clients_by_definition() -> None:
 
 
 def test_leaning_vectors_of_two_clients_by_definition() -> None:
-    losses, chances, failing = among_leaning(LAW, 2)
+    losses, chances, failing = bound_by_blanket(LAW, 2)
     high, low = LAW.chance / LAW.free, (1 - LAW.chance) / (1 - LAW.free)
     mean = 0.0
     for total, likely in ((1, 1 - LAW.blanket), (2, LAW.blanket)):
@@ -92,8 +92,8 @@ def test_leaning_vectors_of_two_clients_by_definition() -> None:
     assert (losses * chances).sum() == pytest.approx(mean, rel=1e-3)
     assert chances.sum() == pytest.approx(1.0, abs=1e-9)
     assert failing == pytest.approx(2e-12, abs=1e-9)
-    assert among_leaning(replace(LAW, chance=0.7, free=0.6), 2) is None
-    assert among_leaning(LAW, 10**9) is None
+    assert bound_by_blanket(replace(LAW, chance=0.7, free=0.6), 2) is None
+    assert bound_by_blanket(LAW, 10**9) is None
 
 
 @pytest.mark.parametrize(
@@ -111,11 +111,11 @@ def test_leaning_vectors_of_two_clients_by_definition() -> None:
     ],
 )
 def test_fixed_values(given: tuple, epsilon: float) -> None:
-    assert shuffled(*given) == pytest.approx(epsilon, rel=1e-6)
+    assert compute_shuffled_epsilon(*given) == pytest.approx(epsilon, rel=1e-6)
 
 
 def test_what_a_shuffler_would_be_worth_in_words() -> None:
-    found = what_if(charge(Account(), (claim(Pure(2.0)),), 1), 1234, 1e-5)
+    found = estimate_shuffling(charge(Account(), (claim(Pure(2.0)),), 1), 1234, 1e-5)
     assert (found.clients, found.rounds, found.update_epsilon, found.delta, found.leans) == (
         1234,
         1,
@@ -131,16 +131,16 @@ def test_what_a_shuffler_would_be_worth_in_words() -> None:
         " this run shuffles: the server sees who sent what, and the figures of the run are those"
         " above."
     )
-    law = what_if(charge(Account(), (claim(LAW),), 1), 40, 1e-3)
+    law = estimate_shuffling(charge(Account(), (claim(LAW),), 1), 40, 1e-3)
     assert law.leans
     assert law.shuffled_epsilon == pytest.approx(3.1839547280395273, rel=1e-6)
     assert (
         "; all messages of a round would have to speak of the same coordinates). Nothing"
         in law.sentence
     )
-    both = what_if(charge(Account(), (claim(LAW), claim(Pure(1.0))), 1), 40, 1e-3)
+    both = estimate_shuffling(charge(Account(), (claim(LAW), claim(Pure(1.0))), 1), 40, 1e-3)
     assert not both.leans
-    many = what_if(charge(Account(), (claim(Pure(0.001)),), 1000, uses=1000), 40, 1e-3)
+    many = estimate_shuffling(charge(Account(), (claim(Pure(0.001)),), 1000, uses=1000), 40, 1e-3)
     assert "run of 1,000 rounds" in many.sentence
 
 
@@ -148,7 +148,7 @@ def test_what_a_shuffler_would_be_worth_in_words() -> None:
     ("payments", "said"),
     [
         ([], "nothing"),
-        ([(claim(Gaussian(3.0), mechanism="noise"),)], "noise"),
+        ([(claim(GaussianNoise(3.0), mechanism="noise"),)], "noise"),
         ([(claim(Pure(1.0), mechanism="a"),), (claim(Pure(2.0), mechanism="b"),)], "a, b"),
         ([(replace(claim(Repeated(Pure(1.0), 2), mechanism="a"), view="peers"),)], "a"),
     ],
@@ -158,7 +158,7 @@ def test_where_no_bound_holds(payments: list, said: str) -> None:
     for claims in payments:
         account = charge(account, claims, 1)
     with pytest.raises(BudgetError) as error:
-        what_if(account, 100, 1e-5)
+        estimate_shuffling(account, 100, 1e-5)
     assert (
         str(error.value)
         == f"a shuffle bound needs one message of a pure epsilon per client and round, got {said};"

@@ -80,10 +80,12 @@ def record(
 
 def one_round(arm: str, number: int, rounds: int, top: float, up: int) -> list[Entry]:
     claim = BITS if arm == "run" else PLAIN
-    released = ledger.entry(claim, arm, number, "train", clients=100, busiest=number)
+    released = ledger.build_release(claim, arm, number, "train", clients=100, busiest=number)
     account = ledger.charge(ledger.Account(), (claim,), number, uses=number)
     spent = Spent(
-        arm=arm, round_no=number, totals=[asdict(total) for total in ledger.totals(account, 1e-5)]
+        arm=arm,
+        round_no=number,
+        totals=[asdict(total) for total in ledger.compute_totals(account, 1e-5)],
     )
     return [released, round_of(arm, number, rounds, top, up), spent]
 

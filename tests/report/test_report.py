@@ -219,7 +219,7 @@ def test_weights_by_rows_are_named_as_what_they_tell() -> None:
 
 
 def cleartext(what: str) -> Released:
-    return ledger.entry(
+    return ledger.build_release(
         replace(made_up.PLAIN, mechanism=what, unit="run"),
         RUN,
         0,
@@ -259,7 +259,7 @@ def test_totals_are_folded_from_what_left_and_not_from_what_was_noted() -> None:
         for unit in ("bit", "update", "run")
     ]
     entries += [
-        ledger.entry(cheap, RUN, 9, "train", clients=100, busiest=1),
+        ledger.build_release(cheap, RUN, 9, "train", clients=100, busiest=1),
         made_up.round_of(RUN, 9, 9, 0.6, 12_620),
     ]
     entries += [Spent(arm=RUN, round_no=9, totals=low, statement="epsilon 0.5 per run")]
@@ -277,7 +277,7 @@ def test_totals_are_folded_from_what_left_and_not_from_what_was_noted() -> None:
 def test_one_round_in_the_clear_leaves_no_number() -> None:
     entries = made_up.record(rounds=8, stop=8)
     run = report.summarise(
-        [*entries, ledger.entry(made_up.PLAIN, RUN, 9, "train", clients=100, busiest=1)]
+        [*entries, ledger.build_release(made_up.PLAIN, RUN, 9, "train", clients=100, busiest=1)]
     )
     assert {one.total.epsilon for one in run.privacy.totals} == {None}
     assert run.privacy.statement.startswith("Owners were made up")
@@ -291,7 +291,7 @@ def test_one_round_in_the_clear_leaves_no_number() -> None:
 def test_an_unproven_mechanism_is_refused_and_the_page_still_made(tmp_path: Path) -> None:
     entries = made_up.record(rounds=2, stop=2)
     secret = replace(made_up.BITS, mechanism="home-made scrambling", event=Unproven())
-    entries = [*entries, ledger.entry(secret, RUN, 3, "train", clients=100, busiest=1)]
+    entries = [*entries, ledger.build_release(secret, RUN, 3, "train", clients=100, busiest=1)]
     run = report.summarise(entries)
     assert "home-made scrambling: no bound is proved" in run.privacy.statement
     assert not run.privacy.totals
@@ -406,12 +406,12 @@ def test_a_live_run_is_running_and_not_stopped() -> None:
 
 
 def test_the_statement_says_what_stays() -> None:
-    from tacit.privacy.statement.prose_rows import stays
+    from tacit.privacy.statement.prose_rows import describe_private_parameters
 
-    assert stays({"words": "all"}).startswith(
+    assert describe_private_parameters({"words": "all"}).startswith(
         "The vectors of all words stay with each client and are in no message"
     )
-    assert stays({"words": "digits", "parameters": ["lstm.*"]}).startswith(
+    assert describe_private_parameters({"words": "digits", "parameters": ["lstm.*"]}).startswith(
         "The vectors of words with a digit and the parameters lstm.* stay"
     )
-    assert stays({"words": "none", "parameters": []}) == ""
+    assert describe_private_parameters({"words": "none", "parameters": []}) == ""

@@ -42,7 +42,9 @@ def load_kernels(job: plan.Plan) -> None:
         total.add(
             made.encode(row, {}, own=Draws.seeded(0).for_client(), public=public).payload, 1, public
         )
-        ledger.totals(ledger.charge(ledger.Account(), made.claims(learner.size, 1), 1), 1e-5)
+        ledger.compute_totals(
+            ledger.charge(ledger.Account(), made.claims(learner.size, 1), 1), 1e-5
+        )
     server.measure(learner.predict(model, inputs), rows.labels)
     assert simulation.start, "named, so that it is imported here and not anew by each child"
 

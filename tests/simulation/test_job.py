@@ -213,7 +213,8 @@ def test_poisson_cohorts_spend_for_the_client_that_took_part_most(reviews, tmp_p
     released = record.of_kind(entries, record.Released, "run")
     assert released[-1].busiest == busiest
     assert [
-        asdict(total) for total in ledger.totals(ledger.folded(released), job.ledger.delta)
+        asdict(total)
+        for total in ledger.compute_totals(ledger.fold_releases(released), job.ledger.delta)
     ] == spent.totals
 
 

@@ -9,7 +9,7 @@ import pytest
 from tacit import plan, simulation
 from tacit.errors import TacitError
 from tacit.privacy import ledger
-from tacit.privacy.statement.unprotected import unprotected
+from tacit.privacy.statement.unprotected import list_unprotected
 from tacit.randomness import Draws
 from tacit.runs import record
 from tacit.runs.run_folder import RECORD
@@ -71,7 +71,7 @@ def test_central_training_says_who_was_handed_what(people, tmp_path) -> None:
             if one.exchange == "train"
         )
         account = ledger.charge(ledger.Account(), (told[name],), 1, uses=1)
-        left = " ".join(unprotected(account, [], plan.dump(asked)))
+        left = " ".join(list_unprotected(account, [], plan.dump(asked)))
         assert ("equal tokens in a column" in left) == (name == "tokens")
         assert ("which channel each of them lies in" in left) == (name == "midpoints")
     assert told["none"].mechanism == "all rows in one place"

@@ -43,7 +43,7 @@ from tacit.codecs.stages.integer_rows import add_updates
 from tacit.codecs.stages.integer_updates import Loss, Scale, scale_of
 from tacit.codecs.sums import WholeSum
 from tacit.errors import ChainError
-from tacit.privacy.claim import Claim, Gaussian, Sampled
+from tacit.privacy.claim import Claim, GaussianNoise, Sampled
 from tacit.randomness import ClientDraws, PublicDraws, ServerDraws
 from tacit.rows import Vector
 
@@ -217,7 +217,7 @@ def _claim(scale: Scale, extent: Extent, bands: tuple[int, ...]) -> Claim:
         _SERVER,
         "Balle and Wang 2018, analytic calibration for all rounds together",
     )
-    noise = Gaussian(scale.steps / scale.radius / column(bands))
+    noise = GaussianNoise(scale.steps / scale.radius / column(bands))
     kept = (
         [f"the client's own ledger, by which it answers {extent.answers:,} times at most"]
         if extent.participations

@@ -21,7 +21,7 @@ from tacit.codecs.stages.chain import Last, chain
 from tacit.codecs.stages.clip import clip_l2
 from tacit.codecs.stages.integer_updates import Loss, Scale, scale_for
 from tacit.codecs.sums import WholeSum
-from tacit.privacy.claim import Claim, Gaussian
+from tacit.privacy.claim import Claim, GaussianNoise
 from tacit.randomness import ClientDraws, PublicDraws, ServerDraws
 from tacit.rows import Vector
 
@@ -81,7 +81,7 @@ def _claim(scale: Scale) -> Claim:
             f"updates clipped to L2 norm {scale.clip:g}, each number with Gaussian noise (σ ="
             f" {scale.stddev:.3g})"
         ),
-        event=Gaussian(STEPS / (_TIMES * scale.radius)),
+        event=GaussianNoise(STEPS / (_TIMES * scale.radius)),
         unit="update",
         relation="replace all rows of one client",
         view="server",

@@ -54,8 +54,8 @@ from tacit.codecs.stages.rotation import block_of, rotated, rotated_back
 from tacit.codecs.sums import BitSum, LevelSum
 from tacit.codecs.sums.packing import packed, packed_size, unpacked
 from tacit.errors import ChainError
-from tacit.privacy.accounting.dominated_loss import epsilon_at
-from tacit.privacy.accounting.gaussian_loss import multiplier_for
+from tacit.privacy.accounting.dominated_loss import compute_epsilon
+from tacit.privacy.accounting.gaussian_loss import calibrate_multiplier
 from tacit.privacy.claim import Claim, GaussianDominated
 from tacit.randomness import ClientDraws, PublicDraws, ServerDraws
 from tacit.rows import Vector
@@ -176,7 +176,7 @@ def coins_for(loss: Loss, rounds: int, clients: int, clip: float, block: int) ->
 
     Raises ChainError if even 255 bits per coordinate leave probabilities too far from one half.
     """
-    least = multiplier_for(loss.epsilon, loss.delta) * math.sqrt(
+    least = calibrate_multiplier(loss.epsilon, loss.delta) * math.sqrt(
         rounds
     )  # no coins reveal less than Gaussian noise does
     off = math.sqrt(clients) / (2 * least) * min(1.0, _REACH / math.sqrt(block))
@@ -226,7 +226,7 @@ def _least_ratio(loss: Loss, rounds: int, event_at: Callable[[float], GaussianDo
     """
 
     def keeps(ratio: float) -> bool:
-        return epsilon_at(loss.delta, event_at(ratio), rounds) <= loss.epsilon
+        return compute_epsilon(loss.delta, event_at(ratio), rounds) <= loss.epsilon
 
     low = high = 1.0
     while not keeps(high):

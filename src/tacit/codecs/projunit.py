@@ -42,7 +42,7 @@ from tacit.codecs.stages.clip import clip_l2
 from tacit.codecs.stages.rotation import rotated, rotated_back
 from tacit.codecs.sums import PlacedSum
 from tacit.errors import ChainError
-from tacit.privacy.claim import Claim, Leaning
+from tacit.privacy.claim import BiasedVector, Claim
 from tacit.randomness import ClientDraws, PublicDraws, ServerDraws
 from tacit.rows import Vector
 
@@ -171,7 +171,7 @@ def _claim(epsilon: float, shape: Shape) -> Claim:
             f"a random vector that leans towards {shape.sent:,} rotated coordinates (length cut to"
             f" {shape.clip:g})"
         ),
-        event=Leaning(
+        event=BiasedVector(
             epsilon,
             chance=shape.lean.chance,
             free=shape.lean.free,

@@ -55,8 +55,8 @@ from tacit.codecs.stages.rotation import rotated, rotated_back
 from tacit.codecs.sums import ModularSum
 from tacit.codecs.sums.packing import packed, packed_size, unpacked
 from tacit.errors import ChainError
-from tacit.privacy.accounting.dominated_loss import epsilon_at
-from tacit.privacy.accounting.gaussian_loss import multiplier_for
+from tacit.privacy.accounting.dominated_loss import compute_epsilon
+from tacit.privacy.accounting.gaussian_loss import calibrate_multiplier
 from tacit.privacy.claim import Claim, GaussianDominated
 from tacit.randomness import ClientDraws, PublicDraws, ServerDraws
 from tacit.rows import Vector
@@ -182,13 +182,13 @@ def grid_for(loss: Loss, wires: Wires, clip: float, dim: int) -> Grid:
 
     Raises ChainError if the numbers of all clients do not fit.
     """
-    least = multiplier_for(loss.epsilon, loss.delta) * math.sqrt(wires.rounds)
+    least = calibrate_multiplier(loss.epsilon, loss.delta) * math.sqrt(wires.rounds)
 
     def at(ratio: float) -> Grid:
         return grid_with(ratio * least, wires, clip, dim)
 
     low, high = 1.0, 1.25
-    while epsilon_at(loss.delta, at(high).event, wires.rounds) > loss.epsilon:
+    while compute_epsilon(loss.delta, at(high).event, wires.rounds) > loss.epsilon:
         low, high = high, 1.5 * high
         if high > 100:
             raise ChainError(
@@ -200,7 +200,7 @@ def grid_for(loss: Loss, wires: Wires, clip: float, dim: int) -> Grid:
         middle = math.sqrt(low * high)
         low, high = (
             (low, middle)
-            if epsilon_at(loss.delta, at(middle).event, wires.rounds) <= loss.epsilon
+            if compute_epsilon(loss.delta, at(middle).event, wires.rounds) <= loss.epsilon
             else (middle, high)
         )
     return at(high)

@@ -12,7 +12,7 @@ from tacit.deployment.server.offered import as_sites_read_it
 from tacit.deployment.site.measures import claims_of_measure
 from tacit.extensions import Reference
 from tacit.plan import Columns, Plan
-from tacit.privacy.policy import Asked, Policy, facts_of
+from tacit.privacy.policy import Policy, Requirements, derive_requirements
 from tacit.protocol.round_claims import build_codec, claims_in_round
 from tacit.runs.fingerprint import plan_fingerprint
 
@@ -29,7 +29,7 @@ def asked_of(
     columns: Columns | None = None,
     policy: Policy | None = None,
     allow_code: bool = False,
-) -> Asked:
+) -> Requirements:
     """What a plan asks of a data owner, with lower bounds on the work it makes; no data is read.
 
     With the owner's `policy`, measures on held-out rows are counted too, at the price the policy
@@ -38,7 +38,7 @@ def asked_of(
     """
     roles = columns or data.resolve_columns(plan.data)
     if isinstance(plan.codec.name, Reference) and not allow_code:
-        asked = facts_of(plan, _digest(plan), None, columns=roles)
+        asked = derive_requirements(plan, _digest(plan), None, columns=roles)
     else:
         asked = _facts(plan, parameters, clients, roles, policy)
     few_inputs = (
@@ -61,7 +61,7 @@ def _facts(
     clients: int | None,
     roles: Columns,
     policy: Policy | None,
-) -> Asked:
+) -> Requirements:
     """What a plan asks, except for the work it makes.
 
     Without `parameters`, the number of a model's parameters, an epsilon that grows with it is not
@@ -70,16 +70,18 @@ def _facts(
     """
     digest = _digest(plan)
     if plan.regime != "federated":
-        return facts_of(plan, digest, (), columns=roles)
+        return derive_requirements(plan, digest, (), columns=roles)
 
-    def found(size: int, sent: int | None = None) -> Asked:
+    def found(size: int, sent: int | None = None) -> Requirements:
         claims = claims_in_round(plan, size, clients)
         measured = (
             (claims_of_measure(plan, policy, claims), count_measured_rounds(plan))
             if policy
             else ((), 0)
         )
-        return facts_of(plan, digest, claims, columns=roles, message_bytes=sent, measured=measured)
+        return derive_requirements(
+            plan, digest, claims, columns=roles, message_bytes=sent, measured=measured
+        )
 
     if parameters is not None:
         return found(
@@ -87,7 +89,7 @@ def _facts(
         )
     few, many = (found(size) for size in _SIZES)
     if _grown(few, many):
-        unknown = facts_of(plan, digest, None, columns=roles)
+        unknown = derive_requirements(plan, digest, None, columns=roles)
         return replace(unknown, measures=many.measures, trusts_server=many.trusts_server)
     return many
 
@@ -96,7 +98,7 @@ def _digest(plan: Plan) -> str:
     return plan_fingerprint(as_sites_read_it(plan))
 
 
-def _grown(few: Asked, many: Asked) -> bool:
+def _grown(few: Requirements, many: Requirements) -> bool:
     """Return whether twice the parameters cost noticeably more."""
     before, after = few.epsilon_per_update, many.epsilon_per_update
     return before is not None and after is not None and after > 1.01 * before

@@ -55,11 +55,13 @@ class Pure:
     epsilon: float
 
     def __post_init__(self) -> None:
-        _need(0 < self.epsilon < math.inf, self, "a finite epsilon above 0; use Free() or Open()")
+        _require(
+            0 < self.epsilon < math.inf, self, "a finite epsilon above 0; use Free() or Open()"
+        )
 
 
 @dataclass(frozen=True)
-class Leaning(Pure):
+class BiasedVector(Pure):
     """Pure differential privacy by a random vector that leans: it lies beyond a plane with
     probability `chance`, where a free one would with probability `free`, and is free on either
     side. What is drawn is that law up to factors of e^slack.
@@ -72,7 +74,7 @@ class Leaning(Pure):
     def __post_init__(self) -> None:
         super().__post_init__()
         sound = 0 < self.free < self.chance < 1 and 0 <= self.slack < math.inf
-        _need(sound, self, "probabilities with 0 < free < chance < 1, and a slack of 0 or more")
+        _require(sound, self, "probabilities with 0 < free < chance < 1, and a slack of 0 or more")
 
     @property
     def blanket(self) -> float:
@@ -88,7 +90,7 @@ class Approximate:
     delta: float
 
     def __post_init__(self) -> None:
-        _need(
+        _require(
             0 <= self.epsilon < math.inf and 0 < self.delta < 1,
             self,
             "a finite epsilon and a delta between 0 and 1",
@@ -96,7 +98,7 @@ class Approximate:
 
 
 @dataclass(frozen=True)
-class Gaussian:
+class GaussianNoise:
     """Gaussian noise: its standard deviation is `noise_multiplier` times the most the change of
     data can move a sum (L2).
     """
@@ -104,7 +106,7 @@ class Gaussian:
     noise_multiplier: float
 
     def __post_init__(self) -> None:
-        _need(
+        _require(
             0 < self.noise_multiplier < math.inf,
             self,
             "a finite noise multiplier above 0; use Open() for no noise",
@@ -127,7 +129,7 @@ class GaussianDominated:
     distance: float = 0.0
 
     def __post_init__(self) -> None:
-        _need(
+        _require(
             0 < self.noise_multiplier < math.inf,
             self,
             "a finite noise multiplier above 0; use Open() for no noise",
@@ -135,12 +137,12 @@ class GaussianDominated:
         sound = len(self.rates) == len(self.excess) and all(
             0 < rate < math.inf for rate in self.rates
         )
-        _need(
+        _require(
             sound and all(0 <= one < math.inf for one in self.excess),
             self,
             "one finite excess of 0 or more per positive rate",
         )
-        _need(0 <= self.distance < 1, self, "a distance from 0 to below 1")
+        _require(0 <= self.distance < 1, self, "a distance from 0 to below 1")
 
 
 @dataclass(frozen=True)
@@ -163,8 +165,8 @@ class RenyiCurve:
             and self.orders[0] > 1
             and self.values[0] >= 0
         )
-        _need(self.most > 0, self, "a largest epsilon above 0")
-        _need(
+        _require(self.most > 0, self, "a largest epsilon above 0")
+        _require(
             sound and math.isfinite(self.orders[-1] + self.values[-1]),
             self,
             "as many rising values as rising orders above 1",
@@ -182,7 +184,7 @@ class Repeated:
     most: float = math.inf
 
     def __post_init__(self) -> None:
-        _need(
+        _require(
             self.count >= 1 and self.most > 0,
             self,
             "a count of at least 1 and a largest epsilon above 0",
@@ -199,7 +201,7 @@ class Sampled:
     rate: float
 
     def __post_init__(self) -> None:
-        _need(0 < self.rate <= 1, self, "a rate above 0 and at most 1")
+        _require(0 < self.rate <= 1, self, "a rate above 0 and at most 1")
 
 
 Event = (
@@ -208,36 +210,36 @@ Event = (
     | Unproven
     | Disclosed
     | Pure
-    | Leaning
+    | BiasedVector
     | Approximate
-    | Gaussian
+    | GaussianNoise
     | GaussianDominated
     | RenyiCurve
     | Repeated
     | Sampled
 )
 
-NAMES: dict[type[Any], str] = {
+EVENT_NAMES: dict[type[Any], str] = {
     Free: "free",
     Open: "open",
     Unproven: "unproven",
     Disclosed: "disclosed",
     Pure: "pure",
-    Leaning: "leaning",
+    BiasedVector: "leaning",
     Approximate: "approximate",
-    Gaussian: "gaussian",
+    GaussianNoise: "gaussian",
     GaussianDominated: "gaussian_dominated",
     RenyiCurve: "renyi_curve",
     Repeated: "repeated",
     Sampled: "sampled",
 }
 """The name of each event in JSON."""
-_KINDS = {name: kind for kind, name in NAMES.items()}
+_KINDS = {name: kind for kind, name in EVENT_NAMES.items()}
 
 
 def event_to_json(event: Event) -> dict[str, Any]:
     """Return an event as plain JSON values; what is infinite is left out."""
-    tree: dict[str, Any] = {"event": NAMES[type(event)]}
+    tree: dict[str, Any] = {"event": EVENT_NAMES[type(event)]}
     for field in fields(event):
         value = getattr(event, field.name)
         if field.name == "event":
@@ -291,12 +293,12 @@ class Claim:
     source: str
 
     def __post_init__(self) -> None:
-        _need(
+        _require(
             self.relation in get_args(Relation) and self.view in get_args(View),
             self,
             "a known relation and a known view",
         )
-        _need(
+        _require(
             self.rests_on in get_args(Party),
             self,
             f"a party it rests on, of {', '.join(get_args(Party))}",
@@ -343,6 +345,6 @@ class Total:
     basis: str
 
 
-def _need(holds: bool, who: object, what: str) -> None:
+def _require(holds: bool, who: object, what: str) -> None:
     if not holds:
         raise ValueError(f"{who} needs {what}")

@@ -256,14 +256,14 @@ def _charge(
     """
     clients = len(state.cohort)
     claims = exchange.claims(max(1, clients))
-    if ledger.on_a_sample(claims):
+    if ledger.is_subsampled(claims):
         busiest = state.round_no  # whoever might have been asked pays, in every round
     elif not clients:
         return account, []
     account = ledger.charge(account, claims, busiest)
     times = account.times(claims)
     return account, [
-        ledger.entry(claim, arm.name, state.round_no, exchange.name, clients, times)
+        ledger.build_release(claim, arm.name, state.round_no, exchange.name, clients, times)
         for claim in claims
     ]
 
@@ -299,7 +299,7 @@ def _charge_measure(
     times = account.times(found.claims) + 1
     desk.note(
         *(
-            ledger.entry(claim, arm.name, progress.round_no, "measure", clients, times)
+            ledger.build_release(claim, arm.name, progress.round_no, "measure", clients, times)
             for claim in found.claims
         )
     )
@@ -334,10 +334,10 @@ def _note_refused(
 def _note_round(
     arm: Arm, desk: Desk, state: State, spending: Spending, metrics: dict[str, float]
 ) -> None:
-    account = ledger.with_superseded(
+    account = ledger.add_superseded(
         spending.account, [one for one in desk.superseded if one.arm == arm.name]
     )
-    totals = [asdict(total) for total in ledger.totals(account, arm.plan.delta)]
+    totals = [asdict(total) for total in ledger.compute_totals(account, arm.plan.delta)]
     desk.note(
         record.Spent(arm=arm.name, round_no=state.round_no, totals=totals),
         record.Round(

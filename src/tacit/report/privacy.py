@@ -15,9 +15,9 @@ from tacit.errors import BudgetError
 from tacit.privacy import ledger
 from tacit.privacy.claim import Claim, Total
 from tacit.privacy.statement import prose, prose_rows
-from tacit.privacy.statement.meaning import Meaning, meaning
-from tacit.privacy.statement.parts import parts
-from tacit.privacy.statement.unprotected import unprotected
+from tacit.privacy.statement.meaning import Explanation, explain_totals
+from tacit.privacy.statement.parts import state_parts
+from tacit.privacy.statement.unprotected import list_unprotected
 from tacit.runs.record import (
     RUN,
     DisclosedRows,
@@ -30,7 +30,7 @@ from tacit.runs.record import (
 )
 
 if TYPE_CHECKING:
-    from tacit.privacy.accounting.shuffle import Shuffled
+    from tacit.privacy.accounting.shuffle import ShuffleEstimate
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,7 +49,7 @@ class PrivacyFigures:
     statement: str
     owners: str
     """Says that owners were made up, if they were; the statement begins with it."""
-    meaning: Meaning | None
+    meaning: Explanation | None
     totals: list[StatedTotal]
     mechanisms: list[str]
     relations: list[str]
@@ -66,7 +66,7 @@ class PrivacyFigures:
     @property
     def holds_against(self) -> str:
         """Who may see what is protected, in words."""
-        return prose.against(self.views) if self.views else ""
+        return prose.describe_views(self.views) if self.views else ""
 
     def total(self, unit: str) -> Total | None:
         """Return the first total per that unit, if there is one."""
@@ -76,10 +76,12 @@ class PrivacyFigures:
 def write_headline(entries: list[Entry], arm: str, regime: str = "") -> str:
     """Return what an arm costs its clients, in words; `regime` is the run's own."""
     try:
-        stated = ledger.totals(ledger.folded(_updates(entries, arm)), _delta(entries))
+        stated = ledger.compute_totals(
+            ledger.fold_releases(_updates(entries, arm)), _delta(entries)
+        )
     except BudgetError:
         return "unproven: no known bound"
-    return prose.headline(stated, {RUN: regime, "same_features": "central"}.get(arm, arm))
+    return prose.write_headline(stated, {RUN: regime, "same_features": "central"}.get(arm, arm))
 
 
 def summarise_privacy(entries: list[Entry]) -> PrivacyFigures:
@@ -91,22 +93,22 @@ def summarise_privacy(entries: list[Entry]) -> PrivacyFigures:
     claims = tuple(dict.fromkeys(entry.promise for entry in released))
     prepared = of_kind(entries, Prepared)
     try:
-        account = ledger.folded(released)
-        stated = ledger.totals(account, _delta(entries))
+        account = ledger.fold_releases(released)
+        stated = ledger.compute_totals(account, _delta(entries))
         averaged = (_plan(entries).get("filter") or {}).get("aggregate", "")
-        words = prose.statement(account, stated, before)
-        words = f"{words} {parts(account, _delta(entries), averaged)}".rstrip()
+        words = prose.write_statement(account, stated, before)
+        words = f"{words} {state_parts(account, _delta(entries), averaged)}".rstrip()
     except BudgetError as error:
         account, stated, words = ledger.Account(), (), f"No promise can be stated. {error}"
     for rows in of_kind(entries, DisclosedRows)[:1]:
-        words = f"{words} {ledger.disclosure(rows)}"
+        words = f"{words} {ledger.describe_disclosure(rows)}"
     for first in of_kind(entries, WarmStarted)[:1]:
-        words = f"{words} {prose_rows.warm_start(first)}"
-    words = f"{words} {prose_rows.selected(_plan(entries))}".rstrip()
-    words = f"{words} {prose_rows.stays(_plan(entries).get('private') or {})}".rstrip()
+        words = f"{words} {prose_rows.describe_warm_start(first)}"
+    words = f"{words} {prose_rows.describe_selection(_plan(entries))}".rstrip()
+    words = f"{words} {prose_rows.describe_private_parameters(_plan(entries).get('private') or {})}".rstrip()
     promises = any(total.epsilon is not None for total in stated)
     owners = (
-        prose_rows.made_up_owners(
+        prose_rows.describe_made_up_owners(
             _plan(entries), prepared[0] if prepared else None, promises=promises
         )
         if released
@@ -116,12 +118,12 @@ def summarise_privacy(entries: list[Entry]) -> PrivacyFigures:
     return PrivacyFigures(
         statement=words,
         owners=owners,
-        meaning=meaning(stated, prepared[0].clients if prepared else 1, owners),
+        meaning=explain_totals(stated, prepared[0].clients if prepared else 1, owners),
         totals=[
             StatedTotal(
                 total=total,
-                text=prose.total_text(total),
-                composition=prose.composition(total, account),
+                text=prose.format_total(total),
+                composition=prose.describe_composition(total, account),
             )
             for total in stated
         ],
@@ -130,17 +132,21 @@ def summarise_privacy(entries: list[Entry]) -> PrivacyFigures:
         views=_each(claims, lambda claim: claim.view),
         trust=list(dict.fromkeys(word for claim in claims for word in claim.trust)),
         sources=_each(claims, lambda claim: claim.source),
-        unprotected=unprotected(account, before, _plan(entries), prepared[0] if prepared else None),
+        unprotected=list_unprotected(
+            account, before, _plan(entries), prepared[0] if prepared else None
+        ),
     )
 
 
-def describe_shuffled(entries: list[Entry], clients: int) -> Shuffled:
+def describe_shuffled(entries: list[Entry], clients: int) -> ShuffleEstimate:
     """Return what a shuffler of so many messages a round would have been worth; raise BudgetError
     where that is not known.
     """
-    from tacit.privacy.accounting.shuffle import what_if  # numpy is heavy to load
+    from tacit.privacy.accounting.shuffle import estimate_shuffling  # numpy is heavy to load
 
-    return what_if(ledger.folded(_updates(entries, RUN)), clients, _delta(entries))
+    return estimate_shuffling(
+        ledger.fold_releases(_updates(entries, RUN)), clients, _delta(entries)
+    )
 
 
 def _updates(entries: list[Entry], arm: str) -> list[Released]:

@@ -64,7 +64,7 @@ class ArmProgress:
         ]
         if self.bytes_up:
             found.append(f"{phrasing.format_size(self.bytes_up)} up per client")
-        stated = [prose.total_text(total) for total in self.totals if total.epsilon is not None]
+        stated = [prose.format_total(total) for total in self.totals if total.epsilon is not None]
         if stated:
             found.append("epsilon " + ", ".join(stated[:2]))
         if self.clients_per_second:

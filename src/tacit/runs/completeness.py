@@ -91,7 +91,7 @@ def _spent_otherwise(entries: list[record.Entry]) -> list[str]:
             for each in record.of_kind(entries, Released, RUN)
             if 0 < each.round_no <= one.round_no
         ]
-        totals = ledger.totals(ledger.folded(counted), plan.delta)
+        totals = ledger.compute_totals(ledger.fold_releases(counted), plan.delta)
         if [(each["unit"], each["epsilon"]) for each in one.totals] != [
             (each.unit, each.epsilon) for each in totals
         ]:

@@ -44,7 +44,7 @@ def released_in_the_clear(sentence: str, clients: int) -> record.Released:
         rests_on="nobody",
         source="none: read from the training rows to make features",
     )
-    return ledger.entry(claim, RUN, 0, "features", clients, 1)
+    return ledger.build_release(claim, RUN, 0, "features", clients, 1)
 
 
 def model_facts(

@@ -20,7 +20,7 @@ def pooled_rows(plan: Plan) -> Claim:
     settings, form = plan.features.quantise, ""
     trust: tuple[str, ...] = ("whoever holds the rows",)
     if settings is not None:
-        form = f", with {prose_rows.quantised(settings)}; not differentially private"
+        form = f", with {prose_rows.describe_quantisation(settings)}; not differentially private"
         if settings.trained_on == "tokens":
             trust = (*trust, "that nobody gives the clients' secret to whoever holds the rows")
     return Claim(

@@ -212,7 +212,7 @@ class Job:
         if data.corruption:
             desk.note(data.corruption.entry())
         if data.disclosure:
-            desk.note(data.disclosure.facts, *ledger.disclosures(data.disclosure.facts))
+            desk.note(data.disclosure.facts, *ledger.build_releases(data.disclosure.facts))
             desk.writer.sync()  # charged before it is released
             replace_file(self.place / run_folder.DISCLOSED, data.disclosure.parquet())
 

@@ -9,13 +9,13 @@ import pytest
 
 from tacit.extensions import Reference
 from tacit.privacy.policy import (
-    Asked,
     PrivacyUnit,
+    Requirements,
     find_measures_too_costly,
+    find_refusals,
+    find_unit_refusals,
     parse_policy,
-    refusals,
-    unit_refusals,
-    violations,
+    refuse_rows,
 )
 from tacit.privacy.policy.asked import NO_POLICY
 from tacit.privacy.policy.policy import Policy
@@ -58,7 +58,7 @@ min_k = 1000
 min_l = 2
 max_share = 0.5
 """)
-ASKED = Asked(
+ASKED = Requirements(
     plan_hash="a" * 64,
     model="logistic",
     codec="gaussian",
@@ -143,7 +143,7 @@ BEYOND: dict[str, tuple[dict[str, Any], str]] = {
 
 
 def test_what_just_fits_is_allowed() -> None:
-    assert refusals(POLICY, ASKED) == []
+    assert find_refusals(POLICY, ASKED) == []
     unknown = {
         "cohort": None,
         "least_summed": None,
@@ -152,33 +152,33 @@ def test_what_just_fits_is_allowed() -> None:
         "local_steps": None,
     }
     assert (
-        refusals(
+        find_refusals(
             POLICY, replace(ASKED, **unknown, epsilon_per_update=None, k=None, released=("note",))
         )
         == []
     )
-    assert refusals(POLICY, replace(ASKED, columns={"by": ("fold",)})) == []
+    assert find_refusals(POLICY, replace(ASKED, columns={"by": ("fold",)})) == []
     rounded = replace(ASKED, delta=1e-5 * (1 + 1e-9), test_share=0.25 * (1 + 1e-9))
-    assert refusals(POLICY, rounded) == [], "what floating point adds is not counted"
-    assert refusals(None, ASKED) == [NO_POLICY]
+    assert find_refusals(POLICY, rounded) == [], "what floating point adds is not counted"
+    assert find_refusals(None, ASKED) == [NO_POLICY]
     assert NO_POLICY == "there is no policy, so nothing is allowed; `tacit policy init` writes one"
 
 
 @pytest.mark.parametrize("case", BEYOND)
 def test_what_goes_beyond_one_line_is_refused_by_that_line(case: str) -> None:
     changes, sentence = BEYOND[case]
-    assert refusals(POLICY, replace(ASKED, **changes)) == [sentence]
+    assert find_refusals(POLICY, replace(ASKED, **changes)) == [sentence]
 
 
 def test_the_budget_for_life_is_that_of_a_single_plan_too() -> None:
     tight = replace(POLICY, limits=replace(POLICY.limits, epsilon_for_life=1.5))
-    assert refusals(tight, ASKED) == [
+    assert find_refusals(tight, ASKED) == [
         "limits.epsilon_for_life = 1.5 per client: the plan alone asks for 2 per client"
     ]
     unset = replace(
         POLICY, limits=replace(POLICY.limits, epsilon_for_life=None, epsilon_per_update=None)
     )
-    assert refusals(unset, ASKED) == [
+    assert find_refusals(unset, ASKED) == [
         "limits.epsilon_for_life is not set: the plan alone asks for 2 per client"
     ]
 
@@ -196,8 +196,8 @@ def test_what_an_owner_switches_on_is_allowed() -> None:
         simulation_noise=True,
         unbounded=True,
     )
-    assert refusals(generous, everything) == []
-    assert refusals(generous, replace(everything, epsilon_per_run=None)) == []
+    assert find_refusals(generous, everything) == []
+    assert find_refusals(generous, replace(everything, epsilon_per_run=None)) == []
 
 
 def test_a_star_allows_everything_of_its_kind_and_nothing_else() -> None:
@@ -213,25 +213,27 @@ def test_a_star_allows_everything_of_its_kind_and_nothing_else() -> None:
         columns=columns,
     )
     anything = {"model": "cnn", "codec": "plain", "files": ("/a",)}
-    assert refusals(open_wide, replace(ASKED, plan_hash="", columns=None, **anything)) == []
-    assert refusals(open_wide, replace(ASKED, columns={"text": ("name",), "by": ("name",)})) == []
-    assert refusals(open_wide, replace(ASKED, columns={"split": ("name",)})) == [
+    assert find_refusals(open_wide, replace(ASKED, plan_hash="", columns=None, **anything)) == []
+    assert (
+        find_refusals(open_wide, replace(ASKED, columns={"text": ("name",), "by": ("name",)})) == []
+    )
+    assert find_refusals(open_wide, replace(ASKED, columns={"split": ("name",)})) == [
         "columns.split = ['fold']: the plan uses the column 'name' as split"
     ]
     closed = replace(open_wide, columns=replace(columns, numeric=()))
-    assert refusals(closed, replace(ASKED, columns=None)) == [
+    assert find_refusals(closed, replace(ASKED, columns=None)) == [
         "columns.numeric = []: the plan names no columns and would read what it finds"
     ]
     share = replace(POLICY.share, columns=("*",))
-    assert refusals(replace(POLICY, share=share), replace(ASKED, released=("name",))) == []
+    assert find_refusals(replace(POLICY, share=share), replace(ASKED, released=("name",))) == []
 
 
 def test_rows_need_a_table_of_their_own() -> None:
-    assert refusals(replace(POLICY, share=None), ASKED) == [
+    assert find_refusals(replace(POLICY, share=None), ASKED) == [
         "share: the policy has no [share] table, so no row may leave; the plan would hand over rows"
         " ([data.share])"
     ]
-    assert refusals(replace(POLICY, share=None), replace(ASKED, k=None)) == []
+    assert find_refusals(replace(POLICY, share=None), replace(ASKED, k=None)) == []
 
 
 def with_measures(answer: str, **limits: Any) -> Policy:
@@ -247,13 +249,13 @@ def test_exact_counts_are_told_in_the_clear() -> None:
         "allow.tells = ['clients', 'classes']: "
         'measures.answer = "exact" tells counts in the clear; add "measures", or use noise'
     )
-    assert refusals(with_measures("exact"), ASKED) == [sentence]
-    assert refusals(with_measures("exact"), replace(ASKED, measures=0)) == []
+    assert find_refusals(with_measures("exact"), ASKED) == [sentence]
+    assert find_refusals(with_measures("exact"), replace(ASKED, measures=0)) == []
     told = replace(
         with_measures("exact"),
         allow=replace(POLICY.allow, tells=("clients", "classes", "measures")),
     )
-    assert refusals(told, ASKED) == []
+    assert find_refusals(told, ASKED) == []
 
 
 def test_noisy_counts_that_cost_too_much_are_left_out() -> None:
@@ -285,7 +287,7 @@ ROWS = DisclosedRows(
 
 
 def test_rows_that_would_leave_are_judged_as_they_are() -> None:
-    assert violations(POLICY, ROWS) == []
+    assert refuse_rows(POLICY, ROWS) == []
     found = {
         "smallest_class": (
             999,
@@ -302,14 +304,14 @@ def test_rows_that_would_leave_are_judged_as_they_are() -> None:
         ),
     }
     for name, (value, sentence) in found.items():
-        assert violations(POLICY, replace(ROWS, **{name: value})) == [sentence]
+        assert refuse_rows(POLICY, replace(ROWS, **{name: value})) == [sentence]
     without = replace(POLICY, share=None)
-    assert violations(without, ROWS) == [
+    assert refuse_rows(without, ROWS) == [
         "share: the policy has no [share] table, so no row may leave"
     ]
-    assert violations(without, replace(ROWS, rows=0)) == []
+    assert refuse_rows(without, replace(ROWS, rows=0)) == []
     single = replace(POLICY, share=replace(POLICY.share, min_l=1))
-    assert violations(single, replace(ROWS, single_label_share=1.0)) == []
+    assert refuse_rows(single, replace(ROWS, single_label_share=1.0)) == []
 
 
 UNIT = PrivacyUnit(client="patient", quasi_identifiers=("age",))
@@ -327,21 +329,21 @@ def test_whom_budgets_belong_to() -> None:
         "one_client = true",
         "no client",
     ]
-    assert unit_refusals(UNIT, ASKED) == []
-    assert unit_refusals(site, replace(ASKED, client=None)) == []
+    assert find_unit_refusals(UNIT, ASKED) == []
+    assert find_unit_refusals(site, replace(ASKED, client=None)) == []
     for unit in (
         PrivacyUnit(quasi_identifiers=("age",)),
         PrivacyUnit(client="patient", one_client=True, quasi_identifiers=("age",)),
     ):
-        assert unit_refusals(unit, ASKED) == [NO_CLIENT]
-    assert unit_refusals(site, ASKED) == [
+        assert find_unit_refusals(unit, ASKED) == [NO_CLIENT]
+    assert find_unit_refusals(site, ASKED) == [
         "site.toml: one_client = true: the plan counts clients by the column 'patient'"
     ]
-    assert unit_refusals(UNIT, replace(ASKED, client=None)) == [
+    assert find_unit_refusals(UNIT, replace(ASKED, client=None)) == [
         "site.toml: client = 'patient': the plan names no client column (data.columns.client), so"
         " all people here would share one budget"
     ]
-    assert unit_refusals(UNIT, replace(ASKED, client="visit")) == [
+    assert find_unit_refusals(UNIT, replace(ASKED, client="visit")) == [
         "site.toml: client = 'patient': the plan counts clients by the column 'visit', where nobody"
         " has spent anything yet"
     ]
@@ -351,19 +353,19 @@ def test_columns_that_point_at_a_person() -> None:
     never = (
         "site.toml: client = 'patient': the plan would hand over this column, and it never leaves"
     )
-    assert unit_refusals(UNIT, replace(ASKED, released=("patient",))) == [never]
-    assert unit_refusals(UNIT, replace(ASKED, key=("age", "patient"))) == [never]
-    assert unit_refusals(UNIT, replace(ASKED, k=None, released=("patient",))) == [never]
+    assert find_unit_refusals(UNIT, replace(ASKED, released=("patient",))) == [never]
+    assert find_unit_refusals(UNIT, replace(ASKED, key=("age", "patient"))) == [never]
+    assert find_unit_refusals(UNIT, replace(ASKED, k=None, released=("patient",))) == [never]
     nobody = PrivacyUnit(client="patient")
-    assert unit_refusals(nobody, ASKED) == [
+    assert find_unit_refusals(nobody, ASKED) == [
         "site.toml: quasi_identifiers = []: no row may leave until this names the columns that"
         ' could point at a person, such as quasi_identifiers = ["age", "sex"]'
     ]
-    assert unit_refusals(nobody, replace(ASKED, k=None)) == []
+    assert find_unit_refusals(nobody, replace(ASKED, k=None)) == []
     uncounted = (
         "site.toml: quasi_identifiers: the plan would hand over 'age' without counting who is alike"
         " in it; add it to "
     )
-    assert unit_refusals(UNIT, replace(ASKED, key=())) == [uncounted + "data.columns.quasi"]
-    assert unit_refusals(UNIT, replace(ASKED, key=(), released=())) == []
-    assert unit_refusals(UNIT, replace(ASKED, key=(), k=None)) == []
+    assert find_unit_refusals(UNIT, replace(ASKED, key=())) == [uncounted + "data.columns.quasi"]
+    assert find_unit_refusals(UNIT, replace(ASKED, key=(), released=())) == []
+    assert find_unit_refusals(UNIT, replace(ASKED, key=(), k=None)) == []

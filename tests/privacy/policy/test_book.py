@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from tacit.errors import LedgerError, PolicyError
-from tacit.privacy.claim import Approximate, Gaussian, Open, Pure, Sampled, Unproven
-from tacit.privacy.policy import Book, Limits
-from tacit.privacy.site_ledger.spending import cost
+from tacit.privacy.claim import Approximate, GaussianNoise, Open, Pure, Sampled, Unproven
+from tacit.privacy.policy import Limits, SiteLedger
+from tacit.privacy.site_ledger.spending import compute_cost
 from tests.privacy.claims import ADD, claim
 
 ONE = (claim(Pure(1.0)),)
@@ -25,16 +25,16 @@ def book_with(
     limits: Limits = MANY,
     today: Callable[[], str] = lambda: "2026-11-16",
     name: str = "book",
-) -> Book:
-    return Book(tmp_path / f"{name}.db", limits=limits, delta=1e-5, today=today)
+) -> SiteLedger:
+    return SiteLedger(tmp_path / f"{name}.db", limits=limits, delta=1e-5, today=today)
 
 
 def price(*times: int) -> int:
     """Return what a client pays that answered so often in each of some runs."""
-    return sum(cost(((ONE, count),), 1e-5).micro for count in times)
+    return sum(compute_cost(((ONE, count),), 1e-5).micro for count in times)
 
 
-def life(book: Book) -> dict[bytes, int]:
+def life(book: SiteLedger) -> dict[bytes, int]:
     return {one.person: one.life.micro for one in book.totals()}
 
 
@@ -117,7 +117,7 @@ def test_decimal_limits_are_reached_exactly(tmp_path: Path) -> None:
 
 
 def test_a_run_is_composed_as_the_ledger_does_and_runs_are_added(tmp_path: Path) -> None:
-    book, noise = book_with(tmp_path), (claim(Gaussian(4.0), relation=ADD),)
+    book, noise = book_with(tmp_path), (claim(GaussianNoise(4.0), relation=ADD),)
     for round_no in range(1, 11):
         book.reserve("r", round_no, "train", [ANN], noise)
     ten = life(book)[ANN]
@@ -130,7 +130,7 @@ def test_a_run_is_composed_as_the_ledger_does_and_runs_are_added(tmp_path: Path)
 
 
 def test_on_a_sample_every_round_so_far_is_paid(tmp_path: Path) -> None:
-    book, sampled = book_with(tmp_path), (claim(Sampled(Gaussian(1.5), 0.1), relation=ADD),)
+    book, sampled = book_with(tmp_path), (claim(Sampled(GaussianNoise(1.5), 0.1), relation=ADD),)
     book.reserve("r", 5, "train", [ANN], sampled)
     late = life(book)[ANN]
     for round_no in range(1, 6):
@@ -233,12 +233,12 @@ def test_what_costs_nothing_is_stored_too_and_is_no_round(tmp_path: Path) -> Non
 
 def test_the_owner_decides_on_delta(tmp_path: Path) -> None:
     noise, limits = (
-        (claim(Gaussian(2.0), relation=ADD),),
+        (claim(GaussianNoise(2.0), relation=ADD),),
         Limits(epsilon_per_run=100, epsilon_for_life=100, delta=1e-6),
     )
-    greedy = Book(tmp_path / "greedy.db", limits=limits, delta=0.4)
+    greedy = SiteLedger(tmp_path / "greedy.db", limits=limits, delta=0.4)
     greedy.reserve("r", 1, "train", [ANN], noise)
-    assert life(greedy)[ANN] == cost(((noise, 1),), 1e-6).micro
+    assert life(greedy)[ANN] == compute_cost(((noise, 1),), 1e-6).micro
     assert (
         "limits.delta = 1e-06 per run: with this answer it is"
         in greedy.reserve("r", 2, "train", [BOB], (claim(Approximate(0.1, 0.4)),))[BOB]

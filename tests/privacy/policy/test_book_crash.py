@@ -13,20 +13,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tacit.privacy.claim import Gaussian
-from tacit.privacy.policy import Book, Limits
-from tacit.privacy.site_ledger.charging import people
+from tacit.privacy.claim import GaussianNoise
+from tacit.privacy.policy import Limits, SiteLedger
+from tacit.privacy.site_ledger.charging import split_pseudonyms
 from tests.privacy.claims import ADD, claim
 
-NOISE = (claim(Gaussian(50.0), relation=ADD),)
+NOISE = (claim(GaussianNoise(50.0), relation=ADD),)
 EVERYBODY = [bytes([number]) * 16 for number in range(5)]
 LIMITS = Limits(epsilon_per_run=1000, epsilon_for_life=1000, rounds_per_day=10**6)
 FORK = get_context("fork")
 ROUNDS = 12
 
 
-def opened(folder: Path, limits: Limits = LIMITS) -> Book:
-    return Book(folder / "book.db", limits=limits, delta=1e-5)
+def opened(folder: Path, limits: Limits = LIMITS) -> SiteLedger:
+    return SiteLedger(folder / "book.db", limits=limits, delta=1e-5)
 
 
 def send(folder: Path, round_no: int, answer: bytes) -> None:
@@ -86,7 +86,7 @@ def findings(folder: Path) -> tuple[set[int], set[int], int]:
     charged = [
         one["round_no"]
         for one in paid
-        if all(people(group["persons"]) == EVERYBODY for group in one["paid"])
+        if all(split_pseudonyms(group["persons"]) == EVERYBODY for group in one["paid"])
     ]
     times = [max(group["paid"].values()) for one in paid for group in one["paid"]]
     return (

@@ -9,17 +9,17 @@ from pathlib import Path
 import pytest
 
 from tacit.errors import LedgerError
-from tacit.privacy.claim import Gaussian
-from tacit.privacy.policy import Book, Limits
+from tacit.privacy.claim import GaussianNoise
+from tacit.privacy.policy import Limits, SiteLedger
 from tests.privacy.claims import ADD, claim
 
-NOISE = (claim(Gaussian(20.0), relation=ADD),)
+NOISE = (claim(GaussianNoise(20.0), relation=ADD),)
 EVERYBODY = [bytes([number]) * 16 for number in range(6)]
 LIMITS = Limits(epsilon_per_run=100, epsilon_for_life=100)
 
 
-def opened(file: Path) -> Book:
-    return Book(file, limits=LIMITS, delta=1e-5)
+def opened(file: Path) -> SiteLedger:
+    return SiteLedger(file, limits=LIMITS, delta=1e-5)
 
 
 def write_ledger(file: Path) -> Path:

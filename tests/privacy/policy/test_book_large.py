@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tacit.errors import LedgerError
-from tacit.privacy.claim import Gaussian
+from tacit.privacy.claim import GaussianNoise
 from tests.privacy.claims import ADD, claim
 from tests.privacy.policy.test_book import ASK, book_with, life
 from tests.privacy.policy.test_book_damage import opened, write_ledger
@@ -18,7 +18,7 @@ from tests.privacy.policy.test_book_damage import opened, write_ledger
 def test_thousands_of_clients(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     from time import process_time
 
-    book, noise = book_with(tmp_path), (claim(Gaussian(20.0), relation=ADD),)
+    book, noise = book_with(tmp_path), (claim(GaussianNoise(20.0), relation=ADD),)
     everybody = [
         row.tobytes() for row in np.random.default_rng(7).integers(0, 256, (5000, 16), np.uint8)
     ]

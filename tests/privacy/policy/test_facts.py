@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from tacit.plan import Columns, parse
-from tacit.privacy.claim import Approximate, Gaussian, Open, Pure, Sampled
-from tacit.privacy.policy import Asked, facts_of
+from tacit.privacy.claim import Approximate, GaussianNoise, Open, Pure, Sampled
+from tacit.privacy.policy import Requirements, derive_requirements
 from tests.privacy.claims import ADD, claim
 
 PLAN: dict[str, Any] = {
@@ -43,13 +43,15 @@ def plan_of(**changes: Any) -> Any:
 
 def facts(
     claims: Any = (), measured: Any = ((), 0), columns: Columns | None = None, **changes: Any
-) -> Asked:
-    return facts_of(plan_of(**changes), "hash", claims, measured=measured, columns=columns)
+) -> Requirements:
+    return derive_requirements(
+        plan_of(**changes), "hash", claims, measured=measured, columns=columns
+    )
 
 
 def test_what_a_plan_says_of_itself() -> None:
-    found = facts_of(plan_of(), "hash", (), message_bytes=17)
-    assert found == Asked(
+    found = derive_requirements(plan_of(), "hash", (), message_bytes=17)
+    assert found == Requirements(
         plan_hash="hash",
         model="logistic",
         codec="plain",
@@ -92,7 +94,7 @@ def test_what_a_client_pays() -> None:
 
 
 def test_claims_about_a_sample_are_paid_in_every_round() -> None:
-    sampled = [(claim(Sampled(Gaussian(4.0), 0.1), relation=ADD),)]
+    sampled = [(claim(Sampled(GaussianNoise(4.0), 0.1), relation=ADD),)]
     whole, few = facts(sampled), facts(sampled, server=SOME, ledger={"participations": 3})
     assert few.epsilon_per_run == whole.epsilon_per_run
     assert whole.epsilon_per_run is not None
@@ -144,7 +146,7 @@ def test_the_smallest_set_that_helpers_add_up() -> None:
             filter={},
             data={"local_test": 0.3},
         )
-        assert facts_of(voted, "hash", ()).least_summed == 30
+        assert derive_requirements(voted, "hash", ()).least_summed == 30
 
 
 def test_columns_by_role() -> None:
@@ -152,9 +154,9 @@ def test_columns_by_role() -> None:
     found = facts(columns=Columns(client="person", label="y", split="fold", quasi=("age",)))
     assert (found.columns, found.client) == ({"label": ("y",), "split": ("fold",)}, "person")
     named = replace(plan_of(), data=replace(plan_of().data, columns=Columns()))
-    assert facts_of(named, "hash", ()).columns is None
+    assert derive_requirements(named, "hash", ()).columns is None
     divided = replace(plan_of(), data=replace(plan_of().data, by="ward"))
-    assert facts_of(divided, "hash", ()).columns == {
+    assert derive_requirements(divided, "hash", ()).columns == {
         "numeric": ("age",), "categorical": ("ward",), "text": ("note",), "label": ("outcome",), "by": ("ward",),
     }  # fmt: skip
 
@@ -233,7 +235,7 @@ def test_what_is_told() -> None:
         for words, wanted in (("all", ()), ("none", ("words",)), ("digits", ("words",))):
             plan = replace(plan_of(), features=replace(plan_of().features, text=text))
             plan = replace(plan, private=replace(plan.private, words=words))
-            assert facts_of(plan, "hash", ()).tells == (*always, "categories", *wanted)
+            assert derive_requirements(plan, "hash", ()).tells == (*always, "categories", *wanted)
 
 
 def test_classes_of_ones_own_and_votes() -> None:
@@ -246,6 +248,6 @@ def test_classes_of_ones_own_and_votes() -> None:
 def test_what_runs_beside_it_without_protection() -> None:
     assert facts().baselines == ()
     beside = replace(plan_of(), baselines=("fedavg", "local_only", "central", "fedavg"))
-    assert facts_of(beside, "hash", ()).baselines == ("fedavg", "central")
+    assert derive_requirements(beside, "hash", ()).baselines == ("fedavg", "central")
     central = replace(beside, regime="central")
-    assert facts_of(central, "hash", ()).baselines == ("central", "fedavg")
+    assert derive_requirements(central, "hash", ()).baselines == ("central", "fedavg")

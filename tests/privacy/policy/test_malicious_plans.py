@@ -10,8 +10,8 @@ import pytest
 from tacit import codecs, data
 from tacit.deployment.asked import asked_of
 from tacit.plan import parse
-from tacit.privacy.claim import Claim, Gaussian
-from tacit.privacy.policy import Asked, Policy, parse_policy, refusals
+from tacit.privacy.claim import Claim, GaussianNoise
+from tacit.privacy.policy import Policy, Requirements, find_refusals, parse_policy
 
 HONEST: dict[str, Any] = {
     "data": {
@@ -59,7 +59,7 @@ def plan_of(**changes: Any) -> Any:
     return parse({**HONEST, **tables})
 
 
-def policy_for(*asked: Asked) -> Policy:
+def policy_for(*asked: Requirements) -> Policy:
     return parse_policy(POLICY.replace('"HASH"', ", ".join(f'"{one.plan_hash}"' for one in asked)))
 
 
@@ -70,18 +70,18 @@ def no_data(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_honest_plan_is_allowed() -> None:
     asked = asked_of(plan_of(), parameters=10_000)
-    assert refusals(policy_for(asked), asked) == []
+    assert find_refusals(policy_for(asked), asked) == []
     assert asked.epsilon_per_run == pytest.approx(2.0, abs=1e-4)
     assert asked.tells == ("clients", "classes")
 
 
 def test_without_a_policy_nothing_is_allowed() -> None:
-    (sentence,) = refusals(None, asked_of(plan_of()))
+    (sentence,) = find_refusals(None, asked_of(plan_of()))
     assert "there is no policy" in sentence
 
 
 def test_an_empty_policy_allows_nothing() -> None:
-    found = "\n".join(refusals(Policy(), asked_of(plan_of())))
+    found = "\n".join(find_refusals(Policy(), asked_of(plan_of())))
     for key in (
         "allow.models",
         "allow.codecs",
@@ -154,14 +154,14 @@ def test_a_malicious_plan_is_refused_before_data_is_read(case: str) -> None:
     tables = {key: value for key, value in changes.items() if key != "baselines"}
     plan = replace(plan_of(**tables), baselines=tuple(changes.get("baselines", ())))
     asked = asked_of(plan, parameters=300_000 if case == "oversized message" else 10_000)
-    found = refusals(policy_for(asked_of(plan_of()), asked), asked)
+    found = find_refusals(policy_for(asked_of(plan_of()), asked), asked)
     assert any(sentence in one for one in found), found
     assert all(one and "\n" not in one for one in found)
 
 
 def test_an_unknown_plan_is_refused_by_its_hash() -> None:
     known, asked = asked_of(plan_of()), asked_of(plan_of(server={"lr": 2.0}))
-    (sentence,) = refusals(policy_for(known), asked)
+    (sentence,) = find_refusals(policy_for(known), asked)
     assert (
         sentence == f"plans.hashes: the plan {asked.plan_hash} is not among the 1 that may run here"
     )
@@ -169,7 +169,7 @@ def test_an_unknown_plan_is_refused_by_its_hash() -> None:
 
 def test_noise_from_a_seed_needs_permission() -> None:
     asked = replace(asked_of(plan_of()), simulation_noise=True)
-    (sentence,) = refusals(policy_for(asked), asked)
+    (sentence,) = find_refusals(policy_for(asked), asked)
     assert (
         sentence == "allow.simulation_noise = false: noise would come from a seed that others know"
     )
@@ -205,7 +205,7 @@ def test_votes_count_against_the_limits_also_where_something_else_has_no_epsilon
         "[allow]\nvotes = true\n[limits]\nno_epsilon = true\nepsilon_per_run = 8\nepsilon_for_life"
         " = 100\n"
     )
-    found = [sentence for sentence in refusals(policy, asked) if "epsilon_per_run" in sentence]
+    found = [sentence for sentence in find_refusals(policy, asked) if "epsilon_per_run" in sentence]
     assert found == [
         f"limits.epsilon_per_run = 8 per client: the plan asks for {asked.epsilon_per_run:.6f} per"
         " client and run"
@@ -227,7 +227,7 @@ def test_a_codec_that_nobody_knows_is_refused_by_what_it_says_of_itself(monkeypa
     monkeypatch.setitem(codecs._MAKERS_FOR_A_RUN, "gaussian", made)
     for size in (None, 1000):
         assert asked_of(honest, parameters=size).trusts_server
-    found = refusals(policy_for(asked_of(honest)), asked_of(honest, parameters=1000))
+    found = find_refusals(policy_for(asked_of(honest)), asked_of(honest, parameters=1000))
     assert found == [
         "allow.trust_server = false: the plan's promise rests on the server, and there is no"
         " [secure_sum]"
@@ -237,7 +237,7 @@ def test_a_codec_that_nobody_knows_is_refused_by_what_it_says_of_itself(monkeypa
 def test_whom_a_promise_rests_on_must_be_said() -> None:
     with pytest.raises(TypeError, match="rests_on"):
         Claim(
-            mechanism="m", event=Gaussian(1.0), unit="update", relation="add or remove one client", view="server", trust=(),
+            mechanism="m", event=GaussianNoise(1.0), unit="update", relation="add or remove one client", view="server", trust=(),
             source="s",
         )  # type: ignore[call-arg]  # fmt: skip
     known = codecs.build(plan_of().codec, codecs.Extent(rounds=20, cohort=5000)).claims(10, 10)[0]

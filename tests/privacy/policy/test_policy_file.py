@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tacit.errors import PlanError
-from tacit.privacy.policy.policy import ANY, _keys, load_policy, parse_policy
+from tacit.privacy.policy.policy import ANY, _list_keys, load_policy, parse_policy
 
 ALLOW = "models, codecs, files, tells, baselines, user_code, votes, trust_server, simulation_noise"
 CODECS = (
@@ -87,8 +87,15 @@ def test_names_that_a_plan_may_have() -> None:
 
 
 def test_keys_of_a_table() -> None:
-    assert _keys([]) == ["plans", "allow", "columns", "limits", "measures", "share"]
-    assert _keys(["share"]) == ["columns", "exact", "generalise", "min_k", "min_l", "max_share"]
+    assert _list_keys([]) == ["plans", "allow", "columns", "limits", "measures", "share"]
+    assert _list_keys(["share"]) == [
+        "columns",
+        "exact",
+        "generalise",
+        "min_k",
+        "min_l",
+        "max_share",
+    ]
 
 
 def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 from tacit.plan.kinds import fields_of
 from tacit.privacy.policy import Policy, parse_policy
 from tacit.privacy.policy.policy import Allow, ColumnRoles, Limits, Measures, Plans, SharePolicy
-from tacit.privacy.policy.starter import policy_text
+from tacit.privacy.policy.starter import render_policy
 from tests.docs.pages import ROOT
 
 PAGE = (ROOT / "docs" / "policy.md").read_text(encoding="utf-8")
@@ -31,7 +31,7 @@ def test_every_key_is_explained(key: str) -> None:
 
 
 def test_the_policy_to_start_from_can_be_read_and_allows_no_row_to_leave() -> None:
-    policy = parse_policy(policy_text("policy.toml"))
+    policy = parse_policy(render_policy("policy.toml"))
     assert policy.share is None
     assert policy.columns == ColumnRoles()
     assert Policy().limits.epsilon_for_life is None

@@ -10,22 +10,22 @@ import numpy as np
 import pytest
 
 from tacit.errors import LedgerError, PolicyError
-from tacit.privacy.policy import Book, Leaving, Limits, SharePolicy
+from tacit.privacy.policy import Limits, RowToRelease, SharePolicy, SiteLedger
 
 FREE = SharePolicy(min_k=1, min_l=1, max_share=1.0)
 Release = dict[int, int]
 """The class in which each row leaves."""
 
 
-def opened(folder: Path) -> Book:
-    return Book(folder / "ledger.sqlite", limits=Limits(), delta=1e-5)
+def opened(folder: Path) -> SiteLedger:
+    return SiteLedger(folder / "ledger.sqlite", limits=Limits(), delta=1e-5)
 
 
 def leave(
-    book: Book, release: Release, share: SharePolicy, people: int, labels: int, run: str = "r"
+    book: SiteLedger, release: Release, share: SharePolicy, people: int, labels: int, run: str = "r"
 ) -> bool:
     rows = [
-        Leaving(
+        RowToRelease(
             row.to_bytes(16, "big"),
             (row % people).to_bytes(16, "big"),
             (row % labels).to_bytes(16, "big"),

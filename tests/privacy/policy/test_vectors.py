@@ -11,22 +11,36 @@ from typing import Any
 import pytest
 
 from tacit.errors import LedgerError, PolicyError
-from tacit.privacy.claim import Approximate, Gaussian, GaussianDominated, Open, Sampled
-from tacit.privacy.policy import Book, Leaving, Limits, SharePolicy
-from tacit.privacy.site_ledger.book import utc_day
-from tacit.privacy.site_ledger.chain import START, Receipt, canonical, entry_of, link
-from tacit.privacy.site_ledger.charging import (
-    Place,
-    Prices,
-    counts,
-    each_once,
-    paid_after,
-    people,
-    read,
-    written,
+from tacit.privacy.claim import Approximate, GaussianDominated, GaussianNoise, Open, Sampled
+from tacit.privacy.policy import Limits, RowToRelease, SharePolicy, SiteLedger
+from tacit.privacy.site_ledger.book import get_utc_day
+from tacit.privacy.site_ledger.chain import (
+    START,
+    Receipt,
+    encode_canonical,
+    hash_entry,
+    parse_entry,
 )
-from tacit.privacy.site_ledger.releases import Released, _after, _groups
-from tacit.privacy.site_ledger.spending import Cost, ceiling, cost, micro, said, shown, within
+from tacit.privacy.site_ledger.charging import (
+    ClaimCosts,
+    ExchangeKey,
+    check_pseudonyms,
+    count_after,
+    decode_claims,
+    decode_counts,
+    encode_claims,
+    split_pseudonyms,
+)
+from tacit.privacy.site_ledger.releases import ReleasedRow, _group_alike, _merge_releases
+from tacit.privacy.site_ledger.spending import (
+    PrivacyCost,
+    compute_cost,
+    find_exceeded_limit,
+    format_limit,
+    format_micro,
+    get_limit,
+    to_micro,
+)
 from tests.privacy.claims import ADD, claim
 
 ANN, BOB, EVE = (bytes([number]) * 16 for number in (1, 2, 3))
@@ -35,22 +49,22 @@ NAME = "34df993e8d8c4ada667425476c7450cc968abc6957345306036c148af14fb30f"
 WHY = "limits.epsilon_per_run = 1 per client: with this answer the run costs this client 1.5"
 OPEN_SHARE = SharePolicy(min_k=2, min_l=1, max_share=1.0)
 ROWS = [
-    Leaving(bytes([row]) * 16, (ANN, BOB)[row % 2], b"l" * 16, b"x" if row < 4 else b"y")
+    RowToRelease(bytes([row]) * 16, (ANN, BOB)[row % 2], b"l" * 16, b"x" if row < 4 else b"y")
     for row in range(6)
 ]
 
 
-def book_in(folder: Path, **more: Any) -> Book:
+def book_in(folder: Path, **more: Any) -> SiteLedger:
     given: dict[str, Any] = {
         "limits": Limits(epsilon_per_run=1, epsilon_for_life=1),
         "delta": 1e-5,
         "today": lambda: "2026-11-16",
     }
-    return Book(folder / "ledger.db", **{**given, **more})
+    return SiteLedger(folder / "ledger.db", **{**given, **more})
 
 
 @pytest.fixture
-def book(tmp_path: Path) -> Book:
+def book(tmp_path: Path) -> SiteLedger:
     """A ledger with an entry of every kind."""
     made = book_in(tmp_path)
     made.note_told("r", "client = 'patient'", {"clients": 2})
@@ -64,7 +78,7 @@ def book(tmp_path: Path) -> Book:
     return made
 
 
-def test_the_chain_of_a_ledger(book: Book) -> None:
+def test_the_chain_of_a_ledger(book: SiteLedger) -> None:
     """Its head covers every byte of every entry before: another version must write the same."""
     assert [entry.kind for entry in book.entries()] == [
         "opened", "told", "reserved", "stored", "reserved", "reserved", "reserved", "disclosed", "forgotten",
@@ -92,12 +106,12 @@ def test_the_chain_of_a_ledger(book: Book) -> None:
 def test_links() -> None:
     assert bytes(32) == START
     assert (
-        link(START, b"content").hex()
+        hash_entry(START, b"content").hex()
         == "2ba37d67ee7789a72c920ce8c98f11937e6887de3a6297042a71388cb813fb3c"
     )
-    assert canonical({"b": [1, "é"], "a": None}) == '{"a":null,"b":[1,"é"]}'.encode()
+    assert encode_canonical({"b": [1, "é"], "a": None}) == '{"a":null,"b":[1,"é"]}'.encode()
     with pytest.raises(ValueError, match="not JSON compliant"):
-        canonical([float("nan")])
+        encode_canonical([float("nan")])
 
 
 @pytest.mark.parametrize(
@@ -106,101 +120,115 @@ def test_links() -> None:
 )
 def test_what_is_no_entry(content: bytes) -> None:
     with pytest.raises(ValueError):
-        entry_of(1, content, b"digest")
-    entry = entry_of(1, b'{"number": 1, "kind": "told"}', b"digest")
+        parse_entry(1, content, b"digest")
+    entry = parse_entry(1, b'{"number": 1, "kind": "told"}', b"digest")
     assert (entry.number, entry.kind, entry.hash) == (1, "told", b"digest")
 
 
 def test_claims_and_people_as_they_are_kept() -> None:
-    assert Prices(1e-5).learn(HALF) == NAME
-    assert read(written(HALF)) == HALF
-    assert people((ANN + BOB).hex()) == [ANN, BOB]
-    assert counts('{"a": 2}') == {"a": 2}
-    for broken in (lambda: read(b"["), lambda: counts("{")):
+    assert ClaimCosts(1e-5).learn(HALF) == NAME
+    assert decode_claims(encode_claims(HALF)) == HALF
+    assert split_pseudonyms((ANN + BOB).hex()) == [ANN, BOB]
+    assert decode_counts('{"a": 2}') == {"a": 2}
+    for broken in (lambda: decode_claims(b"["), lambda: decode_counts("{")):
         with pytest.raises(
             sqlite3.DatabaseError, match=r"not as it was written|not as they were written"
         ):
             broken()
-    assert str(Place("r", 3, "train")) == "run 'r', round 3, train"
+    assert str(ExchangeKey("r", 3, "train")) == "run 'r', round 3, train"
 
 
 def test_people_are_charged_once_and_by_pseudonyms() -> None:
-    assert each_once([ANN, BOB, ANN], 0) == [ANN, BOB]
-    assert each_once([ANN], 2**31 - 1) == [ANN]
+    assert check_pseudonyms([ANN, BOB, ANN], 0) == [ANN, BOB]
+    assert check_pseudonyms([ANN], 2**31 - 1) == [ANN]
     for round_no in (-1, 2**31):
         with pytest.raises(
             ValueError, match=f"Book.reserve needs a round from 0 on, got {round_no}"
         ):
-            each_once([ANN], round_no)
+            check_pseudonyms([ANN], round_no)
     with pytest.raises(
         ValueError,
         match=r"Book\.reserve needs pseudonyms of 16 bytes, got one of 17; hash the client's name",
     ):
-        each_once([ANN, ANN + b"!"], 1)
+        check_pseudonyms([ANN, ANN + b"!"], 1)
 
 
 def test_how_often_a_client_has_paid() -> None:
-    assert paid_after({}, "a", HALF, 7) == {"a": 1}
-    assert paid_after({"a": 2, "b": 1}, "a", HALF, 7) == {"a": 3, "b": 1}
-    assert paid_after({"a": 2}, "b", (), 7) == {"a": 2}
-    sampled = (claim(Sampled(Gaussian(1.5), 0.1), relation=ADD),)
-    assert paid_after({}, "a", sampled, 7) == {"a": 7}, "every round so far"
-    assert paid_after({"a": 9}, "a", sampled, 7) == {"a": 9}
-    assert paid_after({}, "a", sampled, 0) == {"a": 1}
+    assert count_after({}, "a", HALF, 7) == {"a": 1}
+    assert count_after({"a": 2, "b": 1}, "a", HALF, 7) == {"a": 3, "b": 1}
+    assert count_after({"a": 2}, "b", (), 7) == {"a": 2}
+    sampled = (claim(Sampled(GaussianNoise(1.5), 0.1), relation=ADD),)
+    assert count_after({}, "a", sampled, 7) == {"a": 7}, "every round so far"
+    assert count_after({"a": 9}, "a", sampled, 7) == {"a": 9}
+    assert count_after({}, "a", sampled, 0) == {"a": 1}
 
 
 def test_millionths() -> None:
-    assert [micro(one) for one in (0.1, 0.1 + 0.2, 1.0000001, 0.0, 2.0)] == [
+    assert [to_micro(one) for one in (0.1, 0.1 + 0.2, 1.0000001, 0.0, 2.0)] == [
         100_000,
         300_000,
         1_000_001,
         0,
         2_000_000,
     ]
-    assert [shown(one) for one in (2_500_000, 8_000_000, 1, 1_234_000_000)] == [
+    assert [format_micro(one) for one in (2_500_000, 8_000_000, 1, 1_234_000_000)] == [
         "2.5",
         "8",
         "0.000001",
         "1,234",
     ]
     limits = Limits(epsilon_per_run=2.5)
-    assert [ceiling(limits, f"epsilon_{one}") for one in ("per_update", "per_run", "for_life")] == [
+    assert [
+        get_limit(limits, f"epsilon_{one}") for one in ("per_update", "per_run", "for_life")
+    ] == [
         float("inf"),
         2_500_000,
         0,
     ]
-    assert said(limits, "epsilon_per_run") == "limits.epsilon_per_run = 2.5 per client"
-    assert said(limits, "epsilon_for_life") == "limits.epsilon_for_life is not set"
+    assert format_limit(limits, "epsilon_per_run") == "limits.epsilon_per_run = 2.5 per client"
+    assert format_limit(limits, "epsilon_for_life") == "limits.epsilon_for_life is not set"
 
 
 def test_what_answers_cost_together() -> None:
     quarter = (claim(Approximate(0.25, 1e-8), relation=ADD),)
-    assert cost(((HALF, 2),), 1e-5) == Cost(1_000_000, pytest.approx(2e-7), False)
-    assert cost(((HALF, 0), (quarter, 1)), 1e-5) == Cost(250_000, pytest.approx(1e-8), False)
-    assert cost(((HALF, 2), (quarter, 1)), 1e-5) == Cost(1_250_000, pytest.approx(2e-7), True)
-    assert cost((((claim(Open()), *HALF), 1),), 1e-5) == Cost(500_000, pytest.approx(1e-7), True)
-    assert cost((((claim(Open()),), 1),), 1e-5) == Cost(0, 0.0, True)
-    assert cost((), 1e-5) == Cost(0, 0.0, False)
+    assert compute_cost(((HALF, 2),), 1e-5) == PrivacyCost(1_000_000, pytest.approx(2e-7), False)
+    assert compute_cost(((HALF, 0), (quarter, 1)), 1e-5) == PrivacyCost(
+        250_000, pytest.approx(1e-8), False
+    )
+    assert compute_cost(((HALF, 2), (quarter, 1)), 1e-5) == PrivacyCost(
+        1_250_000, pytest.approx(2e-7), True
+    )
+    assert compute_cost((((claim(Open()), *HALF), 1),), 1e-5) == PrivacyCost(
+        500_000, pytest.approx(1e-7), True
+    )
+    assert compute_cost((((claim(Open()),), 1),), 1e-5) == PrivacyCost(0, 0.0, True)
+    assert compute_cost((), 1e-5) == PrivacyCost(0, 0.0, False)
     coarse = (claim(GaussianDominated(1.0, distance=1e-8)),)
-    assert cost(((coarse, 1),), 1e-5) == Cost(0, 0.0, True), "no number exists for it"
+    assert compute_cost(((coarse, 1),), 1e-5) == PrivacyCost(0, 0.0, True), (
+        "no number exists for it"
+    )
     by_row = (claim(Approximate(0.5, 1e-7), relation="replace one row"),)
-    assert cost(((by_row, 1),), 1e-5) == Cost(0, 0.0, True)
+    assert compute_cost(((by_row, 1),), 1e-5) == PrivacyCost(0, 0.0, True)
 
 
 def test_what_a_client_cannot_afford() -> None:
     limits = Limits(epsilon_per_update=1, epsilon_per_run=2, epsilon_for_life=3, delta=1e-5)
-    fits = {"answer": Cost(1_000_000), "run": Cost(2_000_000, 1e-5), "life": 3_000_000}
+    fits = {
+        "answer": PrivacyCost(1_000_000),
+        "run": PrivacyCost(2_000_000, 1e-5),
+        "life": 3_000_000,
+    }
 
     def why(limits: Limits = limits, **changes: Any) -> str:
-        return within(limits, **{**fits, **changes})
+        return find_exceeded_limit(limits, **{**fits, **changes})
 
     assert why() == ""
     assert (
-        why(answer=Cost(1_000_001))
+        why(answer=PrivacyCost(1_000_001))
         == "limits.epsilon_per_update = 1 per client: this answer costs a client 1.000001"
     )
     assert (
-        why(run=Cost(2_000_001))
+        why(run=PrivacyCost(2_000_001))
         == "limits.epsilon_per_run = 2 per client: with this answer the run costs this client"
         " 2.000001"
     )
@@ -208,15 +236,18 @@ def test_what_a_client_cannot_afford() -> None:
         "limits.epsilon_for_life = 3 per client: with this answer all runs together cost this client 3.5"
     )  # fmt: skip
     assert (
-        why(run=Cost(1, 1.2345e-5))
+        why(run=PrivacyCost(1, 1.2345e-5))
         == "limits.delta = 1e-05 per run: with this answer it is 1.23e-05"
     )
     assert (
-        why(run=Cost(1, bare=True))
+        why(run=PrivacyCost(1, bare=True))
         == "limits.no_epsilon = false: no epsilon per client exists for what is asked"
     )
     assert (
-        why(Limits(epsilon_per_run=2, epsilon_for_life=3, no_epsilon=True), run=Cost(1, bare=True))
+        why(
+            Limits(epsilon_per_run=2, epsilon_for_life=3, no_epsilon=True),
+            run=PrivacyCost(1, bare=True),
+        )
         == ""
     )
 
@@ -234,7 +265,7 @@ def test_the_last_receipt_is_handed_over_once_the_file_is_closed(tmp_path: Path)
         again.receipt()
 
 
-def test_a_receipt_of_another_ledger(book: Book, tmp_path: Path) -> None:
+def test_a_receipt_of_another_ledger(book: SiteLedger, tmp_path: Path) -> None:
     book.check_receipt(0, b"anything")
     book.check_receipt(*book.receipt())
     with pytest.raises(LedgerError) as error:
@@ -251,7 +282,7 @@ def test_a_receipt_of_another_ledger(book: Book, tmp_path: Path) -> None:
         book.check_receipt(9, b"x" * 32)
 
 
-def test_whose_budgets_they_are_cannot_change(book: Book) -> None:
+def test_whose_budgets_they_are_cannot_change(book: SiteLedger) -> None:
     with pytest.raises(
         PolicyError,
         match=(
@@ -269,7 +300,7 @@ def test_whose_budgets_they_are_cannot_change(book: Book) -> None:
     book.verify()
 
 
-def test_rows_that_left_are_written_down_once_per_run(book: Book) -> None:
+def test_rows_that_left_are_written_down_once_per_run(book: SiteLedger) -> None:
     facts = {"run": "r", "plan": "p"}
     before = book.receipt()
     assert not book.disclose(ROWS, 10, facts, OPEN_SHARE)
@@ -307,7 +338,7 @@ def test_rows_that_may_not_leave(tmp_path: Path) -> None:
     ]
     assert made.disclose(ROWS, 12, facts, SharePolicy(min_k=2, min_l=1, max_share=0.5))
 
-    more = Book(tmp_path / "more.db", limits=Limits(), delta=1e-5)
+    more = SiteLedger(tmp_path / "more.db", limits=Limits(), delta=1e-5)
     assert more.disclose(ROWS, 5, facts, OPEN_SHARE), (
         "all rows may leave, also if a file has become shorter"
     )
@@ -316,20 +347,21 @@ def test_rows_that_may_not_leave(tmp_path: Path) -> None:
 def test_rows_are_told_apart_by_any_release() -> None:
     """Rows 0 to 3 left alike; then 2 and 3 leave with 4, apart from 5: nobody can tell 0 from 1, or 2 from 3."""
 
-    def leaving(**alike: bytes) -> list[Leaving]:
+    def leaving(**alike: bytes) -> list[RowToRelease]:
         return [
-            Leaving(name.encode(), b"p" + name.encode(), b"l", one) for name, one in alike.items()
+            RowToRelease(name.encode(), b"p" + name.encode(), b"l", one)
+            for name, one in alike.items()
         ]
 
-    first = _after({}, leaving(r0=b"x", r1=b"x", r2=b"x", r3=b"x"))
+    first = _merge_releases({}, leaving(r0=b"x", r1=b"x", r2=b"x", r3=b"x"))
     assert {row: one.alike for row, one in first.items()} == {
         b"r0": 0,
         b"r1": 0,
         b"r2": 0,
         b"r3": 0,
     }
-    assert first[b"r1"] == Released(b"pr1", b"l", 0)
-    second = _after(first, leaving(r2=b"y", r3=b"y", r4=b"y", r5=b"z"))
+    assert first[b"r1"] == ReleasedRow(b"pr1", b"l", 0)
+    second = _merge_releases(first, leaving(r2=b"y", r3=b"y", r4=b"y", r5=b"z"))
     assert {row: one.alike for row, one in second.items()} == {
         b"r4": 0,
         b"r5": 1,
@@ -338,8 +370,8 @@ def test_rows_are_told_apart_by_any_release() -> None:
         b"r2": 3,
         b"r3": 3,
     }
-    assert sorted(len(group) for group in _groups(second.values())) == [1, 1, 2, 2]
-    assert _after(second, []) == second
+    assert sorted(len(group) for group in _group_alike(second.values())) == [1, 1, 2, 2]
+    assert _merge_releases(second, []) == second
 
 
 def test_an_answer_that_is_gone_is_not_an_empty_one(tmp_path: Path) -> None:
@@ -367,7 +399,7 @@ def test_days_are_those_of_greenwich(monkeypatch: pytest.MonkeyPatch, zone: str)
     monkeypatch.setenv("TZ", zone)
     time.tzset()
     try:
-        before, found, after = datetime.now(UTC), utc_day(), datetime.now(UTC)
+        before, found, after = datetime.now(UTC), get_utc_day(), datetime.now(UTC)
     finally:
         monkeypatch.undo()
         time.tzset()
@@ -404,7 +436,7 @@ DAMAGE = {
 
 @pytest.mark.parametrize("statement", DAMAGE)
 def test_a_table_that_does_not_follow_from_the_entries(
-    book: Book, tmp_path: Path, statement: str
+    book: SiteLedger, tmp_path: Path, statement: str
 ) -> None:
     book.close()
     db = sqlite3.connect(tmp_path / "ledger.db")
@@ -417,7 +449,7 @@ def test_a_table_that_does_not_follow_from_the_entries(
     assert str(error.value) == said
 
 
-def test_an_entry_whose_forerunner_is_missing(book: Book, tmp_path: Path) -> None:
+def test_an_entry_whose_forerunner_is_missing(book: SiteLedger, tmp_path: Path) -> None:
     book.close()
     db = sqlite3.connect(tmp_path / "ledger.db")
     db.execute("DROP TRIGGER undropped")

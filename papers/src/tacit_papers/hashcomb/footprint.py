@@ -27,7 +27,7 @@ def promise(codec_table: Tree, parameters: int, rounds: int, clients: int, delta
     account = ledger.charge(ledger.Account(), made.claims(parameters, clients), rounds, rounds)
     found = [
         total.epsilon
-        for total in ledger.totals(account, delta)
+        for total in ledger.compute_totals(account, delta)
         if total.unit == "run" and total.epsilon is not None
     ]
     bits = 8 * made.payload_size(parameters) / parameters

@@ -15,7 +15,7 @@ from tacit import simulation
 from tacit.audit.tokens.audit import KINDS, audit_tokens
 from tacit.audit.tokens.brute_force import size_spaces
 from tacit.codecs.paper_gaussian import printed_variance
-from tacit.privacy.accounting.gaussian_loss import epsilon_at
+from tacit.privacy.accounting.gaussian_loss import compute_epsilon
 from tacit.quantisation.levels import Selection, draw_levels, find_head_probability
 from tacit.quantisation.quantiser import Quantiser
 from tacit.randomness import Draws
@@ -69,8 +69,8 @@ def equation_16(logarithm: str, rounds: int) -> Figures:
     )
     multiplier = math.sqrt(variance) / bound
     return {
-         "last": { "variance": variance, "update": epsilon_at(DELTA, multiplier), "run":
-        epsilon_at(DELTA, multiplier / math.sqrt(rounds)), }
+         "last": { "variance": variance, "update": compute_epsilon(DELTA, multiplier), "run":
+        compute_epsilon(DELTA, multiplier / math.sqrt(rounds)), }
     }  # fmt: skip
 
 

@@ -69,7 +69,7 @@ def losses(plan: Tree, parameters: int) -> Figures:
 def _epsilons(claims: tuple[Claim, ...]) -> dict[str, float]:
     """The losses of one round by unit, that of the run also at `DELTA`; empty if no bound exists."""
     found = dict[str, float]()
-    for total in ledger.totals(ledger.charge(ledger.Account(), claims, 1), DELTA):
+    for total in ledger.compute_totals(ledger.charge(ledger.Account(), claims, 1), DELTA):
         if total.epsilon is not None:
             found["run_at" if total.unit == "run" and total.delta else total.unit] = total.epsilon
     return found

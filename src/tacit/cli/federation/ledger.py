@@ -15,7 +15,7 @@ from tacit.cli.options import AsJson
 from tacit.errors import LedgerError
 
 if TYPE_CHECKING:
-    from tacit.privacy.policy import Book, Entry, Spent
+    from tacit.privacy.policy import ClientSpending, LedgerEntry, SiteLedger
 
 commands = typer.Typer(
     no_args_is_help=True,
@@ -43,7 +43,7 @@ def show(file: File, most: Most = 10, as_json: AsJson = False) -> None:
       tacit ledger show ledger.db --most 50
       tacit ledger show ledger.db --json
     """
-    from tacit.privacy.site_ledger.spending import shown
+    from tacit.privacy.site_ledger.spending import format_micro
 
     book = opened(file)
     paid = sorted(book.totals(), key=lambda one: (-one.life.micro, one.person))
@@ -65,8 +65,8 @@ def show(file: File, most: Most = 10, as_json: AsJson = False) -> None:
         (
             one.person.hex(),
             str(len(one.runs)),
-            shown(max(run.micro for run in one.runs.values())),
-            shown(one.life.micro),
+            format_micro(max(run.micro for run in one.runs.values())),
+            format_micro(one.life.micro),
             f"{one.life.delta:.2g}",
             "yes" if one.life.bare else "no",
         )
@@ -157,16 +157,18 @@ def accept_loss(
     )
 
 
-def opened(file: Path) -> Book:
+def opened(file: Path) -> SiteLedger:
     """Return a ledger that is there."""
-    from tacit.privacy.policy import Book, Limits
+    from tacit.privacy.policy import Limits, SiteLedger
 
     if not file.is_file():
         raise LedgerError(f"{file}: is no file; give the ledger of a site")
-    return Book(file, limits=Limits(), delta=1e-5)  # nothing is charged here, so neither matters
+    return SiteLedger(
+        file, limits=Limits(), delta=1e-5
+    )  # nothing is charged here, so neither matters
 
 
-def _facts(book: Book) -> dict[str, Any]:
+def _facts(book: SiteLedger) -> dict[str, Any]:
     entries = list(book.entries())
     kinds = [entry.kind for entry in entries]
     counter, head = book.receipt()
@@ -186,7 +188,7 @@ def _facts(book: Book) -> dict[str, Any]:
     }
 
 
-def _object(one: Spent) -> dict[str, Any]:
+def _object(one: ClientSpending) -> dict[str, Any]:
     runs = {
         name: {"micro_epsilon": run.micro, "delta": run.delta, "bare": run.bare}
         for name, run in one.runs.items()
@@ -201,5 +203,5 @@ def _object(one: Spent) -> dict[str, Any]:
     }
 
 
-def _exported(entry: Entry) -> dict[str, Any]:
+def _exported(entry: LedgerEntry) -> dict[str, Any]:
     return {**entry.body, "hash": entry.hash.hex()}

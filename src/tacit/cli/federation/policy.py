@@ -13,7 +13,7 @@ from tacit.errors import PlanError, PolicyError
 
 if TYPE_CHECKING:
     from tacit.plan import Plan
-    from tacit.privacy.policy import Asked, Policy, PrivacyUnit
+    from tacit.privacy.policy import Policy, PrivacyUnit, Requirements
 
 commands = typer.Typer(
     no_args_is_help=True,
@@ -59,7 +59,7 @@ def init(file: Target = Path("policy.toml"), plan: For = None, force: Force = Fa
       tacit policy init
       tacit policy init mine.toml --for plan.toml
     """
-    from tacit.privacy.policy.starter import policy_text
+    from tacit.privacy.policy.starter import render_policy
 
     if file.exists() and not force:
         raise PlanError(
@@ -74,7 +74,7 @@ def init(file: Target = Path("policy.toml"), plan: For = None, force: Force = Fa
         loaded = load(plan)
         asked = asked_of(loaded, policy=Policy(limits=Limits(delta=loaded.delta)))
     try:
-        file.write_text(policy_text(str(file), asked), encoding="utf-8")
+        file.write_text(render_policy(str(file), asked), encoding="utf-8")
     except OSError as error:
         raise PlanError(
             f"{file}: cannot be written ({error.strerror}); choose another place"
@@ -132,7 +132,7 @@ def check(
 
     from tacit.deployment.asked import asked_of
     from tacit.plan import load
-    from tacit.privacy.policy import load_policy, refusals, unit_refusals
+    from tacit.privacy.policy import find_refusals, find_unit_refusals, load_policy
     from tacit.privacy.policy.user_code import allows_code
 
     limits, unit, planned = load_policy(policy), unit_beside(policy), load(plan, overrides)
@@ -143,8 +143,8 @@ def check(
         allow_code=allows_code(limits, planned),
     )
     # Sites run no baselines; a simulation under this policy would.
-    broken = refusals(limits, replace(asked, baselines=()) if unit else asked) + (
-        unit_refusals(unit, asked) if unit else []
+    broken = find_refusals(limits, replace(asked, baselines=()) if unit else asked) + (
+        find_unit_refusals(unit, asked) if unit else []
     )
     broken += _without_peers(planned, policy.parent)
     if as_json:
@@ -215,16 +215,16 @@ def check_policy(plan: Plan, policy: Path | None) -> None:
     if policy is None:
         return
     from tacit.deployment.asked import asked_of
-    from tacit.privacy.policy import load_policy, refusals, unit_refusals, violations
+    from tacit.privacy.policy import find_refusals, find_unit_refusals, load_policy, refuse_rows
     from tacit.privacy.policy.user_code import allows_code
 
     limits = load_policy(policy)
     unit, asked = unit_beside(policy), asked_of(plan, allow_code=allows_code(limits, plan))
-    broken = refusals(limits, asked) + (unit_refusals(unit, asked) if unit else [])
+    broken = find_refusals(limits, asked) + (find_unit_refusals(unit, asked) if unit else [])
     if not broken and plan.data.share is not None:
         from tacit.simulation.prepared_rows import preview
 
-        broken = violations(limits, preview(plan).facts)
+        broken = refuse_rows(limits, preview(plan).facts)
     if broken:
         raise refusal(policy, broken)
 
@@ -238,7 +238,7 @@ def refusal(policy: Path | None, broken: list[str]) -> PolicyError:
     )
 
 
-def _asks(asked: Asked) -> dict[str, str]:
+def _asks(asked: Requirements) -> dict[str, str]:
     """Return what a plan asks, in words."""
     per_run = (
         "no epsilon per client that is known before data"
@@ -266,7 +266,7 @@ def _reads(columns: dict[str, tuple[str, ...]]) -> str:
     return "; ".join(f"{', '.join(names)} as {role}" for role, names in columns.items())
 
 
-def _measures(policy: Policy, asked: Asked) -> str:
+def _measures(policy: Policy, asked: Requirements) -> str:
     """How often models are measured on held-out rows, how this policy answers, and what
     that costs.
     """
@@ -287,5 +287,5 @@ def _measures(policy: Policy, asked: Asked) -> str:
     )
 
 
-def _loss(asked: Asked) -> str:
+def _loss(asked: Requirements) -> str:
     return f"at most epsilon {asked.epsilon_per_run:g} per client and run (delta = {asked.delta:g})"

@@ -98,7 +98,7 @@ def init(
     """
     from tacit.deployment.site.site_folder import KEY, POLICY, SiteSettings, create_site
     from tacit.errors import DataError, PlanError
-    from tacit.privacy.policy.starter import policy_text
+    from tacit.privacy.policy.starter import render_policy
 
     source = Path(data)
     if not source.exists() and source.suffix:
@@ -125,7 +125,7 @@ def init(
     create_site(folder, settings)
     if authority:
         shutil.copyfile(authority, folder / "ca.crt")
-    text = policy.read_text(encoding="utf-8") if policy else policy_text(POLICY, None)
+    text = policy.read_text(encoding="utf-8") if policy else render_policy(POLICY, None)
     (folder / POLICY).write_text(text, encoding="utf-8")
     tables.line(f"{folder}: a site called {settings.name}")
     tables.line(
@@ -255,7 +255,7 @@ def status(folder: Folder, as_json: AsJson = False) -> None:
         signing_key,
         site_settings,
     )
-    from tacit.privacy.policy import Book
+    from tacit.privacy.policy import SiteLedger
 
     settings, policy = site_settings(folder), policy_of(folder)
     facts: dict[str, object] = {
@@ -280,7 +280,7 @@ def status(folder: Folder, as_json: AsJson = False) -> None:
     told, gone = list[dict[str, Any]](), list[dict[str, Any]]()
     if policy is not None and (folder / LEDGER).exists():
         with closing(
-            Book(folder / LEDGER, limits=policy.limits, delta=policy.limits.delta)
+            SiteLedger(folder / LEDGER, limits=policy.limits, delta=policy.limits.delta)
         ) as book:
             spent = [one.life.micro / 1e6 for one in book.totals()]
             told, gone = book.said("told"), book.said("disclosed")

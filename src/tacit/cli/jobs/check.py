@@ -64,16 +64,18 @@ def outline(plan: Plan) -> dict[str, str]:
     """Return what a plan would do, room by room, and what it would promise."""
     from tacit.plan import dump
     from tacit.privacy.statement.prose_rows import (
-        made_up_owners,
-        planned_disclosure,
-        planned_public,
+        describe_made_up_owners,
+        describe_planned_disclosure,
+        describe_planned_public,
     )
     from tacit.report.pages.cards import list_method_facts
 
     data, server = plan.data, plan.server
     clients = "each owner a client" if data.partition == "client" else f"{data.clients:,} clients"
     facts: dict[str, Any] = dict(list_method_facts(dump(plan)))
-    owners = made_up_owners(dump(plan), promises=plan.codec.name not in ("plain", "hashcomb"))
+    owners = describe_made_up_owners(
+        dump(plan), promises=plan.codec.name not in ("plain", "hashcomb")
+    )
     return {
         **({"owners": owners} if owners else {}),
         "data": f"{data.source}, {clients}, split {facts['Split']}",
@@ -83,8 +85,8 @@ def outline(plan: Plan) -> dict[str, str]:
         "server": f"{server.rounds} rounds, {facts['Server']}",
         "baselines": ", ".join(plan.baselines) or "none",
         **({"sum": _secure(plan.secure_sum)} if plan.secure_sum else {}),
-        **({"disclosed": planned_disclosure(plan.data.share)} if plan.data.share else {}),
-        **({"public": planned_public(plan.public)} if plan.public else {}),
+        **({"disclosed": describe_planned_disclosure(plan.data.share)} if plan.data.share else {}),
+        **({"public": describe_planned_public(plan.public)} if plan.public else {}),
         **({"corrupted": _experiment(plan.corrupt)} if plan.corrupt else {}),
         **({"filter": _votes(plan, plan.filter)} if plan.filter else {}),
         "privacy": _promise(plan),
@@ -111,11 +113,11 @@ def _experiment(corrupt: Corrupt) -> str:
 
 def _votes(plan: Plan, settings: Filter) -> str:
     """Return what a round's last layers and votes would cost, each by itself."""
-    from tacit.privacy.statement.parts import planned_parts
+    from tacit.privacy.statement.parts import state_planned_parts
     from tacit.protocol.exchanges import filter_claims
 
     cohort = plan.server.cohort_size or plan.data.clients
-    return planned_parts(
+    return state_planned_parts(
         filter_claims(settings, cohort, plan.helpers),
         plan.server.rounds,
         plan.delta,
@@ -128,9 +130,15 @@ def _promise(plan: Plan) -> str:
     from tacit.privacy.statement import prose, prose_rows
 
     if plan.regime != "federated":
-        return prose.KEPT if plan.regime == "local_only" else prose_rows.planned_pool(plan.features)
+        return (
+            prose.KEPT
+            if plan.regime == "local_only"
+            else prose_rows.describe_planned_pool(plan.features)
+        )
     if plan.filter and plan.filter.aggregate == "heads":
         return prose.ONLY_HEADS
     extent = codecs.Extent.of(plan, plan.data.clients)
     made = codecs.build(plan.codec, extent)
-    return prose.planned(lambda size: made.claims(size, extent.cohort), extent.rounds, plan.delta)
+    return prose.write_planned(
+        lambda size: made.claims(size, extent.cohort), extent.rounds, plan.delta
+    )

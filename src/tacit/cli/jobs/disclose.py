@@ -58,7 +58,7 @@ def disclose(
     """
     from tacit.deployment.asked import asked_of
     from tacit.plan import load
-    from tacit.privacy.policy import load_policy, refusals, unit_refusals, violations
+    from tacit.privacy.policy import find_refusals, find_unit_refusals, load_policy, refuse_rows
     from tacit.simulation.prepared_rows import preview
 
     loaded = load(plan, overrides)
@@ -72,9 +72,9 @@ def disclose(
     if limits and policy:
         unit, asked = unit_beside(policy), asked_of(loaded)
         broken = [
-            *refusals(limits, asked),
-            *(unit_refusals(unit, asked) if unit else ()),
-            *violations(limits, ahead.facts),
+            *find_refusals(limits, asked),
+            *(find_unit_refusals(unit, asked) if unit else ()),
+            *refuse_rows(limits, ahead.facts),
         ]
     files = _write(ahead, page or PAGE, with_rows=rows and not broken, broken=broken)
     if as_json:
@@ -108,7 +108,7 @@ def _without_rows(plan: Plan, policy: Path | None, *, as_json: bool) -> None:
 
     from tacit.cli.federation.policy import check_policy
     from tacit.cli.jobs.check import outline
-    from tacit.privacy.statement.lists import grouped
+    from tacit.privacy.statement.lists import group_names
     from tacit.simulation.advice.first_message import first_message
 
     check_policy(plan, policy)
@@ -127,7 +127,7 @@ def _without_rows(plan: Plan, policy: Path | None, *, as_json: bool) -> None:
         " parameters."
     )
     tables.say(f"The model reads {found.reads}.")
-    for told in grouped(found.in_the_clear):
+    for told in group_names(found.in_the_clear):
         tables.say(f"Left once before, in the clear: {told}.")
 
 
@@ -170,7 +170,7 @@ def _print(ahead: Preview, files: dict[str, str]) -> None:
     from tacit.privacy import ledger
 
     found = ahead.findings
-    tables.say(ledger.disclosure(ahead.facts))
+    tables.say(ledger.describe_disclosure(ahead.facts))
     tables.table(
         ("client", "rows", "leave", "load saved", "bytes"),
         [

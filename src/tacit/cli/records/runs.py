@@ -15,7 +15,7 @@ from tacit.cli.options import RUNS, AsJson, RunName, RunNames, Runs, Shuffle
 from tacit.errors import RunError
 
 if TYPE_CHECKING:
-    from tacit.privacy.accounting.shuffle import Shuffled
+    from tacit.privacy.accounting.shuffle import ShuffleEstimate
 
 Page = Annotated[
     Path | None,
@@ -166,7 +166,7 @@ def privacy(
         tables.say(what_if.sentence)
 
 
-def _if_shuffled(folder: Path, clients: int | None) -> Shuffled | None:
+def _if_shuffled(folder: Path, clients: int | None) -> ShuffleEstimate | None:
     from tacit.report.privacy import describe_shuffled
     from tacit.runs.run_folder import entries
 

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from tacit.codecs.contract import Extent
 from tacit.codecs.distributions.gaussian_noise import DISTANCE, FACTOR, STEPS, whole_noise
 from tacit.errors import ChainError
-from tacit.privacy.accounting.sampled_loss import multiplier_for
+from tacit.privacy.accounting.sampled_loss import calibrate_multiplier
 from tacit.randomness import Draws
 
 _WIDEST = 1 << 30
@@ -123,7 +123,7 @@ def scale_of(
             f"{who} needs noise finer than it is drawn, with {numbers:,} numbers in the run; "
             f"raise {loss.table}.delta, or lower {loss.table}.epsilon"
         )
-    multiplier = multiplier_for(left.epsilon, left.delta, rate, releases)
+    multiplier = calibrate_multiplier(left.epsilon, left.delta, rate, releases)
     radius = min(
         _WIDEST, math.floor(STEPS / (times * multiplier))
     )  # with fewer steps to a clip noise is larger, never smaller

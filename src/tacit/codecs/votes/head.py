@@ -22,8 +22,8 @@ from tacit.codecs.distributions.gaussian_noise import whole_noise
 from tacit.codecs.stages.clip import clip_l2
 from tacit.codecs.stages.integer_updates import Loss, Scale, scale_of
 from tacit.plan import Filter
-from tacit.privacy.accounting.gaussian_loss import multiplier_for
-from tacit.privacy.claim import Claim, Event, Gaussian, Open
+from tacit.privacy.accounting.gaussian_loss import calibrate_multiplier
+from tacit.privacy.claim import Claim, Event, GaussianNoise, Open
 from tacit.randomness import ClientDraws, require
 
 Matrix = NDArray[np.float32]
@@ -117,7 +117,7 @@ def claim(settings: Filter) -> Claim:
     )
     event: Event = Open()
     if settings.epsilon is not None:
-        event = Gaussian(multiplier_for(settings.epsilon, settings.delta))
+        event = GaussianNoise(calibrate_multiplier(settings.epsilon, settings.delta))
     return Claim(
         mechanism=f"{kind}, sent to all testers{digest if settings.aggregate == 'updates' else ''}",
         event=event,

@@ -25,8 +25,8 @@ from numpy.typing import NDArray
 from tacit.codecs.distributions.gaussian_noise import STEPS, whole_noise
 from tacit.codecs.stages.integer_updates import Loss, less_rounding
 from tacit.errors import ChainError
-from tacit.privacy.accounting.sampled_loss import multiplier_for
-from tacit.privacy.claim import Claim, Gaussian, Relation
+from tacit.privacy.accounting.sampled_loss import calibrate_multiplier
+from tacit.privacy.claim import Claim, GaussianNoise, Relation
 from tacit.randomness import Draws
 
 _COUNTS = 2
@@ -70,7 +70,7 @@ class CountNoise:
                 f"counts of held-out rows, at most {rows} per client, with Gaussian noise (σ ="
                 f" {self.stddev:.3g})"
             ),
-            event=Gaussian(self.multiplier),
+            event=GaussianNoise(self.multiplier),
             unit="measure",
             relation=relation,
             view="server",
@@ -93,7 +93,7 @@ def noise_for(loss: Loss, *, rows_each: int, releases: int) -> CountNoise:
             f"measures.epsilon = {loss.epsilon:g} at delta {loss.delta:g} is too small for exact"
             " noise; raise it"
         )
-    wanted = multiplier_for(left.epsilon, left.delta, 1.0, releases) * _DIAGONAL * rows_each
+    wanted = calibrate_multiplier(left.epsilon, left.delta, 1.0, releases) * _DIAGONAL * rows_each
     divisor = math.floor(STEPS / wanted)
     if divisor < 1:
         raise ChainError(
@@ -114,7 +114,7 @@ def read_claim(content: bytes, stddev: float) -> Claim:
         claim = Claim.from_json(json.loads(content))
     except (ValueError, TypeError, AttributeError, RecursionError):
         raise ValueError("what its counts cost cannot be read") from None
-    if not isinstance(claim.event, Gaussian):
+    if not isinstance(claim.event, GaussianNoise):
         raise ValueError("what its counts cost is not about Gaussian noise")
     multiplier = claim.event.noise_multiplier
     if min(stddev, multiplier) >= _LEAST:

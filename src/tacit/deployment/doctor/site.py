@@ -24,7 +24,7 @@ from tacit.deployment.site.site_folder import (
     witness_of,
 )
 from tacit.errors import LedgerError, TacitError
-from tacit.privacy.policy import Book, Limits
+from tacit.privacy.policy import Limits, SiteLedger
 
 
 def look_at_site(folder: Path) -> Iterator[Finding]:
@@ -193,7 +193,7 @@ def _ledger(folder: Path) -> Iterator[Finding]:
     yield from secrets(folder, (LEDGER,))
     try:
         with closing(
-            Book(path, limits=Limits(), delta=1e-5)
+            SiteLedger(path, limits=Limits(), delta=1e-5)
         ) as book:  # nothing is charged here, so neither matters
             book.verify()
             witness.check(book)

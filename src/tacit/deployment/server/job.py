@@ -29,7 +29,7 @@ from tacit.deployment.server.server_side import Given, ServerSide, schema_of_row
 from tacit.errors import RunError, TacitError
 from tacit.files import replace_file
 from tacit.plan import Plan
-from tacit.privacy.statement.prose_rows import class_names
+from tacit.privacy.statement.prose_rows import describe_class_names
 from tacit.protocol import loop
 from tacit.protocol.aggregation import Intake
 from tacit.protocol.exchanges.disclose_rows import DiscloseRows
@@ -298,7 +298,7 @@ class DeployedJob:
         )
         clear = [
             "how many clients and rows each site has",
-            class_names(side.fitted.classes),
+            describe_class_names(side.fitted.classes),
             *side.fitted.released,
         ]
         exact = [f"site {member.site}" for member in terms.members if member.measures == "exact"]

@@ -29,7 +29,7 @@ from tacit.errors import PlanError
 from tacit.models.pictures import find_image_reader
 from tacit.models.token_rows import encode_token_rows, find_checkpoint
 from tacit.plan import Columns, Plan
-from tacit.privacy.claim import Claim, Gaussian
+from tacit.privacy.claim import Claim, GaussianNoise
 from tacit.protocol.exchanges.train import Member, nobody
 from tacit.protocol.loop import Arm, Evaluation, History
 from tacit.protocol.release import released
@@ -289,7 +289,7 @@ def worst_of(claims: list[Claim]) -> tuple[Claim, ...]:
 
 
 def _multiplier(claim: Claim) -> float:
-    assert isinstance(claim.event, Gaussian)
+    assert isinstance(claim.event, GaussianNoise)
     return claim.event.noise_multiplier
 
 

@@ -13,7 +13,7 @@ import polars as pl
 
 from tacit.deployment.site.owner import Owner
 from tacit.errors import PolicyError, WireError
-from tacit.privacy.policy import Book, Leaving, SharePolicy, violations
+from tacit.privacy.policy import RowToRelease, SharePolicy, SiteLedger, refuse_rows
 from tacit.privacy.policy.policy import ANY
 from tacit.runs.record import DisclosedRows
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tacit.deployment.site.site_half import SiteHalf
 
 
-def release_rows(owner: Owner, run: str, built: SiteHalf, book: Book) -> None:
+def release_rows(owner: Owner, run: str, built: SiteHalf, book: SiteLedger) -> None:
     """Write into ledger and log which rows leave; raise PolicyError if the policy does not let all
     of them go.
 
@@ -31,7 +31,7 @@ def release_rows(owner: Owner, run: str, built: SiteHalf, book: Book) -> None:
     if built.encoded.offer is None:
         raise WireError("question refused: the plan shares no rows")
     policy, shared = owner.allowed(), built.disclosed()
-    found = violations(policy, shared)
+    found = refuse_rows(policy, shared)
     if policy.share is not None and not found:
         found = _rare_values(policy.share, owner, built)
     if found:
@@ -72,14 +72,14 @@ def _marks(built: SiteHalf) -> list[bytes]:
     return built.rows.table.train[marks].gather(offer.clients.order[offer.disclosed]).to_list()
 
 
-def _leaving(owner: Owner, built: SiteHalf) -> list[Leaving]:
+def _leaving(owner: Owner, built: SiteHalf) -> list[RowToRelease]:
     offer = built.encoded.offer
     assert offer is not None
     released = offer.released()
     labels = [_keyed(owner, "label", name) for name in released[offer.label].cast(pl.String)]
     return list(
         map(
-            Leaving,
+            RowToRelease,
             _marks(built),
             _persons(owner, built),
             labels,

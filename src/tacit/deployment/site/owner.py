@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from tacit.column_statistics.number_format import DecimalMark
 from tacit.errors import PolicyError
 from tacit.plan import Plan
-from tacit.privacy.policy import Book, Policy, PrivacyUnit
+from tacit.privacy.policy import Policy, PrivacyUnit, SiteLedger
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,7 +37,7 @@ class Owner:
     signs_with: Ed25519PrivateKey
     secret: bytes
     policy: Callable[[], Policy | None]
-    book: Callable[[Policy, Plan], Book]
+    book: Callable[[Policy, Plan], SiteLedger]
     unit: PrivacyUnit = field(default_factory=PrivacyUnit)
     encoding: str | None = None
     header: bool | None = None

@@ -45,7 +45,7 @@ from tacit.errors import (
 )
 from tacit.printable import printable
 from tacit.privacy.claim import Claim
-from tacit.privacy.policy import Book, Policy, Receipt
+from tacit.privacy.policy import Policy, Receipt, SiteLedger
 from tacit.protocol.exchanges.disclose_rows import DiscloseRows
 from tacit.protocol.messages.letter import Letter, Status, Subject, read, write
 
@@ -144,7 +144,7 @@ class OwnerSite:
         self._runs[subject.run].check_plan(subject.plan)
         return self._runs[subject.run]
 
-    def _made(self, run: Participation, letter: Letter, book: Book) -> bytes:
+    def _made(self, run: Participation, letter: Letter, book: SiteLedger) -> bytes:
         """Check that the plan implies a request, reserve, compute and randomise."""
         subject, built = letter.subject, run.ready()
         run.agenda.place(subject)
@@ -187,7 +187,7 @@ class OwnerSite:
         return bodies.pack(built.answers(exchange, willing, claims, refused, clock))
 
     def _measured(
-        self, run: Participation, letter: Letter, question: Question, book: Book
+        self, run: Participation, letter: Letter, question: Question, book: SiteLedger
     ) -> Measured:
         """Return how the model after a round does on held-out rows, as the policy lets it be told;
         clients are charged first.
@@ -253,7 +253,12 @@ class OwnerSite:
             )
 
     def _reserve(
-        self, run: Participation, book: Book, subject: Subject, names: Sequence[int], claims: Claims
+        self,
+        run: Participation,
+        book: SiteLedger,
+        subject: Subject,
+        names: Sequence[int],
+        claims: Claims,
     ) -> dict[int, str]:
         """Return which clients cannot pay, and why, after all others have; raise BudgetError if
         nobody can.
@@ -263,7 +268,7 @@ class OwnerSite:
 
     def _charge(
         self,
-        book: Book,
+        book: SiteLedger,
         subject: Subject,
         owners: Mapping[str, Who],
         claims: Claims,

@@ -12,12 +12,12 @@ from tacit.deployment.asked import asked_of, work_of
 from tacit.errors import PolicyError
 from tacit.plan import Plan
 from tacit.privacy.policy import (
-    Asked,
     Policy,
     PrivacyUnit,
+    Requirements,
     find_measures_too_costly,
-    refusals,
-    unit_refusals,
+    find_refusals,
+    find_unit_refusals,
 )
 from tacit.privacy.policy.user_code import allows_code
 
@@ -59,7 +59,7 @@ def refuse_unless_allowed(
     # about the cohort.
     cohort = plan.server.cohort_size or (built.terms.clients if built else None)
     asked = replace(asked, baselines=(), cohort=cohort, simulation_noise=simulated_noise)
-    found = [*unit_refusals(unit, asked), *refusals(policy, asked)]
+    found = [*find_unit_refusals(unit, asked), *find_refusals(policy, asked)]
     if found:
         raise PolicyError("\n".join(found))
     return find_measures_too_costly(policy, asked)
@@ -75,12 +75,14 @@ def refuse_too_large(policy: Policy, plan: Plan, inputs: int, classes: int, rows
     size = training.parameter_floor(plan.model, inputs, classes)
     before = _before_rows(plan, allow_code=allows_code(policy, plan))
     asked = replace(before, parameters=size, local_steps=work_of(plan, rows))
-    found = [sentence for sentence in refusals(policy, asked) if sentence.startswith("limits.max_")]
+    found = [
+        sentence for sentence in find_refusals(policy, asked) if sentence.startswith("limits.max_")
+    ]
     if found:
         raise PolicyError("\n".join(found))
 
 
-def _before_rows(plan: Plan, policy: Policy | None = None, *, allow_code: bool) -> Asked:
+def _before_rows(plan: Plan, policy: Policy | None = None, *, allow_code: bool) -> Requirements:
     asked = asked_of(plan, policy=policy, allow_code=allow_code)
     if asked.epsilon_per_run is not None:
         return asked

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tacit.deployment.site_ledger.witness import Witness
-from tacit.privacy.policy import Book, Limits, Receipt
-from tacit.privacy.site_ledger.book import utc_day
+from tacit.privacy.policy import Limits, Receipt, SiteLedger
+from tacit.privacy.site_ledger.book import get_utc_day
 
 _Signature = tuple[tuple[int, int, int] | None, ...]
 
@@ -26,17 +26,19 @@ class LedgerGuard:
     file: Path
     witness: Witness
     tell: Callable[[str], None] = lambda sentence: None
-    today: Callable[[], str] = utc_day
+    today: Callable[[], str] = get_utc_day
     _warned: bool = field(default=False, init=False)
     _left: _Signature | None = field(default=None, init=False)
 
-    def open(self, limits: Limits, delta: float) -> Book:
+    def open(self, limits: Limits, delta: float) -> SiteLedger:
         """The ledger; raise LedgerError, with the remedy, if it is missing, damaged, or older than
         the one used last.
         """
         self.witness.refuse_missing(self.file)
         changed = self._left is None or _signature(self.file) != self._left
-        book = Book(self.file, limits=limits, delta=delta, today=self.today, on_close=self._closed)
+        book = SiteLedger(
+            self.file, limits=limits, delta=delta, today=self.today, on_close=self._closed
+        )
         try:
             if changed:
                 book.verify()

@@ -18,7 +18,7 @@ from tacit.deployment.site.site_folder import (
 )
 from tacit.deployment.site_ledger.witness import Witness
 from tacit.errors import LedgerError, RunError
-from tacit.privacy.policy import Book, Limits, Receipt
+from tacit.privacy.policy import Limits, Receipt, SiteLedger
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,7 +79,7 @@ def accept_loss(folder: Path, loss: Loss) -> list[str]:
     )
     runs = open_runs(owner)
     with closing(
-        _opened(file) if file.exists() else Book(file, limits=Limits(), delta=1e-5)
+        _opened(file) if file.exists() else SiteLedger(file, limits=Limits(), delta=1e-5)
     ) as book:
         book.note_loss(loss.known, loss.left, runs)
         receipt = book.receipt()
@@ -96,8 +96,10 @@ def _known(witness: Witness) -> Receipt | None:
         return None
 
 
-def _opened(file: Path) -> Book:
-    book = Book(file, limits=Limits(), delta=1e-5)  # nothing is charged here, so neither matters
+def _opened(file: Path) -> SiteLedger:
+    book = SiteLedger(
+        file, limits=Limits(), delta=1e-5
+    )  # nothing is charged here, so neither matters
     try:
         book.verify()
     except LedgerError as error:

@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePublicKey
 
 from tacit.errors import LedgerError
 from tacit.files import replace_file
-from tacit.privacy.policy import Book, Receipt
+from tacit.privacy.policy import Receipt, SiteLedger
 
 _NONE = Receipt(0, bytes(32))
 
@@ -71,7 +71,7 @@ class Witness:
                 f" is sent. {_REMEDY}"
             )
 
-    def check(self, book: Book) -> None:
+    def check(self, book: SiteLedger) -> None:
         """Raise LedgerError if the ledger is an older copy of the one that was used here last, or
         another ledger.
         """

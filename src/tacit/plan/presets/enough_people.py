@@ -16,7 +16,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tacit.privacy.accounting.gaussian_loss import epsilon_at, multiplier_for
+from tacit.privacy.accounting.gaussian_loss import calibrate_multiplier, compute_epsilon
 
 if TYPE_CHECKING:
     from tacit.plan.plan import Plan
@@ -40,17 +40,23 @@ class NoisyRounds:
 
     def people_needed(self) -> int:
         """The fewest clients whose updates can add up to as much as the noise of a round."""
-        return math.ceil(multiplier_for(self.epsilon, self.delta) * self._noise_of_multiplier_one())
+        return math.ceil(
+            calibrate_multiplier(self.epsilon, self.delta) * self._noise_of_multiplier_one()
+        )
 
     def epsilon_needed(self, people: int) -> float:
         """The smallest epsilon per run at which `people` clients are enough, rounded up to two
         digits.
         """
-        return _round_up(epsilon_at(self.delta, people / self._noise_of_multiplier_one()))
+        return _round_up(compute_epsilon(self.delta, people / self._noise_of_multiplier_one()))
 
     def noise_over_updates(self, people: int) -> float:
         """The noise of a round over the largest sum of updates that `people` clients can make."""
-        return multiplier_for(self.epsilon, self.delta) * self._noise_of_multiplier_one() / people
+        return (
+            calibrate_multiplier(self.epsilon, self.delta)
+            * self._noise_of_multiplier_one()
+            / people
+        )
 
     def describe_few(self, people: int) -> str:
         """A sentence if `people` clients are too few, with the number or the epsilon that would do;

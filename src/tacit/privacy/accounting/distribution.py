@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.privacy.accounting import sampled_loss
-from tacit.privacy.accounting.gaussian_loss import epsilon_at
-from tacit.privacy.claim import Approximate, Event, Free, Gaussian, Pure, RenyiCurve, Sampled
+from tacit.privacy.accounting.gaussian_loss import compute_epsilon
+from tacit.privacy.claim import Approximate, Event, Free, GaussianNoise, Pure, RenyiCurve, Sampled
 
 Uses = Sequence[tuple[Event, int]]
 """Single uses of events, and how often each takes place."""
@@ -35,110 +35,114 @@ _STEPS, _LARGEST = 300, 1 << 18
 """Points of the grid: to the epsilon of each event, and at most."""
 
 
-def bits_epsilon(epsilon: float, uses: int, delta: float) -> float:
+def compose_randomised_responses(epsilon: float, uses: int, delta: float) -> float:
     """Return the smallest epsilon at `delta` of so many randomised responses of one epsilon,
     rounded up: a closed form.
 
     Source: the loss is (2k - uses) epsilon if k of them tell the truth, which is binomial.
     """
-    losses, chances = _bits(epsilon, uses)
+    losses, chances = _list_losses(epsilon, uses)
     low, high = 0.0, uses * epsilon
-    if _beyond(low, losses, chances) <= delta:
+    if _compute_delta(low, losses, chances) <= delta:
         return 0.0
     while low < (middle := (low + high) / 2) < high:
-        low, high = (low, middle) if _beyond(middle, losses, chances) <= delta else (middle, high)
+        low, high = (
+            (low, middle) if _compute_delta(middle, losses, chances) <= delta else (middle, high)
+        )
     return high * (1 + 2**-45)  # differences of epsilon and losses have lost a few digits
 
 
-def epsilon_of(uses: Uses, delta: float) -> float:
+def compose_epsilon(uses: Uses, delta: float) -> float:
     """Return an epsilon that all uses together keep at `delta`; infinite if one of them has no
     known distribution.
     """
-    merged = _merged(uses)
+    merged = _merge(uses)
     if merged is None:
         return math.inf
     if len(merged) == 1 and not isinstance(merged[0][0], Approximate):
-        return _alone(*merged[0], delta)
+        return _compose_alone(*merged[0], delta)
     step = max(
-        min(_step(event, count, delta) for event, count in merged),
-        sum(_width(*one) for one in merged) / _LARGEST,
+        min(_choose_step(event, count, delta) for event, count in merged),
+        sum(_measure_width(*one) for one in merged) / _LARGEST,
     )
     composed = None
     for event, count in merged:
-        block = _block(event, count, step)
+        block = _build_distribution(event, count, step)
         composed = block if composed is None else composed.compose(block)
     return float(composed.get_epsilon_for_delta(delta)) * _SAFE if composed is not None else 0.0
 
 
-def _merged(uses: Uses) -> list[tuple[Event, int]] | None:
+def _merge(uses: Uses) -> list[tuple[Event, int]] | None:
     """Return uses with equal events taken together, all Gaussian noise as one use; None if an event
     has no distribution.
     """
     counts: dict[Event, int] = {}
     squares = 0.0
     for event, count in uses:
-        if isinstance(event, Gaussian):
+        if isinstance(event, GaussianNoise):
             squares += count / event.noise_multiplier**2
         elif isinstance(event, Pure | Approximate) or (
-            isinstance(event, Sampled) and isinstance(event.event, Gaussian)
+            isinstance(event, Sampled) and isinstance(event.event, GaussianNoise)
         ):
             counts[event] = counts.get(event, 0) + count
         elif isinstance(event, RenyiCurve):
             return None
         elif not isinstance(event, Free):
             raise TypeError(f"the ledger knows no cost of {event}")
-    noise: list[tuple[Event, int]] = [(Gaussian(1 / math.sqrt(squares)), 1)] if squares else []
+    noise: list[tuple[Event, int]] = [(GaussianNoise(1 / math.sqrt(squares)), 1)] if squares else []
     return [*noise, *counts.items()]
 
 
-def _alone(event: Event, count: int, delta: float) -> float:
-    if isinstance(event, Gaussian):
-        return epsilon_at(delta, event.noise_multiplier)
+def _compose_alone(event: Event, count: int, delta: float) -> float:
+    if isinstance(event, GaussianNoise):
+        return compute_epsilon(delta, event.noise_multiplier)
     if isinstance(event, Pure):
-        return bits_epsilon(event.epsilon, count, delta)
+        return compose_randomised_responses(event.epsilon, count, delta)
     assert isinstance(event, Sampled)
-    assert isinstance(event.event, Gaussian)
-    return sampled_loss.epsilon_at(delta, event.event.noise_multiplier, event.rate, count)
+    assert isinstance(event.event, GaussianNoise)
+    return sampled_loss.compute_epsilon(delta, event.event.noise_multiplier, event.rate, count)
 
 
-def _step(event: Event, count: int, delta: float) -> float:
+def _choose_step(event: Event, count: int, delta: float) -> float:
     """Return a step of the grid that is fine for uses of one event."""
-    if isinstance(event, Sampled) and isinstance(event.event, Gaussian):
-        return sampled_loss.step_for(event.event.noise_multiplier, event.rate, count)
+    if isinstance(event, Sampled) and isinstance(event.event, GaussianNoise):
+        return sampled_loss.choose_step(event.event.noise_multiplier, event.rate, count)
     if isinstance(event, Approximate):
-        return bits_epsilon(event.epsilon, count, delta) / _STEPS or 1.0
-    return _alone(event, count, delta) / _STEPS or 1.0
+        return compose_randomised_responses(event.epsilon, count, delta) / _STEPS or 1.0
+    return _compose_alone(event, count, delta) / _STEPS or 1.0
 
 
-def _width(event: Event, count: int) -> float:
+def _measure_width(event: Event, count: int) -> float:
     """Return how widely the loss of uses of one event is spread on the grid; that of noise never
     sets its size.
     """
     if not isinstance(event, Pure | Approximate):
         return 0.0
-    losses, _ = _bits(event.epsilon, count)
+    losses, _ = _list_losses(event.epsilon, count)
     return float(losses[-1] - losses[0])
 
 
 @lru_cache(maxsize=16)
-def _block(event: Event, count: int, step: float) -> Any:
+def _build_distribution(event: Event, count: int, step: float) -> Any:
     """Return dp-accounting's distribution of the loss of all uses of one event."""
     from dp_accounting.pld import privacy_loss_distribution as pld
 
-    if isinstance(event, Gaussian):
+    if isinstance(event, GaussianNoise):
         return pld.from_gaussian_mechanism(
             event.noise_multiplier, value_discretization_interval=step
         )
-    if isinstance(event, Sampled) and isinstance(event.event, Gaussian):
-        return sampled_loss.distribution(event.event.noise_multiplier, event.rate, count, step)
+    if isinstance(event, Sampled) and isinstance(event.event, GaussianNoise):
+        return sampled_loss.build_distribution(
+            event.event.noise_multiplier, event.rate, count, step
+        )
     failing = 0.0
     if isinstance(event, Approximate):
         failing = -math.expm1(count * math.log1p(-event.delta))
     assert isinstance(event, Pure | Approximate)
-    return on_grid(*_bits(event.epsilon, count), step, failing)
+    return discretise(*_list_losses(event.epsilon, count), step, failing)
 
 
-def on_grid(
+def discretise(
     losses: NDArray[np.float64], chances: NDArray[np.float64], step: float, failing: float
 ) -> Any:
     """Return dp-accounting's distribution of rising losses with these chances, by its exact cost at
@@ -152,13 +156,13 @@ def on_grid(
 
     lowest, highest = math.floor(losses[0] / step), math.ceil(losses[-1] / step)
     grid = np.arange(lowest, highest + 1) * step
-    deltas = np.clip(failing + (1 - failing) * _beyond_each(grid, losses, chances), 0.0, 1.0)
+    deltas = np.clip(failing + (1 - failing) * _compute_deltas(grid, losses, chances), 0.0, 1.0)
     return pld.PrivacyLossDistribution(
         pld_pmf.create_pmf_pessimistic_connect_dots_fixed_gap(step, lowest, highest, deltas)
     )
 
 
-def _bits(epsilon: float, uses: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _list_losses(epsilon: float, uses: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the possible losses of randomised responses, rising, and their chances."""
     from scipy.stats import binom
 
@@ -170,12 +174,14 @@ def _bits(epsilon: float, uses: int) -> tuple[NDArray[np.float64], NDArray[np.fl
     return np.asarray((2.0 * kept - uses) * epsilon), np.asarray(binom.pmf(kept, uses, keep))
 
 
-def _beyond(epsilon: float, losses: NDArray[np.float64], chances: NDArray[np.float64]) -> float:
+def _compute_delta(
+    epsilon: float, losses: NDArray[np.float64], chances: NDArray[np.float64]
+) -> float:
     above = losses > epsilon
     return float(np.sum(chances[above] * -np.expm1(epsilon - losses[above]))) * _SAFE
 
 
-def _beyond_each(
+def _compute_deltas(
     grid: NDArray[np.float64], losses: NDArray[np.float64], chances: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """Return the delta of a loss at each epsilon of a rising grid: the chance of more, less

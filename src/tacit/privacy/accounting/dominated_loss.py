@@ -24,7 +24,7 @@ distribution gets.
 """
 
 
-def multiplier(uses: Sequence[tuple[GaussianDominated, int]], failing: float) -> float:
+def compute_multiplier(uses: Sequence[tuple[GaussianDominated, int]], failing: float) -> float:
     """Noise multiplier of one Gaussian release that dominates all these uses, except with
     probability `failing`.
     """
@@ -47,29 +47,29 @@ def multiplier(uses: Sequence[tuple[GaussianDominated, int]], failing: float) ->
     return 1 / math.sqrt(squares) if math.isfinite(squares) else 0.0
 
 
-def distance(uses: Sequence[tuple[GaussianDominated, int]]) -> float:
+def sum_distances(uses: Sequence[tuple[GaussianDominated, int]]) -> float:
     """Total variation distance between what all uses draw from and the distributions that were
     analysed.
     """
     return math.fsum(count * event.distance for event, count in uses)
 
 
-def is_covered(epsilon: float, delta: float, away: float) -> bool:
+def covers_distance(epsilon: float, delta: float, away: float) -> bool:
     """Whether the part of `delta` set aside covers a total variation distance of `away`, under both
     neighbouring inputs.
     """
     return epsilon < 700 and away * (1 + math.exp(epsilon)) <= SHARE * delta
 
 
-def epsilon_at(delta: float, event: GaussianDominated, count: int = 1) -> float:
+def compute_epsilon(delta: float, event: GaussianDominated, count: int = 1) -> float:
     """Epsilon of `count` uses at `delta`, rounded up; infinite if there is none.
 
     >>> round(epsilon_at(1e-5, GaussianDominated(4.0)), 3)
     0.927
     """
     uses = [(event, count)]
-    noise = multiplier(uses, SHARE * delta)
+    noise = compute_multiplier(uses, SHARE * delta)
     if not noise:
         return math.inf
-    found = gaussian_loss.epsilon_at((1 - 2 * SHARE) * delta, noise)
-    return found if is_covered(found, delta, distance(uses)) else math.inf
+    found = gaussian_loss.compute_epsilon((1 - 2 * SHARE) * delta, noise)
+    return found if covers_distance(found, delta, sum_distances(uses)) else math.inf

@@ -18,7 +18,7 @@ _ROUNDING = 1 + 1e-7
 """More than floating point can take off a delta: logarithms of tails are good to about 1e-13."""
 
 
-def delta_at(epsilon: float, noise_multiplier: float) -> float:
+def compute_delta(epsilon: float, noise_multiplier: float) -> float:
     """Return the smallest delta for which noise of a multiplier is (epsilon, delta)-differentially
     private, rounded up.
     """
@@ -31,29 +31,29 @@ def delta_at(epsilon: float, noise_multiplier: float) -> float:
 
 
 @lru_cache(maxsize=256)
-def epsilon_at(delta: float, noise_multiplier: float) -> float:
+def compute_epsilon(delta: float, noise_multiplier: float) -> float:
     """Return the smallest epsilon that noise of a multiplier keeps at `delta`, rounded up.
 
     >>> round(epsilon_at(1e-3, 1.445), 2)
     2.0
     """
-    return _least(lambda epsilon: delta_at(epsilon, noise_multiplier) <= delta)
+    return _bisect(lambda epsilon: compute_delta(epsilon, noise_multiplier) <= delta)
 
 
 @lru_cache(maxsize=256)
-def multiplier_for(epsilon: float, delta: float) -> float:
+def calibrate_multiplier(epsilon: float, delta: float) -> float:
     """Return the smallest noise multiplier that keeps an epsilon (per whatever is released once) at
     `delta`, rounded up.
 
     >>> round(multiplier_for(1.0, 1e-5), 3)
     3.731
     """
-    return _least(lambda multiplier: multiplier > 0 and delta_at(epsilon, multiplier) <= delta) * (
-        1 + 2**-40
-    )
+    return _bisect(
+        lambda multiplier: multiplier > 0 and compute_delta(epsilon, multiplier) <= delta
+    ) * (1 + 2**-40)
 
 
-def _least(holds: Callable[[float], bool]) -> float:
+def _bisect(holds: Callable[[float], bool]) -> float:
     """Return the smallest number from 0 on for which something holds, if it holds for all larger
     ones.
     """

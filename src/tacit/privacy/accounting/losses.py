@@ -23,8 +23,8 @@ from tacit.privacy.claim import (
     Disclosed,
     Event,
     Free,
-    Gaussian,
     GaussianDominated,
+    GaussianNoise,
     Open,
     Pure,
     RenyiCurve,
@@ -56,7 +56,7 @@ def refuse_unproven(claim: Claim) -> None:
     """Raise BudgetError if no bound is proved for a claim's event: it is never added up, not even
     as infinite.
     """
-    why = _unproven(claim.event, claim.relation)
+    why = _find_missing_proof(claim.event, claim.relation)
     if why:
         raise BudgetError(
             f"{claim.mechanism}: no bound is proved ({why}), so the ledger refuses to add it up and"
@@ -65,35 +65,35 @@ def refuse_unproven(claim: Claim) -> None:
         )
 
 
-def _unproven(event: Event, relation: str) -> str:
+def _find_missing_proof(event: Event, relation: str) -> str:
     if isinstance(event, Unproven):
         return "the mechanism has no proof"
     if isinstance(event, Sampled):
-        if not isinstance(event.event, Gaussian):
+        if not isinstance(event.event, GaussianNoise):
             return "gains from sampling are only known for Gaussian noise"
         return (
             ""
             if relation.startswith("add or remove")
             else "gains from sampling are only known for adding or removing"
         )
-    return _unproven(event.event, relation) if isinstance(event, Repeated) else ""
+    return _find_missing_proof(event.event, relation) if isinstance(event, Repeated) else ""
 
 
-def uncounted(event: Event) -> bool:
+def is_unprotected(event: Event) -> bool:
     """Return whether an event has no number because what it releases is not protected at all."""
     return (
-        uncounted(event.event)
+        is_unprotected(event.event)
         if isinstance(event, Repeated | Sampled)
         else isinstance(event, Open | Disclosed)
     )
 
 
-def innermost(event: Event) -> Event:
+def unwrap(event: Event) -> Event:
     """Return the single use that an event is made of."""
-    return innermost(event.event) if isinstance(event, Repeated) else event
+    return unwrap(event.event) if isinstance(event, Repeated) else event
 
 
-def pure(event: Event) -> Fraction | float:
+def compute_pure_epsilon(event: Event) -> Fraction | float:
     """Return the pure epsilon of an event, exactly; infinite if it has none."""
     if isinstance(event, Free):
         return Fraction(0)
@@ -102,23 +102,23 @@ def pure(event: Event) -> Fraction | float:
     if isinstance(event, RenyiCurve):
         return math.inf if math.isinf(event.most) else Fraction(event.most)
     if isinstance(event, Repeated):
-        uses = pure(event.event)
+        uses = compute_pure_epsilon(event.event)
         every = uses * event.count if isinstance(uses, Fraction) else math.inf
         return Fraction(event.most) if event.most < every else every
     return math.inf
 
 
-def approximate(event: Event) -> tuple[Fraction, Fraction]:
+def compute_approximate(event: Event) -> tuple[Fraction, Fraction]:
     """Return the epsilon and the delta that an event adds as they are, without any curve."""
     if isinstance(event, Approximate):
         return Fraction(event.epsilon), Fraction(event.delta)
     if isinstance(event, Repeated):
-        epsilon, delta = approximate(event.event)
+        epsilon, delta = compute_approximate(event.event)
         return event.count * epsilon, event.count * delta
     return Fraction(0), Fraction(0)
 
 
-class Settled(NamedTuple):
+class DominationReplaced(NamedTuple):
     """Events with Gaussian noise in place of what it dominates, the delta left for them, and a
     distance that delta must cover.
     """
@@ -128,42 +128,48 @@ class Settled(NamedTuple):
     distance: float
 
 
-def settle(paid: Sequence[tuple[Event, int]], delta: float) -> Settled | None:
+def replace_dominated(paid: Sequence[tuple[Event, int]], delta: float) -> DominationReplaced | None:
     """Replace all events that Gaussian noise dominates by one Gaussian release; None if none
     dominates them all at `delta`.
     """
-    uses = [(innermost(event), times * _count(event)) for event, times in paid]
+    uses = [(unwrap(event), times * _count_uses(event)) for event, times in paid]
     dominated = [(event, count) for event, count in uses if isinstance(event, GaussianDominated)]
     if not dominated:
-        return Settled(tuple(paid), delta, 0.0)
-    noise = dominated_loss.multiplier(dominated, dominated_loss.SHARE * delta)
+        return DominationReplaced(tuple(paid), delta, 0.0)
+    noise = dominated_loss.compute_multiplier(dominated, dominated_loss.SHARE * delta)
     if not noise:
         return None
-    others = [one for one in paid if not isinstance(innermost(one[0]), GaussianDominated)]
+    others = [one for one in paid if not isinstance(unwrap(one[0]), GaussianDominated)]
     left = (1 - 2 * dominated_loss.SHARE) * delta
-    return Settled((*others, (Gaussian(noise), 1)), left, dominated_loss.distance(dominated))
+    return DominationReplaced(
+        (*others, (GaussianNoise(noise), 1)), left, dominated_loss.sum_distances(dominated)
+    )
 
 
-def gaussian(paid: Sequence[tuple[Event, int]]) -> float | None:
+def merge_gaussians(paid: Sequence[tuple[Event, int]]) -> float | None:
     """Return the noise multiplier of one release that costs what these do together; None unless all
     are Gaussian noise.
 
     What `approximate` counts, and what costs nothing, is left out.
     """
-    uses = [(innermost(event), times * _count(event)) for event, times in paid]
+    uses = [(unwrap(event), times * _count_uses(event)) for event, times in paid]
     squares = [
-        times / event.noise_multiplier**2 for event, times in uses if isinstance(event, Gaussian)
+        times / event.noise_multiplier**2
+        for event, times in uses
+        if isinstance(event, GaussianNoise)
     ]
-    others = [event for event, _ in uses if not isinstance(event, Gaussian | Approximate | Free)]
+    others = [
+        event for event, _ in uses if not isinstance(event, GaussianNoise | Approximate | Free)
+    ]
     return 1 / math.sqrt(math.fsum(squares)) if squares and not others else None
 
 
-def _count(event: Event) -> int:
+def _count_uses(event: Event) -> int:
     """Return how often an event uses its innermost one."""
-    return event.count * _count(event.event) if isinstance(event, Repeated) else 1
+    return event.count * _count_uses(event.event) if isinstance(event, Repeated) else 1
 
 
-def single_uses(event: Event, times: int, delta: float) -> list[tuple[Event, int]]:
+def list_single_uses(event: Event, times: int, delta: float) -> list[tuple[Event, int]]:
     """Return the single uses that an event paid for that often is made of; a known bound on all of
     them stands for one use.
 
@@ -171,7 +177,7 @@ def single_uses(event: Event, times: int, delta: float) -> list[tuple[Event, int
     holds.
     """
     from tacit.privacy.accounting.distribution import (
-        epsilon_of,  # numpy is heavy to load, and `tacit --help` should not wait for it
+        compose_epsilon,  # numpy is heavy to load, and `tacit --help` should not wait for it
     )
 
     most = getattr(event, "most", math.inf)
@@ -180,23 +186,23 @@ def single_uses(event: Event, times: int, delta: float) -> list[tuple[Event, int
         return [*whole] or [(event, times)]
     if not isinstance(event, Repeated):
         return [(event, times)]
-    apart = single_uses(event.event, times * event.count, delta)
-    if whole and epsilon_of(whole, delta) <= epsilon_of(apart, delta):
+    apart = list_single_uses(event.event, times * event.count, delta)
+    if whole and compose_epsilon(whole, delta) <= compose_epsilon(apart, delta):
         return [*whole]
     return apart
 
 
-def renyi_epsilon(paid: Sequence[tuple[Event, int]], delta: float) -> float:
+def compute_renyi_epsilon(paid: Sequence[tuple[Event, int]], delta: float) -> float:
     """Return the smallest epsilon that a sum of Rényi divergences proves at `delta`, rounded up."""
-    orders = _orders_for(tuple(event for event, _ in paid))
-    curves = [(renyi(event, orders), times) for event, times in paid]
+    orders = _choose_orders(tuple(event for event, _ in paid))
+    curves = [(compute_renyi_curve(event, orders), times) for event, times in paid]
     losses = (
         math.fsum(times * curve[place] for curve, times in curves) for place in range(len(orders))
     )
-    return _at_best_order(delta, zip(orders, losses, strict=True))
+    return _minimise_over_orders(delta, zip(orders, losses, strict=True))
 
 
-def _at_best_order(delta: float, losses: Iterable[tuple[float, float]]) -> float:
+def _minimise_over_orders(delta: float, losses: Iterable[tuple[float, float]]) -> float:
     """Epsilon at `delta` from Rényi divergences, each with its order less 1, at the best order;
     rounded up.
 
@@ -209,52 +215,54 @@ def _at_best_order(delta: float, losses: Iterable[tuple[float, float]]) -> float
     return max(0.0, best * (1 + 2**-40))
 
 
-def _orders_for(events: tuple[Event, ...]) -> Curve:
+def _choose_orders(events: tuple[Event, ...]) -> Curve:
     """Return the orders, less 1, at which events are added up: those at which some of them are
     known, among many others.
     """
     own = {
         order - 1
         for event in events
-        if isinstance(curve := innermost(event), RenyiCurve)
+        if isinstance(curve := unwrap(event), RenyiCurve)
         for order in curve.orders
     }
-    few = any(isinstance(innermost(event), Sampled) for event in events)
+    few = any(isinstance(unwrap(event), Sampled) for event in events)
     return tuple(sorted(own.union(_SAMPLED if few else ABOVE_ONE)))
 
 
 @lru_cache(maxsize=64)
-def renyi(event: Event, orders: Curve) -> Curve:
+def compute_renyi_curve(event: Event, orders: Curve) -> Curve:
     """Return an event's Rényi divergence at each order, given less 1; 0 for what `approximate`
     counts.
     """
     if isinstance(event, Free | Approximate):
         return (0.0,) * len(orders)
     if isinstance(event, Pure):
-        return _randomised_response(event.epsilon, orders)
-    if isinstance(event, Gaussian):
+        return _compute_randomised_response(event.epsilon, orders)
+    if isinstance(event, GaussianNoise):
         return tuple((1 + t) / (2 * event.noise_multiplier**2) for t in orders)
     if isinstance(event, RenyiCurve):
-        return _at_most(_at_next_order(event.orders, event.values, orders), event.most, orders)
+        return _cap_curve(_extend_curve(event.orders, event.values, orders), event.most, orders)
     if isinstance(event, Repeated):
-        return _at_most(
-            tuple(event.count * loss for loss in renyi(event.event, orders)), event.most, orders
+        return _cap_curve(
+            tuple(event.count * loss for loss in compute_renyi_curve(event.event, orders)),
+            event.most,
+            orders,
         )
-    if isinstance(event, Sampled) and isinstance(event.event, Gaussian):
-        return _sampled_gaussian(event.event.noise_multiplier, event.rate, orders)
+    if isinstance(event, Sampled) and isinstance(event.event, GaussianNoise):
+        return _compute_sampled_gaussian(event.event.noise_multiplier, event.rate, orders)
     raise TypeError(f"the ledger knows no cost of {event}")
 
 
-def _at_most(curve: Curve, epsilon: float, orders: Curve) -> Curve:
+def _cap_curve(curve: Curve, epsilon: float, orders: Curve) -> Curve:
     """Return a curve, lowered to that of a pure epsilon where it is known and costs less."""
     return (
         curve
         if math.isinf(epsilon)
-        else tuple(map(min, curve, _randomised_response(epsilon, orders)))
+        else tuple(map(min, curve, _compute_randomised_response(epsilon, orders)))
     )
 
 
-def _randomised_response(epsilon: float, orders: Curve) -> Curve:
+def _compute_randomised_response(epsilon: float, orders: Curve) -> Curve:
     """Return the Rényi divergence of one binary randomised response, which is the most of any pure
     epsilon mechanism.
 
@@ -275,7 +283,7 @@ def _randomised_response(epsilon: float, orders: Curve) -> Curve:
     return tuple(map(at, orders))
 
 
-def _at_next_order(known: Sequence[float], values: Sequence[float], orders: Curve) -> Curve:
+def _extend_curve(known: Sequence[float], values: Sequence[float], orders: Curve) -> Curve:
     """Return a curve at our orders. Divergences never fall with the order, so the next larger known
     order bounds each.
     """
@@ -283,7 +291,7 @@ def _at_next_order(known: Sequence[float], values: Sequence[float], orders: Curv
     return tuple(found[bisect_left(less_one, t)] for t in orders)
 
 
-def _sampled_gaussian(noise_multiplier: float, rate: float, orders: Curve) -> Curve:
+def _compute_sampled_gaussian(noise_multiplier: float, rate: float, orders: Curve) -> Curve:
     """Return dp-accounting's curve of Gaussian noise on a Poisson sample; where it finds no value,
     that of the next order.
     """
@@ -300,7 +308,7 @@ def _sampled_gaussian(noise_multiplier: float, rate: float, orders: Curve) -> Cu
     return tuple(falling)[::-1]
 
 
-def rounded_up(value: Fraction | float) -> float:
+def round_up(value: Fraction | float) -> float:
     """Return the smallest float that is not below an exact value."""
     near = float(value)
     return (

@@ -22,8 +22,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.privacy.accounting.gaussian_loss import epsilon_at, multiplier_for
-from tacit.privacy.statement.prose import bound, per
+from tacit.privacy.accounting.gaussian_loss import calibrate_multiplier, compute_epsilon
+from tacit.privacy.statement.prose import format_bound, format_unit
 
 RISK = 0.05
 """The chance with which a bound may be too high."""
@@ -39,7 +39,7 @@ thousand.
 
 
 @dataclass(frozen=True, kw_only=True)
-class Shown:
+class AuditFigure:
     """One number of an audit. `at_claim` is what noise of the claimed size shows on average,
     `ceiling` the most there can be.
     """
@@ -52,7 +52,7 @@ class Shown:
 
 
 @dataclass(frozen=True, kw_only=True)
-class OneRun:
+class OneRunAudit:
     """What the canaries of one run show about its claim."""
 
     canaries: int
@@ -60,13 +60,13 @@ class OneRun:
     right: int
     claimed: float
     delta: float
-    shown: tuple[Shown, ...]
+    shown: tuple[AuditFigure, ...]
     flagged: bool
 
     @property
     def sentences(self) -> list[str]:
         """Return what was found, in words."""
-        claimed = f"epsilon {bound(self.claimed)} {per('run', self.delta)}"
+        claimed = f"epsilon {format_bound(self.claimed)} {format_unit('run', self.delta)}"
         verdict = (
             f"This run shows more than it claims: {claimed}. Its noise is too small, or its updates"
             " are longer than they may be."
@@ -83,45 +83,45 @@ class OneRun:
         ]
 
 
-def audited(
+def audit_scores(
     scores: NDArray[np.float64], inside: NDArray[np.bool_], claimed: float, delta: float
-) -> OneRun:
+) -> OneRunAudit:
     """Return what scores show about a claimed epsilon (per run) at `delta`; `inside` says which
     canaries took part.
     """
     count, each = len(scores), max(1, round(len(scores) * GUESSED / 2))
     order = np.argsort(scores, kind="stable")
     right = int(inside[order[-each:]].sum() + (~inside[order[:each]]).sum())
-    apart, error = _separation(scores, inside)
+    apart, error = _measure_separation(scores, inside)
     mean_right, size = (
-        _right_at(1 / multiplier_for(claimed, delta), each, count),
-        1 / multiplier_for(claimed, delta),
+        _expect_right_guesses(1 / calibrate_multiplier(claimed, delta), each, count),
+        1 / calibrate_multiplier(claimed, delta),
     )
 
     def bounds(correct: int) -> tuple[float, float]:
-        return gaussian_bound(count, 2 * each, correct, delta), steinke_bound(
+        return compute_gaussian_bound(count, 2 * each, correct, delta), compute_steinke_bound(
             count, 2 * each, correct, delta
         )
 
     by_noise, by_pair = bounds(right)
     expected, most = bounds(round(mean_right)), bounds(2 * each)
-    estimate = _epsilon(apart - 1.645 * error, delta)
+    estimate = _estimate_epsilon(apart - 1.645 * error, delta)
     shown = (
-        Shown(
+        AuditFigure(
             name="Gaussian estimate",
             epsilon=estimate,
-            at_claim=_epsilon(size - 1.645 * 2 / math.sqrt(count), delta),
+            at_claim=_estimate_epsilon(size - 1.645 * 2 / math.sqrt(count), delta),
             ceiling=None,
             proved=False,
         ),
-        Shown(
+        AuditFigure(
             name="bound for Gaussian noise",
             epsilon=by_noise,
             at_claim=expected[0],
             ceiling=most[0],
             proved=True,
         ),
-        Shown(
+        AuditFigure(
             name="bound for any mechanism",
             epsilon=by_pair,
             at_claim=expected[1],
@@ -129,8 +129,11 @@ def audited(
             proved=True,
         ),
     )
-    flagged = _epsilon(apart - _SURE * error, delta) > claimed or max(by_noise, by_pair) > claimed
-    return OneRun(
+    flagged = (
+        _estimate_epsilon(apart - _SURE * error, delta) > claimed
+        or max(by_noise, by_pair) > claimed
+    )
+    return OneRunAudit(
         canaries=count,
         guesses=2 * each,
         right=right,
@@ -141,7 +144,7 @@ def audited(
     )
 
 
-def steinke_bound(canaries: int, guesses: int, right: int, delta: float) -> float:
+def compute_steinke_bound(canaries: int, guesses: int, right: int, delta: float) -> float:
     """Return the epsilon that so many right guesses prove of any (epsilon, delta) mechanism, with
     95 % confidence.
     """
@@ -156,27 +159,27 @@ def steinke_bound(canaries: int, guesses: int, right: int, delta: float) -> floa
         )
         return at_least + 2 * canaries * delta * spread > RISK
 
-    return _first(likely)
+    return _find_smallest(likely)
 
 
-def gaussian_bound(canaries: int, guesses: int, right: int, delta: float) -> float:
+def compute_gaussian_bound(canaries: int, guesses: int, right: int, delta: float) -> float:
     """Return the epsilon at `delta` that so many right guesses prove of Gaussian noise, with 95 %
     confidence.
     """
     from scipy.special import ndtr, ndtri
 
     def likely(epsilon: float) -> bool:
-        size = 1 / multiplier_for(epsilon, delta)
+        size = 1 / calibrate_multiplier(epsilon, delta)
         hit, missed = RISK * right / canaries, RISK * (guesses - right) / canaries
         for left in range(right - 1, -1, -1):
             more = max(missed, float(ndtr(ndtri(hit) - size)))
             hit, missed = min(1.0, hit + left / (guesses - left) * (more - missed)), more
         return hit + missed <= guesses / canaries
 
-    return _first(likely)
+    return _find_smallest(likely)
 
 
-def _first(likely: Callable[[float], bool]) -> float:
+def _find_smallest(likely: Callable[[float], bool]) -> float:
     """Return the smallest epsilon that is not ruled out, to a thousandth; larger ones are not
     either.
     """
@@ -191,7 +194,9 @@ def _first(likely: Callable[[float], bool]) -> float:
     return low
 
 
-def _separation(scores: NDArray[np.float64], inside: NDArray[np.bool_]) -> tuple[float, float]:
+def _measure_separation(
+    scores: NDArray[np.float64], inside: NDArray[np.bool_]
+) -> tuple[float, float]:
     """Return how far apart the means of both halves are, in standard deviations of those outside,
     and its standard error.
     """
@@ -201,11 +206,11 @@ def _separation(scores: NDArray[np.float64], inside: NDArray[np.bool_]) -> tuple
     return float(here.mean() - there.mean()) / spread, error
 
 
-def _epsilon(size: float, delta: float) -> float:
-    return min(_LARGEST, epsilon_at(delta, 1 / size)) if size > 0.02 else 0.0
+def _estimate_epsilon(size: float, delta: float) -> float:
+    return min(_LARGEST, compute_epsilon(delta, 1 / size)) if size > 0.02 else 0.0
 
 
-def _right_at(size: float, each: int, count: int) -> float:
+def _expect_right_guesses(size: float, each: int, count: int) -> float:
     """Return how many guesses are right on average, if scores of those inside are `size` standard
     deviations higher.
     """

@@ -28,22 +28,22 @@ however small.
 """
 
 
-def spread(noise_multiplier: float, rate: float) -> float:
+def estimate_spread(noise_multiplier: float, rate: float) -> float:
     """Return about how far the loss of one round spreads: the root of the chi-squared
     divergence.
     """
     return rate * math.sqrt(math.expm1(min(50.0, 1 / noise_multiplier**2)))
 
 
-def step_for(noise_multiplier: float, rate: float, rounds: int) -> float:
+def choose_step(noise_multiplier: float, rate: float, rounds: int) -> float:
     """Return a step fine enough for a loss: two to the spread of one round, and 200 to that of all
     or 2e-4.
     """
-    one = spread(noise_multiplier, rate)
+    one = estimate_spread(noise_multiplier, rate)
     return min(one / 2, max(one * math.sqrt(rounds) / 200, rounds * one**2 / 400, 2e-4), 0.05)
 
 
-def distribution(noise_multiplier: float, rate: float, rounds: int, step: float) -> Any:
+def build_distribution(noise_multiplier: float, rate: float, rounds: int, step: float) -> Any:
     """Return dp-accounting's distribution of the loss of all rounds, in steps."""
     from dp_accounting.pld import privacy_loss_distribution as pld  # slow to load
 
@@ -54,32 +54,32 @@ def distribution(noise_multiplier: float, rate: float, rounds: int, step: float)
 
 
 @lru_cache(maxsize=4096)
-def epsilon_at(delta: float, noise_multiplier: float, rate: float, rounds: int) -> float:
+def compute_epsilon(delta: float, noise_multiplier: float, rate: float, rounds: int) -> float:
     """Return an epsilon that all rounds together keep at `delta`, rounded up.
 
     >>> epsilon_at(1e-5, 2.0, 0.1, 40) < epsilon_at(1e-5, 2.0, 1.0, 40) / 4
     True
     """
     if rate == 1:
-        return gaussian_loss.epsilon_at(delta, noise_multiplier / math.sqrt(rounds))
-    found = distribution(
-        noise_multiplier, rate, rounds, step_for(noise_multiplier, rate, rounds)
+        return gaussian_loss.compute_epsilon(delta, noise_multiplier / math.sqrt(rounds))
+    found = build_distribution(
+        noise_multiplier, rate, rounds, choose_step(noise_multiplier, rate, rounds)
     ).get_epsilon_for_delta(delta)
     return float(found) * _SAFE
 
 
 @lru_cache(maxsize=64)
-def multiplier_for(epsilon: float, delta: float, rate: float, rounds: int) -> float:
+def calibrate_multiplier(epsilon: float, delta: float, rate: float, rounds: int) -> float:
     """Return a noise multiplier per round that keeps an epsilon (per run) at `delta`, at most 0.01
     % above the smallest.
     """
-    full = gaussian_loss.multiplier_for(epsilon, delta) * math.sqrt(rounds)
+    full = gaussian_loss.calibrate_multiplier(epsilon, delta) * math.sqrt(rounds)
     if rate == 1:
         return full
     low, high = 0.0, full
     while low < high * (1 - 1e-4) and high > _LEAST:
         middle = max((low + high) / 2, high / 4)
-        if epsilon_at(delta, middle, rate, rounds) <= epsilon * (1 - 1e-7):
+        if compute_epsilon(delta, middle, rate, rounds) <= epsilon * (1 - 1e-7):
             high = middle
         else:
             low = middle

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.privacy.claim import Leaning
+from tacit.privacy.claim import BiasedVector
 
-Losses = tuple[NDArray[np.float64], NDArray[np.float64], float]
+LossDistribution = tuple[NDArray[np.float64], NDArray[np.float64], float]
 
 _RARE = 1e-12
 """Numbers of hiding clients that are this rare, in each tail, count as certain loss."""
@@ -28,7 +28,7 @@ _REACH = 9.0
 """Counts are taken within so many standard deviations; the rest counts as certain loss."""
 
 
-def among_twins(epsilon: float, clients: int) -> Losses:
+def bound_by_epsilon(epsilon: float, clients: int) -> LossDistribution:
     """Return what one round tells of a client whose message has a pure epsilon, whatever its law.
 
     Source: Feldman, McMillan and Talwar 2023, *Stronger Privacy Amplification by Shuffling*,
@@ -40,7 +40,7 @@ def among_twins(epsilon: float, clients: int) -> Losses:
 
     truth = 1 / (1 + math.exp(-epsilon))
     losses, chances = [], []
-    for hiding, likely in _hiding(clients - 1, 2 / (math.exp(epsilon) + 1), _GROUPS):
+    for hiding, likely in _group_blankets(clients - 1, 2 / (math.exp(epsilon) + 1), _GROUPS):
         reach = 9 * math.sqrt(hiding) / 2 + 2
         kind = np.arange(
             max(0, math.floor(hiding / 2 - reach)),
@@ -60,7 +60,7 @@ def among_twins(epsilon: float, clients: int) -> Losses:
     return np.concatenate(losses), found, max(0.0, 1 - float(found.sum())) + 2 * _RARE
 
 
-def among_leaning(law: Leaning, clients: int) -> Losses | None:
+def bound_by_blanket(law: BiasedVector, clients: int) -> LossDistribution | None:
     """Return the same for vectors that lean, by their law; None where it says nothing, or takes too
     long.
 
@@ -91,15 +91,15 @@ def among_leaning(law: Leaning, clients: int) -> Losses | None:
         return None
     losses, chances = [], []
     groups = int(min(_GROUPS, max(_FEWEST, _CELLS / max(cells, 1.0))))
-    for hiding, likely in _hiding(clients - 1, law.blanket, groups):
+    for hiding, likely in _group_blankets(clients - 1, law.blanket, groups):
         total, reach = hiding + 1, _REACH * math.sqrt((hiding + 1) * law.free) + 2
         counts = np.arange(
             max(0, math.floor(total * law.free - reach)),
             min(total, math.ceil(total * law.free + reach)) + 1,
         )
-        free = _free_pairs(total, law.free, counts)
+        free = _count_pairs(total, law.free, counts)
         sees = 1 + (high / low - 1) * counts / total
-        values, likelihood = _binned(
+        values, likelihood = _bin_losses(
             np.log(sees)[:, None] - np.log(sees)[None, :], free * (low * sees)[:, None]
         )
         losses.append(values)
@@ -108,7 +108,7 @@ def among_leaning(law: Leaning, clients: int) -> Losses | None:
     return np.concatenate(losses), found, max(0.0, 1 - float(found.sum())) + 2 * _RARE
 
 
-def _free_pairs(total: int, share: float, counts: NDArray[np.int64]) -> NDArray[np.float64]:
+def _count_pairs(total: int, share: float, counts: NDArray[np.int64]) -> NDArray[np.float64]:
     """Return how likely each pair of these counts is, of `total` free vectors beyond either of two
     planes.
     """
@@ -122,7 +122,7 @@ def _free_pairs(total: int, share: float, counts: NDArray[np.int64]) -> NDArray[
     return np.where(rest >= 0, np.exp(logs + last - gammaln(known + 1.0)), 0.0)
 
 
-def _binned(
+def _bin_losses(
     losses: NDArray[np.float64], chances: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return fewer losses, each rounded up, with their chances."""
@@ -135,7 +135,7 @@ def _binned(
     )
 
 
-def _hiding(others: int, chance: float, groups: int) -> Iterator[tuple[int, float]]:
+def _group_blankets(others: int, chance: float, groups: int) -> Iterator[tuple[int, float]]:
     """Yield how many of the others hide a client at least, and how likely that group of
     numbers is.
     """

@@ -4,30 +4,30 @@ a bare number.
 
 from tacit.privacy.ledger.account import (
     Account,
-    Payment,
+    Charge,
+    add_superseded,
+    build_release,
     charge,
-    entry,
-    every_claim,
-    folded,
-    on_a_sample,
-    totals,
-    with_superseded,
+    compute_totals,
+    fold_releases,
+    is_subsampled,
+    list_claims,
 )
-from tacit.privacy.ledger.disclosure import disclosures
-from tacit.privacy.statement.prose import statement
-from tacit.privacy.statement.prose_rows import disclosure
+from tacit.privacy.ledger.disclosure import build_releases
+from tacit.privacy.statement.prose import write_statement
+from tacit.privacy.statement.prose_rows import describe_disclosure
 
 __all__ = [
     "Account",
-    "Payment",
+    "Charge",
+    "add_superseded",
+    "build_release",
+    "build_releases",
     "charge",
-    "disclosure",
-    "disclosures",
-    "entry",
-    "every_claim",
-    "folded",
-    "on_a_sample",
-    "statement",
-    "totals",
-    "with_superseded",
+    "compute_totals",
+    "describe_disclosure",
+    "fold_releases",
+    "is_subsampled",
+    "list_claims",
+    "write_statement",
 ]

@@ -18,12 +18,12 @@ from numpy.typing import NDArray
 from tacit import plan
 from tacit.files import replace_file, seal, unseal
 from tacit.privacy.claim import Claim
-from tacit.privacy.ledger.account import Account, Payment, on_a_sample, totals
+from tacit.privacy.ledger.account import Account, Charge, compute_totals, is_subsampled
 
 Claims = tuple[Claim, ...]
 
 
-class Paid:
+class ChargeCounts:
     """How often each client has paid for something, and in which round it did last."""
 
     def __init__(self, times: NDArray[np.int64], last: NDArray[np.int64]) -> None:
@@ -49,7 +49,7 @@ class ClientLedgers:
     ) -> None:
         self.limits, self.clients, self.delta, self.file = limits, clients, delta, file
         self.rounds = self._nothing()
-        self.paid: dict[Claims, Paid] = {}
+        self.paid: dict[Claims, ChargeCounts] = {}
         if file is not None and file.exists():
             self._read(file)
 
@@ -77,8 +77,8 @@ class ClientLedgers:
         if self.file is not None:
             self.file.unlink(missing_ok=True)
 
-    def _nothing(self) -> Paid:
-        return Paid(np.zeros(self.clients, np.int64), np.zeros(self.clients, np.int64))
+    def _nothing(self) -> ChargeCounts:
+        return ChargeCounts(np.zeros(self.clients, np.int64), np.zeros(self.clients, np.int64))
 
     def _too_often(self, place: int, round_no: int) -> str:
         answered, last = int(self.rounds.times[place]), int(self.rounds.last[place])
@@ -108,12 +108,12 @@ class ClientLedgers:
             # On a sample, whoever might have been asked pays in every round.
             counts[claims] = (
                 round_no
-                if on_a_sample(claims)
+                if is_subsampled(claims)
                 else self.paid.get(claims, nothing).after(place, round_no)
             )
             key = tuple(counts.items())
             if key not in known:
-                known[key] = _spent(key, self.delta)
+                known[key] = _compute_run_epsilon(key, self.delta)
             spent = known[key]
             if spent is None:
                 found[place] = (
@@ -142,19 +142,19 @@ class ClientLedgers:
     def _read(self, file: Path) -> None:
         arrays, facts = unseal(file)
         columns = [
-            Paid(times.copy(), last.copy())
+            ChargeCounts(times.copy(), last.copy())
             for times, last in zip(arrays["times"], arrays["last"], strict=True)
         ]
         known = [tuple(map(Claim.from_json, one)) for one in json.loads(facts["claims"])]
         self.rounds, self.paid = columns[0], dict(zip(known, columns[1:], strict=True))
 
 
-def _spent(counts: tuple[tuple[Claims, int], ...], delta: float) -> float | None:
+def _compute_run_epsilon(counts: tuple[tuple[Claims, int], ...], delta: float) -> float | None:
     """Return the total epsilon per run of claims, each paid for so often; None if there is no
     number.
     """
-    stated = totals(
-        Account(tuple(Payment(claims, times) for claims, times in counts if times)), delta
+    stated = compute_totals(
+        Account(tuple(Charge(claims, times) for claims, times in counts if times)), delta
     )
     run = [total.epsilon for total in stated if total.unit == "run"]
     known = [epsilon for epsilon in run if epsilon is not None]

@@ -5,7 +5,7 @@ protection.
 from __future__ import annotations
 
 from tacit.privacy.claim import Approximate, Claim, Disclosed, Open, Repeated
-from tacit.privacy.ledger.account import entry
+from tacit.privacy.ledger.account import build_release
 from tacit.runs.record import RUN, DisclosedRows, Released
 
 _RULES = {
@@ -16,27 +16,27 @@ _RULES = {
 }
 
 
-def disclosures(facts: DisclosedRows) -> list[Released]:
+def build_releases(facts: DisclosedRows) -> list[Released]:
     """Return the ledger's entries for rows that were disclosed: the rows themselves, and what
     counting them told others.
     """
     found = []
     if facts.rows:
         holders = sum(count > 0 for count in facts.rows_per_client)
-        found.append(entry(_rows(facts), RUN, 0, "disclose rows", holders, 1))
-    counting = _counting(facts)
+        found.append(build_release(_claim_rows(facts), RUN, 0, "disclose rows", holders, 1))
+    counting = _claim_counts(facts)
     return (
-        [*found, entry(counting, RUN, 0, "count rows", len(facts.rows_per_client), 1)]
+        [*found, build_release(counting, RUN, 0, "count rows", len(facts.rows_per_client), 1)]
         if counting
         else found
     )
 
 
-def _rows(facts: DisclosedRows) -> Claim:
+def _claim_rows(facts: DisclosedRows) -> Claim:
     return Claim(
         mechanism=(
             f"{facts.rows:,} of {facts.of_rows:,} rows in full ({', '.join(facts.columns)});"
-            f" {rule(facts)}"
+            f" {describe_rule(facts)}"
         ),
         event=Repeated(Disclosed(), facts.rows),
         unit="row",
@@ -50,7 +50,7 @@ def _rows(facts: DisclosedRows) -> Claim:
     )
 
 
-def _counting(facts: DisclosedRows) -> Claim | None:
+def _claim_counts(facts: DisclosedRows) -> Claim | None:
     """Return what was told by counting together; clients that count alone tell nobody anything."""
     if facts.counts == "local":
         return None
@@ -89,7 +89,7 @@ def _counting(facts: DisclosedRows) -> Claim | None:
     )
 
 
-def rule(facts: DisclosedRows) -> str:
+def describe_rule(facts: DisclosedRows) -> str:
     """Return the rule that disclosed rows keep to, in words."""
     key = ", ".join(facts.key) if facts.release == "columns" else "every column but the label"
     return _RULES[facts.rule].format(k=f"{facts.k:,}", l=f"{facts.l or 0:g}", key=key)

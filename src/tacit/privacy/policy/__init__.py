@@ -2,8 +2,13 @@
 anything leaves.
 """
 
-from tacit.privacy.policy.asked import Asked, find_measures_too_costly, refusals, violations
-from tacit.privacy.policy.facts import facts_of
+from tacit.privacy.policy.asked import (
+    Requirements,
+    find_measures_too_costly,
+    find_refusals,
+    refuse_rows,
+)
+from tacit.privacy.policy.facts import derive_requirements
 from tacit.privacy.policy.policy import (
     Limits,
     Measures,
@@ -12,28 +17,28 @@ from tacit.privacy.policy.policy import (
     load_policy,
     parse_policy,
 )
-from tacit.privacy.policy.unit import PrivacyUnit, unit_refusals
-from tacit.privacy.site_ledger.book import Book, Spent
-from tacit.privacy.site_ledger.chain import Entry, Receipt
-from tacit.privacy.site_ledger.releases import Leaving
+from tacit.privacy.policy.unit import PrivacyUnit, find_unit_refusals
+from tacit.privacy.site_ledger.book import ClientSpending, SiteLedger
+from tacit.privacy.site_ledger.chain import LedgerEntry, Receipt
+from tacit.privacy.site_ledger.releases import RowToRelease
 
 __all__ = [
-    "Asked",
-    "Book",
-    "Entry",
-    "Leaving",
+    "ClientSpending",
+    "LedgerEntry",
     "Limits",
     "Measures",
     "Policy",
     "PrivacyUnit",
     "Receipt",
+    "Requirements",
+    "RowToRelease",
     "SharePolicy",
-    "Spent",
-    "facts_of",
+    "SiteLedger",
+    "derive_requirements",
     "find_measures_too_costly",
+    "find_refusals",
+    "find_unit_refusals",
     "load_policy",
     "parse_policy",
-    "refusals",
-    "unit_refusals",
-    "violations",
+    "refuse_rows",
 ]

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, fields
 from tacit.extensions import Reference
 from tacit.privacy.policy.policy import ANY, Policy, SharePolicy
 from tacit.privacy.policy.user_code import refuse_user_code
-from tacit.privacy.site_ledger.spending import ceiling, micro, said, shown
+from tacit.privacy.site_ledger.spending import format_limit, format_micro, get_limit, to_micro
 from tacit.runs.record import DisclosedRows
 
 NO_POLICY = "there is no policy, so nothing is allowed; `tacit policy init` writes one"
@@ -19,7 +19,7 @@ INPUT_ROLES = ("label", "text", "numeric", "categorical", "image")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
+class Requirements:
     """What is asked, as far as it is known when it is asked; what has no default must be known.
 
     `columns` are those a plan reads, by their role; None where a plan leaves them to the data.
@@ -64,17 +64,25 @@ class Asked:
     simulation_noise: bool = False
 
 
-def refusals(policy: Policy | None, asked: Asked) -> list[str]:
+def find_refusals(policy: Policy | None, asked: Requirements) -> list[str]:
     """Return a sentence for each way in which what is asked goes beyond a policy; none if all of it
     is allowed.
     """
     if policy is None:
         return [NO_POLICY]
-    looks = (_plans, _parts, _columns, _switches, _limits, _measures, _rows)
+    looks = (
+        _refuse_plan_hash,
+        _refuse_parts,
+        _refuse_columns,
+        _refuse_switches,
+        _refuse_limits,
+        _refuse_measures,
+        _refuse_disclosure,
+    )
     return [sentence for look in looks for sentence in look(policy, asked)]
 
 
-def _plans(policy: Policy, asked: Asked) -> list[str]:
+def _refuse_plan_hash(policy: Policy, asked: Requirements) -> list[str]:
     hashes = policy.plans.hashes
     if hashes is None or asked.plan_hash in hashes:
         return []
@@ -84,7 +92,7 @@ def _plans(policy: Policy, asked: Asked) -> list[str]:
     ]
 
 
-def _parts(policy: Policy, asked: Asked) -> list[str]:
+def _refuse_parts(policy: Policy, asked: Requirements) -> list[str]:
     """Return what a plan is made of that is in no list."""
     allow = policy.allow
     wanted: dict[str, tuple[Iterable[str], tuple[str, ...], str]] = {
@@ -102,7 +110,7 @@ def _parts(policy: Policy, asked: Asked) -> list[str]:
     ]
 
 
-def _columns(policy: Policy, asked: Asked) -> list[str]:
+def _refuse_columns(policy: Policy, asked: Requirements) -> list[str]:
     """Return which columns a plan uses as what they may not be."""
     roles = {one.name: getattr(policy.columns, one.name) for one in fields(policy.columns)}
     if asked.columns is None:
@@ -128,7 +136,7 @@ def _columns(policy: Policy, asked: Asked) -> list[str]:
     ]
 
 
-def _switches(policy: Policy, asked: Asked) -> list[str]:
+def _refuse_switches(policy: Policy, asked: Requirements) -> list[str]:
     wanted = {
         "votes": (asked.votes, "clients would vote on each other"),
         "trust_server": (
@@ -150,7 +158,7 @@ def _switches(policy: Policy, asked: Asked) -> list[str]:
     ]
 
 
-def _limits(policy: Policy, asked: Asked) -> list[str]:
+def _refuse_limits(policy: Policy, asked: Requirements) -> list[str]:
     limits, found = policy.limits, list[str]()
     if (asked.unbounded or asked.epsilon_per_run is None) and not limits.no_epsilon:
         found.append(
@@ -166,8 +174,10 @@ def _limits(policy: Policy, asked: Asked) -> list[str]:
         ("epsilon_per_run", asked.epsilon_per_run, "the plan asks for {} per client and run"),
         ("epsilon_for_life", asked.epsilon_per_run, "the plan alone asks for {} per client"),
     ):
-        if epsilon is not None and micro(epsilon) > ceiling(limits, key):
-            found.append(f"{said(limits, key)}: {words.format(shown(micro(epsilon)))}")
+        if epsilon is not None and to_micro(epsilon) > get_limit(limits, key):
+            found.append(
+                f"{format_limit(limits, key)}: {words.format(format_micro(to_micro(epsilon)))}"
+            )
     if asked.delta > limits.delta * (1 + 1e-9):
         found.append(f"limits.delta = {limits.delta:g} per run: the plan asks for {asked.delta:g}")
     if asked.rounds > limits.rounds_per_run:
@@ -204,7 +214,7 @@ def _limits(policy: Policy, asked: Asked) -> list[str]:
     return found
 
 
-def find_measures_too_costly(policy: Policy, asked: Asked) -> str:
+def find_measures_too_costly(policy: Policy, asked: Requirements) -> str:
     """Return why noisy counts are not sent in a run, naming the limit they exceed; nothing if the
     limits have room for them.
 
@@ -215,15 +225,15 @@ def find_measures_too_costly(policy: Policy, asked: Asked) -> str:
     if policy.measures.answer != "noisy" or not asked.measures or epsilon is None:
         return ""
     for key in ("epsilon_per_run", "epsilon_for_life"):
-        if micro(epsilon) > ceiling(limits, key):
+        if to_micro(epsilon) > get_limit(limits, key):
             return (
-                f"{said(limits, key)}: with noisy counts the run costs {shown(micro(epsilon))}, so"
+                f"{format_limit(limits, key)}: with noisy counts the run costs {format_micro(to_micro(epsilon))}, so"
                 " no counts are sent"
             )
     return ""
 
 
-def _measures(policy: Policy, asked: Asked) -> list[str]:
+def _refuse_measures(policy: Policy, asked: Requirements) -> list[str]:
     found, tells = list[str](), policy.allow.tells
     if asked.test_share > policy.limits.test_share * (1 + 1e-9):
         found.append(
@@ -238,7 +248,7 @@ def _measures(policy: Policy, asked: Asked) -> list[str]:
     return found
 
 
-def _rows(policy: Policy, asked: Asked) -> list[str]:
+def _refuse_disclosure(policy: Policy, asked: Requirements) -> list[str]:
     if asked.k is None:
         return []
     if policy.share is None:
@@ -249,14 +259,18 @@ def _rows(policy: Policy, asked: Asked) -> list[str]:
     found = []
     if asked.k < policy.share.min_k:
         found.append(f"share.min_k = {policy.share.min_k:,}: the plan asks for k = {asked.k:,}")
-    return [*found, *_leaving(policy.share, asked.released), *_as_coarse(policy.share, asked)]
+    return [
+        *found,
+        *_refuse_released_columns(policy.share, asked.released),
+        *_refuse_generalisation(policy.share, asked),
+    ]
 
 
-def _how(rule: str) -> str:
+def _describe_rule(rule: str) -> str:
     return repr(rule) if rule else "as it is"
 
 
-def _as_coarse(share: SharePolicy, asked: Asked) -> list[str]:
+def _refuse_generalisation(share: SharePolicy, asked: Requirements) -> list[str]:
     """Return which columns would leave by another rule than the owner's."""
     found = []
     for name in asked.released:
@@ -265,7 +279,7 @@ def _as_coarse(share: SharePolicy, asked: Asked) -> list[str]:
             share.generalise.get(name, share.generalise.get(ANY, ("",))),
         )
         if rule not in known and ANY not in known:
-            owners, plans = " or ".join(map(_how, known)), _how(rule)
+            owners, plans = " or ".join(map(_describe_rule, known)), _describe_rule(rule)
             found.append(
                 f"share.generalise: the column {name!r} leaves {owners}, and the plan would hand it"
                 f" over {plans}; how coarse rows leave is their owner's to say, since refusals of"
@@ -274,7 +288,7 @@ def _as_coarse(share: SharePolicy, asked: Asked) -> list[str]:
     return found
 
 
-def _leaving(share: SharePolicy, columns: Iterable[str]) -> list[str]:
+def _refuse_released_columns(share: SharePolicy, columns: Iterable[str]) -> list[str]:
     return [
         f"share.columns = {list(share.columns)}: the plan would hand over the column {name!r}"
         for name in columns
@@ -282,7 +296,7 @@ def _leaving(share: SharePolicy, columns: Iterable[str]) -> list[str]:
     ]
 
 
-def violations(policy: Policy, shared: DisclosedRows) -> list[str]:
+def refuse_rows(policy: Policy, shared: DisclosedRows) -> list[str]:
     """Return a sentence for each way in which rows that would leave go beyond the policy.
 
     Classes are judged by the rows that would really leave, not by the k a plan asks for: noise and
@@ -307,4 +321,4 @@ def violations(policy: Policy, shared: DisclosedRows) -> list[str]:
     share = shared.rows / shared.of_rows
     if share > limits.max_share:
         found.append(f"share.max_share = {limits.max_share:g}: {share:.4f} of the rows would leave")
-    return found + _leaving(limits, shared.columns)
+    return found + _refuse_released_columns(limits, shared.columns)

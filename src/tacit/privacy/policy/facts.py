@@ -7,17 +7,17 @@ from dataclasses import asdict
 
 from tacit.plan import Columns, Encoder, HashComb, OneBit, Plan, Skellam
 from tacit.plan.tables.share import SUPPRESS
-from tacit.privacy.ledger.account import on_a_sample
-from tacit.privacy.policy.asked import Asked
+from tacit.privacy.ledger.account import is_subsampled
+from tacit.privacy.policy.asked import Requirements
 from tacit.privacy.policy.user_code import find_user_code
-from tacit.privacy.site_ledger.spending import MILLION, Claims, Cost, cost
+from tacit.privacy.site_ledger.spending import MILLION, Claims, PrivacyCost, compute_cost
 
 _KNOWN_NETWORKS = ("pixels", "efficientnet_lite0")
 _KNOWN_CHECKPOINTS = ("minilm",)
 _LANGUAGES = ("en", "de", "es", "fr", "it", "nl", "pl", "pt", "sv")
 
 
-def facts_of(
+def derive_requirements(
     plan: Plan,
     plan_hash: str,
     claims: Sequence[Claims] | None,
@@ -25,7 +25,7 @@ def facts_of(
     columns: Columns | None = None,
     message_bytes: int | None = None,
     measured: tuple[Claims, int] = ((), 0),
-) -> Asked:
+) -> Requirements:
     """Return what a plan asks, from itself and from what a client pays in a round, one tuple of
     claims per exchange.
 
@@ -36,43 +36,45 @@ def facts_of(
     adds with `dataclasses.replace`.
     """
     roles = columns or plan.data.columns
-    whole = None if claims is None else _cost(plan, claims, _answers(plan))
+    whole = None if claims is None else _compute_cost(plan, claims, _count_answers(plan))
     together = (
-        None if claims is None or not measured[0] else _cost(plan, claims, _answers(plan), measured)
+        None
+        if claims is None or not measured[0]
+        else _compute_cost(plan, claims, _count_answers(plan), measured)
     )
-    return Asked(
+    return Requirements(
         plan_hash=plan_hash,
         model=plan.model.name.partition("@")[0],
         codec=plan.codec.name.partition("@")[0],
-        columns=_read(plan, roles),
+        columns=_list_columns(plan, roles),
         epsilon_per_update=(
             None
             if claims is None
-            else max((_epsilon(_cost(plan, (one,), 1)) for one in claims), default=0.0)
+            else max((_to_epsilon(_compute_cost(plan, (one,), 1)) for one in claims), default=0.0)
         ),
-        epsilon_per_run=None if whole is None else _epsilon(whole),
+        epsilon_per_run=None if whole is None else _to_epsilon(whole),
         unbounded=whole is not None and whole.bare,
         measures=measured[1],
-        epsilon_with_measures=None if together is None else _epsilon(together),
+        epsilon_with_measures=None if together is None else _to_epsilon(together),
         test_share=1 - (1 - plan.data.test) * (1 - plan.data.local_test),
         delta=plan.delta,
         rounds=plan.server.rounds,
         cohort=plan.server.cohort_size
         or (None if plan.data.partition == "client" else plan.data.clients),
-        least_summed=_least_summed(plan),
+        least_summed=_find_least_summed(plan),
         message_bytes=message_bytes,
         client=roles.client,
         k=plan.data.share.rows_alike if plan.data.share else None,
-        released=_released(plan, roles),
-        key=_key(plan, roles),
+        released=_list_released_columns(plan, roles),
+        key=_list_key_columns(plan, roles),
         generalise={
             name: " ".join(rule.split())
             for name, rule in (plan.data.share.generalise if plan.data.share else {}).items()
         },
         user_code=find_user_code(plan),
-        files=tuple(_files(plan)),
-        tells=tuple(_told(plan, roles)),
-        baselines=tuple(dict.fromkeys(_unprotected(plan))),
+        files=tuple(_list_files(plan)),
+        tells=tuple(_list_cleartext(plan, roles)),
+        baselines=tuple(dict.fromkeys(_list_unprotected(plan))),
         votes=plan.filter is not None,
         trusts_server=claims is None or any(_rests_on_server(one) for one in claims),
     )
@@ -82,7 +84,7 @@ def _rests_on_server(claims: Claims) -> bool:
     return any(claim.promises and claim.rests_on == "server" for claim in claims)
 
 
-def _least_summed(plan: Plan) -> int | None:
+def _find_least_summed(plan: Plan) -> int | None:
     """The smallest set that helpers add up; None without helpers, and where it depends on how many
     clients there are.
     """
@@ -93,7 +95,7 @@ def _least_summed(plan: Plan) -> int | None:
     return plan.secure_sum.least_clients
 
 
-def _read(plan: Plan, roles: Columns) -> dict[str, tuple[str, ...]] | None:
+def _list_columns(plan: Plan, roles: Columns) -> dict[str, tuple[str, ...]] | None:
     """Return the columns a plan reads, by role; None if the plan leaves them to the data.
 
     The client column and the quasi-identifiers are judged by themselves.
@@ -109,7 +111,7 @@ def _read(plan: Plan, roles: Columns) -> dict[str, tuple[str, ...]] | None:
     return {**read, "by": (plan.data.by,)} if plan.data.by else read
 
 
-def _released(plan: Plan, roles: Columns) -> tuple[str, ...]:
+def _list_released_columns(plan: Plan, roles: Columns) -> tuple[str, ...]:
     """Return the columns of rows that would leave, the label among them; none if no row would."""
     share = plan.data.share
     if share is None:
@@ -119,38 +121,38 @@ def _released(plan: Plan, roles: Columns) -> tuple[str, ...]:
     return tuple(name for name in names if share.generalise.get(name, "").strip() != SUPPRESS)
 
 
-def _key(plan: Plan, roles: Columns) -> tuple[str, ...]:
+def _list_key_columns(plan: Plan, roles: Columns) -> tuple[str, ...]:
     """Return the columns in which rows that leave are alike."""
     share = plan.data.share
     if share is None:
         return ()
-    counted = _released(plan, roles) if share.release == "whole_row" else roles.quasi
+    counted = _list_released_columns(plan, roles) if share.release == "whole_row" else roles.quasi
     return tuple(name for name in counted if name != roles.label)
 
 
-def _answers(plan: Plan) -> int:
+def _count_answers(plan: Plan) -> int:
     return min(plan.server.rounds, plan.ledger.participations or plan.server.rounds)
 
 
-def _cost(
+def _compute_cost(
     plan: Plan, claims: Sequence[Claims], answers: int, measured: tuple[Claims, int] = ((), 0)
-) -> Cost:
+) -> PrivacyCost:
     """Privacy loss of `answers` answers to each exchange at the plan's delta, by the function that
     charges a site's ledger.
     """
     each = tuple(
-        (one, plan.server.rounds if on_a_sample(one) and answers > 1 else answers)
+        (one, plan.server.rounds if is_subsampled(one) and answers > 1 else answers)
         for one in claims
         if one
     )
-    return cost((*each, measured) if measured[0] else each, plan.delta)
+    return compute_cost((*each, measured) if measured[0] else each, plan.delta)
 
 
-def _epsilon(found: Cost) -> float:
+def _to_epsilon(found: PrivacyCost) -> float:
     return found.micro / MILLION
 
 
-def _files(plan: Plan) -> Iterator[str]:
+def _list_files(plan: Plan) -> Iterator[str]:
     """Yield the files and folders a plan names besides its data."""
     features = plan.features
     if features.list and features.list not in _LANGUAGES:
@@ -167,7 +169,7 @@ def _files(plan: Plan) -> Iterator[str]:
             yield rest.rpartition(" ")[0].strip()
 
 
-def _told(plan: Plan, roles: Columns) -> Iterator[str]:
+def _list_cleartext(plan: Plan, roles: Columns) -> Iterator[str]:
     """Yield what a plan needs to know of clients in the clear."""
     yield from ("clients", "classes")
     if plan.server.weights != "equal":
@@ -182,7 +184,7 @@ def _told(plan: Plan, roles: Columns) -> Iterator[str]:
         yield "words"
 
 
-def _unprotected(plan: Plan) -> Iterator[str]:
+def _list_unprotected(plan: Plan) -> Iterator[str]:
     if plan.regime == "central":
         yield "central"
     yield from (name for name in plan.baselines if name != "local_only")

@@ -41,12 +41,12 @@ words of texts, and how many held-out rows a model gets right without noise (`[m
 `answer = "exact"`). `limits.least_clients_told` holds for all of it.
 """
 
-Loss = Annotated[float, Gt(0), Le(1e12)]
+EpsilonLimit = Annotated[float, Gt(0), Le(1e12)]
 """An epsilon whose millionths fit into a ledger."""
-Hash = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
+PlanHash = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 
 
-def _pinned(text: str) -> Reference:
+def _check_pin(text: str) -> Reference:
     found = Reference(text)
     if not found.sha256:
         raise ValueError(
@@ -55,7 +55,7 @@ def _pinned(text: str) -> Reference:
     return found
 
 
-Code = Annotated[str, AfterValidator(_pinned)]
+PinnedCode = Annotated[str, AfterValidator(_check_pin)]
 """A reference to code of one file: other code of that name is not allowed."""
 
 
@@ -63,7 +63,7 @@ Code = Annotated[str, AfterValidator(_pinned)]
 class Plans:
     """Which plans may run here."""
 
-    hashes: tuple[Hash, ...] | None = None
+    hashes: tuple[PlanHash, ...] | None = None
     """Only plans with these hashes, which `tacit policy check` prints. The rules of the other
     tables hold for them too.
     """
@@ -86,7 +86,7 @@ class Allow:
     """What may run beside a plan, or in its place, without protection. Only simulations have
     baselines.
     """
-    user_code: tuple[Code, ...] = ()
+    user_code: tuple[PinnedCode, ...] = ()
     """Python code that plans may name and that then runs here, as `package.module:name@sha256:…`
     with the SHA-256 of the file that holds it.
     """
@@ -132,12 +132,12 @@ class Limits:
     rows are about.
     """
 
-    epsilon_per_update: Loss | None = None
+    epsilon_per_update: EpsilonLimit | None = None
     """The most one answer may cost a client. Left out, only the limits per run and for life count.
     """
-    epsilon_per_run: Loss | None = None
+    epsilon_per_run: EpsilonLimit | None = None
     """The most all answers of a run may cost a client together, at `delta`. Left out: nothing."""
-    epsilon_for_life: Loss | None = None
+    epsilon_for_life: EpsilonLimit | None = None
     """The most all runs may cost a client together: what they cost adds up, and so do their deltas.
     Left out: nothing.
     """
@@ -195,7 +195,7 @@ class Measures:
     told in the clear, which needs `measures` among `tells`. `off`: no counts; a run goes on without
     them.
     """
-    epsilon: Loss = 0.5
+    epsilon: EpsilonLimit = 0.5
     """`noisy`: the privacy loss per client and run of all measures together, at `limits.delta`. It
     counts against the limits.
     """
@@ -273,19 +273,19 @@ def parse_policy(text: str, where: str = "policy") -> Policy:
     try:
         policy: Policy = TypeAdapter(Policy).validate_json(json.dumps(tree_of(text), default=str))
     except ValidationError as error:
-        raise _refusal(where, [_said(problem) for problem in error.errors()]) from None
+        raise _build_error(where, [_explain(problem) for problem in error.errors()]) from None
     except (tomllib.TOMLDecodeError, ValueError) as error:
         raise PlanError(f"{where}: is not valid TOML: {error}") from None
     found = [
-        *_unknown("models", policy.allow.models, Model),
-        *_unknown("codecs", policy.allow.codecs, Codec),
+        *_find_unknown("models", policy.allow.models, Model),
+        *_find_unknown("codecs", policy.allow.codecs, Codec),
     ]
     if found:
-        raise _refusal(where, found)
+        raise _build_error(where, found)
     return policy
 
 
-def _refusal(where: str, found: list[str]) -> PlanError:
+def _build_error(where: str, found: list[str]) -> PlanError:
     return PlanError(
         "\n".join(
             [f"{where}: is no policy that can be kept", *(f"  {problem}" for problem in found)]
@@ -293,7 +293,7 @@ def _refusal(where: str, found: list[str]) -> PlanError:
     )
 
 
-def _unknown(key: str, names: tuple[str, ...], kinds: Any) -> list[str]:
+def _find_unknown(key: str, names: tuple[str, ...], kinds: Any) -> list[str]:
     """Return a sentence for each name that no plan could have, so that a slip of the pen is told at
     once.
     """
@@ -307,11 +307,11 @@ def _unknown(key: str, names: tuple[str, ...], kinds: Any) -> list[str]:
     ]
 
 
-def _said(problem: Any) -> str:
+def _explain(problem: Any) -> str:
     place = [str(part) for part in problem["loc"]]
     key, word = ".".join(place), place[-1]
     if problem["type"] == "unexpected_keyword_argument":
-        known = _keys(place[:-1])
+        known = _list_keys(place[:-1])
         if key == "allow.columns":
             return (
                 "allow.columns: unknown key; say in a [columns] table what columns may be used as:"
@@ -342,7 +342,7 @@ def _said(problem: Any) -> str:
     return f"{key}: {problem['msg'][0].lower()}{problem['msg'][1:]}; got {problem['input']!r}"
 
 
-def _keys(place: list[str]) -> list[str]:
+def _list_keys(place: list[str]) -> list[str]:
     """Return the keys of a table of the policy."""
     tables = tables_in(fields_of(Policy)[place[0]].annotation) if place else {"": Policy}
     return list(fields_of(tables[""]))

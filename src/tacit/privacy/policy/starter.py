@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import fields
 
 from tacit.plan.presets.starter import quoted
-from tacit.privacy.policy.asked import INPUT_ROLES, Asked
+from tacit.privacy.policy.asked import INPUT_ROLES, Requirements
 from tacit.privacy.policy.giveaways import MARK, find_giveaways
 from tacit.privacy.policy.policy import Allow, ColumnRoles, Limits, Measures, Policy, SharePolicy
 
@@ -92,9 +92,9 @@ _CAREFUL = Policy(
 )
 
 
-def policy_text(file: str, asked: Asked | None = None) -> str:
+def render_policy(file: str, asked: Requirements | None = None) -> str:
     """Return a careful policy; with what a plan asks, one that allows this plan and no other."""
-    policy = _CAREFUL if asked is None else policy_for(asked)
+    policy = _CAREFUL if asked is None else build_policy(asked)
     hashes = () if asked is None else ("", "[plans]", f"hashes = [{quoted(asked.plan_hash)}]")
     tables: dict[str, _Table | None] = {
         "allow": policy.allow,
@@ -108,13 +108,13 @@ def policy_text(file: str, asked: Asked | None = None) -> str:
         line
         for name, table in tables.items()
         if table
-        for line in ("", f"[{name}]", *_lines(name, table, given))
+        for line in ("", f"[{name}]", *_render_table(name, table, given))
     ]
     share = _NO_SHARE if policy.share is None else ""
     return _HEAD.format(file=" ".join(file.split())) + "\n".join([*hashes, *lines]) + "\n" + share
 
 
-def policy_for(asked: Asked) -> Policy:
+def build_policy(asked: Requirements) -> Policy:
     """Return the policy that allows what is asked, at its price, and little else."""
     epsilon = asked.epsilon_with_measures or asked.epsilon_per_run or None
     fewest = min(asked.cohort or 100, asked.least_summed or 100, 100)
@@ -130,7 +130,7 @@ def policy_for(asked: Asked) -> Policy:
             trust_server=asked.trusts_server,
             simulation_noise=asked.simulation_noise,
         ),
-        columns=_roles(asked),
+        columns=_build_roles(asked),
         limits=Limits(
             epsilon_per_run=epsilon,
             epsilon_for_life=epsilon,
@@ -142,11 +142,11 @@ def policy_for(asked: Asked) -> Policy:
             largest_message_bytes=50_000_000,
             test_share=max(Limits.test_share, asked.test_share),
         ),
-        share=_share(asked) if asked.k else None,
+        share=_build_share(asked) if asked.k else None,
     )
 
 
-def _share(asked: Asked) -> SharePolicy:
+def _build_share(asked: Requirements) -> SharePolicy:
     """Return a table under which the rows leave that a plan asks for, as coarse as it says."""
     rules: dict[str, tuple[str, ...]] = {
         name: (asked.generalise[name],) for name in asked.released if name in asked.generalise
@@ -154,7 +154,7 @@ def _share(asked: Asked) -> SharePolicy:
     return SharePolicy(columns=asked.released or ("*",), generalise=rules, min_k=asked.k or 1)
 
 
-def _roles(asked: Asked) -> ColumnRoles:
+def _build_roles(asked: Requirements) -> ColumnRoles:
     """Return the columns a plan uses, each as what it uses it; all of them where the plan leaves
     that to the data.
     """
@@ -163,20 +163,24 @@ def _roles(asked: Asked) -> ColumnRoles:
     return ColumnRoles(**{role: names for role, names in asked.columns.items() if role != "by"})
 
 
-def _lines(name: str, table: _Table, given: dict[str, str]) -> Iterable[str]:
+def _render_table(name: str, table: _Table, given: dict[str, str]) -> Iterable[str]:
     values = {field.name: getattr(table, field.name) for field in fields(table)}
     notes = _NOTES | {
         key: f"{MARK}{given[f'{name}.{key}']}" for key in values if f"{name}.{key}" in given
     }
-    return [_line(key, value, notes.get(key)) for key, value in values.items() if value is not None]
+    return [
+        _render_line(key, value, notes.get(key))
+        for key, value in values.items()
+        if value is not None
+    ]
 
 
-def _line(key: str, value: object, note: str | None) -> str:
-    setting = f"{key} = {_toml(value)}"
+def _render_line(key: str, value: object, note: str | None) -> str:
+    setting = f"{key} = {_render_value(value)}"
     return f"{setting:<31} # {note}" if note else setting
 
 
-def _toml(value: object) -> str:
+def _render_value(value: object) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, tuple):
@@ -184,5 +188,5 @@ def _toml(value: object) -> str:
     if isinstance(value, str):
         return quoted(value)
     if isinstance(value, dict):
-        return f"{{{', '.join(f'{quoted(name)} = {_toml(one)}' for name, one in value.items())}}}"
+        return f"{{{', '.join(f'{quoted(name)} = {_render_value(one)}' for name, one in value.items())}}}"
     return f"{value:_}" if isinstance(value, int) else repr(value)

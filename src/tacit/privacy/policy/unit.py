@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tacit.privacy.policy.asked import Asked
+from tacit.privacy.policy.asked import Requirements
 
 FILE = "site.toml"
 
@@ -29,14 +29,14 @@ class PrivacyUnit:
         return f"client = {self.client!r}" if self.client else "no client"
 
 
-def unit_refusals(unit: PrivacyUnit, asked: Asked) -> list[str]:
+def find_unit_refusals(unit: PrivacyUnit, asked: Requirements) -> list[str]:
     """Return a sentence for each way in which a plan has other people in mind than the owner of the
     rows.
     """
-    return [*_clients(unit, asked), *_released(unit, asked)]
+    return [*_refuse_clients(unit, asked), *_refuse_released(unit, asked)]
 
 
-def _clients(unit: PrivacyUnit, asked: Asked) -> list[str]:
+def _refuse_clients(unit: PrivacyUnit, asked: Requirements) -> list[str]:
     if bool(unit.client) == unit.one_client:
         return [
             f'{FILE}: client is not set, so no plan may run; write client = "COLUMN", the column'
@@ -63,7 +63,7 @@ def _clients(unit: PrivacyUnit, asked: Asked) -> list[str]:
     return []
 
 
-def _released(unit: PrivacyUnit, asked: Asked) -> list[str]:
+def _refuse_released(unit: PrivacyUnit, asked: Requirements) -> list[str]:
     """Return what is wrong with rows that would leave: the owner's quasi-identifiers are counted,
     whatever else a plan counts.
     """

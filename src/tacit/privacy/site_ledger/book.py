@@ -20,48 +20,48 @@ from typing import Any, Literal
 from tacit.errors import BudgetError, LedgerError, PolicyError
 from tacit.privacy.policy.policy import Limits, SharePolicy
 from tacit.privacy.site_ledger import releases
-from tacit.privacy.site_ledger.chain import Entry, Receipt
+from tacit.privacy.site_ledger.chain import LedgerEntry, Receipt
 from tacit.privacy.site_ledger.charging import (
-    Place,
-    Prices,
-    again,
+    ClaimCosts,
+    ExchangeKey,
+    advance_day,
     charge,
-    day_of,
-    each_once,
-    judged,
-    too_many_rounds,
+    check_pseudonyms,
+    decide_charges,
+    refuse_round,
+    repeat_decision,
 )
-from tacit.privacy.site_ledger.disk import Disk, blob
-from tacit.privacy.site_ledger.releases import Leaving
-from tacit.privacy.site_ledger.spending import Claims, Cost
+from tacit.privacy.site_ledger.disk import LedgerFile, check_bytes
+from tacit.privacy.site_ledger.releases import RowToRelease
+from tacit.privacy.site_ledger.spending import Claims, PrivacyCost
 
 
 @dataclass(frozen=True, kw_only=True)
-class Spent:
+class ClientSpending:
     """What a client has paid: by run, and for life. Epsilons of runs add up, and so do their
     deltas.
     """
 
     person: bytes
-    runs: dict[str, Cost]
+    runs: dict[str, PrivacyCost]
 
     @property
-    def life(self) -> Cost:
+    def life(self) -> PrivacyCost:
         """What all runs cost together."""
         each = self.runs.values()
-        return Cost(
+        return PrivacyCost(
             sum(one.micro for one in each),
             sum(one.delta for one in each),
             any(one.bare for one in each),
         )
 
 
-def utc_day() -> str:
+def get_utc_day() -> str:
     """Return the date in Greenwich."""
     return datetime.now(UTC).date().isoformat()
 
 
-class Book:
+class SiteLedger:
     """The ledger of one site. Several processes may have the same one open.
 
     `delta` is that of totals per run; where the owner allows less, it is what the owner allows.
@@ -73,13 +73,13 @@ class Book:
         *,
         limits: Limits,
         delta: float,
-        today: Callable[[], str] = utc_day,
+        today: Callable[[], str] = get_utc_day,
         on_close: Callable[[Receipt], None] = lambda receipt: None,
     ) -> None:
         """`on_close` gets the last receipt once the file is closed."""
         self.limits, self._today, self._on_close = limits, today, on_close
-        self._prices = Prices(min(delta, limits.delta))
-        self._disk = Disk(file)
+        self._prices = ClaimCosts(min(delta, limits.delta))
+        self._disk = LedgerFile(file)
 
     def close(self) -> None:
         """Close the file."""
@@ -109,20 +109,20 @@ class Book:
         a sample are paid for every round so far. An exchange without claims costs nothing and is no
         round, unless `is_round` says so, as for exact counts.
         """
-        place, asked = Place(run, round_no, exchange), each_once(persons, round_no)
+        place, asked = ExchangeKey(run, round_no, exchange), check_pseudonyms(persons, round_no)
         with self._disk.writing() as db:
             before = self._row(db, place)
             if before is not None:
-                return again(
+                return repeat_decision(
                     self._disk.entry(int(before[0])).body, place, asked, self._prices.learn(claims)
                 )
-            day = day_of(db, self._today())
+            day = advance_day(db, self._today())
             counted = is_round or bool(claims)
-            why = too_many_rounds(db, self.limits, place, day) if counted else ""
+            why = refuse_round(db, self.limits, place, day) if counted else ""
             if why:
                 return dict.fromkeys(asked, why)
             try:
-                found = judged(db, self._prices, self.limits, place, asked, claims)
+                found = decide_charges(db, self._prices, self.limits, place, asked, claims)
             except BudgetError as error:
                 return dict.fromkeys(asked, str(error))
             if found.groups:
@@ -142,13 +142,13 @@ class Book:
         """Keep an answer, on the disk, before it is sent; raise PolicyError if nothing was reserved
         or another answer is kept.
         """
-        place = Place(run, round_no, exchange)
+        place = ExchangeKey(run, round_no, exchange)
         with self._disk.writing() as db:
             row = self._row(db, place)
             if row is None:
                 raise PolicyError(f"{place}: nothing was reserved for it, so nothing may leave")
             if row[1] is not None:
-                if (blob(row[2]), self._content(db, int(row[1]))) == (request_hash, answer):
+                if (check_bytes(row[2]), self._content(db, int(row[1]))) == (request_hash, answer):
                     return
                 raise PolicyError(f"{place}: was answered already; send the answer that is stored")
             digest = hashlib.sha256(answer).hexdigest()
@@ -172,12 +172,12 @@ class Book:
         Raises PolicyError if another question was answered in its place, or the run's answers were
         forgotten.
         """
-        place = Place(run, round_no, exchange)
+        place = ExchangeKey(run, round_no, exchange)
         with self._disk.reading() as db:
             row = self._row(db, place)
             if row is None or row[1] is None:
                 return None
-            if blob(row[2]) != request_hash:
+            if check_bytes(row[2]) != request_hash:
                 raise PolicyError(
                     f"{place}: was asked before with another question; it is answered once"
                 )
@@ -203,10 +203,14 @@ class Book:
         `unit` says whom budgets belong to; raises PolicyError if they belonged to others before.
         """
         with self._disk.writing() as db:
-            releases.note_told(self._disk, db, run, unit, told)
+            releases.record_cleartext(self._disk, db, run, unit, told)
 
     def disclose(
-        self, leaving: Sequence[Leaving], of_rows: int, facts: dict[str, Any], share: SharePolicy
+        self,
+        leaving: Sequence[RowToRelease],
+        of_rows: int,
+        facts: dict[str, Any],
+        share: SharePolicy,
     ) -> bool:
         """Write down, on the disk, which rows leave, before they do; raise PolicyError if too few
         of them would be alike.
@@ -234,22 +238,24 @@ class Book:
         """
         return [entry.body for entry in self.entries() if entry.kind == kind]
 
-    def entries(self) -> Iterator[Entry]:
+    def entries(self) -> Iterator[LedgerEntry]:
         """Yield every entry, the first one first, each checked against the one before."""
         for number in range(1, self.receipt().counter + 1):
             with self._disk.reading():
                 entry = self._disk.entry(number)
             yield entry
 
-    def totals(self) -> list[Spent]:
+    def totals(self) -> list[ClientSpending]:
         """Return what each client has paid."""
-        found: dict[bytes, dict[str, Cost]] = {}
+        found: dict[bytes, dict[str, PrivacyCost]] = {}
         with self._disk.reading() as db:
             for person, run, amount, delta, bare in db.execute(
                 "SELECT person, run, micro, delta, bare FROM tallies"
             ):
-                found.setdefault(blob(person), {})[run] = Cost(amount, delta, bool(bare))
-        return [Spent(person=person, runs=runs) for person, runs in found.items()]
+                found.setdefault(check_bytes(person), {})[run] = PrivacyCost(
+                    amount, delta, bool(bare)
+                )
+        return [ClientSpending(person=person, runs=runs) for person, runs in found.items()]
 
     def receipt(self) -> Receipt:
         """Return how far the ledger has come, for others to keep."""
@@ -282,7 +288,7 @@ class Book:
 
         verify(self._disk)
 
-    def _row(self, db: sqlite3.Connection, place: Place) -> Any:
+    def _row(self, db: sqlite3.Connection, place: ExchangeKey) -> Any:
         """Return the entries that reserved and stored an exchange, and the hash of its request;
         None if it is new.
         """
@@ -299,7 +305,7 @@ class Book:
 
     def _content(self, db: sqlite3.Connection, number: int) -> bytes:
         row = db.execute("SELECT content FROM answers WHERE entry = ?", (number,)).fetchone()
-        content = blob(row[0]) if row else b""
+        content = check_bytes(row[0]) if row else b""
         if hashlib.sha256(content).hexdigest() != self._disk.entry(number).body["answer"]:
             raise self._disk.damaged(number, "the answer it stored is not as it was written")
         return content

@@ -23,7 +23,7 @@ class Receipt(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Entry:
+class LedgerEntry:
     """One entry of a ledger: opened, told, reserved, stored, disclosed, forgotten, loss accepted.
 
     `body` holds its facts as plain JSON values.
@@ -35,19 +35,19 @@ class Entry:
     hash: bytes
 
 
-def canonical(body: dict[str, Any] | list[Any]) -> bytes:
+def encode_canonical(body: dict[str, Any] | list[Any]) -> bytes:
     """Return the one way in which JSON values are written here."""
     return json.dumps(
         body, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
     ).encode()
 
 
-def link(before: bytes, content: bytes) -> bytes:
+def hash_entry(before: bytes, content: bytes) -> bytes:
     """Return the hash of an entry that follows another."""
     return hashlib.sha256(before + content).digest()
 
 
-def entry_of(number: int, content: bytes, digest: bytes) -> Entry:
+def parse_entry(number: int, content: bytes, digest: bytes) -> LedgerEntry:
     """Return an entry as it was read; raise ValueError if it is none."""
     body = json.loads(content)
     if (
@@ -56,4 +56,4 @@ def entry_of(number: int, content: bytes, digest: bytes) -> Entry:
         or not isinstance(body.get("kind"), str)
     ):
         raise ValueError("it is no entry of this number")
-    return Entry(number=number, kind=body["kind"], body=body, hash=digest)
+    return LedgerEntry(number=number, kind=body["kind"], body=body, hash=digest)

@@ -13,17 +13,22 @@ from typing import Any, NamedTuple
 
 from tacit.errors import PolicyError
 from tacit.privacy.claim import Claim
-from tacit.privacy.ledger.account import on_a_sample
+from tacit.privacy.ledger.account import is_subsampled
 from tacit.privacy.policy.policy import Limits
-from tacit.privacy.site_ledger.chain import canonical
-from tacit.privacy.site_ledger.disk import Disk, blob
-from tacit.privacy.site_ledger.spending import Claims, Cost, cost, within
+from tacit.privacy.site_ledger.chain import encode_canonical
+from tacit.privacy.site_ledger.disk import LedgerFile, check_bytes
+from tacit.privacy.site_ledger.spending import (
+    Claims,
+    PrivacyCost,
+    compute_cost,
+    find_exceeded_limit,
+)
 
 PSEUDONYM = 16
 """Bytes of a pseudonym."""
 
 
-class Place(NamedTuple):
+class ExchangeKey(NamedTuple):
     """What is paid for once: an exchange of a round of a run."""
 
     run: str
@@ -35,7 +40,7 @@ class Place(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Prices:
+class ClaimCosts:
     """What claims cost at a delta; claims are known by their hash."""
 
     delta: float
@@ -43,41 +48,41 @@ class Prices:
 
     def learn(self, claims: Claims) -> str:
         """Return the hash of claims and remember them."""
-        name = hashlib.sha256(written(claims)).hexdigest()
+        name = hashlib.sha256(encode_claims(claims)).hexdigest()
         self.known[name] = claims
         return name
 
-    def cost(self, db: sqlite3.Connection, paid: dict[str, int]) -> Cost:
+    def cost(self, db: sqlite3.Connection, paid: dict[str, int]) -> PrivacyCost:
         """Return what a client has paid in a run that answered for some claims so often."""
         for name in paid:
             if name not in self.known:
                 row = db.execute("SELECT content FROM claims WHERE hash = ?", (name,)).fetchone()
-                self.known[name] = read(blob(row[0] if row else None))
-        return cost(
+                self.known[name] = decode_claims(check_bytes(row[0] if row else None))
+        return compute_cost(
             tuple((self.known[name], times) for name, times in sorted(paid.items())), self.delta
         )
 
 
 @dataclass(frozen=True, kw_only=True)
-class Judged:
+class ChargeDecision:
     """Who can pay, by what each will have paid in the run, with what that costs; and who cannot,
     and why.
 
     `is_round` says that the exchange counts among the rounds of `day`.
     """
 
-    groups: dict[str, tuple[Cost, list[bytes]]]
+    groups: dict[str, tuple[PrivacyCost, list[bytes]]]
     refused: dict[bytes, str]
     day: str = ""
     is_round: bool = True
 
 
-def written(claims: Claims) -> bytes:
+def encode_claims(claims: Claims) -> bytes:
     """Return claims as they are kept."""
-    return canonical([claim.to_json() for claim in claims])
+    return encode_canonical([claim.to_json() for claim in claims])
 
 
-def read(content: bytes) -> Claims:
+def decode_claims(content: bytes) -> Claims:
     """Return claims that were kept."""
     try:
         return tuple(Claim.from_json(one) for one in json.loads(content))
@@ -85,7 +90,7 @@ def read(content: bytes) -> Claims:
         raise sqlite3.DatabaseError("claims are not as they were written") from None
 
 
-def counts(paid: str) -> dict[str, int]:
+def decode_counts(paid: str) -> dict[str, int]:
     """Return how often a client has paid for which claims, as it is kept in a tally."""
     try:
         found: dict[str, int] = json.loads(paid)
@@ -94,13 +99,13 @@ def counts(paid: str) -> dict[str, int]:
     return found
 
 
-def people(text: str) -> list[bytes]:
+def split_pseudonyms(text: str) -> list[bytes]:
     """Return the pseudonyms in an entry."""
     whole = bytes.fromhex(text)
     return [whole[start : start + PSEUDONYM] for start in range(0, len(whole), PSEUDONYM)]
 
 
-def each_once(persons: Sequence[bytes], round_no: int) -> list[bytes]:
+def check_pseudonyms(persons: Sequence[bytes], round_no: int) -> list[bytes]:
     """Return pseudonyms without repetition; raise ValueError if one is none, or the round
     is none.
     """
@@ -115,40 +120,40 @@ def each_once(persons: Sequence[bytes], round_no: int) -> list[bytes]:
     return list(dict.fromkeys(persons))
 
 
-def paid_after(before: dict[str, int], name: str, claims: Claims, round_no: int) -> dict[str, int]:
+def count_after(before: dict[str, int], name: str, claims: Claims, round_no: int) -> dict[str, int]:
     """Return what a client will have paid in a run: once more, or on a sample for every round so
     far; the same without claims.
     """
     times = before.get(name, 0)
-    once_more = max(times, round_no, 1) if on_a_sample(claims) else times + 1
+    once_more = max(times, round_no, 1) if is_subsampled(claims) else times + 1
     return {**before, name: once_more} if claims else before
 
 
-def judged(
+def decide_charges(
     db: sqlite3.Connection,
-    prices: Prices,
+    prices: ClaimCosts,
     limits: Limits,
-    place: Place,
+    place: ExchangeKey,
     persons: list[bytes],
     claims: Claims,
-) -> Judged:
+) -> ChargeDecision:
     """Return who of these clients can pay; raise BudgetError for a claim nobody has proved."""
     name = prices.learn(claims)
-    alone = prices.cost(db, paid_after({}, name, claims, 1))
-    after, costs = dict[str, str](), dict[str, Cost]()  # many clients have paid alike
-    found = Judged(groups={}, refused={})
+    alone = prices.cost(db, count_after({}, name, claims, 1))
+    after, costs = dict[str, str](), dict[str, PrivacyCost]()  # many clients have paid alike
+    found = ChargeDecision(groups={}, refused={})
     for person in persons:
         rows = db.execute(
             "SELECT run, paid, micro FROM tallies WHERE person = ?", (person,)
         ).fetchall()
         before = next((paid for run, paid, _ in rows if run == place.run), "{}")
         if before not in after:
-            paid = paid_after(counts(before), name, claims, place.round_no)
-            after[before] = canonical(paid).decode()
+            paid = count_after(decode_counts(before), name, claims, place.round_no)
+            after[before] = encode_canonical(paid).decode()
             costs[after[before]] = prices.cost(db, paid)
         now = after[before]
         life = costs[now].micro + sum(amount for run, _, amount in rows if run != place.run)
-        why = within(limits, alone, costs[now], life)
+        why = find_exceeded_limit(limits, alone, costs[now], life)
         if why:
             found.refused[person] = why
         else:
@@ -157,10 +162,15 @@ def judged(
 
 
 def charge(
-    disk: Disk, db: sqlite3.Connection, prices: Prices, place: Place, found: Judged, claims: Claims
+    disk: LedgerFile,
+    db: sqlite3.Connection,
+    prices: ClaimCosts,
+    place: ExchangeKey,
+    found: ChargeDecision,
+    claims: Claims,
 ) -> None:
     """Write down who pays, and who was refused."""
-    name, began = prices.learn(claims), round_began(db, place)
+    name, began = prices.learn(claims), has_round_begun(db, place)
     reasons: dict[str, list[bytes]] = {}
     for person, why in found.refused.items():
         reasons.setdefault(why, []).append(person)
@@ -185,7 +195,7 @@ def charge(
     if found.is_round and not claims:
         facts["round"] = True
     number = disk.append("reserved", {**place._asdict(), **facts})
-    db.execute("INSERT OR IGNORE INTO claims VALUES (?, ?)", (name, written(claims)))
+    db.execute("INSERT OR IGNORE INTO claims VALUES (?, ?)", (name, encode_claims(claims)))
     db.executemany(
         "INSERT OR REPLACE INTO tallies VALUES (?, ?, ?, ?, ?, ?)",
         [
@@ -204,40 +214,44 @@ def charge(
         )
 
 
-def again(
-    before: dict[str, Any], place: Place, persons: list[bytes], name: str
+def repeat_decision(
+    before: dict[str, Any], place: ExchangeKey, persons: list[bytes], name: str
 ) -> dict[bytes, str]:
     """Return the refusals of an exchange that is asked for again; raise PolicyError if it is asked
     at another price.
     """
     if before["claims"] != name:
         raise PolicyError(f"{place}: was asked before at another price; it is answered once")
-    paid = {one for group in before["paid"] for one in people(group["persons"])}
-    refused = {one: group["why"] for group in before["refused"] for one in people(group["persons"])}
+    paid = {one for group in before["paid"] for one in split_pseudonyms(group["persons"])}
+    refused = {
+        one: group["why"]
+        for group in before["refused"]
+        for one in split_pseudonyms(group["persons"])
+    }
     late = "was not asked when this exchange was paid for; it is answered once"
     return {one: refused.get(one, late) for one in persons if one not in paid}
 
 
-def round_began(db: sqlite3.Connection, place: Place) -> bool:
+def has_round_begun(db: sqlite3.Connection, place: ExchangeKey) -> bool:
     """Return whether an exchange of this round counted as one."""
     query = "SELECT 1 FROM exchanges WHERE run = ? AND round_no = ? AND paid"
     return db.execute(query, (place.run, place.round_no)).fetchone() is not None
 
 
-def day_of(db: sqlite3.Connection, today: str) -> str:
+def advance_day(db: sqlite3.Connection, today: str) -> str:
     """Return today, or the latest day there was: a clock that goes back gives no new rounds."""
     latest = db.execute("SELECT max(day) FROM days").fetchone()[0]
     return max(today, latest or "")
 
 
-def too_many_rounds(db: sqlite3.Connection, limits: Limits, place: Place, day: str) -> str:
+def refuse_round(db: sqlite3.Connection, limits: Limits, place: ExchangeKey, day: str) -> str:
     """Return why no further round may begin, in this run or on a day; nothing if it may."""
     if place.round_no > limits.rounds_per_run:
         return (
             f"limits.rounds_per_run = {limits.rounds_per_run:,}: this is round {place.round_no:,}"
         )
     counted = db.execute("SELECT rounds FROM days WHERE day = ?", (day,)).fetchone()
-    if counted and counted[0] >= limits.rounds_per_day and not round_began(db, place):
+    if counted and counted[0] >= limits.rounds_per_day and not has_round_begun(db, place):
         return (
             f"limits.rounds_per_day = {limits.rounds_per_day:,}: so many rounds were answered on"
             f" {day}"

@@ -15,7 +15,14 @@ from typing import Any
 
 from tacit.errors import LedgerError
 from tacit.files import sync_folder
-from tacit.privacy.site_ledger.chain import START, Entry, Receipt, canonical, entry_of, link
+from tacit.privacy.site_ledger.chain import (
+    START,
+    LedgerEntry,
+    Receipt,
+    encode_canonical,
+    hash_entry,
+    parse_entry,
+)
 
 VERSION = 1
 _PATIENCE_SECONDS = 60.0
@@ -53,14 +60,14 @@ MORE_TABLES = (
 """Tables that ledgers from before lack: what was told, and which rows left (`releases.py`)."""
 
 
-def blob(value: Any) -> bytes:
+def check_bytes(value: Any) -> bytes:
     """Return bytes that were kept; a value of another kind was not written by us."""
     if not isinstance(value, bytes):
         raise sqlite3.DatabaseError("a value is not of the kind that was written")
     return value
 
 
-class Disk:
+class LedgerFile:
     """An open ledger file. Rows are read and written inside `writing` or `reading` only."""
 
     def __init__(self, file: Path) -> None:
@@ -122,10 +129,10 @@ class Disk:
     def append(self, kind: str, facts: dict[str, Any]) -> int:
         """Add an entry to the chain and return its number; call it while writing."""
         before = self.receipt()
-        content = canonical({**facts, "kind": kind, "number": before.counter + 1})
+        content = encode_canonical({**facts, "kind": kind, "number": before.counter + 1})
         self._db.execute(
             "INSERT INTO entries VALUES (?, ?, ?)",
-            (before.counter + 1, content, link(before.head, content)),
+            (before.counter + 1, content, hash_entry(before.head, content)),
         )
         return before.counter + 1
 
@@ -136,9 +143,9 @@ class Disk:
         last = self._db.execute(
             "SELECT number, hash FROM entries ORDER BY number DESC LIMIT 1"
         ).fetchone()
-        return Receipt(int(last[0]), blob(last[1])) if last else Receipt(0, START)
+        return Receipt(int(last[0]), check_bytes(last[1])) if last else Receipt(0, START)
 
-    def entry(self, number: int) -> Entry:
+    def entry(self, number: int) -> LedgerEntry:
         """Return one entry, its hash checked against the one before; raise LedgerError if it is
         damaged or missing.
         """
@@ -155,11 +162,11 @@ class Disk:
         if (
             not isinstance(content, bytes)
             or not isinstance(before, bytes)
-            or link(before, content) != digest
+            or hash_entry(before, content) != digest
         ):
             raise self.damaged(number, "its hash does not fit")
         try:
-            return entry_of(number, content, digest)
+            return parse_entry(number, content, digest)
         except ValueError as error:
             raise self.damaged(number, str(error)) from None
 

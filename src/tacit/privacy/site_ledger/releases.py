@@ -16,11 +16,11 @@ from typing import Any, NamedTuple
 
 from tacit.errors import PolicyError
 from tacit.privacy.policy.policy import SharePolicy
-from tacit.privacy.site_ledger.chain import canonical
-from tacit.privacy.site_ledger.disk import Disk, blob
+from tacit.privacy.site_ledger.chain import encode_canonical
+from tacit.privacy.site_ledger.disk import LedgerFile, check_bytes
 
 
-class Leaving(NamedTuple):
+class RowToRelease(NamedTuple):
     """A row that would leave: its fingerprint, whose it is, its label, and the same bytes for all
     rows alike in this release.
     """
@@ -31,7 +31,7 @@ class Leaving(NamedTuple):
     alike: bytes
 
 
-class Released(NamedTuple):
+class ReleasedRow(NamedTuple):
     """A row that left: whose it is, its label, and the same number for all rows that no release
     tells from it.
     """
@@ -41,8 +41,8 @@ class Released(NamedTuple):
     alike: int
 
 
-def note_told(
-    disk: Disk, db: sqlite3.Connection, run: str, unit: str, told: dict[str, Any]
+def record_cleartext(
+    disk: LedgerFile, db: sqlite3.Connection, run: str, unit: str, told: dict[str, Any]
 ) -> None:
     """Write down what a run is told and whom budgets belong to; raise PolicyError if they belonged
     to others before.
@@ -64,9 +64,9 @@ def note_told(
 
 
 def disclose(
-    disk: Disk,
+    disk: LedgerFile,
     db: sqlite3.Connection,
-    leaving: Sequence[Leaving],
+    leaving: Sequence[RowToRelease],
     of_rows: int,
     facts: dict[str, Any],
     share: SharePolicy,
@@ -76,15 +76,15 @@ def disclose(
 
     Return False if nothing leaves, or the same rows as this run's last entry says.
     """
-    before, last = released(db), last_disclosed(disk, db)
-    if (released_hash(before) != last["released"]) if last else before:
+    before, last = read_released(db), find_last_disclosure(disk, db)
+    if (hash_released(before) != last["released"]) if last else before:
         raise disk.damaged(
             last["number"] if last else 1, "the rows that left are not as they were written"
         )
     if not leaving:
         return False
-    after = _after(before, leaving)
-    found = _refusals(after, of_rows, share)
+    after = _merge_releases(before, leaving)
+    found = _find_refusals(after, of_rows, share)
     if found:
         raise PolicyError("\n".join(found))
     if after == before and last and last["run"] == facts["run"]:
@@ -97,33 +97,33 @@ def disclose(
         "rows": len(leaving),
         "of_rows": of_rows,
         "rows_of_all_runs": len(after),
-        "released": released_hash(after),
-        "fewest_clients_alike": min(map(_clients, _groups(after.values()))),
-        "fewest_labels_alike": min(map(_labels, _groups(after.values()))),
+        "released": hash_released(after),
+        "fewest_clients_alike": min(map(_count_clients, _group_alike(after.values()))),
+        "fewest_labels_alike": min(map(_count_labels, _group_alike(after.values()))),
     }
     disk.append("disclosed", {**facts, **counted})
     return True
 
 
-def released(db: sqlite3.Connection) -> dict[bytes, Released]:
+def read_released(db: sqlite3.Connection) -> dict[bytes, ReleasedRow]:
     """Return all rows that ever left, by their fingerprints."""
     rows = db.execute("SELECT row, person, label, alike FROM released")
     return {
-        blob(row): Released(blob(person), blob(label), int(alike))
+        check_bytes(row): ReleasedRow(check_bytes(person), check_bytes(label), int(alike))
         for row, person, label, alike in rows
     }
 
 
-def released_hash(rows: dict[bytes, Released]) -> str:
+def hash_released(rows: dict[bytes, ReleasedRow]) -> str:
     """Return the hash of rows that left, as the ledger knows them."""
     content = [
         [row.hex(), one.person.hex(), one.label.hex(), one.alike]
         for row, one in sorted(rows.items())
     ]
-    return hashlib.sha256(canonical(content)).hexdigest()
+    return hashlib.sha256(encode_canonical(content)).hexdigest()
 
 
-def last_disclosed(disk: Disk, db: sqlite3.Connection) -> dict[str, Any] | None:
+def find_last_disclosure(disk: LedgerFile, db: sqlite3.Connection) -> dict[str, Any] | None:
     """Return the last entry that says which rows left; None if none ever did."""
     query = "SELECT number FROM entries WHERE instr(content, ?) ORDER BY number DESC"
     bodies = (
@@ -133,7 +133,9 @@ def last_disclosed(disk: Disk, db: sqlite3.Connection) -> dict[str, Any] | None:
     return next((body for body in bodies if body["kind"] == "disclosed"), None)
 
 
-def _after(before: dict[bytes, Released], leaving: Sequence[Leaving]) -> dict[bytes, Released]:
+def _merge_releases(
+    before: dict[bytes, ReleasedRow], leaving: Sequence[RowToRelease]
+) -> dict[bytes, ReleasedRow]:
     """Return all rows that will have left; rows have one number if they were alike, or missing, in
     each release.
     """
@@ -144,39 +146,39 @@ def _after(before: dict[bytes, Released], leaving: Sequence[Leaving]) -> dict[by
         for row in whose
     }
     numbers = {sign: number for number, sign in enumerate(sorted(set(signs.values())))}
-    return {row: Released(*whose[row], numbers[sign]) for row, sign in signs.items()}
+    return {row: ReleasedRow(*whose[row], numbers[sign]) for row, sign in signs.items()}
 
 
-def _groups(rows: Iterable[Released]) -> list[list[Released]]:
-    found: dict[int, list[Released]] = {}
+def _group_alike(rows: Iterable[ReleasedRow]) -> list[list[ReleasedRow]]:
+    found: dict[int, list[ReleasedRow]] = {}
     for one in rows:
         found.setdefault(one.alike, []).append(one)
     return list(found.values())
 
 
-def _clients(rows: list[Released]) -> int:
+def _count_clients(rows: list[ReleasedRow]) -> int:
     return len({one.person for one in rows})
 
 
-def _labels(rows: list[Released]) -> int:
+def _count_labels(rows: list[ReleasedRow]) -> int:
     return len({one.label for one in rows})
 
 
-def _refusals(after: dict[bytes, Released], of_rows: int, share: SharePolicy) -> list[str]:
-    groups, found = _groups(after.values()), list[str]()
-    few = [group for group in groups if _clients(group) < share.min_k]
+def _find_refusals(after: dict[bytes, ReleasedRow], of_rows: int, share: SharePolicy) -> list[str]:
+    groups, found = _group_alike(after.values()), list[str]()
+    few = [group for group in groups if _count_clients(group) < share.min_k]
     if few:
         found.append(
             f"share.min_k = {share.min_k:,}: by all rows that left in any run,"
             f" {sum(map(len, few)):,} rows could be told from all but those of"
-            f" {min(map(_clients, few)):,} clients"
+            f" {min(map(_count_clients, few)):,} clients"
         )
-    plain = [group for group in groups if _labels(group) < share.min_l]
+    plain = [group for group in groups if _count_labels(group) < share.min_l]
     if plain:
         found.append(
             f"share.min_l = {share.min_l:,}: by all rows that left in any run,"
             f" {sum(map(len, plain)):,} rows could be told from all but rows with"
-            f" {min(map(_labels, plain)):,} different labels"
+            f" {min(map(_count_labels, plain)):,} different labels"
         )
     if share.max_share < 1 and len(after) > share.max_share * of_rows:
         found.append(

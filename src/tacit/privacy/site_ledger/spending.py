@@ -11,11 +11,11 @@ from functools import lru_cache
 
 from tacit.privacy.accounting import losses
 from tacit.privacy.claim import Claim
-from tacit.privacy.ledger.account import Account, Payment, totals
+from tacit.privacy.ledger.account import Account, Charge, compute_totals
 from tacit.privacy.policy.policy import Limits
 
 Claims = tuple[Claim, ...]
-Paid = tuple[tuple[Claims, int], ...]
+AnswerCounts = tuple[tuple[Claims, int], ...]
 """What a client has answered in a run: claims that left together, and how often."""
 
 MILLION = 1_000_000
@@ -23,7 +23,7 @@ _CLIENT = ("replace all rows of one client", "add or remove one client")
 
 
 @dataclass(frozen=True)
-class Cost:
+class PrivacyCost:
     """Millionths of epsilon at a delta; `bare` says that something left for which no epsilon per
     client exists.
     """
@@ -33,7 +33,7 @@ class Cost:
     bare: bool = False
 
 
-def micro(epsilon: float) -> int:
+def to_micro(epsilon: float) -> int:
     """Return an epsilon in millionths, rounded up; what floating point adds below a billionth is
     not counted as one more.
 
@@ -43,7 +43,7 @@ def micro(epsilon: float) -> int:
     return -(-round(Fraction(epsilon) * 10**9) // 1000)
 
 
-def shown(amount: int) -> str:
+def format_micro(amount: int) -> str:
     """Return millionths of epsilon as a number.
 
     >>> shown(2_500_000), shown(8_000_000), shown(1)
@@ -54,7 +54,7 @@ def shown(amount: int) -> str:
 
 
 @lru_cache(maxsize=1024)
-def cost(paid: Paid, delta: float) -> Cost:
+def compute_cost(paid: AnswerCounts, delta: float) -> PrivacyCost:
     """Return what answers of one run cost a client together; clients that paid alike are reckoned
     once.
 
@@ -64,27 +64,31 @@ def cost(paid: Paid, delta: float) -> Cost:
     budget runs out.
     """
     answered = [(claims, times) for claims, times in paid if times]
-    counted = [(_numbered(claims), times) for claims, times in answered]
+    counted = [(_keep_bounded(claims), times) for claims, times in answered]
     relations = dict.fromkeys(claim.relation for claims, _ in counted for claim in claims)
-    parts = [_under(relation, counted, delta) for relation in relations]
+    parts = [_sum_relation(relation, counted, delta) for relation in relations]
     untold = any(
         len(kept) < len(claims) for (kept, _), (claims, _) in zip(counted, answered, strict=True)
     )
     bare = untold or len(parts) > 1 or any(part.bare for part in parts)
-    return Cost(
+    return PrivacyCost(
         sum(part.micro for part in parts), max((part.delta for part in parts), default=0.0), bare
     )
 
 
-def _numbered(claims: Claims) -> Claims:
+def _keep_bounded(claims: Claims) -> Claims:
     for claim in claims:
         losses.refuse_unproven(claim)
     return tuple(
-        claim for claim in claims if claim.relation in _CLIENT and not losses.uncounted(claim.event)
+        claim
+        for claim in claims
+        if claim.relation in _CLIENT and not losses.is_unprotected(claim.event)
     )
 
 
-def _under(relation: str, counted: Iterable[tuple[Claims, int]], delta: float) -> Cost:
+def _sum_relation(
+    relation: str, counted: Iterable[tuple[Claims, int]], delta: float
+) -> PrivacyCost:
     """Return what the claims under one change of data cost together, by whatever composition states
     least.
     """
@@ -92,8 +96,8 @@ def _under(relation: str, counted: Iterable[tuple[Claims, int]], delta: float) -
         (tuple(claim for claim in claims if claim.relation == relation), times)
         for claims, times in counted
     ]
-    stated = totals(
-        Account(tuple(Payment(claims, times) for claims, times in own if claims)), delta
+    stated = compute_totals(
+        Account(tuple(Charge(claims, times) for claims, times in own if claims)), delta
     )
     known = [
         (total.epsilon, total.delta)
@@ -101,12 +105,12 @@ def _under(relation: str, counted: Iterable[tuple[Claims, int]], delta: float) -
         if total.unit == "run" and total.epsilon is not None
     ]
     if not known:
-        return Cost(0, bare=bool(stated))
+        return PrivacyCost(0, bare=bool(stated))
     epsilon, failing = min(known)
-    return Cost(micro(epsilon), failing)
+    return PrivacyCost(to_micro(epsilon), failing)
 
 
-def within(limits: Limits, answer: Cost, run: Cost, life: int) -> str:
+def find_exceeded_limit(limits: Limits, answer: PrivacyCost, run: PrivacyCost, life: int) -> str:
     """Return why a client cannot afford an answer, or nothing: what it costs alone, with the run so
     far, and with all runs.
     """
@@ -118,22 +122,24 @@ def within(limits: Limits, answer: Cost, run: Cost, life: int) -> str:
         "epsilon_for_life": (life, "with this answer all runs together cost this client {}"),
     }
     for key, (amount, words) in asked.items():
-        if amount > ceiling(limits, key):
-            return f"{said(limits, key)}: {words.format(shown(amount))}"
+        if amount > get_limit(limits, key):
+            return f"{format_limit(limits, key)}: {words.format(format_micro(amount))}"
     if run.delta > limits.delta * (1 + 1e-9):
         return f"limits.delta = {limits.delta:g} per run: with this answer it is {run.delta:.3g}"
     return ""
 
 
-def ceiling(limits: Limits, key: str) -> float:
+def get_limit(limits: Limits, key: str) -> float:
     """Return a limit on epsilon in millionths; what an owner does not limit per update is limited
     per run.
     """
     limit = getattr(limits, key)
-    return (float("inf") if key == "epsilon_per_update" else 0) if limit is None else micro(limit)
+    return (
+        (float("inf") if key == "epsilon_per_update" else 0) if limit is None else to_micro(limit)
+    )
 
 
-def said(limits: Limits, key: str) -> str:
+def format_limit(limits: Limits, key: str) -> str:
     """Return a limit on epsilon as an owner wrote it."""
     limit = getattr(limits, key)
     return f"limits.{key} is not set" if limit is None else f"limits.{key} = {limit:g} per client"

@@ -10,10 +10,17 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tacit.errors import BudgetError
-from tacit.privacy.site_ledger.chain import canonical
-from tacit.privacy.site_ledger.charging import Place, Prices, counts, paid_after, people, read
-from tacit.privacy.site_ledger.disk import Disk, blob
-from tacit.privacy.site_ledger.releases import released, released_hash
+from tacit.privacy.site_ledger.chain import encode_canonical
+from tacit.privacy.site_ledger.charging import (
+    ClaimCosts,
+    ExchangeKey,
+    count_after,
+    decode_claims,
+    decode_counts,
+    split_pseudonyms,
+)
+from tacit.privacy.site_ledger.disk import LedgerFile, check_bytes
+from tacit.privacy.site_ledger.releases import hash_released, read_released
 
 _NOTHING = hashlib.sha256(b"[]").hexdigest()
 """The hash of no claims."""
@@ -24,12 +31,14 @@ whether part of it has none.
 
 
 @dataclass
-class Replayed:
+class ReplayedTables:
     """What the tables must hold, from the entries alone."""
 
-    prices: dict[float, Prices] = field(default_factory=dict)
+    prices: dict[float, ClaimCosts] = field(default_factory=dict)
     tallies: dict[tuple[bytes, str], tuple[int, Tally]] = field(default_factory=dict)
-    exchanges: dict[Place, tuple[int, int | None, bytes | None, int]] = field(default_factory=dict)
+    exchanges: dict[ExchangeKey, tuple[int, int | None, bytes | None, int]] = field(
+        default_factory=dict
+    )
     rounds: dict[tuple[str, int], str] = field(default_factory=dict)
     answers: dict[int, tuple[str, str]] = field(default_factory=dict)
     forgotten: dict[str, int] = field(default_factory=dict)
@@ -37,13 +46,13 @@ class Replayed:
     released: tuple[int, str] | None = None
 
 
-def verify(disk: Disk) -> None:
+def verify(disk: LedgerFile) -> None:
     """Raise LedgerError, naming the first bad entry, unless the chain is whole and every table
     follows from it.
     """
     with disk.reading() as db:
         whole = db.execute("PRAGMA integrity_check(1)").fetchone()[0]
-        then, number = Replayed(), 0
+        then, number = ReplayedTables(), 0
         for number in range(1, disk.receipt().counter + 1):
             body = disk.entry(number).body
             try:
@@ -57,7 +66,7 @@ def verify(disk: Disk) -> None:
         _compare(disk, db, then)
 
 
-def _replay(db: sqlite3.Connection, then: Replayed, number: int, body: dict[str, Any]) -> str:
+def _replay(db: sqlite3.Connection, then: ReplayedTables, number: int, body: dict[str, Any]) -> str:
     """Take one entry into account; return what is wrong with it, or nothing."""
     kind = body["kind"]
     if kind == "forgotten":
@@ -68,7 +77,7 @@ def _replay(db: sqlite3.Connection, then: Replayed, number: int, body: dict[str,
         then.released = (number, body["released"])
     if kind not in ("reserved", "stored"):
         return ""
-    place = Place(body["run"], body["round_no"], body["exchange"])
+    place = ExchangeKey(body["run"], body["round_no"], body["exchange"])
     if kind == "reserved":
         if place in then.exchanges:
             return "it charges for what was paid for"
@@ -76,7 +85,7 @@ def _replay(db: sqlite3.Connection, then: Replayed, number: int, body: dict[str,
         then.exchanges[place] = (number, None, None, int(paid))
         if paid:
             then.rounds.setdefault((place.run, place.round_no), body["day"])
-        return _reckoned(db, then, number, place, body)
+        return _replay_charges(db, then, number, place, body)
     if place not in then.exchanges or then.exchanges[place][1] is not None:
         return "it stores an answer that was not reserved, or a second one"
     reserved, _, _, paid = then.exchanges[place]
@@ -85,29 +94,35 @@ def _replay(db: sqlite3.Connection, then: Replayed, number: int, body: dict[str,
     return ""
 
 
-def _reckoned(
-    db: sqlite3.Connection, then: Replayed, number: int, place: Place, body: dict[str, Any]
+def _replay_charges(
+    db: sqlite3.Connection,
+    then: ReplayedTables,
+    number: int,
+    place: ExchangeKey,
+    body: dict[str, Any],
 ) -> str:
     """Charge everybody an entry names, once more; return what does not come out as it is
     written.
     """
-    name, prices = body["claims"], then.prices.setdefault(body["delta"], Prices(body["delta"]))
+    name, prices = body["claims"], then.prices.setdefault(body["delta"], ClaimCosts(body["delta"]))
     row = db.execute("SELECT content FROM claims WHERE hash = ?", (name,)).fetchone()
-    if row is None or hashlib.sha256(blob(row[0])).hexdigest() != name:
+    if row is None or hashlib.sha256(check_bytes(row[0])).hexdigest() != name:
         return "the claims it charges for are not as they were written"
-    claims = prices.known[name] if name in prices.known else read(blob(row[0]))
+    claims = prices.known[name] if name in prices.known else decode_claims(check_bytes(row[0]))
     for group in body["paid"]:
-        paid = canonical(group["paid"]).decode()
+        paid = encode_canonical(group["paid"]).decode()
         own = prices.cost(db, group["paid"])
         if (own.micro, own.delta, own.bare) != (group["micro"], group["delta"], group["bare"]):
             return "what it charged is not what its claims cost"
         tally = (paid, own.micro, own.delta, int(own.bare))
         befores = dict[str, bool]()
-        for person in people(group["persons"]):
+        for person in split_pseudonyms(group["persons"]):
             before = then.tallies.get((person, place.run), (0, ("{}", 0, 0.0, 0)))[1][0]
             if before not in befores:
                 befores[before] = (
-                    canonical(paid_after(counts(before), name, claims, place.round_no)).decode()
+                    encode_canonical(
+                        count_after(decode_counts(before), name, claims, place.round_no)
+                    ).decode()
                     == paid
                 )
             if not befores[before]:
@@ -116,25 +131,27 @@ def _reckoned(
     return ""
 
 
-def _compare(disk: Disk, db: sqlite3.Connection, then: Replayed) -> None:
+def _compare(disk: LedgerFile, db: sqlite3.Connection, then: ReplayedTables) -> None:
     """Raise LedgerError if a table does not hold what the entries say, naming the earliest entry it
     is about.
     """
     bad: list[tuple[int, str]] = []
-    kept = {(blob(one[0]), one[1]): tuple(one[2:]) for one in db.execute("SELECT * FROM tallies")}
+    kept = {
+        (check_bytes(one[0]), one[1]): tuple(one[2:]) for one in db.execute("SELECT * FROM tallies")
+    }
     bad += [
         (number, "its charge is not in the tallies")
         for key, (number, tally) in then.tallies.items()
         if kept.get(key) != tally
     ]
-    found = {Place(*one[:3]): tuple(one[3:]) for one in db.execute("SELECT * FROM exchanges")}
+    found = {ExchangeKey(*one[:3]): tuple(one[3:]) for one in db.execute("SELECT * FROM exchanges")}
     bad += [
         (row[0], "its exchange is not as it was")
         for place, row in then.exchanges.items()
         if found.get(place) != row
     ]
     hashes = {
-        int(one[0]): hashlib.sha256(blob(one[1])).hexdigest()
+        int(one[0]): hashlib.sha256(check_bytes(one[1])).hexdigest()
         for one in db.execute("SELECT * FROM answers")
     }
     for number, (digest, run) in then.answers.items():
@@ -151,8 +168,8 @@ def _compare(disk: Disk, db: sqlite3.Connection, then: Replayed) -> None:
         for number, run in then.told.items()
         if told.get(number) != run
     ]
-    gone = released(db)
-    if then.released and released_hash(gone) != then.released[1]:
+    gone = read_released(db)
+    if then.released and hash_released(gone) != then.released[1]:
         bad.append((then.released[0], "the rows that left are not as they were written"))
     more = [
         len(kept) > len(then.tallies),

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 _NUMBER = re.compile(r"[0-9]+$")
 
 
-def grouped(named: Sequence[str]) -> list[str]:
+def group_names(named: Sequence[str]) -> list[str]:
     """Return phrases of the form "… of NAME" with what they have in common said once, and numbered
     names as a range.
 
@@ -20,12 +20,12 @@ def grouped(named: Sequence[str]) -> list[str]:
         what, _, name = phrase.partition(" of ")
         groups.setdefault(what, []).append(name)
     return [
-        f"{what} of {', '.join(_ranged(names))}" if names[0] else what
+        f"{what} of {', '.join(_shorten_ranges(names))}" if names[0] else what
         for what, names in groups.items()
     ]
 
 
-def _ranged(names: Sequence[str]) -> list[str]:
+def _shorten_ranges(names: Sequence[str]) -> list[str]:
     """Return the names, four or more that count up as the first and the last."""
     runs: list[list[str]] = []
     for name in names:
@@ -36,12 +36,12 @@ def _ranged(names: Sequence[str]) -> list[str]:
     return [said for run in runs for said in ([f"{run[0]} to {run[-1]}"] if len(run) > 3 else run)]
 
 
-def listed(words: Iterable[str]) -> str:
+def join_sorted(words: Iterable[str]) -> str:
     """Return words in order of the alphabet, with semicolons between them."""
     return "; ".join(sorted(words))
 
 
-def joined(parts: Sequence[str]) -> str:
+def join_words(parts: Sequence[str]) -> str:
     """Return phrases as one, the last after "and".
 
     >>> joined(["a", "b", "c"])

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from tacit.privacy.claim import Total
-from tacit.privacy.statement.prose import bound, epsilon
+from tacit.privacy.statement.prose import format_bound, format_epsilon
 
 Level = Literal["strong", "reasonable", "weak", "none"]
 STRONG, REASONABLE = 1.0, 10.0
@@ -21,14 +21,14 @@ _SOURCE = "Ponomareva et al. 2023: up to 1 per run strong, up to 10 reasonable, 
 
 
 @dataclass(frozen=True, kw_only=True)
-class Meaning:
+class Explanation:
     """How strong a run's promise is, and what it means in plain words."""
 
     level: Level
     sentence: str
 
 
-def meaning(stated: Sequence[Total], clients: int, owners: str = "") -> Meaning | None:
+def explain_totals(stated: Sequence[Total], clients: int, owners: str = "") -> Explanation | None:
     """Return what the total of a whole run means; None where nothing was sent.
 
     `owners` says that owners were made up, if they were: then no promise is called strong, since it
@@ -38,19 +38,19 @@ def meaning(stated: Sequence[Total], clients: int, owners: str = "") -> Meaning 
         return None
     whole = next((total for total in stated if total.unit == "run"), None)
     if whole is None or whole.epsilon is None or math.isinf(whole.epsilon):
-        return Meaning(
+        return Explanation(
             level="none",
             sentence=(
                 "No protection: no epsilon per run exists, so nothing limits what can be learned"
                 " about a client."
             ),
         )
-    figure = epsilon(whole.epsilon, "run", whole.delta)
-    level = level_of(whole, clients)
+    figure = format_epsilon(whole.epsilon, "run", whole.delta)
+    level = grade_total(whole, clients)
     if level == "strong" and owners:
         level = "reasonable"
     said = f"{figure[:1].upper()}{figure[1:]}: {_IN_WORDS[level]} ({_SOURCE})."
-    return Meaning(level=level, sentence=f"{said} {in_plain_words(whole, owners)}")
+    return Explanation(level=level, sentence=f"{said} {explain_epsilon(whole, owners)}")
 
 
 _IN_WORDS: dict[Level, str] = {
@@ -61,7 +61,7 @@ _IN_WORDS: dict[Level, str] = {
 }
 
 
-def level_of(whole: Total, clients: int) -> Level:
+def grade_total(whole: Total, clients: int) -> Level:
     """The level of a total of a whole run among `clients` clients."""
     if whole.epsilon is None:
         return "none"
@@ -70,7 +70,7 @@ def level_of(whole: Total, clients: int) -> Level:
     return "strong" if whole.epsilon <= STRONG else "reasonable"
 
 
-def in_plain_words(whole: Total, owners: str = "") -> str:
+def explain_epsilon(whole: Total, owners: str = "") -> str:
     """Return what an epsilon per run limits: a factor on probabilities, and how often a guess can
     be right.
 
@@ -90,6 +90,6 @@ def in_plain_words(whole: Total, owners: str = "") -> str:
     percent = math.ceil(1e4 * right) / 100
     return (
         f"In plain words: whether or not {whose}, the probability of any outcome changes by at most"
-        f" a factor of {bound(factor)}{except_for}. Somebody who guesses which is the case is right"
+        f" a factor of {format_bound(factor)}{except_for}. Somebody who guesses which is the case is right"
         f" at most {percent:g} % of the time, where 50 % is chance."
     )

@@ -26,13 +26,13 @@ from tacit.privacy.ledger.account import (
     NUMERICAL,
     UNLIKE,
     Account,
-    Payment,
+    Charge,
     charge,
-    every_claim,
-    on_a_sample,
-    totals,
+    compute_totals,
+    is_subsampled,
+    list_claims,
 )
-from tacit.privacy.statement.lists import grouped, joined, listed
+from tacit.privacy.statement.lists import group_names, join_sorted, join_words
 from tacit.runs.record import Released
 
 MEANINGFUL = 10.0
@@ -72,7 +72,7 @@ ANSWERS = {
 # Figures
 
 
-def bound(value: float) -> str:
+def format_bound(value: float) -> str:
     """Return an upper bound with four digits, rounded up; whole from 1000 on."""
     if value == 0 or math.isinf(value):
         return "0" if value == 0 else "∞"
@@ -88,24 +88,26 @@ def bound(value: float) -> str:
     )
 
 
-def per(unit: str, delta: float = 0.0) -> str:
+def format_unit(unit: str, delta: float = 0.0) -> str:
     """Return what a total is per, such as "per run, delta 1e-05"."""
-    return f"per {unit}, delta {_ceiling(delta)}" if delta else f"per {unit}"
+    return f"per {unit}, delta {_format_delta(delta)}" if delta else f"per {unit}"
 
 
-def epsilon(value: float | None, unit: str, delta: float = 0.0) -> str:
+def format_epsilon(value: float | None, unit: str, delta: float = 0.0) -> str:
     """Return an epsilon with what it is per; None says that no bound exists."""
     return (
-        f"no bound {per(unit)}" if value is None else f"epsilon {bound(value)} {per(unit, delta)}"
+        f"no bound {format_unit(unit)}"
+        if value is None
+        else f"epsilon {format_bound(value)} {format_unit(unit, delta)}"
     )
 
 
-def total_text(total: Total) -> str:
+def format_total(total: Total) -> str:
     """Return a total as a figure with its unit."""
-    return epsilon(total.epsilon, total.unit, total.delta).removeprefix("epsilon ")
+    return format_epsilon(total.epsilon, total.unit, total.delta).removeprefix("epsilon ")
 
 
-def _ceiling(delta: float) -> str:
+def _format_delta(delta: float) -> str:
     exact = Decimal(repr(delta))
     return f"{float(exact.quantize(Decimal(1).scaleb(exact.adjusted() - 2), rounding=ROUND_CEILING)):g}"
 
@@ -113,42 +115,46 @@ def _ceiling(delta: float) -> str:
 # The statement
 
 
-def statement(account: Account, stated: Sequence[Total], before: Iterable[Released] = ()) -> str:
+def write_statement(
+    account: Account, stated: Sequence[Total], before: Iterable[Released] = ()
+) -> str:
     """Return what a data owner may read: the verdict first, then what left, what it can cost, and
     whom it trusts.
 
     `before` are entries of what left before the first round: it is named here, and no total covers
     it.
     """
-    claims = every_claim(account)
+    claims = list_claims(account)
     if not claims:
         said = "No client has sent an update, so there is nothing to state about updates."
-    elif all(losses.pure(claim.event) == 0 for claim in claims):
+    elif all(losses.compute_pure_epsilon(claim.event) == 0 for claim in claims):
         said = "Nothing about a client leaves its machine."
     else:
-        said = " ".join(_about_updates(account, stated))
-    aside = _besides(before)
+        said = " ".join(_state_updates(account, stated))
+    aside = _describe_preparation(before)
     return f"{said} {aside}" if aside else said
 
 
-def _about_updates(account: Account, stated: Sequence[Total]) -> list[str]:
-    claims = every_claim(account)
-    left = f"{_capital(_updates(account))}."
-    trust = f"Trust required: {listed(_trust(claims))}."
+def _state_updates(account: Account, stated: Sequence[Total]) -> list[str]:
+    claims = list_claims(account)
+    left = f"{_capitalise(_describe_updates(account))}."
+    trust = f"Trust required: {join_sorted(_list_trust(claims))}."
     if stated[0].epsilon is None:
         reason = stated[0].basis.partition(": ")[2]
-        seen = f"Visible to {against(claim.view for claim in claims)}."
+        seen = f"Visible to {describe_views(claim.view for claim in claims)}."
         return [
-            verdict(stated),
+            write_verdict(stated),
             left,
             seen,
             f"No epsilon exists per update or per run ({reason}).",
             trust,
         ]
-    figures = joined([f"{total_text(total)} ({composition(total, account)})" for total in stated])
-    holds = f"This holds against {against(claim.view for claim in claims)}."
+    figures = join_words(
+        [f"{format_total(total)} ({describe_composition(total, account)})" for total in stated]
+    )
+    holds = f"This holds against {describe_views(claim.view for claim in claims)}."
     return [
-        verdict(stated),
+        write_verdict(stated),
         left,
         f"Epsilon is at most {figures}, if you {claims[0].relation}.",
         holds,
@@ -156,12 +162,12 @@ def _about_updates(account: Account, stated: Sequence[Total]) -> list[str]:
     ]
 
 
-def against(views: Iterable[str]) -> str:
+def describe_views(views: Iterable[str]) -> str:
     """Return against whom figures hold: who sees what the claims are about."""
-    return listed({_SEEN_BY[view] for view in views})
+    return join_sorted({_SEEN_BY[view] for view in views})
 
 
-def verdict(stated: Sequence[Total]) -> str:
+def write_verdict(stated: Sequence[Total]) -> str:
     """Return in plain words what the totals mean for a person."""
     if stated[0].epsilon is None:
         if stated[0].basis == NO_NUMBER:
@@ -197,70 +203,72 @@ def verdict(stated: Sequence[Total]) -> str:
     return "This is no meaningful protection: the noise is too small."
 
 
-def _updates(account: Account) -> str:
+def _describe_updates(account: Account) -> str:
     several, parts, sampled = (
         any(one.claims[0].unit in ANSWERS for one in account.payments),
         list[str](),
         "",
     )
     for one in account.payments:
-        how = joined([claim.mechanism for claim in one.claims])
+        how = join_words([claim.mechanism for claim in one.claims])
         times = "once" if one.times == 1 else f"{one.times:,} times"
-        if on_a_sample(one.claims):
+        if is_subsampled(one.claims):
             sampled = (
-                f"in {_rounds(one.times)} each client was asked {_chance(one)}, and if so sent"
+                f"in {_count_rounds(one.times)} each client was asked {_describe_rate(one)}, and if so sent"
                 f" {how}"
             )
             continue
         parts.append(
-            f"{times} {how}" if one.claims[0].unit in ANSWERS else f"{_answers((one,))} as {how}"
+            f"{times} {how}"
+            if one.claims[0].unit in ANSWERS
+            else f"{_count_answers((one,))} as {how}"
         )
     if sampled:
         return "; also ".join([sampled, *parts])
     return (
         "the client that took part most often sent"
-        f" {'; '.join(parts) if several else joined(parts)}"
+        f" {'; '.join(parts) if several else join_words(parts)}"
     )
 
 
-def composition(total: Total, account: Account) -> str:
+def describe_composition(total: Total, account: Account) -> str:
     """Return what a total is composed of."""
     if total.epsilon is None:
         return total.basis
-    sampled = next((one for one in account.payments if on_a_sample(one.claims)), None)
+    sampled = next((one for one in account.payments if is_subsampled(one.claims)), None)
     if sampled is not None:
         return (
-            f"{_rounds(sampled.times) if total.unit == 'run' else 'one round alone'}, asked"
-            f" {_chance(sampled)}, {total.basis}"
+            f"{_count_rounds(sampled.times) if total.unit == 'run' else 'one round alone'}, asked"
+            f" {_describe_rate(sampled)}, {total.basis}"
         )
     if total.unit == "run":
-        return f"{_answers(account.payments)}, {total.basis}"
+        return f"{_count_answers(account.payments)}, {total.basis}"
     if total.unit == "update":
         if any(one.claims[0].unit in ANSWERS for one in account.payments):
             return f"the costliest answer alone, {total.basis}"
-        counts = {uses_of(claim) for claim in every_claim(account)}
+        counts = {describe_uses(claim) for claim in list_claims(account)}
         uses = counts.pop() if len(counts) == 1 else ""
         return f"all {uses} of it together" if uses else f"one update alone, {total.basis}"
     return f"one {total.unit} alone"
 
 
-def _rounds(count: int) -> str:
+def _count_rounds(count: int) -> str:
     return "1 round" if count == 1 else f"{count:,} rounds"
 
 
-def _chance(payment: Payment) -> str:
+def _describe_rate(payment: Charge) -> str:
     """Return with which chance clients are asked, where the claims of a payment are about a sample
     of them.
     """
     rates = [
         event.rate
         for claim in payment.claims
-        if isinstance(event := losses.innermost(claim.event), Sampled)
+        if isinstance(event := losses.unwrap(claim.event), Sampled)
     ]
     return f"with a chance of {max(rates):.3g}"
 
 
-def uses_of(claim: Claim) -> str:
+def describe_uses(claim: Claim) -> str:
     """Return of how many uses an answer is made, in words; nothing if of one."""
     event = claim.event
     return (
@@ -268,18 +276,18 @@ def uses_of(claim: Claim) -> str:
     )
 
 
-def _besides(before: Iterable[Released]) -> str:
+def _describe_preparation(before: Iterable[Released]) -> str:
     """Return what left before the first round and is in no total; rows that were handed over are
     spoken of elsewhere.
     """
     named = [
         one.promise.mechanism
         for one in before
-        if not isinstance(losses.innermost(one.promise.event), Disclosed)
+        if not isinstance(losses.unwrap(one.promise.event), Disclosed)
     ]
     return (
         "Not counted in this is what left once, before the first round:"
-        f" {'; '.join(grouped(named))}."
+        f" {'; '.join(group_names(named))}."
         if named
         else ""
     )
@@ -288,7 +296,7 @@ def _besides(before: Iterable[Released]) -> str:
 # Phrases for tables and for plans
 
 
-def headline(stated: Sequence[Total], regime: str = "") -> str:
+def write_headline(stated: Sequence[Total], regime: str = "") -> str:
     """Return what a run costs a client, as a table's cell: all of it, if that is a figure that
     means something, else one update.
 
@@ -303,56 +311,56 @@ def headline(stated: Sequence[Total], regime: str = "") -> str:
         return "nothing has left yet"
     if update.epsilon is None:
         return _WITHOUT_NUMBER.get(update.basis, update.basis)
-    whole = whole_run(stated)
+    whole = find_run_total(stated)
     return (
-        epsilon(update.epsilon, "update", update.delta)
+        format_epsilon(update.epsilon, "update", update.delta)
         if whole is None
-        else epsilon(whole.epsilon, "run", whole.delta)
+        else format_epsilon(whole.epsilon, "run", whole.delta)
     )
 
 
-def whole_run(stated: Sequence[Total]) -> Total | None:
+def find_run_total(stated: Sequence[Total]) -> Total | None:
     """Return the total of the whole run, if its epsilon is small enough to mean something."""
     whole = next((total for total in stated if total.unit == "run"), None)
     return None if whole is None or whole.epsilon is None or whole.epsilon > _TELLING else whole
 
 
-def planned(claims_at: Callable[[int], tuple[Claim, ...]], rounds: int, delta: float) -> str:
+def write_planned(claims_at: Callable[[int], tuple[Claim, ...]], rounds: int, delta: float) -> str:
     """Return what a plan would promise, from the claims of its codec for a number of parameters; no
     data is read.
 
     The size of the model is not known before the data is read, so a large one is taken as an
     example.
     """
-    stated, twice = (_over(claims_at(size), rounds, delta) for size in (_MANY, 2 * _MANY))
+    stated, twice = (_total_over(claims_at(size), rounds, delta) for size in (_MANY, 2 * _MANY))
     claims = claims_at(_MANY)
-    trust = f"trust required: {listed(_trust(claims))}"
+    trust = f"trust required: {join_sorted(_list_trust(claims))}"
     update, larger = (
         next(total for total in one if total.unit == "update") for one in (stated, twice)
     )
     if update.epsilon is None:
         head = _WITHOUT_NUMBER.get(update.basis, update.basis)
         return (
-            f"{head} ({joined([claim.mechanism for claim in claims])}), so no bound exists per"
+            f"{head} ({join_words([claim.mechanism for claim in claims])}), so no bound exists per"
             f" update or per run; {trust}"
         )
     singles = [total for total in stated if total.unit not in ("update", "run")]
     grows = larger.epsilon is not None and larger.epsilon > 1.9 * update.epsilon
-    figures = [epsilon(total.epsilon, total.unit) for total in singles]
+    figures = [format_epsilon(total.epsilon, total.unit) for total in singles]
     if grows and singles:
         figures.append(
-            f"which adds up to epsilon {bound(singles[0].epsilon or 0.0)} × parameters per update"
+            f"which adds up to epsilon {format_bound(singles[0].epsilon or 0.0)} × parameters per update"
         )
     else:
         figures.append(
-            f"epsilon {bound(update.epsilon)} {per('update', update.delta)}, for up to {_MANY:,}"
+            f"epsilon {format_bound(update.epsilon)} {format_unit('update', update.delta)}, for up to {_MANY:,}"
             " parameters"
         )
-    figures.append(_planned_run(stated[-1], rounds, grows))
-    return f"{verdict(stated)} At most {', '.join(figures)}, if you {claims[0].relation}; {trust}"
+    figures.append(_describe_planned_run(stated[-1], rounds, grows))
+    return f"{write_verdict(stated)} At most {', '.join(figures)}, if you {claims[0].relation}; {trust}"
 
 
-def _planned_run(run: Total, rounds: int, grows: bool) -> str:
+def _describe_planned_run(run: Total, rounds: int, grows: bool) -> str:
     """Return what all rounds of a plan cost; composed where it does not grow with the number of
     parameters, which is not known.
     """
@@ -360,15 +368,15 @@ def _planned_run(run: Total, rounds: int, grows: bool) -> str:
         not grows and run.basis == NUMERICAL
     ):
         whole = "run of 1 round" if rounds == 1 else f"run of {rounds:,} rounds"
-        return f"and epsilon {bound(run.epsilon or 0.0)} {per(whole, run.delta)} ({run.basis})"
+        return f"and epsilon {format_bound(run.epsilon or 0.0)} {format_unit(whole, run.delta)} ({run.basis})"
     return f"at most {rounds:,} × that per run (losses add up)"
 
 
-def _over(claims: tuple[Claim, ...], updates: int, delta: float) -> tuple[Total, ...]:
-    return totals(charge(Account(), claims, updates, uses=updates), delta)
+def _total_over(claims: tuple[Claim, ...], updates: int, delta: float) -> tuple[Total, ...]:
+    return compute_totals(charge(Account(), claims, updates, uses=updates), delta)
 
 
-def setting(codec: dict[str, Any]) -> str:
+def describe_codec(codec: dict[str, Any]) -> str:
     """Return a plan's codec by name, with what its epsilon is per."""
     from tacit.plan.codec import (
         epsilon_unit,
@@ -376,18 +384,18 @@ def setting(codec: dict[str, Any]) -> str:
 
     name = str(codec.get("name", ""))
     stated = (
-        epsilon(codec["epsilon"], epsilon_unit(name), float(codec.get("delta") or 0.0))
+        format_epsilon(codec["epsilon"], epsilon_unit(name), float(codec.get("delta") or 0.0))
         if codec.get("epsilon")
         else ""
     )
     return f"{name}, {stated}" if stated else name
 
 
-def _trust(claims: Sequence[Claim]) -> list[str]:
+def _list_trust(claims: Sequence[Claim]) -> list[str]:
     return list(dict.fromkeys(word for claim in claims for word in claim.trust)) or ["nobody else"]
 
 
-def _answers(payments: Sequence[Payment]) -> str:
+def _count_answers(payments: Sequence[Charge]) -> str:
     """Return how many answers were paid for, by name if all are of one kind."""
     kinds = {ANSWERS.get(one.claims[0].unit, ("update", "updates")) for one in payments}
     one, many = kinds.pop() if len(kinds) == 1 else ("answer", "answers")
@@ -395,5 +403,5 @@ def _answers(payments: Sequence[Payment]) -> str:
     return f"1 {one}" if count == 1 else f"{count:,} {many}"
 
 
-def _capital(text: str) -> str:
+def _capitalise(text: str) -> str:
     return text[:1].upper() + text[1:]

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from tacit.privacy.ledger.disclosure import rule
+from tacit.privacy.ledger.disclosure import describe_rule
 from tacit.privacy.statement.prose import POOLED
 from tacit.runs.record import DisclosedRows, Prepared, WarmStarted
 
@@ -32,7 +32,7 @@ def owners_are_made_up(plan: dict[str, Any], data: Prepared | None = None) -> bo
     )
 
 
-def made_up_owners(
+def describe_made_up_owners(
     plan: dict[str, Any], data: Prepared | None = None, *, promises: bool = True
 ) -> str:
     """Return to whom a promise is made where no column says who owns a row; nothing where one does.
@@ -42,7 +42,7 @@ def made_up_owners(
     if not owners_are_made_up(plan, data):
         return ""
     if data is None:
-        return _planned_owners(int(plan.get("data", {}).get("clients", 100)), promises)
+        return _describe_planned_owners(int(plan.get("data", {}).get("clients", 100)), promises)
     largest = max(data.rows_per_client, default=0)
     dealt = (
         "Owners were made up: no column says who owns a row, so the rows were dealt to"
@@ -61,7 +61,7 @@ def made_up_owners(
     )
 
 
-def _planned_owners(clients: int, promises: bool) -> str:
+def _describe_planned_owners(clients: int, promises: bool) -> str:
     """Return to whom a plan would promise something; between sites that is for each site to say."""
     dealt = (
         "Owners will be made up: no column says who owns a row, so `tacit run` deals the rows to"
@@ -76,15 +76,15 @@ def _planned_owners(clients: int, promises: bool) -> str:
 # Disclosed rows
 
 
-def disclosure(facts: DisclosedRows) -> str:
+def describe_disclosure(facts: DisclosedRows) -> str:
     """Return the sentences a data owner must read beside the statement about updates."""
     if not facts.rows:
-        return f"No row is disclosed: nowhere do enough rows look alike ({rule(facts)})."
+        return f"No row is disclosed: nowhere do enough rows look alike ({describe_rule(facts)})."
     share = facts.rows / facts.of_rows
     rest = "the label" if facts.release == "whole_row" else "the other columns or of the label"
     return (
         f"Some rows are disclosed to the server in full: {facts.rows:,} of {facts.of_rows:,} rows"
-        f" ({100 * share:.1f} %). In them {rule(facts)}{_fewer(facts)}; no differential privacy, no"
+        f" ({100 * share:.1f} %). In them {describe_rule(facts)}{_describe_smallest_class(facts)}; no differential privacy, no"
         f" protection of {rest}: {100 * facts.unique_share:.0f} % of them are unique in all their"
         f" columns, and for {100 * facts.single_label_share:.0f} % whoever knows"
         f" {', '.join(facts.key[:3])}{' …' if len(facts.key) > 3 else ''} knows the label. What is"
@@ -92,7 +92,7 @@ def disclosure(facts: DisclosedRows) -> str:
     )
 
 
-def _fewer(facts: DisclosedRows) -> str:
+def _describe_smallest_class(facts: DisclosedRows) -> str:
     """Return how few rows may look alike at the server where more were counted than were sent, or
     with noise.
     """
@@ -102,7 +102,7 @@ def _fewer(facts: DisclosedRows) -> str:
     return f" (counted {how}; at the server the fewest are {facts.smallest_class:,})"
 
 
-def planned_disclosure(share: Sharing) -> str:
+def describe_planned_disclosure(share: Sharing) -> str:
     """Return which rows a plan would disclose, before any data is read."""
     where = (
         "in every column but the label"
@@ -122,7 +122,7 @@ def planned_disclosure(share: Sharing) -> str:
 # Quantised columns
 
 
-def quantised(settings: Quantise) -> str:
+def describe_quantisation(settings: Quantise) -> str:
     """Return in what form numbers enter a model, in a few words."""
     which = f"the columns {', '.join(settings.columns)}" if settings.columns else "all numbers"
     if settings.trained_on == "tokens":
@@ -132,17 +132,17 @@ def quantised(settings: Quantise) -> str:
     return f"{which} as mid-points of up to 2^{settings.levels} channels"
 
 
-def planned_pool(features: Features) -> str:
+def describe_planned_pool(features: Features) -> str:
     """Return what a plan that hands over all rows promises."""
     if features.quantise is None:
         return POOLED
-    return f"{POOLED}, with {quantised(features.quantise)}; not differentially private"
+    return f"{POOLED}, with {describe_quantisation(features.quantise)}; not differentially private"
 
 
 # Parts of a model that stay
 
 
-def stays(private: dict[str, Any]) -> str:
+def describe_private_parameters(private: dict[str, Any]) -> str:
     """Return the sentence about what is in no message, from a plan's [private] table as a tree;
     nothing if all is sent.
     """
@@ -164,7 +164,7 @@ def stays(private: dict[str, Any]) -> str:
 # Public rows
 
 
-def warm_start(facts: WarmStarted) -> str:
+def describe_warm_start(facts: WarmStarted) -> str:
     """Return the sentence about rows that were at the center from the beginning."""
     return (
         f"The first model was trained on {facts.rows:,} public rows, which are protected by"
@@ -172,7 +172,7 @@ def warm_start(facts: WarmStarted) -> str:
     )
 
 
-def planned_public(public: Public) -> str:
+def describe_planned_public(public: Public) -> str:
     """Return whose rows a plan takes to be public, before any data is read."""
     whose = f"the rows of {public.source}" if public.source else "the train rows"
     return (
@@ -181,7 +181,7 @@ def planned_public(public: Public) -> str:
     )
 
 
-def selected(plan: dict[str, Any]) -> str:
+def describe_selection(plan: dict[str, Any]) -> str:
     """Return what is to be said where settings were chosen by looking at data; nothing where the
     plan does not say so.
     """
@@ -194,7 +194,7 @@ def selected(plan: dict[str, Any]) -> str:
     )
 
 
-def class_names(classes: Sequence[str]) -> str:
+def describe_class_names(classes: Sequence[str]) -> str:
     """Return the phrase for the names of classes, which every model carries."""
     shown = ", ".join(classes[:_NAMES_SHOWN])
     more = f", and {len(classes) - _NAMES_SHOWN:,} more" if len(classes) > _NAMES_SHOWN else ""

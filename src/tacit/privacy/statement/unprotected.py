@@ -7,14 +7,14 @@ from typing import Any
 
 from tacit.privacy.accounting import losses
 from tacit.privacy.claim import Approximate, Claim, Disclosed, Event
-from tacit.privacy.ledger.account import Account, every_claim, on_a_sample
-from tacit.privacy.statement.lists import grouped
-from tacit.privacy.statement.prose import epsilon, uses_of
-from tacit.privacy.statement.prose_rows import class_names
+from tacit.privacy.ledger.account import Account, is_subsampled, list_claims
+from tacit.privacy.statement.lists import group_names
+from tacit.privacy.statement.prose import describe_uses, format_epsilon
+from tacit.privacy.statement.prose_rows import describe_class_names
 from tacit.runs.record import Prepared, Released
 
 
-def unprotected(
+def list_unprotected(
     account: Account, before: Sequence[Released], plan: dict[str, Any], data: Prepared | None = None
 ) -> list[str]:
     """Return a sentence for each thing the promise does not cover.
@@ -22,11 +22,13 @@ def unprotected(
     `plan` is the plan as a tree; `data` says what words were turned into, and where rows were.
     """
     text, sites, seeded = (data.text, data.sites, data.seeded) if data else ("", 0, True)
-    claims = every_claim(account)
+    claims = list_claims(account)
     found = []
-    found += _readable(claims)
+    found += _describe_readers(claims)
     for unit in dict.fromkeys(
-        claim.unit for claim in claims if uses_of(claim) and not losses.uncounted(claim.event)
+        claim.unit
+        for claim in claims
+        if describe_uses(claim) and not losses.is_unprotected(claim.event)
     ):
         whole = (
             "All votes of a round beyond their sum"
@@ -34,52 +36,54 @@ def unprotected(
             else "A whole update beyond the figure per update"
         )
         found.append(f"{whole}: {unit}s are protected one by one, and their losses add up.")
-    found.append(_taking_part(claims))
+    found.append(_describe_participation(claims))
     if plan.get("server", {}).get("weights", "equal") != "equal":
         found.append(
             "How many rows a client has: its messages carry that number, up to the cap if there is"
             " one."
         )
     found += [
-        _left_before(one) for one in before if one.promise.view != "server" or _is(one, Disclosed)
+        _describe_earlier_release(one)
+        for one in before
+        if one.promise.view != "server" or _is_event(one, Disclosed)
     ]
     cleartext = [
         one.promise.mechanism
         for one in before
-        if one.promise.view == "server" and not _is(one, Disclosed)
+        if one.promise.view == "server" and not _is_event(one, Disclosed)
     ]
     if data and data.classes:
-        cleartext.append(class_names(data.classes))
+        cleartext.append(describe_class_names(data.classes))
     if cleartext:
         what = (
             "What sites told in the clear"
             if sites
             else "What was read in the clear once, to make features and classes of rows"
         )
-        found.append(f"{what}: {'; '.join(grouped(cleartext))}.")
+        found.append(f"{what}: {'; '.join(group_names(cleartext))}.")
     if plan.get("public"):
         found.append(
             "The public rows: the center has them in the clear, and the first model is trained on"
             " them."
         )
-    found.append(_measured(plan))
+    found.append(_describe_measuring(plan))
     if plan.get("features", {}).get("quantise"):
-        found.append(_channels(plan["features"]["quantise"]))
+        found.append(_describe_channels(plan["features"]["quantise"]))
     if text in ("hashed words", "listed words"):
-        found.append(_words(text, plan.get("features", {})))
+        found.append(_describe_words(text, plan.get("features", {})))
     if plan.get("baselines"):
-        found.append(_baselines(plan["baselines"]))
+        found.append(_describe_baselines(plan["baselines"]))
     if plan.get("selected_by"):
         found.append(
             "What the choice of settings tells about the rows it was made on:"
             f" {plan['selected_by']}."
         )
     found.append("What the finished model says about the population its clients come from.")
-    found.append(_where(sites, seeded))
+    found.append(_describe_place(sites, seeded))
     return found
 
 
-def _baselines(names: Sequence[str]) -> str:
+def _describe_baselines(names: Sequence[str]) -> str:
     """Return what was trained beside the run without its protection."""
     plural = "s" if len(names) > 1 else ""
     return (
@@ -88,7 +92,7 @@ def _baselines(names: Sequence[str]) -> str:
     )
 
 
-def _where(sites: int, seeded: bool) -> str:
+def _describe_place(sites: int, seeded: bool) -> str:
     """Return what the place of the rows and of the noise leaves open."""
     if not sites:
         return (
@@ -103,9 +107,9 @@ def _where(sites: int, seeded: bool) -> str:
     return "Rows, from whoever controls the machine of their site."
 
 
-def _taking_part(claims: Sequence[Claim]) -> str:
+def _describe_participation(claims: Sequence[Claim]) -> str:
     """Return what messages show however their content is protected."""
-    if on_a_sample(claims):
+    if is_subsampled(claims):
         return (
             "Clients from whoever learns who was asked in which round, or how many were, as one who"
             " watches the network can: the figures count on that chance."
@@ -113,7 +117,7 @@ def _taking_part(claims: Sequence[Claim]) -> str:
     return "That a client took part, in which rounds, when, and how long its messages were."
 
 
-def _words(text: str, settings: dict[str, Any]) -> str:
+def _describe_words(text: str, settings: dict[str, Any]) -> str:
     """Return what inputs tell of words, to whoever reads a single update."""
     further = {
         "how often a word occurs": settings.get("counts", "presence") != "presence",
@@ -133,7 +137,7 @@ def _words(text: str, settings: dict[str, Any]) -> str:
     return f"{whose} Inputs also tell {', '.join(told)}." if told else whose
 
 
-def _channels(settings: dict[str, Any]) -> str:
+def _describe_channels(settings: dict[str, Any]) -> str:
     """Return what whoever is given rows with quantised columns can read in them."""
     if settings["trained_on"] == "midpoints":
         return (
@@ -147,9 +151,9 @@ def _channels(settings: dict[str, Any]) -> str:
     )
 
 
-def _readable(claims: Sequence[Claim]) -> list[str]:
+def _describe_readers(claims: Sequence[Claim]) -> list[str]:
     """Return who reads updates that carry no noise."""
-    views = {claim.view for claim in claims if losses.uncounted(claim.event)}
+    views = {claim.view for claim in claims if losses.is_unprotected(claim.event)}
     if views == {"peers"}:
         return [
             "What an update says about the rows behind it, from the other clients: they hold the"
@@ -162,17 +166,17 @@ def _readable(claims: Sequence[Claim]) -> list[str]:
     )
 
 
-def _is(one: Released, kind: type[Event]) -> bool:
-    return isinstance(losses.innermost(one.promise.event), kind)
+def _is_event(one: Released, kind: type[Event]) -> bool:
+    return isinstance(losses.unwrap(one.promise.event), kind)
 
 
-def _left_before(one: Released) -> str:
+def _describe_earlier_release(one: Released) -> str:
     """Return what disclosing rows, and counting them together first, told whom."""
     claim = one.promise
-    if _is(one, Disclosed):
+    if _is_event(one, Disclosed):
         return f"The rows handed to the server: {claim.mechanism}."
     if isinstance(claim.event, Approximate):
-        figure = epsilon(claim.event.epsilon, claim.unit, claim.event.delta)
+        figure = format_epsilon(claim.event.epsilon, claim.unit, claim.event.delta)
         return (
             f"In the noisy decision which rows are disclosed, more than {figure}, if you"
             f" {claim.relation}."
@@ -180,7 +184,7 @@ def _left_before(one: Released) -> str:
     return f"What counting together told the other clients: {claim.mechanism}."
 
 
-def _measured(plan: dict[str, Any]) -> str:
+def _describe_measuring(plan: dict[str, Any]) -> str:
     """Return what measuring gives away: figures on held-out rows carry no noise, and may steer the
     training.
     """

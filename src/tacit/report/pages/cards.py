@@ -118,12 +118,12 @@ def _promise(run: Summary, ours: ArmFigures) -> FigureCard:
     if update is None or not update.epsilon:
         head, _, rest = ours.privacy.partition(": ")
         return FigureCard(label="Privacy", figure=head, note=rest)
-    first = prose.whole_run([one.total for one in run.privacy.totals]) or update
+    first = prose.find_run_total([one.total for one in run.privacy.totals]) or update
     others = "; ".join(one.text for one in run.privacy.totals if one.total != first)
     if first.delta:
         others = f"delta {first.delta:g}; {others}"
     label = "Epsilon for the whole run" if first.unit == "run" else "Epsilon per update"
-    return FigureCard(label=label, figure=prose.bound(first.epsilon or 0), note=others)
+    return FigureCard(label=label, figure=prose.format_bound(first.epsilon or 0), note=others)
 
 
 def list_facts(run: Summary) -> list[tuple[str, str]]:
@@ -265,7 +265,7 @@ def list_method_facts(plan: dict[str, Any]) -> list[tuple[str, str]]:
         if plan.get("regime", "federated") == "federated"
         else plan["regime"]
     )
-    coded = [prose.setting(codec)]
+    coded = [prose.describe_codec(codec)]
     coded += [f"clip {codec['clip']:g}"] if codec.get("clip") else []
     coded += [f"{codec['bits']} bits"] if codec.get("bits") else []
     coded += [f"L1 clip {codec['clip_l1']:g}"] if codec.get("clip_l1") else []

@@ -178,7 +178,7 @@ def format_privacy(sweep: Sweep, one: Combination) -> str:
     """
     total = one.total(sweep.unit) if sweep.unit else None
     if total is not None:
-        return prose.total_text(total)
+        return prose.format_total(total)
     return _own(one.runs)[0].privacy
 
 

@@ -115,7 +115,7 @@ class Canaries:
             np.append(1.0, np.array(self.bands) / 2**FINE_BITS), [1.0], apart[::-1], axis=0
         )[::-1]
         signs = np.stack([self.signs(place + 1) for place in range(len(seen))])
-        found = one_run.audited((signs * back).sum(axis=0), self.inside, claimed, delta)
+        found = one_run.audit_scores((signs * back).sum(axis=0), self.inside, claimed, delta)
         return record.Audited(name=NAME, findings={"sentences": found.sentences, **asdict(found)})
 
     def _asked(self, round_no: int) -> NDArray[np.bool_]:
