@@ -145,7 +145,7 @@ def test_status_shows_what_was_told_and_which_rows_left(capsys: Capture) -> None
         "pixels": None,
     }
     with closing(SiteLedger(Path("hospital") / LEDGER, limits=Limits(), delta=1e-5)) as book:
-        book.note_told(
+        book.record_cleartext(
             "job-1",
             "client = 'patient_id'",
             {"clients": 300, "rows": 480, "test_rows": 120, "seen": seen},

@@ -135,7 +135,7 @@ def test_rows_nobody_wrote_down_are_found(tmp_path) -> None:
 def test_what_was_told_is_kept_once_per_run(tmp_path) -> None:
     with closing(opened(tmp_path)) as book:
         for run, clients in (("one", 5), ("one", 5), ("two", 5), ("one", 6)):
-            book.note_told(run, "client = 'patient'", {"clients": clients})
+            book.record_cleartext(run, "client = 'patient'", {"clients": clients})
         assert [(entry["run"], entry["told"]["clients"]) for entry in book.said("told")] == [
             ("one", 5),
             ("two", 5),
@@ -152,7 +152,7 @@ def test_what_was_told_is_kept_once_per_run(tmp_path) -> None:
 
 def test_budgets_do_not_change_hands(tmp_path) -> None:
     with closing(opened(tmp_path)) as book:
-        book.note_told("one", "client = 'patient'", {})
+        book.record_cleartext("one", "client = 'patient'", {})
         with pytest.raises(
             PolicyError,
             match=(
@@ -160,5 +160,5 @@ def test_budgets_do_not_change_hands(tmp_path) -> None:
                 r" client = 'patient'"
             ),
         ):
-            book.note_told("two", "client = 'visit'", {})
-        book.note_told("two", "client = 'patient'", {})
+            book.record_cleartext("two", "client = 'visit'", {})
+        book.record_cleartext("two", "client = 'patient'", {})

@@ -67,7 +67,7 @@ def book_in(folder: Path, **more: Any) -> SiteLedger:
 def book(tmp_path: Path) -> SiteLedger:
     """A ledger with an entry of every kind."""
     made = book_in(tmp_path)
-    made.note_told("r", "client = 'patient'", {"clients": 2})
+    made.record_cleartext("r", "client = 'patient'", {"clients": 2})
     assert made.reserve("r", 1, "train", [ANN, BOB], HALF) == {}
     made.store("r", 1, "train", b"q" * 32, b"answer")
     assert made.reserve("r", 2, "train", [ANN], HALF) == {}
@@ -142,13 +142,11 @@ def test_people_are_charged_once_and_by_pseudonyms() -> None:
     assert check_pseudonyms([ANN, BOB, ANN], 0) == [ANN, BOB]
     assert check_pseudonyms([ANN], 2**31 - 1) == [ANN]
     for round_no in (-1, 2**31):
-        with pytest.raises(
-            ValueError, match=f"Book.reserve needs a round from 0 on, got {round_no}"
-        ):
+        with pytest.raises(ValueError, match=rf"round must be from 0 to 2\^31 - 1, got {round_no}"):
             check_pseudonyms([ANN], round_no)
     with pytest.raises(
         ValueError,
-        match=r"Book\.reserve needs pseudonyms of 16 bytes, got one of 17; hash the client's name",
+        match="a pseudonym must have 16 bytes, got 17; hash the client's name",
     ):
         check_pseudonyms([ANN, ANN + b"!"], 1)
 
@@ -290,12 +288,12 @@ def test_whose_budgets_they_are_cannot_change(book: SiteLedger) -> None:
             r" = 'pat"
         ),
     ):
-        book.note_told("s", "client = 'visit'", {})
+        book.record_cleartext("s", "client = 'visit'", {})
     before = book.receipt()
-    book.note_told("r", "client = 'patient'", {"clients": 2})
+    book.record_cleartext("r", "client = 'patient'", {"clients": 2})
     assert book.receipt() == before
-    book.note_told("r", "client = 'patient'", {"clients": 3})
-    book.note_told("s", "client = 'patient'", {"clients": 3})
+    book.record_cleartext("r", "client = 'patient'", {"clients": 3})
+    book.record_cleartext("s", "client = 'patient'", {"clients": 3})
     assert [body["run"] for body in book.said("told")] == ["r", "r", "s"]
     book.verify()
 

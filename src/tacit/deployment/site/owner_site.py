@@ -132,7 +132,7 @@ class OwnerSite:
         """Write into ledger and log what the server is about to be told of the rows."""
         policy = self.owner.allowed()
         with closing(self.owner.book(policy, run.plan)) as book:
-            book.note_told(name, str(self.owner.unit), told_facts(opened))
+            book.record_cleartext(name, str(self.owner.unit), told_facts(opened))
         for sentence in told_sentences(run.rows, opened.seen.seen(), policy):
             self.owner.tell(f"run {name}: {sentence}")
 

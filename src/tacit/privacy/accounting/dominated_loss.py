@@ -64,7 +64,7 @@ def covers_distance(epsilon: float, delta: float, away: float) -> bool:
 def compute_epsilon(delta: float, event: GaussianDominated, count: int = 1) -> float:
     """Epsilon of `count` uses at `delta`, rounded up; infinite if there is none.
 
-    >>> round(epsilon_at(1e-5, GaussianDominated(4.0)), 3)
+    >>> round(compute_epsilon(1e-5, GaussianDominated(4.0)), 3)
     0.927
     """
     uses = [(event, count)]

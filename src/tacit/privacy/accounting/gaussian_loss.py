@@ -34,7 +34,7 @@ def compute_delta(epsilon: float, noise_multiplier: float) -> float:
 def compute_epsilon(delta: float, noise_multiplier: float) -> float:
     """Return the smallest epsilon that noise of a multiplier keeps at `delta`, rounded up.
 
-    >>> round(epsilon_at(1e-3, 1.445), 2)
+    >>> round(compute_epsilon(1e-3, 1.445), 2)
     2.0
     """
     return _bisect(lambda epsilon: compute_delta(epsilon, noise_multiplier) <= delta)
@@ -45,7 +45,7 @@ def calibrate_multiplier(epsilon: float, delta: float) -> float:
     """Return the smallest noise multiplier that keeps an epsilon (per whatever is released once) at
     `delta`, rounded up.
 
-    >>> round(multiplier_for(1.0, 1e-5), 3)
+    >>> round(calibrate_multiplier(1.0, 1e-5), 3)
     3.731
     """
     return _bisect(

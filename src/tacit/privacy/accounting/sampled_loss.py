@@ -57,7 +57,7 @@ def build_distribution(noise_multiplier: float, rate: float, rounds: int, step: 
 def compute_epsilon(delta: float, noise_multiplier: float, rate: float, rounds: int) -> float:
     """Return an epsilon that all rounds together keep at `delta`, rounded up.
 
-    >>> epsilon_at(1e-5, 2.0, 0.1, 40) < epsilon_at(1e-5, 2.0, 1.0, 40) / 4
+    >>> compute_epsilon(1e-5, 2.0, 0.1, 40) < compute_epsilon(1e-5, 2.0, 1.0, 40) / 4
     True
     """
     if rate == 1:

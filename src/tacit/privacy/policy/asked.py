@@ -301,7 +301,7 @@ def refuse_rows(policy: Policy, shared: DisclosedRows) -> list[str]:
 
     Classes are judged by the rows that would really leave, not by the k a plan asks for: noise and
     counts that include rows of others can let smaller classes through. What left before is the
-    ledger's to know (`Book.disclose`).
+    ledger's to know (`SiteLedger.disclose`).
     """
     limits, found = policy.share, list[str]()
     if not shared.rows:

@@ -197,7 +197,7 @@ class SiteLedger:
             )
             db.execute("INSERT INTO forgotten VALUES (?)", (run,))
 
-    def note_told(self, run: str, unit: str, told: dict[str, Any]) -> None:
+    def record_cleartext(self, run: str, unit: str, told: dict[str, Any]) -> None:
         """Write down, on the disk, what a run is told of the rows, before it is told.
 
         `unit` says whom budgets belong to; raises PolicyError if they belonged to others before.

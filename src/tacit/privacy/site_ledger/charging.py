@@ -106,16 +106,13 @@ def split_pseudonyms(text: str) -> list[bytes]:
 
 
 def check_pseudonyms(persons: Sequence[bytes], round_no: int) -> list[bytes]:
-    """Return pseudonyms without repetition; raise ValueError if one is none, or the round
-    is none.
-    """
+    """Check pseudonyms and a round number, and drop repeated pseudonyms."""
     if not 0 <= round_no < 2**31:
-        raise ValueError(f"Book.reserve needs a round from 0 on, got {round_no}")
+        raise ValueError(f"round must be from 0 to 2^31 - 1, got {round_no}")
     wrong = next((one for one in persons if len(one) != PSEUDONYM), None)
     if wrong is not None:
         raise ValueError(
-            f"Book.reserve needs pseudonyms of {PSEUDONYM} bytes, got one of {len(wrong)}; hash the"
-            " client's name"
+            f"a pseudonym must have {PSEUDONYM} bytes, got {len(wrong)}; hash the client's name"
         )
     return list(dict.fromkeys(persons))
 

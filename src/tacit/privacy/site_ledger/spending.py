@@ -37,7 +37,7 @@ def to_micro(epsilon: float) -> int:
     """Return an epsilon in millionths, rounded up; what floating point adds below a billionth is
     not counted as one more.
 
-    >>> micro(0.1), micro(0.1 + 0.2), micro(1.0000001)
+    >>> to_micro(0.1), to_micro(0.1 + 0.2), to_micro(1.0000001)
     (100000, 300000, 1000001)
     """
     return -(-round(Fraction(epsilon) * 10**9) // 1000)
@@ -46,7 +46,7 @@ def to_micro(epsilon: float) -> int:
 def format_micro(amount: int) -> str:
     """Return millionths of epsilon as a number.
 
-    >>> shown(2_500_000), shown(8_000_000), shown(1)
+    >>> format_micro(2_500_000), format_micro(8_000_000), format_micro(1)
     ('2.5', '8', '0.000001')
     """
     whole, rest = divmod(amount, MILLION)

@@ -12,7 +12,9 @@ def group_names(named: Sequence[str]) -> list[str]:
     """Return phrases of the form "… of NAME" with what they have in common said once, and numbered
     names as a range.
 
-    >>> grouped(["range of x1", "range of x2", "range of x3", "range of x4", "range of age", "all words"])
+    >>> group_names(
+    ...     ["range of x1", "range of x2", "range of x3", "range of x4", "range of age", "all words"]
+    ... )
     ['range of x1 to x4, age', 'all words']
     """
     groups: dict[str, list[str]] = {}
@@ -44,7 +46,7 @@ def join_sorted(words: Iterable[str]) -> str:
 def join_words(parts: Sequence[str]) -> str:
     """Return phrases as one, the last after "and".
 
-    >>> joined(["a", "b", "c"])
+    >>> join_words(["a", "b", "c"])
     'a, b and c'
     """
     return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
