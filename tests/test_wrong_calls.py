@@ -54,11 +54,11 @@ WRONG: dict[str, tuple[Callable[[], object], str]] = {
     "a dict in place of a plan": (lambda: tacit.run({"name": "x"}), r"needs a tacit\.Plan or the path.*got dict"),  # type: ignore[arg-type]
     "no plan": (lambda: tacit.run(None), "got NoneType"),  # type: ignore[arg-type]
     "a plan that is not there": (lambda: tacit.run("missing.toml"), "`tacit init` writes a plan"),
-    "no rows": (lambda: tacit.run(plan()), "hand over the rows"),
-    "a list without rows": (lambda: tacit.run(plan(), rows=[]), "there are none; hand over at least a few"),
+    "no rows": (lambda: tacit.run(plan()), "pass the rows"),
+    "a list without rows": (lambda: tacit.run(plan(), rows=[]), "rows is empty; pass at least a few"),
     "rows of other columns": (lambda: tacit.run(plan(), rows=[{"a": 1}] * 30), "the columns are a"),
     "a path in place of rows": (lambda: tacit.run(plan(), rows="my.csv"), r"got a text.*starter_plan\(path\)"),
-    "labels that are all missing": (lambda: tacit.run(plan(), rows=FRAME.with_columns(risk=None)), "needs labels"),
+    "labels that are all missing": (lambda: tacit.run(plan(), rows=FRAME.with_columns(risk=None)), "the column is empty"),
     "a module by its name": (lambda: tacit.run(plan(), rows=ROWS, module="mlp"), "got the text 'mlp'"),
     "an observer that observes nothing": (lambda: tacit.run(plan(), rows=ROWS, observer=3), r"tacit\.Silence\(\)"),  # type: ignore[arg-type]
     "a run by a number": (lambda: tacit.load(3), "needs the name of a run"),  # type: ignore[arg-type]
@@ -67,15 +67,15 @@ WRONG: dict[str, tuple[Callable[[], object], str]] = {
     "a built-in model to train": (lambda: tacit.train("logistic"), "got the text 'logistic'; for a built-in model leave it out"),
     "rows before the module": (lambda: tacit.train(ROWS, "logistic"), "got list"),
     # plans from tables
-    "a table of nothing": (lambda: tacit.starter_plan(None), "got NoneType; hand over the rows"),
+    "a table of nothing": (lambda: tacit.starter_plan(None), "got NoneType; pass the rows"),
     "a table without rows": (lambda: tacit.starter_plan(FRAME[:0]), "0 rows and 3 columns; hand over"),
     "a label misspelt": (lambda: tacit.starter_plan(ROWS, label="riks"), "Did you mean 'risk'"),
     "a label without values": (lambda: tacit.starter_plan(FRAME.with_columns(risk=None), label="risk"), "no value in any"),
     "a label that is NaN": (lambda: tacit.starter_plan(FRAME.with_columns(risk=float("nan")), label="risk"), "no value in any"),
     "a label of one class": (lambda: tacit.starter_plan(FRAME.with_columns(risk=pl.lit("a")), label="risk"), "nothing to predict"),
-    "a label by its place": (lambda: tacit.starter_plan(ROWS, label=2), "needs the name of a column, got int"),  # type: ignore[arg-type]
+    "a label by its place": (lambda: tacit.starter_plan(ROWS, label=2), "must be the name of a column, got int"),  # type: ignore[arg-type]
     "rows without names": (lambda: tacit.starter_plan(X), "names of their columns, got ndarray.*dicts or a DataFrame"),
-    "one column": (lambda: tacit.starter_plan(FRAME["age"]), "got Series; hand over the rows"),
+    "one column": (lambda: tacit.starter_plan(FRAME["age"]), "got Series; pass the rows"),
     "a file that is not there": (lambda: tacit.starter_plan("missing.csv"), "a file that exists"),
     # estimators
     "an unknown model": (lambda: fit(model="forest"), r"model\.name: needs one of logistic"),

@@ -62,9 +62,9 @@ def _theirs(rows: pl.DataFrame) -> Taken:
 
 def shareable(rows: pl.DataFrame) -> np.ndarray:
     """Return for each row whether at least K rows look like it."""
-    from tacit.data.k_anonymity.classes import group_alike
+    from tacit.data.k_anonymity.classes import group_equal_rows
 
-    classes = group_alike(rows)
+    classes = group_equal_rows(rows)
     return classes.spread(classes.counts() >= K)
 
 

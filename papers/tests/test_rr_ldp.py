@@ -35,7 +35,7 @@ METRICS = {"auc", "accuracy", "f1", "loss", "validation_auc", "epoch"}
 
 
 def need(name: str) -> None:
-    if data.find(name) is None:
+    if data.find_data_set(name) is None:
         pytest.skip(f"{name} is neither in the cache nor in a TACIT_DATA folder")
 
 

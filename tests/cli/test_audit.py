@@ -23,7 +23,7 @@ QUICK = ("--texts", "1", "--batches", "1", "--per-bit", "1")
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     from tacit.models import token_rows
 
-    monkeypatch.setattr(token_rows, "vectors", made_up_vectors)
+    monkeypatch.setattr(token_rows, "load_vectors", made_up_vectors)
     monkeypatch.chdir(tmp_path)
     job = worded_plan(
         write_texts(tmp_path / "texts.csv"),

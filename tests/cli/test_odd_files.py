@@ -75,7 +75,7 @@ REFUSED = {
     ),
     "amounts": (
         "a.csv", ("text,price\n" + "".join(f"some words here {k},{k * 1.5}\n" for k in range(300))).encode(), ("--label", "price"),
-        "classes are predicted, not amounts",
+        "only classes can be predicted",
     ),
 }  # fmt: skip
 QUICK = ("-o", "server.rounds=1", "-o", "baselines=[]", "--quiet", "--no-report")

@@ -111,7 +111,11 @@ def test_no_cell_or_heading_is_a_formula(capsys: Capture, tmp_path: Path) -> Non
     [
         (("small-1", "runs/../gone.csv"), 2, "needs a file that exists"),
         (("small-2", "new.csv"), 6, "Did you mean 'small-1'"),
-        (("small-1", "other.csv"), 2, "got none named 'opinion'; the columns are text"),
+        (
+            ("small-1", "other.csv"),
+            2,
+            "the columns 'opinion' are missing, and the model reads them; the columns are text",
+        ),
     ],
 )
 def test_one_sentence_where_it_cannot_be(

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tacit.data import find
+from tacit.data import find_data_set
 from tacit.randomness import Draws
 
 
@@ -25,5 +25,5 @@ def need(name: str) -> None:
     """Skip unless the named set lies in one of the TACIT_DATA folders."""
     if not os.environ.get("TACIT_DATA"):
         pytest.skip(f"TACIT_DATA is not set, so {name} is not at hand")
-    if find(name) is None:
+    if find_data_set(name) is None:
         pytest.skip(f"{name} is not in the TACIT_DATA folders")

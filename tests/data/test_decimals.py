@@ -11,7 +11,7 @@ import pytest
 from tacit.column_statistics.number_format import NumberFormat
 from tacit.data import SiteFile, load
 from tacit.data.clean import parse_numbers, to_text
-from tacit.data.decimals import choose_formats, look_at_cells, read_cells
+from tacit.data.decimals import choose_formats, find_decimal_evidence, parse_cells
 from tacit.errors import DataError
 from tacit.plan import Columns, Data
 from tacit.randomness import Draws
@@ -31,14 +31,14 @@ def series(*cells: str | None) -> pl.Series:
 
 
 def formats_of(*cells: str, pinned: str | None = None, vouched: bool = True) -> NumberFormat:
-    return choose_formats({"x": look_at_cells(series(*cells))}, pinned, vouched)["x"]  # type: ignore[arg-type]
+    return choose_formats({"x": find_decimal_evidence(series(*cells))}, pinned, vouched)["x"]  # type: ignore[arg-type]
 
 
 def test_every_cell_is_read_by_itself() -> None:
     for place, mark in enumerate(("point", "comma")):
         expected = [values[place] for values in CELLS.values()]
-        assert read_cells(series(*CELLS), mark).to_list() == expected
-        assert [read_cells(series(cell), mark)[0] for cell in CELLS] == expected
+        assert parse_cells(series(*CELLS), mark).to_list() == expected
+        assert [parse_cells(series(cell), mark)[0] for cell in CELLS] == expected
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,9 @@ def test_a_column_shows_its_decimal_mark(cells: list[str], comma: bool, unclear:
 
 
 def test_a_column_of_unclear_cells_is_read_as_the_other_columns_show() -> None:
-    unclear, comma, point = (look_at_cells(series(cell)) for cell in ("3,512", "1,5", "1.5"))
+    unclear, comma, point = (
+        find_decimal_evidence(series(cell)) for cell in ("3,512", "1,5", "1.5")
+    )
     assert choose_formats({"x": unclear, "y": comma}, None, True)["x"] == NumberFormat(True, True)
     assert choose_formats({"x": unclear, "y": comma, "z": point}, None, True)["x"] == NumberFormat(
         False, True
@@ -110,7 +112,7 @@ def test_a_plan_may_say_the_mark(tmp_path: Path, draws: Draws) -> None:
 
 def test_one_fraction_changes_how_no_other_number_is_kept_or_written() -> None:
     for more in ("4", "4.5"):
-        cells = read_cells(series("17", more), "point")
+        cells = parse_cells(series("17", more), "point")
         assert cells.dtype == pl.Float64
         assert to_text(cells)[0] == "17"
         assert to_text(pl.Series([17.0, float(more)]))[0] == "17"

@@ -207,7 +207,11 @@ def test_test_rows_use_the_bounds_of_the_train_rows() -> None:
             "to 1 or less, or data.partition to 'interval'",
         ),
         (Data(clients=3, partition="interval", by="x"), [0.0, 0.1, 100.0], "'quantile'"),
-        (Data(clients=2, partition="interval", by="x"), [0.0, float("nan"), 1.0], "1 rows without"),
+        (
+            Data(clients=2, partition="interval", by="x"),
+            [0.0, float("nan"), 1.0],
+            "1 rows have no number",
+        ),
         (Data(partition="client"), [0.0, 1.0], r"data\.columns\.client"),
     ],
 )

@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from tacit.data.roles.guess_roles import guess_roles, study
+from tacit.data.roles.guess_roles import guess_roles, study_columns
 from tacit.errors import DataError
 
 ROWS = 400
@@ -109,4 +109,4 @@ def test_rows_without_a_label_are_counted() -> None:
     frame = pl.DataFrame(
         {"x": AMOUNTS, "label": [None if k % 10 == 0 else "ab"[k % 2] for k in range(ROWS)]}
     )
-    assert any("40 of 400 rows (10%) have no label" in note for note in study(frame).notes)
+    assert any("40 of 400 rows (10%) have no label" in note for note in study_columns(frame).notes)

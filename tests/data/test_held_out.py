@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from tacit.data import load, most_clients
+from tacit.data import find_most_clients, load
 from tacit.data.held_out import hold_out_rows
 from tacit.plan import GIVEN, Columns, Data
 from tacit.randomness import Draws
@@ -53,7 +53,8 @@ def test_as_many_rows_are_left_to_train_on_whatever_the_seed() -> None:
     assert {load(data, Draws.seeded(seed), frame).train.height for seed in range(20)} == {48}
     validated = Data(source=GIVEN, columns=COLUMNS, clients=5000, validation=0.25)
     assert {
-        most_clients(load(validated, Draws.seeded(seed), frame), validated) for seed in range(20)
+        find_most_clients(load(validated, Draws.seeded(seed), frame), validated)
+        for seed in range(20)
     } == {36}
 
 
@@ -89,4 +90,4 @@ def test_test_rows_without_labels_leave_the_split_to_chance() -> None:
     ],
 )
 def test_the_most_clients_of_a_table(data: Data, most: int) -> None:
-    assert most_clients(load(data, Draws.seeded(0), table(["a", "b"] * 50)), data) == most
+    assert find_most_clients(load(data, Draws.seeded(0), table(["a", "b"] * 50)), data) == most

@@ -39,7 +39,7 @@ def test_iterables_of_dicts() -> None:
 
 @pytest.mark.parametrize("given", [None, 7, "text", [1, 2], [], {"a": [1, 2], "b": [1]}])
 def test_what_is_no_table_is_refused(given: Any) -> None:
-    with pytest.raises(DataError, match="rows"):
+    with pytest.raises(DataError, match=r"rows?"):
         from_input_rows(given)
 
 
@@ -76,12 +76,12 @@ def test_a_split_column_of_ones_own_is_not_overwritten() -> None:
 def test_column_names_with_control_characters_are_refused(tmp_path: Path) -> None:
     with pytest.raises(
         DataError,
-        match=r"the table of rows needs column names without control characters, got '\\x00client'",
+        match=r"the table of rows: the column name '\\x00client' has a control character",
     ):
         from_input_rows([{"\0client": 1}])
     datasets = pytest.importorskip("datasets")
     datasets.Dataset.from_list([{"\x1bclient": 1}]).save_to_disk(tmp_path / "saved")
-    with pytest.raises(DataError, match="needs column names without control characters"):
+    with pytest.raises(DataError, match="has a control character"):
         from_hub(str(tmp_path / "saved"))
 
 

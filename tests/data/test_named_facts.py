@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tacit.data import catalogue, divide_test, load
+from tacit.data import divide_test, list_data_sets, load
 from tacit.data.clients.divide import divide
 from tacit.data.download import store
 from tacit.plan import Columns, Data
@@ -117,25 +117,25 @@ def test_adult_label_can_be_another(draws: Draws) -> None:
 def test_cifar_sheets_hold_the_first_pictures() -> None:
     pytest.importorskip("PIL.Image")
     need("cifar10")
-    table, _ = store.read("cifar10")
+    table, _ = store.read_data_set("cifar10")
     assert table["split"].value_counts(sort=True).rows() == [("train", 20_000), ("test", 5_000)]
     assert table["label"].head(10).to_list() == [6, 9, 9, 4, 1, 1, 2, 7, 8, 3]
 
 
 def test_mnist_training_pictures_are_the_published_ones() -> None:
     need("mnist")
-    table, _ = store.read("mnist")
+    table, _ = store.read_data_set("mnist")
     pixels = table.filter(table["split"] == "train")["image"].to_numpy()
     assert pixels.mean() / 255 == pytest.approx(0.1306604762738429, abs=1e-12)
 
 
 def test_every_name_is_tested_here() -> None:
-    assert {entry.name for entry in catalogue()} == {*SIZES, "movielens1m", "cifar10"}
+    assert {entry.name for entry in list_data_sets()} == {*SIZES, "movielens1m", "cifar10"}
 
 
 def test_newsgroups_text_is_the_published_one() -> None:
     need("newsgroups20")
-    table, _ = store.read("newsgroups20")
+    table, _ = store.read_data_set("newsgroups20")
     per_group = table.filter(table["split"] == "train")["newsgroup"].value_counts()["count"]
     assert (len(per_group), per_group.min(), per_group.max()) == (20, 377, 600)
     assert table["text"].str.contains("(?m)^From: ").all()

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from tacit.data import load
-from tacit.data.roles.guess_roles import guess_roles, study
+from tacit.data.roles.guess_roles import guess_roles, study_columns
 from tacit.errors import DataError
 from tacit.plan import GIVEN, Columns, Data
 from tacit.randomness import Draws
@@ -58,7 +58,7 @@ def test_a_plan_can_allow_it() -> None:
 
 def test_a_category_that_is_nearly_unique_is_refused() -> None:
     frame = table({"comment": lambda k: f"remark {k}"}, each=1)
-    with pytest.raises(DataError, match="names rows"):
+    with pytest.raises(DataError, match="identifies rows"):
         _read(frame, Columns(categorical=("comment",), numeric=("x",), label="y"))
 
 
@@ -97,7 +97,7 @@ def test_what_somebody_has_is_not_somebody(column: str) -> None:
 
 
 def test_two_kinds_of_people_are_pointed_out() -> None:
-    found = study(table({"buyer": name, "seller": [f"s{k}" for k in range(30)]}))
+    found = study_columns(table({"buyer": name, "seller": [f"s{k}" for k in range(30)]}))
     assert [one.column for one in found.guesses if one.role == "client"] == ["buyer"]
     assert found.owners == ("seller",)
     assert any(
@@ -106,7 +106,7 @@ def test_two_kinds_of_people_are_pointed_out() -> None:
 
 
 def test_where_people_belong_is_no_rival() -> None:
-    found = study(
+    found = study_columns(
         table(
             {
                 "patient_id": lambda k: k,
@@ -120,6 +120,6 @@ def test_where_people_belong_is_no_rival() -> None:
 
 
 def test_an_owner_without_a_name_for_it_is_asked_for() -> None:
-    found = study(table({"record_id": lambda k: f"a{k}"}))
+    found = study_columns(table({"record_id": lambda k: f"a{k}"}))
     assert found.owners == ("record_id",)
     assert any("--client 'record_id'" in note for note in found.notes)

@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from tacit.data.roles.guess_roles import Study, study
+from tacit.data.roles.guess_roles import ColumnStudy, study_columns
 from tacit.errors import DataError
 
 ROWS = 320
@@ -270,10 +270,12 @@ CLASSES: dict[str, Maker] = {
 }  # fmt: skip
 
 
-def find_roles(columns: Columns, people: int | None = None, label: str | None = None) -> Study:
+def find_roles(
+    columns: Columns, people: int | None = None, label: str | None = None
+) -> ColumnStudy:
     rng = Rng(" ".join(columns))
     made = {title: drawn.column(rng, people) for title, drawn in columns.items()}
-    return study(
+    return study_columns(
         pl.DataFrame(made | ({"outcome": Drawn(word(label)).column(rng)} if label else {}))
     )
 

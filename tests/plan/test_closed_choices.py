@@ -20,7 +20,7 @@ from tacit.codecs import paper_gaussian, qsgd
 from tacit.codecs.hashcomb.tokens import round_key
 from tacit.codecs.votes import head
 from tacit.data.clients.divide import divide
-from tacit.data.decimals import choose_formats, look_at_cells
+from tacit.data.decimals import choose_formats, find_decimal_evidence
 from tacit.data.k_anonymity import release, rules
 from tacit.errors import PlanError
 from tacit.features import tabular
@@ -156,13 +156,15 @@ CONSUMERS: dict[str, Callable[[], object]] = {
     "Data.partition": lambda: divide(
         TABLE, unknown(plan.Data(source="x", clients=2), "partition"), ROOT
     ),
-    "Data.decimal": lambda: choose_formats({"n": look_at_cells(pl.Series(["1"]))}, UNKNOWN, True),  # type: ignore[arg-type]
+    "Data.decimal": lambda: choose_formats(
+        {"n": find_decimal_evidence(pl.Series(["1"]))}, UNKNOWN, True
+    ),  # type: ignore[arg-type]
     "Data.deal": lambda: SimulatedArm._learner(_arm_with_deal()),  # type: ignore[arg-type]
     "Sharing.rule": lambda: rules.find_allowed_classes(
         None, np.zeros(1, np.int64), 2, share_with("rule")
     ),  # type: ignore[arg-type]
     "Sharing.k_of": lambda: share_with("k_of").rows_alike,
-    "Sharing.release": lambda: release._key(FRAME, COLUMNS, share_with("release")),
+    "Sharing.release": lambda: release._choose_key(FRAME, COLUMNS, share_with("release")),
     "Sharing.counts": lambda: release.decide_release(TABLE, CLIENTS, share_with("counts"), ROOT),
     "Features.text": lambda: _words(FRAME, COLUMNS, features_with("text"), None),  # type: ignore[arg-type]
     "Features.counts": lambda: hashed_text.weigh_entries(

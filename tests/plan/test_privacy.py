@@ -133,7 +133,7 @@ def test_what_rows_are_follows_from_the_columns_a_plan_names(columns, inputs):
 def test_named_sets_without_text_are_known_without_reading_one():
     found = {
         one.name: (len(one.columns.numeric), len(one.columns.categorical))
-        for one in data.catalogue()
+        for one in data.list_data_sets()
         if not one.columns.text
     }
     assert found == TABLES

@@ -71,7 +71,7 @@ def test_bits_of_weights_leave_the_model_within_the_clip_and_bits_of_updates_do_
 
 
 def test_a_run_without_rows_to_measure_on_is_refused_before_it_trains(reviews, tmp_path) -> None:
-    with pytest.raises(DataError, match="needs rows to measure on"):
+    with pytest.raises(DataError, match="leaves no test rows"):
         simulation.start(small_plan(reviews, data__test=0.0), tmp_path)
     assert list(tmp_path.iterdir()) == []
 

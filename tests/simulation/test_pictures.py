@@ -100,7 +100,7 @@ def test_a_run_trains_on_what_a_frozen_network_reads(
             images = seen.reshape(-1, 8, 8) / 2000
             return np.stack([images.sum(1).max(1), images.sum(2).max(1)], axis=1).astype(np.float32)
 
-    monkeypatch.setattr(pictures, "weights", lambda *_: tmp_path)
+    monkeypatch.setattr(pictures, "get_weights_folder", lambda *_: tmp_path)
     monkeypatch.setattr("tacit.features.frozen.build_frozen_reader", lambda *_: Strongest())
     chosen = job(
         bars,

@@ -121,7 +121,10 @@ def test_what_is_unlike_training_is_noted(mixed: tacit.Run) -> None:
 @pytest.mark.parametrize(
     ("rows", "said"),
     [
-        ([{"note": "a", "pay": 1}], r"got none named 'town'; the columns are note, pay"),
+        (
+            [{"note": "a", "pay": 1}],
+            r"the columns 'town' are missing, and the model reads them; the columns are note, pay",
+        ),
         (
             [{"note": "a", "pai": 1, "twon": "a"}],
             r"got none named 'pay', 'town'.*Did you mean 'pai'",
@@ -129,9 +132,9 @@ def test_what_is_unlike_training_is_noted(mixed: tacit.Run) -> None:
         ([{"note": "a", "pay": "low", "town": "a"}], r"needs numbers in 'pay'.*in 1 of 1 rows"),
         ([{"note": "a", "pay": [1], "town": "a"}], r"needs numbers in 'pay'.*got List"),
         ([{"note": ["a"], "pay": 1, "town": "a"}], r"'note' needs one value in each cell"),
-        ("rows.doc", r"needs a file of a kind that can be read"),
+        ("rows.doc", r"unknown file type"),
         ("gone.csv", r"needs a file that exists"),
-        (7, r"rows need a DataFrame"),
+        (7, r"rows must be a DataFrame"),
     ],
 )
 def test_rows_that_do_not_fit_are_refused(mixed: tacit.Run, rows: object, said: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tacit.data.clients.client_count import most_clients, require_room, require_test_rows
+from tacit.data.clients.client_count import find_most_clients, require_room, require_test_rows
 from tacit.data.clients.divide import (
     compute_label_shares,
     divide,
@@ -12,11 +12,11 @@ from tacit.data.clients.divide import (
     set_apart,
 )
 from tacit.data.download.fetch import Progress, fetch
-from tacit.data.download.store import catalogue, find, get
+from tacit.data.download.store import fetch_data_set, find_data_set, list_data_sets
 from tacit.data.load import SiteFile, load, resolve_columns
 from tacit.data.named.entry import NamedDataSet
-from tacit.data.named.vectors import vectors
-from tacit.data.named.word_lists import find_word_list, word_list
+from tacit.data.named.vectors import load_vectors
+from tacit.data.named.word_lists import find_word_list, load_word_list
 from tacit.data.new_rows import clean_as_in_training, list_input_columns, read_new_rows
 from tacit.data.public import read_public_rows, set_aside
 from tacit.data.roles.guess import Guess, StarterRequest
@@ -36,23 +36,25 @@ __all__ = [
     "StarterRequest",
     "Table",
     "build_starter",
-    "catalogue",
     "clean_as_in_training",
     "compute_label_shares",
     "divide",
     "divide_test",
     "fetch",
-    "find",
+    "fetch_data_set",
+    "find_data_set",
     "find_leaks",
+    "find_most_clients",
     "find_word_list",
-    "get",
     "guess_roles",
     "hold_out",
+    "list_data_sets",
     "list_input_columns",
     "list_owners",
     "load",
+    "load_vectors",
+    "load_word_list",
     "merge_roles",
-    "most_clients",
     "read_new_rows",
     "read_public_rows",
     "require_room",
@@ -60,6 +62,4 @@ __all__ = [
     "resolve_columns",
     "set_apart",
     "set_aside",
-    "vectors",
-    "word_list",
 ]

@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 
 from tacit.column_statistics.number_format import TOLD, DecimalMark, NumberFormat
-from tacit.data.decimals import choose_formats, look_at_cells, read_cells
+from tacit.data.decimals import choose_formats, find_decimal_evidence, parse_cells
 from tacit.data.images import decode_images
 from tacit.data.roles.column_kinds import drop_blanks
 from tacit.data.roles.roles import find_free_name
@@ -26,7 +26,7 @@ _EXACT = 2**53
 """Integers below this are exact in floating point."""
 
 
-class Decimal(NamedTuple):
+class DecimalSetting(NamedTuple):
     """The decimal mark set by a plan or by the file's owner, if any, and which of the two set it."""
 
     mark: DecimalMark | None = None
@@ -34,7 +34,11 @@ class Decimal(NamedTuple):
 
 
 def clean(
-    train: pl.DataFrame, test: pl.DataFrame, columns: Columns, needs_client: bool, decimal: Decimal
+    train: pl.DataFrame,
+    test: pl.DataFrame,
+    columns: Columns,
+    needs_client: bool,
+    decimal: DecimalSetting,
 ) -> tuple[pl.DataFrame, pl.DataFrame, list[str], Habits]:
     """Clean train and test rows; also return a phrase for each kind of repair, and the number
     formats used.
@@ -47,7 +51,7 @@ def clean(
     for name in columns.text:
         both = both.with_columns(to_text(both[name]).fill_null(""))
     for name in columns.categorical:
-        both = both.with_columns(_as_enum(to_text(both[name]), MISSING))
+        both = both.with_columns(_to_enum(to_text(both[name]), MISSING))
     for name in set(columns.quasi) - {
         *columns.categorical,
         *columns.numeric,
@@ -55,9 +59,9 @@ def clean(
         columns.label,
     }:
         both = both.with_columns(to_text(both[name]).fill_null(MISSING))
-    habits = look_at_numbers(both, columns, decimal)
+    habits = detect_number_formats(both, columns, decimal)
     for name in columns.numeric:
-        series, more = _as_number(both[name], habits.formats[name])
+        series, more = _to_numbers(both[name], habits.formats[name])
         both, repairs = both.with_columns(series), repairs + more
     if columns.image:
         both = both.with_columns(decode_images(both[columns.image]))
@@ -72,7 +76,7 @@ def drop_incomplete_rows(
     """
     frame, repairs = _clean_labels(frame, columns.label or "")
     if needs_client and columns.client:
-        frame, more = _drop_null(frame, columns.client, "without an owner")
+        frame, more = _drop_nulls(frame, columns.client, "without an owner")
         repairs += more
     return frame, repairs
 
@@ -95,31 +99,28 @@ def _clean_labels(frame: pl.DataFrame, label: str) -> tuple[pl.DataFrame, list[s
         series = _to_integers(series)
     text = to_text(series)
     if text.null_count() == len(text):
-        raise DataError(
-            f"data.columns.label = {label!r} needs labels, got an empty column; name another column"
-        )
-    frame, repairs = _drop_null(frame.with_columns(text), label, "without a label")
+        raise DataError(f"data.columns.label = {label!r}: the column is empty; name another column")
+    frame, repairs = _drop_nulls(frame.with_columns(text), label, "without a label")
     if frame[label].n_unique() > max(100, frame.height // 2):
         raise DataError(
-            f"data.columns.label = {label!r} needs classes that repeat, got"
-            f" {frame[label].n_unique():,} different values in {frame.height:,} rows; name a column"
-            " of classes"
+            f"data.columns.label = {label!r}: {frame[label].n_unique():,} different values in"
+            f" {frame.height:,} rows are no classes; name a column of classes"
         )
-    return frame.with_columns(_as_enum(frame[label], None)), repairs
+    return frame.with_columns(_to_enum(frame[label], None)), repairs
 
 
 def _to_integers(series: pl.Series) -> pl.Series:
-    """Return decimal numbers that are all whole as integers; NaN is a missing label."""
+    """Convert decimal numbers without a fraction to integers; NaN is a missing label."""
     series = series.fill_nan(None)
     if bool((series.drop_nulls() != series.drop_nulls().round()).any()):
         raise DataError(
-            f"data.columns.label = {series.name!r} needs classes, got decimal numbers; name a"
-            " column of classes"
+            f"data.columns.label = {series.name!r}: decimal numbers are no classes; name a column"
+            " of classes"
         )
     return series.cast(pl.Int64)
 
 
-def _drop_null(frame: pl.DataFrame, name: str, what: str) -> tuple[pl.DataFrame, list[str]]:
+def _drop_nulls(frame: pl.DataFrame, name: str, what: str) -> tuple[pl.DataFrame, list[str]]:
     kept = frame.filter(pl.col(name).is_not_null())
     lost = frame.height - kept.height
     return kept, [f"{lost:,} rows {what} were dropped"] if lost else []
@@ -129,8 +130,8 @@ def to_text(series: pl.Series) -> pl.Series:
     """Convert a column to text; blank cells become null."""
     if series.dtype.is_nested():
         raise DataError(
-            f"column {series.name!r} needs one value in each cell, got {series.dtype}; give a"
-            " column of plain values"
+            f"column {series.name!r} holds {series.dtype}; give a column with one plain value in"
+            " each cell"
         )
     text = series.cast(pl.String)
     if (
@@ -143,7 +144,7 @@ def to_text(series: pl.Series) -> pl.Series:
     return text.set(text.str.strip_chars() == "", None)
 
 
-def _as_enum(text: pl.Series, missing: str | None) -> pl.Series:
+def _to_enum(text: pl.Series, missing: str | None) -> pl.Series:
     text = text.str.strip_chars()
     filled = text if missing is None else text.fill_null(missing)
     return filled.cast(pl.Enum(sort_naturally(filled.unique().to_list())))
@@ -163,10 +164,10 @@ def sort_naturally(words: list[str]) -> list[str]:
     )
 
 
-def look_at_numbers(frame: pl.DataFrame, columns: Columns, decimal: Decimal) -> Habits:
+def detect_number_formats(frame: pl.DataFrame, columns: Columns, decimal: DecimalSetting) -> Habits:
     """Detect the number format of the numeric columns, and how many clients' cells show it."""
-    texts = {name: _cells(frame[name]) for name in columns.numeric if _is_text(frame[name])}
-    written = {name: look_at_cells(text) for name, text in texts.items()}
+    texts = {name: _strip_cells(frame[name]) for name in columns.numeric if _is_text(frame[name])}
+    written = {name: find_decimal_evidence(text) for name, text in texts.items()}
     found = choose_formats(written, decimal.mark, decimal.vouched)
     commas = (
         sum(
@@ -175,9 +176,9 @@ def look_at_numbers(frame: pl.DataFrame, columns: Columns, decimal: Decimal) -> 
         )
         > 0
     )
-    count = _clients_with(frame, commas, columns)
+    count = _count_clients(frame, commas, columns)
     behind = {
-        name: (count, _clients_with(frame, one.unclear, columns)) for name, one in written.items()
+        name: (count, _count_clients(frame, one.unclear, columns)) for name, one in written.items()
     }
     return Habits(
         formats={name: found.get(name, NumberFormat()) for name in columns.numeric},
@@ -186,7 +187,7 @@ def look_at_numbers(frame: pl.DataFrame, columns: Columns, decimal: Decimal) -> 
     )
 
 
-def _clients_with(frame: pl.DataFrame, rows: pl.Series, columns: Columns) -> int:
+def _count_clients(frame: pl.DataFrame, rows: pl.Series, columns: Columns) -> int:
     return frame[columns.client].filter(rows).n_unique() if columns.client else int(rows.sum())
 
 
@@ -196,12 +197,14 @@ def _is_text(series: pl.Series) -> bool:
     )
 
 
-def _cells(series: pl.Series) -> pl.Series:
+def _strip_cells(series: pl.Series) -> pl.Series:
     return to_text(series).str.strip_chars()
 
 
-def _as_number(series: pl.Series, written: NumberFormat) -> tuple[pl.Series, list[str]]:
-    """Return the column as finite numbers, null where there is none, and what to tell of it."""
+def _to_numbers(series: pl.Series, written: NumberFormat) -> tuple[pl.Series, list[str]]:
+    """Convert a column to finite numbers, null where there is none; also return notes for the
+    owner.
+    """
     numbers = parse_numbers(series, written.mark)
     notes = [f"numbers in {series.name!r} were read with a decimal comma"] if written.comma else []
     if (
@@ -215,9 +218,9 @@ def _as_number(series: pl.Series, written: NumberFormat) -> tuple[pl.Series, lis
     missing, other = numbers.null_count(), len(drop_blanks(series.filter(numbers.is_null())))
     if missing == len(numbers) or 2 * other > len(numbers) - missing + other:
         raise DataError(
-            f"data.columns.numeric has {series.name!r}, which needs numbers, got none in"
-            f" {missing:,} of {len(numbers):,} cells; put it under data.columns.categorical or"
-            " text, or leave it out"
+            f"data.columns.numeric: {series.name!r} has no number in {missing:,} of"
+            f" {len(numbers):,} cells; put it under data.columns.categorical or text, or leave it"
+            " out"
         )
     if missing:
         notes.append(
@@ -234,11 +237,11 @@ def parse_numbers(series: pl.Series, mark: DecimalMark) -> pl.Series:
     if series.dtype.is_numeric():
         return series.cast(pl.Float64) if series.dtype.is_decimal() else series
     if series.dtype.is_temporal():
-        return _seconds(series)
-    return read_cells(_cells(series), mark)
+        return _to_seconds(series)
+    return parse_cells(_strip_cells(series), mark)
 
 
-def _seconds(series: pl.Series) -> pl.Series:
+def _to_seconds(series: pl.Series) -> pl.Series:
     if series.dtype in (pl.Date, pl.Datetime):
         return series.cast(pl.Datetime("us")).cast(pl.Int64) / 1e6
     return series.cast(pl.Duration("us")).cast(pl.Int64) / 1e6
@@ -247,7 +250,7 @@ def _seconds(series: pl.Series) -> pl.Series:
 def to_float(series: pl.Series) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
     """Convert a column to floats, NaN where there is none."""
     formats = (
-        choose_formats({"": look_at_cells(_cells(series))}, None, True)
+        choose_formats({"": find_decimal_evidence(_strip_cells(series))}, None, True)
         if _is_text(series)
         else {"": NumberFormat()}
     )

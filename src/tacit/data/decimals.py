@@ -21,7 +21,7 @@ _COMMA = rf"{_SIGN}(?:\d+,\d+|,\d+){_POWER}|{_SIGN}{_FIRST}(?:\.\d{{3}})+,\d+$|{
 _POINT = rf"{_SIGN}(?:\d+\.\d*|\.\d+){_POWER}|{_SIGN}{_FIRST}(?:,\d{{3}})+\.\d+$|{_SIGN}{_FIRST}(?:,\d{{3}}){{2,}}$"
 
 
-class Written(NamedTuple):
+class DecimalEvidence(NamedTuple):
     """Evidence for a decimal mark in the cells of one column, as one boolean per row."""
 
     point: pl.Series
@@ -29,19 +29,19 @@ class Written(NamedTuple):
     unclear: pl.Series
 
 
-def look_at_cells(text: pl.Series) -> Written:
-    """Return which cells need a decimal point, which a decimal comma, and which are numbers under
-    either.
+def find_decimal_evidence(text: pl.Series) -> DecimalEvidence:
+    """Find the cells that need a decimal point, those that need a decimal comma, and those that are
+    numbers under either.
     """
     unclear = text.str.contains(_UNCLEAR).fill_null(False)
     comma, point = (
         text.str.contains(pattern).fill_null(False) & ~unclear for pattern in (_COMMA, _POINT)
     )
-    return Written(point, comma, unclear)
+    return DecimalEvidence(point, comma, unclear)
 
 
 def choose_formats(
-    columns: Mapping[str, Written], pinned: DecimalMark | None, vouched: bool
+    columns: Mapping[str, DecimalEvidence], pinned: DecimalMark | None, vouched: bool
 ) -> dict[str, NumberFormat]:
     """Choose the number format of each column.
 
@@ -83,25 +83,25 @@ def _refuse_both(name: str, pinned: DecimalMark | None, both: bool) -> None:
     if both and pinned is None:
         raise DataError(
             f"column {name!r} has numbers with a decimal point, numbers with a decimal comma, and"
-            " cells that look like 1,234 or 1.234 and could be either; set data.decimal to 'point'"
-            " or 'comma', at a site decimal in site.toml"
+            " ambiguous cells such as 1,234 or 1.234; set data.decimal to 'point' or 'comma' (at a"
+            " site: decimal in site.toml)"
         )
 
 
 def _refuse_other(name: str, pinned: DecimalMark, other: bool) -> None:
     if other:
         raise DataError(
-            f"column {name!r}: the plan has data.decimal = {pinned!r}, this file seems to have the"
-            " other mark, and some cells look like 1,234 or 1.234, which are other numbers then."
-            " Look at it, and set decimal to 'point' or 'comma' in site.toml"
+            f"column {name!r}: the plan has data.decimal = {pinned!r}, but this file seems to use"
+            " the other mark, under which cells such as 1,234 or 1.234 are different numbers;"
+            " check the file and set decimal to 'point' or 'comma' in site.toml"
         )
 
 
-def read_cells(text: pl.Series, mark: DecimalMark) -> pl.Series:
+def parse_cells(text: pl.Series, mark: DecimalMark) -> pl.Series:
     """Parse cells as floats, null where there is no number; integers become floats too, so that
     types do not depend on other cells.
     """
-    written = look_at_cells(text)
+    written = find_decimal_evidence(text)
     with_comma = written.comma | written.unclear if mark == "comma" else written.comma
     plain = text.str.replace_all(".", "", literal=True).str.replace(",", ".", literal=True)
     grouped = text.str.replace_all(",", "", literal=True)

@@ -12,7 +12,7 @@ _REPEATED = 20
 
 
 def seems_headerless(first: list[str], rest: pl.DataFrame) -> bool:
-    """Return whether the first line looks like data.
+    """Whether the first line looks like data.
 
     A word above numbers is a name, so there is a header. Otherwise a number above numbers, a cell
     that recurs below, or a long sentence shows that there is none.
@@ -28,15 +28,15 @@ def seems_headerless(first: list[str], rest: pl.DataFrame) -> bool:
         )
         if numbers and cell.strip() and not number:
             return False
-        found |= (numbers and number) or _is_said(cell) or _comes_back(cell.strip(), below)
+        found |= (numbers and number) or _is_sentence(cell) or _recurs(cell.strip(), below)
     return found
 
 
-def _is_said(cell: str) -> bool:
+def _is_sentence(cell: str) -> bool:
     return len(cell.split()) >= _WORDS or len(cell) > _LETTERS
 
 
-def _comes_back(cell: str, below: pl.Series) -> bool:
+def _recurs(cell: str, below: pl.Series) -> bool:
     few = (
         below.dtype == pl.String
         and 0 < below.n_unique() <= _REPEATED

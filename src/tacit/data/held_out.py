@@ -34,7 +34,7 @@ def hold_out_rows(
         else _draw_rows_of_owners(owners, share, draws)
     )
     if labels is not None:
-        _mend(held_out, labels, owners)
+        _exchange_rows(held_out, labels, owners)
     return frame.filter(pl.Series(~held_out)), frame.filter(pl.Series(held_out))
 
 
@@ -46,7 +46,9 @@ def _draw_rows(count: int, share: float, draws: Draws) -> Mask:
 
 
 def _draw_rows_of_owners(owners: pl.Series, share: float, draws: Draws) -> Mask:
-    """Rows without an owner, which are dropped, are not held out."""
+    """Draw held-out rows owner by owner; rows without an owner, which are dropped, are not held
+    out.
+    """
     held_out = np.zeros(len(owners), np.bool_)
     threshold = np.uint64(min(int(share * 2**64), 2**64 - 1))
     groups = (
@@ -63,7 +65,7 @@ def _draw_rows_of_owners(owners: pl.Series, share: float, draws: Draws) -> Mask:
     return held_out
 
 
-def _mend(held_out: Mask, labels: pl.Series, owners: pl.Series | None) -> None:
+def _exchange_rows(held_out: Mask, labels: pl.Series, owners: pl.Series | None) -> None:
     """Exchange rows, in place, where a small table would leave one class to train on, or no
     held-out row of a known class.
 

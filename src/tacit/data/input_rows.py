@@ -36,38 +36,35 @@ def _as_table(rows: object) -> tuple[pl.DataFrame, str | None]:
     if kind == "pyarrow":
         return _from_arrow(rows), None
     if isinstance(rows, Mapping):
-        return _frame(dict(rows)), None
+        return _build_frame(dict(rows)), None
     if (
         isinstance(rows, Iterable)
         and not isinstance(rows, str | bytes)
         and not _is_one_column(rows)
     ):
-        return _frame(_mappings(rows)), None
+        return _build_frame(_collect_mappings(rows)), None
     if isinstance(rows, str):
         raise DataError(
-            "rows need a table, got a text; for a file, `tacit.starter_plan(path)` makes a plan"
+            "rows must be a table, got a text; for a file, `tacit.starter_plan(path)` makes a plan"
         )
     raise DataError(
-        "rows need a DataFrame, an arrow Table, a Dataset or an iterable of dicts, got"
-        f" {type(rows).__name__}; hand over the rows, or name a data.source"
+        "rows must be a DataFrame, an arrow Table, a Dataset or an iterable of dicts, got"
+        f" {type(rows).__name__}; pass the rows, or name a data.source"
     )
 
 
 def check_label(frame: pl.DataFrame, label: str | None) -> None:
     """Raise DataError if a table given in Python has no rows, or no values in the label column."""
     if label is not None and not isinstance(label, str):
-        raise DataError(
-            f"label = {label!r} needs the name of a column, got {type(label).__name__}; give it in"
-            " quotes"
-        )
+        raise DataError(f"label must be the name of a column, got {type(label).__name__} {label!r}")
     if not frame.height or not frame.width:
         raise DataError(
-            f"rows: the table has {frame.height:,} rows and {frame.width:,} columns; hand over at"
-            " least a few rows"
+            f"rows: the table has {frame.height:,} rows and {frame.width:,} columns; pass at least"
+            " a few rows"
         )
     if label in frame.columns and _is_empty(frame[label]):
         raise DataError(
-            f"label = {label!r}: has no value in any row, so there is nothing to learn from; name"
+            f"label = {label!r} has no value in any row, so there is nothing to learn from; name"
             " another column"
         )
 
@@ -79,7 +76,7 @@ def _is_empty(column: pl.Series) -> bool:
 
 
 def _is_one_column(rows: object) -> bool:
-    """Whether an object is a series: values without the name of a column each."""
+    """Whether an object is a series, that is, values without column names."""
     return isinstance(rows, pl.Series) or type(rows).__name__ == "Series"
 
 
@@ -90,8 +87,8 @@ def _from_pandas(rows: Any) -> pl.DataFrame:
         Exception
     ) as error:  # pyarrow, pandas and polars each raise their own for cells of mixed kinds
         raise DataError(
-            f"rows need columns of plain values of one kind, got {type(error).__name__}; convert"
-            " columns of mixed kinds to text"
+            f"rows: a column mixes kinds of values ({type(error).__name__}); convert columns of"
+            " mixed kinds to text"
         ) from None
 
 
@@ -103,8 +100,7 @@ def from_hub(name: str) -> tuple[pl.DataFrame, str | None]:
         import datasets
     except ImportError:
         raise DataError(
-            f"data.source = 'hf:{name}' needs the datasets package, got none; pip install"
-            " 'tacit[hf]'"
+            f"data.source = 'hf:{name}' requires the datasets package; pip install 'tacit[hf]'"
         ) from None
     folder = Path(name).expanduser()
     try:
@@ -134,9 +130,7 @@ def _from_datasets(rows: Any) -> tuple[pl.DataFrame, str | None]:
     if not isinstance(rows, Mapping):
         return _from_dataset(rows), None
     if not rows:
-        raise DataError(
-            "a Hugging Face DatasetDict needs at least one part, got none; check the data set"
-        )
+        raise DataError("the Hugging Face DatasetDict has no splits; check the data set")
     parts = {str(name): _from_dataset(part) for name, part in rows.items()}
     split = find_free_name("split", [column for part in parts.values() for column in part.columns])
     marked = [part.with_columns(pl.lit(name).alias(split)) for name, part in parts.items()]
@@ -146,7 +140,7 @@ def _from_datasets(rows: Any) -> tuple[pl.DataFrame, str | None]:
 def _from_dataset(rows: Any) -> pl.DataFrame:
     if not hasattr(rows, "with_format"):
         raise DataError(
-            f"data needs a datasets.Dataset or DatasetDict, got {type(rows).__name__}; load all"
+            f"data must be a datasets.Dataset or DatasetDict, got {type(rows).__name__}; load all"
             " rows first"
         )
     frame = _from_arrow(rows.with_format("arrow")[:])
@@ -164,25 +158,25 @@ def _from_arrow(rows: Any) -> pl.DataFrame:
     return frame.to_frame() if isinstance(frame, pl.Series) else frame
 
 
-def _mappings(rows: Iterable[object]) -> list[dict[str, object]]:
+def _collect_mappings(rows: Iterable[object]) -> list[dict[str, object]]:
     found = []
     for number, row in enumerate(rows, 1):
         if not isinstance(row, Mapping):
             raise DataError(
-                f"rows need the names of their columns, got {type(row).__name__} as row {number:,};"
-                " hand over dicts or a DataFrame"
+                f"row {number:,} is {type(row).__name__} and has no column names; pass dicts or a"
+                " DataFrame"
             )
         found.append(dict(row))
     if not found:
-        raise DataError("rows: there are none; hand over at least a few")
+        raise DataError("rows is empty; pass at least a few")
     return found
 
 
-def _frame(rows: Any) -> pl.DataFrame:
+def _build_frame(rows: Any) -> pl.DataFrame:
     try:
         return pl.DataFrame(rows, infer_schema_length=None, strict=False)
     except (pl.exceptions.PolarsError, TypeError, ValueError) as error:
         raise DataError(
-            f"rows need columns of plain values of one length, got {type(error).__name__}; check"
-            " the rows"
+            f"rows must have columns of plain values and equal length ({type(error).__name__});"
+            " check the rows"
         ) from None

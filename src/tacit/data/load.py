@@ -11,9 +11,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from tacit.column_statistics.number_format import DecimalMark
-from tacit.data.clean import Decimal, clean, drop_incomplete_rows, keep_known_classes
+from tacit.data.clean import DecimalSetting, clean, drop_incomplete_rows, keep_known_classes
 from tacit.data.download.fetch import Progress
-from tacit.data.download.store import get_entry, read
+from tacit.data.download.store import get_entry, read_data_set
 from tacit.data.held_out import hold_out_rows
 from tacit.data.input_rows import from_hub, from_input_rows
 from tacit.data.personal.detect import check_personal
@@ -26,8 +26,8 @@ from tacit.randomness import Draws
 
 Mark = Callable[[pl.DataFrame], pl.DataFrame]
 Split = Callable[[pl.DataFrame, Columns, list[str]], tuple[pl.DataFrame, pl.DataFrame, str]]
-"""Divides a whole table into train and test rows, with the wanted columns and perhaps more, and
-says how.
+"""Divides a whole table into train and test rows, with the wanted columns and perhaps more; also
+returns a phrase that says how.
 """
 
 _OTHER_TESTS = ("dev", "valid", "validation", "val", "eval")
@@ -71,26 +71,18 @@ def load(
     that one client's rows could change for all others: `site` holds the owner's statements about
     the file.
     """
-    frame, columns, sentence = _rows(data, input_rows, progress, guess=site is None)
+    frame, columns, sentence = _read_rows(data, input_rows, progress, guess=site is None)
     check_roles(frame, columns, data)
     public = input_rows is None and is_named_source(data.source)
-    if site is None and not public:  # sites tell only what enough of their clients have
+    if site is None and not public:  # a site reports only what enough of its clients have
         check_personal(frame, columns)
     wanted = [name for name in frame.columns if name in _select_columns(columns, data)]
     if mark is not None:
         there, frame = set(frame.columns), mark(frame)
         wanted += [name for name in frame.columns if name not in there]
-    dropped = list[str]()
-    if split is not None:
-        train, test, how = split(frame, columns, wanted)
-    elif data.test_source:
-        train, test, how = _from_test_file(frame.select(wanted), data)
-    else:
-        # First, so that as many rows are left to train on whatever the seed.
-        complete, dropped = drop_incomplete_rows(
-            frame.select(wanted), columns, data.partition == "client"
-        )
-        train, test, how = _split(complete, columns, data, draws, in_one_place=site is None)
+    train, test, how, dropped = _divide_rows(
+        frame, columns, wanted, data, draws, split=split, in_one_place=site is None
+    )
     if data.validation > 0:
         train, test = _hold_out(
             train, data.validation, columns, data, draws.at("validation"), in_one_place=site is None
@@ -99,11 +91,7 @@ def load(
             f"{how}; test rows were put aside, and a share {data.validation:g} of the train rows is"
             " measured on instead"
         )
-    decimal = (
-        Decimal(data.decimal)
-        if site is None
-        else Decimal(site.decimal or data.decimal, vouched=site.decimal is not None)
-    )
+    decimal = _choose_decimal(data, site)
     train, test, repairs, habits = clean(train, test, columns, data.partition == "client", decimal)
     train, test, cut = _limit_rows(train, test, data, draws)
     _check_classes(train, columns, data, least_classes)
@@ -113,10 +101,35 @@ def load(
     return Table(train=train, test=test, columns=columns, source=said, habits=habits, public=public)
 
 
+def _divide_rows(
+    frame: pl.DataFrame,
+    columns: Columns,
+    wanted: list[str],
+    data: Data,
+    draws: Draws,
+    *,
+    split: Split | None,
+    in_one_place: bool,
+) -> tuple[pl.DataFrame, pl.DataFrame, str, list[str]]:
+    """Divide rows into train and test rows; also return how, and notes on dropped rows."""
+    if split is not None:
+        return *split(frame, columns, wanted), []
+    selected = frame.select(wanted)
+    if data.test_source:
+        return *_from_test_file(selected, data), []
+    # Before the split, so that the number of train rows does not depend on the seed.
+    complete, dropped = drop_incomplete_rows(selected, columns, data.partition == "client")
+    return *_split(complete, columns, data, draws, in_one_place=in_one_place), dropped
+
+
+def _choose_decimal(data: Data, site: SiteFile | None) -> DecimalSetting:
+    if site is None:
+        return DecimalSetting(data.decimal)
+    return DecimalSetting(site.decimal or data.decimal, vouched=site.decimal is not None)
+
+
 def resolve_columns(data: Data) -> Columns:
-    """Return the role of each column as far as the plan and a named data set define it, without
-    reading rows.
-    """
+    """Merge the column roles of the plan and of a named data set, without reading rows."""
     return (
         merge_roles(get_entry(data.source).columns, data.columns)
         if is_named_source(data.source)
@@ -125,11 +138,11 @@ def resolve_columns(data: Data) -> Columns:
 
 
 def is_named_source(source: str) -> bool:
-    """Return whether a data source is a named public data set."""
+    """Whether a data source is a named public data set."""
     return source != GIVEN and not source.startswith("hf:") and not is_file_source(source)
 
 
-def _rows(
+def _read_rows(
     data: Data, input_rows: object | None, progress: Progress | None, guess: bool
 ) -> tuple[pl.DataFrame, Columns, str]:
     source = data.source
@@ -149,7 +162,7 @@ def _rows(
         )
         return frame, data.columns, f"File {source}{note}"
     columns = resolve_columns(data)
-    frame, sentence = read(source, progress)
+    frame, sentence = read_data_set(source, progress)
     return frame, columns, sentence
 
 
@@ -187,7 +200,7 @@ def _split(
 
 
 def _from_test_file(train: pl.DataFrame, data: Data) -> tuple[pl.DataFrame, pl.DataFrame, str]:
-    """Return all rows as train rows, and the rows of `data.test_source`."""
+    """Use all rows for training and read the test rows from `data.test_source`."""
     source = str(data.test_source)
     rows, note = read_file(
         source, TextFormat(encoding=data.encoding, header=data.header), key="data.test_source"
@@ -197,7 +210,7 @@ def _from_test_file(train: pl.DataFrame, data: Data) -> tuple[pl.DataFrame, pl.D
     ]
     if lacking:
         raise DataError(
-            f"data.test_source = {source!r} needs the columns of data.source, got none named"
+            f"data.test_source = {source!r} lacks columns of data.source:"
             f" {', '.join(map(repr, lacking))}"
         )
     known = [
@@ -216,15 +229,14 @@ def _hold_out(
     *,
     in_one_place: bool,
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Hold out a share of the rows; in a simulation, where all rows are in one place, so that there
-    is something to learn.
+    """Hold out a share of the rows. In a simulation all rows are in one place, so labels are used
+    to keep each class learnable.
     """
     labels = frame[columns.label].cast(pl.String) if in_one_place and columns.label else None
-    return hold_out_rows(frame, share, draws, _owners(frame, columns, data), labels)
+    return hold_out_rows(frame, share, draws, _get_owners(frame, columns, data), labels)
 
 
-def _owners(frame: pl.DataFrame, columns: Columns, data: Data) -> pl.Series | None:
-    """Return whose each row is, where rows have owners."""
+def _get_owners(frame: pl.DataFrame, columns: Columns, data: Data) -> pl.Series | None:
     return (
         frame[columns.client].cast(pl.String)
         if data.partition == "client" and columns.client
@@ -241,8 +253,8 @@ def find_marked_rows(frame: pl.DataFrame, split: str) -> MarkedRows | None:
     present = set(marks.drop_nulls().unique())
     if "train" not in present:
         raise DataError(
-            f"data.columns.split = {split!r} needs rows marked train (and test), got"
-            f" {len(present):,} other marks and none of these; name another column or none"
+            f"data.columns.split = {split!r} marks no rows as train ({len(present):,} other"
+            " marks); name another column or none"
         )
     by = next((mark for mark in ("test", *_OTHER_TESTS) if mark in present), None)
     if by is None:
@@ -254,7 +266,7 @@ def find_marked_rows(frame: pl.DataFrame, split: str) -> MarkedRows | None:
 def _split_by_mark(
     frame: pl.DataFrame, split: str
 ) -> tuple[pl.DataFrame, pl.DataFrame, str] | None:
-    """Return train and test as the split column says, or None if it marks no test rows at all."""
+    """Split by the marks of the split column; None if it marks no test rows."""
     found = find_marked_rows(frame, split)
     if found is None:
         return None
@@ -272,7 +284,7 @@ def _limit_rows(
     if data.limit is None or max(train.height, test.height) <= data.limit:
         return train, test, []
     halves = [
-        _some(half, data.limit, draws.at("limit", name))
+        _draw_rows(half, data.limit, draws.at("limit", name))
         for half, name in ((train, "train"), (test, "test"))
     ]
     return (
@@ -282,7 +294,7 @@ def _limit_rows(
     )
 
 
-def _some(frame: pl.DataFrame, limit: int, draws: Draws) -> pl.DataFrame:
+def _draw_rows(frame: pl.DataFrame, limit: int, draws: Draws) -> pl.DataFrame:
     if frame.height <= limit:
         return frame
     return frame[np.sort(draws.generator().permutation(frame.height)[:limit])]
@@ -291,12 +303,12 @@ def _some(frame: pl.DataFrame, limit: int, draws: Draws) -> pl.DataFrame:
 def _check_classes(train: pl.DataFrame, columns: Columns, data: Data, least: int) -> None:
     if train.height == 0:
         raise DataError(
-            f"data.source = {data.source!r} needs train rows, got none after splitting; check"
-            " data.test and the split column"
+            f"data.source = {data.source!r} has no train rows after splitting; check data.test and"
+            " the split column"
         )
     if columns.label is not None and train[columns.label].n_unique() < least:
         remedy = "raise data.limit" if data.limit else "name a column with at least two classes"
         raise DataError(
-            f"data.columns.label = {columns.label!r} needs at least two classes among the train"
-            f" rows, got one; {remedy}"
+            f"data.columns.label = {columns.label!r} has one class among the train rows, and at"
+            f" least two are needed; {remedy}"
         )

@@ -1,6 +1,4 @@
-"""Rows that come after training, without a label: read as the training rows were, with a note of
-all that is unlike them.
-"""
+"""Rows to predict, without a label: read as the training rows were, with notes on how they differ."""
 
 from __future__ import annotations
 
@@ -11,7 +9,7 @@ from pathlib import Path
 import polars as pl
 
 from tacit.column_statistics.number_format import NumberFormat
-from tacit.data.clean import MISSING, Decimal, look_at_numbers, parse_numbers, to_text
+from tacit.data.clean import MISSING, DecimalSetting, detect_number_formats, parse_numbers, to_text
 from tacit.data.images import decode_images
 from tacit.data.input_rows import from_input_rows
 from tacit.data.read import TextFormat, is_file_source, read_file
@@ -21,7 +19,7 @@ from tacit.plan import Columns
 
 
 def list_input_columns(columns: Columns) -> tuple[str, ...]:
-    """Return the names of the columns a model reads."""
+    """List the columns that a model reads."""
     return (
         *columns.text,
         *columns.numeric,
@@ -31,7 +29,7 @@ def list_input_columns(columns: Columns) -> tuple[str, ...]:
 
 
 def read_new_rows(rows: object, columns: Columns) -> tuple[pl.DataFrame, list[str]]:
-    """Return new rows as a table, and what had to be repaired to read it.
+    """Read new rows as a table; also return notes on repairs.
 
     Takes the path of a file, whatever `run(rows=...)` takes, or a list of texts where a single text
     column is all that is read.
@@ -39,8 +37,7 @@ def read_new_rows(rows: object, columns: Columns) -> tuple[pl.DataFrame, list[st
     if isinstance(rows, str | Path):
         if not is_file_source(str(rows)):
             raise DataError(
-                f"predict({str(rows)!r}) needs a file of a kind that can be read, such as .csv or"
-                " .parquet; convert it"
+                f"predict({str(rows)!r}): unknown file type; convert it to .csv or .parquet"
             )
         named = all(re.fullmatch(r"column_\d+", name) for name in list_input_columns(columns))
         frame, note = read_file(str(rows), TextFormat(header=not named))
@@ -56,8 +53,8 @@ def read_new_rows(rows: object, columns: Columns) -> tuple[pl.DataFrame, list[st
 def clean_as_in_training(
     frame: pl.DataFrame, columns: Columns, habits: Habits, categories: Mapping[str, tuple[str, ...]]
 ) -> tuple[pl.DataFrame, list[str]]:
-    """Return the columns a model reads, cleaned as in training, and a sentence for each way in
-    which they are unlike it.
+    """Select and clean the columns a model reads as in training; also return a sentence for each
+    difference.
 
     Edge cases: a missing text is empty; a cell without a number is null, which features read as the
     middle of the column's range; categories that training did not have count as zero. Rows stay as
@@ -74,10 +71,10 @@ def clean_as_in_training(
         notes.append(f"{empty:,} of {frame.height:,} rows have no text")
     found = [*texts]
     for name in columns.numeric:
-        series, more = _numbers(frame[name], habits)
+        series, more = _clean_numbers(frame[name], habits)
         found, notes = [*found, series], notes + more
     for name in columns.categorical:
-        series, more = _categories(frame[name], categories.get(name, ()))
+        series, more = _clean_categories(frame[name], categories.get(name, ()))
         found, notes = [*found, series], notes + more
     if columns.image:
         found.append(decode_images(frame[columns.image]))
@@ -95,21 +92,23 @@ def _check_names(frame: pl.DataFrame, columns: Columns) -> None:
         f" and {len(lacking) - 20} more" if len(lacking) > 20 else ""
     )
     raise DataError(
-        f"predict(rows) needs every column the model reads, got none named {named}; the columns are"
-        f" {have}.{did_you_mean(lacking[0], list(frame.columns))}"
+        f"predict(rows): the columns {named} are missing, and the model reads them; the columns"
+        f" are {have}.{did_you_mean(lacking[0], list(frame.columns))}"
     )
 
 
-def _numbers(series: pl.Series, habits: Habits) -> tuple[pl.Series, list[str]]:
+def _clean_numbers(series: pl.Series, habits: Habits) -> tuple[pl.Series, list[str]]:
     name = series.name
     if series.dtype.is_nested() or series.dtype in (pl.Binary, pl.Object):
         raise DataError(
-            f"predict(rows) needs numbers in {name!r}, as in training, got {series.dtype}; give a"
+            f"predict(rows): {name!r} holds {series.dtype}, and training had numbers; give a"
             " column of numbers"
         )
     trained = habits.formats.get(name, NumberFormat())
     numbers = parse_numbers(series, trained.mark).cast(pl.Float64)
-    here = look_at_numbers(series.to_frame(), Columns(numeric=(name,)), Decimal()).formats[name]
+    here = detect_number_formats(
+        series.to_frame(), Columns(numeric=(name,)), DecimalSetting()
+    ).formats[name]
     notes = []
     if here.unclear and here.comma != trained.comma:
         notes.append(
@@ -121,9 +120,8 @@ def _numbers(series: pl.Series, habits: Habits) -> tuple[pl.Series, list[str]]:
     odd = int((said & numbers.is_null()).sum())
     if odd * 2 > len(series):
         raise DataError(
-            f"predict(rows) needs numbers in {name!r}, as in training, got something else in"
-            f" {odd:,} of {len(series):,} rows; check that the column is the one that was"
-            " trained on"
+            f"predict(rows): {name!r} has no number in {odd:,} of {len(series):,} rows, and"
+            " training had numbers; check that the column is the one that was trained on"
         )
     if numbers.null_count():
         notes.append(
@@ -133,7 +131,7 @@ def _numbers(series: pl.Series, habits: Habits) -> tuple[pl.Series, list[str]]:
     return numbers, notes
 
 
-def _categories(series: pl.Series, known: tuple[str, ...]) -> tuple[pl.Series, list[str]]:
+def _clean_categories(series: pl.Series, known: tuple[str, ...]) -> tuple[pl.Series, list[str]]:
     text = to_text(series).str.strip_chars().fill_null(MISSING)
     strange = int((~text.is_in(list(known))).sum())
     return text, (

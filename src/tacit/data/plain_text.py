@@ -1,5 +1,5 @@
-"""Bytes of a file as UTF-8 text: unpacked, decoded as it says or as is guessed, and what was
-guessed is told.
+"""Decode a file's bytes to UTF-8 text: decompressed, in the given or guessed encoding; guesses are
+reported.
 """
 
 from __future__ import annotations
@@ -47,13 +47,13 @@ _BINARY = {
 
 
 def get_file_kind(source: str) -> str:
-    """Return the ending that says what a file is, such as ".csv" for "visits.csv.gz"."""
+    """The extension that says what a file is, such as ".csv" for "visits.csv.gz"."""
     path = Path(source)
     return (Path(path.stem) if path.suffix.lower() in PACKED else path).suffix.lower()
 
 
 def read_unpacked(path: Path) -> bytes:
-    """Return the bytes of a file, unpacked if its ending says that it is packed."""
+    """Read a file's bytes, decompressed if its extension says so."""
     packed = PACKED.get(path.suffix.lower())
     if packed is None:
         return path.read_bytes()
@@ -63,8 +63,7 @@ def read_unpacked(path: Path) -> bytes:
 
 
 def to_utf8(content: bytes, encoding: str | None, guess: bool = True) -> tuple[bytes, str]:
-    """Return text as UTF-8, and an ending for the sentence about it if the encoding had to be
-    guessed.
+    """Convert text to UTF-8; also return a note if the encoding had to be guessed.
 
     Edge cases: a byte order mark is skipped and decides; UTF-8 is tried first; line ends of old
     Macintosh files are understood.
@@ -76,7 +75,7 @@ def to_utf8(content: bytes, encoding: str | None, guess: bool = True) -> tuple[b
 
 
 def refuse_binary(path: Path, content: bytes) -> None:
-    """Raise DataError for bytes that are no text, whatever the file's ending says."""
+    """Raise DataError for bytes that are not text, regardless of the extension."""
     kind = next((what for start, what in _BINARY.items() if content.startswith(start)), None)
     looked = content[:_LOOKED_AT]
     if (
@@ -87,7 +86,7 @@ def refuse_binary(path: Path, content: bytes) -> None:
         kind = "something that is no text"
     if kind:
         raise DataError(
-            f"{path} holds {kind}, whatever its name ends in; save the table as .csv in UTF-8, or"
+            f"{path} holds {kind}, despite its extension; save the table as .csv in UTF-8, or"
             " correct its name"
         )
 
@@ -115,8 +114,7 @@ def _decode_as_given(content: bytes, encoding: str) -> bytes:
         return content.decode(encoding).encode()
     except LookupError:
         raise DataError(
-            "data.encoding needs the name of an encoding, such as 'utf-8' or 'cp1252'; got"
-            f" {encoding!r}"
+            f"data.encoding must be an encoding such as 'utf-8' or 'cp1252', got {encoding!r}"
         ) from None
     except UnicodeDecodeError as error:
         raise DataError(

@@ -1,5 +1,5 @@
-"""Rows the center has in the clear: those of another source, or some train rows, taken before
-anybody else gets one.
+"""Public rows that the server may see: those of another source, or some train rows set aside before
+clients get theirs.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ _LEAST = 2
 def set_aside(
     table: Table, public: Public, draws: Draws, progress: Progress | None = None
 ) -> tuple[Table, pl.DataFrame]:
-    """Return the table without the rows the center has, and these rows; rows of another source
-    leave the table as it is.
+    """Split the table into the clients' rows and the server's public rows; rows of another source
+    leave the table unchanged.
 
     Guarantees: each train row is in one of the two, in its old order.
     """
@@ -39,8 +39,8 @@ def set_aside(
     count = round(public.share * rows)
     if count < _LEAST or count >= rows:
         raise DataError(
-            f"public.share = {public.share:g} needs at least {_LEAST} rows for the center and some"
-            f" for clients, got {count:,} of {rows:,} train rows; choose another share or give more"
+            f"public.share = {public.share:g} gives the server {count:,} of {rows:,} train rows;"
+            f" it needs at least {_LEAST}, and clients need some too: change the share or give more"
             " rows"
         )
     chosen = np.zeros(rows, np.bool_)
@@ -57,8 +57,8 @@ def read_public_rows(
     draws: Draws,
     progress: Progress | None = None,
 ) -> pl.DataFrame:
-    """Return some train rows of another source, with the clients' columns and classes; `kind` is
-    that of their label column.
+    """Read some train rows of another source, with the clients' columns and classes; `kind` is the
+    type of their label column.
     """
     source, label = public.source or "", columns.label or ""
     needed = [
@@ -75,8 +75,8 @@ def read_public_rows(
     missing = [name for name in needed if name not in rows.columns]
     if missing:
         raise DataError(
-            f"public.source = {source!r} needs the columns of the clients' rows, got none called"
-            f" {', '.join(missing)}; rename them"
+            f"public.source = {source!r} lacks columns of the clients' rows: {', '.join(missing)};"
+            " rename its columns"
         )
     others = [
         name
@@ -85,15 +85,15 @@ def read_public_rows(
     ]
     if others:
         raise DataError(
-            f"public.source = {source!r} needs labels among {', '.join(classes[:20])}, got"
-            f" {', '.join(others[:20])}; rename them"
+            f"public.source = {source!r} has labels that the clients do not have:"
+            f" {', '.join(others[:20])}; rename them to {', '.join(classes[:20])}"
         )
     rows = rows.select(
         pl.col(name).cast(pl.String).cast(kind) if name == label else name for name in needed
     )
-    return _some(rows, public.share, draws)
+    return _draw_share(rows, public.share, draws)
 
 
-def _some(rows: pl.DataFrame, share: float, draws: Draws) -> pl.DataFrame:
+def _draw_share(rows: pl.DataFrame, share: float, draws: Draws) -> pl.DataFrame:
     count = max(_LEAST, round(share * rows.height))
     return rows[np.sort(draws.generator().permutation(rows.height)[:count])]

@@ -1,5 +1,5 @@
-"""Tables from files: CSV and its relatives, JSON lines, Excel, Parquet, Arrow; packed with gzip or
-zstd too.
+"""Read tables from files: CSV and similar formats, JSON lines, Excel, Parquet, Arrow; also
+compressed with gzip or zstd.
 """
 
 from __future__ import annotations
@@ -29,11 +29,10 @@ ENDINGS = ".csv .tsv .txt .data .json .jsonl .xlsx .parquet .arrow, and .gz or .
 
 @dataclass(frozen=True, kw_only=True)
 class TextFormat:
-    """What a plan says of a file that is text: its encoding, and whether its first line holds
-    names; None: look.
+    """A text file's encoding, and whether its first line holds column names; None means detect.
 
-    Without `guess`, a file that is not UTF-8 is refused unless its encoding is given: a guess looks
-    at everybody's rows.
+    Without `guess`, a file that is not UTF-8 is refused unless its encoding is given, since a guess
+    would depend on everybody's rows.
     """
 
     encoding: str | None = None
@@ -42,35 +41,35 @@ class TextFormat:
 
 
 class NoHeader(DataError):  # noqa: N818 - it asks a question
-    """A file's first line looks like a row, and nobody said whether it is one."""
+    """A file's first line looks like a row, and the plan does not say whether it is one."""
 
 
 def is_file_source(source: str) -> bool:
-    """Return whether a data source is a file by its ending."""
+    """Whether a data source is a file, by its extension."""
     return get_file_kind(source) in _READERS
 
 
 def read_file(
     source: str, text: TextFormat | None = None, *, key: str = "data.source"
 ) -> tuple[pl.DataFrame, str]:
-    """Return the file's table, and an ending for the sentence about it if its bytes needed repair.
+    """Read a file's table; also return a note if its bytes needed repair.
 
     Edge cases: CSV cells are read as text, so "007" stays "007" in a text column; the separator is
     taken from the header line (comma, semicolon, tab or bar); a byte order mark is skipped; UTF-16
-    is understood; another encoding is guessed and told. A line with more cells than the header is
+    is understood; another encoding is guessed and reported. A line with more cells than the header is
     refused with its number. A file whose first line looks like a row is refused unless `text` says
     whether it holds names.
     """
     path = Path(source).expanduser()
     if not path.is_file():
         raise DataError(
-            f"{key} needs a file that exists, got {source!r}; check the path.{_neighbour(path)}"
+            f"{key}: there is no file {source!r}; check the path.{_suggest_neighbour(path)}"
         )
     if path.stat().st_size == 0:
-        raise DataError(f"{key} = {source!r} needs rows, got an empty file; check the path")
+        raise DataError(f"{key} = {source!r}: the file is empty; check the path")
     try:
         frame, note = _READERS[get_file_kind(source)](path, text or TextFormat())
-        _write_out_days(frame)
+        _check_dates(frame)
     except (
         pl.exceptions.PolarsError,
         pl.exceptions.PanicException,
@@ -81,15 +80,15 @@ def read_file(
     ) as error:
         # The reader's own words may quote a cell; only their kind is shown.
         raise DataError(
-            f"{key} = {source!r} needs a readable {path.suffix} file, got {type(error).__name__};"
+            f"{key} = {source!r}: the {path.suffix} file cannot be read ({type(error).__name__});"
             " check the file"
         ) from None
     if frame.height == 0:
-        raise DataError(f"{key} = {source!r} needs rows, got a header only; check the file")
+        raise DataError(f"{key} = {source!r}: the file has a header and no rows; check the file")
     return check_column_names(frame, f"{key} = {source!r}"), note
 
 
-def _neighbour(path: Path) -> str:
+def _suggest_neighbour(path: Path) -> str:
     if not path.parent.is_dir():
         return ""
     return did_you_mean(
@@ -98,20 +97,20 @@ def _neighbour(path: Path) -> str:
 
 
 def read_csv(path: Path, text: TextFormat) -> tuple[pl.DataFrame, str]:
-    """Return every cell of a CSV or TSV file as text."""
+    """Read every cell of a CSV or TSV file as text."""
     content, note = _decode(path, text)
     kind = get_file_kind(path.name)
     header = content[:_HEADER_BYTES].decode("utf-8", "replace").lstrip("\r\n").split("\n")[0]
-    separator = _separator(header, "\t" if kind == ".tsv" else ",")
+    separator = _detect_separator(header, "\t" if kind == ".tsv" else ",")
     if kind in (".data", ".txt") and separator not in header:
         content, header = _split_on_spaces(content), ",".join(header.split())
-    frame = _cells(path, content, separator, header=text.header is not False)
+    frame = _read_cells(path, content, separator, header=text.header is not False)
     if text.header is None and seems_headerless(
         next(csv.reader([header], delimiter=separator), []), frame
     ):
         raise NoHeader(
-            f"data.source = {str(path)!r} seems to have no line of names: its first line looks like"
-            " a row; set data.header = false (columns are then column_1, column_2, …), or true if"
+            f"data.source = {str(path)!r} seems to have no header: its first line looks like a"
+            " row; set data.header = false (columns are then column_1, column_2, …), or true if"
             " these are names"
         )
     return frame, note
@@ -123,14 +122,11 @@ def _decode(path: Path, text: TextFormat) -> tuple[bytes, str]:
     return to_utf8(content, text.encoding, text.guess)
 
 
-def _cells(path: Path, content: bytes, separator: str, *, header: bool) -> pl.DataFrame:
+def _read_cells(path: Path, content: bytes, separator: str, *, header: bool) -> pl.DataFrame:
     try:
         frame = pl.read_csv(content, separator=separator, infer_schema=False, has_header=header)
     except pl.exceptions.NoDataError:
-        raise DataError(
-            f"data.source = {str(path)!r} needs a header line and rows, got an empty file; check"
-            " the path"
-        ) from None
+        raise DataError(f"data.source = {str(path)!r}: the file is empty; check the path") from None
     except pl.exceptions.PolarsError:
         raise _describe_broken_line(path, content, separator) from None
     frame = frame.filter(~pl.all_horizontal(pl.all().is_null()))  # blank lines
@@ -138,9 +134,7 @@ def _cells(path: Path, content: bytes, separator: str, *, header: bool) -> pl.Da
 
 
 def _clean_names(frame: pl.DataFrame) -> pl.DataFrame:
-    """Return the table with names without white space around them; a name that is there twice gets
-    a number.
-    """
+    """Strip white space around column names and number repeated ones."""
     names: list[str] = []
     for name in frame.columns:
         plain = re.sub(r"_duplicated_(\d+)$", "", name).strip() or name.strip()
@@ -153,8 +147,8 @@ def _clean_names(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _split_on_spaces(content: bytes) -> bytes:
-    """Return lines of words between spaces, as many old files have them, as lines with commas;
-    others as they are.
+    """Convert space-separated lines, as in many old files, to comma-separated ones; leave others
+    unchanged.
     """
     lines = content.split(b"\n")
     widths = {len(line.split()) for line in lines[:50] if line.strip()}
@@ -165,18 +159,16 @@ def _split_on_spaces(content: bytes) -> bytes:
     )
 
 
-def _separator(header: str, usual: str) -> str:
-    """Return the separator that stands most often in the header outside quotes; the usual one if
-    none does.
-    """
+def _detect_separator(header: str, usual: str) -> str:
+    """The most frequent separator in the header outside quotes; the usual one if there is none."""
     outside = "".join(header.split('"')[::2])
     best = max((usual, ",", ";", "\t", "|"), key=outside.count)
     return best if outside.count(best) else usual
 
 
 def _describe_broken_line(path: Path, content: bytes, separator: str) -> DataError:
-    """Return the refusal naming the first line with more cells than the header, or whose quotes are
-    broken.
+    """Build the error that names the first line with more cells than the header, or with broken
+    quotes.
     """
     lines = csv.reader(
         io.StringIO(content.decode("utf-8"), newline=""), delimiter=separator, strict=True
@@ -199,7 +191,7 @@ def _describe_broken_line(path: Path, content: bytes, separator: str) -> DataErr
 
 
 def read_json_lines(path: Path, text: TextFormat) -> tuple[pl.DataFrame, str]:
-    """Return the table of a file with one JSON object in each line."""
+    """Read a file with one JSON object in each line."""
     content, note = _decode(path, text)
     try:
         return pl.read_ndjson(io.BytesIO(content), infer_schema_length=None), note
@@ -207,7 +199,7 @@ def read_json_lines(path: Path, text: TextFormat) -> tuple[pl.DataFrame, str]:
         pl.exceptions.PolarsError
     ):  # mixed types in one column, or a broken line: go line by line
         rows = [
-            _object(path, number, line)
+            _parse_object(path, number, line)
             for number, line in enumerate(content.splitlines(), 1)
             if line.strip()
         ]
@@ -215,9 +207,7 @@ def read_json_lines(path: Path, text: TextFormat) -> tuple[pl.DataFrame, str]:
 
 
 def read_json(path: Path, text: TextFormat) -> tuple[pl.DataFrame, str]:
-    """Return the table of a JSON file: a list of objects, one per row, or an object of columns;
-    JSON lines are read too.
-    """
+    """Read a JSON file: a list of objects, one per row, an object of columns, or JSON lines."""
     content, note = _decode(path, text)
     try:
         value = json.loads(content)
@@ -241,15 +231,14 @@ def read_json(path: Path, text: TextFormat) -> tuple[pl.DataFrame, str]:
     return pl.DataFrame(value, infer_schema_length=None, strict=False), note
 
 
-def _object(path: Path, number: int, line: bytes) -> dict[str, object]:
+def _parse_object(path: Path, number: int, line: bytes) -> dict[str, object]:
     try:
         value = json.loads(line)
     except ValueError:
         value = None
     if not isinstance(value, dict):
         raise DataError(
-            f"data.source = {str(path)!r} needs one JSON object in each line, got something else in"
-            f" line {number:,}; repair it"
+            f"data.source = {str(path)!r}: line {number:,} is not a JSON object; repair it"
         )
     return value
 
@@ -259,7 +248,7 @@ def _read_excel(path: Path, text: TextFormat) -> tuple[pl.DataFrame, str]:
         frame = pl.read_excel(read_unpacked(path), has_header=text.header is not False)
     except ModuleNotFoundError:
         raise DataError(
-            f"data.source = {str(path)!r} needs the package fastexcel, got none; pip install"
+            f"data.source = {str(path)!r}: reading Excel requires fastexcel; pip install"
             " 'tacit[excel]', or save the sheet as CSV"
         ) from None
     return _clean_names(frame.filter(~pl.all_horizontal(pl.all().is_null()))), " (its first sheet)"
@@ -281,8 +270,10 @@ def _read_arrow(path: Path, text: TextFormat) -> tuple[pl.DataFrame, str]:
     return pl.DataFrame(table), ""
 
 
-def _write_out_days(frame: pl.DataFrame) -> None:
-    """Raise what polars raises for days outside its calendar, which would else end a run later."""
+def _check_dates(frame: pl.DataFrame) -> None:
+    """Raise the error of polars for dates outside its calendar, which would otherwise end a run
+    later.
+    """
     frame.select((selectors.date() | selectors.datetime()).cast(pl.String))
 
 

@@ -1,4 +1,4 @@
-"""The rows a run works on, cleaned, with the meaning of their columns."""
+"""The cleaned rows of a run, with the roles of their columns."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from tacit.plan import Columns
 class Habits:
     """How cells of numeric columns were read in training, so that later rows are read alike.
 
-    `behind` says how many clients' cells show a decimal comma anywhere in the file, and how many
-    have unclear cells in a column; without a column of clients, rows are counted. `released` is
-    what was read of the rows in the clear for this.
+    `behind` counts the clients whose cells show a decimal comma anywhere in the file, and those
+    with ambiguous cells in a column; without a column of clients, rows are counted. `released`
+    states what was read from the rows in the clear for this.
     """
 
     formats: Mapping[str, NumberFormat] = field(default_factory=dict)
@@ -26,12 +26,12 @@ class Habits:
     released: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """Return how later rows are read as plain values, ready for JSON."""
+        """Convert to plain values, ready for JSON."""
         return {"decimal": {name: one.mark for name, one in self.formats.items()}}
 
     @staticmethod
     def from_dict(tree: Mapping[str, Any]) -> Habits:
-        """Return what `to_dict` wrote."""
+        """Read what `to_dict` wrote."""
         return Habits(
             formats={
                 str(name): NumberFormat(comma=mark == "comma")
@@ -42,7 +42,7 @@ class Habits:
 
 @dataclass(frozen=True, kw_only=True)
 class Table:
-    """Train and test rows, what their columns are for, and a sentence saying what was read.
+    """Train and test rows, the roles of their columns, and a sentence saying what was read.
 
     `habits` says how numbers were read, for rows that come later. `public`: the rows are those of a
     named, public data set.

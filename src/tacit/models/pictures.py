@@ -7,8 +7,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tacit import data, features
-from tacit.data.download.store import cache_folder
-from tacit.data.named.weights import weights
+from tacit.data.download.store import get_cache_folder
+from tacit.data.named.weights import get_weights_folder
 from tacit.plan import Columns, Features
 
 Ticks = Callable[[int, int], None]
@@ -28,5 +28,5 @@ def find_image_reader(
         return None
     from tacit.features.frozen import build_frozen_reader
 
-    folder = weights(settings.image, "features.image", fetched)
-    return build_frozen_reader(settings.image, folder, cache_folder() / "pictures", pictures)
+    folder = get_weights_folder(settings.image, "features.image", fetched)
+    return build_frozen_reader(settings.image, folder, get_cache_folder() / "pictures", pictures)

@@ -15,8 +15,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from tacit import data, features
-from tacit.data.named.vectors import vectors
-from tacit.data.named.weights import weights
+from tacit.data.named.vectors import load_vectors
+from tacit.data.named.weights import get_weights_folder
 from tacit.errors import DataError
 from tacit.plan import Encoder, Plan
 from tacit.rows import Lexicon, Rows
@@ -69,7 +69,7 @@ def encode_token_rows(
 def find_checkpoint(plan: Plan, progress: data.Progress | None = None) -> Path | None:
     """Return the folder of the plan's checkpoint, if it names one."""
     return (
-        weights(plan.model.checkpoint, "model.checkpoint", progress)
+        get_weights_folder(plan.model.checkpoint, "model.checkpoint", progress)
         if isinstance(plan.model, Encoder)
         else None
     )
@@ -101,7 +101,7 @@ def get_glove_vectors(
     words: tuple[str, ...], progress: data.Progress | None = None
 ) -> NDArray[np.float32]:
     """Return the words' GloVe vectors; a word that has none gets zeros."""
-    known, matrix = vectors("glove100", progress)
+    known, matrix = load_vectors("glove100", progress)
     place = {word: number for number, word in enumerate(known)}
     found = np.zeros((len(words), matrix.shape[1]), np.float32)
     for row, word in enumerate(words):

@@ -176,7 +176,7 @@ def _own_settings(plan: Plan) -> Settings:
         found["local.lr"] = f"{plan.local.lr:g}"
         if hasattr(plan.codec, "clip"):
             found["codec.clip"] = f"{plan.codec.clip:g}"
-    named = {entry.name: entry.columns for entry in data.catalogue()}
+    named = {entry.name: entry.columns for entry in data.list_data_sets()}
     columns = (
         plan.data.columns
         if plan.data.columns.label

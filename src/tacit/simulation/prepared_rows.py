@@ -68,7 +68,7 @@ def prepare(
     secret = agreed.secret if agreed else draws.sealed("clients").key  # as their sites take it
     reader = find_image_reader(table.columns, plan.features, progress, pictures)
     ordered = (
-        data.word_list(plan.features.list, progress)
+        data.load_word_list(plan.features.list, progress)
         if plan.features.list and table.columns.text
         else ()
     )

@@ -68,7 +68,7 @@ def job(tmp_path_factory: pytest.TempPathFactory) -> plan.Plan:
 @pytest.fixture(scope="module")
 def audit(job: plan.Plan) -> WordAudit:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(token_rows, "vectors", made_up_vectors)
+        patch.setattr(token_rows, "load_vectors", made_up_vectors)
         return reconstruct(job, texts=3, batches=(1, 2), search_steps=1, per_bit=(0.1,))
 
 
@@ -151,7 +151,7 @@ def test_only_plans_with_word_tables_can_be_attacked(job: plan.Plan) -> None:
 def test_texts_too_short_to_attack_are_refused(
     job: plan.Plan, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(token_rows, "vectors", made_up_vectors)
+    monkeypatch.setattr(token_rows, "load_vectors", made_up_vectors)
     short = replace(job, features=replace(job.features, length=4))
     with pytest.raises(PlanError, match="5 to 30 words"):
         reconstruct(short)

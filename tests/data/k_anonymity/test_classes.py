@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tacit.data.k_anonymity.classes import close_gaps, group_alike
+from tacit.data.k_anonymity.classes import close_gaps, group_equal_rows
 
 NAN = float("nan")
 VALUES = {
@@ -49,7 +49,7 @@ def test_classes_are_equal_rows(data) -> None:
         if names
         else [()] * frame.height
     )
-    found = group_alike(frame)
+    found = group_equal_rows(frame)
     assert found.cells >= 1
     assert (found.of_row < found.cells).all()
     numbers = dict(zip(keys, found.of_row.tolist(), strict=True))
@@ -74,7 +74,7 @@ def test_many_rows_agree_with_polars(columns) -> None:
         }
     ).select(columns)
     expected = frame.select(pl.len().over(columns)).to_series().to_numpy()
-    classes = group_alike(frame)
+    classes = group_equal_rows(frame)
     assert (classes.spread(classes.counts()) == expected).all()
     tight = close_gaps(classes)
     assert (tight.spread(tight.counts()) == expected).all()
@@ -83,5 +83,5 @@ def test_many_rows_agree_with_polars(columns) -> None:
 
 
 def test_no_rows_and_no_columns() -> None:
-    assert len(group_alike(pl.DataFrame({"a": []}))) == 0
-    assert group_alike(pl.DataFrame()).cells == 1
+    assert len(group_equal_rows(pl.DataFrame({"a": []}))) == 0
+    assert group_equal_rows(pl.DataFrame()).cells == 1

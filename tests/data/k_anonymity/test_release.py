@@ -45,7 +45,7 @@ def test_generalisation(tmp_path: Path) -> None:
     ("rules", "said"),
     [
         ({"nobody": "suppress"}, "the released columns are age"),
-        ({"land": "ranges 5"}, "needs a column of numbers"),
+        ({"land": "ranges 5"}, "applies to numbers"),
         ({"land": "csv none.csv 1"}, "cannot be read"),
         ({"age": "halve"}, "needs one of 'ranges WIDTH'"),
     ],
@@ -100,14 +100,14 @@ def test_no_name_of_a_column_hides_that_every_row_is_unique(name, rule) -> None:
     ("k", "epsilon", "delta"), [(1, 1.0, 1e-6), (10, 0.1, 1e-9), (100, 3.0, 1e-3)]
 )
 def test_the_noisy_decision_does_not_hang_on_one_row(k, epsilon, delta) -> None:
-    share = stable.disclosure_probability(np.arange(1, 2000), k, epsilon, delta)
+    share = stable.compute_disclosure_probability(np.arange(1, 2000), k, epsilon, delta)
     for yes in (share, 1 - share):
         assert (yes[1:] <= np.exp(epsilon) * yes[:-1] + delta).all()
         assert (yes[:-1] <= np.exp(epsilon) * yes[1:] + delta).all()
     assert share[0] <= delta, (
         "a class that is there because of one row is shared with probability delta at most"
     )
-    assert stable.disclosure_probability(np.zeros(1, np.int64), k, epsilon, delta)[0] == 0
+    assert stable.compute_disclosure_probability(np.zeros(1, np.int64), k, epsilon, delta)[0] == 0
     assert (np.diff(share) >= 0).all()
 
 
@@ -115,16 +115,16 @@ def test_the_noisy_decision_does_not_hang_on_one_row(k, epsilon, delta) -> None:
 def test_the_noisy_decision_follows_its_law() -> None:
     """200,000 classes at five counts; outside the interval of the exact distribution with a probability of 5e-7."""
     counts = np.repeat([100, 105, 110, 112, 120], 40_000)
-    found = stable.decide(counts, 100, 0.5, 1e-3, seeds.draws(0))
+    found = stable.draw_disclosed(counts, 100, 0.5, 1e-3, seeds.draws(0))
     for count in np.unique(counts):
-        share = float(stable.disclosure_probability(np.array([count]), 100, 0.5, 1e-3)[0])
+        share = float(stable.compute_disclosure_probability(np.array([count]), 100, 0.5, 1e-3)[0])
         fewest, most = binom.interval(1 - 1e-7, 40_000, share)
         assert fewest <= found[counts == count].sum() <= most
 
 
 def test_a_delta_too_small_to_draw_is_refused() -> None:
     with pytest.raises(DataError, match=r"raise data.share.delta"):
-        stable.threshold(5, 20.0, 1e-8)
+        stable.compute_threshold(5, 20.0, 1e-8)
 
 
 def test_similar_rows_share_a_key_and_others_do_not() -> None:
@@ -135,7 +135,7 @@ def test_similar_rows_share_a_key_and_others_do_not() -> None:
     assert all(len(set(group)) == 1 for group in keys)
     assert len({group[0] for group in keys}) == 4
     assert len(similarity_key(np.zeros((0, 3)), 4, DRAWS)) == 0
-    with pytest.raises(DataError, match="1 to 32 bits"):
+    with pytest.raises(DataError, match="between 1 and 32, got 40"):
         similarity_key(rows, 40, DRAWS)
 
 

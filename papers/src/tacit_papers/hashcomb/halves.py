@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 import polars as pl
 
-from tacit.data.download.store import read
+from tacit.data.download.store import read_data_set
 
 Kind = Literal["authors", "honest"]
 
@@ -53,7 +53,7 @@ def seen(table: pl.DataFrame) -> float:
 
 
 def _authors(name: str) -> pl.DataFrame:
-    table, _ = read(f"hashcomb_{name}")
+    table, _ = read_data_set(f"hashcomb_{name}")
     half = pl.when(pl.col("fold").is_in(TEST_FOLDS)).then(pl.lit("test")).otherwise(pl.lit("train"))
     return table.with_columns(half.alias(HALF)).drop("fold")
 
@@ -61,10 +61,10 @@ def _authors(name: str) -> pl.DataFrame:
 def _original(name: str) -> pl.DataFrame:
     if name in _ORIGINALS:
         source, label = _ORIGINALS[name]
-        table, _ = read(source)
+        table, _ = read_data_set(source)
         table = table.drop("id", strict=False).rename({label: LABEL})
         return table[np.sort(np.random.default_rng(1).permutation(table.height)[:_MOST_ROWS])]
-    table, _ = read("iot23")
+    table, _ = read_data_set("iot23")
     flows = table.filter(pl.col("detailed-label").is_in(["Benign", _ATTACKS[name]])).with_columns(
         pl.col(_WORDS).fill_null("-")
     )

@@ -9,7 +9,7 @@ import numpy as np
 from tacit import data
 from tacit import plan as plans
 from tacit.data.k_anonymity import compare_releases, decide_release, examine
-from tacit.data.k_anonymity.classes import group_alike
+from tacit.data.k_anonymity.classes import group_equal_rows
 from tacit.data.k_anonymity.growing import Again
 from tacit.randomness import Draws
 from tacit_papers.published import Figures
@@ -26,7 +26,7 @@ def table_facts() -> Figures:
     """
     table = _adult()
     largest, with_label = (
-        int(group_alike(table.train.select(names)).counts().max())
+        int(group_equal_rows(table.train.select(names)).counts().max())
         for names in (_KEY, [*_KEY, _LABEL])
     )
     return {
@@ -63,7 +63,7 @@ def matched_k(l: int) -> Figures:  # noqa: E741 (the paper's name for it)
     """The k at which k-anonymity shares the number of rows nearest to that of label_k at l."""
     rows = _adult().train
     sizes, labelled = (
-        group_alike(rows.select(names)).counts() for names in (_KEY, [*_KEY, _LABEL])
+        group_equal_rows(rows.select(names)).counts() for names in (_KEY, [*_KEY, _LABEL])
     )
     wanted = int(labelled[labelled >= l].sum())
     k = min(
@@ -80,7 +80,7 @@ def growing(releases: int, k: int, again: Again, seed: int) -> Figures:
     places = Draws.seeded(seed).at("arrivals").generator().permutation(rows.height)
     labels = rows[_LABEL].to_physical().cast(int).to_numpy()
     found = compare_releases(
-        group_alike(rows.select(_KEY)),
+        group_equal_rows(rows.select(_KEY)),
         labels,
         np.asarray(places * releases // rows.height),
         k,

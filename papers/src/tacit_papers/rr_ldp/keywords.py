@@ -13,7 +13,7 @@ import polars as pl
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix, hstack
 
-from tacit.data.named.vectors import vectors as vectors_named
+from tacit.data.named.vectors import load_vectors as vectors_named
 from tacit.errors import PlanError
 from tacit.features.text.spelling import words
 from tacit.rows import Dense, Rows

@@ -15,7 +15,7 @@ from tacit.cli.options import AsJson, Overrides, PlanFile, PolicyFile
 from tacit.errors import PlanError
 
 if TYPE_CHECKING:
-    from tacit.data.k_anonymity import Findings, Look
+    from tacit.data.k_anonymity import ClassSummary, Findings
     from tacit.plan import Plan
     from tacit.simulation.disclosure import Preview
 
@@ -150,7 +150,7 @@ def _write(ahead: Preview, page: Path, *, with_rows: bool, broken: list[str]) ->
     return {"page": str(page), **({"rows": str(rows)} if with_rows else {})}
 
 
-def _each_once(found: Findings) -> list[Look]:
+def _each_once(found: Findings) -> list[ClassSummary]:
     """Return the largest classes, then the smallest, none twice."""
     smallest = [look for look in found.smallest[::-1] if look not in found.largest]
     return [*found.largest, *smallest]
@@ -206,7 +206,7 @@ def _print(ahead: Preview, files: dict[str, str]) -> None:
         tables.line(f"{what + ':':6}{path}")
 
 
-def _cells(look: Look) -> tuple[str, ...]:
+def _cells(look: ClassSummary) -> tuple[str, ...]:
     labels = ", ".join(f"{name} {count:,}" for name, count in look.labels.items() if count)
     return (*(str(value) for value in look.values.values()), f"{look.rows:,}", labels)
 

@@ -34,7 +34,7 @@ def list_sets(as_json: AsJson = False) -> None:
     from tacit import data
     from tacit.report import phrasing
 
-    places = {entry.name: data.find(entry.name) for entry in data.catalogue()}
+    places = {entry.name: data.find_data_set(entry.name) for entry in data.list_data_sets()}
     if as_json:
         listed = [
             {
@@ -45,7 +45,7 @@ def list_sets(as_json: AsJson = False) -> None:
                 "terms": one.terms,
                 "where": _path(places[one.name]),
             }
-            for one in data.catalogue()
+            for one in data.list_data_sets()
         ]
         tables.print_json({"sets": listed})
         return
@@ -57,7 +57,7 @@ def list_sets(as_json: AsJson = False) -> None:
             phrasing.format_size(one.size),
             "yes" if places[one.name] else "no",
         )
-        for one in data.catalogue()
+        for one in data.list_data_sets()
     ]
     tables.table(("name", "what", "rows", "size", "here"), rows, prose=(0, 1, 4))
 
@@ -73,7 +73,7 @@ def get_set(name: SetName) -> None:
     from tacit import data
 
     with _Bar() as bar:
-        place = data.get(name, bar.moved)
+        place = data.fetch_data_set(name, bar.moved)
     tables.line(str(place))
 
 
@@ -87,7 +87,7 @@ def where_set(name: SetName) -> None:
     """
     from tacit import data
 
-    place = data.find(name)
+    place = data.find_data_set(name)
     if place is None:
         tables.line(
             f"{name} is not on this machine; `tacit data get {name}` fetches it", stderr=True

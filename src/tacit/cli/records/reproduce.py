@@ -174,7 +174,7 @@ def _print_json(paper: str, scale: Scale, found: Reproduction) -> None:
 
 def cache_folder() -> Path:
     """Return where runs' figures are kept."""
-    from tacit.data.download.store import cache_folder as root
+    from tacit.data.download.store import get_cache_folder as root
 
     return root() / "reproduce"
 

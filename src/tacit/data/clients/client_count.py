@@ -13,8 +13,8 @@ from tacit.plan import Data
 Values = NDArray[np.float64]
 
 
-def most_clients(table: Table, data: Data) -> int:
-    """Return the largest number of clients, up to `data.clients`, such that `data.partition` leaves
+def find_most_clients(table: Table, data: Data) -> int:
+    """Find the largest number of clients, up to `data.clients`, for which `data.partition` leaves
     none empty.
 
     With `partition = "client"` each owner of a train row is a client. A loaded table no longer
@@ -26,27 +26,29 @@ def most_clients(table: Table, data: Data) -> int:
     if data.partition in ("quantile", "interval"):
         values = np.sort(to_float(table.train[data.by or ""]))
         return (
-            most_ranges(values, data)
+            find_most_ranges(values, data)
             if np.isfinite(values).all()
             else min(data.clients, len(values))
         )
     return min(data.clients, table.train.height)
 
 
-def most_ranges(values: Values, data: Data) -> int:
-    """Return the largest number of non-empty ranges of sorted values, up to `data.clients`; equal
+def find_most_ranges(values: Values, data: Data) -> int:
+    """Find the largest number of non-empty ranges of sorted values, up to `data.clients`; equal
     values stay together.
     """
     distinct = np.unique(values)
     for count in range(min(data.clients, len(distinct)), 1, -1):
-        starts = range_starts(values, count, data.partition == "quantile")
-        if len(np.unique(range_numbers(distinct, starts))) == count:
+        starts = compute_range_starts(values, count, data.partition == "quantile")
+        if len(np.unique(assign_ranges(distinct, starts))) == count:
             return count
     return 1
 
 
-def range_starts(values: Values, count: int, is_quantile: bool) -> Values:
-    """Return the lower end of each client's range; `values` are sorted if ranges are equal in size."""
+def compute_range_starts(values: Values, count: int, is_quantile: bool) -> Values:
+    """Compute the lower end of each client's range; `values` are sorted if ranges are equal in
+    size.
+    """
     if is_quantile:
         return values[np.arange(count) * len(values) // count]
     low, high = float(values.min()), float(values.max())
@@ -55,8 +57,8 @@ def range_starts(values: Values, count: int, is_quantile: bool) -> Values:
     return low + span * np.arange(count) / count
 
 
-def range_numbers(values: Values, starts: Values) -> NDArray[np.int64]:
-    """Return the range of each value; values below the first range belong to it."""
+def assign_ranges(values: Values, starts: Values) -> NDArray[np.int64]:
+    """Assign each value to its range; values below the first range belong to it."""
     return np.maximum(np.searchsorted(starts, values, side="right") - 1, 0).astype(np.int64)
 
 
@@ -64,7 +66,7 @@ def require_room(table: Table, data: Data) -> None:
     """Raise DataError, naming the largest possible number, if the plan has more clients than the
     train rows allow.
     """
-    most = most_clients(table, data)
+    most = find_most_clients(table, data)
     if data.partition == "client" or most >= data.clients:
         return
     why, other = f"{table.train.height:,} train rows are left", ""
@@ -83,6 +85,6 @@ def require_test_rows(table: Table, data: Data) -> None:
     """Raise DataError if there is no test row."""
     if not table.test.height:
         raise DataError(
-            f"data.test = {data.test:g} needs rows to measure on, got none; raise data.test or"
-            " data.validation above 0, or name a split column that marks test rows"
+            f"data.test = {data.test:g} leaves no test rows; raise data.test or data.validation"
+            " above 0, or name a split column that marks test rows"
         )

@@ -55,7 +55,7 @@ def corrupt_rows(
     for client, first, end in spans:
         random = draws.at("rows", client).generator()
         some = first + np.sort(random.permutation(end - first)[: round(share * (end - first))])
-        labels[some] = _labels(settings, labels[some], len(rows.classes), random)
+        labels[some] = _corrupt_labels(settings, labels[some], len(rows.classes), random)
         changed.append(some)
     inputs = (
         apply_patch(rows.inputs, np.concatenate(changed), settings)
@@ -65,7 +65,7 @@ def corrupt_rows(
     return replace(rows, inputs=inputs, labels=labels)
 
 
-def _labels(
+def _corrupt_labels(
     settings: RandomLabels | FlippedLabels | Backdoor,
     labels: NDArray[np.int32],
     classes: int,
@@ -79,9 +79,7 @@ def _labels(
 
 
 def _add_input_noise(inputs: Inputs, spans: list[Span], scale: float, draws: Draws) -> Inputs:
-    """Return the inputs with noise in some clients' rows; of sparse rows only in the entries that
-    are there.
-    """
+    """Add noise to the inputs of some clients; in sparse rows only to stored entries."""
     if isinstance(inputs, Mixed):
         beside = _add_input_noise(inputs.beside, spans, scale, draws)
         assert isinstance(beside, Dense)
@@ -97,7 +95,7 @@ def _add_input_noise(inputs: Inputs, spans: list[Span], scale: float, draws: Dra
                 values[inputs.starts[first] : inputs.starts[end]], scale, draws.at("noise", client)
             )
         return replace(inputs, values=values)
-    matrix = _numbers(inputs, "feature_noise").matrix.copy()
+    matrix = _require_numbers(inputs, "feature_noise").matrix.copy()
     for client, first, end in spans:
         _add_noise(matrix[first:end], scale, draws.at("noise", client))
     return replace(inputs, matrix=matrix)
@@ -108,7 +106,7 @@ def _add_noise(values: NDArray[np.float32], scale: float, draws: Draws) -> None:
 
 
 def apply_patch(inputs: Inputs, rows: Numbers, settings: Backdoor) -> Inputs:
-    """Return the inputs with the backdoor trigger on some rows."""
+    """Set the backdoor trigger on the given rows."""
     if isinstance(inputs, Mixed):
         beside = apply_patch(inputs.beside, rows, settings)
         assert isinstance(beside, Dense)
@@ -119,12 +117,11 @@ def apply_patch(inputs: Inputs, rows: Numbers, settings: Backdoor) -> Inputs:
     )
     if columns[-1] >= width:
         raise DataError(
-            f"corrupt.columns needs numbers below {width:,}, the number of inputs, got"
-            f" {columns[-1]:,}; name others"
+            f"corrupt.columns must be below {width:,}, the number of inputs, got {columns[-1]:,}"
         )
     if isinstance(inputs, Sparse):
         return _patch_sparse(inputs, rows, columns, settings.value)
-    matrix = _numbers(inputs, "backdoor").matrix.copy()
+    matrix = _require_numbers(inputs, "backdoor").matrix.copy()
     matrix[np.ix_(rows, columns)] = settings.value
     return replace(inputs, matrix=matrix)
 
@@ -132,8 +129,8 @@ def apply_patch(inputs: Inputs, rows: Numbers, settings: Backdoor) -> Inputs:
 def _patch_sparse(
     inputs: Sparse, rows: Numbers, columns: NDArray[np.int32], value: float
 ) -> Sparse:
-    """Return sparse rows of which some have these columns set: what stood there goes, and the patch
-    comes last.
+    """Set these columns in the given sparse rows: stored entries of the columns are removed, and
+    the patch is appended.
     """
     owner = np.repeat(np.arange(len(inputs)), np.diff(inputs.starts))
     chosen = np.zeros(len(inputs), np.bool_)
@@ -155,10 +152,12 @@ def _patch_sparse(
 
 
 def patch_test_rows(test: Rows, settings: Backdoor) -> Rows:
-    """Return test rows of all other classes with the backdoor trigger and its target label."""
+    """Select test rows of all other classes and give them the backdoor trigger and its target
+    label.
+    """
     if settings.target >= len(test.classes):
         raise DataError(
-            f"corrupt.target needs a number below {len(test.classes)}, the number of classes, got"
+            f"corrupt.target must be below {len(test.classes)}, the number of classes, got"
             f" {settings.target}"
         )
     others = test.take(np.flatnonzero(test.labels != settings.target))
@@ -168,10 +167,10 @@ def patch_test_rows(test: Rows, settings: Backdoor) -> Rows:
     )
 
 
-def _numbers(inputs: Dense, kind: str) -> Dense:
+def _require_numbers(inputs: Dense, kind: str) -> Dense:
     if inputs.tokens:
         raise DataError(
-            f"corrupt.kind = {kind!r} needs inputs that are numbers, got words in order; corrupt"
-            " labels or updates instead"
+            f"corrupt.kind = {kind!r} changes numeric inputs, and this plan reads words in order;"
+            " corrupt labels or updates instead"
         )
     return inputs

@@ -31,8 +31,7 @@ def draw_shares(stock: Counts, clients: int, alpha: float, draws: Draws) -> Shar
 
 
 def allot(stock: Counts, sizes: Counts, shares: Shares) -> Counts:
-    """Return the number of rows of each label for each client, in order, until the stock is used
-    up.
+    """Allot rows of each label to the clients, in order, until the stock is used up.
 
     Guarantees: client c gets sizes[c] rows; columns add up to the stock if the sizes do. An
     exhausted label is replaced by the remaining ones, in proportion to their stock. Source: the
@@ -50,9 +49,7 @@ def allot(stock: Counts, sizes: Counts, shares: Shares) -> Counts:
 
 
 def apportion(total: int, weights: Shares) -> Counts:
-    """Return integers that add up to `total`, proportional to the weights (largest remainder
-    method).
-    """
+    """Divide `total` into integers proportional to the weights (largest remainder method)."""
     if total == 0:
         return np.zeros(len(weights), np.int64)
     exact = total * weights / weights.sum()
@@ -64,9 +61,7 @@ def apportion(total: int, weights: Shares) -> Counts:
 
 
 def deal(labels: NDArray[np.int64], given: Counts, draws: Draws) -> NDArray[np.int64]:
-    """Return row numbers, client after client, with the allotted number of random rows of each
-    label.
-    """
+    """Deal the allotted number of random rows of each label; row numbers, client after client."""
     generator = draws.generator()
     piles = [
         generator.permutation(np.flatnonzero(labels == label)) for label in range(given.shape[1])

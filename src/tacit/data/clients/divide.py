@@ -10,7 +10,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from tacit.data.clean import to_float
-from tacit.data.clients.client_count import range_numbers, range_starts, require_room
+from tacit.data.clients.client_count import assign_ranges, compute_range_starts, require_room
 from tacit.data.clients.dirichlet import allot, deal, draw_shares
 from tacit.data.table import Table
 from tacit.errors import DataError
@@ -32,15 +32,15 @@ def divide(table: Table, data: Data, draws: Draws) -> Clients:
         require_room(table, data)
     match data.partition:
         case "client":
-            owners, members = _owners(table)
+            owners, members = _find_owners(table)
             return _group_rows(owners, len(members))
         case "iid":
             return _deal_evenly(rows, count, draws.at("divide"))
         case "dirichlet":
-            return _by_label(table, data, draws.at("divide"))
+            return _divide_by_label(table, data, draws.at("divide"))
         case "quantile" | "interval":
-            values, starts = _intervals(table, data)
-            clients = _group_rows(range_numbers(values, starts), count)
+            values, starts = _compute_intervals(table, data)
+            clients = _group_rows(assign_ranges(values, starts), count)
             if (clients.sizes() == 0).any():
                 require_room(table, data)
             return clients
@@ -59,14 +59,14 @@ def divide_test(table: Table, data: Data, draws: Draws, clients: Clients) -> Cli
     rows, count = table.test.height, len(clients)
     match data.partition:
         case "client":
-            return _test_rows_of_owners(table)
+            return _group_test_rows(table)
         case "iid":
             return _deal_evenly(rows, count, draws.at("divide-test"))
         case "dirichlet":
-            labels = _labels(table.test, table)
-            stock = np.bincount(labels, minlength=_classes(table)).astype(np.int64)
-            sizes = _even_sizes(rows, count)
-            return _clients(
+            labels = _get_labels(table.test, table)
+            stock = np.bincount(labels, minlength=_count_classes(table)).astype(np.int64)
+            sizes = _compute_even_sizes(rows, count)
+            return _build_clients(
                 deal(
                     labels,
                     allot(stock, sizes, compute_label_shares(table, clients)),
@@ -75,8 +75,8 @@ def divide_test(table: Table, data: Data, draws: Draws, clients: Clients) -> Cli
                 sizes,
             )
         case "quantile" | "interval":
-            _, starts = _intervals(table, data)
-            return _group_rows(range_numbers(to_float(table.test[data.by or ""]), starts), count)
+            _, starts = _compute_intervals(table, data)
+            return _group_rows(assign_ranges(to_float(table.test[data.by or ""]), starts), count)
         case _:
             assert_never(data.partition)
 
@@ -114,13 +114,13 @@ def set_apart(clients: Clients, held: NDArray[np.bool_]) -> tuple[Clients, Clien
 
 
 def list_owners(table: Table) -> list[str]:
-    """Return the owners of the rows, in the client order of `divide`."""
-    return _owners(table)[1].cast(pl.String).to_list()
+    """List the owners of the rows, in the client order of `divide`."""
+    return _find_owners(table)[1].cast(pl.String).to_list()
 
 
 def compute_label_shares(table: Table, clients: Clients) -> NDArray[np.float64]:
-    """Return each client's label shares: one row per client, one column per class."""
-    labels, classes = _labels(table.train, table), _classes(table)
+    """Compute each client's label shares: one row per client, one column per class."""
+    labels, classes = _get_labels(table.train, table), _count_classes(table)
     owner = np.repeat(np.arange(len(clients)), clients.sizes())
     counts = np.bincount(
         owner * classes + labels[clients.order], minlength=len(clients) * classes
@@ -129,68 +129,69 @@ def compute_label_shares(table: Table, clients: Clients) -> NDArray[np.float64]:
     return shares
 
 
-def _labels(frame: pl.DataFrame, table: Table) -> Numbers:
+def _get_labels(frame: pl.DataFrame, table: Table) -> Numbers:
     assert table.columns.label is not None, "a loaded table has a label"
     return frame[table.columns.label].to_physical().cast(pl.Int64).to_numpy()
 
 
-def _classes(table: Table) -> int:
+def _count_classes(table: Table) -> int:
     kind = table.train.schema[table.columns.label or ""]
     assert isinstance(kind, pl.Enum), "a loaded table's label is an Enum"
     return len(kind.categories)
 
 
-def _clients(order: Numbers, sizes: Numbers) -> Clients:
+def _build_clients(order: Numbers, sizes: Numbers) -> Clients:
     return Clients(order=order, starts=np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64))
 
 
 def _concatenate(parts: list[Numbers]) -> Clients:
     order = np.concatenate(parts) if parts else np.zeros(0, np.int64)
-    return _clients(order, np.array([len(part) for part in parts], np.int64))
+    return _build_clients(order, np.array([len(part) for part in parts], np.int64))
 
 
 def _group_rows(owner: Numbers, count: int) -> Clients:
-    """Return clients 0..count-1 with the rows they own, in table order; rows of owner -1 belong to
+    """Group rows by owner into clients 0..count-1, in table order; rows of owner -1 belong to
     nobody.
     """
     order = np.argsort(owner, kind="stable")[int((owner < 0).sum()) :]
-    return _clients(order.astype(np.int64), np.bincount(owner[owner >= 0], minlength=count))
+    return _build_clients(order.astype(np.int64), np.bincount(owner[owner >= 0], minlength=count))
 
 
-def _even_sizes(rows: int, count: int) -> Numbers:
+def _compute_even_sizes(rows: int, count: int) -> Numbers:
     return rows // count + (np.arange(count) < rows % count).astype(np.int64)
 
 
 def _deal_evenly(rows: int, count: int, draws: Draws) -> Clients:
-    return _clients(draws.generator().permutation(rows).astype(np.int64), _even_sizes(rows, count))
+    return _build_clients(
+        draws.generator().permutation(rows).astype(np.int64), _compute_even_sizes(rows, count)
+    )
 
 
-def _by_label(table: Table, data: Data, draws: Draws) -> Clients:
-    labels = _labels(table.train, table)
-    stock = np.bincount(labels, minlength=_classes(table)).astype(np.int64)
+def _divide_by_label(table: Table, data: Data, draws: Draws) -> Clients:
+    labels = _get_labels(table.train, table)
+    stock = np.bincount(labels, minlength=_count_classes(table)).astype(np.int64)
     sizes = np.full(data.clients, len(labels) // data.clients, np.int64)
     sizes[-1] = len(labels) - int(sizes[:-1].sum())
     shares = draw_shares(stock, data.clients, data.alpha, draws.at("shares"))
-    return _clients(deal(labels, allot(stock, sizes, shares), draws.at("rows")), sizes)
+    return _build_clients(deal(labels, allot(stock, sizes, shares), draws.at("rows")), sizes)
 
 
-def _owners(table: Table) -> tuple[Numbers, pl.Series]:
+def _find_owners(table: Table) -> tuple[Numbers, pl.Series]:
     name = table.columns.client
     if name is None:
         raise DataError(
-            "data.partition = 'client' needs data.columns.client, got nothing; name the column of"
-            " owners"
+            "data.partition = 'client' requires data.columns.client; name the column of owners"
         )
     members = table.train[name].unique().sort()
-    return _positions(table.train[name], members), members
+    return _find_positions(table.train[name], members), members
 
 
-def _test_rows_of_owners(table: Table) -> Clients:
-    _, members = _owners(table)
-    return _group_rows(_positions(table.test[members.name], members), len(members))
+def _group_test_rows(table: Table) -> Clients:
+    _, members = _find_owners(table)
+    return _group_rows(_find_positions(table.test[members.name], members), len(members))
 
 
-def _positions(owners: pl.Series, members: pl.Series) -> Numbers:
+def _find_positions(owners: pl.Series, members: pl.Series) -> Numbers:
     numbered = pl.DataFrame({"owner": members, "number": np.arange(len(members))})
     found = (
         owners.alias("owner")
@@ -200,21 +201,19 @@ def _positions(owners: pl.Series, members: pl.Series) -> Numbers:
     return found["number"].fill_null(-1).to_numpy()
 
 
-def _intervals(table: Table, data: Data) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the column's train values and the value at which each client's interval starts."""
+def _compute_intervals(table: Table, data: Data) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Read the column's train values and compute where each client's interval starts."""
     if data.by is None:
         raise DataError(
-            f"data.partition = {data.partition!r} needs data.by, got nothing; name the column to"
-            " divide by"
+            f"data.partition = {data.partition!r} requires data.by; name the column to divide by"
         )
     values = to_float(table.train[data.by])
     holes = int((~np.isfinite(values)).sum())
     if holes:
         raise DataError(
-            f"data.by = {data.by!r} needs a number in each row, got {holes:,} rows without; divide"
-            " by another column"
+            f"data.by = {data.by!r}: {holes:,} rows have no number; divide by another column"
         )
     is_quantile = data.partition == "quantile"
-    return values, range_starts(
+    return values, compute_range_starts(
         np.sort(values) if is_quantile else values, data.clients, is_quantile
     )

@@ -42,15 +42,15 @@ def fetch(
     part = target.with_name(target.name + ".part")
     target.parent.mkdir(parents=True, exist_ok=True)
     with lock_partial_file(part):
-        if target.exists() and matches(target, checksum):
+        if target.exists() and matches_checksum(target, checksum):
             return target
-        _receive_whole(url, part, checksum, progress, tries, pause_seconds)
+        _download(url, part, checksum, progress, tries, pause_seconds)
         os.replace(part, target)
     return target
 
 
-def matches(path: Path, checksum: str) -> bool:
-    """Return whether a file has the expected digest.
+def matches_checksum(path: Path, checksum: str) -> bool:
+    """Whether a file has the expected digest.
 
     Results are cached per process by modification time. A file that changed is read again, and so
     is one written just before it was read, since a write within the clock's resolution would go
@@ -61,14 +61,14 @@ def matches(path: Path, checksum: str) -> bool:
     if state in _matched:
         return True
     settled = time.time_ns() - found.st_mtime_ns > _SETTLED_NS
-    whole = digest(path, checksum) == checksum
+    whole = compute_digest(path, checksum) == checksum
     if whole and settled:
         _matched.add(state)
     return whole
 
 
-def digest(path: Path, like: str) -> str:
-    """Return a file's digest with the algorithm of `like` ("md5:…" or "sha256:…")."""
+def compute_digest(path: Path, like: str) -> str:
+    """Compute a file's digest with the algorithm of `like` ("md5:…" or "sha256:…")."""
     kind = like.partition(":")[0]
     # md5 is what several origins publish; it guards against damage here, not against an attacker.
     running = hashlib.new(kind, usedforsecurity=False)
@@ -98,7 +98,7 @@ def lock_partial_file(part: Path) -> Iterator[None]:
                     part.unlink()
 
 
-def _receive_whole(
+def _download(
     url: str, part: Path, checksum: str, progress: Progress | None, tries: int, pause_seconds: float
 ) -> None:
     reason = ""
@@ -108,17 +108,17 @@ def _receive_whole(
         try:
             resumed = _receive(url, part, progress)
         except (OSError, http.client.HTTPException) as error:
-            _stop_if_final(url, error)
+            _raise_if_final(url, error)
             reason = str(error) or type(error).__name__
             continue
-        got = digest(part, checksum)
+        got = compute_digest(part, checksum)
         if got == checksum:
             return
         part.unlink()
         # a resumed file may have begun as another version of itself; a clean one is simply wrong
         if not resumed:
             raise DataError(
-                f"fetch(url={url!r}) needs the checksum {checksum}, got {got}; the bytes were"
+                f"fetch(url={url!r}): the checksum is {got}, expected {checksum}; the bytes were"
                 " removed. The origin has changed or something on the way alters it: try again"
                 " later or from another network."
             )
@@ -130,20 +130,20 @@ def _receive_whole(
     )
 
 
-def _stop_if_final(url: str, error: Exception) -> None:
+def _raise_if_final(url: str, error: Exception) -> None:
     if (
         isinstance(error, urllib.error.HTTPError)
         and 400 <= error.code < 500
         and error.code not in (408, 416, 429)
     ):
         raise DataError(
-            f"fetch(url={url!r}) needs a file there, got HTTP {error.code} {error.reason}; see"
-            " `tacit data list`"
+            f"fetch(url={url!r}): the server answered HTTP {error.code} {error.reason}; see `tacit"
+            " data list`"
         ) from None
 
 
 def _receive(url: str, part: Path, progress: Progress | None) -> bool:
-    """Append what is missing to the partial file, or write it anew; return whether earlier bytes
+    """Append the missing bytes to the partial file, or write it anew; return whether earlier bytes
     were kept.
     """
     have = part.stat().st_size if part.exists() else 0

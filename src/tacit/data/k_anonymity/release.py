@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tacit.data.k_anonymity.classes import Classes
 from tacit.data.k_anonymity.hierarchy import generalise
 from tacit.data.k_anonymity.rules import find_allowed_classes, group_by_key
-from tacit.data.k_anonymity.stable import decide
+from tacit.data.k_anonymity.stable import draw_disclosed
 from tacit.data.table import Table
 from tacit.errors import DataError
 from tacit.plan import Columns, Sharing
@@ -37,11 +37,11 @@ class RowRelease:
     classes: int
 
     def released(self) -> pl.DataFrame:
-        """Return the released rows of all clients."""
+        """Select the released rows of all clients."""
         return self.rows.filter(self.disclosed)
 
     def released_by(self, client: int) -> pl.DataFrame:
-        """Return the released rows of one client."""
+        """Select the released rows of one client."""
         first, end = self.clients.starts[client], self.clients.starts[client + 1]
         return self.rows[int(first) : int(end)].filter(self.disclosed[first:end])
 
@@ -50,7 +50,7 @@ class RowRelease:
         return self.clients.sizes() - self.kept().sizes()
 
     def kept(self) -> Clients:
-        """Return the clients with only the rows that are not released; a client may have none left."""
+        """The clients with only the rows that are not released; a client may have none left."""
         before = np.concatenate([[0], np.cumsum(~self.disclosed)])
         return Clients(
             order=self.clients.order[~self.disclosed],
@@ -66,11 +66,11 @@ def decide_release(table: Table, clients: Clients, settings: Sharing, draws: Dra
     local counts these are released by the same client. With `release = "whole_row"` the key is
     every released column but the label.
     """
-    columns, label = released_columns(table.columns), table.columns.label
+    columns, label = list_released_columns(table.columns), table.columns.label
     assert label is not None, "a loaded table has a label"
     owned = table.train[clients.order]
     rows = generalise(owned.select(columns), settings.generalise).with_columns(owned[label])
-    key = _key(rows, table.columns, settings)
+    key = _choose_key(rows, table.columns, settings)
     counted, labels = rows.select(key), rows[label]
     owner = None
     match settings.counts:
@@ -85,7 +85,7 @@ def decide_release(table: Table, clients: Clients, settings: Sharing, draws: Dra
         case _:
             assert_never(settings.counts)
     classes = group_by_key(counted, owner, labels, settings)
-    disclosed = classes.spread(_verdict(classes, labels, settings, draws))[: rows.height]
+    disclosed = classes.spread(_decide_rows(classes, labels, settings, draws))[: rows.height]
     return RowRelease(
         rows=rows,
         disclosed=disclosed,
@@ -96,14 +96,14 @@ def decide_release(table: Table, clients: Clients, settings: Sharing, draws: Dra
     )
 
 
-def released_columns(columns: Columns) -> list[str]:
-    """Return the columns of a disclosed row without its label: inputs and quasi-identifiers."""
+def list_released_columns(columns: Columns) -> list[str]:
+    """List the columns of a disclosed row without its label: inputs and quasi-identifiers."""
     image = (columns.image,) if columns.image else ()
     named = (*columns.numeric, *columns.categorical, *columns.text, *image, *columns.quasi)
     return [name for name in dict.fromkeys(named) if name != columns.label]
 
 
-def _key(rows: pl.DataFrame, columns: Columns, settings: Sharing) -> tuple[str, ...]:
+def _choose_key(rows: pl.DataFrame, columns: Columns, settings: Sharing) -> tuple[str, ...]:
     match settings.release:
         case "whole_row":
             return tuple(name for name in rows.columns if name != columns.label)
@@ -115,19 +115,20 @@ def _key(rows: pl.DataFrame, columns: Columns, settings: Sharing) -> tuple[str, 
             assert_never(settings.release)
     if not key:
         raise DataError(
-            f"data.share(rule={settings.rule!r}) needs the columns that could point at a person,"
-            " got none; name them in data.columns.quasi, or use data.share.release = 'whole_row'"
+            f"data.share(rule={settings.rule!r}) requires quasi-identifiers, the columns that"
+            " could identify a person; name them in data.columns.quasi, or use data.share.release"
+            " = 'whole_row'"
         )
     return key
 
 
-def _verdict(
+def _decide_rows(
     classes: Classes, labels: pl.Series, settings: Sharing, draws: Draws
 ) -> NDArray[np.bool_]:
     if settings.counts == "stable":
         assert settings.epsilon is not None
         assert settings.delta is not None
-        return decide(
+        return draw_disclosed(
             classes.counts(),
             settings.rows_alike,
             settings.epsilon,

@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tacit.data.k_anonymity.classes import Classes, group_alike
+from tacit.data.k_anonymity.classes import Classes, group_equal_rows
 from tacit.errors import DataError
 from tacit.plan import Sharing
 
@@ -29,9 +29,9 @@ def group_by_key(
     beside = [] if owner is None else [owner]
     match settings.rule:
         case "label_k":
-            return group_alike(key, *beside, label)
+            return group_equal_rows(key, *beside, label)
         case "k_anonymity" | "distinct_l" | "entropy_l":
-            return group_alike(key, *beside)
+            return group_equal_rows(key, *beside)
         case _:
             assert_never(settings.rule)
 
@@ -39,7 +39,7 @@ def group_by_key(
 def find_allowed_classes(
     classes: Classes, labels: NDArray[np.int64], kinds: int, settings: Sharing
 ) -> NDArray[np.bool_]:
-    """Return for each class whether its rows may be disclosed.
+    """Find the classes whose rows may be disclosed.
 
     `k_anonymity`: at least k rows, or k + 1 where k counts other rows. `label_k`: the same with
     classes split by label; every class then has one label, so this is not l-diversity, although the
@@ -51,13 +51,13 @@ def find_allowed_classes(
         case "k_anonymity" | "label_k":
             return np.asarray(classes.counts() >= settings.rows_alike)
         case "distinct_l":
-            by_label, least = _labels(classes, labels, kinds, settings)
+            by_label, least = _count_by_label(classes, labels, kinds, settings)
             return np.asarray(
                 (by_label.sum(axis=1) >= settings.rows_alike)
                 & ((by_label > 0).sum(axis=1) >= least)
             )
         case "entropy_l":
-            by_label, least = _labels(classes, labels, kinds, settings)
+            by_label, least = _count_by_label(classes, labels, kinds, settings)
             return np.asarray(
                 (by_label.sum(axis=1) >= settings.rows_alike)
                 & (compute_entropy(by_label) >= math.log(least) - _TINY)
@@ -66,21 +66,21 @@ def find_allowed_classes(
             assert_never(settings.rule)
 
 
-def _labels(
+def _count_by_label(
     classes: Classes, labels: NDArray[np.int64], kinds: int, settings: Sharing
 ) -> tuple[NDArray[np.int64], float]:
-    """Return how many rows of each label a class has, and the plan's l."""
+    """Count the rows of each label in each class; also return the plan's l."""
     assert settings.l is not None, "a checked plan says l"
     if settings.l > kinds:
         raise DataError(
-            f"data.share.l = {settings.l:g} needs at least as many classes of the label, got"
-            f" {kinds}; lower it to at most {kinds}"
+            f"data.share.l = {settings.l:g} exceeds the number of label classes, {kinds}; lower it"
+            f" to at most {kinds}"
         )
     return classes.by_label(labels, kinds), settings.l
 
 
 def compute_entropy(by_label: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return the label entropy (nats) of each class; 0 for an empty class."""
+    """Compute the label entropy (nats) of each class; 0 for an empty class."""
     share = by_label / np.maximum(by_label.sum(axis=1, keepdims=True), 1)
     logs = np.log(share, where=share > 0, out=np.zeros_like(share))
     return np.asarray(-(share * logs).sum(axis=1))

@@ -1,5 +1,5 @@
-"""Rows that are no table: a key under which similar rows fall together, to be named as a
-quasi-identifier.
+"""Keys for rows that are not a table (images, embeddings), to be named as a quasi-identifier:
+similar rows get equal keys.
 """
 
 from __future__ import annotations
@@ -18,20 +18,21 @@ _MOST_BITS = 32
 
 
 def similarity_key(rows: NDArray[Any], bits: int, draws: Draws) -> pl.Series:
-    """Return one whole number per row: on which side of `bits` public random planes through the
-    rows' middle it lies.
+    """Compute one integer per row: on which side of `bits` public random hyperplanes through the
+    mean it lies.
 
-    Rows at an angle t (seen from the middle) share each bit with probability 1 - t/pi. Put the key
+
+    Rows at an angle t (seen from the mean) share each bit with probability 1 - t/pi. Put the key
     into the table as a column, name that column under `data.columns.quasi`, and "k look alike"
     means: k rows on the same side of every plane. Source: random-hyperplane hashing, Charikar 2002.
-    The middle is read from the rows: compute it on public rows, or at each client by itself.
+    The mean is read from the rows: compute it on public rows, or at each client by itself.
 
     Edge cases: rows of any shape are flattened; without rows the key is empty.
     """
     if not 1 <= bits <= _MOST_BITS:
         raise DataError(
-            f"similarity_key(bits={bits}) needs 1 to {_MOST_BITS} bits, got another number; 8 to 16"
-            " are usual"
+            f"similarity_key: bits must be between 1 and {_MOST_BITS}, got {bits}; 8 to 16 are"
+            " usual"
         )
     flat = (
         np.asarray(rows, np.float32).reshape(len(rows), -1)
@@ -48,13 +49,11 @@ def similarity_key(rows: NDArray[Any], bits: int, draws: Draws) -> pl.Series:
 def add_key_column(
     frame: pl.DataFrame, key: Callable[[pl.DataFrame], Any], name: str = "key"
 ) -> pl.DataFrame:
-    """Return the frame with one more column: what a function of your own gives for its rows. Equal
-    values look alike.
-    """
+    """Add a column computed by a function of your own; rows with equal values count as alike."""
     values = pl.Series(name, key(frame))
     if len(values) != frame.height:
         raise DataError(
-            f"keyed(key) needs one value per row ({frame.height:,}), got {len(values):,}; return as"
-            " many as there are rows"
+            f"add_key_column: key must return one value per row ({frame.height:,}), got"
+            f" {len(values):,}"
         )
     return frame.with_columns(values)

@@ -22,35 +22,36 @@ _ROUNDING = 2.0**-50
 """
 
 
-def threshold(k: int, epsilon: float, delta: float) -> float:
-    """Return the noisy count that a class must reach."""
+def compute_threshold(k: int, epsilon: float, delta: float) -> float:
+    """Compute the noisy count that a class must reach."""
     left = delta - (1 + math.exp(epsilon)) * _ROUNDING
     if left <= 0:
         raise DataError(
-            f"data.share(epsilon={epsilon:g}, delta={delta:g}) needs a larger delta or a smaller"
-            " epsilon: the decision's probabilities cannot be drawn that exactly; raise"
-            " data.share.delta"
+            f"data.share(epsilon={epsilon:g}, delta={delta:g}): the probabilities of the decision"
+            " cannot be drawn that exactly; raise data.share.delta or lower data.share.epsilon"
         )
     return k + math.log(1 / (2 * left)) / epsilon
 
 
-def disclosure_probability(
+def compute_disclosure_probability(
     counts: NDArray[np.int64], k: int, epsilon: float, delta: float
 ) -> NDArray[np.float64]:
-    """Return the probability that each class is disclosed; 0 for an empty class.
+    """Compute the probability that each class is disclosed; 0 for an empty class.
 
     Guarantees: for counts that differ by one, the probabilities of either outcome differ by a
     factor of at most e^epsilon, plus at most delta; a class of a single row is disclosed with
     probability at most delta.
     """
-    short = epsilon * (threshold(k, epsilon, delta) - counts)
+    short = epsilon * (compute_threshold(k, epsilon, delta) - counts)
     tail = 0.5 * np.exp(-np.abs(short))
     return np.where(counts > 0, np.where(short > 0, tail, 1 - tail), 0.0)
 
 
-def decide(
+def draw_disclosed(
     counts: NDArray[np.int64], k: int, epsilon: float, delta: float, draws: Draws
 ) -> NDArray[np.bool_]:
     """Draw for each class, in order, whether it is disclosed."""
     coins = draws.words(len(counts)) >> np.uint64(11)
-    return np.asarray(coins < np.floor(disclosure_probability(counts, k, epsilon, delta) * _STEPS))
+    return np.asarray(
+        coins < np.floor(compute_disclosure_probability(counts, k, epsilon, delta) * _STEPS)
+    )

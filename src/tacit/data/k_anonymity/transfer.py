@@ -69,7 +69,7 @@ class _Column(msgspec.Struct, frozen=True, forbid_unknown_fields=True, array_lik
     holes: bool
 
     def sizes(self, rows: int) -> tuple[int, int, int]:
-        """Return how many bytes the missing bits, the lengths or numbers, and the letters take."""
+        """Bytes of the missing-cell bits, of the lengths or numbers, and of the text."""
         bits = (rows + 7) // 8 if self.holes else 0
         if self.kind == _TEXT:
             return bits, 4 * rows, self.extent
@@ -102,12 +102,12 @@ def unpack_rows(payload: bytes, columns: tuple[str, ...], rows: int) -> pl.DataF
     Guarantees: memory is proportional to the payload's length (at most about 100 times), whatever
     its content and `rows`.
     """
-    heads, body = _head(payload, columns)
+    heads, body = _parse_header(payload, columns)
     for column in heads:
         _check_extent(column, rows)
     total = sum(sum(column.sizes(rows)) for column in heads)
     if total > _MOST_SHRINKING * len(body):
-        raise _refusal(
+        raise _build_error(
             f"{rows:,} rows of {len(columns)} columns take {total:,} bytes, which cannot fit into"
             f" {len(body):,}"
         )
@@ -128,22 +128,22 @@ def expand_categories(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def check_kinds(rows: pl.DataFrame, schema: pl.Schema) -> pl.DataFrame:
-    """Return received rows if each column has the kind of values in `schema`; raise WireError if
-    not.
+    """Check that each column of received rows has the kind of values in `schema`; raise WireError
+    if not.
 
     Integers and decimals are one kind, text and categories are one, images of different sizes are
     two. Numbers must be finite.
     """
     for name, series in zip(rows.columns, rows, strict=True):
-        wanted, got = _family(schema[name]), _family(series.dtype)
+        wanted, got = _get_family(schema[name]), _get_family(series.dtype)
         if wanted != got:
-            raise _refusal(f"column {name!r} needs {wanted}, got {got}")
+            raise _build_error(f"column {name!r} must hold {wanted}, got {got}")
         if series.dtype.is_float() and not bool(series.is_finite().fill_null(True).all()):
-            raise _refusal(f"column {name!r} needs finite numbers, got others")
+            raise _build_error(f"column {name!r} holds numbers that are not finite")
     return rows
 
 
-def _family(kind: pl.DataType) -> str:
+def _get_family(kind: pl.DataType) -> str:
     if isinstance(kind, pl.Array):
         return f"pictures of {kind.size} pixels"
     if isinstance(kind, pl.Enum | pl.Categorical | pl.String):
@@ -173,19 +173,20 @@ def _pack_column(series: pl.Series) -> tuple[_Column, list[bytes]]:
         column = _Column(series.name, _PICTURE, series.dtype.size, holes)
         values: NDArray[Any] = np.zeros((len(series), series.dtype.size), np.uint8)
     else:
-        column = _Column(series.name, _kind_of(series), 0, holes)
+        column = _Column(series.name, _get_kind(series), 0, holes)
         values = np.zeros(len(series), _TYPES[column.kind][1])
     if len(present):
         values[~missing] = present.to_numpy()
     return column, [*first, values.tobytes()]
 
 
-def _kind_of(series: pl.Series) -> str:
+def _get_kind(series: pl.Series) -> str:
     found = next((kind for kind, (known, _) in _TYPES.items() if known == series.dtype), None)
     if found is None:
         raise DataError(
-            f"column {series.name!r} needs numbers, text, dates or pictures to be disclosed, got"
-            f" {series.dtype}; convert it, or leave it out with data.share.generalise = 'suppress'"
+            f"column {series.name!r} holds {series.dtype}, which cannot be disclosed; convert it"
+            " to numbers, text, dates or images, or leave it out with data.share.generalise ="
+            " 'suppress'"
         )
     return found
 
@@ -193,26 +194,26 @@ def _kind_of(series: pl.Series) -> str:
 def _check_longest(name: str, length: int) -> None:
     if length > _LONGEST_TEXT:
         raise DataError(
-            f"column {name!r} needs texts of at most {_LONGEST_TEXT:,} bytes to be disclosed, got"
-            f" one of {length:,}; shorten it, or leave the column out with data.share.generalise ="
+            f"column {name!r} has a text of {length:,} bytes, and at most {_LONGEST_TEXT:,} can be"
+            " disclosed; shorten it, or leave the column out with data.share.generalise ="
             " 'suppress'"
         )
 
 
-def _head(payload: bytes, columns: tuple[str, ...]) -> tuple[list[_Column], memoryview]:
+def _parse_header(payload: bytes, columns: tuple[str, ...]) -> tuple[list[_Column], memoryview]:
     view = memoryview(payload)
     length = _LENGTH.unpack(view[:4])[0] if len(view) >= _LENGTH.size else 0
     begin = _LENGTH.size + length
     if not 0 < length <= _HEAD_BYTES_PER_COLUMN * len(columns) or begin > len(view):
-        raise _refusal(f"the head of {length:,} bytes does not fit {len(columns)} columns")
+        raise _build_error(f"the header of {length:,} bytes does not fit {len(columns)} columns")
     try:
         heads = msgspec.msgpack.decode(view[_LENGTH.size : begin], type=list[_Column])
     except (msgspec.MsgspecError, UnicodeDecodeError):
-        raise _refusal("the head is malformed") from None
+        raise _build_error("the header is malformed") from None
     for place, (name, column) in enumerate(itertools.zip_longest(columns, heads), 1):
         if column is None or column.name != name:
-            raise _refusal(
-                f"needs {name!r} as column {place}, got {column.name!r}"
+            raise _build_error(
+                f"column {place} must be {name!r}, got {column.name!r}"
                 if column
                 else f"column {name!r} is missing"
             )
@@ -222,7 +223,7 @@ def _head(payload: bytes, columns: tuple[str, ...]) -> tuple[list[_Column], memo
 def _check_extent(column: _Column, rows: int) -> None:
     most = {_TEXT: _LONGEST_TEXT * rows, _PICTURE: _LARGEST_PICTURE}.get(column.kind, 0)
     if column.kind not in (*_TYPES, _TEXT, _PICTURE) or column.extent > most:
-        raise _refusal(f"column {column.name!r} has an unknown kind or too large cells")
+        raise _build_error(f"column {column.name!r} has an unknown kind or too large cells")
 
 
 def _decompress(body: memoryview, total: int) -> bytes:
@@ -230,9 +231,9 @@ def _decompress(body: memoryview, total: int) -> bytes:
     try:
         content = reader.decompress(body, total + 1)
     except zlib.error:
-        raise _refusal("the body cannot be unpacked") from None
+        raise _build_error("the body cannot be unpacked") from None
     if len(content) != total or not reader.eof or reader.unused_data:
-        raise _refusal(f"the body needs {total:,} bytes, got another number")
+        raise _build_error(f"the body does not have the expected {total:,} bytes")
     return content
 
 
@@ -245,28 +246,30 @@ def _unpack_column(column: _Column, content: bytes, rows: int) -> pl.Series:
     )
     if column.kind == _TEXT:
         lengths = np.frombuffer(content, "<u4", rows, bits).astype(np.int64)
-        series = _texts(column, lengths, content[bits + cells :])
+        series = _unpack_texts(column, lengths, content[bits + cells :])
     elif column.kind == _PICTURE:
         values = np.frombuffer(content, np.uint8, cells, bits).reshape(rows, column.extent).copy()
         series = pl.Series(column.name, values, dtype=pl.Array(pl.UInt8, column.extent))
     else:
-        series = _numbers(column, np.frombuffer(content, _TYPES[column.kind][1], rows, bits).copy())
+        series = _unpack_numbers(
+            column, np.frombuffer(content, _TYPES[column.kind][1], rows, bits).copy()
+        )
     if missing is None:
         return series
     present = pl.when(pl.Series(~missing)).then(series).otherwise(None)
     return pl.select(present.alias(column.name)).to_series()
 
 
-def _texts(column: _Column, lengths: NDArray[np.int64], letters: bytes) -> pl.Series:
+def _unpack_texts(column: _Column, lengths: NDArray[np.int64], letters: bytes) -> pl.Series:
     ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
     if ends[-1] != len(letters) or lengths.max(initial=0) > _LONGEST_TEXT:
-        raise _refusal(f"the texts of column {column.name!r} do not have the stated lengths")
+        raise _build_error(f"the texts of column {column.name!r} do not have the stated lengths")
     begins = ends[ends < len(letters)]
     # All letters are UTF-8 and no cell begins in the middle of a character: so every cell is UTF-8.
     if not _is_utf8(letters) or bool(
         (np.frombuffer(letters, np.uint8)[begins] & 0xC0 == 0x80).any()
     ):
-        raise _refusal(f"the texts of column {column.name!r} are not UTF-8")
+        raise _build_error(f"the texts of column {column.name!r} are not UTF-8")
     array = pa.LargeStringArray.from_buffers(
         len(lengths), pa.py_buffer(ends.tobytes()), pa.py_buffer(letters)
     )
@@ -281,15 +284,15 @@ def _is_utf8(letters: bytes) -> bool:
     return True
 
 
-def _numbers(column: _Column, values: NDArray[Any]) -> pl.Series:
+def _unpack_numbers(column: _Column, values: NDArray[Any]) -> pl.Series:
     if column.kind == "bool" and values.max(initial=0) > 1:
-        raise _refusal(f"column {column.name!r} needs 0 or 1 for each truth value, got others")
+        raise _build_error(f"column {column.name!r} has truth values other than 0 and 1")
     if column.kind in _PER_DAY and len(values):
         days = values // _PER_DAY[column.kind]
         if days.min() < _FIRST_DAY or days.max() > _LAST_DAY:
-            raise _refusal(f"column {column.name!r} needs days of the years 1 to 9999, got others")
+            raise _build_error(f"column {column.name!r} has dates outside the years 1 to 9999")
     return pl.Series(column.name, values).cast(_TYPES[column.kind][0])
 
 
-def _refusal(reason: str) -> WireError:
+def _build_error(reason: str) -> WireError:
     return WireError(f"disclosed rows refused: {reason}")

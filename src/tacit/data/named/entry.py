@@ -65,7 +65,7 @@ class NamedDataSet:
         return way.package.size if way.package else sum(file.size for file in way.files)
 
 
-def only(files: Mapping[str, Path]) -> Path:
-    """Return the path of the only file."""
+def get_only_file(files: Mapping[str, Path]) -> Path:
+    """The path of the only file."""
     (path,) = files.values()
     return path

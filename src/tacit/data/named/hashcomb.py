@@ -9,7 +9,9 @@ from tacit.data.named.text import read_parquet
 from tacit.plan import Columns
 
 
-def _entry(what: str, title: str, rows: int, features: int, sha256: str, size: int) -> NamedDataSet:
+def _build_entry(
+    what: str, title: str, rows: int, features: int, sha256: str, size: int
+) -> NamedDataSet:
     name = f"hashcomb_{what}"
     return NamedDataSet(
         name=name,
@@ -39,7 +41,7 @@ def _entry(what: str, title: str, rows: int, features: int, sha256: str, size: i
 
 
 ENTRIES = (
-    _entry(
+    _build_entry(
         "spam",
         "Spambase",
         6_879,
@@ -47,7 +49,7 @@ ENTRIES = (
         "4a9071f655e064ab03cd18dab6c9eded0bd4500e7a46faaee164319ea5475248",
         385_796,
     ),
-    _entry(
+    _build_entry(
         "cardio",
         "Cardiovascular disease",
         26_250,
@@ -55,7 +57,7 @@ ENTRIES = (
         "020b99852effca69af0acacdec5cf491545ef5b08b83dcc2e9ce0f9edb2863d4",
         199_499,
     ),
-    _entry(
+    _build_entry(
         "okiru",
         "IoT-23 Okiru",
         23_663,
@@ -63,7 +65,7 @@ ENTRIES = (
         "de4c0bf344a1be3888d70fd485ba276aebb60da8c097e1da31144d6c92e608b3",
         69_173,
     ),
-    _entry(
+    _build_entry(
         "hps",
         "IoT-23 horizontal port scan",
         23_519,

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import polars as pl
 
-from tacit.data.named.entry import File, NamedDataSet, Way, only
+from tacit.data.named.entry import File, NamedDataSet, Way, get_only_file
 from tacit.plan import Columns
 
 _FOLDER = "https://raw.githubusercontent.com/Jelkee/IoT-23-Novel-Attack-Detection/7f56251a9318832c2a326b45a15b97d57d9b40fe/filtered"
@@ -110,22 +110,22 @@ _WORDS = {
 
 
 def read_sample(files: Mapping[str, Path]) -> pl.DataFrame:
-    """Return the flows of the joined file; a number that was not logged is -1, as in the sample."""
-    return _table(gzip.decompress(only(files).read_bytes()))
+    """Read the flows of the joined file; a number that was not logged is -1, as in the sample."""
+    return _parse_table(gzip.decompress(get_only_file(files).read_bytes()))
 
 
 def read_parts(files: Mapping[str, Path]) -> pl.DataFrame:
-    """Return the flows of the ten files, one per detailed label, in label order."""
+    """Read the flows of the ten files, one per detailed label, in label order."""
     return pl.concat(
         [
-            _table(files[name].read_bytes().replace(b"\r\n", b"\n"))
+            _parse_table(files[name].read_bytes().replace(b"\r\n", b"\n"))
             for name, _, _ in _PARTS
             if name in files
         ]
     )
 
 
-def _table(content: bytes) -> pl.DataFrame:
+def _parse_table(content: bytes) -> pl.DataFrame:
     table = pl.read_csv(content, infer_schema=False)
     codes = [
         pl.col(name).cast(pl.Float64).cast(pl.Int32).replace_strict(dict(enumerate(words)))

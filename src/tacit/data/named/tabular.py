@@ -8,7 +8,7 @@ from pathlib import Path
 
 import polars as pl
 
-from tacit.data.named.entry import File, NamedDataSet, Way, only
+from tacit.data.named.entry import File, NamedDataSet, Way, get_only_file
 from tacit.plan import Columns
 
 _UCI = "https://archive.ics.uci.edu/ml/machine-learning-databases"
@@ -74,37 +74,40 @@ _CARDIO = (
 )
 
 
-def _content(path: Path) -> bytes:
+def _read_content(path: Path) -> bytes:
     return gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
 
 
 def read_adult(files: Mapping[str, Path]) -> pl.DataFrame:
-    """Return the rows without a "?", without fnlwgt and education (education-num says the same),
-    and four columns more.
+    """Read the rows without a "?", without fnlwgt and education (education-num says the same), and
+    add four columns.
 
     `hours-level`, `gain-level` and `loss-level` are the ordinal forms PartFed uses, after the R
     package arules: hours cut at 25, 40 and 60; gain and loss none, low, high, cut at the median of
     what is above zero. `male` is sex as a number.
     """
     table = pl.read_csv(
-        _content(only(files)), has_header=False, new_columns=list(_ADULT), infer_schema=False
+        _read_content(get_only_file(files)),
+        has_header=False,
+        new_columns=list(_ADULT),
+        infer_schema=False,
     )
     # The file ends in a blank line, which reads as a row of nothing.
     table = table.drop_nulls().with_columns(pl.all().str.strip_chars())
     known = table.filter(~pl.any_horizontal(pl.all() == "?"))
     numbers = known.drop("fnlwgt", "education").cast(dict.fromkeys(_ADULT_NUMERIC, pl.Int32))
-    levels = {level: _level(column, ends) for level, (column, ends) in _ADULT_LEVELS.items()}
+    levels = {level: _build_level(column, ends) for level, (column, ends) in _ADULT_LEVELS.items()}
     return numbers.with_columns(**levels, male=(pl.col("sex") == "Male").cast(pl.Int8))
 
 
-def _level(column: str, ends: tuple[int, ...]) -> pl.Expr:
-    """Return in which interval a number lies, from 0; each interval includes its upper end."""
+def _build_level(column: str, ends: tuple[int, ...]) -> pl.Expr:
+    """The interval in which a number lies, from 0; each interval includes its upper end."""
     return pl.sum_horizontal(pl.col(column) > end for end in ends).cast(pl.Int8)
 
 
 def read_spambase(files: Mapping[str, Path]) -> pl.DataFrame:
-    """Return 57 frequencies and lengths of each mail, and whether it is spam."""
-    content = _content(only(files)).replace(b"\r\n", b"\n")
+    """Read 57 frequencies and lengths of each mail, and whether it is spam."""
+    content = _read_content(get_only_file(files)).replace(b"\r\n", b"\n")
     table = pl.read_csv(
         content, has_header=False, new_columns=[*_SPAM_NUMERIC, "spam"], infer_schema=False
     )
@@ -112,8 +115,8 @@ def read_spambase(files: Mapping[str, Path]) -> pl.DataFrame:
 
 
 def read_cardio(files: Mapping[str, Path]) -> pl.DataFrame:
-    """Return the examinations as published, impossible blood pressures included."""
-    return pl.read_csv(_content(only(files)), separator=";").cast({"cardio": pl.Int8})
+    """Read the examinations as published, impossible blood pressures included."""
+    return pl.read_csv(_read_content(get_only_file(files)), separator=";").cast({"cardio": pl.Int8})
 
 
 ADULT = NamedDataSet(

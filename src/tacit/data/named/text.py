@@ -10,7 +10,7 @@ from pathlib import Path
 
 import polars as pl
 
-from tacit.data.named.entry import File, NamedDataSet, Way, only
+from tacit.data.named.entry import File, NamedDataSet, Way, get_only_file
 from tacit.plan import Columns
 
 _COLUMNS = Columns(text=("text",), label="label", split="split")
@@ -18,23 +18,23 @@ _AG_NEWS = "https://raw.githubusercontent.com/mhjabreel/CharCnn_Keras/master/dat
 
 
 def read_parquet(files: Mapping[str, Path]) -> pl.DataFrame:
-    """Return the table of a prepared parquet file."""
-    return pl.read_parquet(only(files))
+    """Read a prepared Parquet file."""
+    return pl.read_parquet(get_only_file(files))
 
 
 def read_imdb_archive(files: Mapping[str, Path]) -> pl.DataFrame:
-    """Return split, label, id, rating and text of the labelled reviews; the unlabelled ones are
-    left out.
-    """
-    with tarfile.open(only(files)) as archive:
+    """Read split, label, id, rating and text of the labelled reviews; unlabelled ones are skipped."""
+    with tarfile.open(get_only_file(files)) as archive:
         rows = pl.DataFrame(
-            list(_reviews(archive)), schema=["split", "label", "id", "rating", "text"], orient="row"
+            list(_read_reviews(archive)),
+            schema=["split", "label", "id", "rating", "text"],
+            orient="row",
         )
     typed = rows.with_columns(pl.col("label", "rating").cast(pl.Int8), pl.col("id").cast(pl.Int32))
     return typed.sort("split", "label", "id", descending=[True, False, False])
 
 
-def _reviews(archive: tarfile.TarFile) -> Iterator[tuple[str, int, int, int, str]]:
+def _read_reviews(archive: tarfile.TarFile) -> Iterator[tuple[str, int, int, int, str]]:
     for member in archive:
         parts = member.name.split("/")[-3:]
         if (
@@ -57,18 +57,19 @@ def _reviews(archive: tarfile.TarFile) -> Iterator[tuple[str, int, int, int, str
 
 
 def read_sst2_archive(files: Mapping[str, Path]) -> pl.DataFrame:
-    """Return split, label and text of the labelled GLUE files. The test file carries no labels, so
-    dev is the test set.
+    """Read split, label and text from the labelled GLUE files. The test file has no labels, so dev
+    is the test set.
     """
-    with zipfile.ZipFile(only(files)) as archive:
+    with zipfile.ZipFile(get_only_file(files)) as archive:
         names = {Path(name).name: name for name in archive.namelist() if "/original/" not in name}
         parts = [
-            _sentences(archive.read(names[f"{split}.tsv"]), split) for split in ("train", "dev")
+            _parse_sentences(archive.read(names[f"{split}.tsv"]), split)
+            for split in ("train", "dev")
         ]
     return pl.concat(parts)
 
 
-def _sentences(content: bytes, split: str) -> pl.DataFrame:
+def _parse_sentences(content: bytes, split: str) -> pl.DataFrame:
     # Quote marks in these files are ordinary characters of the sentence.
     table = pl.read_csv(
         content,
@@ -81,15 +82,15 @@ def _sentences(content: bytes, split: str) -> pl.DataFrame:
 
 
 def read_ag_news(files: Mapping[str, Path]) -> pl.DataFrame:
-    """Return split, label (0 World, 1 Sports, 2 Business, 3 Sci/Tech) and text (title, one space,
+    """Read split, label (0 World, 1 Sports, 2 Business, 3 Sci/Tech) and text (title, one space,
     description).
     """
     return pl.concat(
-        [_news(files[f"{split}.csv"].read_bytes(), split) for split in ("train", "test")],
+        [_parse_news(files[f"{split}.csv"].read_bytes(), split) for split in ("train", "test")],
     )
 
 
-def _news(content: bytes, split: str) -> pl.DataFrame:
+def _parse_news(content: bytes, split: str) -> pl.DataFrame:
     names = ["label", "title", "description"]
     table = pl.read_csv(
         io.BytesIO(content),
@@ -102,7 +103,7 @@ def _news(content: bytes, split: str) -> pl.DataFrame:
     return table.select(split=pl.lit(split), label=pl.col("label").cast(pl.Int8) - 1, text=text)
 
 
-def _prepared(name: str, sha256: str, size: int, note: str = "") -> Way:
+def _build_prepared_way(name: str, sha256: str, size: int, note: str = "") -> Way:
     return Way(
         name="prepared",
         files=(File(name=name, checksum=f"sha256:{sha256}", size=size),),
@@ -112,7 +113,7 @@ def _prepared(name: str, sha256: str, size: int, note: str = "") -> Way:
     )
 
 
-def _origin(url: str, checksum: str, size: int) -> tuple[File, ...]:
+def _build_files(url: str, checksum: str, size: int) -> tuple[File, ...]:
     return (File(name=Path(url).name, checksum=checksum, size=size, url=url),)
 
 
@@ -126,14 +127,14 @@ IMDB = NamedDataSet(
     ),
     columns=_COLUMNS,
     ways=(
-        _prepared(
+        _build_prepared_way(
             "imdb.parquet",
             "5ffef0bf2a77395572ab3306b302194f022bc654812249cb8b216c4127fe661c",
             21_098_736,
         ),
         Way(
             name="origin",
-            files=_origin(
+            files=_build_files(
                 "https://ai.stanford.edu/~amaas/data/sentiment/aclImdb_v1.tar.gz",
                 "md5:7c2ac02c03563afcf9b574c7e56c153a",
                 84_125_825,
@@ -150,14 +151,14 @@ SST2 = NamedDataSet(
     terms="No explicit licence; cite Socher et al. 2013.",
     columns=_COLUMNS,
     ways=(
-        _prepared(
+        _build_prepared_way(
             "sst2.parquet",
             "49e72603836da5b1ff31f531ee0b26dab00256b8637e4d3880f58f473c450fd7",
             1_037_096,
         ),
         Way(
             name="origin",
-            files=_origin(
+            files=_build_files(
                 "https://dl.fbaipublicfiles.com/glue/data/SST-2.zip",
                 "md5:9f81648d4199384278b86e315dac217c",
                 7_439_277,
@@ -175,7 +176,7 @@ AG_NEWS = NamedDataSet(
     terms="For research and other non-commercial activity; cite Zhang, Zhao, LeCun 2015.",
     columns=_COLUMNS,
     ways=(
-        _prepared(
+        _build_prepared_way(
             "ag_news_partial.parquet",
             "19e34b7ec98b853e1e6410d8e27045e4fe9bba3459e0d808d17c3ef8e425180b",
             2_138_631,

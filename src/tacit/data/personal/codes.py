@@ -1,8 +1,7 @@
-"""Columns that number somebody without a shape of their own: customer numbers, random tokens, user
-names.
+"""Columns of identifiers without a shape of their own: customer numbers, random tokens, user names.
 
-Nothing here is certain: an article number has the same form. Such a column is left out and offered
-as the owner of rows.
+Nothing here is certain: an article number has the same form. Such a column is left out and
+suggested as the owner of rows.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ _INITIAL = re.compile(r"[^\W\d_]\.[^\W\d_]{3,}\d*")
 
 
 def are_codes(values: Sequence[str]) -> bool:
-    """Whether different values are ids: all of one form around a long number, or random tokens of
+    """Whether distinct values are ids: all of one form around a long number, or random tokens of
     one length.
     """
     if len(values) < _FEWEST or max(map(len, values)) > _LONGEST:
@@ -32,8 +31,8 @@ def are_codes(values: Sequence[str]) -> bool:
 
 
 def _have_serial_numbers(values: Sequence[str]) -> bool:
-    """A number of four or more digits each, in the same form; no years, ranges, versions, round
-    numbers or amounts with a unit.
+    """Whether all values contain a number of four or more digits in the same form, other than
+    years, ranges, versions, round numbers or amounts with a unit.
     """
     form, count = Counter(_describe_form(value) for value in values).most_common(1)[0]
     if count < _SAME_FORM * len(values) or _RUN.search(form) is None or _RANGE.fullmatch(form):
@@ -46,7 +45,7 @@ def _have_serial_numbers(values: Sequence[str]) -> bool:
 
 
 def _are_random_tokens(values: Sequence[str]) -> bool:
-    """Letters and digits in any order, such as shortened hashes."""
+    """Whether values mix letters and digits in any order, as shortened hashes do."""
     if (
         len({len(value) for value in values}) > 1
         or len(values[0]) < 6
@@ -67,10 +66,10 @@ def _describe_form(value: str) -> str:
 
 
 def are_id_numbers(numbers: Sequence[int]) -> bool:
-    """Whether different integers are rather ids than measurements: as many digits each, scattered,
-    and not rounded.
+    """Whether distinct integers look like ids, not measurements: equally many digits, scattered,
+    not rounded.
 
-    Measurements from so wide a range would hardly repeat; the caller has seen that they do.
+    Measurements from such a wide range would hardly repeat; the caller has checked that they do.
     """
     if len(numbers) < _FEWEST or min(numbers) < 1000:
         return False

@@ -1,8 +1,8 @@
-"""Is a column personal data? Asked of its cells first, then of its name: nobody's address may
-become a category of a model.
+"""Detect columns of personal data by their cells, then by their name, so that nobody's address
+becomes a category of a model.
 
-Everything is decided on different values, so that one busy person does not decide for all. No value
-is kept or told.
+Everything is decided on distinct values, so that one busy person does not decide for all. No value
+is kept or reported.
 """
 
 from __future__ import annotations
@@ -46,20 +46,20 @@ _LIKE_THINGS = frozenset({"IP addresses", "licence plates"})
 
 @dataclass(frozen=True, kw_only=True)
 class Personal:
-    """What the values of a column are, as a plural, and why that is thought."""
+    """The kind of personal data in a column, as a plural, and the evidence."""
 
     what: str
     why: str
 
 
 def find_personal(column: pl.Series) -> Personal | None:
-    """What personal data a column holds, or None."""
+    """Detect the personal data in a column; None if there is none."""
     import polars as pl
 
     cells = drop_blanks(column)
     kind = detect_kind(cells)
     if kind in ("truth", "other", "time") or not len(cells):
-        return _by_name_alone(column.name) if kind == "time" else None
+        return _find_by_name_alone(column.name) if kind == "time" else None
     whole = kind == "number" and cells.dtype.is_float() and bool((cells == cells.round()).all())
     values = (
         (cells.cast(pl.Int64, strict=False) if whole else cells)
@@ -74,10 +74,12 @@ def find_personal(column: pl.Series) -> Personal | None:
     ]
     if len(looked) < _USUAL * min(len(values), _LOOKED_AT):
         return None  # prose: what is written in it is no category
-    return _by_shape(looked, column.name, kind == "number") or _by_name(looked, column.name)
+    return _find_by_shape(looked, column.name, kind == "number") or _find_by_name(
+        looked, column.name
+    )
 
 
-def _by_shape(values: Sequence[str], name: str, numbers: bool) -> Personal | None:
+def _find_by_shape(values: Sequence[str], name: str, numbers: bool) -> Personal | None:
     counts: dict[str, int] = {}
     for value in values:
         what = next(
@@ -116,7 +118,9 @@ def _by_shape(values: Sequence[str], name: str, numbers: bool) -> Personal | Non
 
 
 def _are_versions(values: Sequence[str]) -> bool:
-    """Whether a fifth of the numbers with dots are no IP addresses, as versions of programs are."""
+    """Whether at least a fifth of the dotted numbers cannot be IP addresses, as with program
+    versions.
+    """
     dotted = [
         value.split(".") for value in values if "." in value and value.replace(".", "").isdecimal()
     ]
@@ -142,7 +146,7 @@ _BIRTHS = split_set(
 }
 
 
-def _by_name(values: Sequence[str], name: str) -> Personal | None:
+def _find_by_name(values: Sequence[str], name: str) -> Personal | None:
     """Personal data by the column's name, unless its values are few and plain."""
     word = find_personal_word(split_words(name))
     marked = sum("@" in value or sum(letter.isdigit() for letter in value) >= 3 for value in values)
@@ -153,7 +157,7 @@ def _by_name(values: Sequence[str], name: str) -> Personal | None:
     )
 
 
-def _by_name_alone(name: str) -> Personal | None:
+def _find_by_name_alone(name: str) -> Personal | None:
     word = find_personal_word(split_words(name))
     return Personal(what="dates of birth", why=f"its name says {word}") if word else None
 
@@ -168,23 +172,21 @@ def check_personal(frame: pl.DataFrame, columns: Columns) -> None:
         found = find_personal(frame[name])
         if found:
             raise DataError(
-                f"data.columns.categorical has {name!r}, and {found.why}: every category stands in"
-                " the model for all to read; leave it out, name it as data.columns.client if it"
-                f" says who owns a row, or say allow_personal = [{name!r}] in [data.columns] if"
-                " these are public"
+                f"data.columns.categorical has {name!r}, and {found.why}: every category can be"
+                " read from the model; leave it out, name it as data.columns.client if it says who"
+                f" owns a row, or set allow_personal = [{name!r}] in [data.columns] if these are"
+                " public"
             )
         _refuse_unique(frame[name])
 
 
 def _refuse_unique(column: pl.Series) -> None:
-    """Raise DataError if nearly each cell has a value of its own: it names rows, not what they have
-    in common.
-    """
+    """Raise DataError if nearly every cell has its own value, so that the column identifies rows."""
     cells = drop_blanks(column)
     distinct = cells.n_unique() if detect_kind(cells) == "text" else 0
     if distinct > max(_FEW, len(cells) / 2):
         raise DataError(
             f"data.columns.categorical has {column.name!r}, with {distinct:,} different values in"
-            f" {len(cells):,} cells: it names rows, not what they have in common; read it as"
-            " data.columns.text, or leave it out"
+            f" {len(cells):,} cells: it identifies rows; read it as data.columns.text, or leave it"
+            " out"
         )

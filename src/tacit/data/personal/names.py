@@ -1,8 +1,8 @@
-"""Names of people by the form of cells: given names of many languages, family names of some, and
-how names are written.
+"""Detect personal names by the form of cells: given names of many languages, family names of some,
+and how names are written.
 
-The lists hold common names only. A column is one of names if enough of its values have a known one
-and nearly all have the form.
+The lists hold common names only. A column holds names if enough of its values have a known one and
+nearly all have the form.
 """
 
 from __future__ import annotations
@@ -96,14 +96,14 @@ _FORM, _KNOWN, _KNOWN_ALONE = 0.8, 0.25, 0.6
 
 
 def are_names(values: Sequence[str], *, said: bool = False) -> bool:
-    """Whether values are names of people; `said`: the column's name says so, and the form of names
-    is enough.
+    """Whether values are personal names; with `said`, the column's name says so and the form is
+    enough.
     """
     if len(values) < _FEWEST:
         return False
     if sum(_is_han_name(value) for value in values) >= _FORM * len(values):
         return said or len(values) >= 8
-    split = [_words(value) for value in values]
+    split = [_split_name(value) for value in values]
     full = [words for words in split if words and 2 <= len(words) <= 5]
     if len(full) >= _FORM * len(values):
         return said or sum(_has_given(words) for words in full) >= _KNOWN * len(values)
@@ -114,7 +114,7 @@ def are_names(values: Sequence[str], *, said: bool = False) -> bool:
     return len(values) >= 5 and known >= _KNOWN_ALONE * len(values)
 
 
-def _words(value: str) -> list[str] | None:
+def _split_name(value: str) -> list[str] | None:
     """The words of a name in lower case, without titles; None if this cannot be a name."""
     found = []
     for word in value.replace(",", " ").split():

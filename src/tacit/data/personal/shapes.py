@@ -1,7 +1,7 @@
-"""Personal data by the shape of cells: patterns and check digits, each for a whole cell.
+"""Detect personal data by the shape of cells: patterns and check digits, each for a whole cell.
 
-One cell says little ("12.03.1980" may be anything); `personal` asks how many different values of a
-column have a shape.
+One cell proves little ("12.03.1980" may be anything); `personal` counts the distinct values of a
+column that have a shape.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ Check = Callable[[str], bool]
 
 
 class CellShape(NamedTuple):
-    """What cells are, as a plural; the pattern of a whole cell; and what else must hold."""
+    """The kind of data, as a plural; the pattern of a whole cell; and a further condition."""
 
     what: str
     pattern: re.Pattern[str]
     holds: Check = lambda cell: True
 
 
-def _digits(cell: str) -> str:
+def _keep_digits(cell: str) -> str:
     return "".join(letter for letter in cell if letter.isdigit())
 
 
 def is_luhn(cell: str) -> bool:
     """Whether the digits of a cell end in the check digit of card numbers."""
-    digits = [int(letter) for letter in reversed(_digits(cell))]
+    digits = [int(letter) for letter in reversed(_keep_digits(cell))]
     return (
         sum(digit if at % 2 == 0 else sum(divmod(2 * digit, 10)) for at, digit in enumerate(digits))
         % 10
@@ -111,8 +111,8 @@ def is_spanish(cell: str) -> bool:
 
 
 def is_phone(cell: str) -> bool:
-    """Whether a cell has as many digits as telephone numbers have, and is no date."""
-    return 7 <= len(_digits(cell)) <= 15 and not re.fullmatch(
+    """Whether a cell has as many digits as a telephone number and is not a date."""
+    return 7 <= len(_keep_digits(cell)) <= 15 and not re.fullmatch(
         r"\d{1,4}[./\-]\d{1,2}[./\-]\d{1,4}", cell
     )
 

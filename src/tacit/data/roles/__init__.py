@@ -1,1 +1,1 @@
-"""What each column of a table is for, guessed with reasons or given by the plan."""
+"""Roles of a table's columns: guessed with reasons, or given by the plan."""

@@ -1,4 +1,4 @@
-"""What the cells of one column show, as far as its role is guessed from it."""
+"""Facts about the cells of one column from which its role is guessed."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ _LOOKED_AT = 1000
 
 
 @dataclass(frozen=True, kw_only=True)
-class Facts:
-    """What the cells show of one column."""
+class ColumnFacts:
+    """Facts about the cells of one column."""
 
     name: str
     words: tuple[str, ...]
@@ -39,7 +39,7 @@ class Facts:
 
     @property
     def unique(self) -> bool:
-        """Whether each row has another value."""
+        """Whether each row has a different value."""
         return self.filled > 1 and self.distinct == self.filled
 
     @property
@@ -48,12 +48,12 @@ class Facts:
         return 2 <= self.distinct <= self.filled / 2
 
 
-def look_at_column(column: pl.Series) -> Facts:
-    """Look at all cells of a column that hold something."""
+def look_at_column(column: pl.Series) -> ColumnFacts:
+    """Collect facts about all non-blank cells of a column."""
     cells = drop_blanks(column)
     kind = detect_kind(cells)
     texts = cells if kind == "text" else None
-    return Facts(
+    return ColumnFacts(
         name=column.name,
         words=split_words(column.name),
         kind=kind,
@@ -69,7 +69,7 @@ def look_at_column(column: pl.Series) -> Facts:
 
 
 def _count_words(texts: pl.Series) -> float:
-    """Words per cell, between spaces; in scripts that write none, half the letters."""
+    """Mean number of words per cell, between spaces; in scripts without spaces, half the letters."""
     spaced = texts.str.split(" ").list.len()
     letters = texts.str.count_matches(_UNSPACED)
     return _mean(spaced) + _mean(letters) / 2
@@ -90,8 +90,8 @@ def _has_fractions(cells: pl.Series) -> bool:
 
 
 def _has_ids(cells: pl.Series, kind: Kind, words: Sequence[str]) -> bool:
-    """Whether cells look like ids that come back in several rows, under a name that does not say
-    they are something else.
+    """Whether cells look like ids that recur in several rows, unless the column's name says
+    otherwise.
     """
     import polars as pl
 

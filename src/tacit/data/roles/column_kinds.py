@@ -1,6 +1,4 @@
-"""What the cells of one column look like: a CSV file says nothing about types, so its text is
-asked.
-"""
+"""Detect the type of a column's cells, since a CSV file states none."""
 
 from __future__ import annotations
 
@@ -17,7 +15,7 @@ _TIME = r"^(\d{4}-\d{1,2}-\d{1,2}|\d{1,2}[./]\d{1,2}[./]\d{2,4})([ T].*)?$"
 
 
 def drop_blanks(column: pl.Series) -> pl.Series:
-    """Return the cells that hold something, text without white space around it."""
+    """Select the non-blank cells, with white space stripped."""
     import polars as pl
 
     cells = column.drop_nulls()
@@ -30,7 +28,7 @@ def drop_blanks(column: pl.Series) -> pl.Series:
 
 
 def detect_kind(cells: pl.Series) -> Kind:
-    """Return what the cells are; text that nearly always reads as a number or a time is one."""
+    """Detect the type of cells; text that nearly always parses as a number or a time is one."""
     import polars as pl
 
     if cells.dtype == pl.Boolean:
@@ -47,9 +45,7 @@ def detect_kind(cells: pl.Series) -> Kind:
 
 
 def numbers_the_rows(cells: pl.Series) -> bool:
-    """Return whether cells are whole numbers without a gap, each once: a count of rows, not a
-    measurement.
-    """
+    """Whether cells are distinct integers without a gap: row numbers, not measurements."""
     import polars as pl
 
     numbers = cells.cast(pl.Float64, strict=False).drop_nulls()

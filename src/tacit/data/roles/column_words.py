@@ -1,4 +1,4 @@
-"""What the name of a column means, in several languages: an owner of rows, personal data, a label,
+"""The meaning of a column's name, in several languages: an owner of rows, personal data, a label,
 an amount, a plain category.
 
 A name is read word by word: "patientId", "patient_id" and "Patienten-Nr." are a patient and an id.
@@ -13,7 +13,7 @@ from collections.abc import Collection
 
 
 def split_set(words: str) -> frozenset[str]:
-    """The words of a text as a set."""
+    """Split a text into a set of words."""
     return frozenset(words.split())
 
 
@@ -138,18 +138,18 @@ Klein"), and are none.
 
 
 def split_words(name: str) -> tuple[str, ...]:
-    """A column name's words in lower case: "patientId" and "patient_id" are patient, id; "客户编号" is
-    客户, 编号.
+    """Split a column name into lower-case words: "patientId" and "patient_id" give patient, id;
+    "客户编号" gives 客户, 编号.
     """
     spaced = re.sub(r"(?<=[a-zа-я])(?=[A-ZА-Я])|(?<=[A-Z])(?=[A-Z][a-z])", " ", name)
     found: list[str] = []
     for word in re.findall(r"[^\W\d_]+|№", spaced.lower()):
-        found += _parts(word)
+        found += _split_compound(word)
     return tuple(found)
 
 
-def _parts(word: str) -> list[str]:
-    """A word, or the known words that it is made of without a space between them."""
+def _split_compound(word: str) -> list[str]:
+    """Split a word into the known words that it is composed of, if it is."""
     for known in (*_UNSPACED_PERSONS, *_UNSPACED_PERSONAL):
         rest = word.removeprefix(known)
         if rest != word and (not rest or rest in _UNSPACED_IDS):
@@ -168,9 +168,7 @@ def _parts(word: str) -> list[str]:
 
 
 def find_owner_word(words: Collection[str]) -> str | None:
-    """The word by which a column's name says that its values are owners of rows; None for
-    attributes of them.
-    """
+    """The word that marks a column of row owners; None for attributes of owners."""
     others = [
         word
         for word in words
@@ -182,14 +180,12 @@ def find_owner_word(words: Collection[str]) -> str | None:
 
 
 def is_person(word: str) -> bool:
-    """Whether an owner's word means a person, not a place or a device."""
+    """Whether an owner word means a person, not a place or a device."""
     return word in PERSONS or word in _UNSPACED_PERSONS or word in _STEMS
 
 
 def find_personal_word(words: Collection[str]) -> str | None:
-    """The word by which a column's name says that its values are personal data; None if other words
-    make it something else.
-    """
+    """The word that marks a column of personal data; None if other words change its meaning."""
     said = [word for word in words if word in PERSONAL or word in _UNSPACED_PERSONAL]
     rest = [word for word in words if word not in said]
     known = (
@@ -228,14 +224,12 @@ def names_things(words: Collection[str]) -> bool:
 
 
 def names_amounts(words: Collection[str], *, strongly: bool = False) -> bool:
-    """Whether a column's name means an amount; `strongly`: one that a table is about wherever the
-    column stands.
+    """Whether a column's name means an amount; `strongly`: one that is probably the table's
+    subject.
     """
     return any(word in (STRONG_AMOUNT_WORDS if strongly else AMOUNT_WORDS) for word in words)
 
 
 def names_measurements(words: Collection[str]) -> bool:
-    """Whether a column's name means something that is measured or counted beside what a table is
-    about.
-    """
+    """Whether a column's name means a measurement or a count that accompanies the table's subject."""
     return any(word in _MEASUREMENTS or word in ID_WORDS for word in words)

@@ -1,4 +1,4 @@
-"""A guess: what one column is for, and why."""
+"""A guessed column role with its reason."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Role = Literal["label", "client", "split", "text", "numeric", "categorical", "le
 
 @dataclass(frozen=True, kw_only=True)
 class Guess:
-    """One column's role and why."""
+    """One column's role and the reason."""
 
     column: str
     role: Role
@@ -19,11 +19,12 @@ class Guess:
 
 @dataclass(frozen=True, kw_only=True)
 class StarterRequest:
-    """What somebody said of a table and of the plan for it; what is None or empty is guessed.
+    """What the user stated about a table and its plan; None or empty fields are guessed.
 
     `label`, `client` and `text` are roles of columns; `encoding` and `header` are as in `[data]`,
-    `test_source` is a file of test rows. `epsilon` is the promise per run; with `one_bit`, weights
-    leave as randomised bits instead, and rows without an owner are dealt to that number of clients.
+    `test_source` is a file of test rows. `epsilon` is the privacy budget per run; with `one_bit`,
+    weights are sent as randomised bits instead, and rows without an owner are dealt to that number
+    of clients.
     """
 
     label: str | None = None

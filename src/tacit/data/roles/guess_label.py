@@ -1,5 +1,5 @@
-"""Which column is to be predicted: classes, one per row. Amounts and several classes in a cell are
-recognised and refused.
+"""Guess the column to predict: classes, one per row. Amounts and several classes in a cell are
+detected and refused.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tacit.data.roles.column_facts import Facts
+from tacit.data.roles.column_facts import ColumnFacts
 from tacit.data.roles.column_kinds import BLANKS, drop_blanks
 from tacit.data.roles.column_words import (
     LABEL_WORDS,
@@ -31,15 +31,15 @@ _FEW = 20
 _SEPARATORS = (";", "|", ",", " / ")
 
 
-def guess_label(frame: pl.DataFrame, facts: Sequence[Facts], wanted: str | None) -> Guess:
-    """The column to predict; raise DataError if there is none, or if it holds amounts or several
-    classes in one cell.
+def guess_label(frame: pl.DataFrame, facts: Sequence[ColumnFacts], wanted: str | None) -> Guess:
+    """Guess the column to predict; raise DataError if there is none, or if it holds amounts or
+    several classes in one cell.
     """
     if wanted is not None:
         names = [one.name for one in facts]
         if wanted not in names:
             raise DataError(
-                f"label = {wanted!r}: no such column; there are"
+                f"label = {wanted!r}: there is no such column; the columns are"
                 f" {', '.join(names)}.{did_you_mean(wanted, names)}"
             )
         named = next(one for one in facts if one.name == wanted)
@@ -58,7 +58,7 @@ def guess_label(frame: pl.DataFrame, facts: Sequence[Facts], wanted: str | None)
     return _warn_of_odd_classes(frame, found)
 
 
-def _find_label(facts: Sequence[Facts]) -> Guess:
+def _find_label(facts: Sequence[ColumnFacts]) -> Guess:
     able = [
         one
         for one in facts
@@ -80,7 +80,7 @@ def _find_label(facts: Sequence[Facts]) -> Guess:
     best = next(
         (one for one in few if find_owner_word(one.words) is None and one.personal is None), None
     )
-    _refuse_amounts(_likely_amounts(facts, best))
+    _refuse_amounts(_find_likely_amounts(facts, best))
     if best is not None:
         place = "last column with" if best is facts[-1] else "column nearest the end with"
         return _build_guess(best, f"{place} few values: {best.distinct}")
@@ -93,12 +93,12 @@ def _find_label(facts: Sequence[Facts]) -> Guess:
             _check_wanted_label(one)  # says what is wrong with it
     columns = ", ".join(one.name for one in facts)
     raise DataError(
-        f"no column looks like a label (2 to {MOST_CLASSES} values that repeat); say which with"
-        f" --label; there are {columns}"
+        f"no column looks like a label (2 to {MOST_CLASSES} values that repeat); name it with"
+        f" --label; the columns are {columns}"
     )
 
 
-def _build_guess(one: Facts, why: str) -> Guess:
+def _build_guess(one: ColumnFacts, why: str) -> Guess:
     shown = (
         f"; classes stand in the model for all to read, and {one.personal.why}"
         if one.personal
@@ -107,8 +107,8 @@ def _build_guess(one: Facts, why: str) -> Guess:
     return Guess(column=one.name, role="label", why=why + shown)
 
 
-def _is_amount(one: Facts) -> bool:
-    """Whether a column holds many different numbers, as amounts do and classes do not."""
+def _is_amount(one: ColumnFacts) -> bool:
+    """Whether a column holds many different numbers, as amounts do."""
     return (
         one.kind == "number"
         and not one.numbers_rows
@@ -116,9 +116,11 @@ def _is_amount(one: Facts) -> bool:
     )
 
 
-def _likely_amounts(facts: Sequence[Facts], best: Facts | None) -> list[Facts]:
-    """Amounts that the table is rather about than about `best`, a column that has nothing but few
-    values to show for itself.
+def _find_likely_amounts(
+    facts: Sequence[ColumnFacts], best: ColumnFacts | None
+) -> list[ColumnFacts]:
+    """Find columns of amounts that are a likelier label than `best`, whose only evidence is its few
+    values.
     """
     last = facts[-1]
     amounts = [one for one in facts if _is_amount(one)]
@@ -127,20 +129,20 @@ def _likely_amounts(facts: Sequence[Facts], best: Facts | None) -> list[Facts]:
     strong = [one for one in amounts if names_amounts(one.words, strongly=True)]
     if strong or best is last:
         return strong
-    if last in amounts and (names_amounts(last.words) or _stands_for_itself(facts, best)):
+    if last in amounts and (names_amounts(last.words) or _is_last_amount_likely(facts, best)):
         return [last]
     return [last] if last in amounts and best is None else []
 
 
-def _stands_for_itself(facts: Sequence[Facts], best: Facts | None) -> bool:
-    """Whether the last column, of amounts, is more likely meant than a column of few values before
-    it.
+def _is_last_amount_likely(facts: Sequence[ColumnFacts], best: ColumnFacts | None) -> bool:
+    """Whether the last column, of amounts, is a likelier label than an earlier column of few
+    values.
     """
     prose = any(one.words_per_cell >= 4 for one in facts)
     return not prose and not names_measurements(facts[-1].words) and best is not facts[0]
 
 
-def _refuse_amounts(amounts: Sequence[Facts]) -> None:
+def _refuse_amounts(amounts: Sequence[ColumnFacts]) -> None:
     if not amounts:
         return
     one = amounts[0]
@@ -152,7 +154,7 @@ def _refuse_amounts(amounts: Sequence[Facts]) -> None:
     )
 
 
-def _refuse_several_classes(frame: pl.DataFrame, facts: Sequence[Facts]) -> None:
+def _refuse_several_classes(frame: pl.DataFrame, facts: Sequence[ColumnFacts]) -> None:
     for one in facts:
         if holds_several_classes(frame[one.name]):
             raise DataError(
@@ -163,7 +165,7 @@ def _refuse_several_classes(frame: pl.DataFrame, facts: Sequence[Facts]) -> None
 
 
 def holds_several_classes(column: pl.Series) -> bool:
-    """Whether cells list several classes: lists, or text in which the same parts come back in other
+    """Whether cells list several classes: lists, or text in which the same parts recur in other
     combinations.
     """
     import polars as pl
@@ -178,9 +180,7 @@ def holds_several_classes(column: pl.Series) -> bool:
 
 
 def _recombines(values: pl.Series, separator: str) -> bool:
-    """Whether the parts of values stand in several of them, as in "a;b", "b;c", "a"; a name with
-    commas has parts of its own.
-    """
+    """Whether parts of values recur in other values, as in "a;b", "b;c", "a"."""
     import polars as pl
 
     split = values.str.split(separator)
@@ -194,30 +194,30 @@ def _recombines(values: pl.Series, separator: str) -> bool:
     )
 
 
-def _check_wanted_label(one: Facts) -> Guess:
-    """The label somebody named, with what is odd about its classes; raise DataError if it can be
-    none.
+def _check_wanted_label(one: ColumnFacts) -> Guess:
+    """Check the label that the user named, and note odd classes; raise DataError if it cannot be
+    one.
     """
     who = f"label = {one.name!r}"
     if one.distinct < 2:
         raise DataError(
-            f"{who}: has the same value in every row, so there is nothing to predict; name another"
+            f"{who} has the same value in every row, so there is nothing to predict; name another"
             " column with --label"
         )
     if one.kind == "time":
         raise DataError(
-            f"{who}: holds dates or times, and a label needs classes; name another column with"
+            f"{who} holds dates or times, and a label must hold classes; name another column with"
             " --label"
         )
     if one.kind == "number" and one.distinct > MOST_CLASSES:
         raise DataError(
-            f"{who}: holds {one.distinct:,} different numbers, and classes are predicted, not"
-            " amounts; cut it into ranges first"
+            f"{who} holds {one.distinct:,} different numbers, and only classes can be predicted;"
+            " cut it into ranges first"
         )
     each = one.filled / one.distinct
     if each < _FEWEST_PER_CLASS:
         raise DataError(
-            f"{who}: has {one.distinct:,} classes in {one.filled:,} rows, too few rows of each to"
+            f"{who} has {one.distinct:,} classes in {one.filled:,} rows, too few rows of each to"
             " learn from; join classes, or name another column with --label"
         )
     many = f"; {one.distinct:,} classes with {each:,.0f} rows each on average: expect low accuracy"
@@ -225,7 +225,7 @@ def _check_wanted_label(one: Facts) -> Guess:
 
 
 def _warn_of_odd_classes(frame: pl.DataFrame, named: Guess) -> Guess:
-    """The label's guess with a warning if cells such as "n/a" would count as a class."""
+    """Add a warning to the guess if cells such as "n/a" would count as a class."""
     import polars as pl
 
     cells = frame[named.column].cast(pl.String).str.strip_chars().unique().drop_nulls()

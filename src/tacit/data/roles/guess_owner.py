@@ -1,5 +1,5 @@
-"""Which column says who owns a row: by its name in several languages, and by its shape: one value
-per person, several rows each.
+"""Guess the column of row owners by its name in several languages, and by its shape: one value per
+person, several rows each.
 """
 
 from __future__ import annotations
@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from tacit.data.roles.column_facts import Facts
+from tacit.data.roles.column_facts import ColumnFacts
 from tacit.data.roles.column_words import ID_WORDS, REPEATING_ID_WORDS, find_owner_word, is_person
 from tacit.data.roles.guess import Guess
 from tacit.errors import DataError, did_you_mean
@@ -23,16 +23,18 @@ _NO_OWNERS = frozenset({"dates of birth", "street addresses"})
 
 
 class OwnerColumn(NamedTuple):
-    """The owner's column, if one was found, and others that may be meant."""
+    """The owner column, if one was found, and other candidates."""
 
     guess: Guess | None
     others: tuple[str, ...] = ()
 
 
-def guess_owner(frame: pl.DataFrame, facts: Sequence[Facts], wanted: str | None) -> OwnerColumn:
-    """Find the column of owners; raise DataError if `wanted` can be none.
+def guess_owner(
+    frame: pl.DataFrame, facts: Sequence[ColumnFacts], wanted: str | None
+) -> OwnerColumn:
+    """Guess the column of owners; raise DataError if `wanted` cannot be one.
 
-    Of several columns that say the same, the one with an id is taken; of patients and their
+    Of several equivalent columns, the one with an id is chosen; of patients and their
     hospital, patients. Where two columns name different people, such as buyers and sellers, the
     other one is among `others`.
     """
@@ -73,16 +75,16 @@ def guess_owner(frame: pl.DataFrame, facts: Sequence[Facts], wanted: str | None)
     others = tuple(
         one.name for one in pool if one is not best and not _follows(frame, best.name, one.name)
     )
-    return OwnerColumn(Guess(column=best.name, role="client", why=_reason(best)), others)
+    return OwnerColumn(Guess(column=best.name, role="client", why=_explain_owner(best)), others)
 
 
-def _names_somebody(one: Facts) -> bool:
+def _names_somebody(one: ColumnFacts) -> bool:
     return (one.kind == "text" and (one.words_per_cell < 4 or one.personal is not None)) or (
         one.kind == "number" and not one.has_fractions
     )
 
 
-def _reason(one: Facts) -> str:
+def _explain_owner(one: ColumnFacts) -> str:
     word = find_owner_word(one.words)
     counted = f"{one.distinct:,} owners with {one.filled / one.distinct:.0f} rows each on average"
     if word:
@@ -92,24 +94,24 @@ def _reason(one: Facts) -> str:
 
 
 def _follows(frame: pl.DataFrame, finer: str, other: str) -> bool:
-    """Whether each value of one column goes with one value of the other: the same people, or where
-    they belong.
+    """Whether each value of one column occurs with one value of the other: the same people, or a
+    group they belong to.
     """
     pairs = frame.select(finer, other).drop_nulls().unique()
     return pairs.height <= 1.05 * pairs[finer].n_unique()
 
 
-def _check_wanted_owner(frame: pl.DataFrame, facts: Sequence[Facts], wanted: str) -> Guess:
+def _check_wanted_owner(frame: pl.DataFrame, facts: Sequence[ColumnFacts], wanted: str) -> Guess:
     one = next((one for one in facts if one.name == wanted), None)
     if one is None:
         names = ", ".join(frame.columns)
         raise DataError(
-            f"client = {wanted!r}: no such column, or it is the label or empty; there are {names}."
-            f"{did_you_mean(wanted, list(frame.columns))}"
+            f"client = {wanted!r}: there is no such column, or it is the label or empty; the"
+            f" columns are {names}.{did_you_mean(wanted, list(frame.columns))}"
         )
     if one.distinct < 2:
         raise DataError(
-            f"client = {wanted!r}: has the same value in every row, so there would be one client;"
+            f"client = {wanted!r} has the same value in every row, so there would be one client;"
             " name another column"
         )
     return Guess(column=wanted, role="client", why=f"you said so; {one.distinct:,} owners")

@@ -1,4 +1,4 @@
-"""What each column of a table is for, guessed from its name and its cells, with the reason."""
+"""Guess the role of each column of a table from its name and its cells, with the reason."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from tacit.column_statistics.common_values import LEAST_CLIENTS, count_required, find_common_values
 from tacit.data.clean import to_text
-from tacit.data.roles.column_facts import Facts, look_at_column
+from tacit.data.roles.column_facts import ColumnFacts, look_at_column
 from tacit.data.roles.column_words import ID_WORDS, REPEATING_ID_WORDS, find_owner_word, is_person
 from tacit.data.roles.guess import Guess, Role, StarterRequest
 from tacit.data.roles.guess_label import guess_label
@@ -24,9 +24,9 @@ _NOTHING = StarterRequest()
 
 
 @dataclass(frozen=True, kw_only=True)
-class Study:
-    """What each column was taken for, sentences about the rows, and which columns may say who owns
-    a row too.
+class ColumnStudy:
+    """The guessed role of each column, sentences about the rows, and other candidates for the owner
+    column.
     """
 
     guesses: list[Guess]
@@ -35,15 +35,15 @@ class Study:
 
 
 def guess_roles(frame: pl.DataFrame, label: str | None = None) -> list[Guess]:
-    """A guess for each column, in the table's order; raise DataError if nothing can be the label or
-    an input.
+    """Guess a role for each column, in the table's order; raise DataError if nothing can be the
+    label or an input.
     """
-    return study(frame, StarterRequest(label=label)).guesses
+    return study_columns(frame, StarterRequest(label=label)).guesses
 
 
-def study(frame: pl.DataFrame, asked: StarterRequest = _NOTHING) -> Study:
-    """Guess what each column is for, with what somebody said already; raise DataError if nothing
-    can be the label or an input.
+def study_columns(frame: pl.DataFrame, asked: StarterRequest = _NOTHING) -> ColumnStudy:
+    """Guess the role of each column, given what the user stated; raise DataError if nothing can be
+    the label or an input.
     """
     _check_texts(frame, asked.text)
     facts = [look_at_column(frame[name]) for name in frame.columns]
@@ -55,7 +55,7 @@ def study(frame: pl.DataFrame, asked: StarterRequest = _NOTHING) -> Study:
     splits = [
         one.name
         for one in usable
-        if _splits(frame, one) and one.name not in (asked.label, asked.client)
+        if _marks_split(frame, one) and one.name not in (asked.label, asked.client)
     ]
     chosen = {
         name: Guess(column=name, role="split", why="it marks train and test rows")
@@ -71,18 +71,20 @@ def study(frame: pl.DataFrame, asked: StarterRequest = _NOTHING) -> Study:
     chosen |= {one.column: one for one in (named, owner.guess) if one}
     client = owner.guess.column if owner.guess else None
     found = [
-        chosen.get(one.name) or _echo(frame, one.name, named.column) or _input(frame, one, client)
+        chosen.get(one.name)
+        or _find_echo(frame, one.name, named.column)
+        or _guess_input(frame, one, client)
         for one in facts
     ]
     found = [_warn_of_leak(frame, one, named.column) for one in found]
     if not any(one.role in ("text", "numeric", "categorical") for one in found):
         left = "; ".join(f"{one.column!r}: {one.why}" for one in found if one.role == "left out")
         raise DataError(
-            f"no column can be learned from ({left or 'there is only the label'}); the table needs"
-            " text or numbers beside it"
+            f"no column can be learned from ({left or 'there is only the label'}); add a column of"
+            " text or numbers"
         )
-    notes = (*_missing(frame, named.column, client), *_describe_owners(owner, facts))
-    return Study(guesses=found, notes=notes, owners=owner.others)
+    notes = (*_describe_missing(frame, named.column, client), *_describe_owners(owner, facts))
+    return ColumnStudy(guesses=found, notes=notes, owners=owner.others)
 
 
 def _check_texts(frame: pl.DataFrame, texts: Sequence[str]) -> None:
@@ -90,20 +92,20 @@ def _check_texts(frame: pl.DataFrame, texts: Sequence[str]) -> None:
         if name not in frame.columns:
             names = list(frame.columns)
             raise DataError(
-                f"text = {name!r}: no such column; there are"
+                f"text = {name!r}: there is no such column; the columns are"
                 f" {', '.join(names)}.{did_you_mean(name, names)}"
             )
 
 
-def _splits(frame: pl.DataFrame, one: Facts) -> bool:
+def _marks_split(frame: pl.DataFrame, one: ColumnFacts) -> bool:
     if one.kind != "text" or not 2 <= one.distinct <= 4:
         return False
     marks = {str(mark).strip().lower() for mark in frame[one.name].drop_nulls().unique()}
     return {"train", "test"} <= marks
 
 
-def _missing(frame: pl.DataFrame, label: str, client: str | None) -> list[str]:
-    """A sentence for each kind of row that a run leaves out."""
+def _describe_missing(frame: pl.DataFrame, label: str, client: str | None) -> list[str]:
+    """Describe each kind of row that a run drops."""
     found = []
     for name, what in ((label, "have no label"), (client, "do not say who owns them")):
         lost = to_text(frame[name]).null_count() if name else 0
@@ -115,8 +117,8 @@ def _missing(frame: pl.DataFrame, label: str, client: str | None) -> list[str]:
     return found
 
 
-def _describe_owners(owner: OwnerColumn, facts: Sequence[Facts]) -> list[str]:
-    """A sentence if the owner is unclear, or if each row seems to be another person's."""
+def _describe_owners(owner: OwnerColumn, facts: Sequence[ColumnFacts]) -> list[str]:
+    """Say that the owner is unclear, or that each row seems to belong to another person."""
     listed = " or ".join(f"--client {name!r}" for name in owner.others)
     if owner.guess and owner.others:
         return [
@@ -139,10 +141,8 @@ def _describe_owners(owner: OwnerColumn, facts: Sequence[Facts]) -> list[str]:
     return []
 
 
-def _echo(frame: pl.DataFrame, column: str, label: str) -> Guess | None:
-    """Leave a column out if it is the label under other names: learning from it would be
-    cheating.
-    """
+def _find_echo(frame: pl.DataFrame, column: str, label: str) -> Guess | None:
+    """Leave a column out if it is the label in other words, which would make prediction trivial."""
     values = frame[column].n_unique()
     if (
         values < 2
@@ -154,8 +154,8 @@ def _echo(frame: pl.DataFrame, column: str, label: str) -> Guess | None:
 
 
 def _warn_of_leak(frame: pl.DataFrame, guess: Guess, label: str) -> Guess:
-    """The guess with a warning if the column tells the label almost alone; nobody but the owner
-    knows whether it may.
+    """Add a warning to the guess if the column almost determines the label; only the owner knows
+    whether it may.
     """
     told = (
         measure_leak(frame, guess.column, label)
@@ -171,13 +171,15 @@ def _warn_of_leak(frame: pl.DataFrame, guess: Guess, label: str) -> Guess:
     return replace(guess, why=f"{guess.why}; {warning}")
 
 
-def _input(frame: pl.DataFrame, one: Facts, client: str | None) -> Guess:
-    role, why = _input_role(frame, one, client)
+def _guess_input(frame: pl.DataFrame, one: ColumnFacts, client: str | None) -> Guess:
+    role, why = _guess_input_role(frame, one, client)
     return Guess(column=one.name, role=role, why=why)
 
 
-def _input_role(frame: pl.DataFrame, one: Facts, client: str | None) -> tuple[Role, str]:
-    reason = _useless(one)
+def _guess_input_role(
+    frame: pl.DataFrame, one: ColumnFacts, client: str | None
+) -> tuple[Role, str]:
+    reason = _explain_useless(one)
     if reason:
         return "left out", reason
     if one.kind == "number":
@@ -207,8 +209,8 @@ def _input_role(frame: pl.DataFrame, one: Facts, client: str | None) -> tuple[Ro
     )
 
 
-def _useless(one: Facts) -> str:
-    """Why a column teaches nothing or must not be used; nothing if it may."""
+def _explain_useless(one: ColumnFacts) -> str:
+    """Explain why a column is useless or must not be used; empty if it may be."""
     if not one.name or len(one.name) > 200:
         return "it has no usable name"
     if one.filled == 0:
@@ -227,11 +229,11 @@ def _useless(one: Facts) -> str:
             if one.unique
             else "an id: another value in most rows"
         )
-    return _names_owner(one)
+    return _explain_owner_column(one)
 
 
-def _names_owner(one: Facts) -> str:
-    """Why a column that names owners, or numbers them, teaches nothing; nothing if it does not."""
+def _explain_owner_column(one: ColumnFacts) -> str:
+    """Explain why a column that names or numbers owners is useless; empty if it does not."""
     owner = find_owner_word(one.words)
     if owner and (
         set(one.words) & ID_WORDS or (is_person(owner) and one.kind == "text" and one.distinct > 2)

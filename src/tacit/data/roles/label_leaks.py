@@ -1,5 +1,5 @@
-"""A column that tells the label almost alone: often a leak, something nobody knows when a
-prediction is wanted.
+"""Detect columns that almost determine the label: often a leak of something unknown at prediction
+time.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ _BINS, _FEWEST_PER_VALUE, _FEWEST_ROWS = 50, 5, 50
 
 
 def measure_leak(frame: pl.DataFrame, column: str, label: str) -> float | None:
-    """Return for how many of the rows a column's value gives the label away, if it is nearly all of
-    them; else None.
+    """The share of rows for which a column's value determines the label, if it is nearly all; else
+    None.
 
-    Numbers are looked at in fifty ranges. A column with another value in every row or two tells
+    Numbers are binned into fifty ranges. A column with a new value in every row or two shows
     nothing this way.
     """
     pairs = pl.DataFrame(
-        {"value": _values(frame[column]), "label": frame[label].cast(pl.String)}
+        {"value": _bin_values(frame[column]), "label": frame[label].cast(pl.String)}
     ).drop_nulls()
     if pairs.height < _FEWEST_ROWS or pairs["value"].n_unique() > pairs.height / _FEWEST_PER_VALUE:
         return None
@@ -32,8 +32,8 @@ def measure_leak(frame: pl.DataFrame, column: str, label: str) -> float | None:
 
 
 def find_leaks(table: Table) -> list[str]:
-    """Return the numeric and categorical columns that give the label away almost alone, by the
-    training rows.
+    """Find the numeric and categorical columns that almost determine the label in the training
+    rows.
     """
     columns = table.columns
     if columns.label is None:
@@ -47,7 +47,7 @@ def find_leaks(table: Table) -> list[str]:
     ]
 
 
-def _values(column: pl.Series) -> pl.Series:
+def _bin_values(column: pl.Series) -> pl.Series:
     cells = drop_blanks(column)
     if detect_kind(cells) != "number" or cells.n_unique() <= _BINS:
         return column.cast(pl.String, strict=False)

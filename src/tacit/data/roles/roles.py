@@ -1,5 +1,5 @@
-"""Which column is for what: a named set's own roles under the plan's, checked against the columns
-that exist.
+"""Column roles: a named data set's defaults overridden by the plan, checked against the existing
+columns.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ _UNSEEN = ("Cc", "Zl", "Zp")
 
 
 def merge_roles(default: Columns, asked: Columns) -> Columns:
-    """Return the default roles with the plan's over them; a column the plan gives a role loses its
-    default one.
+    """Override default roles with the plan's; a column with a role in the plan loses its default
+    one.
     """
-    claimed = set(_names(asked))
+    claimed = set(_list_columns(asked))
     roles = dataclasses.asdict(default)
     for role, value in roles.items():
         if role in _MARKS:
@@ -37,29 +37,25 @@ def merge_roles(default: Columns, asked: Columns) -> Columns:
 
 
 def check_column_names(frame: pl.DataFrame, source: str) -> pl.DataFrame:
-    """Return the table if no column's name has a control character or a line end; raise DataError
-    if one has.
+    """Raise DataError if a column name has a control character or a line end; return the table
+    otherwise.
     """
     for name in frame.columns:
         if any(unicodedata.category(letter) in _UNSEEN for letter in name):
             raise DataError(
-                f"{source} needs column names without control characters, got {name!r}; rename that"
-                " column"
+                f"{source}: the column name {name!r} has a control character; rename that column"
             )
     return frame
 
 
 def find_free_name(wish: str, taken: list[str]) -> str:
-    """Return a column name that is not taken: the wish, with as many underscores after it as are
-    needed.
-    """
+    """Find a column name that is not taken by appending underscores to `wish`."""
     while wish in taken:
         wish += "_"
     return wish
 
 
-def _names(columns: Columns) -> list[str]:
-    """The columns that have a role."""
+def _list_columns(columns: Columns) -> list[str]:
     found: list[str] = []
     for role, value in dataclasses.asdict(columns).items():
         if role not in _MARKS:
@@ -68,34 +64,31 @@ def _names(columns: Columns) -> list[str]:
 
 
 def check_roles(frame: pl.DataFrame, columns: Columns, data: Data) -> None:
-    """Raise DataError if a named column does not exist, or nothing is named to learn from or to
-    predict.
-    """
+    """Raise DataError if a named column does not exist, or if no input or label is named."""
     have = list(frame.columns)
     shown = ", ".join(have[:40]) + (f" and {len(have) - 40} more" if len(have) > 40 else "")
     for role, value in dataclasses.asdict(columns).items():
         for name in value if isinstance(value, tuple) else (value,) if value else ():
             if name not in have:
-                raise _missing(f"data.columns.{role}", name, have, shown)
+                raise _build_missing_error(f"data.columns.{role}", name, have, shown)
     if data.by and data.by not in have:
-        raise _missing("data.by", data.by, have, shown)
+        raise _build_missing_error("data.by", data.by, have, shown)
     if columns.label is None:
         raise DataError(
-            f"data.columns.label needs the column to predict, got nothing; the columns are {shown}"
+            f"data.columns.label must name the column to predict; the columns are {shown}"
         )
     if not columns.image and not any(getattr(columns, role) for role in _INPUTS):
         raise DataError(
-            "data.columns needs a text, numeric, categorical or image column to learn from, got"
-            f" none; the columns are {shown}"
+            "data.columns must name a text, numeric, categorical or image column to learn from;"
+            f" the columns are {shown}"
         )
     if data.partition == "client" and not columns.client:
         raise DataError(
-            "data.partition = 'client' needs data.columns.client, got nothing; the columns are"
-            f" {shown}"
+            f"data.partition = 'client' requires data.columns.client; the columns are {shown}"
         )
 
 
-def _missing(key: str, name: str, have: list[str], shown: str) -> DataError:
+def _build_missing_error(key: str, name: str, have: list[str], shown: str) -> DataError:
     return DataError(
         f"{key} needs a column that exists, got {name!r}; the columns are"
         f" {shown}.{did_you_mean(name, have)}"

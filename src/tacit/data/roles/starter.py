@@ -1,6 +1,4 @@
-"""A plan to start from for a table: the roles of its columns guessed, and settings that fit
-them.
-"""
+"""A first plan for a table: guessed column roles and settings that fit them."""
 
 from __future__ import annotations
 
@@ -13,13 +11,13 @@ from pathlib import Path
 
 import polars as pl
 
-from tacit.data.clients.client_count import most_clients, require_test_rows
+from tacit.data.clients.client_count import find_most_clients, require_test_rows
 from tacit.data.input_rows import from_input_rows
 from tacit.data.load import load
 from tacit.data.plain_text import PACKED
 from tacit.data.read import ENDINGS, NoHeader, TextFormat, is_file_source, read_file
 from tacit.data.roles.guess import Guess, StarterRequest
-from tacit.data.roles.guess_roles import study
+from tacit.data.roles.guess_roles import study_columns
 from tacit.errors import DataError
 from tacit.plan import GIVEN, Columns, Data
 from tacit.plan.presets.starter import TEST_SHARE, TextReading, starter_text
@@ -29,11 +27,10 @@ from tacit.randomness import Draws
 
 @dataclass(frozen=True, kw_only=True)
 class Starter:
-    """What each column was taken for, with the reason, the plan as commented TOML, and the rows it
-    was made from.
+    """The guessed roles with reasons, the plan as commented TOML, and the rows it was made from.
 
-    `owners` are columns that may say who owns a row, if that is unclear. `write` makes the plan's
-    text anew for another reading of texts.
+    `owners` are further candidates for the owner column. `write` renders the plan again for another
+    encoding of texts.
     """
 
     guesses: list[Guess]
@@ -56,12 +53,11 @@ def build_starter(
     asked: StarterRequest | None = None,
     file: str = "plan.toml",
 ) -> Starter:
-    """Return a plan to start from for a table: the path of a file, or rows in Python as
+    """Build a first plan for a table: the path of a file, or rows in Python as
     `tacit.run(rows=...)` takes them.
 
-    `label` names the column to predict if the guess would be wrong, `asked` says more; `file` is
-    where the plan will be kept. A first line that looks like a row is taken for one, unless
-    `asked.header` says that it is none.
+    `label` names the column to predict, `asked` states more; `file` is where the plan will be
+    stored. A first line that looks like a row is read as one, unless `asked.header` says otherwise.
     """
     asked = replace(asked or StarterRequest(), label=label) if label else asked or StarterRequest()
     said, notes = TextFormat(encoding=asked.encoding, header=asked.header), tuple[str, ...]()
@@ -72,16 +68,18 @@ def build_starter(
         frame, said, notes = _read_with_notes(str(table), said)
         source, name = (
             _name_from_plan(Path(table), Path(file)),
-            re.sub(r"[^\w-]+", "-", _stem(table)).strip("-")[:60] or "run",
+            re.sub(r"[^\w-]+", "-", _get_stem(table)).strip("-")[:60] or "run",
         )
     else:
         raise DataError(
-            f"{table}: is of an unknown kind; a plan can be made from files that end in {ENDINGS}"
+            f"{table}: unknown file type; a plan can be made from files that end in {ENDINGS}"
         )
-    found = study(frame, asked)
+    found = study_columns(frame, asked)
     roles = {guess.column: guess.role for guess in found.guesses}
     rows, owners = _count_training_rows(frame, roles, asked.test_source)
-    test = _test_file(asked.test_source, said, roles, Path(file)) if asked.test_source else None
+    test = (
+        _name_test_file(asked.test_source, said, roles, Path(file)) if asked.test_source else None
+    )
     write = partial(
         starter_text,
         roles,
@@ -109,15 +107,15 @@ def build_starter(
 def _count_training_rows(
     frame: pl.DataFrame, roles: Mapping[str, str], test_source: str | None
 ) -> tuple[int, int]:
-    """How many rows, and of how many owners, the plan has to train on; raise DataError if it could
-    not be run or tuned.
+    """Count the rows, and their owners, that the plan trains on; raise DataError if it could not be
+    run or tuned.
 
     The rows are read as a run of the plan reads them, and once more with validation rows, as `tacit
     tune` does.
     """
     data = Data(
         source=GIVEN,
-        columns=_columns(roles),
+        columns=_build_columns(roles),
         partition="client" if "client" in roles.values() else "iid",
         test=0.0 if test_source else TEST_SHARE,
         test_source=test_source,
@@ -129,14 +127,13 @@ def _count_training_rows(
         require_test_rows(load(replace(data, validation=VALIDATION_SHARE), draws, frame), data)
     except DataError:
         raise DataError(
-            f"the table has {table.train.height:,} rows to train on, too few to hold out others for"
-            " choosing settings; give more rows"
+            f"the table has {table.train.height:,} train rows, too few to hold out validation rows"
+            " for choosing settings; give more rows"
         ) from None
-    return table.train.height, most_clients(table, data) if table.columns.client else 0
+    return table.train.height, find_most_clients(table, data) if table.columns.client else 0
 
 
-def _columns(roles: Mapping[str, str]) -> Columns:
-    """The columns table of a plan with these roles."""
+def _build_columns(roles: Mapping[str, str]) -> Columns:
     named = {
         role: tuple(column for column, its in roles.items() if its == role)
         for role in roles.values()
@@ -152,17 +149,15 @@ def _columns(roles: Mapping[str, str]) -> Columns:
     )
 
 
-def _test_file(source: str, said: TextFormat, roles: Mapping[str, str], plan: Path) -> str:
-    """How the plan names the file of test rows; raise DataError if it lacks a column that
-    is read.
-    """
+def _name_test_file(source: str, said: TextFormat, roles: Mapping[str, str], plan: Path) -> str:
+    """The path by which the plan names the file of test rows; raise DataError if it lacks a column."""
     if not is_file_source(source):
         raise DataError(
-            f"{source}: is of an unknown kind; test rows are read from files that end in {ENDINGS}"
+            f"{source}: unknown file type; test rows are read from files that end in {ENDINGS}"
         )
     if "split" in roles.values():
         raise DataError(
-            f"{source}: the table marks test rows itself, in a column; leave the file out, or"
+            f"{source}: the table has a split column that marks test rows; leave the file out, or"
             " remove that column"
         )
     rows, _ = read_file(source, said)
@@ -173,8 +168,8 @@ def _test_file(source: str, said: TextFormat, roles: Mapping[str, str], plan: Pa
     ]
     if lacking:
         raise DataError(
-            f"{source}: lacks the columns {', '.join(map(repr, lacking))} of the table; test rows"
-            " need them all"
+            f"{source} lacks columns of the table: {', '.join(map(repr, lacking))}; test rows need"
+            " them all"
         )
     return _name_from_plan(Path(source), plan)
 
@@ -182,7 +177,7 @@ def _test_file(source: str, said: TextFormat, roles: Mapping[str, str], plan: Pa
 def _read_with_notes(
     source: str, said: TextFormat
 ) -> tuple[pl.DataFrame, TextFormat, tuple[str, ...]]:
-    """Return a file's table, what had to be assumed to read it, and sentences about that."""
+    """Read a file's table; also return the assumptions made and sentences about them."""
     try:
         frame, note = read_file(source, said)
     except NoHeader:
@@ -192,25 +187,23 @@ def _read_with_notes(
             f"The first line of {source} looks like a row: columns are column_1, column_2, …;"
             " --header if it holds names."
         )
-        return frame, said, (asked, *_sentence(note))
-    return frame, said, _sentence(note)
+        return frame, said, (asked, *_to_sentence(note))
+    return frame, said, _to_sentence(note)
 
 
-def _sentence(note: str) -> tuple[str, ...]:
+def _to_sentence(note: str) -> tuple[str, ...]:
     plain = note.strip(" ()")
     return (f"{plain[0].upper()}{plain[1:]}.",) if plain else ()
 
 
-def _stem(table: str | Path) -> str:
-    """Return a file's name without its endings: "visits" for "visits.csv.gz"."""
+def _get_stem(table: str | Path) -> str:
+    """A file's name without its extensions: "visits" for "visits.csv.gz"."""
     path = Path(table)
     return (Path(path.stem) if path.suffix.lower() in PACKED else path).stem
 
 
 def _name_from_plan(table: Path, plan: Path) -> str:
-    """Return how a plan names a file: by a path from the plan's own folder, unless the path is
-    absolute.
-    """
+    """The path of a file relative to the plan's folder, unless it is absolute."""
     here = plan.parent
     if table.expanduser().is_absolute() or str(table).startswith("~") or here == Path():
         return str(table)

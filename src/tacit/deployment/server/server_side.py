@@ -19,7 +19,7 @@ from tacit.client import ClientRandomness, ClientSlot
 from tacit.codecs.votes import noisy_counts
 from tacit.column_statistics.number_format import NumberFormat, check_formats
 from tacit.data.k_anonymity import expand_categories
-from tacit.data.k_anonymity.release import released_columns
+from tacit.data.k_anonymity.release import list_released_columns
 from tacit.deployment.agenda import MEASURE, is_measured
 from tacit.deployment.agreed import agreement_of, round_of
 from tacit.deployment.bodies import Counts, Measured, Terms
@@ -65,7 +65,9 @@ class ServerSide:
         self.lexicon: Lexicon | None = None
         self.reader = find_image_reader(self.columns, plan.features)
         ordered = (
-            data.word_list(plan.features.list) if plan.features.list and self.columns.text else ()
+            data.load_word_list(plan.features.list)
+            if plan.features.list and self.columns.text
+            else ()
         )
         self.fitted = features.fit_seen(
             terms.seen.seen(), self.columns, plan.features, b"", self.reader, None, ordered
@@ -331,4 +333,4 @@ def empty_frame(columns: Columns, fitted: features.Fitted) -> pl.DataFrame:
 def schema_of_rows(columns: Columns, fitted: features.Fitted) -> pl.Schema:
     """Return the columns and kinds of rows that sites disclose."""
     frame = expand_categories(empty_frame(columns, fitted))
-    return frame.select([*released_columns(columns), columns.label or ""]).schema
+    return frame.select([*list_released_columns(columns), columns.label or ""]).schema

@@ -252,7 +252,9 @@ class Participation:
         """
         plan, columns = self.plan, self.rows.table.columns
         reader = find_image_reader(columns, plan.features)
-        ordered = data.word_list(plan.features.list) if plan.features.list and columns.text else ()
+        ordered = (
+            data.load_word_list(plan.features.list) if plan.features.list and columns.text else ()
+        )
         fitted = features.fit_seen(
             terms.seen.seen(), columns, plan.features, b"", reader, None, ordered
         )

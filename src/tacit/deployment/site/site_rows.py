@@ -270,7 +270,7 @@ def encode_rows(
     secret = agreed.secret if agreed else root.sealed("clients").key
     reader = find_image_reader(table.columns, plan.features)
     ordered = (
-        data.word_list(plan.features.list) if plan.features.list and table.columns.text else ()
+        data.load_word_list(plan.features.list) if plan.features.list and table.columns.text else ()
     )
     fitted = features.fit_seen(seen, table.columns, plan.features, secret, reader, None, ordered)
     known = replace(

@@ -67,7 +67,7 @@ class HashedText(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         if wrong := text_problems(settings):
             raise EstimatorValueError("; ".join(wrong).replace("features.", "HashedText."))
         weights = (
-            features.compute_bucket_rarity(data.word_list(settings.list), settings)
+            features.compute_bucket_rarity(data.load_word_list(settings.list), settings)
             if settings.list
             else None
         )

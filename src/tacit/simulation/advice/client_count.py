@@ -41,7 +41,7 @@ def count_clients(plan: Plan, input_rows: object | None = None) -> Counted:
     A number of clients that does not fit is no error here: `require_room` refuses it.
     """
     table = read_table(plan, input_rows)
-    return Counted(table=table, clients=data.most_clients(table, plan.data))
+    return Counted(table=table, clients=data.find_most_clients(table, plan.data))
 
 
 def require_room(plan: Plan, input_rows: object | None = None) -> Counted:
