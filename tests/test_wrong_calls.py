@@ -68,15 +68,15 @@ WRONG: dict[str, tuple[Callable[[], object], str]] = {
     "rows before the module": (lambda: tacit.train(ROWS, "logistic"), "got list"),
     # plans from tables
     "a table of nothing": (lambda: tacit.starter_plan(None), "got NoneType; pass the rows"),
-    "a table without rows": (lambda: tacit.starter_plan(FRAME[:0]), "0 rows and 3 columns; hand over"),
+    "a table without rows": (lambda: tacit.starter_plan(FRAME[:0]), "0 rows and 3 columns; pass"),
     "a label misspelt": (lambda: tacit.starter_plan(ROWS, label="riks"), "Did you mean 'risk'"),
     "a label without values": (lambda: tacit.starter_plan(FRAME.with_columns(risk=None), label="risk"), "no value in any"),
     "a label that is NaN": (lambda: tacit.starter_plan(FRAME.with_columns(risk=float("nan")), label="risk"), "no value in any"),
     "a label of one class": (lambda: tacit.starter_plan(FRAME.with_columns(risk=pl.lit("a")), label="risk"), "nothing to predict"),
     "a label by its place": (lambda: tacit.starter_plan(ROWS, label=2), "must be the name of a column, got int"),  # type: ignore[arg-type]
-    "rows without names": (lambda: tacit.starter_plan(X), "names of their columns, got ndarray.*dicts or a DataFrame"),
+    "rows without names": (lambda: tacit.starter_plan(X), "ndarray and has no column names.*dicts or a DataFrame"),
     "one column": (lambda: tacit.starter_plan(FRAME["age"]), "got Series; pass the rows"),
-    "a file that is not there": (lambda: tacit.starter_plan("missing.csv"), "a file that exists"),
+    "a file that is not there": (lambda: tacit.starter_plan("missing.csv"), "there is no file"),
     # estimators
     "an unknown model": (lambda: fit(model="forest"), r"model\.name: needs one of logistic"),
     "a model that is none": (lambda: fit(model=3), r"tacit\.MLP\(hidden"),

@@ -154,7 +154,7 @@ def test_roles_epsilon_and_test_rows_can_be_said(here: Path, capsys: Capture) ->
         (("--label", "opinions"), "no such column"),
         (("--client", "whom"), "no such column"),
         (("--text", "notes"), "no such column"),
-        (("--test", "nothing.csv"), "a file that exists"),
+        (("--test", "nothing.csv"), "there is no file"),
         (("--from", "t.csv"), "takes one table"),
         (("--epsilon", "2", "--one-bit", "20"), "--epsilon: has no meaning with --one-bit"),
         (("--epsilon", "0"), "0"),

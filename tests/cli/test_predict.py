@@ -109,7 +109,7 @@ def test_no_cell_or_heading_is_a_formula(capsys: Capture, tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
-        (("small-1", "runs/../gone.csv"), 2, "needs a file that exists"),
+        (("small-1", "runs/../gone.csv"), 2, "there is no file"),
         (("small-2", "new.csv"), 6, "Did you mean 'small-1'"),
         (
             ("small-1", "other.csv"),
@@ -192,7 +192,7 @@ def test_rows_come_from_stdin(capsys: Capture, here: Path, monkeypatch: pytest.M
     give(b"")
     said = tacit(capsys, "predict", "small-1", "-")
     assert said.code == 2
-    assert "'stdin' needs rows, got an empty file" in said.err
+    assert "'stdin': the file is empty" in said.err
 
 
 HOSTILE = "up\x1b]0;owned\x07\x1b[2J\nforged,line\t\u202e"

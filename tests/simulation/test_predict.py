@@ -127,13 +127,16 @@ def test_what_is_unlike_training_is_noted(mixed: tacit.Run) -> None:
         ),
         (
             [{"note": "a", "pai": 1, "twon": "a"}],
-            r"got none named 'pay', 'town'.*Did you mean 'pai'",
+            r"the columns 'pay', 'town' are missing.*Did you mean 'pai'",
         ),
-        ([{"note": "a", "pay": "low", "town": "a"}], r"needs numbers in 'pay'.*in 1 of 1 rows"),
-        ([{"note": "a", "pay": [1], "town": "a"}], r"needs numbers in 'pay'.*got List"),
-        ([{"note": ["a"], "pay": 1, "town": "a"}], r"'note' needs one value in each cell"),
+        ([{"note": "a", "pay": "low", "town": "a"}], r"'pay' has no number in 1 of 1 rows"),
+        ([{"note": "a", "pay": [1], "town": "a"}], r"'pay' holds List"),
+        (
+            [{"note": ["a"], "pay": 1, "town": "a"}],
+            r"'note' holds List.*one plain value in each cell",
+        ),
         ("rows.doc", r"unknown file type"),
-        ("gone.csv", r"needs a file that exists"),
+        ("gone.csv", r"there is no file"),
         (7, r"rows must be a DataFrame"),
     ],
 )
