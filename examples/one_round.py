@@ -1,6 +1,6 @@
 """One round of private federated learning, from a client's text to the next model, in one file.
 
-This is the engine's own path with its loops unrolled: the functions called here are the ones every run calls.
+Every run calls the functions below; here their loops are unrolled.
 Run it: python examples/one_round.py
 """
 
@@ -17,7 +17,7 @@ from tacit.protocol.site import Client, Site
 from tacit.randomness import Draws
 from tacit.rows import Clients
 
-# The plan says everything that matters; here it is built in Python instead of read from a file.
+# The plan defines the job. Here it is built in Python instead of read from a file.
 job = plan.Plan(
     data=plan.Data(
         source=plan.GIVEN,
@@ -30,9 +30,9 @@ job = plan.Plan(
     local=plan.Local(optimizer="adam", lr=0.1, epochs=3, batch=2),
     codec=plan.RR(epsilon=2.0, clip=0.3),  # epsilon per bit
 )
-draws = Draws.seeded(job.seed)  # a real site would say Draws.from_system(): noise nobody can repeat
+draws = Draws.seeded(job.seed)  # a real site uses Draws.from_system(), which nobody can repeat
 
-# At the clients: rows, and who holds them. Nothing below this line sees the text of another client.
+# At the clients: rows, divided among their owners. No client sees the text of another.
 reviews = [
     {"review": f"{word} film number {n}", "opinion": word}
     for n in range(20)
@@ -41,13 +41,13 @@ reviews = [
 table = data.load(job.data, draws.at("data"), pl.DataFrame(reviews))
 clients = data.divide(table, job.data, draws.at("partition"))
 
-# Features: words become bucket numbers by a rolling hash; no vocabulary exists, so none can leak.
+# Features: a rolling hash turns words into bucket numbers. There is no vocabulary that could leak.
 fitted = features.fit(table.train, table.columns, job.features)
 train = features.encode(table.train, table.columns, job.features, fitted).take(clients.order)
 test = features.encode(table.test, table.columns, job.features, fitted)
 clients = Clients(order=np.arange(len(train)), starts=clients.starts)
 
-# What both sides agree on: the model's size, the codec with its claims, and randomness everyone may know. No secret.
+# The agreement: model size, codec with its claims, public randomness. It holds no secret.
 learner = training.build(job.model, job.local, train, clients)
 agreement = Agreement(
     run="one-round",
@@ -59,7 +59,7 @@ agreement = Agreement(
 )
 exchange = Train(agreement, draws)
 
-# The server picks a cohort and asks it: the question is the model.
+# The server chooses a cohort and sends it a request with the model.
 first = learner.initial(draws.at("initial"))
 cohort = server.choose(job.server, len(clients), draws.at("cohort", 1))
 optimizer = server.initial_state(job.server, first)
@@ -69,8 +69,8 @@ request = exchange.ask(state)
 # Every client of the cohort is charged for its update before the update leaves.
 account = ledger.charge(ledger.Account(), exchange.claims(len(cohort)), busiest=1)
 
-# Each client sits at a site with its rows and its own randomness. It trains, randomises every bit, and sends one message.
-# The server checks the message and adds its bits to the sum; it never needs to keep a single client's.
+# Each client has its rows and its own randomness. It trains, randomises every bit, and sends one message.
+# The server checks the message and adds its bits to the sum. It keeps no single message.
 site = Site(agreement, range(len(clients)), draws, clients.sizes(), learner)
 worker = learner.worker()
 intake = aggregation.Intake(cohort.tolist(), 1, agreement.largest_weight)
@@ -81,7 +81,7 @@ for name in cohort.tolist():
     received = messages.size(message)
     exchange.receive(intake, total, message)
 
-# The sum becomes the mean update, the mean update the next model.
+# The server decodes the sum into the mean update and takes a step.
 state = exchange.close(state, total).state
 assert state.model is not None
 figures = server.measure(learner.predict(state.model, test.inputs), test.labels)

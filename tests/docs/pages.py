@@ -1,4 +1,4 @@
-"""The documents of the house, and the templates whose words end up in front of people."""
+"""Documents, and templates whose text people read."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def name(path: Path) -> str:
 
 
 def blocks(page: str, language: str) -> list[str]:
-    """Return the fenced blocks of one language on a page."""
+    """Fenced blocks of one language on a page."""
     return re.findall(
         rf"^```{language}\n(.*?)^```$",
         (ROOT / page).read_text(encoding="utf-8"),

@@ -38,7 +38,7 @@ def test_every_documented_command_exists() -> None:
             " ".join(words[:size]) in {*COMMANDS, *groups}
             for size in range(2, min(len(words), 3) + 1)
         ]
-        assert any(known), f"`{' '.join(words)}` is no command"
+        assert any(known), f"`{' '.join(words)}` is not a command"
 
 
 @pytest.mark.parametrize("key", reference.keys())
@@ -62,16 +62,16 @@ def test_every_named_set_is_documented(entry: data.NamedDataSet) -> None:
     assert f"`{entry.name}`" in (ROOT / "docs" / "data.md").read_text(encoding="utf-8")
 
 
-def test_every_room_is_in_the_architecture() -> None:
+def test_every_package_is_in_the_architecture() -> None:
     page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
-    rooms = [
+    packages = [
         path.name for path in (ROOT / "src" / "tacit").iterdir() if (path / "__init__.py").exists()
     ]
-    assert [room for room in rooms if f"`{room}/`" not in page] == []
+    assert [package for package in packages if f"`{package}/`" not in page] == []
 
 
 @pytest.mark.parametrize(
-    ("package", "rooms"),
+    ("library", "importers"),
     [
         ("torch", {"training", "audit", "features", "models"}),
         ("onnx", {"models"}),
@@ -83,16 +83,16 @@ def test_every_room_is_in_the_architecture() -> None:
         ("mpyc", {"negotiation"}),
     ],
 )
-def test_outside_packages_come_in_where_the_architecture_says(
-    package: str, rooms: set[str]
+def test_libraries_are_imported_where_the_architecture_says(
+    library: str, importers: set[str]
 ) -> None:
-    house = ROOT / "src" / "tacit"
-    door = re.compile(rf"^\s*(?:import|from) {package}\b", re.MULTILINE)
+    source = ROOT / "src" / "tacit"
+    statement = re.compile(rf"^\s*(?:import|from) {library}\b", re.MULTILINE)
     assert {
-        path.relative_to(house).parts[0]
-        for path in house.rglob("*.py")
-        if door.search(path.read_text(encoding="utf-8"))
-    } == rooms
+        path.relative_to(source).parts[0]
+        for path in source.rglob("*.py")
+        if statement.search(path.read_text(encoding="utf-8"))
+    } == importers
 
 
 @pytest.mark.parametrize("page", DOCS, ids=name)

@@ -14,7 +14,7 @@ SIZE_LIMIT = 400_000
 
 
 def anchors(page: Path) -> set[str]:
-    """Return the anchors of a page's headings, spelled as code hosts spell them."""
+    """Anchors of a page's headings, spelled as code hosts spell them."""
     headings = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
@@ -26,8 +26,10 @@ def test_every_relative_link_resolves(page: Path) -> None:
             continue
         place, _, anchor = link.partition("#")
         target = (page.parent / place).resolve() if place else page
-        assert target.exists(), f"{name(page)} links to {link}, which is not there"
-        assert ROOT in (target, *target.parents), f"{name(page)} links out of the house: {link}"
+        assert target.exists(), f"{name(page)} links to {link}, which does not exist"
+        assert ROOT in (target, *target.parents), (
+            f"{name(page)} links out of the repository: {link}"
+        )
         if anchor:
             assert anchor in anchors(target), (
                 f"{name(page)} links to {link}, which has no such heading"

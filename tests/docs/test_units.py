@@ -1,4 +1,4 @@
-"""No epsilon without saying per what: a simple look at documents, templates and the command line's own words."""
+"""Every epsilon in documents, templates and commands has a unit."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ NUMBER = re.compile(
 )
 UNIT = re.compile(r"per (?:transmitted )?(?:bit|update|run|vote|row|record|client|coordinate)")
 REACH = 80
-"""How many characters after a number its unit may stand: far enough for a comment on the same line."""
+"""Largest distance in characters between a number and its unit: a comment on the same line counts."""
 
 
-def naked(text: str) -> list[str]:
-    """Return every epsilon with a number that has no unit soon after it in the same paragraph."""
+def without_unit(text: str) -> list[str]:
+    """Every epsilon with a number and no unit within REACH in the same paragraph."""
     found = []
     for paragraph in re.split(r"\n\s*\n", text):
         flat = " ".join(paragraph.split())
@@ -30,14 +30,14 @@ def naked(text: str) -> list[str]:
 
 @pytest.mark.parametrize("page", [*DOCS, *TEMPLATES], ids=name)
 def test_every_epsilon_says_per_what(page: Path) -> None:
-    assert naked(page.read_text(encoding="utf-8")) == []
+    assert without_unit(page.read_text(encoding="utf-8")) == []
 
 
 @pytest.mark.parametrize(
     "text", ["eps = 1", "with ε = 0.5 we get", "epsilon 10", "an epsilon of 3", "Epsilon: 2"]
 )
-def test_naked_numbers_are_found(text: str) -> None:
-    assert naked(text)
+def test_numbers_without_a_unit_are_found(text: str) -> None:
+    assert without_unit(text)
 
 
 @pytest.mark.parametrize(
@@ -45,4 +45,4 @@ def test_naked_numbers_are_found(text: str) -> None:
     ["epsilon 1 per bit", "ε = 0.5 per update", "-o codec.epsilon=1", "epsilon = 1.0  # per bit"],
 )
 def test_numbers_with_a_unit_and_keys_pass(text: str) -> None:
-    assert naked(text) == []
+    assert without_unit(text) == []

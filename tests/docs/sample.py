@@ -1,0 +1,64 @@
+"""Random docstrings and sentences to judge by ear: `python -m tests.docs.sample --seed 7`.
+
+Prints docstrings of `src` and `papers/src`, then sentences of documents, help texts and errors. A
+reader marks each that a native-speaking engineer would stumble over.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Iterator
+
+import numpy as np
+
+from tests.docs.prose import ROOT, Passage, read_all
+
+SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z`])")
+SHORTEST = 4
+"""Words of a sentence; shorter ones are headings and table cells."""
+
+
+def list_docstrings() -> list[tuple[str, str]]:
+    """All docstrings, first paragraph only, with their place."""
+    return [
+        (passage.place, " ".join(passage.text.strip().split("\n\n")[0].split()))
+        for passage in read_all([ROOT / "src", ROOT / "papers" / "src"])
+        if passage.kind == "docstring" and len(passage.text.split()) >= SHORTEST
+    ]
+
+
+def list_sentences() -> list[tuple[str, str]]:
+    """All sentences of documents, comments of examples, help texts, errors and templates."""
+    return [
+        (passage.place, sentence)
+        for passage in read_all([ROOT])
+        if passage.kind != "docstring" or "/cli/" in passage.place
+        for sentence in split_sentences(passage)
+    ]
+
+
+def split_sentences(passage: Passage) -> Iterator[str]:
+    """Split a passage at sentence ends, bullets and table cells."""
+    for piece in re.split(r"\n\s*[-*] |\s\|\s?|\n\|", passage.text):
+        for sentence in SENTENCE.split(" ".join(piece.split())):
+            if len(sentence.split()) >= SHORTEST:
+                yield sentence.strip("# ")
+
+
+def main() -> None:
+    """Print a sample of both."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seed", type=int, default=7)
+    parser.add_argument("--count", type=int, default=60)
+    settings = parser.parse_args()
+    generator = np.random.default_rng(settings.seed)
+    for title, pool in (("docstrings", list_docstrings()), ("sentences", list_sentences())):
+        print(f"== {settings.count} of {len(pool)} {title}")
+        for index in sorted(generator.choice(len(pool), settings.count, replace=False)):
+            place, text = pool[index]
+            print(f"{place}\n    {text}")
+
+
+if __name__ == "__main__":
+    main()
