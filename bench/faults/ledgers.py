@@ -10,7 +10,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from tacit.deployment.site.site_folder import LEDGER, policy_of
+from tacit.deployment.site.site_folder import LEDGER, read_policy
 from tacit.errors import LedgerError
 from tacit.privacy.policy import SiteLedger
 
@@ -82,6 +82,6 @@ def judged(sites: list[Path], run: str, log: Path, expected: dict[str, Totals]) 
 
 
 def _book(site: Path) -> SiteLedger:
-    policy = policy_of(site)
+    policy = read_policy(site)
     assert policy is not None
     return SiteLedger(site / LEDGER, limits=policy.limits, delta=1e-5)

@@ -15,9 +15,9 @@ from tacit.deployment.site.site_folder import (
     SiteSettings,
     check_ready,
     create_site,
-    owner_of,
-    site_settings,
-    witness_of,
+    load_owner,
+    open_witness,
+    read_site_settings,
 )
 from tacit.errors import LedgerError
 from tacit.plan import Plan
@@ -48,7 +48,7 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def charge(folder: Path, round_no: int) -> None:
-    owner = owner_of(folder)
+    owner = load_owner(folder)
     with closing(owner.book(owner.allowed(), Plan())) as book:
         assert book.reserve("run", round_no, "train", [PERSON], (CLAIM,)) == {}
 
@@ -68,7 +68,7 @@ def test_a_lost_ledger(capsys: Capture, site: Path) -> None:
     lose(site)
     with pytest.raises(LedgerError, match="`tacit ledger accept-loss DIR`"):
         check_ready(site)
-    before = witness_of(site, site_settings(site)).receipt()
+    before = open_witness(site, read_site_settings(site)).receipt()
     said = tacit(capsys, "ledger", "accept-loss", str(site), "--yes")
     assert said.code == 0
     told = " ".join(said.out.split())
@@ -81,7 +81,7 @@ def test_a_lost_ledger(capsys: Capture, site: Path) -> None:
         0,
     )
     assert entry["runs_ended"] == ["open-1"]
-    assert has_ended(owner_of(site), "open-1")
+    assert has_ended(load_owner(site), "open-1")
     check_ready(site)
     charge(site, 2)
     assert (
@@ -119,12 +119,12 @@ def test_another_name_changes_nothing(
 def test_where_nothing_is_lost_nothing_is_accepted(capsys: Capture, site: Path) -> None:
     said = tacit(capsys, "ledger", "accept-loss", str(site), "--yes")
     assert said.code == 6
-    assert "is whole and the newest one, so nothing is lost" in said.err
+    assert "is intact and the newest copy, so nothing is lost" in said.err
     assert losses(site) == []
 
 
 def test_a_damaged_witness(capsys: Capture, site: Path) -> None:
-    witness_of(site, site_settings(site)).file.write_text("{")
+    open_witness(site, read_site_settings(site)).file.write_text("{")
     with pytest.raises(LedgerError, match="accept-loss"):
         check_ready(site)
     assert tacit(capsys, "ledger", "accept-loss", str(site), "--yes").code == 0

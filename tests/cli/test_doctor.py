@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import pytest
 
 from tacit.cli import execute
-from tacit.deployment.doctor import finding, look_at_machine, look_at_server, look_at_site
+from tacit.deployment.doctor import diagnose_machine, diagnose_server, diagnose_site, finding
 from tacit.deployment.site.site_folder import LEDGER, POLICY, SETTINGS, SiteSettings, create_site
 from tacit.deployment.transport import certificates
 from tacit.privacy.policy import Limits, SiteLedger
@@ -32,11 +32,11 @@ def site(tmp_path) -> Path:
 
 
 def states(found) -> dict[str, str]:
-    return {one.what: one.state for one in found}
+    return {one.subject: one.state for one in found}
 
 
 def test_a_site_that_is_well_but_alone(site) -> None:
-    found = states(look_at_site(site))
+    found = states(diagnose_site(site))
     assert {what for what, state in found.items() if state == "problem"} == {"server"}
     assert {what for what, state in found.items() if state == "warning"} <= {
         "clock",
@@ -47,21 +47,22 @@ def test_a_site_that_is_well_but_alone(site) -> None:
 
 
 def test_a_site_that_knows_no_other_site_hears_what_it_refuses(site) -> None:
-    alone = next(one for one in look_at_site(site) if one.what == "peers")
+    alone = next(one for one in diagnose_site(site) if one.subject == "peers")
     assert (
         alone.state,
-        "refuses plans with a [secure_sum]" in alone.told,
+        "refuses plans with secure aggregation" in alone.detail,
         "[peers]" in alone.remedy,
     ) == ("warning", True, True)
     with (site / SETTINGS).open("a") as file:
         file.write(f'b = "{"0" * 64}"\n')
     assert (
-        next(one for one in look_at_site(site) if one.what == "peers").told == "knows the keys of b"
+        next(one for one in diagnose_site(site) if one.subject == "peers").detail
+        == "knows the keys of b"
     )
     text = (site / SETTINGS).read_text()
     (site / SETTINGS).write_text('helpers = ["b", "z"]\n' + text)
-    strange = next(one for one in look_at_site(site) if one.what == "peers")
-    assert (strange.state, "names z, which [peers] lacks" in strange.told) == ("problem", True)
+    strange = next(one for one in diagnose_site(site) if one.subject == "peers")
+    assert (strange.state, "names z, which [peers] lacks" in strange.detail) == ("problem", True)
 
 
 FAULTS = {
@@ -82,7 +83,7 @@ FAULTS = {
 @pytest.mark.parametrize("what", FAULTS)
 def test_faults_of_a_site(site, what) -> None:
     FAULTS[what](site)
-    told = [one for one in look_at_site(site) if one.what == what and one.state == "problem"]
+    told = [one for one in diagnose_site(site) if one.subject == what and one.state == "problem"]
     assert told
     assert all(one.remedy for one in told)
 
@@ -90,14 +91,14 @@ def test_faults_of_a_site(site, what) -> None:
 def test_a_server_that_was_not_started(tmp_path) -> None:
     certificates.make_authority(tmp_path)
     certificates.make_server_certificate(tmp_path, ["tacit.example.org"])
-    found = list(look_at_server(tmp_path))
-    assert not [one for one in found if one.state == "problem" and one.what != "disk"]
-    assert any("tacit.example.org" in one.told for one in found if one.what == "chain")
+    found = list(diagnose_server(tmp_path))
+    assert not [one for one in found if one.state == "problem" and one.subject != "disk"]
+    assert any("tacit.example.org" in one.detail for one in found if one.subject == "chain")
     (tmp_path / "ca.key").unlink()
     certificates.make_authority(tmp_path)
-    assert states(look_at_server(tmp_path))["chain"] == "problem"
+    assert states(diagnose_server(tmp_path))["chain"] == "problem"
     (tmp_path / "server.crt").unlink()
-    assert states(look_at_server(tmp_path))["server.crt"] == "problem"
+    assert states(diagnose_server(tmp_path))["server.crt"] == "problem"
 
 
 def test_a_server_whose_process_is_gone(tmp_path) -> None:
@@ -106,8 +107,8 @@ def test_a_server_whose_process_is_gone(tmp_path) -> None:
     (tmp_path / "link.json").write_text(
         json.dumps({"host": "127.0.0.1", "port": 9, "tls": True, "pid": 2**22 + 1})
     )
-    found = states(look_at_server(tmp_path))
-    assert (found["port"], found["answers"], found["clock"]) == ("problem", "problem", "warning")
+    found = states(diagnose_server(tmp_path))
+    assert (found["port"], found["response"], found["clock"]) == ("problem", "problem", "warning")
 
 
 def test_certificates_end(tmp_path, monkeypatch) -> None:
@@ -122,11 +123,11 @@ def test_certificates_end(tmp_path, monkeypatch) -> None:
     ):
         then = SimpleNamespace(now=lambda _, days=days: now + timedelta(days=days))
         monkeypatch.setattr(finding, "datetime", then)
-        assert finding.certificate(tmp_path / "ca.crt", "make it anew")[1].state == state
+        assert finding.check_certificate(tmp_path / "ca.crt", "make it anew")[1].state == state
 
 
 def test_clocks() -> None:
-    assert [finding.clock(offset).state for offset in (None, 0.4, -3.0, 60.0)] == [
+    assert [finding.check_clock(offset).state for offset in (None, 0.4, -3.0, 60.0)] == [
         "warning",
         "ok",
         "warning",
@@ -137,13 +138,13 @@ def test_clocks() -> None:
 def test_versions(monkeypatch) -> None:
     from tacit.deployment.doctor import machine
 
-    assert states(look_at_machine())["python"] == "ok"
+    assert states(diagnose_machine())["python"] == "ok"
     monkeypatch.setattr(machine, "version", lambda package: "1.0.0")
     monkeypatch.setattr(
         machine, "requires", lambda package: ["numpy>=2", "flwr==1.41.0; extra == 'flower'"]
     )
-    (one,) = [one for one in look_at_machine() if one.what == "flwr"]
-    assert (one.state, one.told) == ("problem", "needs 1.41.0, got 1.0.0")
+    (one,) = [one for one in diagnose_machine() if one.subject == "flwr"]
+    assert (one.state, one.detail) == ("problem", "version 1.41.0 is required, 1.0.0 is installed")
 
 
 def test_the_command(site, capsys) -> None:

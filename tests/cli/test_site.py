@@ -10,7 +10,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from tacit.deployment.site.site_folder import LEDGER, site_settings
+from tacit.deployment.site.site_folder import LEDGER, read_site_settings
 from tacit.privacy.policy import Limits, PrivacyUnit, RowToRelease, SharePolicy, SiteLedger
 from tests.cli.made_up import tacit
 
@@ -58,7 +58,7 @@ def test_it_is_written_into_the_settings(capsys: Capture) -> None:
         "--no-header",
     )
     assert tacit(capsys, *INIT, *words).code == 0
-    settings = site_settings(Path("hospital"))
+    settings = read_site_settings(Path("hospital"))
     assert settings.unit == PrivacyUnit(client="patient_id", quasi_identifiers=("age", "ward"))
     assert (settings.encoding, settings.header) == ("cp1252", False)
     assert (

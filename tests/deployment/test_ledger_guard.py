@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from tacit.deployment.doctor import look_at_site
-from tacit.deployment.site.rows_register import overlap
+from tacit.deployment.doctor import diagnose_site
+from tacit.deployment.site.rows_register import estimate_overlap
 from tacit.deployment.site.site_folder import (
     LEDGER,
     SiteSettings,
     check_ready,
     create_site,
-    owner_of,
+    load_owner,
 )
 from tacit.deployment.site_ledger.ledger_guard import LedgerGuard
 from tacit.deployment.site_ledger.witness import Witness
@@ -84,7 +84,7 @@ def test_a_deleted_ledger_is_not_begun_anew(guard: LedgerGuard) -> None:
         file.unlink()
     with pytest.raises(
         LedgerError,
-        match=r"missing, but it had 3 entries; no answer is sent\. Put the newest ledger back",
+        match=r"missing but had 3 entries; the site sends no response\. Restore the newest copy",
     ):
         guard.open(LIMITS, 1e-5)
     assert not guard.file.exists()
@@ -137,7 +137,7 @@ def test_a_witness_that_cannot_be_written_is_said_once(tmp_path: Path) -> None:
 def test_a_site_whose_ledger_is_gone_does_not_join(tmp_path: Path) -> None:
     site = make(tmp_path / "a", rows(tmp_path / "rows.csv"))
     check_ready(site)
-    owner = owner_of(site)
+    owner = load_owner(site)
     from tacit.privacy.policy import Policy
     from tests.simulation.small import small_plan
 
@@ -146,9 +146,9 @@ def test_a_site_whose_ledger_is_gone_does_not_join(tmp_path: Path) -> None:
     (site / LEDGER).unlink()
     with pytest.raises(LedgerError, match="the ledger is missing"):
         check_ready(site)
-    (found,) = [one for one in look_at_site(site) if one.what == "ledger"]
+    (found,) = [one for one in diagnose_site(site) if one.subject == "ledger"]
     assert found.state == "problem"
-    assert "is missing, but it had" in found.told
+    assert "is missing but had" in found.detail
 
 
 def test_a_second_folder_over_the_same_rows_is_refused(tmp_path: Path) -> None:
@@ -160,11 +160,11 @@ def test_a_second_folder_over_the_same_rows_is_refused(tmp_path: Path) -> None:
     with pytest.raises(
         PolicyError,
         match=(
-            r"the ledger of about 100% of these rows is kept by another site, in .*moved; join with"
+            r"another site, in .*moved, keeps the ledger of about 100% of these rows; join with"
         ),
     ):
         check_ready(make(tmp_path / "b", rows(tmp_path / "copy.csv")))
-    with pytest.raises(PolicyError, match="is kept by another site"):
+    with pytest.raises(PolicyError, match=r"another site, in .*, keeps the ledger"):
         check_ready(make(tmp_path / "c", rows(tmp_path / "grown.csv", first=100, count=400)))
     check_ready(make(tmp_path / "d", rows(tmp_path / "others.csv", first=10_000)))
 
@@ -184,6 +184,6 @@ def test_the_register_holds_no_rows_and_differs_between_machines(
 
 def test_overlap_is_that_of_the_sets() -> None:
     one, other = ([f"{n:04d}" for n in range(first, first + 1000)] for first in (0, 500))
-    assert overlap(one, other) == pytest.approx(
+    assert estimate_overlap(one, other) == pytest.approx(
         0.5, abs=0.01
     )  # of the thousand smallest, 500 are in both

@@ -18,7 +18,12 @@ from tacit import plan as plans
 from tacit.deployment.server.offered import offered
 from tacit.deployment.site.owner import Owner
 from tacit.deployment.site.owner_site import OwnerSite
-from tacit.deployment.site.site_folder import SiteSettings, create_site, owner_of, site_settings
+from tacit.deployment.site.site_folder import (
+    SiteSettings,
+    create_site,
+    load_owner,
+    read_site_settings,
+)
 from tacit.privacy.policy import Limits, PrivacyUnit, SiteLedger, parse_policy
 from tests.deployment.hostile import HostileServer
 from tests.deployment.local_post import GENEROUS, owner
@@ -456,14 +461,14 @@ def test_settings_are_written_and_read(tmp_path) -> None:
         header=False,
     )  # fmt: skip
     create_site(tmp_path / "a", given)
-    assert replace(site_settings(tmp_path / "a"), peers=None) == given
-    made = owner_of(tmp_path / "a")
+    assert replace(read_site_settings(tmp_path / "a"), peers=None) == given
+    made = load_owner(tmp_path / "a")
     assert made.unit == PrivacyUnit(client='pa"tient', quasi_identifiers=("age", "Größe"))
     assert (made.encoding, made.header) == ("cp1252", False)
     create_site(tmp_path / "b", replace(given, client=None, one_client=True, header=None))
-    assert owner_of(tmp_path / "b").unit.one_client
+    assert load_owner(tmp_path / "b").unit.one_client
     create_site(tmp_path / "c", SiteSettings(name="c", data="rows.csv", server="localhost:1"))
-    assert owner_of(tmp_path / "c").unit == PrivacyUnit()
+    assert load_owner(tmp_path / "c").unit == PrivacyUnit()
 
 
 def test_a_rehearsal_says_that_it_holds_nothing_back() -> None:

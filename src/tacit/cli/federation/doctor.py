@@ -39,16 +39,16 @@ def doctor(
       tacit doctor --site hospital-a
       tacit doctor --site hospital-a --json
     """
-    from tacit.deployment.doctor import look_at_machine, look_at_server, look_at_site
+    from tacit.deployment.doctor import diagnose_machine, diagnose_server, diagnose_site
 
-    found = [("machine", one) for one in look_at_machine()]
-    found += [("server", one) for one in look_at_server(server)] if server else []
-    found += [("site", one) for one in look_at_site(site)] if site else []
+    found = [("machine", one) for one in diagnose_machine()]
+    found += [("server", one) for one in diagnose_server(server)] if server else []
+    found += [("site", one) for one in diagnose_site(site)] if site else []
     if as_json:
         tables.print_json({"findings": [{"of": of, **asdict(one)} for of, one in found]})
     else:
         tables.table(
-            ("of", "what", "", "told", "what to do"),
+            ("of", "check", "", "result", "what to do"),
             [_row(of, one) for of, one in found],
             prose=range(5),
         )
@@ -58,4 +58,4 @@ def doctor(
 
 
 def _row(of: str, one: Finding) -> tuple[str, ...]:
-    return of, one.what, one.state, one.told, one.remedy
+    return of, one.subject, one.state, one.detail, one.remedy

@@ -138,10 +138,10 @@ def accept_loss(
     Examples:
       tacit ledger accept-loss hospital-a
     """
-    from tacit.deployment.site.site_folder import site_settings
+    from tacit.deployment.site.site_folder import read_site_settings
     from tacit.deployment.site_ledger.lost_ledger import accept_loss, find_loss
 
-    loss, name = find_loss(folder), site_settings(folder).name
+    loss, name = find_loss(folder), read_site_settings(folder).name
     tables.say(f"{folder}: {loss}.")
     tables.say(
         "What you give up: what clients spent in the lost entries is forgotten, so they can be"

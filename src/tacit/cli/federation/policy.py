@@ -185,22 +185,22 @@ def unit_beside(policy: Path) -> PrivacyUnit | None:
     """Return who the clients of a policy's site are; None if the policy lies in no site's
     folder.
     """
-    from tacit.deployment.site.site_folder import SETTINGS, site_settings
+    from tacit.deployment.site.site_folder import SETTINGS, read_site_settings
 
-    return site_settings(policy.parent).unit if (policy.parent / SETTINGS).exists() else None
+    return read_site_settings(policy.parent).unit if (policy.parent / SETTINGS).exists() else None
 
 
 def _without_peers(plan: Plan, folder: Path) -> list[str]:
     """What a site refuses in a plan with helpers if it knows no other site; nothing if the policy
     lies in no site's folder.
     """
-    from tacit.deployment.site.site_folder import SETTINGS, peers_of, site_settings
+    from tacit.deployment.site.site_folder import SETTINGS, read_peers, read_site_settings
     from tacit.deployment.site.terms_checks import refuse_without_peers
 
     if not (folder / SETTINGS).exists():
         return []
     try:
-        refuse_without_peers(plan, site_settings(folder).name, peers_of(folder))
+        refuse_without_peers(plan, read_site_settings(folder).name, read_peers(folder))
     except PolicyError as error:
         return [str(error)]
     return []

@@ -136,7 +136,12 @@ def _made_sites(
     """Make the folders of the sites, each knowing the signing keys of the others; return them with
     their public keys.
     """
-    from tacit.deployment.site.site_folder import POLICY, SiteSettings, create_site, introduce
+    from tacit.deployment.site.site_folder import (
+        POLICY,
+        SiteSettings,
+        create_site,
+        exchange_peer_keys,
+    )
     from tacit.deployment.transport.certificates import AUTHORITY
 
     made = []
@@ -152,7 +157,7 @@ def _made_sites(
         )
         made.append((place / name, create_site(place / name, settings)))
         (place / name / POLICY).write_text(POLICY_OF_A_REHEARSAL, encoding="utf-8")
-    introduce([folder for folder, _ in made])
+    exchange_peer_keys([folder for folder, _ in made])
     return made
 
 

@@ -159,22 +159,22 @@ def join(
         JOINED,
         KEY,
         check_ready,
-        joined_process,
-        owner_of,
-        site_settings,
+        find_joined_process,
+        load_owner,
+        read_site_settings,
     )
     from tacit.deployment.transport.flower_messages import MAX_MESSAGE_BYTES
     from tacit.deployment.transport.site.node import Node
     from tacit.deployment.transport.superlink.process import end_with_parent
     from tacit.errors import RunError
 
-    settings, stop = site_settings(folder), threading.Event()
+    settings, stop = read_site_settings(folder), threading.Event()
 
     def tell(sentence: str) -> None:
         tables.line(f"{settings.name}: {sentence}", stderr=True)
 
     check_ready(folder, tell)
-    site = OwnerSite(owner_of(folder, tell))
+    site = OwnerSite(load_owner(folder, tell))
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
     if with_parent:
@@ -186,7 +186,7 @@ def join(
         folder=folder,
         max_bytes=MAX_MESSAGE_BYTES,
     )
-    if joined_process(folder) is not None:
+    if find_joined_process(folder) is not None:
         raise RunError(
             f"{folder}: another process already acts for this site; `tacit site leave {folder}`"
             " stops it"
@@ -203,15 +203,15 @@ def join(
 @commands.command()
 def leave(folder: Folder) -> None:
     """Stop the process that joined; what was paid stays in the ledger."""
-    from tacit.deployment.site.site_folder import joined_process
+    from tacit.deployment.site.site_folder import find_joined_process
     from tacit.errors import RunError
 
-    number = joined_process(folder)
+    number = find_joined_process(folder)
     if number is None:
         raise RunError(f"{folder}: no process of this site is running")
     os.kill(number, signal.SIGTERM)
     for _ in range(100):
-        if joined_process(folder) is None:
+        if find_joined_process(folder) is None:
             tables.line(f"{folder}: left")
             return
         time.sleep(0.1)
@@ -235,9 +235,9 @@ def forget(
       tacit site forget hospital-a newsgroups-3-1f2e3d4c
     """
     from tacit.deployment.site import participation
-    from tacit.deployment.site.site_folder import owner_of
+    from tacit.deployment.site.site_folder import load_owner
 
-    participation.forget(owner_of(folder), run)
+    participation.forget(load_owner(folder), run)
     tables.line(f"run {run}: ended here; its key is deleted, its charges stay")
 
 
@@ -249,15 +249,15 @@ def status(folder: Folder, as_json: AsJson = False) -> None:
     from tacit.deployment.site.participation import ended_runs, open_runs
     from tacit.deployment.site.site_folder import (
         LEDGER,
-        joined_process,
-        owner_of,
-        policy_of,
-        signing_key,
-        site_settings,
+        find_joined_process,
+        load_owner,
+        load_signing_key,
+        read_policy,
+        read_site_settings,
     )
     from tacit.privacy.policy import SiteLedger
 
-    settings, policy = site_settings(folder), policy_of(folder)
+    settings, policy = read_site_settings(folder), read_policy(folder)
     facts: dict[str, object] = {
         "name": settings.name,
         "data": settings.data,
@@ -266,7 +266,7 @@ def status(folder: Folder, as_json: AsJson = False) -> None:
             settings.client or ("all rows are of one client" if settings.one_client else None)
         ),
         "quasi_identifiers": list(settings.quasi_identifiers),
-        "joined": joined_process(folder) is not None,
+        "joined": find_joined_process(folder) is not None,
         "policy": (
             None
             if policy is None
@@ -274,7 +274,7 @@ def status(folder: Folder, as_json: AsJson = False) -> None:
         ),
         "epsilon_per_run": None if policy is None else policy.limits.epsilon_per_run,
         "epsilon_for_life": None if policy is None else policy.limits.epsilon_for_life,
-        "signing_key": signing_key(folder).public_key().public_bytes_raw().hex(),
+        "load_signing_key": load_signing_key(folder).public_key().public_bytes_raw().hex(),
         "peers": sorted(settings.peers or {}),
     }
     told, gone = list[dict[str, Any]](), list[dict[str, Any]]()
@@ -288,7 +288,7 @@ def status(folder: Folder, as_json: AsJson = False) -> None:
             "clients_charged": len(spent),
             "largest_epsilon_spent_for_life": max(spent, default=0.0),
         }
-    owner = owner_of(folder)
+    owner = load_owner(folder)
     facts |= {"open_runs": open_runs(owner), "records_of_ended_runs": ended_runs(owner)}
     if as_json:
         tables.print_json({**facts, "told": told, "disclosed": gone})

@@ -1,10 +1,8 @@
-"""What is right and wrong with a server's or a site's machine, in lines for people; nothing is
-changed.
-"""
+"""Diagnosis of a server's or a site's machine. Nothing is changed."""
 
 from tacit.deployment.doctor.finding import Finding, State
-from tacit.deployment.doctor.machine import look_at_machine
-from tacit.deployment.doctor.server import look_at_server
-from tacit.deployment.doctor.site import look_at_site
+from tacit.deployment.doctor.machine import diagnose_machine
+from tacit.deployment.doctor.server import diagnose_server
+from tacit.deployment.doctor.site import diagnose_site
 
-__all__ = ["Finding", "State", "look_at_machine", "look_at_server", "look_at_site"]
+__all__ = ["Finding", "State", "diagnose_machine", "diagnose_server", "diagnose_site"]

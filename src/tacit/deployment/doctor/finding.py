@@ -1,4 +1,4 @@
-"""One line of a diagnosis, and those that a server and a site have in common."""
+"""Results of checks, and the checks that servers and sites share."""
 
 from __future__ import annotations
 
@@ -14,84 +14,89 @@ from typing import Literal
 from cryptography import x509
 
 State = Literal["ok", "warning", "problem"]
-_SCARCE, _FULL = 2 * 10**9, 10**8
+_LOW_BYTES, _FULL_BYTES = 2 * 10**9, 10**8
 _SOON_DAYS = 14
 _CLOCK_WARNING, _CLOCK_PROBLEM = 2.0, 5.0
 
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
-    """What was looked at, how it is, in words, and what to do about it."""
+    """Result of one check: its subject, its state, a sentence, and what to do."""
 
-    what: str
+    subject: str
     state: State
-    told: str
+    detail: str
     remedy: str = ""
 
 
-def disk(folder: Path) -> Finding:
-    """Return whether there is room for ledgers, records and models."""
+def check_disk(folder: Path) -> Finding:
+    """Check the free space for ledgers, records and models."""
     free = shutil.disk_usage(folder).free
-    state: State = "problem" if free < _FULL else "warning" if free < _SCARCE else "ok"
+    state: State = "problem" if free < _FULL_BYTES else "warning" if free < _LOW_BYTES else "ok"
     return Finding(
-        what="disk",
+        subject="disk",
         state=state,
-        told=f"{free / 1e9:.1f} GB free",
-        remedy="" if state == "ok" else "free some space",
+        detail=f"{free / 1e9:.1f} GB free",
+        remedy="" if state == "ok" else "free disk space",
     )
 
 
-def secrets(folder: Path, names: Iterable[str]) -> Iterator[Finding]:
-    """Yield whether files that are secret are there, and their owner's alone."""
+def check_secrets(folder: Path, names: Iterable[str]) -> Iterator[Finding]:
+    """Check that secret files exist and that only their owner can read them."""
     for path in (folder / name for name in names):
         if not path.exists():
             yield Finding(
-                what=path.name,
+                subject=path.name,
                 state="problem",
-                told="is missing",
-                remedy=f"put {path} back from a copy of your own",
+                detail="is missing",
+                remedy=f"restore {path} from a backup",
             )
         elif os.name == "posix" and path.stat().st_mode & 0o077:
             mode = stat.S_IMODE(path.stat().st_mode)
-            told = f"others may read it (mode {mode:04o})"
-            yield Finding(what=path.name, state="problem", told=told, remedy=f"chmod 600 {path}")
+            detail = f"other users may read it (mode {mode:04o})"
+            yield Finding(
+                subject=path.name, state="problem", detail=detail, remedy=f"chmod 600 {path}"
+            )
         else:
-            yield Finding(what=path.name, state="ok", told="its owner's alone")
+            yield Finding(subject=path.name, state="ok", detail="readable by its owner only")
 
 
-def certificate(path: Path, remedy: str) -> tuple[x509.Certificate | None, Finding]:
-    """Return a certificate, and how long it still holds."""
+def check_certificate(path: Path, remedy: str) -> tuple[x509.Certificate | None, Finding]:
+    """Load a certificate and check its period of validity."""
     try:
         found = x509.load_pem_x509_certificate(path.read_bytes())
     except (OSError, ValueError):
         return None, Finding(
-            what=path.name, state="problem", told="is missing or no certificate", remedy=remedy
+            subject=path.name,
+            state="problem",
+            detail="is missing or not a certificate",
+            remedy=remedy,
         )
     days = (found.not_valid_after_utc - datetime.now(UTC)).total_seconds() / 86400
     if found.not_valid_before_utc > datetime.now(UTC):
-        told = f"holds only from {found.not_valid_before_utc:%Y-%m-%d} on"
+        detail = f"is valid only from {found.not_valid_before_utc:%Y-%m-%d} on"
         return found, Finding(
-            what=path.name, state="problem", told=told, remedy="set this machine's clock"
+            subject=path.name, state="problem", detail=detail, remedy="set this machine's clock"
         )
     state: State = "problem" if days < 0 else "warning" if days < _SOON_DAYS else "ok"
-    told = (
-        f"ended on {found.not_valid_after_utc:%Y-%m-%d}"
+    detail = (
+        f"expired on {found.not_valid_after_utc:%Y-%m-%d}"
         if days < 0
-        else f"holds for {days:.0f} more days"
+        else f"valid for {days:.0f} more days"
     )
     return found, Finding(
-        what=path.name, state=state, told=told, remedy="" if state == "ok" else remedy
+        subject=path.name, state=state, detail=detail, remedy="" if state == "ok" else remedy
     )
 
 
-def clock(offset: float | None) -> Finding:
-    """Return how far this machine's clock is from the server's."""
+def check_clock(offset: float | None) -> Finding:
+    """Check the offset between this machine's clock and the server's, in seconds."""
     if offset is None:
         return Finding(
-            what="clock",
+            subject="clock",
             state="warning",
-            told="not compared: no server answers",
-            remedy="start the server and look again",
+            detail="not compared: the server does not respond",
+            remedy="start the server and run this again",
         )
     state: State = (
         "problem"
@@ -100,14 +105,14 @@ def clock(offset: float | None) -> Finding:
         if abs(offset) > _CLOCK_WARNING
         else "ok"
     )
-    told = (
+    detail = (
         f"within {max(1.0, abs(offset)):.0f} s of the server's"
         if state == "ok"
         else f"{offset:+.0f} s from the server's"
     )
     return Finding(
-        what="clock",
+        subject="clock",
         state=state,
-        told=told,
-        remedy="" if state == "ok" else "let both machines keep time (NTP)",
+        detail=detail,
+        remedy="" if state == "ok" else "synchronise both machines (NTP)",
     )

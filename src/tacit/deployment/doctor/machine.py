@@ -1,4 +1,4 @@
-"""Versions of what is installed."""
+"""Versions of installed packages."""
 
 from __future__ import annotations
 
@@ -12,13 +12,11 @@ from tacit.deployment.doctor.finding import Finding
 _NEEDED = re.compile(r"flwr==([0-9.]+)")
 
 
-def look_at_machine() -> Iterator[Finding]:
-    """Yield the versions of Python, Tacit, Flower and cryptography; Flower's must be the one that
-    Tacit was made for.
-    """
-    yield Finding(what="python", state="ok", told=platform.python_version())
+def diagnose_machine() -> Iterator[Finding]:
+    """Check the installed versions; Flower's must be the exact version that Tacit requires."""
+    yield Finding(subject="python", state="ok", detail=platform.python_version())
     for package in ("tacit", "cryptography"):
-        yield Finding(what=package, state="ok", told=version(package))
+        yield Finding(subject=package, state="ok", detail=version(package))
     wanted = next(
         (found[1] for line in requires("tacit") or () if (found := _NEEDED.search(line))), None
     )
@@ -26,11 +24,14 @@ def look_at_machine() -> Iterator[Finding]:
     try:
         installed = version("flwr")
     except PackageNotFoundError:
-        yield Finding(what="flwr", state="problem", told="is not installed", remedy=remedy)
+        yield Finding(subject="flwr", state="problem", detail="is not installed", remedy=remedy)
         return
     if wanted is not None and installed != wanted:
         yield Finding(
-            what="flwr", state="problem", told=f"needs {wanted}, got {installed}", remedy=remedy
+            subject="flwr",
+            state="problem",
+            detail=f"version {wanted} is required, {installed} is installed",
+            remedy=remedy,
         )
     else:
-        yield Finding(what="flwr", state="ok", told=installed)
+        yield Finding(subject="flwr", state="ok", detail=installed)

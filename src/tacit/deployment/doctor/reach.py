@@ -1,4 +1,4 @@
-"""Whether a server answers, and what its clock says."""
+"""Whether a server responds, and the offset of its clock."""
 
 from __future__ import annotations
 
@@ -13,12 +13,11 @@ from pathlib import Path
 _SECONDS = 5.0
 
 
-def reached(address: str, authority: Path | None) -> tuple[str, float | None]:
-    """Return why a server does not answer, or nothing if it does; and by how many seconds this
-    machine's clock is ahead of its.
+def probe_server(address: str, authority: Path | None) -> tuple[str, float | None]:
+    """Request /health. Return why the server does not respond (empty if it does) and the clock offset.
 
-    With an authority the server must show a certificate that it signed, for the name in the
-    address.
+    The offset is how many seconds this machine's clock is ahead. With `authority` the server must
+    show a certificate that it signed for the host in the address.
     """
     handlers: list[urllib.request.BaseHandler] = [urllib.request.ProxyHandler({})]
     try:
@@ -30,27 +29,27 @@ def reached(address: str, authority: Path | None) -> tuple[str, float | None]:
         scheme = "http" if authority is None else "https"
         with urllib.request.build_opener(*handlers).open(
             f"{scheme}://{address}/health", timeout=_SECONDS
-        ) as answer:
-            date = answer.headers.get("Date")
+        ) as response:
+            date = response.headers.get("Date")
         here = (before + time.time()) / 2
     except urllib.error.URLError as error:
-        return _why(error.reason), None
+        return _explain(error.reason), None
     except (OSError, ValueError) as error:
-        return _why(error), None
+        return _explain(error), None
     if date is None:
         return "", None
     try:
-        there = parsedate_to_datetime(date).timestamp() + 0.5  # it names whole seconds
+        there = parsedate_to_datetime(date).timestamp() + 0.5  # Date has a resolution of one second
     except ValueError:
         return "", None
     return "", here - there
 
 
-def _why(error: object) -> str:
+def _explain(error: object) -> str:
     if isinstance(error, ssl.SSLCertVerificationError):
-        return f"its certificate does not hold ({error.verify_message})"
+        return f"its certificate is not valid ({error.verify_message})"
     if isinstance(error, ssl.SSLError):
-        return "it does not speak TLS as it should"
+        return "TLS handshake failed"
     if isinstance(error, socket.gaierror):
-        return "its name is not known"
-    return (getattr(error, "strerror", None) or str(error) or "no answer").lower()
+        return "its host name is unknown"
+    return (getattr(error, "strerror", None) or str(error) or "no response").lower()

@@ -8,8 +8,14 @@ from pathlib import Path
 from cryptography import x509
 from cryptography.exceptions import InvalidSignature
 
-from tacit.deployment.doctor.finding import Finding, certificate, clock, disk, secrets
-from tacit.deployment.doctor.reach import reached
+from tacit.deployment.doctor.finding import (
+    Finding,
+    check_certificate,
+    check_clock,
+    check_disk,
+    check_secrets,
+)
+from tacit.deployment.doctor.reach import probe_server
 from tacit.deployment.transport.certificates import (
     AUTHORITY,
     AUTHORITY_KEY,
@@ -26,81 +32,81 @@ from tacit.deployment.transport.superlink.listening_sockets import list_listenin
 from tacit.errors import PeerError
 
 
-def look_at_server(folder: Path) -> Iterator[Finding]:
-    """Yield what is right and wrong with the server of a folder."""
+def diagnose_server(folder: Path) -> Iterator[Finding]:
+    """Check the server of a folder."""
     if not folder.is_dir():
         yield Finding(
-            what="folder",
+            subject="folder",
             state="problem",
-            told=f"{folder} is none",
+            detail=f"{folder} is not a folder",
             remedy="start the server with `tacit server`",
         )
         return
-    yield disk(folder)
+    yield check_disk(folder)
     try:
-        where: ServerEndpoint | None = read_endpoint(folder)
+        endpoint: ServerEndpoint | None = read_endpoint(folder)
     except PeerError:
-        where = None
-    if where is None or where.tls:
-        yield from _certificates(folder)
-    yield from secrets(
-        folder, [name for name in (AUTHORITY_KEY, SERVER_KEY) if where is None or where.tls]
+        endpoint = None
+    if endpoint is None or endpoint.tls:
+        yield from _check_certificates(folder)
+    yield from check_secrets(
+        folder, [name for name in (AUTHORITY_KEY, SERVER_KEY) if endpoint is None or endpoint.tls]
     )
-    if where is None:
+    if endpoint is None:
         yield Finding(
-            what="port",
+            subject="port",
             state="warning",
-            told="no server was started here yet",
+            detail="no server was started in this folder",
             remedy="start it with `tacit server`",
         )
-        yield clock(None)
+        yield check_clock(None)
         return
-    yield from secrets(folder, (SECRET, SUPEREXEC_SECRET))
-    yield _port(where)
-    why, offset = reached(where.address, folder / AUTHORITY if where.tls else None)
+    yield from check_secrets(folder, (SECRET, SUPEREXEC_SECRET))
+    yield _check_port(endpoint)
+    why, offset = probe_server(endpoint.address, folder / AUTHORITY if endpoint.tls else None)
     if why:
         yield Finding(
-            what="answers",
+            subject="response",
             state="problem",
-            told=f"no, at {where.address}: {why}",
+            detail=f"none from {endpoint.address}: {why}",
             remedy="start it with `tacit server`",
         )
     else:
         yield Finding(
-            what="answers",
+            subject="response",
             state="ok",
-            told=f"at {where.address}, {'with TLS' if where.tls else 'without TLS'}",
+            detail=f"from {endpoint.address}, {'with TLS' if endpoint.tls else 'without TLS'}",
         )
-    yield clock(offset)
+    yield check_clock(offset)
     if not why:
-        yield from _sites(folder)
+        yield from _check_sites(folder)
 
 
-def _certificates(folder: Path) -> Iterator[Finding]:
+def _check_certificates(folder: Path) -> Iterator[Finding]:
     remedy = f"make it with `tacit certs {folder}`"
-    authority, told = certificate(folder / AUTHORITY, remedy)
-    yield told
-    own, told = certificate(folder / SERVER_CERTIFICATE, remedy)
-    yield told
+    authority, finding = check_certificate(folder / AUTHORITY, remedy)
+    yield finding
+    own, finding = check_certificate(folder / SERVER_CERTIFICATE, remedy)
+    yield finding
     if authority is None or own is None:
         return
-    if not _signed_by(own, authority):
+    if not _is_signed_by(own, authority):
         yield Finding(
-            what="chain",
+            subject="chain",
             state="problem",
-            told=f"{SERVER_CERTIFICATE} is not signed by {AUTHORITY}",
+            detail=f"{SERVER_CERTIFICATE} is not signed by {AUTHORITY}",
             remedy=remedy,
         )
     else:
         names = own.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
         yield Finding(
-            what="chain",
+            subject="chain",
             state="ok",
-            told=f"signed for {', '.join(str(name.value) for name in names)}",
+            detail=f"signed for {', '.join(str(name.value) for name in names)}",
         )
 
 
-def _signed_by(own: x509.Certificate, authority: x509.Certificate) -> bool:
+def _is_signed_by(own: x509.Certificate, authority: x509.Certificate) -> bool:
     try:
         own.verify_directly_issued_by(authority)
     except (ValueError, TypeError, InvalidSignature):
@@ -108,62 +114,66 @@ def _signed_by(own: x509.Certificate, authority: x509.Certificate) -> bool:
     return True
 
 
-def _port(where: ServerEndpoint) -> Finding:
-    """Return whether the server's own process listens where it said, and nowhere else."""
-    said = f"{where.host}:{where.port}"
+def _check_port(endpoint: ServerEndpoint) -> Finding:
+    """Check that the server's process listens on its port, and on no other."""
+    expected = f"{endpoint.host}:{endpoint.port}"
     try:
-        found = list_listening_sockets(where.pid)
+        found = list_listening_sockets(endpoint.pid)
     except OSError:
         return Finding(
-            what="port",
+            subject="port",
             state="problem",
-            told=f"process {where.pid} is gone",
+            detail=f"process {endpoint.pid} has ended",
             remedy="start it with `tacit server`",
         )
     if found is None:
         return Finding(
-            what="port", state="warning", told=f"{said}: this system does not tell who listens"
+            subject="port",
+            state="warning",
+            detail=f"{expected}: this system does not list listening sockets",
         )
-    if (where.host, where.port) not in found:
-        told = f"process {where.pid} does not listen on {said}"
+    if (endpoint.host, endpoint.port) not in found:
+        detail = f"process {endpoint.pid} does not listen on {expected}"
         return Finding(
-            what="port",
+            subject="port",
             state="problem",
-            told=told,
-            remedy="stop it, and start it with `tacit server`",
+            detail=detail,
+            remedy="stop it, and start it again with `tacit server`",
         )
     if len(found) > 1:
         others = ", ".join(
-            sorted(f"{host}:{port}" for host, port in found - {(where.host, where.port)})
+            sorted(f"{host}:{port}" for host, port in found - {(endpoint.host, endpoint.port)})
         )
         return Finding(
-            what="port",
+            subject="port",
             state="warning",
-            told=f"process {where.pid} listens on {others} too",
-            remedy="find out why",
+            detail=f"process {endpoint.pid} listens on {others} too",
+            remedy="check what else that process does",
         )
-    return Finding(what="port", state="ok", told=f"process {where.pid} listens on {said}")
+    return Finding(
+        subject="port", state="ok", detail=f"process {endpoint.pid} listens on {expected}"
+    )
 
 
-def _sites(folder: Path) -> Iterator[Finding]:
-    """Yield whether each site that was let in is online."""
+def _check_sites(folder: Path) -> Iterator[Finding]:
+    """Check which admitted sites are online."""
     try:
         from tacit.deployment.transport.server.registry import find_online_sites
     except ModuleNotFoundError:
-        return  # said above: Flower is not installed
+        return  # diagnose_machine reports that Flower is missing
     try:
         found = find_online_sites(folder)
     except PeerError as error:
-        yield Finding(what="sites", state="problem", told=str(error))
+        yield Finding(subject="sites", state="problem", detail=str(error))
         return
-    for name, there in found.items():
-        remedy = "" if there else "its owner starts it with `tacit site join`"
+    for name, is_online in found.items():
+        remedy = "" if is_online else "its owner starts it with `tacit site join`"
         yield Finding(
-            what=f"site {name}",
-            state="ok" if there else "warning",
-            told="online" if there else "offline",
+            subject=f"site {name}",
+            state="ok" if is_online else "warning",
+            detail="online" if is_online else "offline",
             remedy=remedy,
         )
     if not found:
-        remedy = "`tacit server admit NAME KEY.pub` does that"
-        yield Finding(what="sites", state="warning", told="none was let in yet", remedy=remedy)
+        remedy = "admit one with `tacit server admit NAME KEY.pub`"
+        yield Finding(subject="sites", state="warning", detail="no site is admitted", remedy=remedy)

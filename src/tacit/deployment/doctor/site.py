@@ -7,8 +7,14 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
-from tacit.deployment.doctor.finding import Finding, certificate, clock, disk, secrets
-from tacit.deployment.doctor.reach import reached
+from tacit.deployment.doctor.finding import (
+    Finding,
+    check_certificate,
+    check_clock,
+    check_disk,
+    check_secrets,
+)
+from tacit.deployment.doctor.reach import probe_server
 from tacit.deployment.site.site_folder import (
     KEY,
     LEDGER,
@@ -17,193 +23,194 @@ from tacit.deployment.site.site_folder import (
     SETTINGS,
     SIGNS,
     SiteSettings,
-    joined_process,
-    policy_of,
-    site_settings,
-    source_of,
-    witness_of,
+    find_joined_process,
+    find_source,
+    open_witness,
+    read_policy,
+    read_site_settings,
 )
 from tacit.errors import LedgerError, TacitError
 from tacit.privacy.policy import Limits, SiteLedger
 
 
-def look_at_site(folder: Path) -> Iterator[Finding]:
-    """Yield what is right and wrong with the site of a folder. Its rows are not read."""
+def diagnose_site(folder: Path) -> Iterator[Finding]:
+    """Check the site of a folder. Its rows are not read."""
     try:
-        settings = site_settings(folder)
+        settings = read_site_settings(folder)
     except TacitError as error:
         yield Finding(
-            what="settings",
+            subject="settings",
             state="problem",
-            told=str(error),
-            remedy="`tacit site init` makes a site",
+            detail=str(error),
+            remedy="create a site with `tacit site init`",
         )
         return
     yield Finding(
-        what="settings", state="ok", told=f"site {settings.name}, server {settings.server}"
+        subject="settings", state="ok", detail=f"site {settings.name}, server {settings.server}"
     )
-    yield disk(folder)
-    yield from secrets(folder, (KEY, SIGNS, SECRET))
-    yield _policy(folder)
-    yield _unit(settings)
-    yield _peers(settings)
-    yield _rows(folder, settings)
-    yield from _ledger(folder)
+    yield check_disk(folder)
+    yield from check_secrets(folder, (KEY, SIGNS, SECRET))
+    yield _check_policy(folder)
+    yield _check_unit(settings)
+    yield _check_peers(settings)
+    yield _check_rows(folder, settings)
+    yield from _check_ledger(folder)
     authority = folder / settings.authority if settings.authority else None
     if authority is not None:
-        yield certificate(authority, "ask the server's operator for ca.crt")[1]
-    why, offset = reached(settings.server, authority)
-    remedy = "see that the server runs and that this machine may reach it" if why else ""
-    told = (
+        yield check_certificate(authority, "ask the server's operator for ca.crt")[1]
+    why, offset = probe_server(settings.server, authority)
+    remedy = "check that the server is running and that this machine can reach it" if why else ""
+    detail = (
         f"cannot be reached: {why}"
         if why
-        else f"answers{' with TLS, signed by the authority' if authority else ' without TLS'}"
+        else f"responds{' with a certificate of the authority' if authority else ' without TLS'}"
     )
-    yield Finding(what="server", state="problem" if why else "ok", told=told, remedy=remedy)
-    yield clock(offset)
-    number = joined_process(folder)
+    yield Finding(subject="server", state="problem" if why else "ok", detail=detail, remedy=remedy)
+    yield check_clock(offset)
+    number = find_joined_process(folder)
     if number is None:
         yield Finding(
-            what="joined",
+            subject="joined",
             state="warning",
-            told="no process of this site runs",
-            remedy=f"tacit site join {folder}",
+            detail="no process acts for this site",
+            remedy=f"start it with `tacit site join {folder}`",
         )
     else:
-        yield Finding(what="joined", state="ok", told=f"process {number}")
+        yield Finding(subject="joined", state="ok", detail=f"process {number}")
 
 
-def _policy(folder: Path) -> Finding:
-    remedy = f"`tacit policy init {folder / POLICY}` writes a careful one"
+def _check_policy(folder: Path) -> Finding:
+    remedy = f"write a strict one with `tacit policy init {folder / POLICY}`"
     try:
-        policy = policy_of(folder)
+        policy = read_policy(folder)
     except TacitError as error:
         return Finding(
-            what="policy",
+            subject="policy",
             state="problem",
-            told=str(error),
-            remedy="mend the file; until then nothing is allowed",
+            detail=str(error),
+            remedy="correct the file; until then the site refuses every plan",
         )
     if policy is None:
         return Finding(
-            what="policy",
+            subject="policy",
             state="problem",
-            told="there is none, so nothing is allowed",
+            detail="there is no policy, so the site refuses every plan",
             remedy=remedy,
         )
     limits = policy.limits
-    told = (
+    detail = (
         f"epsilon per client: {limits.epsilon_per_run:g} per run, {limits.epsilon_for_life:g} for"
         " life"
     )
-    return Finding(what="policy", state="ok", told=told)
+    return Finding(subject="policy", state="ok", detail=detail)
 
 
-def _unit(settings: SiteSettings) -> Finding:
-    """Whether it is said whom the budgets of this site protect."""
+def _check_unit(settings: SiteSettings) -> Finding:
+    """Check that site.toml defines the clients, whose budgets the ledger keeps."""
     if bool(settings.client) == settings.one_client:
-        remedy = 'write client = "COLUMN" into site.toml, or one_client = true'
+        remedy = 'set client = "COLUMN" or one_client = true in site.toml'
         return Finding(
-            what="clients",
+            subject="clients",
             state="problem",
-            told="nobody said who they are, so every plan is refused",
+            detail="site.toml does not define them, so the site refuses every plan",
             remedy=remedy,
         )
-    told = (
+    detail = (
         f"each value of the column {settings.client!r}"
         if settings.client
         else "all rows belong to one client"
     )
-    return Finding(what="clients", state="ok", told=told)
+    return Finding(subject="clients", state="ok", detail=detail)
 
 
-def _peers(settings: SiteSettings) -> Finding:
-    """Whether the site knows other sites, without which it refuses plans with a secure
-    aggregation.
-    """
+def _check_peers(settings: SiteSettings) -> Finding:
+    """Check that the site knows other sites' keys, which secure aggregation requires."""
     others = sorted(name for name in settings.peers or {} if name != settings.name)
     if not others:
-        told = "the site knows no other site's key, so it refuses plans with a [secure_sum]"
+        detail = "the site knows no other site's key, so it refuses plans with secure aggregation"
         remedy = (
-            f"add signing keys of other sites to [peers] in {SETTINGS}, as their owners read them"
+            f"add the signing keys of other sites to [peers] in {SETTINGS}; their owners read them"
             " from `tacit site status`"
         )
-        return Finding(what="peers", state="warning", told=told, remedy=remedy)
+        return Finding(subject="peers", state="warning", detail=detail, remedy=remedy)
     unknown = [
         name for name in settings.helpers or () if name != settings.name and name not in others
     ]
     if unknown:
-        told = f"helpers in {SETTINGS} names {', '.join(unknown)}, which [peers] lacks"
+        detail = f"helpers in {SETTINGS} names {', '.join(unknown)}, which [peers] lacks"
         return Finding(
-            what="peers",
+            subject="peers",
             state="problem",
-            told=told,
+            detail=detail,
             remedy=f"add the keys to [peers] in {SETTINGS}",
         )
-    return Finding(what="peers", state="ok", told=f"knows the keys of {', '.join(others)}")
+    return Finding(subject="peers", state="ok", detail=f"knows the keys of {', '.join(others)}")
 
 
-def _rows(folder: Path, settings: SiteSettings) -> Finding:
-    source = Path(source_of(folder, settings))
+def _check_rows(folder: Path, settings: SiteSettings) -> Finding:
+    source = Path(find_source(folder, settings))
     if not source.exists():
         if source.suffix or source.is_absolute():
             return Finding(
-                what="rows",
+                subject="rows",
                 state="problem",
-                told=f"{source} is not there",
+                detail=f"{source} does not exist",
                 remedy="set `data` in site.toml",
             )
-        return Finding(what="rows", state="ok", told=f"the data set {settings.data!r}")
+        return Finding(subject="rows", state="ok", detail=f"the data set {settings.data!r}")
     if not os.access(source, os.R_OK):
         return Finding(
-            what="rows",
+            subject="rows",
             state="problem",
-            told=f"{source} may not be read",
+            detail=f"{source} cannot be read",
             remedy=f"chmod u+r {source}",
         )
     if source.is_file() and os.name == "posix" and source.stat().st_mode & 0o007:
         return Finding(
-            what="rows",
+            subject="rows",
             state="warning",
-            told=f"everybody here may read {source}",
+            detail=f"every user of this machine may read {source}",
             remedy=f"chmod o= {source}",
         )
-    return Finding(what="rows", state="ok", told=f"{source} can be read")
+    return Finding(subject="rows", state="ok", detail=f"{source} can be read")
 
 
-def _ledger(folder: Path) -> Iterator[Finding]:
+def _check_ledger(folder: Path) -> Iterator[Finding]:
     path = folder / LEDGER
     try:
-        witness = witness_of(folder, site_settings(folder))
+        witness = open_witness(folder, read_site_settings(folder))
         last = witness.receipt()
     except TacitError as error:
         yield Finding(
-            what="ledger", state="problem", told=str(error), remedy="see the findings above"
+            subject="ledger", state="problem", detail=str(error), remedy="see the findings above"
         )
         return
     if not path.exists():
         if last.counter:
-            told = f"is missing, but it had {last.counter:,} entries; no answer is sent"
+            detail = f"the ledger is missing but had {last.counter:,} entries; the site sends no response"
             yield Finding(
-                what="ledger", state="problem", told=told, remedy="put the newest ledger back"
+                subject="ledger",
+                state="problem",
+                detail=detail,
+                remedy="restore the newest copy of the ledger",
             )
         else:
-            yield Finding(what="ledger", state="ok", told="nothing was paid yet")
+            yield Finding(subject="ledger", state="ok", detail="nothing was charged yet")
         return
-    yield from secrets(folder, (LEDGER,))
+    yield from check_secrets(folder, (LEDGER,))
     try:
         with closing(
             SiteLedger(path, limits=Limits(), delta=1e-5)
-        ) as book:  # nothing is charged here, so neither matters
+        ) as book:  # unused: nothing is charged here
             book.verify()
             witness.check(book)
-            told = f"whole, {book.receipt().counter:,} entries"
+            detail = f"intact, {book.receipt().counter:,} entries"
     except LedgerError as error:
         yield Finding(
-            what="ledger",
+            subject="ledger",
             state="problem",
-            told=str(error),
-            remedy="put back a copy that is whole and no older",
+            detail=str(error),
+            remedy="restore an intact copy that is not older",
         )
         return
-    yield Finding(what="ledger", state="ok", told=told)
+    yield Finding(subject="ledger", state="ok", detail=detail)

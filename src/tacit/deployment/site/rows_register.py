@@ -1,9 +1,9 @@
-"""Which site of this machine keeps the ledger of which rows, so that a second site's folder gives
-nobody a second budget.
+"""Register of which site of this machine keeps the ledger of which rows, so that a second site's
+folder grants no second budget.
 
-Rows are known by a keyed fingerprint: the smallest keyed hashes of all rows (a bottom-k sketch),
-under a key of this machine. Two files that share rows share hashes; the register holds no row and
-says nothing without the key.
+Rows are identified by a bottom-k sketch: the smallest keyed hashes of all rows, under a key of this
+machine. Files that share rows share hashes. The register holds no row and reveals nothing without
+the key.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from tacit.data.read import TextFormat, is_file_source, read_file
 from tacit.errors import DataError, PolicyError
 from tacit.files import replace_file
 
-_KEPT = 1024
-_SAME = 0.1
-"""Estimated fraction of shared rows from which two files count as rows of the same people."""
+_SKETCH_SIZE = 1024
+_MIN_OVERLAP = 0.1
+"""Estimated fraction of shared rows above which two files count as rows of the same people."""
 
 
 @dataclass(frozen=True)
@@ -33,11 +33,11 @@ class RowsRegister:
     folder: Path
 
     def claim(self, site: str, place: Path, source: str, text: TextFormat | None = None) -> None:
-        """Note that the site in folder `place` keeps the ledger of these rows; raise PolicyError if
-        another site does.
+        """Register that the site in folder `place` keeps the ledger of these rows; raise
+        PolicyError if another does.
 
-        `text` says how the file is read. A named data set is not registered: it is public. A site
-        that was moved is known by its key and stays the same site.
+        `text` says how the file is read. A named data set is public and not registered. A site that
+        was moved is identified by its key and stays the same site.
         """
         if not is_file_source(source):
             return
@@ -47,17 +47,16 @@ class RowsRegister:
                 continue
             try:
                 other = json.loads(file.read_bytes())
-                shared = overlap(sketch, list(other["rows"]))
+                shared = estimate_overlap(sketch, list(other["rows"]))
                 where = str(other["folder"])
             except (OSError, ValueError, KeyError, TypeError):
                 raise PolicyError(
-                    f"{file}: cannot be read, so it is not known whose rows these are; mend or"
-                    " delete it"
+                    f"{file} cannot be read, so overlapping rows cannot be detected; repair or delete it"
                 ) from None
-            if shared >= _SAME:
+            if shared >= _MIN_OVERLAP:
                 raise PolicyError(
-                    f"{source}: the ledger of about {shared:.0%} of these rows is kept by another"
-                    f" site, in {where}; join with that folder. To start a second budget for the"
+                    f"{source}: another site, in {where}, keeps the ledger of about {shared:.0%} of"
+                    " these rows; join with that folder. To start a second budget for the"
                     f" same people on purpose, delete {file}"
                 )
         (self.folder / "rows").mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -71,7 +70,7 @@ class RowsRegister:
             raise DataError(
                 "the site's table has no rows; name a file with rows as `data` in site.toml"
             )
-        key = self._key()
+        key = self._load_key()
         cells = [
             pl.col(name).cast(pl.String, strict=False).fill_null("\0")
             for name in sorted(frame.columns)
@@ -81,9 +80,9 @@ class RowsRegister:
             hashlib.blake2b(line.encode(), digest_size=16, key=key).hexdigest()
             for line in lines.to_list()
         )
-        return heapq.nsmallest(_KEPT, set(hashes))
+        return heapq.nsmallest(_SKETCH_SIZE, set(hashes))
 
-    def _key(self) -> bytes:
+    def _load_key(self) -> bytes:
         path = self.folder / "rows.key"
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         if not path.exists():
@@ -91,11 +90,11 @@ class RowsRegister:
         return path.read_bytes()
 
 
-def overlap(one: list[str], other: list[str]) -> float:
+def estimate_overlap(one: list[str], other: list[str]) -> float:
     """Estimated Jaccard similarity of two sets, from their smallest hashes.
 
-    >>> overlap(["a", "b"], ["a", "b"]), overlap(["a"], ["b"])
+    >>> estimate_overlap(["a", "b"], ["a", "b"]), estimate_overlap(["a"], ["b"])
     (1.0, 0.0)
     """
-    smallest = heapq.nsmallest(min(_KEPT, max(len(one), len(other))), {*one, *other})
+    smallest = heapq.nsmallest(min(_SKETCH_SIZE, max(len(one), len(other))), {*one, *other})
     return len({*one} & {*other} & {*smallest}) / max(1, len(smallest))

@@ -1,6 +1,4 @@
-"""The folder of a site: who it is, where its rows are, which server it joins, and its keys, policy
-and ledger.
-"""
+"""The folder of a site: settings, keys, policy and ledger."""
 
 from __future__ import annotations
 
@@ -42,18 +40,18 @@ SETTINGS, KEY, SIGNS, SECRET, POLICY, LEDGER = (
     "ledger.sqlite",
 )
 JOINED = "joined.pid"
-"""The number of the process that has joined."""
+"""Id of the process that has joined."""
 _HEX = r"^[0-9a-f]{64}$"
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
 class SiteSettings:
-    """`site.toml`. Paths are relative to the folder it lies in.
+    """`site.toml`. Paths are relative to its folder.
 
-    `client` is the column that names the person a row is about; budgets are kept per value of it,
-    whatever a plan says. Instead, `one_client = true` says that all rows belong to one client.
-    `quasi_identifiers` are the columns that could point at a person. `encoding`, `header` and
-    `decimal` say how a text file is read, as in a plan's `[data]`.
+    `client` is the column that identifies the person of a row; budgets are kept per value of it,
+    whatever a plan says. `one_client = true` declares instead that all rows belong to one client.
+    `quasi_identifiers` are columns that could identify a person. `encoding`, `header` and `decimal`
+    say how a text file is read, as in a plan's `[data]`.
     """
 
     name: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
@@ -73,144 +71,143 @@ class SiteSettings:
 
     @property
     def unit(self) -> PrivacyUnit:
-        """Return who the clients of this site are."""
+        """The privacy unit: who the clients of this site are."""
         return PrivacyUnit(
             client=self.client, one_client=self.one_client, quasi_identifiers=self.quasi_identifiers
         )
 
 
 def create_site(folder: Path, settings: SiteSettings) -> bytes:
-    """Make a site's folder with keys of its own; return its public key for the server, as
-    one line.
+    """Create a site's folder with new keys; return its public key for the server as one OpenSSH
+    line.
     """
     if (folder / SETTINGS).exists():
-        raise RunError(f"{folder}: holds a site already ({SETTINGS}); choose another folder")
+        raise RunError(f"{folder} already holds a site ({SETTINGS}); choose another folder")
     make_private_folder(folder)
     public = make_node_key(folder / KEY)
     signs = Ed25519PrivateKey.generate()
     replace_file(folder / SIGNS, signs.private_bytes_raw())
     replace_file(folder / SECRET, os.urandom(32))
-    replace_file(folder / SETTINGS, _written(settings).encode())
+    replace_file(folder / SETTINGS, _format_settings(settings).encode())
     return public
 
 
-def introduce(folders: Sequence[Path]) -> None:
-    """Write the signing keys of some sites into the settings of each, as their owners would."""
-    settings = {folder: site_settings(folder) for folder in folders}
+def exchange_peer_keys(folders: Sequence[Path]) -> None:
+    """Write the signing keys of all given sites into the settings of each, as their owners would."""
+    settings = {folder: read_site_settings(folder) for folder in folders}
     keys = {
-        settings[folder].name: signing_key(folder).public_key().public_bytes_raw().hex()
+        settings[folder].name: load_signing_key(folder).public_key().public_bytes_raw().hex()
         for folder in folders
     }
     for folder, own in settings.items():
         peers = {name: key for name, key in keys.items() if name != own.name}
-        replace_file(folder / SETTINGS, _written(replace(own, peers=peers)).encode())
+        replace_file(folder / SETTINGS, _format_settings(replace(own, peers=peers)).encode())
 
 
-def site_settings(folder: Path) -> SiteSettings:
-    """Return what a site's folder says; raise PlanError that names every problem."""
+def read_site_settings(folder: Path) -> SiteSettings:
+    """Read site.toml; the error names every problem."""
     path = folder / SETTINGS
     try:
         tree = tomllib.loads(path.read_text(encoding="utf-8"))
         return TypeAdapter(SiteSettings).validate_json(json.dumps(tree))
     except OSError as error:
         raise RunError(
-            f"{path}: cannot be read ({error.strerror}); `tacit site init` makes a site's folder"
+            f"{path} cannot be read ({error.strerror}); create a site with `tacit site init`"
         ) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise PlanError(f"{path}: is not valid TOML: {error}") from None
+        raise PlanError(f"{path} is not valid TOML: {error}") from None
     except ValidationError as error:
-        told = "; ".join(
-            f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors()
+        problems = "; ".join(
+            f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}" for problem in error.errors()
         )
-        raise PlanError(f"{path}: {told}") from None
+        raise PlanError(f"{path}: {problems}") from None
 
 
-def owner_of(folder: Path, tell: Callable[[str], None] = lambda sentence: None) -> Owner:
-    """Return the owner whose site lies in a folder."""
-    settings = site_settings(folder)
-    guard = LedgerGuard(folder / LEDGER, witness_of(folder, settings), tell)
+def load_owner(folder: Path, tell: Callable[[str], None] = lambda sentence: None) -> Owner:
+    """Build the owner of the site in a folder."""
+    settings = read_site_settings(folder)
+    guard = LedgerGuard(folder / LEDGER, open_witness(folder, settings), tell)
     return Owner(
         name=settings.name,
-        source=source_of(folder, settings),
+        source=find_source(folder, settings),
         folder=folder,
-        key=node_key(folder),
-        signs_with=signing_key(folder),
+        key=load_node_key(folder),
+        signs_with=load_signing_key(folder),
         secret=read_private(folder / SECRET),
-        policy=lambda: policy_of(folder),
+        policy=lambda: read_policy(folder),
         book=lambda policy, plan: guard.open(policy.limits, plan.delta),
         unit=settings.unit,
         encoding=settings.encoding,
         header=settings.header,
         decimal=settings.decimal,
         agreed=str(folder / settings.agreed) if settings.agreed else None,
-        peers=lambda: peers_of(folder),
-        helpers=lambda: site_settings(folder).helpers,
+        peers=lambda: read_peers(folder),
+        helpers=lambda: read_site_settings(folder).helpers,
         tell=tell,
     )
 
 
-def peers_of(folder: Path) -> dict[str, bytes]:
-    """Return the public signing keys of the sites that a site's owner knows, by name, with the
-    site's own.
-    """
-    settings = site_settings(folder)
+def read_peers(folder: Path) -> dict[str, bytes]:
+    """Public signing keys by site name: those the owner knows, and the site's own."""
+    settings = read_site_settings(folder)
     others = {name: bytes.fromhex(key) for name, key in (settings.peers or {}).items()}
-    return {**others, settings.name: signing_key(folder).public_key().public_bytes_raw()}
+    return {**others, settings.name: load_signing_key(folder).public_key().public_bytes_raw()}
 
 
-def source_of(folder: Path, settings: SiteSettings) -> str:
-    """Return where a site's rows are: a file, seen from the site's folder, or the name of a data
-    set.
-    """
+def find_source(folder: Path, settings: SiteSettings) -> str:
+    """The source of the site's rows: a file, relative to the site's folder, or a named data set."""
     path = folder / settings.data
     return str(path) if path.exists() else settings.data
 
 
-def policy_of(folder: Path) -> Policy | None:
-    """Return a site's policy as it is now; None if there is none, which allows nothing."""
+def read_policy(folder: Path) -> Policy | None:
+    """The site's current policy; None if there is none, which allows nothing."""
     return load_policy(folder / POLICY) if (folder / POLICY).exists() else None
 
 
-def witness_of(folder: Path, settings: SiteSettings) -> Witness:
-    """The witness of a site's ledger, outside the site's folder."""
+def open_witness(folder: Path, settings: SiteSettings) -> Witness:
+    """The witness of the site's ledger, outside the site's folder."""
     return Witness(
-        _state(folder, settings) / "sites" / f"{site_id(node_key(folder).public_key())}.json"
+        _find_state_folder(folder, settings)
+        / "sites"
+        / f"{site_id(load_node_key(folder).public_key())}.json"
     )
 
 
 def check_ready(folder: Path, tell: Callable[[str], None] = lambda sentence: None) -> None:
     """Raise LedgerError or PolicyError, with the remedy, unless the site may join.
 
-    Its ledger must be whole and the newest, and no other site of this machine may keep the ledger
-    of the same rows.
+    Its ledger must be intact and the newest copy, and no other site of this machine may keep the
+    ledger of the same rows.
     """
-    settings = site_settings(folder)
-    guard = LedgerGuard(folder / LEDGER, witness_of(folder, settings))
+    settings = read_site_settings(folder)
+    guard = LedgerGuard(folder / LEDGER, open_witness(folder, settings))
     if (folder / LEDGER).exists():
-        guard.open(Limits(), delta=1e-5).close()  # nothing is charged here, so neither matters
+        guard.open(Limits(), delta=1e-5).close()  # unused: nothing is charged here
     guard.witness.refuse_missing(folder / LEDGER)
-    register = RowsRegister(_state(folder, settings))
+    register = RowsRegister(_find_state_folder(folder, settings))
     try:
         read_as = TextFormat(encoding=settings.encoding, header=settings.header, guess=False)
         register.claim(
-            site_id(node_key(folder).public_key()), folder, source_of(folder, settings), read_as
+            site_id(load_node_key(folder).public_key()),
+            folder,
+            find_source(folder, settings),
+            read_as,
         )
     except OSError as error:
         tell(
-            f"{register.folder}: cannot be written ({error.strerror}), so a second site over the"
-            " same rows would go unnoticed; name a folder outside the site's folder as `state` in"
-            " site.toml"
+            f"{register.folder} cannot be written ({error.strerror}), so a second site with the"
+            " same rows would go unnoticed; set `state` in site.toml to a folder outside the site's"
+            " folder"
         )
 
 
-def _state(folder: Path, settings: SiteSettings) -> Path:
+def _find_state_folder(folder: Path, settings: SiteSettings) -> Path:
     return state_folder(folder / settings.state if settings.state else None)
 
 
-def joined_process(folder: Path) -> int | None:
-    """Return the number of the process that acts for a site now; None if there is none, also after
-    one was killed.
-    """
+def find_joined_process(folder: Path) -> int | None:
+    """Id of the process that acts for the site; None if there is none, also after a kill."""
     try:
         with (folder / NODE_LOCK).open() as lock:
             fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -221,19 +218,18 @@ def joined_process(folder: Path) -> int | None:
         return None
 
 
-def node_key(folder: Path) -> EllipticCurvePrivateKey:
-    """Return the key a site joins with and signs replies with."""
+def load_node_key(folder: Path) -> EllipticCurvePrivateKey:
+    """The key with which a site joins and signs responses."""
     key = serialization.load_pem_private_key(read_private(folder / KEY), password=None)
     if not isinstance(key, EllipticCurvePrivateKey):
         raise PeerError(
-            f"{folder / KEY}: needs a key on a curve, got another; make a new site with `tacit site"
-            " init`"
+            f"{folder / KEY} is not an elliptic-curve key; create a new site with `tacit site init`"
         )
     return key
 
 
-def signing_key(folder: Path) -> Ed25519PrivateKey:
-    """Return the key with which a site confirms the terms of runs, and signs what helpers get."""
+def load_signing_key(folder: Path) -> Ed25519PrivateKey:
+    """The key with which a site confirms the terms of runs and signs keys for helpers."""
     return Ed25519PrivateKey.from_private_bytes(read_private(folder / SIGNS))
 
 
@@ -247,7 +243,7 @@ _NOTES = {
     ),
     "one_client": "  # all rows of this site belong to one client",
     "quasi_identifiers": (
-        "  # columns that together could point at a person, for plans that hand over rows"
+        "  # columns that together could identify a person, for plans that disclose rows"
     ),
     "encoding": "",
     "header": "",
@@ -256,10 +252,10 @@ _NOTES = {
     "helpers": "",
     "state": "",
 }
-"""What is written of a site's settings, and a comment on it."""
+"""Settings that are written to site.toml, each with its comment."""
 
 
-def _written(settings: SiteSettings) -> str:
+def _format_settings(settings: SiteSettings) -> str:
     given = {
         name: getattr(settings, name)
         for name in _NOTES
@@ -269,7 +265,7 @@ def _written(settings: SiteSettings) -> str:
     lines += [
         "",
         (
-            "# Signing keys of other sites, for plans with a [secure_sum]. Take them from their"
+            "# Signing keys of other sites, for plans with secure aggregation. Take them from their"
             " owners (`tacit site status`), never"
         ),
         "# from the server.",

@@ -14,9 +14,7 @@ Item = TypeVar("Item")
 
 @dataclass
 class WorkClock:
-    """Stops work that takes more than `minutes`, between two items. What was charged for it stays
-    charged.
-    """
+    """Stops work on a request after `minutes`, between two items. Its charges remain."""
 
     minutes: float
     now: Callable[[], float] = time.monotonic
@@ -26,12 +24,12 @@ class WorkClock:
         self.started = self.now()
 
     def each(self, items: Iterable[Item]) -> Iterator[Item]:
-        """Yield the items while there is time; raise PolicyError once there is none."""
+        """Yield the items; raise PolicyError once the time is used up."""
         for item in items:
             spent = (self.now() - self.started) / 60
             if spent > self.minutes:
                 raise PolicyError(
-                    f"limits.max_minutes_per_round = {self.minutes:g}: this request took"
-                    f" {spent:.3g} minutes and was stopped"
+                    f"this request was stopped after {spent:.3g} minutes; your policy allows"
+                    f" {self.minutes:g} (policy.toml, limits.max_minutes_per_round)"
                 )
             yield item

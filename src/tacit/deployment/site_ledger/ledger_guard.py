@@ -1,6 +1,4 @@
-"""A site's ledger, opened only if it is whole and the newest: verified at the start and after every
-change by somebody else.
-"""
+"""Opens a site's ledger only if it is intact and the newest copy."""
 
 from __future__ import annotations
 
@@ -19,8 +17,8 @@ _Signature = tuple[tuple[int, int, int] | None, ...]
 class LedgerGuard:
     """Opens the ledger of one site for one process.
 
-    The whole ledger is verified when it is first opened, and again whenever its files are not as
-    this process left them. Between two requests of one process that costs two calls of stat.
+    The whole ledger is verified when it is first opened, and again whenever another process changed
+    its files. Between two requests of one process this costs two calls of stat.
     """
 
     file: Path
@@ -28,16 +26,18 @@ class LedgerGuard:
     tell: Callable[[str], None] = lambda sentence: None
     today: Callable[[], str] = get_utc_day
     _warned: bool = field(default=False, init=False)
-    _left: _Signature | None = field(default=None, init=False)
+    _signature_at_close: _Signature | None = field(default=None, init=False)
 
     def open(self, limits: Limits, delta: float) -> SiteLedger:
-        """The ledger; raise LedgerError, with the remedy, if it is missing, damaged, or older than
-        the one used last.
+        """Open the ledger; raise LedgerError, with the remedy, if it is missing, damaged or
+        outdated.
         """
         self.witness.refuse_missing(self.file)
-        changed = self._left is None or _signature(self.file) != self._left
+        changed = (
+            self._signature_at_close is None or _signature(self.file) != self._signature_at_close
+        )
         book = SiteLedger(
-            self.file, limits=limits, delta=delta, today=self.today, on_close=self._closed
+            self.file, limits=limits, delta=delta, today=self.today, on_close=self._on_close
         )
         try:
             if changed:
@@ -48,9 +48,9 @@ class LedgerGuard:
             raise
         return book
 
-    def _closed(self, receipt: Receipt) -> None:
-        """Bring the witness up to the ledger; answers leave after the ledger was closed."""
-        self._left = _signature(self.file)
+    def _on_close(self, receipt: Receipt) -> None:
+        """Advance the witness to the ledger. Responses are sent only after the ledger is closed."""
+        self._signature_at_close = _signature(self.file)
         try:
             self.witness.advance(receipt)
         except OSError as error:
@@ -64,8 +64,8 @@ class LedgerGuard:
 
 
 def _signature(file: Path) -> _Signature:
-    """Inode, size and time of change of the ledger and its write-ahead log; None where there is no
-    such file.
+    """Inode, size and modification time of the ledger and its write-ahead log; None for a missing
+    file.
     """
     found = list[tuple[int, int, int] | None]()
     for path in (file, file.with_name(f"{file.name}-wal")):

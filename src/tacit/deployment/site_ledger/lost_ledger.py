@@ -1,5 +1,5 @@
-"""A ledger that is lost, or an older copy of it: what the owner of a site gives up by going on, and
-the entry that says so.
+"""A lost or outdated ledger: what the owner of a site gives up by continuing, and the entry that
+records it.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from pathlib import Path
 from tacit.deployment.site.participation import end, open_runs
 from tacit.deployment.site.site_folder import (
     LEDGER,
-    joined_process,
-    owner_of,
-    site_settings,
-    witness_of,
+    find_joined_process,
+    load_owner,
+    open_witness,
+    read_site_settings,
 )
 from tacit.deployment.site_ledger.witness import Witness
 from tacit.errors import LedgerError, RunError
@@ -22,9 +22,11 @@ from tacit.privacy.policy import Limits, Receipt, SiteLedger
 
 
 @dataclass(frozen=True, kw_only=True)
-class Loss:
-    """What a ledger lacks: `known` is the last receipt that the witness has, None if it cannot be
-    read; `left` counts the entries that are still there.
+class LedgerLoss:
+    """Entries that a ledger lacks.
+
+    `known` is the last receipt of the witness, None if it cannot be read; `left` counts the
+    remaining entries.
     """
 
     known: Receipt | None
@@ -32,79 +34,77 @@ class Loss:
 
     def __str__(self) -> str:
         if self.known is None:
-            return f"the ledger has {self.left:,} entries, and nobody knows how many it had"
+            return f"the ledger has {self.left:,} entries; how many it had is unknown"
         return (
             f"the ledger had {self.known.counter:,} entries, of which this site has {self.left:,}"
             " at most"
         )
 
 
-def find_loss(folder: Path) -> Loss:
-    """Return what the ledger of a site has lost; raise LedgerError if that is nothing, or if what
-    is there is damaged.
+def find_loss(folder: Path) -> LedgerLoss:
+    """Compare a site's ledger with its witness; raise LedgerError if nothing is lost or the ledger
+    is damaged.
     """
-    file, witness = folder / LEDGER, witness_of(folder, site_settings(folder))
-    known = _known(witness)
+    file, witness = folder / LEDGER, open_witness(folder, read_site_settings(folder))
+    known = _read_witness(witness)
     if not file.exists():
         if known is not None and not known.counter:
-            raise LedgerError(f"{file}: this site has had no ledger yet, so nothing is lost")
-        return Loss(known=known, left=0)
-    with closing(_opened(file)) as book:
+            raise LedgerError(f"{file}: this site never had a ledger, so nothing is lost")
+        return LedgerLoss(known=known, left=0)
+    with closing(_open_verified(file)) as book:
         left = book.receipt().counter
         if known is None:
-            return Loss(known=None, left=left)
+            return LedgerLoss(known=None, left=left)
         try:
             book.check_receipt(*known)
         except LedgerError:
-            return Loss(known=known, left=left)
-    raise LedgerError(f"{file}: is whole and the newest one, so nothing is lost")
+            return LedgerLoss(known=known, left=left)
+    raise LedgerError(f"{file} is intact and the newest copy, so nothing is lost")
 
 
-def accept_loss(folder: Path, loss: Loss) -> list[str]:
-    """Go on with what is left of a site's ledger, or with a new one, and return the runs that were
-    ended for it.
+def accept_loss(folder: Path, loss: LedgerLoss) -> list[str]:
+    """Continue with the remaining ledger, or with a new one; return the runs that were ended.
 
-    The loss is an entry of the ledger, before the witness follows it. Runs that were open are
-    ended: what they were answered is no longer known. Raises RunError while the site has joined.
+    The loss becomes an entry of the ledger before the witness follows it. Open runs are ended,
+    because their earlier responses are no longer known. Raises RunError while the site has joined.
     """
-    process = joined_process(folder)
+    process = find_joined_process(folder)
     if process is not None:
         raise RunError(
-            f"{folder}: has joined (process {process}); `tacit site leave {folder}` first"
+            f"{folder}: the site has joined (process {process}); stop it first with `tacit site"
+            f" leave {folder}`"
         )
     owner, file, witness = (
-        owner_of(folder),
+        load_owner(folder),
         folder / LEDGER,
-        witness_of(folder, site_settings(folder)),
+        open_witness(folder, read_site_settings(folder)),
     )
     runs = open_runs(owner)
     with closing(
-        _opened(file) if file.exists() else SiteLedger(file, limits=Limits(), delta=1e-5)
+        _open_verified(file) if file.exists() else SiteLedger(file, limits=Limits(), delta=1e-5)
     ) as book:
         book.note_loss(loss.known, loss.left, runs)
         receipt = book.receipt()
     for run in runs:
         end(owner, run)
-    witness.begin_anew(receipt)
+    witness.reset(receipt)
     return runs
 
 
-def _known(witness: Witness) -> Receipt | None:
+def _read_witness(witness: Witness) -> Receipt | None:
     try:
         return witness.receipt()
     except LedgerError:
         return None
 
 
-def _opened(file: Path) -> SiteLedger:
-    book = SiteLedger(
-        file, limits=Limits(), delta=1e-5
-    )  # nothing is charged here, so neither matters
+def _open_verified(file: Path) -> SiteLedger:
+    book = SiteLedger(file, limits=Limits(), delta=1e-5)  # unused: nothing is charged here
     try:
         book.verify()
     except LedgerError as error:
         book.abandon()
         raise LedgerError(
-            f"{error}. Put a good copy back, or move the file away to begin a new ledger"
+            f"{error}. Restore an intact copy, or move the file away to begin a new ledger"
         ) from None
     return book

@@ -1,9 +1,9 @@
-"""What a site knows of its own ledger outside its folder, so that an older copy of the folder is
-noticed.
+"""The last receipt of a site's ledger, kept outside the site's folder to detect an older copy of
+the folder.
 
 The witness lies in the state folder of the machine's user: `TACIT_STATE`, else
 `XDG_STATE_HOME/tacit`, else `~/.local/state/tacit`; a site may name another folder (`state` in
-site.toml). Whoever restores or clones the site's folder alone does not take it along.
+site.toml). Restoring or cloning the site's folder alone does not copy it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _NONE = Receipt(0, bytes(32))
 
 
 def state_folder(chosen: Path | None = None) -> Path:
-    """Folder for state that belongs to this machine's user and to no site's folder."""
+    """Folder for state of this machine's user that belongs to no site's folder."""
     if chosen is not None:
         return chosen
     if os.environ.get("TACIT_STATE"):
@@ -47,9 +47,7 @@ class Witness:
     file: Path
 
     def receipt(self) -> Receipt:
-        """The last receipt; an empty one if there is none yet. Raise LedgerError if the file is
-        damaged.
-        """
+        """The last receipt, or an empty one. Raises LedgerError if the file is damaged."""
         try:
             tree = json.loads(self.file.read_bytes())
             return Receipt(int(tree["entries"]), bytes.fromhex(tree["head"]))
@@ -57,23 +55,23 @@ class Witness:
             return _NONE
         except (OSError, ValueError, KeyError, TypeError):
             raise LedgerError(
-                f"{self.file}: the witness of the ledger cannot be read; no answer is sent. `tacit"
-                " ledger accept-loss DIR`, with the site's folder, goes on with the ledger that is"
-                " there, and says what you give up"
+                f"{self.file}: the witness of the ledger cannot be read; the site sends no response."
+                " To continue with the present ledger, run `tacit ledger accept-loss DIR` with the"
+                " site's folder; it says what you give up"
             ) from None
 
     def refuse_missing(self, ledger: Path) -> None:
-        """Raise LedgerError if a ledger that has entries is no longer there."""
+        """Raise LedgerError if a ledger with entries no longer exists."""
         last = self.receipt()
         if last.counter and not ledger.exists():
             raise LedgerError(
-                f"{ledger}: the ledger is missing, but it had {last.counter:,} entries; no answer"
-                f" is sent. {_REMEDY}"
+                f"{ledger}: the ledger is missing but had {last.counter:,} entries; the site sends no"
+                f" response. {_REMEDY}"
             )
 
     def check(self, book: SiteLedger) -> None:
-        """Raise LedgerError if the ledger is an older copy of the one that was used here last, or
-        another ledger.
+        """Raise LedgerError if the ledger is another one, or an older copy of the last one used
+        here.
         """
         last = self.receipt()
         try:
@@ -82,19 +80,15 @@ class Witness:
             raise LedgerError(f"{error}. {_REMEDY}") from None
 
     def advance(self, receipt: Receipt) -> None:
-        """Remember how far the ledger has come, on the disk; what was remembered before is never
-        taken back.
-
-        Raises OSError where the file cannot be written.
+        """Store a newer receipt on disk; an older one is ignored. Raises OSError if the file cannot
+        be written.
         """
         if receipt.counter > self.receipt().counter:
             self.file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             self._write(receipt)
 
-    def begin_anew(self, receipt: Receipt) -> None:
-        """Take a ledger for the newest one, whatever was remembered before; its owner has accepted
-        a loss.
-        """
+    def reset(self, receipt: Receipt) -> None:
+        """Store a receipt whatever was stored before: the owner has accepted a loss."""
         self.file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._write(receipt)
 
@@ -105,6 +99,6 @@ class Witness:
 
 
 _REMEDY = (
-    "Put the newest ledger back. If it is lost, `tacit ledger accept-loss DIR`, with the site's"
-    " folder, goes on without it, and says what you give up"
+    "Restore the newest copy of the ledger. If it is lost, run `tacit ledger accept-loss DIR` with"
+    " the site's folder to continue without it; the command says what you give up"
 )
