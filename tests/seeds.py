@@ -7,9 +7,11 @@ nothing is wrong, which is below 1e-6; `make test-seeds` shows this with 50 seed
 from __future__ import annotations
 
 import numpy as np
-from scipy.stats import norm
 
 from tacit.randomness import Draws
+from tacit.testing.subject import deviations
+
+__all__ = ["chosen", "deviations", "draws", "generator"]
 
 _APART = 1_000_003
 chosen = 0
@@ -24,8 +26,3 @@ def draws(place: int = 0) -> Draws:
 def generator(place: int = 0) -> np.random.Generator:
     """Return a generator for a test's own use."""
     return np.random.default_rng(place + _APART * chosen)
-
-
-def deviations(checks: int = 1) -> float:
-    """Return how many standard deviations normal figures may be off: `checks` of them all stay within, except with 5e-7."""
-    return float(norm.isf(5e-7 / (2 * checks)))

@@ -4,6 +4,7 @@ from dataclasses import asdict
 
 from tacit import codecs, plan
 from tacit.privacy.claim import Open
+from tacit.testing import Subject
 
 CASES: dict[str, list[plan.Codec]] = {
     "plain": [plan.Plain(), plan.Plain(clip_l2=0.5)],
@@ -83,6 +84,11 @@ def at_client(case: plan.Codec, round_no: int = 1, cohort: int = 1) -> codecs.Co
     """Return the codec as a client holds it: with the clients' secret, if it needs one."""
     made = built(case, cohort)
     return made if made.keyed is None else made.keyed(bytes(range(16)), round_no)
+
+
+def subject(case: plan.Codec) -> Subject:
+    """Return a case as the checks of `tacit.testing` take it."""
+    return Subject(lambda extent: codecs.build(case, extent), getattr(case, "clip", 1.0))
 
 
 PRIVATE = [case for case in ALL if not isinstance(at_client(case).claims(10, 1)[0].event, Open)]

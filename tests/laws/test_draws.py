@@ -9,14 +9,22 @@ from tacit.client import ClientRandomness
 from tacit.protocol.round import State
 from tacit.protocol.site import Client, Site
 from tacit.randomness import ClientDraws, Draws, PublicDraws, ServerDraws
+from tacit.testing import CHECKS
 from tests import seeds
-from tests.laws.codec_cases import ALL, at_client, built, label
+from tests.laws.codec_cases import ALL, at_client, built, label, subject
 from tests.laws.swapped_draws import swapped
 from tests.simulation.test_exchange import CLIENTS, learner, train_over
 
 every = pytest.mark.parametrize("case", ALL, ids=label)
 UPDATE = np.linspace(-1e-3, 1e-3, 50, dtype=np.float32)
 SECRET = seeds.draws(11)
+CHECKED = {"draws_are_typed", "client_noise_is_secret", "decoder_noise_is_secret"}
+
+
+@every
+@pytest.mark.parametrize("check", sorted(CHECKED))
+def test_a_codec_passes(case, check) -> None:
+    CHECKS[check](subject(case))
 
 
 @every

@@ -7,7 +7,7 @@ from tacit import codecs
 from tacit.randomness import Draws
 from tests import seeds
 from tests.laws.codec_cases import ALL, ROUNDS, label
-from tests.roles import decode, encode
+from tests.roles import decode
 
 CLIENTS = 9
 
@@ -19,36 +19,8 @@ def under_helpers(case, helpers: int) -> codecs.Codec:
 FIT = [case for case in ALL if under_helpers(case, 1).whole is not None]
 
 
-def summed(
-    made: codecs.Codec, dim: int, clients: int, clip: float
-) -> tuple[codecs.Sum, np.ndarray]:
-    """Return the codec's own sum of some messages, and their sum modulo 2^bits, lifted to signed numbers."""
-    assert made.whole is not None
-    own, kind = made.empty(dim), np.dtype(f"u{made.whole.bits(dim) // 8}")
-    modulo = np.zeros(made.whole.size(dim), kind)
-    for n in range(clients):
-        update = np.sin(np.arange(dim, dtype=np.float32) * (n + 1)) * clip * (-1) ** n
-        payload = encode(made, update, Draws.seeded(0).at(n), Draws.seeded(1).at(n)).payload
-        own.add(payload, 1, Draws.seeded(1).at(n))
-        numbers = made.whole.of(payload, dim)
-        assert numbers.dtype == kind
-        assert numbers.shape == modulo.shape
-        modulo += numbers
-    return own, modulo.view(f"i{kind.itemsize}").astype(np.int64)
-
-
 def test_some_codecs_fit() -> None:
     assert {case.name for case in FIT} >= {"dp_sum", "rr"}
-
-
-@pytest.mark.parametrize("helpers", [1, 3])
-@pytest.mark.parametrize("case", FIT, ids=label)
-def test_the_sum_modulo_is_the_codecs_own(case, helpers) -> None:
-    made = under_helpers(case, helpers)
-    own, modulo = summed(made, 37, CLIENTS, case.clip)
-    total = made.whole.total(modulo, CLIENTS)
-    assert total.packed().tobytes() == own.packed().tobytes()
-    assert total.weight == own.weight == CLIENTS
 
 
 @pytest.mark.statistical
