@@ -106,8 +106,7 @@ READERS: dict[str, Callable[[Path], Iterator[Passage]]] = {
     ".toml": read_comments,
 }
 PLACES = (
-    "README.md",
-    "CONTRIBUTING.md",
+    "*.md",
     "docs/**/*.md",
     "papers/README.md",
     "examples/*",
