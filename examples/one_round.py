@@ -11,7 +11,7 @@ from tacit import codecs, data, features, plan, server, training
 from tacit.privacy import ledger
 from tacit.protocol import aggregation, messages
 from tacit.protocol.agreement import Agreement
-from tacit.protocol.exchanges import Train
+from tacit.protocol.exchanges.train import Train
 from tacit.protocol.round import State
 from tacit.protocol.site import Client, Site
 from tacit.randomness import Draws

@@ -9,7 +9,7 @@ import numpy as np
 from bench.rows import DRAWS
 from tacit import codecs, plan, server
 from tacit.protocol.agreement import Agreement
-from tacit.protocol.exchanges import Train
+from tacit.protocol.exchanges.train import Train
 from tacit.protocol.round import State
 from tacit.protocol.site import Site
 from tacit.rows import Vector

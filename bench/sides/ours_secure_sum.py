@@ -22,14 +22,14 @@ from bench.lines import serve
 from bench.rows import CLASSES, DRAWS, even_clients
 from bench.sides.ours_overhead import Idle
 from tacit import codecs, plan, server, training
+from tacit.assembly.agreement import RunFacts
+from tacit.assembly.exchanges import build_exchanges, build_train
 from tacit.protocol.agreement import Agreement
-from tacit.protocol.exchanges import SecureTrain, Train, exchanges_of
-from tacit.protocol.exchanges.sharing import sharing_for
-from tacit.protocol.round import State
+from tacit.protocol.round import Exchange, State
 from tacit.protocol.site import Site
 from tacit.rows import Rows, Sparse
 from tacit.simulation.carrier import Simulation, simulation
-from tacit.simulation.helpers import helper_keys, simulated_helpers
+from tacit.simulation.helpers import build_simulated_helpers, draw_public_keys
 
 CLIENTS, REVIEWS, WORDS, INPUTS = 1000, 25, 125, 5000
 PARAMETERS = 20_000
@@ -49,10 +49,9 @@ def learner(work: str) -> training.Learner:
 
 
 def rounds(
-    job: plan.Plan, made: training.Learner, carrier: Simulation, train: Train
+    made: training.Learner, carrier: Simulation, exchanges: tuple[Exchange, ...]
 ) -> Callable[[], None]:
     """Return what runs one more round: all its exchanges."""
-    exchanges = exchanges_of(job, train)
     optimizer = server.initial_state(plan.Server(), made.size)
     now = [
         State(round_no=0, cohort=np.arange(CLIENTS), model=made.initial(DRAWS), optimizer=optimizer)
@@ -91,17 +90,21 @@ def main(work: str, way: str, workers: str) -> None:
         server=job.server,
     )
     site = Site(agreement, range(CLIENTS), DRAWS, np.ones(CLIENTS, np.int64), made)
-    train = Train(agreement, DRAWS)
-    if secure:
-        sharing = sharing_for(
-            secure, agreement, helper_keys(secure, DRAWS), Train.name, coded, made.size
-        )
-        train = SecureTrain(agreement, DRAWS, sharing)
-    exchanges = exchanges_of(job, train)
+    facts = RunFacts(
+        run="bench",
+        identity="bench",
+        clients=CLIENTS,
+        public=agreement.public,
+        largest_weight=1,
+        helpers=draw_public_keys(job, DRAWS) if secure else (),
+    )
+    exchanges = build_exchanges(job, facts, build_train(job, facts, agreement, DRAWS))
     with TemporaryDirectory() as folder:
-        parties = simulated_helpers(job, site, exchanges, DRAWS, Path(folder))
+        parties = (
+            build_simulated_helpers(job, site, exchanges, DRAWS, Path(folder)) if secure else ()
+        )
         with simulation(site, exchanges, int(workers), parties) as carrier:
-            one = rounds(job, made, carrier, train)
+            one = rounds(made, carrier, exchanges)
             one()  # compiles, and makes the sites' keys
             serve(lambda request: measure(one).as_dict())
 

@@ -13,7 +13,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from tacit.assembly.negotiated import held
+from tacit.assembly.negotiated import read_negotiated
 from tacit.codecs.hashcomb import quantiser_of
 from tacit.codecs.sums.tokens import TokenTally
 from tacit.deployment import bodies
@@ -193,7 +193,7 @@ def test_the_digest_of_a_model_confirms_no_guess(tmp_path) -> None:
     measured = bodies.unpack(
         server.send("measure", "measure", asked(alone.packed(), 2, 1), 1).body, Measured
     )
-    settings, at_finest = held(plan), np.full(2, levels, np.uint8)
+    settings, at_finest = read_negotiated(plan), np.full(2, levels, np.uint8)
     assert settings is not None
     quantiser = quantiser_of(settings.settings, (2,))
     pairs = itertools.product(range(1 << levels), repeat=2)

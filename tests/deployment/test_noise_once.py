@@ -17,7 +17,8 @@ from tacit.deployment.server.job import deploy
 from tacit.deployment.server.offered import offered
 from tacit.deployment.site import participation
 from tacit.deployment.site.owner_site import OwnerSite
-from tacit.protocol.exchanges import Heads, Train
+from tacit.protocol.exchanges.heads import Heads
+from tacit.protocol.exchanges.train import Train
 from tacit.protocol.messages import letter as letters
 from tacit.protocol.site import Client
 from tacit.runs import record

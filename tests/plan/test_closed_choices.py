@@ -14,8 +14,10 @@ import polars as pl
 import pytest
 
 from tacit import codecs, features, plan, server
-from tacit.assembly.first_model import _settings as center_settings
-from tacit.assembly.first_model import first_model
+from tacit.assembly.agreement import RunFacts
+from tacit.assembly.exchanges import build_exchanges
+from tacit.assembly.server_side import ServerRows, build_first_model
+from tacit.assembly.warm_start import _training_settings as center_settings
 from tacit.codecs import paper_gaussian, qsgd
 from tacit.codecs.hashcomb.tokens import round_key
 from tacit.codecs.votes import head
@@ -34,8 +36,9 @@ from tacit.plan.presets.privacy import expanded
 from tacit.plan.tables import server as server_table
 from tacit.plan.tables.local import problems as local_problems
 from tacit.protocol.agreement import Agreement
-from tacit.protocol.exchanges import Heads, Train, exchanges_of
+from tacit.protocol.exchanges.heads import Heads
 from tacit.protocol.exchanges.question import helps
+from tacit.protocol.exchanges.train import Train
 from tacit.randomness import Draws
 from tacit.rows import Lexicon
 from tacit.simulation.adversaries.behaviour import Misbehaving
@@ -50,6 +53,7 @@ from tests.slots import slot
 
 UNKNOWN = "declared, and implemented by nobody"
 ROOT = Draws.seeded(1)
+FACTS = RunFacts(run="r", identity="i", clients=3, public=ROOT.publish(), largest_weight=1)
 COLUMNS = plan.Columns(text=("t",), numeric=("n",), categorical=("c",), label="y", quasi=("n",))
 FRAME = pl.DataFrame({"t": ["a b", "b"], "n": [1.0, 2.0], "c": ["x", "y"], "y": ["no", "yes"]})
 ALL = plan.Features(category_clients=1)
@@ -147,7 +151,7 @@ def token_decoder(key: str) -> object:
 
 
 CONSUMERS: dict[str, Callable[[], object]] = {
-    "Plan.regime": lambda: SimulatedArm._train(SimpleNamespace(regime=UNKNOWN)),  # type: ignore[arg-type]
+    "Plan.regime": lambda: SimulatedArm._train(SimpleNamespace(regime=UNKNOWN), FACTS),  # type: ignore[arg-type]
     "Plan.baselines": lambda: arms_of(unknown_baseline()),
     "Plan.baseline_settings": (
         lambda: unknown(plan.Plan(), "baseline_settings").gives_baselines_own_settings
@@ -216,12 +220,11 @@ CONSUMERS: dict[str, Callable[[], object]] = {
         unknown(plan.PaperGaussian(), "factor")
     ),
     "QSGD.size": lambda: qsgd.size_of(ROWS[0], UNKNOWN),  # type: ignore[arg-type]
-    "Public.last_layer": lambda: first_model(
+    "Public.last_layer": lambda: build_first_model(
         plan_with(public=unknown(plan.Public(share=0.1), "last_layer")),
-        ROWS,
-        None,
-        ROOT,
         _learner(),
+        ROOT,
+        ServerRows(public=ROWS),
     ),  # type: ignore[arg-type]
     "Public.optimizer": lambda: compiled_rule(
         center_settings(unknown(plan.Public(share=0.1), "optimizer"))
@@ -229,11 +232,11 @@ CONSUMERS: dict[str, Callable[[], object]] = {
     "Filter.protect": lambda: head.noise_scale(_protected(), 3, 2),
     "Filter.vote": lambda: helps(ROWS, filtered("vote").vote),
     "Filter.rule": lambda: server.decide(filtered("rule"), ballots()),
-    "Filter.aggregate": lambda: exchanges_of(
-        SimpleNamespace(filter=filtered("aggregate")),
+    "Filter.aggregate": lambda: build_exchanges(
+        SimpleNamespace(filter=filtered("aggregate"), secure_sum=None),
+        FACTS,
         train_with(plan.Server()),
-        head=_head_place(),
-        clients=3,
+        _head_place(),
     ),  # type: ignore[arg-type]
     **{
         f"{kind.__name__}.votes": lambda kind=kind: votes_of(unknown(kind(), "votes"))

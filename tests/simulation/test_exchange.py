@@ -14,7 +14,8 @@ from tacit.errors import RunError
 from tacit.protocol import messages
 from tacit.protocol.aggregation import Intake
 from tacit.protocol.agreement import Agreement
-from tacit.protocol.exchanges import Train, batch, exchanges_of
+from tacit.protocol.exchanges import batch
+from tacit.protocol.exchanges.train import Train
 from tacit.protocol.loop import Arm, Desk, Evaluation, begun, run_rounds
 from tacit.protocol.observer import Silence
 from tacit.protocol.round import Request, State, gather
@@ -212,7 +213,7 @@ def arm_of(train: Train, made: training.Learner, rounds: int = 2) -> Arm:
     return Arm(
         name="run",
         plan=job,
-        exchanges=exchanges_of(job, train),
+        exchanges=(train,),
         first=lambda: first,
         evaluator=NoFigures(),
         draws=ROOT,

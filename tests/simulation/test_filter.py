@@ -9,8 +9,7 @@ import pytest
 from tacit import simulation
 from tacit.errors import PlanError
 from tacit.protocol.aggregation import Intake
-from tacit.protocol.exchanges import Train
-from tacit.protocol.exchanges.train import SALT
+from tacit.protocol.exchanges.train import SALT, Train
 from tacit.protocol.site import Site
 from tacit.runs import record
 from tacit.runs.run_folder import RECORD

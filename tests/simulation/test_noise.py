@@ -10,7 +10,7 @@ import pytest
 
 from tacit import codecs, plan, simulation
 from tacit.protocol.agreement import Agreement
-from tacit.protocol.exchanges import Train
+from tacit.protocol.exchanges.train import Train
 from tacit.protocol.round import State
 from tacit.randomness import Draws
 from tacit.report.privacy import summarise_privacy

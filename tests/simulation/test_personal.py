@@ -12,7 +12,8 @@ from safetensors.numpy import load_file
 
 from tacit import plan, simulation
 from tacit.protocol import messages
-from tacit.protocol.exchanges import Train, batch
+from tacit.protocol.exchanges import batch
+from tacit.protocol.exchanges.train import Train
 from tacit.runs import checkpoint, record, run_folder
 from tacit.runs.run_folder import RECORD
 from tacit.simulation.evaluate_clients import geometric, over_rounds, remember

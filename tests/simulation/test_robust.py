@@ -11,7 +11,8 @@ from tacit.codecs import Extent
 from tacit.protocol import messages
 from tacit.protocol.aggregation import Collected, Intake
 from tacit.protocol.agreement import Agreement
-from tacit.protocol.exchanges import Train, batch
+from tacit.protocol.exchanges import batch
+from tacit.protocol.exchanges.train import Train
 from tacit.protocol.round import State, gather
 from tacit.protocol.site import Client, Site
 from tacit.randomness import Draws

@@ -10,7 +10,8 @@ import pytest
 
 from tacit import simulation
 from tacit.protocol import messages
-from tacit.protocol.exchanges import HelperSums, SecureTrain
+from tacit.protocol.exchanges.helper_sums import HelperSums
+from tacit.protocol.exchanges.secure_train import SecureTrain
 from tacit.runs import record
 from tacit.runs.run_folder import RECORD
 from tacit.simulation import job

@@ -12,7 +12,8 @@ from scipy.stats import norm
 from tacit import plan, simulation
 from tacit.codecs.votes import summed_votes
 from tacit.privacy.statement.parts import state_planned_parts
-from tacit.protocol.exchanges import SummedVotes, filter_claims
+from tacit.protocol.exchanges.summed_votes import SummedVotes
+from tacit.protocol.round_claims import list_filter_claims
 from tacit.randomness import Draws
 from tacit.runs import record
 from tacit.runs.run_folder import RECORD
@@ -99,7 +100,7 @@ def test_a_tester_moves_the_sum_by_no_more_than_the_noise_covers() -> None:
 
 
 def test_what_is_said_of_a_plan() -> None:
-    claims = filter_claims(plan.Filter(votes_epsilon=2.0), 100, 2)
+    claims = list_filter_claims(plan.Filter(votes_epsilon=2.0), 100, 2)
     said = state_planned_parts(claims, 1, 1e-5, "updates")
     assert (
         "Votes: epsilon 2 per tester and round, delta 1e-05, for all votes together, if you add or"

@@ -9,12 +9,14 @@ from typing import Annotated, Any, Literal, TypeVar
 import msgspec
 import numpy as np
 
+from tacit.assembly.agreement import RunFacts
 from tacit.column_statistics.number_format import NumberFormat
 from tacit.errors import WireError
 from tacit.features import Seen
 from tacit.printable import is_plain_name
 from tacit.protocol.messages import Frame
 from tacit.protocol.round import Names, Request
+from tacit.randomness import PublicDraws
 from tacit.runs.record import SignedHead
 
 MAX_CLIENTS = 10_000_000
@@ -171,6 +173,18 @@ class Terms(_Strict, frozen=True, kw_only=True):
     def clients(self) -> int:
         """Return how many clients there are."""
         return sum(member.clients for member in self.members)
+
+    def facts(self, digest: str) -> RunFacts:
+        """The facts of the run; `digest` is that of plan and terms, as the caller computed it."""
+        return RunFacts(
+            run=self.run,
+            identity=self.identity or digest,
+            digest=digest,
+            clients=self.clients,
+            public=PublicDraws(self.public),
+            largest_weight=self.largest_weight,
+            helpers=tuple(self.helpers),
+        )
 
     def of(self, site: str) -> Member:
         """Return a site's own line."""

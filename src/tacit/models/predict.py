@@ -226,7 +226,7 @@ def _secret(job: Plan | None) -> bytes:
     """
     if job is None or job.features.quantise is None:
         return b""
-    agreed = negotiated.held(job)
+    agreed = negotiated.read_negotiated(job)
     return agreed.secret if agreed else Draws.seeded(job.seed).sealed("clients").key
 
 

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -89,6 +89,17 @@ class Evaluator(Protocol):
         """Return the figures that are added after the last round."""
 
 
+Release = Callable[[Vector, server.ServerState, int], Vector]
+"""Makes the model that is measured and stored, from the trained one, the optimiser's memory and the
+number of rounds so far.
+"""
+
+
+def keep_model(model: Vector, state: server.ServerState, rounds: int) -> Vector:
+    """Release the model as it was trained."""
+    return model
+
+
 @dataclass(frozen=True, kw_only=True)
 class Arm:
     """One way of training, ready to run: the plan itself, or a baseline beside it.
@@ -107,9 +118,20 @@ class Arm:
     draws: Draws
     crosses: bool = True
     in_rounds: bool = True
-    release: Callable[[Vector, server.ServerState, int], Vector] = lambda model, state, rounds: (
-        model
-    )
+    release: Release = keep_model
+
+    def ask_after(
+        self, round_no: int, model: Vector | None, arrays: dict[str, NDArray[Any]]
+    ) -> Request:
+        """The request that carries the model after a round, or the sum only clients can decode."""
+        state = State(
+            round_no=round_no + 1,
+            cohort=np.empty(0, np.int64),
+            model=model,
+            optimizer={},
+            arrays=arrays,
+        )
+        return self.exchanges[0].ask(state)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -379,7 +401,7 @@ def _seen(arm: Arm, carrier: Carrier, state: State) -> Vector | None:
     """
     model = state.model
     if model is None:
-        model = carrier.read(arm.exchanges[0].ask(replace(state, round_no=state.round_no + 1)))
+        model = carrier.read(arm.ask_after(state.round_no, None, state.arrays))
     if model is None:
         return None
     _check_finite(model, arm.name, state.round_no)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from tacit import codecs
-from tacit.plan import Plan
+from tacit.plan import Filter, Plan
 from tacit.privacy.claim import Claim
-from tacit.protocol.exchanges import filter_claims
 
 
 def claims_in_round(
@@ -15,7 +14,7 @@ def claims_in_round(
     everybody = _count_clients(plan, clients)
     cohort = plan.server.cohort_size or everybody
     votes: list[tuple[Claim, ...]] = (
-        [(claim,) for claim in filter_claims(plan.filter, cohort, plan.helpers)]
+        [(claim,) for claim in list_filter_claims(plan.filter, cohort, plan.helpers)]
         if plan.filter
         else []
     )
@@ -31,3 +30,14 @@ def build_codec(plan: Plan, clients: int | None = None) -> codecs.Codec:
 
 def _count_clients(plan: Plan, clients: int | None) -> int:
     return clients or (plan.privacy.clients if plan.privacy else None) or plan.data.clients
+
+
+def list_filter_claims(settings: Filter, clients: int, helpers: int = 0) -> tuple[Claim, ...]:
+    """Claims of a client's last layer and of its votes, in a round with so many clients."""
+    from tacit.codecs.votes import head, summed_votes
+    from tacit.protocol.exchanges.votes import claim
+
+    if settings.votes_epsilon is None:
+        return head.claim(settings), claim(settings, clients)
+    codec = summed_votes.make(settings, clients, helpers)
+    return head.claim(settings), *codec.claims(clients, clients)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from queue import SimpleQueue
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,17 +24,19 @@ from tacit.protocol.messages import Frame
 from tacit.protocol.round import Exchange, Gathered, Names, Refusal, Request, Tick
 from tacit.protocol.site import Site
 from tacit.rows import Vector
-from tacit.secure_aggregation import Helper
 from tacit.simulation import children
 from tacit.simulation.shared_memory import Memory, Outbox, Outboxes, Packed, Sent
 from tacit.training import Learner, Worker
 from tacit.training.compiled.blas import one_thread
 
+if TYPE_CHECKING:
+    from tacit.secure_aggregation import Helper
+
 Work = Callable[[Exchange, Request], "Future[Gathered]"]
 """Answers a request for some clients in the background and returns their sum."""
 
-Helpers = dict[str, tuple[Helper, ...]]
-"""The helpers of each secure sum, by the name of the exchange that asks them."""
+Helpers = tuple[dict[str, "Helper"], ...]
+"""The helpers in order, each by the name of the exchange that asks it."""
 
 _BESIDE_A_MODEL = 1 << 20
 """Bytes of what a question has beside a model; a longer question travels through a pipe in part."""
@@ -45,10 +47,8 @@ class Simulation:
     parties of their own.
     """
 
-    def __init__(
-        self, site: Site, work: Work, workers: int, helpers: Helpers | None = None
-    ) -> None:
-        self.site, self.workers, self.helpers = site, workers, helpers or {}
+    def __init__(self, site: Site, work: Work, workers: int, helpers: Helpers = ()) -> None:
+        self.site, self.workers, self.helpers = site, workers, helpers
         self.clients = len(site.names)
         self._work = work
 
@@ -59,7 +59,8 @@ class Simulation:
     def carry(self, exchange: Exchange, request: Request, tick: Tick) -> Gathered:
         """Return the sum over the asked clients; `tick` hears how many are done."""
         if exchange.asks_helpers:
-            return ask_helpers(exchange, request, self.helpers[exchange.name], self.clients)
+            asked = tuple(helper[exchange.name] for helper in self.helpers)
+            return ask_helpers(exchange, request, asked, self.clients)
         refused = self.site.refusals(request, exchange.claims(max(1, len(request.to))))
         if refused:
             request = request.part(
@@ -118,7 +119,7 @@ def ask_helpers(
 
 @contextmanager
 def simulation(
-    site: Site, exchanges: tuple[Exchange, ...], workers: int, helpers: Helpers | None = None
+    site: Site, exchanges: tuple[Exchange, ...], workers: int, helpers: Helpers = ()
 ) -> Iterator[Simulation]:
     """Yield the carrier of a simulation: workers are threads for compiled learners, else
     processes.

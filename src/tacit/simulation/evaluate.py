@@ -1,8 +1,7 @@
-"""How good the models of a simulated run are: one model for all, or one per client."""
+"""How good the one model of a simulated run is, for everybody and for each client."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,19 +10,10 @@ from numpy.typing import NDArray
 from tacit import server, training
 from tacit.plan import Plan
 from tacit.protocol.loop import Evaluation, History
-from tacit.protocol.round import Names, State
+from tacit.protocol.round import State
 from tacit.protocol.site import Site
-from tacit.randomness import Draws
 from tacit.rows import Rows, Vector
 from tacit.runs import record
-from tacit.simulation.evaluate_clients import (
-    Models,
-    averaged,
-    entry_of,
-    evaluate_clients,
-    over_rounds,
-    remember,
-)
 from tacit.simulation.prepared_rows import SimulatedData
 
 
@@ -91,82 +81,3 @@ class OneModel:
         return (
             (logits[:, 0] > 0).astype(np.int64) if logits.shape[1] == 1 else logits.argmax(axis=1)
         )
-
-
-@dataclass(frozen=True, kw_only=True)
-class OwnModels:
-    """Every client has a model of its own: the shared part is measured with the own parts of a
-    round's cohort.
-    """
-
-    arm: str
-    plan: Plan
-    site: Site
-    tests: training.Tests
-    draws: Draws
-    tick: Callable[[int, int, int], None]
-
-    def after_round(self, model: Vector, state: State, history: History) -> Evaluation:
-        """Return how the new shared part does with the own parts of this round's cohort."""
-        if not self.plan.server.is_evaluated(state.round_no) or not len(state.cohort):
-            return Evaluation()
-        figures = self._figures(model, state.cohort, state.round_no + 1)
-        entry = entry_of(self.arm, state.round_no, state.cohort, figures)
-        return Evaluation(
-            metrics=averaged(figures),
-            entries=[entry],
-            history=remember(history, entry, len(self.site.names)),
-        )
-
-    def at_the_end(self, model: Vector, rounds: int, history: History) -> Evaluation:
-        """Return how clients do with the final shared part, before ("assembled") and after their
-        local training.
-
-        Beside them stand figures over the rounds so far: the last ten, and the best round as
-        FedVocab's code takes it.
-        """
-        count = len(self.site.names)
-        size = min(self.plan.server.test_clients or count, count)
-        chosen = np.sort(
-            self.draws.at("test-clients").generator().choice(count, size, replace=False)
-        )
-        assembled = averaged(self._figures(model, chosen, rounds + 1))
-        after = self._figures(model, chosen, rounds + 1, after_training=True)
-        entry = entry_of(self.arm, rounds + 1, chosen, after)
-        metrics = {
-            **averaged(after),
-            "assembled_global": assembled["global_accuracy"],
-            "assembled_local": assembled["local_accuracy"],
-            **over_rounds(history),
-        }
-        return Evaluation(
-            metrics=metrics,
-            entries=[entry, record.Spread(arm=self.arm, accuracy=entry.local_accuracy)],
-        )
-
-    def _figures(
-        self, model: Vector, clients: Names, round_no: int, after_training: bool = False
-    ) -> list[training.Figures]:
-        models = Models(
-            site=self.site, tests=self.tests, shared=model, clients=clients, round_no=round_no
-        )
-
-        def tick(done: int) -> None:
-            if after_training:
-                self.tick(round_no - 1, done, len(clients))
-
-        return evaluate_clients(models, self.plan.engine.workers, after_training, tick)
-
-
-def tests_of(plan: Plan, data: SimulatedData, draws: Draws) -> training.Tests:
-    """Return what clients' own models are measured on."""
-    common = _some(data.test, plan.server.test_rows, draws.at("test-rows"))
-    return training.Tests(
-        common=common, own=data.own, own_clients=data.own_clients, measure=server.measure
-    )
-
-
-def _some(rows: Rows, count: int | None, draws: Draws) -> Rows:
-    if count is None or count >= len(rows):
-        return rows
-    return rows.take(np.sort(draws.generator().permutation(len(rows))[:count]))

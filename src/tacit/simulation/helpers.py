@@ -1,59 +1,46 @@
-"""Helpers of a simulation: parties with keys, randomness and a disk of their own, so far as one
-machine can have several.
-"""
+"""The helpers of a simulated secure aggregation: each has a key, randomness and a folder of its own."""
 
 from __future__ import annotations
 
 from functools import cache
 from pathlib import Path
 
-from tacit.plan import Plan, SecureSum
-from tacit.protocol.exchanges import HelperSums
+from tacit.assembly.secure_sums import HelperParty, draw_helper_key
+from tacit.plan import Plan
 from tacit.protocol.round import Exchange
 from tacit.protocol.site import Site
 from tacit.randomness import Draws
-from tacit.secure_aggregation import Helper, HelperKey
+from tacit.secure_aggregation import Helper
 
 
-def helper_keys(settings: SecureSum, draws: Draws) -> tuple[bytes, ...]:
-    """Return the public keys of the simulated helpers."""
-    return tuple(key.public() for key in _keys(settings, draws))
+def draw_public_keys(plan: Plan, draws: Draws) -> tuple[bytes, ...]:
+    """Draw the public keys of the simulated helpers."""
+    return tuple(
+        draw_helper_key(plan, draws, number).public() for number in range(1, plan.helpers + 1)
+    )
 
 
-def simulated_helpers(
+def build_simulated_helpers(
     plan: Plan, site: Site, exchanges: tuple[Exchange, ...], draws: Draws, folder: Path
-) -> dict[str, tuple[Helper, ...]]:
-    """Return the helpers of each secure sum among the exchanges; each keeps its answers in a folder
-    of its own.
-    """
-    if plan.secure_sum is None:
-        return {}
-    keys = _keys(plan.secure_sum, draws)
+) -> tuple[dict[str, Helper], ...]:
+    """Build the helpers in order; each has one entry per secure sum, by the sum's name."""
 
     @cache
     def key_of_site(client: int) -> bytes:
         return site.signing_key(site.slot(client)).public_key().public_bytes_raw()
 
-    def known(client: int) -> bytes | None:
+    def find_key(client: int) -> bytes | None:
         return key_of_site(client) if 0 <= client < len(site.names) else None
 
-    def helper(sums: HelperSums, number: int, key: HelperKey) -> Helper:
-        sharing, own = (
-            sums.shared.sharing,
-            draws.at("helper", number, "secure sum", site.agreement.identity),
+    parties = [
+        HelperParty(
+            number=number,
+            key=draw_helper_key(plan, draws, number),
+            site_keys=find_key,
+            root=draws,
+            folder=folder / str(number),
+            simulated=True,
         )
-        path = folder / str(number) / f"{sums.shared.name}.safetensors"
-        return Helper(sums.terms, number, key, known, own, sharing.noise, path, simulated=True)
-
-    asked = [exchange for exchange in exchanges if isinstance(exchange, HelperSums)]
-    return {
-        sums.name: tuple(helper(sums, number, key) for number, key in enumerate(keys, 1))
-        for sums in asked
-    }
-
-
-def _keys(settings: SecureSum, draws: Draws) -> list[HelperKey]:
-    return [
-        HelperKey.drawn(draws.at("helper", number), settings.post_quantum)
-        for number in range(1, settings.helpers + 1)
+        for number in range(1, plan.helpers + 1)
     ]
+    return tuple(party.build_helpers(site.agreement, exchanges) for party in parties)

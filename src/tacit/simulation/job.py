@@ -42,7 +42,7 @@ def start(
 ) -> Path:
     """Run a plan to its end in a new folder and return the folder."""
     plans.check(plan)
-    negotiated.held(plan)  # refused before anything is made
+    negotiated.read_negotiated(plan)  # refused before anything is made
     plan = plans.pin_own_parts(plan)  # a resumed run needs the same code
     place = run_folder.create(plan, root)
     observer = observer or Silence()
@@ -196,7 +196,7 @@ class Job:
                 data.habits.to_dict(),
             )
             setting.desk.note(run_folder.write_model(self.place, simulated.learner, model, facts))
-        setting.desk.note(*simulated.audited(now))
+        setting.desk.note(*simulated.list_audits(now))
         loop.finish(simulated.arm, setting.desk, now, model, following)
 
     def _open(self, setting: Setting, simulated: SimulatedArm) -> None:

@@ -64,7 +64,7 @@ def prepare(
     table, public = _loaded(plan, draws, input_rows, progress)
     clients, kept, held = _divided(plan, draws, table)
     data.require_test_rows(table, plan.data)
-    agreed = negotiated.held(plan)
+    agreed = negotiated.read_negotiated(plan)
     secret = agreed.secret if agreed else draws.sealed("clients").key  # as their sites take it
     reader = find_image_reader(table.columns, plan.features, progress, pictures)
     ordered = (

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from tacit.codecs import Payload
 from tacit.codecs.sums.joined import JoinedTally
 from tacit.errors import PlanError
-from tacit.protocol.exchanges import SecureTrain, Train
+from tacit.protocol.exchanges.secure_train import SecureTrain
+from tacit.protocol.exchanges.train import Train
 from tacit.protocol.round import Names
 from tacit.protocol.site import Client
 from tacit.randomness import Draws

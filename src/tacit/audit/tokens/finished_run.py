@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from safetensors.numpy import load_file
 
 from tacit import codecs, plan, server, training
-from tacit.assembly.negotiated import held
+from tacit.assembly.negotiated import read_negotiated
 from tacit.client import ClientRandomness, ClientSlot
 from tacit.errors import RunError
 from tacit.plan import GIVEN, HashComb
@@ -133,7 +133,7 @@ def load_finished_run(folder: Path, *, allow_code: bool = False) -> FinishedRun:
     data = prepare(job, draws)
     learner = training.build(job.model, job.local, data.train, data.clients)
     model = _last_model(folder, learner)
-    negotiated = held(job)
+    negotiated = read_negotiated(job)
     # One token of 28 bits is attacked: longer ones and paths of several show at least as much.
     settings = replace(negotiated.settings if negotiated else job.codec, path=False, token_bits=28)
     return FinishedRun(

@@ -114,11 +114,11 @@ def _experiment(corrupt: Corrupt) -> str:
 def _votes(plan: Plan, settings: Filter) -> str:
     """Return what a round's last layers and votes would cost, each by itself."""
     from tacit.privacy.statement.parts import state_planned_parts
-    from tacit.protocol.exchanges import filter_claims
+    from tacit.protocol.round_claims import list_filter_claims
 
     cohort = plan.server.cohort_size or plan.data.clients
     return state_planned_parts(
-        filter_claims(settings, cohort, plan.helpers),
+        list_filter_claims(settings, cohort, plan.helpers),
         plan.server.rounds,
         plan.delta,
         settings.aggregate,

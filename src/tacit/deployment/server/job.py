@@ -312,7 +312,7 @@ class DeployedJob:
 
     def _finish(self, desk: Desk, side: ServerSide, now: Checkpoint) -> None:
         if now.model is not None:
-            model = side.release(now.model, now.state, now.progress.round_no)
+            model = side.arm.release(now.model, now.state, now.progress.round_no)
             desk.note(
                 run_folder.write_model(self.place, side.learner, model, self._model_facts(side))
             )
@@ -320,7 +320,7 @@ class DeployedJob:
             return
         # Only clients can read the model. Their sites say how good it is, and the hash of what they
         # read.
-        request = side.asked_after(now.progress.round_no, None, now.arrays)
+        request = side.arm.ask_after(now.progress.round_no, None, now.arrays)
         found, hashes = side.evaluator.evaluation(request, now.progress.round_no)
         if len(hashes) != 1:
             raise RunError(

@@ -7,32 +7,34 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from tacit import data, features, server, training
-from tacit.assembly.first_model import first_model
-from tacit.client import ClientRandomness, ClientSlot
+from tacit.assembly.agreement import build_agreement
+from tacit.assembly.client_side import PrivateParts, build_learner
+from tacit.assembly.exchanges import ServerParts, build_exchanges, build_train
+from tacit.assembly.server_side import (
+    ServerRows,
+    build_first_model,
+    build_member,
+    build_release,
+)
 from tacit.codecs.votes import noisy_counts
 from tacit.column_statistics.number_format import NumberFormat, check_formats
 from tacit.data.k_anonymity import expand_categories
 from tacit.data.k_anonymity.release import list_released_columns
 from tacit.deployment.agenda import MEASURE, is_measured
-from tacit.deployment.agreed import agreement_of, round_of
 from tacit.deployment.bodies import Counts, Measured, Terms
 from tacit.deployment.server.carrier import SitesCarrier
 from tacit.deployment.server.mail import Mail
-from tacit.errors import PlanError
 from tacit.models.pictures import find_image_reader
-from tacit.models.token_rows import encode_token_rows, find_checkpoint
+from tacit.models.token_rows import encode_token_rows
 from tacit.plan import Columns, Plan
 from tacit.privacy.claim import Claim, GaussianNoise
 from tacit.protocol.exchanges.train import Member, nobody
 from tacit.protocol.loop import Arm, Evaluation, History
-from tacit.protocol.release import released
 from tacit.protocol.round import Names, Request, State
 from tacit.randomness import Draws
 from tacit.rows import Clients, Lexicon, Rows, Vector
@@ -74,18 +76,16 @@ class ServerSide:
         )
         self.rows = self._encoded(empty_frame(self.columns, self.fitted))
         nobody_here = Clients(order=np.zeros(0, np.int64), starts=np.zeros(1, np.int64))
-        self.learner = training.build(
-            plan.model, plan.local, self.rows, nobody_here, None, self._home()
+        parts = PrivateParts(
+            folder=given.folder / "no clients", draws=given.draws, lexicon=self.lexicon
         )
-        if plan.filter is not None and self.learner.head is None:
-            raise PlanError(
-                "filter: needs a model whose last layer is linear with a bias and the same for all"
-                f" clients, got model.name = {plan.model.name!r}"
-            )
-        self.agreement = agreement_of(plan, terms, digest, self.learner)
-        self.exchanges = round_of(
-            plan, terms, self.agreement, self.learner.head, given.draws, self._member()
+        self.learner = build_learner(plan, self.rows, nobody_here, parts)
+        facts = terms.facts(digest)
+        self.agreement = build_agreement(plan, facts, self.learner)
+        train = build_train(
+            plan, facts, self.agreement, given.draws, ServerParts(member=self._member())
         )
+        self.exchanges = build_exchanges(plan, facts, train, self.learner.head)
         self.carrier = SitesCarrier(mail, terms, self.agreement, with_rows)
         self.test = self._test_rows()
         self.warm_started: record.WarmStarted | None = None
@@ -97,29 +97,8 @@ class ServerSide:
             first=self._first_model,
             evaluator=self.evaluator,
             draws=given.draws,
-            release=self.release,
+            release=build_release(plan, self.agreement, terms.clients),
         )
-
-    def release(self, model: Vector, state: server.ServerState, rounds: int) -> Vector:
-        """Return the model as it is measured and kept."""
-        return released(
-            self.agreement, self.plan.server.cohort_size or self.terms.clients, model, state, rounds
-        )
-
-    def asked_after(
-        self, round_no: int, model: Vector | None, arrays: dict[str, NDArray[Any]]
-    ) -> Request:
-        """Return the question that carries the model after a round, or the sum only clients can
-        read it from.
-        """
-        state = State(
-            round_no=round_no + 1,
-            cohort=np.empty(0, np.int64),
-            model=model,
-            optimizer={},
-            arrays=arrays,
-        )
-        return self.exchanges[0].ask(state)
 
     def _encoded(self, frame: pl.DataFrame) -> Rows:
         if self.plan.features.text in ("words", "pieces"):
@@ -131,18 +110,6 @@ class ServerSide:
         self.lexicon = None
         return features.encode(
             frame, self.columns, self.plan.features, self.fitted, b"", self.reader
-        )
-
-    def _home(self) -> training.Home | None:
-        if not self.plan.personal:
-            return None
-        return training.Home(
-            private=self.plan.private,
-            folder=self.given.folder / "no clients",
-            beginning=self.given.draws.at("initial"),
-            lexicon=self.lexicon,
-            buckets=self.plan.features.buckets,
-            checkpoint=find_checkpoint(self.plan),
         )
 
     def decimal_marks(self) -> dict[str, str]:
@@ -158,8 +125,9 @@ class ServerSide:
     def _first_model(self) -> Vector | None:
         if self.agreement.codec.decoded_by == "clients":
             return None
-        model, self.warm_started = first_model(
-            self.plan, self._public(), self.test, self.given.draws, self.learner
+        rows = ServerRows(public=self._public(), test=self.test)
+        model, self.warm_started = build_first_model(
+            self.plan, self.learner, self.given.draws, rows
         )
         return model
 
@@ -194,26 +162,14 @@ class ServerSide:
         )
 
     def _member(self) -> Member:
-        """Return what the server learns from rows it was sent."""
+        """The server with the rows it was sent, as one more member of the average."""
         rows = self.given.disclosed
         if rows is None or not rows.height:
             return nobody
         own = self._encoded(rows)
-        held = Clients(order=np.arange(len(own)), starts=np.array([0, len(own)]))
-        worker = training.build(self.plan.model, self.plan.local, own, held).worker()
-        slot, weight = (
-            ClientSlot(-1, 0, ClientRandomness(self.given.draws, "server")),
-            self.given.clients_weight,
-        )
-
-        def member(model: Vector, round_no: int) -> server.Own:
-            return server.Own(
-                update=worker.train(model, slot, slot.own.train(round_no)).row,
-                rows=len(own),
-                clients_weight=weight,
-            )
-
-        return member
+        holder = Clients(order=np.arange(len(own)), starts=np.array([0, len(own)]))
+        learner = training.build(self.plan.model, self.plan.local, own, holder)
+        return build_member(learner, 0, len(own), self.given.clients_weight, self.given.draws)
 
 
 class AtSites:
@@ -238,7 +194,7 @@ class AtSites:
         if not is_measured(self.side.plan, state.round_no):
             return Evaluation()
         return self.evaluation(
-            self.side.asked_after(state.round_no, model, state.arrays), state.round_no
+            self.side.arm.ask_after(state.round_no, model, state.arrays), state.round_no
         )[0]
 
     def evaluation(self, request: Request, round_no: int) -> tuple[Evaluation, set[bytes]]:

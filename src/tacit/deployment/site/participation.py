@@ -21,6 +21,7 @@ import numpy as np
 
 from tacit import data, features, training
 from tacit import plan as plans
+from tacit.assembly.secure_sums import draw_helper_key
 from tacit.column_statistics.number_format import check_formats
 from tacit.deployment import bodies
 from tacit.deployment.agenda import Agenda
@@ -31,7 +32,7 @@ from tacit.deployment.site.held_out import HeldOut
 from tacit.deployment.site.leaving import release_rows
 from tacit.deployment.site.owner import Owner
 from tacit.deployment.site.permission import refuse_too_large, refuse_unless_allowed
-from tacit.deployment.site.site_half import PROMISED, SiteHalf, build, helper_key
+from tacit.deployment.site.site_half import PROMISED, SiteHalf, build
 from tacit.deployment.site.site_rows import SiteRows, read_rows
 from tacit.deployment.site.terms_checks import (
     Known,
@@ -205,7 +206,7 @@ class Participation:
         return Known(
             site=owner.name,
             nonce=root.sealed("nonce", owner.name).key,
-            helper_key=helper_key(self.plan, root, owner.name).public(),
+            helper_key=draw_helper_key(self.plan, root, owner.name).public(),
             peers=owner.peers(),
             helpers=owner.helpers(),
         )

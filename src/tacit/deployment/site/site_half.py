@@ -14,22 +14,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit import server, training
-from tacit.assembly.negotiated import held
+from tacit.assembly.agreement import build_agreement
+from tacit.assembly.client_side import PrivateParts, SiteClients, build_learner, build_site
+from tacit.assembly.exchanges import build_exchanges, build_train
+from tacit.assembly.secure_sums import HelperParty, draw_helper_key
 from tacit.data import k_anonymity
 from tacit.deployment.agenda import MEASURE
-from tacit.deployment.agreed import agreement_of, round_of
 from tacit.deployment.bodies import Answers, Question, Terms
 from tacit.deployment.site.site_rows import Encoded, SiteRows, encode_rows
 from tacit.deployment.site.terms_checks import Sums
 from tacit.deployment.site.work_clock import WorkClock
 from tacit.errors import WireError
-from tacit.models.token_rows import find_checkpoint
 from tacit.plan import Plan
 from tacit.privacy.claim import Claim
-from tacit.privacy.ledger.client_ledgers import ClientLedgers
 from tacit.protocol.aggregation import parts_of
-from tacit.protocol.exchanges import HelperSums
 from tacit.protocol.exchanges.disclose_rows import Discloser, DiscloseRows, describe_offer
+from tacit.protocol.exchanges.helper_sums import HelperSums
 from tacit.protocol.exchanges.site_sums import site_sum
 from tacit.protocol.messages import Frame
 from tacit.protocol.promised import Promised
@@ -39,7 +39,7 @@ from tacit.protocol.site import OwnRows, Site
 from tacit.randomness import Draws
 from tacit.rows import Clients, Vector
 from tacit.runs.record import DisclosedRows
-from tacit.secure_aggregation import Helper, HelperKey
+from tacit.secure_aggregation import Helper
 
 Piece = tuple[bytes, bytes]
 PROMISED = "promised"
@@ -265,84 +265,43 @@ def build(
     """
     own = terms.of(name)
     encoded = encode_rows(plan, rows, terms.seen.seen(), root, own.first)
-    learner = training.build(
-        plan.model,
-        plan.local,
-        encoded.train,
-        encoded.train_clients,
-        None,
-        _home(plan, encoded, root, folder),
-    )
-    agreement = agreement_of(plan, terms, digest, learner)
+    parts = PrivateParts(folder=folder / "private", draws=root, lexicon=encoded.lexicon)
+    learner = build_learner(plan, encoded.train, encoded.train_clients, parts)
+    facts = terms.facts(digest)
+    agreement = build_agreement(plan, facts, learner)
     names = list(range(own.first, own.first + own.clients))
-    sizes = encoded.train_clients.sizes()
-    site = Site(agreement, names, root, sizes, learner, folder / "codec")
+    site = build_site(
+        plan,
+        agreement,
+        learner,
+        SiteClients(
+            names=names,
+            sizes=encoded.train_clients.sizes(),
+            root=root,
+            rows=OwnRows(encoded.train, encoded.train_clients, encoded.held, encoded.held_clients),
+            codec_folder=folder / "codec",
+            ledger_file=folder / _PAID,
+        ),
+    )
     if not simulated_noise:
         site.epoch, site.promised = os.urandom(16).hex(), Promised(folder / PROMISED)
-    site.own_rows = OwnRows(
-        encoded.train, encoded.train_clients, encoded.held, encoded.held_clients
-    )
-    site.client_ledgers = ClientLedgers(plan.ledger, len(sizes), plan.delta, folder / _PAID)
-    agreed = held(plan)
-    if agreed:
-        site.use_secret(agreed.secret, agreed.codec)
-    exchanges = {one.name: one for one in round_of(plan, terms, agreement, learner.head, root)}
+    train = build_train(plan, facts, agreement, root)
+    exchanges = {one.name: one for one in build_exchanges(plan, facts, train, learner.head)}
     known = KnownSites(terms, peers)
-    helpers = _helpers(
-        plan, terms, name, exchanges, root, folder, known, agreement.identity, simulated_noise
-    )
+    helpers = dict[str, Helper]()
+    if plan.secure_sum is not None and name in terms.helps:
+        party = HelperParty(
+            number=terms.helps.index(name) + 1,
+            key=draw_helper_key(plan, root, name),
+            site_keys=known.key_of,
+            root=root,
+            folder=folder / "helper",
+            simulated=simulated_noise,
+        )
+        helpers = party.build_helpers(agreement, exchanges.values())
     return SiteHalf(
         plan, terms, rows, encoded, learner, site, exchanges, helpers, set(names), known
     )
-
-
-def _home(plan: Plan, encoded: Encoded, root: Draws, folder: Path) -> training.Home | None:
-    if not plan.personal:
-        return None
-    return training.Home(
-        private=plan.private,
-        folder=folder / "private",
-        beginning=root.at("initial"),
-        lexicon=encoded.lexicon,
-        buckets=plan.features.buckets,
-        checkpoint=find_checkpoint(plan),
-    )
-
-
-def helper_key(plan: Plan, root: Draws, name: str) -> HelperKey:
-    """Return the key of a site as a helper of the run with this root."""
-    return HelperKey.drawn(
-        root.at("helper", name), plan.secure_sum is not None and plan.secure_sum.post_quantum
-    )
-
-
-def _helpers(
-    plan: Plan,
-    terms: Terms,
-    name: str,
-    exchanges: dict[str, Exchange],
-    root: Draws,
-    folder: Path,
-    known: KnownSites,
-    identity: str,
-    simulated_noise: bool,
-) -> dict[str, Helper]:
-    """Return this site as the helper the terms make of it, once for each secure sum; nothing if it
-    is none.
-    """
-    if name not in terms.helps or plan.secure_sum is None:
-        return {}
-    number = terms.helps.index(name) + 1
-    key = helper_key(plan, root, name)
-    own, made = root.at("helper", number, "secure sum", identity), {}
-    for sums in (one for one in exchanges.values() if isinstance(one, HelperSums)):
-        path = folder / "helper" / f"{sums.shared.name}.safetensors"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        noise = sums.shared.sharing.noise
-        made[sums.name] = Helper(
-            sums.terms, number, key, known.key_of, own, noise, path, simulated=simulated_noise
-        )
-    return made
 
 
 def _sent(frame: Frame) -> Piece:

@@ -266,7 +266,7 @@ def encode_rows(
         clients, held = data.set_apart(clients, rows.chosen.local)
     elif plan.data.local_test:
         clients, held = data.hold_out(clients, plan.data.local_test, root.at("local-test"), first)
-    agreed = negotiated.held(plan)
+    agreed = negotiated.read_negotiated(plan)
     secret = agreed.secret if agreed else root.sealed("clients").key
     reader = find_image_reader(table.columns, plan.features)
     ordered = (

@@ -41,6 +41,11 @@ class Ledger:
         """Return whether a client may not answer in every round."""
         return self.participations is not None or self.separation > 1
 
+    @property
+    def limits_clients(self) -> bool:
+        """Whether clients have ledgers of their own, by which they may refuse to answer."""
+        return self.rations or self.epsilon is not None
+
 
 def problems(plan: Plan) -> list[str]:
     """Return a sentence for each thing the plan asks of a client that its ledger would refuse, as

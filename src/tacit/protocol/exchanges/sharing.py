@@ -10,9 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit import secure_aggregation
-from tacit.codecs import Codec, Payload, Wholes
-from tacit.plan import SecureSum
-from tacit.protocol.agreement import Agreement
+from tacit.codecs import Payload, Wholes
 from tacit.protocol.site import Client
 
 
@@ -138,31 +136,3 @@ class Sharing:
         cut = self.terms.share_size
         np.add(total.sum, payload[:cut].view(total.sum.dtype), out=total.sum)
         total.envelopes[sender] = payload[cut:].tobytes()
-
-
-def sharing_for(
-    settings: SecureSum,
-    agreement: Agreement,
-    helpers: tuple[bytes, ...],
-    exchange: str,
-    codec: Codec,
-    dim: int,
-) -> Sharing:
-    """Return how the numbers of an exchange are split between the server and the helpers with these
-    public keys.
-    """
-    whole = codec.whole
-    assert whole is not None, "a plan with a codec that does not add up is refused"
-    terms = secure_aggregation.Terms(
-        run=agreement.run,
-        digest=agreement.binding,
-        exchange=exchange,
-        size=whole.size(dim),
-        bits=whole.bits(dim),
-        helpers=helpers,
-        least_clients=max(
-            settings.least_clients, codec.fewest
-        ),  # helpers add up no fewer clients than the codec needs
-        rounds=agreement.server.rounds,
-    )
-    return Sharing(terms, whole, dim)

@@ -20,7 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.codecs import Extent, Sum
-from tacit.codecs.distributions.banded import FINE_BITS
+from tacit.codecs.distributions.banded import FINE_BITS, coefficients
+from tacit.plan import DPSum, Plan
 from tacit.privacy.accounting import one_run
 from tacit.protocol.agreement import Agreement
 from tacit.randomness import ClientDraws, Draws, PublicDraws
@@ -102,6 +103,13 @@ class Canaries:
         ((_, bits),) = self._bits(np.array([number]))
         return np.asarray(self._size * (2 * bits[0].astype(np.float32) - 1), np.float32)
 
+    def list_audits(self, plan: Plan, arrays: dict[str, NDArray[Any]]) -> list[record.Audited]:
+        """The record's entries for what a run's rounds left; none before the first round."""
+        settings = plan.codec
+        if SEEN not in arrays or not isinstance(settings, DPSum):
+            return []
+        return [self.audited(arrays[SEEN], settings.epsilon, settings.delta)]
+
     def audited(self, seen: NDArray[np.float64], claimed: float, delta: float) -> record.Audited:
         """Return the record's entry: what all rounds' means show about a claimed epsilon
         (per run).
@@ -156,3 +164,18 @@ class Canaries:
         for start in range(0, len(numbers), _TOGETHER):
             some = numbers[start : start + _TOGETHER]
             yield some, np.unpackbits(self._packed[some], axis=1, count=self.terms.dim)
+
+
+def build_canaries(plan: Plan, agreement: Agreement, clients: int, draws: Draws) -> Canaries:
+    """Build the canaries that a plan adds to its clients."""
+    count, extent = plan.audit.canaries, Extent.of(plan, clients)
+    assert count is not None
+    is_banded = isinstance(plan.codec, DPSum) and plan.codec.noise == "banded"
+    bands = coefficients(extent.rounds, min(extent.separation, extent.rounds)) if is_banded else ()
+    return Canaries(
+        count=count,
+        terms=agreement,
+        draws=draws.at("canaries", agreement.identity),
+        extent=extent,
+        bands=bands,
+    )

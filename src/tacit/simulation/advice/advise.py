@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit import codecs, training
-from tacit.assembly.first_model import first_model
+from tacit.assembly.server_side import ServerRows, build_first_model
 from tacit.client import ClientRandomness, ClientSlot
 from tacit.errors import PlanError
 from tacit.plan import RR, Plan
@@ -78,7 +78,9 @@ def advise(plan: Plan, target: float = 1.0, input_rows: object | None = None) ->
     data = prepare(plan, draws, input_rows)
     learner = training.build(plan.model, plan.local, data.train, data.clients)
     cohort = min(plan.server.cohort_size or len(data.clients), len(data.clients))
-    first, _ = first_model(plan, data.public, data.test, draws, learner, None)
+    first, _ = build_first_model(
+        plan, learner, draws, ServerRows(public=data.public, test=data.test)
+    )
     updates = _updates(learner, first, min(_CLIENTS, cohort), draws)
     keep = math.tanh(plan.codec.epsilon / 2)
     signal = _rms(updates.mean(axis=0))

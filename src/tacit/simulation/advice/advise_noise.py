@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit import codecs, training
-from tacit.assembly.first_model import first_model
+from tacit.assembly.server_side import ServerRows, build_first_model
 from tacit.client import ClientRandomness, ClientSlot
 from tacit.errors import PlanError
 from tacit.plan import Plan
@@ -63,7 +63,9 @@ def outlook(plan: Plan, target: float = 1.0, input_rows: object | None = None) -
     learner = training.build(plan.model, plan.local, data.train, data.clients)
     made = codecs.build(plan.codec, codecs.Extent.of(plan, len(data.clients), learner.layers))
     cohort = min(plan.server.cohort_size or len(data.clients), len(data.clients))
-    first, _ = first_model(plan, data.public, data.test, draws, learner, None)
+    first, _ = build_first_model(
+        plan, learner, draws, ServerRows(public=data.public, test=data.test)
+    )
     worker, signal, kept, variance = (
         learner.worker(),
         np.zeros(learner.size),

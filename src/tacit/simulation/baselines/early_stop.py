@@ -21,7 +21,7 @@ _SHARE, _MOST, _FEWEST = 0.1, 5000, 50
 _MODEL, _BEST, _LAST = "kept_model", "kept_at", "last_figures"
 
 
-def held_out(rows: Rows, clients: Clients, draws: Draws) -> tuple[Rows, Rows] | None:
+def hold_rows_out(rows: Rows, clients: Clients, draws: Draws) -> tuple[Rows, Rows] | None:
     """Return a tenth of the rows less, in random order, and that tenth (5,000 rows at most); None
     if there are under 50 rows.
     """
@@ -32,12 +32,12 @@ def held_out(rows: Rows, clients: Clients, draws: Draws) -> tuple[Rows, Rows] | 
     return rows.take(order[count:]), rows.take(order[:count])
 
 
-def in_one_hand(rows: Rows) -> Clients:
+def give_to_one_client(rows: Rows) -> Clients:
     """Return one client that holds all these rows."""
     return Clients(order=np.arange(len(rows)), starts=np.array([0, len(rows)]))
 
 
-def kept_model(evaluated: History) -> Vector | None:
+def read_kept_model(evaluated: History) -> Vector | None:
     """Return the model validation rows chose, if they chose one."""
     found = evaluated.get(_MODEL)
     return None if found is None else found.astype(np.float32)

@@ -18,7 +18,7 @@ from tacit.client import ClientRandomness, ClientSlot
 from tacit.plan import Features, Local, Logistic, Plan, Server
 from tacit.randomness import Draws
 from tacit.rows import Rows
-from tacit.simulation.baselines.early_stop import in_one_hand
+from tacit.simulation.baselines.early_stop import give_to_one_client
 
 Alone = Literal["central", "local_only"]
 _BUCKETS = 65_536
@@ -88,7 +88,7 @@ def choose_rate(
     best, chosen = float("inf"), plan.local
     for rate in _RATES:
         settings = replace(plan.local, lr=rate)
-        learner = training.build(plan.model, settings, train, in_one_hand(train), module)
+        learner = training.build(plan.model, settings, train, give_to_one_client(train), module)
         worker, slot = learner.worker(), ClientSlot(0, 0, ClientRandomness(draws.at("rate"), 0))
         model = learner.initial(draws.at("initial"))
         for passed in range(1, _PASSES_TO_CHOOSE + 1):

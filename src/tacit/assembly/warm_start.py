@@ -1,4 +1,4 @@
-"""The first model of a run: random, or trained by the center on the rows it has in the clear."""
+"""A warm start: the server trains the first model on the public rows of a plan."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit import server, training
+from tacit.assembly.server_side import ServerRows
 from tacit.client import ClientRandomness, ClientSlot
 from tacit.errors import PlanError, RunError
 from tacit.plan import Local, Plan, Public
@@ -19,28 +20,27 @@ _HELD_OUT = 0.1
 """Share of the public rows by which the best pass is chosen."""
 
 
-def first_model(
+def train_first_model(
     plan: Plan,
-    public: Rows | None,
-    test: Rows | None,
-    draws: Draws,
     learner: training.Learner,
+    draws: Draws,
+    rows: ServerRows,
     module: object | None = None,
-) -> tuple[Vector, record.WarmStarted | None]:
-    """Return a run's first model, and what the record should say of it if the center trained it."""
-    first = learner.initial(draws.at("initial"))
-    if plan.public is None or public is None:
-        return first, None
+) -> tuple[Vector, record.WarmStarted]:
+    """Train the first model on public rows and keep the pass with the lowest held-out loss."""
+    assert plan.public is not None
+    assert rows.public is not None
+    first, public, test = learner.initial(draws.at("initial")), rows.public, rows.test
     match plan.public.last_layer:
         case "random":
             pass
         case "zero":
-            first = _without_head(first, learner)
+            first = _zero_head(first, learner)
         case _:
             assert_never(plan.public.last_layer)
-    train, held = _divided(public, draws.at("center", "held-out"))
+    train, held = _split(public, draws.at("center", "held-out"))
     everything = Clients(order=np.arange(len(train)), starts=np.array([0, len(train)]))
-    center = training.build(plan.model, _settings(plan.public), train, everything, module)
+    center = training.build(plan.model, _training_settings(plan.public), train, everything, module)
     worker, slot = (
         center.worker(),
         ClientSlot(-1, 0, ClientRandomness(draws.at("center"), "first model")),
@@ -64,21 +64,21 @@ def first_model(
     )
 
 
-def _without_head(model: Vector, learner: training.Learner) -> Vector:
-    """Return the model with a last layer of zeros."""
+def _zero_head(model: Vector, learner: training.Learner) -> Vector:
+    """Set the last layer to zero."""
     place = learner.head
     if place is None:
         raise PlanError(
-            "public.last_layer = 'zero' needs a model that ends in one linear layer, got another;"
-            " use 'random' or another model"
+            "public.last_layer = 'zero' needs a model that ends in one linear layer; use 'random'"
+            " or another model"
         )
     found = model.copy()
     found[place.start : place.start + place.size] = 0
     return found
 
 
-def _settings(public: Public) -> Local:
-    """Return the center's settings for one pass over its rows."""
+def _training_settings(public: Public) -> Local:
+    """The server's training settings for one pass over its rows."""
     return Local(
         optimizer=public.optimizer,
         lr=public.lr,
@@ -88,8 +88,8 @@ def _settings(public: Public) -> Local:
     )
 
 
-def _divided(rows: Rows, draws: Draws) -> tuple[Rows, Rows]:
-    """Return the rows to train on and those to choose the best pass by."""
+def _split(rows: Rows, draws: Draws) -> tuple[Rows, Rows]:
+    """Split the rows into those to train on and those to choose the best pass by."""
     order = draws.generator().permutation(len(rows))
     count = max(1, round(_HELD_OUT * len(rows)))
     return rows.take(np.sort(order[count:])), rows.take(np.sort(order[:count]))

@@ -1,0 +1,84 @@
+"""Secure aggregation, attached to the exchanges of a plan that asks for it: how messages are split,
+and the helpers of a run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from tacit import secure_aggregation
+from tacit.assembly.agreement import RunFacts
+from tacit.codecs import Codec
+from tacit.plan import Plan
+from tacit.protocol.agreement import Agreement
+from tacit.protocol.exchanges.helper_sums import HelperSums
+from tacit.protocol.exchanges.sharing import Sharing
+from tacit.protocol.round import Exchange
+from tacit.randomness import Draws
+from tacit.secure_aggregation import Helper, HelperKey
+from tacit.secure_aggregation.helper import SiteKeys
+
+
+def build_sharing(
+    plan: Plan, facts: RunFacts, agreement: Agreement, exchange: str, codec: Codec, dim: int
+) -> Sharing:
+    """Build the split of one exchange's integers between the server and the run's helpers."""
+    settings, whole = plan.secure_sum, codec.whole
+    assert settings is not None, "a plan without a secure aggregation splits nothing"
+    assert whole is not None, "a plan with a codec that does not add up is refused"
+    terms = secure_aggregation.Terms(
+        run=agreement.run,
+        digest=agreement.binding,
+        exchange=exchange,
+        size=whole.size(dim),
+        bits=whole.bits(dim),
+        helpers=facts.helpers,
+        # helpers add up no fewer clients than the codec needs
+        least_clients=max(settings.least_clients, codec.fewest),
+        rounds=agreement.server.rounds,
+    )
+    return Sharing(terms, whole, dim)
+
+
+def draw_helper_key(plan: Plan, root: Draws, name: int | str) -> HelperKey:
+    """Draw the key of a helper, by its number in a simulation and by its site's name elsewhere."""
+    settings = plan.secure_sum
+    return HelperKey.drawn(root.at("helper", name), settings is not None and settings.post_quantum)
+
+
+@dataclass(frozen=True, kw_only=True)
+class HelperParty:
+    """One helper of a run: its number from 1, its key, its randomness and its folder.
+
+    `site_keys` gives the public key of each client's site. With `simulated` noise depends on the
+    round alone.
+    """
+
+    number: int
+    key: HelperKey
+    site_keys: SiteKeys
+    root: Draws
+    folder: Path
+    simulated: bool
+
+    def build_helpers(
+        self, agreement: Agreement, exchanges: Iterable[Exchange]
+    ) -> dict[str, Helper]:
+        """Build this helper for each secure sum among the exchanges, by the sum's name."""
+        own = self.root.at("helper", self.number, "secure sum", agreement.identity)
+        return {
+            sums.name: Helper(
+                sums.terms,
+                self.number,
+                self.key,
+                self.site_keys,
+                own,
+                sums.shared.sharing.noise,
+                self.folder / f"{sums.shared.name}.safetensors",
+                simulated=self.simulated,
+            )
+            for sums in exchanges
+            if isinstance(sums, HelperSums)
+        }

@@ -1,0 +1,66 @@
+"""The server side of a run: its first model, the model it releases, and rows of its own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tacit import server, training
+from tacit.client import ClientRandomness, ClientSlot
+from tacit.plan import Plan
+from tacit.protocol.agreement import Agreement
+from tacit.protocol.exchanges.train import Member
+from tacit.protocol.loop import Release, keep_model
+from tacit.randomness import Draws
+from tacit.rows import Rows, Vector
+from tacit.runs import record
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServerRows:
+    """Rows that the server may read: public ones, and test rows to measure the first model on."""
+
+    public: Rows | None = None
+    test: Rows | None = None
+
+
+def build_first_model(
+    plan: Plan,
+    learner: training.Learner,
+    draws: Draws,
+    rows: ServerRows,
+    module: object | None = None,
+) -> tuple[Vector, record.WarmStarted | None]:
+    """Build the first model, with the record's entry if the server trains it on public rows."""
+    if plan.public is None or rows.public is None:
+        return learner.initial(draws.at("initial")), None
+    from tacit.assembly.warm_start import train_first_model
+
+    return train_first_model(plan, learner, draws, rows, module)
+
+
+def build_member(
+    learner: training.Learner, block: int, rows: int, clients_weight: int, draws: Draws
+) -> Member:
+    """Build the server as one more member of the average, from disclosed rows in a learner's block.
+
+    `clients_weight` is what all clients count for with the rows they keep.
+    """
+    worker, slot = learner.worker(), ClientSlot(-1, block, ClientRandomness(draws, "server"))
+
+    def member(model: Vector, round_no: int) -> server.Own:
+        update = worker.train(model, slot, slot.own.train(round_no), round_no).row
+        return server.Own(update=update, rows=rows, clients_weight=clients_weight)
+
+    return member
+
+
+def build_release(plan: Plan, agreement: Agreement, clients: int) -> Release:
+    """Build what makes the released model of the trained one: as it is, unless the plan softens it."""
+    if not plan.server.soften or agreement.codec.known_noise is None:
+        return keep_model
+    noise = agreement.codec.known_noise(agreement.dim) / (plan.server.cohort_size or clients)
+
+    def release(model: Vector, state: server.ServerState, rounds: int) -> Vector:
+        return server.softened(plan.server, model, state[server.FIRST], noise, rounds)
+
+    return release
