@@ -7,23 +7,22 @@ from pathlib import Path
 
 from tacit import plan as plans
 from tacit.assembly import negotiated
+from tacit.assembly.run_files import StoredFeatures, open_desk, store_model, write_beginning
 from tacit.errors import RunError, TacitError
 from tacit.files import replace_file
 from tacit.plan import GIVEN, Features, Plan
 from tacit.privacy import ledger
 from tacit.protocol import loop
-from tacit.protocol.loop import Desk
 from tacit.protocol.observer import Observer, Silence
 from tacit.randomness import Draws
 from tacit.rows import Vector
-from tacit.runs import checkpoint, record, run_folder
+from tacit.runs import checkpoint, run_folder
 from tacit.runs.allowed_code import require_permission
 from tacit.runs.checkpoint import Checkpoint
-from tacit.runs.facts import model_facts, released_in_the_clear, started
 from tacit.runs.fingerprint import Fingerprints
 from tacit.runs.record import RUN
 from tacit.runs.recovery import recover, refusal_of_abandoned
-from tacit.runs.run_keys import delete_keys, record_key
+from tacit.runs.run_keys import delete_keys
 from tacit.simulation import children
 from tacit.simulation.arm import Setting, SimulatedArm
 from tacit.simulation.baselines.arms import arms_of
@@ -126,23 +125,10 @@ class Job:
             fingerprints = fingerprints_of(self.plan, data)
             if last:
                 _check_data(self.place, last.fingerprints, fingerprints)
-            writer = record.Writer(
-                self.place / run_folder.RECORD, found.end, record_key(self.place)
-            )
-            desk = Desk(
-                folder=self.place,
-                writer=writer,
-                observer=self.observer,
-                fingerprints=fingerprints,
-                superseded=found.superseded,
-            )
-            try:
-                desk.note(*([found.entry] if found.entry else []))
+            with open_desk(self.place, found, fingerprints, self.observer) as desk:
                 self._run_arms(
                     Setting(desk=desk, draws=self.draws, data=data, module=self.module), last
                 )
-            finally:
-                writer.close()
         delete_keys(self.place)
         return self.place
 
@@ -188,27 +174,21 @@ class Job:
         if name == RUN:
             self.model = model
             data = setting.data
-            facts = model_facts(
-                self.plan,
-                data.train.inputs.width,
-                data.columns,
-                data.fitted,
-                data.habits.to_dict(),
+            stored = StoredFeatures(
+                inputs=data.train.inputs.width,
+                columns=data.columns,
+                fitted=data.fitted,
+                formats=data.habits.to_dict(),
             )
-            setting.desk.note(run_folder.write_model(self.place, simulated.learner, model, facts))
+            store_model(setting.desk, self.plan, simulated.learner, model, stored)
         setting.desk.note(*simulated.list_audits(now))
         loop.finish(simulated.arm, setting.desk, now, model, following)
 
     def _open(self, setting: Setting, simulated: SimulatedArm) -> None:
         """Write down what the run starts from, and what left before round one."""
         desk, data = setting.desk, setting.data
-        desk.note(
-            started(self.plan, simulated.learner, desk.fingerprints, desk.writer.key),
-            prepared(self.plan, data, simulated.learner),
-        )
-        desk.note(
-            *(released_in_the_clear(sentence, len(data.clients)) for sentence in data.released)
-        )
+        learner = simulated.learner
+        write_beginning(desk, self.plan, learner, prepared(self.plan, data, learner), data.released)
         if data.corruption:
             desk.note(data.corruption.entry())
         if data.disclosure:

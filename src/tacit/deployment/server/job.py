@@ -18,6 +18,7 @@ from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePublicKey
 
 from tacit import features
 from tacit import plan as plans
+from tacit.assembly.run_files import StoredFeatures, open_desk, store_model, write_beginning
 from tacit.deployment import bodies
 from tacit.deployment.bodies import Answers, Begin, RecordHead, Terms
 from tacit.deployment.confirmation import run_digest
@@ -39,7 +40,6 @@ from tacit.protocol.round import gather
 from tacit.randomness import Draws
 from tacit.runs import checkpoint, record, run_folder
 from tacit.runs.checkpoint import Checkpoint
-from tacit.runs.facts import model_facts, released_in_the_clear, started
 from tacit.runs.fingerprint import Fingerprints, plan_fingerprint
 from tacit.runs.record import RUN
 from tacit.runs.recovery import recover, refusal_of_abandoned
@@ -181,25 +181,14 @@ class DeployedJob:
             replace_file(self.place / TERMS, body)
         begin = bodies.unpack((self.place / TERMS).read_bytes(), Begin)
         digest = run_digest(self.deployment.run, handshake.offer, begin.terms)
-        writer = record.Writer(self.place / run_folder.RECORD, found.end, key)
         prints = Fingerprints(
             plan=plan_fingerprint(self.plan),
             data=hashlib.sha256(begin.terms).hexdigest(),
             identity=begin.read().identity or digest,
         )
-        desk = Desk(
-            folder=self.place,
-            writer=writer,
-            observer=self.observer,
-            fingerprints=prints,
-            superseded=found.superseded,
-        )
-        self.mail.on_rejected = lambda site, why: desk.note(_refused(f"site {site}", why))
-        try:
-            desk.note(*([found.entry] if found.entry else []))
+        with open_desk(self.place, found, prints, self.observer) as desk:
+            self.mail.on_rejected = lambda site, why: desk.note(_refused(f"site {site}", why))
             self._run(desk, begin, digest, found.last, told)
-        finally:
-            writer.close()
         return self.place
 
     def _run(
@@ -272,7 +261,6 @@ class DeployedJob:
         round one.
         """
         terms = side.terms
-        desk.note(started(self.plan, side.learner, desk.fingerprints, desk.writer.key))
         tested = (
             len(side.test)
             if side.test is not None
@@ -281,20 +269,18 @@ class DeployedJob:
         source = "; ".join(
             f"site {member.site} with {member.clients:,} clients" for member in terms.members
         )
-        desk.note(
-            record.Prepared(
-                source=f"Rows of {len(terms.members)} sites, which stay there: {source}.",
-                clients=terms.clients,
-                rows_train=sum(member.rows for member in terms.members),
-                rows_test=tested,
-                rows_per_client=[],
-                parameters=side.learner.size,
-                inputs=side.rows.inputs.width,
-                classes=list(side.fitted.classes),
-                text=features.text_form(side.columns, self.plan.features),
-                sites=len(terms.members),
-                seeded=self.deployment.simulated_noise,
-            )
+        prepared = record.Prepared(
+            source=f"Rows of {len(terms.members)} sites, which stay there: {source}.",
+            clients=terms.clients,
+            rows_train=sum(member.rows for member in terms.members),
+            rows_test=tested,
+            rows_per_client=[],
+            parameters=side.learner.size,
+            inputs=side.rows.inputs.width,
+            classes=list(side.fitted.classes),
+            text=features.text_form(side.columns, self.plan.features),
+            sites=len(terms.members),
+            seeded=self.deployment.simulated_noise,
         )
         clear = [
             "how many clients and rows each site has",
@@ -306,16 +292,20 @@ class DeployedJob:
             clear.append(
                 f"how many held-out rows the model gets right, without noise, at {', '.join(exact)}"
             )
-        desk.note(*(released_in_the_clear(sentence, terms.clients) for sentence in clear))
+        write_beginning(desk, self.plan, side.learner, prepared, clear)
         desk.note(*(_refused(f"site {site}", why) for site, why in sorted(told.items())))
         desk.writer.sync()
 
     def _finish(self, desk: Desk, side: ServerSide, now: Checkpoint) -> None:
         if now.model is not None:
             model = side.arm.release(now.model, now.state, now.progress.round_no)
-            desk.note(
-                run_folder.write_model(self.place, side.learner, model, self._model_facts(side))
+            stored = StoredFeatures(
+                inputs=side.rows.inputs.width,
+                columns=side.columns,
+                fitted=side.fitted,
+                formats={"decimal": side.decimal_marks()},
             )
+            store_model(desk, self.plan, side.learner, model, stored)
             loop.finish(side.arm, desk, now, model, checkpoint.ALL_DONE)
             return
         # Only clients can read the model. Their sites say how good it is, and the hash of what they
@@ -328,15 +318,6 @@ class DeployedJob:
                 " nothing was kept"
             )
         loop.finish_measured(side.arm, desk, now, hashes.pop().hex(), found, checkpoint.ALL_DONE)
-
-    def _model_facts(self, side: ServerSide) -> dict[str, object]:
-        return model_facts(
-            self.plan,
-            side.rows.inputs.width,
-            side.columns,
-            side.fitted,
-            {"decimal": side.decimal_marks()},
-        )
 
 
 def _refused(sender: str, why: str) -> record.Refused:

@@ -1,0 +1,70 @@
+"""What a run writes at its beginning and end, alike for a simulation and a run between sites."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tacit import features, training
+from tacit.plan import Columns, Plan
+from tacit.protocol.loop import Desk
+from tacit.protocol.observer import Observer
+from tacit.rows import Vector
+from tacit.runs import record, run_folder
+from tacit.runs.facts import model_facts, released_in_the_clear, started
+from tacit.runs.fingerprint import Fingerprints
+from tacit.runs.recovery import Recovered
+from tacit.runs.run_keys import record_key
+
+
+@contextmanager
+def open_desk(
+    folder: Path, found: Recovered, fingerprints: Fingerprints, observer: Observer
+) -> Iterator[Desk]:
+    """Open a run's record where it ended, and say so in it if the run is resumed."""
+    writer = record.Writer(folder / run_folder.RECORD, found.end, record_key(folder))
+    desk = Desk(
+        folder=folder,
+        writer=writer,
+        observer=observer,
+        fingerprints=fingerprints,
+        superseded=found.superseded,
+    )
+    try:
+        desk.note(*([found.entry] if found.entry else []))
+        yield desk
+    finally:
+        writer.close()
+
+
+def write_beginning(
+    desk: Desk,
+    plan: Plan,
+    learner: training.Learner,
+    prepared: record.Prepared,
+    cleartext: Iterable[str],
+) -> None:
+    """Record what the run starts from; `cleartext` names what was read from rows before round one."""
+    desk.note(started(plan, learner, desk.fingerprints, desk.writer.key), prepared)
+    desk.note(*(released_in_the_clear(sentence, prepared.clients) for sentence in cleartext))
+
+
+@dataclass(frozen=True, kw_only=True)
+class StoredFeatures:
+    """What a stored model needs to read new rows: input width, columns, fitted values, formats."""
+
+    inputs: int
+    columns: Columns
+    fitted: features.Fitted
+    formats: dict[str, Any]
+
+
+def store_model(
+    desk: Desk, plan: Plan, learner: training.Learner, model: Vector, stored: StoredFeatures
+) -> None:
+    """Store the released model with the facts that `predict` needs, and record the hashes."""
+    facts = model_facts(plan, stored.inputs, stored.columns, stored.fitted, stored.formats)
+    desk.note(run_folder.write_model(desk.folder, learner, model, facts))
