@@ -13,6 +13,7 @@ needs_data = pytest.mark.skipif(
 )
 
 
+@pytest.mark.slow
 @needs_data
 @pytest.mark.parametrize(
     "name", [table.name for table in PAPER.tables("smoke") if table.name != "10"]

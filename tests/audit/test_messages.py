@@ -84,6 +84,7 @@ def of(found: AttackResult, what: str, who: str) -> Reading:
 ONE_MESSAGE = "the server: one message"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "model", [{"name": "logistic"}, {"name": "mlp", "hidden": [32]}], ids=["logistic", "mlp"]
 )

@@ -15,6 +15,7 @@ from tacit import simulation
 from tacit.api import Run
 
 
+@pytest.mark.slow
 def test_a_deploy_and_a_site_are_killed(tmp_path) -> None:
     job = field.small_plan(tmp_path, rounds=2)
     simulated = Run(simulation.start(job, tmp_path / "simulated")).parameters_sha256

@@ -31,6 +31,7 @@ def running(folder: Path) -> list[str]:
     return found
 
 
+@pytest.mark.slow
 def test_the_same_model_as_the_simulator_and_no_process_left(tmp_path) -> None:
     job = small_plan(write_csv(tmp_path / "reviews.csv"), server__rounds=2)
     (tmp_path / "plan.toml").write_text(plans.to_toml(job), encoding="utf-8")
@@ -56,6 +57,7 @@ def test_the_same_model_as_the_simulator_and_no_process_left(tmp_path) -> None:
     )
 
 
+@pytest.mark.slow
 def test_killed_it_leaves_no_process(tmp_path) -> None:
     """Its sites and its server end with it, also where it has no time to end them."""
     job = small_plan(write_csv(tmp_path / "reviews.csv"), server__rounds=100)

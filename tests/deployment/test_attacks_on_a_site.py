@@ -172,6 +172,7 @@ def test_a_plan_that_a_reader_would_take_hours_for(tmp_path) -> None:
     assert "nested too deeply" in refused(Hospital(tmp_path), "a = " + "[" * 100_000)
 
 
+@pytest.mark.slow
 def test_a_plan_writes_few_lines_into_the_log(tmp_path) -> None:
     said = refused(Hospital(tmp_path), "\n".join(f"k{one} = 1" for one in range(30_000)))
     assert len(said.splitlines()) == 21

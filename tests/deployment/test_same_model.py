@@ -192,6 +192,7 @@ def test_shared_rows(people, tmp_path) -> None:  # noqa: F811
     assert deployed == simulated
 
 
+@pytest.mark.slow
 def test_private_tables(reviews, tmp_path) -> None:
     pytest.importorskip("torch")
     job = worded_plan(reviews, server={"rounds": 3, "cohort": "count", "cohort_size": 4})

@@ -171,6 +171,7 @@ def forbidden(agreed: Negotiated, bound: bytes, last: bytes, first: bytes) -> di
     }
 
 
+@pytest.mark.slow
 def test_all_sites_read_the_same_model_and_it_was_trained(seen) -> None:
     first, *others = seen.models
     assert all(other == first for other in others)

@@ -33,6 +33,7 @@ def test_doctests(module: str) -> None:
     assert doctest.testmod(found).failed == 0
 
 
+@pytest.mark.slow
 def test_the_python_of_the_readme_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

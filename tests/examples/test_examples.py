@@ -52,6 +52,7 @@ def test_the_plan_in_the_document_is_the_example(name: str) -> None:
     )[0]
 
 
+@pytest.mark.slow
 def test_one_round_runs_and_is_short() -> None:
     path = EXAMPLES / "one_round.py"
     assert len(path.read_text(encoding="utf-8").splitlines()) <= LONGEST

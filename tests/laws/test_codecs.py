@@ -35,6 +35,7 @@ IN_THIS_FILE = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.statistical
 @every
 def test_decoding_is_unbiased_with_the_stated_variance(case) -> None:
@@ -60,6 +61,7 @@ def test_no_attack_finds_more_than_is_claimed(case) -> None:
     claims.check_epsilon(subject(case), trials=400, root=seeds.draws(8))
 
 
+@pytest.mark.slow
 @every
 @given(update=hostile)
 @settings(max_examples=150, deadline=None)
@@ -101,6 +103,7 @@ def _sent(case: plan.Codec, dim: int) -> int:
     return min(dim, getattr(case, "coordinates", None) or dim)
 
 
+@pytest.mark.slow
 @every
 @given(weights=st.lists(st.integers(1, 400), min_size=1, max_size=12), cut=st.integers(0, 12))
 @settings(max_examples=30, deadline=None)

@@ -175,6 +175,7 @@ def test_no_codec_is_left_out() -> None:
     assert set(CODECS) == set(tables_in(plans.Codec))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [*KINDS, *MODULES])
 def test_a_client_s_rows_move_no_other_update_in_a_simulation(worlds: Path, kind: str) -> None:
     """Every codec for every kind of features; clients train one by one, and many in one call."""

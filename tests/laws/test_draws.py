@@ -58,6 +58,7 @@ def test_each_role_keeps_its_type_at_every_address_and_its_numbers() -> None:
     assert public.key == root.sealed("b").key != root.key
 
 
+@pytest.mark.slow
 @every
 def test_no_message_can_be_rebuilt_from_what_the_server_knows(case) -> None:
     """The server knows the update itself here, the plan, the terms, all public draws and every address, but no client's root.

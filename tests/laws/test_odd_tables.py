@@ -96,6 +96,7 @@ def no_waiting_for_the_disk(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "fsync", lambda handle: None)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("first", range(0, FEW, AT_ONCE))
 def test_what_init_writes_for_odd_tables_runs_tunes_and_sweeps(first: int, tmp_path: Path) -> None:
     accepted = 0

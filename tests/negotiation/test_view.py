@@ -156,6 +156,7 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, list[dict[str, 
     return views(tmp_path_factory.mktemp("views"), 2 * RUNS)
 
 
+@pytest.mark.slow
 @pytest.mark.statistical
 def test_what_is_received_has_one_law_for_both_inputs(seen: Any) -> None:
     frames = seen[0]["frames"]
@@ -184,6 +185,7 @@ def test_nothing_is_opened_at_a_higher_degree(seen: Any) -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.statistical
 def test_a_protocol_with_a_mask_taken_away_is_caught(tmp_path: Path) -> None:
     noted, _ = views(tmp_path, 32, fixed_sign=True)

@@ -79,6 +79,7 @@ def test_no_worker_outlives_its_parent(number) -> None:
     assert gone_within(5, workers)
 
 
+@pytest.mark.slow
 @linux_only
 def test_no_worker_of_a_pytorch_run_outlives_it(tmp_path) -> None:
     pytest.importorskip("torch")

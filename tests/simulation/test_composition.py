@@ -78,6 +78,7 @@ def all_five(people: Path, **changes: object) -> plan.Plan:
     return job(people, SUMMED, {"share": SHARE}, **{"features": features, **SECURE, **changes})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("votes", [CLEAR, SUMMED], ids=["each", "summed"])
 def test_votes_read_through_words_that_stay_find_wrong_labels(
     people, tmp_path, monkeypatch, votes
@@ -137,6 +138,7 @@ def test_all_five_run_in_one_plan(people, tmp_path) -> None:
     )
 
 
+@pytest.mark.slow
 def test_any_number_of_workers_and_any_stop_give_the_same_model(people, tmp_path) -> None:
     planned = all_five(people, corrupt={"kind": "sign_flip", "clients": 0.25})
     watch = Stops()

@@ -105,6 +105,7 @@ def test_the_job_learns_and_every_arm_is_recorded(reviews, tmp_path) -> None:
     assert Fitted.from_dict(facts["fitted"]).classes == ("down", "up")
 
 
+@pytest.mark.slow
 def test_twenty_kills_change_nothing(reviews, tmp_path) -> None:
     """kill -9 at 24 random moments, resume each time: the same models as an undisturbed run, each round recorded once.
 

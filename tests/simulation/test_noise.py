@@ -95,6 +95,7 @@ def test_a_run_with_noise_for_all_its_rounds_ends_at_the_epsilon_its_plan_states
     )
 
 
+@pytest.mark.slow
 def test_on_poisson_cohorts_every_round_is_paid_by_whoever_might_have_been_asked(
     reviews, tmp_path
 ) -> None:

@@ -65,6 +65,7 @@ CASES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_no_private_parameter_is_in_any_byte_that_leaves(
     reviews, tmp_path, monkeypatch, name
@@ -127,6 +128,7 @@ def engine_initial(folder: Path) -> dict[str, np.ndarray]:
     return learner.tensors(learner.initial(draws.at("initial")))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "private", [*CASES.values(), {"words": "digits", "adapt": "reconstruct", "store": "none"}]
 )
@@ -139,6 +141,7 @@ def test_one_and_two_workers_end_with_the_same_bits(reviews, tmp_path, private) 
     assert ends[0].metrics == ends[1].metrics
 
 
+@pytest.mark.slow
 def test_kills_change_nothing(reviews, tmp_path) -> None:
     """kill -9 in the middle of rounds 2 and 4, when some clients have already kept a new private part."""
     job = worded_plan(reviews, server={"rounds": 5, "cohort": "count", "cohort_size": 4})
@@ -175,6 +178,7 @@ def test_a_module_of_ones_own_keeps_the_named_layers(reviews, tmp_path) -> None:
     assert set(kept) == {"first.weight", "first.bias"}
 
 
+@pytest.mark.slow
 def test_private_words_learn_and_a_client_keeps_two_versions_of_them_at_most(
     reviews, tmp_path
 ) -> None:

@@ -37,6 +37,7 @@ def tree(path, clients, **local):
     }
 
 
+@pytest.mark.slow
 def test_people_of_one_row_train_a_model_that_converges(tmp_path, table):
     one_each = reached(tmp_path / "one", tree(table, 1600))
     directions = reached(tmp_path / "directions", tree(table, 1600, normalise=True))
@@ -44,11 +45,13 @@ def test_people_of_one_row_train_a_model_that_converges(tmp_path, table):
     assert one_each["loss"] < directions["loss"]
 
 
+@pytest.mark.slow
 def test_more_people_on_the_same_rows_do_not_cost_accuracy(tmp_path, table):
     many, few = (reached(tmp_path / str(clients), tree(table, clients)) for clients in (1600, 160))
     assert many["accuracy"] > few["accuracy"] - 0.02  # 400 test rows
 
 
+@pytest.mark.slow
 def test_one_percent_of_positive_rows_are_found(tmp_path):
     random = np.random.default_rng(3)
     positive = random.random(5000) < 0.01

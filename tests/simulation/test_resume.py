@@ -64,6 +64,7 @@ def calm(people, tmp_path_factory) -> tuple[plan.Plan, Path, list[str]]:  # noqa
     return planned, simulation.start(planned, tmp_path_factory.mktemp("calm"), watch), watch.kinds
 
 
+@pytest.mark.slow
 def test_a_stop_at_any_entry_leaves_every_entry_once(calm, tmp_path) -> None:
     """Before the first checkpoint, after it, in the first round and in the next arm: each entry stands exactly once."""
     planned, whole, kinds = calm
@@ -231,6 +232,7 @@ def test_a_run_under_way_is_locked(reviews, tmp_path) -> None:
     simulation.resume(folder)
 
 
+@pytest.mark.slow
 def test_two_resumes_at_once_are_one_run(reviews, tmp_path) -> None:
     planned = few_rounds(reviews, server__rounds=40)
     whole = simulation.start(planned, tmp_path / "whole")
@@ -329,6 +331,7 @@ def test_a_checkpoint_of_another_size_is_refused_before_anything_runs(
         simulation.resume(folder)
 
 
+@pytest.mark.slow
 def test_figures_over_rounds_survive_a_stop_without_the_record(reviews, tmp_path) -> None:
     """The loop keeps what it needs of earlier rounds in its checkpoint and never reads the record."""
     pytest.importorskip("torch")

@@ -39,6 +39,7 @@ def model(folder: Path | None) -> str:
     ].parameters_sha256
 
 
+@pytest.mark.slow
 def test_a_stopped_sweep_goes_on_and_a_failed_run_is_named(tmp_path: Path) -> None:
     source = write_csv(tmp_path / "reviews.csv", rows=120)
     jobs = [

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
+import pytest
 
 import tacit
 from tacit.report import summarise
@@ -113,6 +114,7 @@ def first(run: Summary) -> ResultFinding:
     return said(run)[0]
 
 
+@pytest.mark.slow
 def test_texts_in_another_language(tmp_path: Path) -> None:
     rows, forced = reviews(1), ("features.text=listed", "features.list=en")
     blind = carry_out(tmp_path, rows, *forced)
@@ -131,6 +133,7 @@ def test_texts_in_another_language(tmp_path: Path) -> None:
     assert figure(carry_out(tmp_path, rows, *advised), "auc") > figure(blind, "auc") + 0.2
 
 
+@pytest.mark.slow
 def test_twenty_people(tmp_path: Path) -> None:
     few = carry_out(tmp_path, table(2, 20, 40, columns=25, noise=1.0), "privacy.epsilon=3", SHORT)
     assert first(few).kind == "too few clients"
@@ -149,6 +152,7 @@ HIGH_RATE = (
 )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_steps_so_long_that_central_training_fails_too(tmp_path: Path) -> None:
     rows = alike(3, 300, 6)
     high = carry_out(tmp_path, rows, *HIGH_RATE)
@@ -165,6 +169,7 @@ def test_random_labels_are_no_divergence(tmp_path: Path) -> None:
     assert [one.kind for one in said(calm)] == ["nothing to learn"]
 
 
+@pytest.mark.slow
 def test_three_rounds_of_which_one_is_measured(tmp_path: Path) -> None:
     rows, settings = alike(4, 600, 2), ("server.rounds=3", "server.lr=0.5")
     early = carry_out(tmp_path, rows, *settings)
@@ -182,6 +187,7 @@ def test_many_rounds_of_which_one_is_measured(tmp_path: Path) -> None:
     assert "server.evaluate_every = 2" in first(once).change
 
 
+@pytest.mark.slow
 def test_label_skew_among_few_clients_per_round(tmp_path: Path) -> None:
     rows = clinics(5)
     drifting = (
@@ -229,11 +235,13 @@ def test_a_category_that_leaks(tmp_path: Path) -> None:
     assert "Column discharge" in first(leaking).says
 
 
+@pytest.mark.slow
 def test_no_owner(tmp_path: Path) -> None:
     rows = pl.DataFrame(table(8, 400, 2)).drop("patient").to_dicts()
     assert first(carry_out(tmp_path, rows, SHORT, "baselines=['central']")).kind == "made-up owners"
 
 
+@pytest.mark.slow
 def test_a_tiny_epsilon(tmp_path: Path) -> None:
     rows = table(9, 1500, 2, columns=10)
     tiny = carry_out(tmp_path, rows, "privacy.epsilon=0.01", SHORT)

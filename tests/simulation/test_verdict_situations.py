@@ -46,6 +46,7 @@ def without_baselines(tree: Tree) -> Tree:
     return {**tree, "baselines": []}
 
 
+@pytest.mark.slow
 def test_blind_features(tmp_path: Path) -> None:
     rows, tree = texts(CODES, 500, 1500), private(500, data=TEXT)
     blind = carried_out(tmp_path / "a", rows, tree)
@@ -55,6 +56,7 @@ def test_blind_features(tmp_path: Path) -> None:
     assert figure(carried_out(tmp_path / "b", rows, better)) > figure(blind) + 0.2
 
 
+@pytest.mark.slow
 def test_rows_that_lose_their_scale(tmp_path: Path) -> None:
     random = np.random.default_rng(4)
     values = np.abs(random.normal(size=(3000, len(COLUMNS))))
@@ -81,6 +83,7 @@ def test_too_few_people(tmp_path: Path) -> None:
     assert figure(many, "auc") > figure(few, "auc") + 0.02
 
 
+@pytest.mark.slow
 def test_too_small_an_epsilon(tmp_path: Path) -> None:
     rows = numbers(1500, 3000)
     small = carried_out(tmp_path / "a", rows, private(1500, 0.01))
@@ -103,6 +106,7 @@ def test_diverging(tmp_path: Path) -> None:
     assert figure(carried_out(tmp_path / "b", rows, lower)) > figure(high) + 0.05
 
 
+@pytest.mark.slow
 def test_too_few_rounds(tmp_path: Path) -> None:
     rows, tree = (
         numbers(800, 1600, slow=True),
@@ -196,6 +200,7 @@ def test_a_rare_class(tmp_path: Path) -> None:
     assert f1(probabilities > chosen, truth) > 0.15
 
 
+@pytest.mark.slow
 def test_a_threshold_that_does_not_fit(tmp_path: Path) -> None:
     run = carried_out(
         tmp_path, numbers(1500, 3000, rare=0.35), private(1500, features={"constant": 0.0})
@@ -212,6 +217,7 @@ def test_a_threshold_that_does_not_fit(tmp_path: Path) -> None:
     ).mean() + 0.03
 
 
+@pytest.mark.slow
 def test_a_label_leak(tmp_path: Path) -> None:
     number = pl.int_range(pl.len())
     tested = pl.when(number % 5 == 0).then(pl.lit("test")).otherwise(pl.lit("train"))
@@ -229,6 +235,7 @@ def test_a_label_leak(tmp_path: Path) -> None:
     assert figure(carried_out(tmp_path / "b", rows, honest)) > figure(leaking) + 0.1
 
 
+@pytest.mark.slow
 def test_invented_owners(tmp_path: Path) -> None:
     rows, tree = numbers(1000, 2000), private(1000)
     columns = {"numeric": COLUMNS, "label": "label"}
@@ -245,6 +252,7 @@ def test_invented_owners(tmp_path: Path) -> None:
     assert "made up" not in owned.privacy.statement
 
 
+@pytest.mark.slow
 def test_nothing_to_learn(tmp_path: Path) -> None:
     rows = numbers(1000, 2000)
     useless = rows.with_columns(
@@ -263,12 +271,14 @@ def test_nothing_to_learn(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.slow
 def test_near_central(tmp_path: Path) -> None:
     found = said(carried_out(tmp_path, numbers(1500, 3000), private(1500)))
     assert [one.kind for one in found] == ["near central"]
     assert not found[0].change
 
 
+@pytest.mark.slow
 def test_the_printed_decoder(tmp_path: Path) -> None:
     tree = {
         **plain(
@@ -339,6 +349,7 @@ def test_clients_left_behind(tmp_path: Path) -> None:
     assert figure(better) > figure(behind) + 0.05
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("missing", ["noiseless", "same_features", "fedavg"])
 def test_a_missing_arm_is_asked_for_and_nothing_is_guessed(tmp_path: Path, missing: str) -> None:
     """With one arm less the cause is either still certain or said to be unknown, with the name of the arm."""
@@ -352,6 +363,7 @@ def test_a_missing_arm_is_asked_for_and_nothing_is_guessed(tmp_path: Path, missi
     assert first.kind != "cause unknown" or repr(missing) in first.change
 
 
+@pytest.mark.slow
 def test_baselines_are_the_same_to_the_bit_whatever_epsilon_is(tmp_path: Path) -> None:
     rows, found, settings = texts(ENGLISH, 500, 800), set(), []
     for epsilon in (1.0, 4.0, 8.0):

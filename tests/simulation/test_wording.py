@@ -23,6 +23,7 @@ def public_vectors(words: tuple[str, ...], progress: object = None) -> np.ndarra
     return vectors
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("private", "said"),
     [

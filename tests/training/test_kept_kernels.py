@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 PROGRAM = """
 import hashlib
 import numpy as np
@@ -23,6 +25,7 @@ print(hashlib.sha256(learner.worker().train(learner.initial(root), ClientSlot(0,
 """
 
 
+@pytest.mark.slow
 def test_the_first_process_ends_in_the_same_bits_as_the_second(tmp_path: Path) -> None:
     environment = {
         **os.environ,

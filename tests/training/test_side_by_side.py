@@ -60,6 +60,7 @@ def read(
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lengths", [*LENGTHS, [0, 3, 2]], ids=str)
 def test_what_is_read_does_not_depend_on_the_neighbours(
     reader: TransformerReader, lengths: list[int], monkeypatch

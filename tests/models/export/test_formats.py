@@ -131,6 +131,7 @@ def trained(
     return tacit.Run(simulation.start(job, place))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_every_format_says_what_the_run_says(case: str, tmp_path: Path) -> None:
     columns, features, model = CASES[case]
@@ -202,6 +203,7 @@ LOADED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("to", LOADED)
 def test_an_export_is_loaded_where_tacit_cannot_be_imported(
     run: tacit.Run, tmp_path: Path, to: str
