@@ -15,8 +15,11 @@ import numpy as np
 from tests.docs.prose import ROOT, Passage, read_all
 
 SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z`])")
-SHORTEST = 4
+SHORTEST = 5
 """Words of a sentence; shorter ones are headings and table cells."""
+LEAST_WORDS = 0.7
+"""Share of a sentence's tokens that are words: rows of figures are no sentences."""
+NOT_READ = {"CHANGELOG.md", "script.html", "style.html"}
 
 
 def list_docstrings() -> list[tuple[str, str]]:
@@ -33,7 +36,8 @@ def list_sentences() -> list[tuple[str, str]]:
     return [
         (passage.place, sentence)
         for passage in read_all([ROOT])
-        if passage.kind != "docstring" or "/cli/" in passage.place
+        if (passage.kind != "docstring" or "/cli/" in passage.place)
+        and passage.path.name not in NOT_READ
         for sentence in split_sentences(passage)
     ]
 
@@ -42,8 +46,16 @@ def split_sentences(passage: Passage) -> Iterator[str]:
     """Split a passage at sentence ends, bullets and table cells."""
     for piece in re.split(r"\n\s*[-*] |\s\|\s?|\n\|", passage.text):
         for sentence in SENTENCE.split(" ".join(piece.split())):
-            if len(sentence.split()) >= SHORTEST:
+            if _is_sentence(sentence):
                 yield sentence.strip("# ")
+
+
+def _is_sentence(text: str) -> bool:
+    tokens = text.split()
+    words = [
+        token for token in tokens if re.fullmatch(r"[`(*\"]*[A-Za-zéü'-]{2,}[`)*.,;:\"]*", token)
+    ]
+    return len(tokens) >= SHORTEST and len(words) >= LEAST_WORDS * len(tokens)
 
 
 def main() -> None:
