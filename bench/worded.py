@@ -19,8 +19,8 @@ import torch
 from bench.rows import DRAWS
 from bench.shapes import ROWS
 from tacit import plan, training
+from tacit.assembly.token_rows import find_checkpoint
 from tacit.client import ClientRandomness, ClientSlot
-from tacit.models.token_rows import find_checkpoint
 from tacit.randomness import Draws
 from tacit.simulation.prepared_rows import prepare
 from tacit.training.modules.learner import derive_seed

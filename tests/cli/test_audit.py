@@ -21,7 +21,7 @@ QUICK = ("--texts", "1", "--batches", "1", "--per-bit", "1")
 
 @pytest.fixture(autouse=True)
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    from tacit.models import token_rows
+    from tacit.assembly import token_rows
 
     monkeypatch.setattr(token_rows, "load_vectors", made_up_vectors)
     monkeypatch.chdir(tmp_path)

@@ -19,6 +19,7 @@ import polars as pl
 import pytest
 
 from tacit import plan as plans
+from tacit.assembly import token_rows
 from tacit.data import clean
 from tacit.data.k_anonymity import RowRelease, pack_rows
 from tacit.data.k_anonymity import decide_release as disclose_offer
@@ -28,7 +29,6 @@ from tacit.deployment.bodies import Offer as OfferedPlan
 from tacit.deployment.server.offered import offered
 from tacit.deployment.site import participation
 from tacit.deployment.site.site_half import SiteHalf
-from tacit.models import token_rows
 from tacit.plan.kinds import tables_in
 from tacit.privacy.policy import PrivacyUnit
 from tacit.protocol.exchanges.batch import train_each

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tacit import simulation
-from tacit.models import token_rows
+from tacit.assembly import token_rows
 from tacit.privacy.claim import Open
 from tacit.runs import record
 from tacit.runs.run_folder import RECORD

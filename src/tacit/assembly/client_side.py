@@ -40,7 +40,7 @@ def build_learner(
 
 def build_home(plan: Plan, private: PrivateParts) -> training.Home:
     """Build the store of parameters that stay with clients."""
-    from tacit.models.token_rows import find_checkpoint
+    from tacit.assembly.token_rows import find_checkpoint
 
     return training.Home(
         private=plan.private,

@@ -59,7 +59,7 @@ def _refuse(model: StoredModel, to: str) -> None:
         )
     elif model.settings.quantise is not None:
         why = "columns as they are, got columns that features.quantise makes channels of"
-    elif model.reader is not None or model.fitted.projection is not None:
+    elif model.sources.reader is not None or model.fitted.projection is not None:
         why = "pictures as pixels, got what a frozen network or a projection makes of them"
     if why:
         raise RunError(f"export(to={to!r}) needs {why}; use --to safetensors")

@@ -49,7 +49,7 @@ def export_model(
             f"export(to={to!r}) needs one of"
             f" {', '.join(export.FORMATS)}.{did_you_mean(to, list(export.FORMATS))}"
         )
-    if model.secret:
+    if model.sources.secret:
         raise RunError(
             f"export(to={to!r}) needs features without a secret, got columns that were quantised"
             " under the clients' own; an export would give it away. `tacit predict` reads such"

@@ -17,9 +17,13 @@ from safetensors.numpy import load_file
 
 from tacit import data, features, training
 from tacit import plan as plans
-from tacit.assembly import negotiated
+from tacit.assembly.feature_sources import (
+    FeatureSources,
+    find_client_secret,
+    find_image_reader,
+)
+from tacit.assembly.rows import build_empty_table, encode_inputs
 from tacit.errors import RunError
-from tacit.models.pictures import find_image_reader
 from tacit.plan import Columns, Features, Local, Model, Plan, Worded
 from tacit.printable import printable_name
 from tacit.randomness import Draws
@@ -60,8 +64,7 @@ class StoredModel:
     facts: dict[str, Any]
     learner: training.Learner
     vector: Vector
-    secret: bytes = b""
-    reader: features.Reader | None = None
+    sources: FeatureSources
 
     def __repr__(self) -> str:
         return f"StoredModel({self.name!r}, columns={self.columns}, classes={self.classes})"
@@ -106,10 +109,8 @@ class StoredModel:
         )
 
     def encode(self, frame: pl.DataFrame) -> Inputs:
-        """Return cleaned rows as numbers."""
-        return features.encode_inputs(
-            frame, self.roles, self.settings, self.fitted, self.secret, self.reader
-        )
+        """Encode cleaned rows."""
+        return encode_inputs(frame, self.roles, self.settings, self.fitted, self.sources)
 
     def probabilities(self, inputs: Inputs) -> NDArray[np.float64]:
         """Return the probability of each class for encoded rows."""
@@ -158,9 +159,8 @@ def load(folder: Path, module: object | None = None, *, allow_code: bool = False
     require_permission(
         folder / run_folder.MODEL_FACTS, stored, allow_code=allow_code, module=module
     )
-    reader = find_image_reader(roles, settings)
-    secret = _secret(job)
-    empty = features.encode_inputs(_no_rows(roles, fitted), roles, settings, fitted, secret, reader)
+    sources = FeatureSources(secret=_secret(job), reader=find_image_reader(roles, settings))
+    empty = encode_inputs(build_empty_table(roles, fitted), roles, settings, fitted, sources)
     learner = training.build(
         network,
         Local(),
@@ -179,8 +179,7 @@ def load(folder: Path, module: object | None = None, *, allow_code: bool = False
         facts=facts,
         learner=learner,
         vector=vector,
-        secret=secret,
-        reader=reader,
+        sources=sources,
     )
 
 
@@ -226,8 +225,7 @@ def _secret(job: Plan | None) -> bytes:
     """
     if job is None or job.features.quantise is None:
         return b""
-    agreed = negotiated.read_negotiated(job)
-    return agreed.secret if agreed else Draws.seeded(job.seed).sealed("clients").key
+    return find_client_secret(job, Draws.seeded(job.seed))
 
 
 def _vector(folder: Path, learner: training.Learner, module: object | None) -> Vector:
@@ -247,10 +245,3 @@ def _vector(folder: Path, learner: training.Learner, module: object | None) -> V
         raise RunError(f"{path}: {error}{given}") from None
     run_folder.check_model(folder, vector)
     return vector
-
-
-def _no_rows(roles: Columns, fitted: features.Fitted) -> pl.DataFrame:
-    kinds: dict[str, Any] = {**dict.fromkeys((*roles.text, *roles.categorical), pl.String)}
-    kinds |= dict.fromkeys(roles.numeric, pl.Float64)
-    kinds |= {roles.image: pl.Array(pl.UInt8, fitted.pixels or 1)} if roles.image else {}
-    return pl.DataFrame(schema=kinds)

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-import numpy as np
 import polars as pl
 
 from tacit import data, features
-from tacit.assembly import negotiated
-from tacit.models.pictures import Ticks, find_image_reader
-from tacit.models.token_rows import encode_token_rows
+from tacit.assembly.feature_sources import (
+    ImageProgress,
+    find_client_secret,
+    gather_feature_sources,
+)
+from tacit.assembly.rows import encode_tables, fit_features
 from tacit.plan import Columns, Plan
 from tacit.randomness import Draws
 from tacit.rows import Clients, Lexicon, Rows
@@ -55,7 +56,7 @@ def prepare(
     draws: Draws,
     input_rows: object | None = None,
     progress: data.Progress | None = None,
-    pictures: Ticks | None = None,
+    pictures: ImageProgress | None = None,
 ) -> SimulatedData:
     """Return the data of a simulated run; the same plan and seed give the same data.
 
@@ -64,32 +65,21 @@ def prepare(
     table, public = _loaded(plan, draws, input_rows, progress)
     clients, kept, held = _divided(plan, draws, table)
     data.require_test_rows(table, plan.data)
-    agreed = negotiated.read_negotiated(plan)
-    secret = agreed.secret if agreed else draws.sealed("clients").key  # as their sites take it
-    reader = find_image_reader(table.columns, plan.features, progress, pictures)
-    ordered = (
-        data.load_word_list(plan.features.list, progress)
-        if plan.features.list and table.columns.text
-        else ()
-    )
+    secret = find_client_secret(plan, draws)
+    sources = gather_feature_sources(table.columns, plan.features, secret, progress, pictures)
     known = replace(plan.features, category_clients=1) if table.public else plan.features
-    fitted = features.fit(table.train, table.columns, known, secret, reader, public, ordered)
-
-    def encode(frame: pl.DataFrame) -> Rows:
-        return features.encode(frame, table.columns, plan.features, fitted, secret, reader)
-
-    further: Callable[[pl.DataFrame], Rows] = encode
-    if plan.features.text in ("words", "pieces"):
-        rows, test, lexicon, further = encode_token_rows(plan, table, fitted, secret, progress)
-    else:
-        rows, test, lexicon = encode(table.train), encode(table.test), None
+    statistics = features.look_at(table.train, table.columns, known)
+    fitted = fit_features(statistics, table.columns, plan.features, sources, public)
+    (rows, test), lexicon, encode = encode_tables(
+        plan, table.columns, (table.train, table.test), fitted, sources, progress
+    )
     train = rows.take(kept.order)
-    own, own_clients = (rows.take(held.order) if plan.data.local_test else train), _in_place(held)
+    own, own_clients = (rows.take(held.order) if plan.data.local_test else train), held.in_place()
     if plan.data.divide_test:
         tested = data.divide_test(table, plan.data, draws.at("partition"), clients)
-        own, own_clients = test.take(tested.order), _in_place(tested)
+        own, own_clients = test.take(tested.order), tested.in_place()
     holdings, corruption = (
-        Holdings(train=train, clients=_in_place(kept), own=own, own_clients=own_clients),
+        Holdings(train=train, clients=kept.in_place(), own=own, own_clients=own_clients),
         None,
     )
     if plan.corrupt:
@@ -108,7 +98,7 @@ def prepare(
         own=holdings.own,
         own_clients=holdings.own_clients,
         corruption=corruption,
-        disclosure=disclosed(plan, table, kept, further, draws.at("share")),
+        disclosure=disclosed(plan, table, kept, encode, draws.at("share")),
         released=(*fitted.released, *table.habits.released, *_listed_words(plan, lexicon)),
         fitted=fitted,
         columns=table.columns,
@@ -213,8 +203,3 @@ def _listed_words(plan: Plan, lexicon: Lexicon | None) -> tuple[str, ...]:
         )
     less = ", those with digits left out" if plan.private.words == "digits" else ""
     return (f"{which}, in order of frequency{less}",)
-
-
-def _in_place(clients: Clients) -> Clients:
-    """Return the same clients over rows that already stand in their order."""
-    return Clients(order=np.arange(len(clients.order)), starts=clients.starts)

@@ -11,6 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 from tacit import plan
+from tacit.assembly import token_rows
 from tacit.audit.words.page import render_page
 from tacit.audit.words.reconstruct import (
     ATTACKERS,
@@ -21,7 +22,6 @@ from tacit.audit.words.reconstruct import (
     reconstruct,
 )
 from tacit.errors import PlanError
-from tacit.models import token_rows
 from tests.simulation.worded import worded_plan
 
 KNOWS, WRONG, PUBLIC = ATTACKERS[:3]

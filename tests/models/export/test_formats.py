@@ -15,6 +15,7 @@ import pytest
 
 import tacit
 from tacit import plan, simulation
+from tacit.assembly.feature_sources import FeatureSources
 from tacit.errors import PlanError, RunError
 from tacit.models import export
 from tacit.models.export.card import render_card
@@ -270,14 +271,14 @@ def test_what_cannot_be_exported_is_refused_with_the_reason(run: tacit.Run, tmp_
     with pytest.raises(RunError, match="needs a new or empty folder"):
         run.export("safetensors", tmp_path / "full")
     assert (tmp_path / "full" / "mine").exists()
-    secret = replace(tacit.load(run), secret=b"x" * 32)
+    secret = replace(tacit.load(run), sources=FeatureSources(secret=b"x" * 32))
     with pytest.raises(RunError, match="would give it away"):
         export_model(
             secret, "onnx", tmp_path / "x", export.ModelCard(name="x", classes=(), columns=())
         )
     for other in (
         replace(tacit.load(run), network=plan.LSTM()),
-        replace(tacit.load(run), reader=lambda rows: rows),
+        replace(tacit.load(run), sources=FeatureSources(reader=lambda rows: rows)),
     ):
         with pytest.raises(RunError, match=r"export\(to='onnx'\) needs .* use --to safetensors"):
             export_model(

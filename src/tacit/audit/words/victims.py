@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 
 from tacit import codecs, plan
 from tacit import training as local
+from tacit.assembly.token_rows import find_checkpoint
 from tacit.audit.words.dictionaries import Dictionary
 from tacit.audit.words.inversion import ObservedUpdate, compute_gradient
 from tacit.client import ClientRandomness, ClientSlot
 from tacit.errors import PlanError
-from tacit.models.token_rows import find_checkpoint
 from tacit.randomness import Draws
 from tacit.simulation.prepared_rows import SimulatedData
 from tacit.training.modules.learner import make_batch

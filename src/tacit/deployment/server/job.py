@@ -26,7 +26,7 @@ from tacit.deployment.server.handshake import Deployment, Handshake, check_enoug
 from tacit.deployment.server.mail import Mail, Manner, Post
 from tacit.deployment.server.offered import offered
 from tacit.deployment.server.receipts import Receipts
-from tacit.deployment.server.server_side import Given, ServerSide, schema_of_rows
+from tacit.deployment.server.server_side import Given, ServerSide, build_release_schema
 from tacit.errors import RunError, TacitError
 from tacit.files import replace_file
 from tacit.plan import Plan
@@ -238,8 +238,7 @@ class DeployedJob:
         )
         check_enough(self.mail, "hands over what it may", replies.letters, replies)
         assert self.plan.data.share is not None
-        fitted = features.fit_seen(terms.seen.seen(), self.plan.data.columns, self.plan.features)
-        exchange = DiscloseRows(self.plan.name, schema_of_rows(self.plan.data.columns, fitted))
+        exchange = DiscloseRows(self.plan.name, build_release_schema(self.plan, terms))
         found = exchange.empty()
         for site, answers in replies.bodies(Answers).items():
             own = terms.of(site)

@@ -11,10 +11,12 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from tacit import data, features, server, training
+from tacit import data, server, training
 from tacit.assembly.agreement import build_agreement
 from tacit.assembly.client_side import PrivateParts, build_learner
 from tacit.assembly.exchanges import ServerParts, build_exchanges, build_train
+from tacit.assembly.feature_sources import gather_feature_sources
+from tacit.assembly.rows import build_empty_table, encode_tables, fit_features, keep_classes
 from tacit.assembly.server_side import (
     ServerRows,
     build_first_model,
@@ -29,15 +31,13 @@ from tacit.deployment.agenda import MEASURE, is_measured
 from tacit.deployment.bodies import Counts, Measured, Terms
 from tacit.deployment.server.carrier import SitesCarrier
 from tacit.deployment.server.mail import Mail
-from tacit.models.pictures import find_image_reader
-from tacit.models.token_rows import encode_token_rows
-from tacit.plan import Columns, Plan
+from tacit.plan import Plan
 from tacit.privacy.claim import Claim, GaussianNoise
 from tacit.protocol.exchanges.train import Member, nobody
 from tacit.protocol.loop import Arm, Evaluation, History
 from tacit.protocol.round import Names, Request, State
 from tacit.randomness import Draws
-from tacit.rows import Clients, Lexicon, Rows, Vector
+from tacit.rows import Clients, Rows, Vector
 from tacit.runs import record
 from tacit.runs.record import RUN
 
@@ -64,17 +64,14 @@ class ServerSide:
     ) -> None:
         self.plan, self.terms, self.given = plan, terms, given
         self.columns = plan.data.columns
-        self.lexicon: Lexicon | None = None
-        self.reader = find_image_reader(self.columns, plan.features)
-        ordered = (
-            data.load_word_list(plan.features.list)
-            if plan.features.list and self.columns.text
-            else ()
+        sources = gather_feature_sources(self.columns, plan.features)
+        self.fitted = fit_features(terms.seen.seen(), self.columns, plan.features, sources)
+        # The server has no words, so it needs no public vectors of any.
+        wordless = replace(plan, private=replace(plan.private, start="random"))
+        empty = build_empty_table(self.columns, self.fitted)
+        (self.rows,), self.lexicon, self._encode = encode_tables(
+            wordless, self.columns, (empty,), self.fitted, sources
         )
-        self.fitted = features.fit_seen(
-            terms.seen.seen(), self.columns, plan.features, b"", self.reader, None, ordered
-        )
-        self.rows = self._encoded(empty_frame(self.columns, self.fitted))
         nobody_here = Clients(order=np.zeros(0, np.int64), starts=np.zeros(1, np.int64))
         parts = PrivateParts(
             folder=given.folder / "no clients", draws=given.draws, lexicon=self.lexicon
@@ -98,18 +95,6 @@ class ServerSide:
             evaluator=self.evaluator,
             draws=given.draws,
             release=build_release(plan, self.agreement, terms.clients),
-        )
-
-    def _encoded(self, frame: pl.DataFrame) -> Rows:
-        if self.plan.features.text in ("words", "pieces"):
-            table = data.Table(train=frame, test=frame.clear(), columns=self.columns, source="")
-            random = replace(self.plan, private=replace(self.plan.private, start="random"))
-            read = encode_token_rows(random, table, self.fitted, b"", None)
-            self.lexicon = read.lexicon
-            return read.train
-        self.lexicon = None
-        return features.encode(
-            frame, self.columns, self.plan.features, self.fitted, b"", self.reader
         )
 
     def decimal_marks(self) -> dict[str, str]:
@@ -136,7 +121,7 @@ class ServerSide:
             return None
         classes = list(self.fitted.classes)
         draws = self.given.draws.at("center", "rows")
-        return self._encoded(
+        return self._encode(
             data.read_public_rows(self.plan.public, self.columns, classes, pl.Enum(classes), draws)
         )
 
@@ -154,19 +139,15 @@ class ServerSide:
         check_formats(
             table.habits.formats, self.terms.seen.seen().formats, "data.decimal in the plan"
         )
-        frame = table.train
-        label, classes = self.columns.label or "", list(self.fitted.classes)
-        known = frame.filter(pl.col(label).cast(pl.String).is_in(classes))
-        return self._encoded(
-            known.with_columns(pl.col(label).cast(pl.String).cast(pl.Enum(classes)))
-        )
+        label = self.columns.label or ""
+        return self._encode(keep_classes(table.train, label, self.fitted.classes))
 
     def _member(self) -> Member:
         """The server with the rows it was sent, as one more member of the average."""
         rows = self.given.disclosed
         if rows is None or not rows.height:
             return nobody
-        own = self._encoded(rows)
+        own = self._encode(rows)
         holder = Clients(order=np.arange(len(own)), starts=np.array([0, len(own)]))
         learner = training.build(self.plan.model, self.plan.local, own, holder)
         return build_member(learner, 0, len(own), self.given.clients_weight, self.given.draws)
@@ -272,21 +253,10 @@ def _read_claims(found: dict[str, Measured], terms: Terms) -> tuple[list[Claim],
     return claims, wrong
 
 
-def empty_frame(columns: Columns, fitted: features.Fitted) -> pl.DataFrame:
-    """Return a table of no rows with the columns of the plan, in the kinds that a loaded
-    table has.
-    """
-    kinds: dict[str, pl.DataType] = {
-        name: pl.String() for name in (*columns.text, *columns.quasi, *columns.categorical)
-    }
-    kinds |= {name: pl.Float64() for name in columns.numeric}
-    if columns.image:
-        kinds[columns.image] = pl.Array(pl.UInt8, fitted.pixels or 0)
-    kinds[columns.label or ""] = pl.Enum(list(fitted.classes))
-    return pl.DataFrame(schema=kinds)
-
-
-def schema_of_rows(columns: Columns, fitted: features.Fitted) -> pl.Schema:
-    """Return the columns and kinds of rows that sites disclose."""
-    frame = expand_categories(empty_frame(columns, fitted))
-    return frame.select([*list_released_columns(columns), columns.label or ""]).schema
+def build_release_schema(plan: Plan, terms: Terms) -> pl.Schema:
+    """Columns and types of the rows that sites disclose."""
+    columns = plan.data.columns
+    sources = gather_feature_sources(columns, plan.features)
+    fitted = fit_features(terms.seen.seen(), columns, plan.features, sources)
+    table = expand_categories(build_empty_table(columns, fitted))
+    return table.select([*list_released_columns(columns), columns.label or ""]).schema

@@ -19,8 +19,10 @@ from pathlib import Path
 
 import numpy as np
 
-from tacit import data, features, training
+from tacit import features, training
 from tacit import plan as plans
+from tacit.assembly.feature_sources import gather_feature_sources
+from tacit.assembly.rows import fit_features
 from tacit.assembly.secure_sums import draw_helper_key
 from tacit.column_statistics.number_format import check_formats
 from tacit.deployment import bodies
@@ -44,7 +46,6 @@ from tacit.deployment.site.terms_checks import (
 from tacit.deployment.site.told import tell_formats, tell_seen
 from tacit.errors import PlanError, RunError, WireError
 from tacit.files import UNFINISHED, replace_file, sync_folder
-from tacit.models.pictures import find_image_reader
 from tacit.plan import HashComb, Plan
 from tacit.plan.toml import tree_of
 from tacit.privacy.policy import Policy
@@ -252,13 +253,8 @@ class Participation:
         before it is built.
         """
         plan, columns = self.plan, self.rows.table.columns
-        reader = find_image_reader(columns, plan.features)
-        ordered = (
-            data.load_word_list(plan.features.list) if plan.features.list and columns.text else ()
-        )
-        fitted = features.fit_seen(
-            terms.seen.seen(), columns, plan.features, b"", reader, None, ordered
-        )
+        sources = gather_feature_sources(columns, plan.features)
+        fitted = fit_features(terms.seen.seen(), columns, plan.features, sources)
         inputs = (
             features.count_inputs(columns, plan.features, fitted)
             if plan.features.text not in ("words", "pieces")

@@ -12,7 +12,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from tacit import data, features
-from tacit.assembly import negotiated
+from tacit.assembly.feature_sources import find_client_secret, gather_feature_sources
+from tacit.assembly.rows import encode_tables, fit_features, keep_classes
 from tacit.data import k_anonymity
 from tacit.data.roles.roles import find_free_name
 from tacit.deployment.site.fingerprints import fingerprints
@@ -21,8 +22,6 @@ from tacit.deployment.site.measures import HeldRows
 from tacit.deployment.site.owner import Owner
 from tacit.deployment.site.told import common_values
 from tacit.errors import PolicyError, WireError
-from tacit.models.pictures import find_image_reader
-from tacit.models.token_rows import encode_token_rows
 from tacit.plan import Data, Plan
 from tacit.privacy.policy import Limits
 from tacit.randomness import Draws
@@ -189,17 +188,13 @@ def _without_rare_classes(
     """
     label = table.columns.label or ""
     common = common_values(pl.concat([table.train, table.test]), label, client, limits, "label")
-    halves = [
-        half.filter(pl.col(label).cast(pl.String).is_in(common))
-        for half in (table.train, table.test)
-    ]
-    lost = table.train.height + table.test.height - sum(half.height for half in halves)
-    if not lost:
-        return table, []
     kind = table.train.schema[label]
     assert isinstance(kind, pl.Enum), "a loaded table's label is an Enum"
-    kept = pl.Enum([name for name in kind.categories.to_list() if name in common])
-    train, test = (half.with_columns(pl.col(label).cast(pl.String).cast(kept)) for half in halves)
+    kept = [name for name in kind.categories.to_list() if name in common]
+    train, test = (keep_classes(half, label, kept) for half in (table.train, table.test))
+    lost = table.train.height + table.test.height - train.height - test.height
+    if not lost:
+        return table, []
     who = "clients" if client else "rows"
     least = f"{limits.least_clients_told:,} {who}"
     note = (
@@ -266,13 +261,9 @@ def encode_rows(
         clients, held = data.set_apart(clients, rows.chosen.local)
     elif plan.data.local_test:
         clients, held = data.hold_out(clients, plan.data.local_test, root.at("local-test"), first)
-    agreed = negotiated.read_negotiated(plan)
-    secret = agreed.secret if agreed else root.sealed("clients").key
-    reader = find_image_reader(table.columns, plan.features)
-    ordered = (
-        data.load_word_list(plan.features.list) if plan.features.list and table.columns.text else ()
-    )
-    fitted = features.fit_seen(seen, table.columns, plan.features, secret, reader, None, ordered)
+    secret = find_client_secret(plan, root)
+    sources = gather_feature_sources(table.columns, plan.features, secret)
+    fitted = fit_features(seen, table.columns, plan.features, sources)
     known = replace(
         table, train=_prepared(table.train, table, seen), test=_prepared(table.test, table, seen)
     )
@@ -284,18 +275,13 @@ def encode_rows(
     frame = known.train
     if offer is not None:
         clients, frame = offer.kept(), k_anonymity.expand_categories(frame)
-    if plan.features.text in ("words", "pieces"):
-        train, test, lexicon, _ = encode_token_rows(
-            plan, replace(known, train=frame), fitted, secret, None
-        )
-    else:
-        train = features.encode(frame, table.columns, plan.features, fitted, secret, reader)
-        test = features.encode(known.test, table.columns, plan.features, fitted, secret, reader)
-        lexicon = None
-    own, of_clients = _in_place(clients), train.take(held.order)
+    (train, test), lexicon, _ = encode_tables(
+        plan, table.columns, (frame, known.test), fitted, sources
+    )
+    own, of_clients = clients.in_place(), train.take(held.order)
     measured = _test_rows(rows, test) if len(test) else _held_by_clients(rows, held, of_clients)
     return Encoded(
-        train.take(clients.order), own, of_clients, _in_place(held), measured, lexicon, offer
+        train.take(clients.order), own, of_clients, held.in_place(), measured, lexicon, offer
     )
 
 
@@ -344,9 +330,4 @@ def _classed(frame: pl.DataFrame, table: data.Table, seen: features.Seen) -> pl.
     assert isinstance(own, pl.Enum), "a loaded table's label is an Enum"
     if not set(own.categories.to_list()) <= set(seen.classes):
         raise WireError("terms refused: they lack classes that this site told")
-    return frame.with_columns(pl.col(label).cast(pl.String).cast(pl.Enum(list(seen.classes))))
-
-
-def _in_place(clients: Clients) -> Clients:
-    """Return the same clients over rows that already stand in their order."""
-    return Clients(order=np.arange(len(clients.order)), starts=clients.starts)
+    return keep_classes(frame, label, seen.classes)

@@ -1,6 +1,4 @@
-"""Rows as words for models with word tables: the lexicon of the simulation, and the public vectors
-that go with it.
-"""
+"""Token rows for models with word tables: the lexicon, and the public vectors of its words."""
 
 from __future__ import annotations
 
@@ -18,31 +16,32 @@ from tacit import data, features
 from tacit.data.named.vectors import load_vectors
 from tacit.data.named.weights import get_weights_folder
 from tacit.errors import DataError
-from tacit.plan import Encoder, Plan
+from tacit.plan import Columns, Encoder, Plan
 from tacit.rows import Lexicon, Rows
 from tacit.training.private.vocabulary import find_stem
 
 
 class TokenRows(NamedTuple):
-    """Train and test rows as word numbers, what the numbers stand for, and what makes further rows
-    of the same words.
+    """Tables as word numbers, the words these stand for, and the function that encodes a further
+    table with the same words.
     """
 
-    train: Rows
-    test: Rows
+    tables: tuple[Rows, ...]
     lexicon: Lexicon
     encode: Callable[[pl.DataFrame], Rows]
 
 
 def encode_token_rows(
     plan: Plan,
-    table: data.Table,
+    tables: Sequence[pl.DataFrame],
+    columns: Columns,
     fitted: features.Fitted,
     secret: bytes,
     progress: data.Progress | None,
 ) -> TokenRows:
-    """Return a table's rows as word numbers; `secret` is the clients', for columns beside the words
-    that become tokens.
+    """Encode tables as word numbers, the training rows first.
+
+    `secret` is the clients', for quantised columns besides the text.
     """
     checkpoint = find_checkpoint(plan, progress)
     split = (
@@ -54,20 +53,18 @@ def encode_token_rows(
     # Which words are rare is each client's own affair where its words are.
     settings = replace(plan.features, least_count=1) if private else plan.features
     reading = features.TokenEncoding(
-        columns=table.columns, settings=settings, fitted=fitted, split=split, secret=secret
+        columns=columns, settings=settings, fitted=fitted, split=split, secret=secret
     )
-    (train, test), words = features.encode_words((table.train, table.test), reading)
+    encoded, words = features.encode_words(tuple(tables), reading)
     lexicon = replace(
         _lexicon(plan, words, checkpoint, progress),
         least_count=plan.features.least_count if private else 1,
     )
-    return TokenRows(
-        train, test, lexicon, lambda frame: features.encode_further(frame, reading, words)
-    )
+    return TokenRows(encoded, lexicon, lambda frame: features.encode_further(frame, reading, words))
 
 
 def find_checkpoint(plan: Plan, progress: data.Progress | None = None) -> Path | None:
-    """Return the folder of the plan's checkpoint, if it names one."""
+    """The folder of the plan's checkpoint, if it names one."""
     return (
         get_weights_folder(plan.model.checkpoint, "model.checkpoint", progress)
         if isinstance(plan.model, Encoder)
@@ -78,9 +75,7 @@ def find_checkpoint(plan: Plan, progress: data.Progress | None = None) -> Path |
 def _lexicon(
     plan: Plan, words: tuple[str, ...], checkpoint: Path | None, progress: data.Progress | None
 ) -> Lexicon:
-    """Return the words with their public vectors, if any, and those of their stems, whoever else
-    has the stem as a word.
-    """
+    """The words and their stems with their public vectors, if any."""
     stemmed = (
         ()
         if plan.private.spelling == "word"
@@ -100,7 +95,7 @@ def _lexicon(
 def get_glove_vectors(
     words: tuple[str, ...], progress: data.Progress | None = None
 ) -> NDArray[np.float32]:
-    """Return the words' GloVe vectors; a word that has none gets zeros."""
+    """GloVe vectors of words; zeros for a word that has none."""
     known, matrix = load_vectors("glove100", progress)
     place = {word: number for number, word in enumerate(known)}
     found = np.zeros((len(words), matrix.shape[1]), np.float32)
@@ -122,16 +117,16 @@ class PieceTable:
 
     @property
     def spread(self) -> float:
-        """Return the standard deviation of all coordinates."""
+        """Standard deviation of all coordinates."""
         return float(self.vectors.std())
 
     def of(self, words: Sequence[str]) -> NDArray[np.float32]:
-        """Return the vectors of some pieces."""
+        """Vectors of some pieces."""
         return self.vectors[[self.vocabulary[word] for word in words]]
 
 
 def read_piece_table(checkpoint: Path) -> PieceTable:
-    """Return a checkpoint's own table of word pieces."""
+    """Read a checkpoint's table of word pieces."""
     from safetensors import SafetensorError, safe_open
 
     try:
@@ -144,7 +139,7 @@ def read_piece_table(checkpoint: Path) -> PieceTable:
         return PieceTable(dict(vocabulary), np.asarray(table, np.float32))
     except (OSError, ValueError, LookupError, TypeError, StopIteration, SafetensorError) as error:
         raise DataError(
-            f"model.checkpoint = {str(checkpoint)!r} needs a BERT-type checkpoint: tokenizer.json"
-            " with a vocabulary, and its word_embeddings.weight in model.safetensors; got"
-            f" {type(error).__name__}"
+            f"model.checkpoint = {str(checkpoint)!r} must be a BERT-type checkpoint: tokenizer.json"
+            " with a vocabulary, and word_embeddings.weight in model.safetensors"
+            f" ({type(error).__name__})"
         ) from None
