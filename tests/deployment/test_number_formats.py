@@ -113,7 +113,7 @@ def test_a_plan_may_say_the_mark_but_not_against_a_file(tmp_path: Path) -> None:
             {1: {"tell": logs.append}},
             decimal="comma",
         )
-    assert "the plan has data.decimal = 'comma', this file seems to have the other mark" in logs[-1]
+    assert "the plan has data.decimal = 'comma', but this file seems to use" in logs[-1]
 
 
 def test_what_is_told_is_a_word_per_column_and_only_what_enough_clients_show(
