@@ -10,6 +10,13 @@ import pytest
 from tests.docs.pages import DOCS, ROOT, name
 
 LINK = re.compile(r"\]\(([^)\s]+)\)")
+SOURCE = re.compile(r"`((?:[\w.-]+/)+[\w-]+\.py)`")
+SOURCES = [
+    ROOT,
+    ROOT / "papers" / "src" / "tacit_papers",
+    ROOT / "src" / "tacit",
+    *(path for path in (ROOT / "src" / "tacit").iterdir() if path.is_dir()),
+]
 SIZE_LIMIT = 400_000
 
 
@@ -34,6 +41,12 @@ def test_every_relative_link_resolves(page: Path) -> None:
             assert anchor in anchors(target), (
                 f"{name(page)} links to {link}, which has no such heading"
             )
+
+
+@pytest.mark.parametrize("page", [page for page in DOCS if page.name != "CHANGELOG.md"], ids=name)
+def test_every_source_file_that_a_document_names_exists(page: Path) -> None:
+    for path in SOURCE.findall(page.read_text(encoding="utf-8")):
+        assert any((root / path).exists() for root in SOURCES), f"{name(page)}: no file {path}"
 
 
 def targets(page: Path) -> set[Path]:
