@@ -52,7 +52,7 @@ TERMS = (
         STATISTICS,
     ),
     _term(
-        r"(?<!Zipf's )(?<!by )\blaws? (?:of (?:the|a|an|each|one|all|its)|that is drawn|the program|linear|as|in whole|for values|above)\b|\b(?:output|realised|corner|same|exact|such a|own) laws?\b|\bthe law\b|\blaw's\b",
+        r"(?<!Zipf's )(?<!by )\blaws? (?:of (?:the|a|an|each|one|all|its)|that is drawn|the program|linear|as|in whole|for values|above)\b|\b(?:output|realised|corner|exact|such a|own) laws?\b|\bsame law\b|\bthe law\b|\blaw's\b",
         "distribution",
         STATISTICS,
     ),
