@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import sys
 import time
+from pathlib import Path
 
 from tacit.cli.tables import line
 from tacit.progress import LiveProgress, ProgressObserver, format_arrived, format_pictures_read
@@ -51,10 +52,24 @@ class LineProgress(ProgressObserver):
         return True
 
 
+class QuietProgress(ProgressObserver):
+    """Shows nothing, and knows the run's folder only."""
+
+    def opened(self, folder: Path) -> None:
+        """Note where the run is kept."""
+        self.folder = folder
+
+    def entry(self, entry: Entry) -> None:
+        """Ignore."""
+
+    def clients(self, arm: str, round_no: int, done: int, total: int) -> None:
+        """Ignore."""
+
+
 def progress_observer(*, quiet: bool) -> ProgressObserver:
     """Return the observer that fits: nothing shown if quiet, a panel on a terminal, lines
     elsewhere.
     """
     if quiet:
-        return ProgressObserver()
+        return QuietProgress()
     return LiveProgress() if sys.stderr.isatty() else LineProgress()

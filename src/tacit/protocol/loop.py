@@ -107,7 +107,8 @@ class Arm:
     `draws` are the server's own. `crosses` is false where all rows are in one place, so that
     nothing crosses a wire; `in_rounds` is false where every client trains by itself. `release`
     makes of the model, the server's memory and the rounds so far the model that is measured and
-    kept; training goes on from the first.
+    kept; training goes on from the first. `delta` is that of stated totals; `rations` says that
+    clients answer only in some rounds.
     """
 
     name: str
@@ -119,6 +120,12 @@ class Arm:
     crosses: bool = True
     in_rounds: bool = True
     release: Release = keep_model
+    delta: float = field(init=False)
+    rations: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "delta", self.plan.delta)
+        object.__setattr__(self, "rations", self.plan.ledger.rations)
 
     def ask_after(
         self, round_no: int, model: Vector | None, arrays: dict[str, NDArray[Any]]
@@ -204,7 +211,7 @@ def _cohort(arm: Arm, carrier: Carrier, now: Checkpoint, round_no: int) -> Names
     who waited longest.
     """
     answered, draws = None, arm.draws.at("cohort", round_no)
-    if arm.plan.ledger.rations:
+    if arm.rations:
         able = carrier.willing(np.arange(carrier.clients))
         answered = np.full(carrier.clients, arm.plan.server.rounds + 1)
         answered[able] = now.last_round[able]
@@ -359,7 +366,7 @@ def _note_round(
     account = ledger.add_superseded(
         spending.account, [one for one in desk.superseded if one.arm == arm.name]
     )
-    totals = [asdict(total) for total in ledger.compute_totals(account, arm.plan.delta)]
+    totals = [asdict(total) for total in ledger.compute_totals(account, arm.delta)]
     desk.note(
         record.Spent(arm=arm.name, round_no=state.round_no, totals=totals),
         record.Round(

@@ -302,9 +302,9 @@ class Train(Exchange):
             mean = self.decoded(state, total)
             if self.canaries is not None:
                 arrays = self.canaries.seen(arrays, mean)
-        model, optimizer = server.step(
-            terms.server, state.model, server.with_own(mean, own), state.optimizer
-        )
+        if own is not None:
+            mean = server.with_own(mean, own)
+        model, optimizer = server.step(terms.server, state.model, mean, state.optimizer)
         return replace(state, model=model, optimizer=optimizer, pending=None, arrays=arrays)
 
     def decoded(self, state: State, total: Sum) -> Vector:
