@@ -77,7 +77,7 @@ def test_run_json_is_one_object_and_nothing_else(
         "delta": 0.0,
         "basis": "exact",
     }
-    assert found["privacy"]["statement"].startswith("Owners were made up")
+    assert found["privacy"]["statement"].startswith("Owners are simulated")
     assert made_up.STATEMENT in found["privacy"]["statement"]
     assert set(found["baselines"]) == {"fedavg", "central"}
     assert {"rounds", "metrics", "bytes"} <= set(found["baselines"]["fedavg"])
@@ -310,7 +310,7 @@ def test_compare_draws_a_page(capsys: Capture, two_runs: Path) -> None:
 
 def test_privacy_says_the_sentence_and_its_terms(capsys: Capture, two_runs: Path) -> None:
     said = tacit(capsys, "privacy", "news-1")
-    assert said.out.startswith("Owners were made up")
+    assert said.out.startswith("Owners are simulated")
     assert made_up.STATEMENT in said.out
     for text in (
         "2 per bit",

@@ -27,7 +27,7 @@ def test_plans_pass_check(path: Path, capsys: pytest.CaptureFixture[str]) -> Non
         "dp_sum": "epsilon 8 per run",
         "onebit": "epsilon 8 per run",
         "plain": "none: sent in the clear",
-        "hashcomb": "none: not differentially private, other clients can decode",
+        "hashcomb": "none: not differentially private, other clients can decode it",
     }
     assert none.get(plan.load(path).codec.name, "per bit") in promise
 

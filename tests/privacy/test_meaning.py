@@ -22,7 +22,7 @@ def total(epsilon: float | None, unit: str = "run", delta: float = 1e-6) -> Tota
         ([total(1.001)], 1000, "", "reasonable"),
         ([total(10.0)], 1000, "", "reasonable"),
         ([total(10.001)], 1000, "", "weak"),
-        ([total(0.5)], 1000, "Owners were made up.", "reasonable"),
+        ([total(0.5)], 1000, "Owners are simulated.", "reasonable"),
         ([total(0.5, delta=1e-3)], 1000, "", "weak"),
         ([total(1.0, "bit", 0.0), total(2e5, "run")], 1000, "", "weak"),
         ([total(0.1, "bit", 0.0)], 1000, "", "none"),
@@ -51,5 +51,5 @@ def test_every_figure_has_its_unit_and_the_level_its_source() -> None:
     found = explain_totals([total(8.0, delta=1e-5)], 5000)
     assert found is not None
     assert found.sentence.startswith(
-        "Epsilon 8 per run, delta 1e-05: a reasonable promise (Ponomareva et al. 2023"
+        "Epsilon 8 per run, delta 1e-05: a reasonable guarantee (Ponomareva et al. 2023"
     )

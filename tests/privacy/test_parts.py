@@ -32,7 +32,8 @@ def test_the_label_of_votes() -> None:
     assert (
         text
         == "Votes: epsilon 0.5 each, 99 per round = 49.5 per tester and round, if you replace all"
-        " rows of one client. Filter only; the accepted update itself needs its own protection."
+        " rows of one client. This covers the filter only; accepted updates need protection of"
+        " their own."
     )
     assert state_parts(paid(VOTES), 1e-5, "") == ""
 
@@ -41,7 +42,10 @@ def test_each_part_has_its_own_relation_and_no_sum_is_stated() -> None:
     account = paid(HEADS, VOTES)
     stated = ledger.compute_totals(account, 1e-5)
     assert all(total.epsilon is None for total in stated)
-    assert prose.write_headline(stated) == "no one figure: parts under different changes of data"
+    assert (
+        prose.write_headline(stated)
+        == "no single figure: the parts use different neighbouring relations"
+    )
     text = state_parts(account, 1e-5, "heads")
     assert (
         "Last layers: epsilon 1 per last layer, delta 1e-05, and epsilon 1.466 per run of 2 rounds"
@@ -55,7 +59,7 @@ def test_what_is_in_the_clear_is_said_part_by_part() -> None:
     text = state_parts(
         paid(replace(HEADS, event=Open()), replace(VOTES, event=Open()), CLEAR), 1e-5, "updates"
     )
-    assert "Votes: sent as they are, so no epsilon exists for testers." in text
+    assert "Votes: sent in the clear, so no epsilon exists for testers." in text
     assert "Last layers: no epsilon exists (released without protection)." in text
     assert "Updates: no epsilon exists (released without protection)." in text
 
@@ -67,7 +71,7 @@ def test_answers_are_called_by_their_names() -> None:
         "sent 2 times noisy last layer; 2 times randomised votes; 2 updates as some mechanism"
         in text
     )
-    assert "the costliest answer alone" in text
+    assert "the response with the largest loss" in text
     assert "6 answers" in text
 
 

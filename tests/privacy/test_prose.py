@@ -40,8 +40,7 @@ def test_an_epsilon_that_was_asked_for_is_stated_as_that_number(asked) -> None:
 def test_the_statement_of_many_bits_leads_with_the_verdict_and_does_not_contradict_it() -> None:
     text = said(codecs.build(plan.RR(epsilon=1.0, clip=1e-3)).claims(5001, 1))
     assert text.startswith(
-        "This is no meaningful protection of a whole update, let alone of the run: only each single"
-        " bit is deniable."
+        "Neither a whole update nor the run is meaningfully protected: only each single bit is."
     )
     for phrase in ("1 per bit", "5,001 per update (all 5,001 bits of it together)", "100,020 per run (20 updates, sum of losses)",
                    "per run, delta 1e-05 (20 updates, exact composition of randomised responses)",
@@ -57,41 +56,41 @@ def test_the_statement_of_many_bits_leads_with_the_verdict_and_does_not_contradi
         (
             (claim(Pure(0.4)),),
             20,
-            "Differential privacy protects what a client sends in the whole run.",
+            "Differential privacy protects everything a client sends during the run.",
         ),
         (
             (claim(Pure(4.0)),),
             20,
             (
-                "Differential privacy protects each update by itself, but not all updates of a run"
+                "Differential privacy protects each single update, but not all updates of a run"
                 " together."
             ),
         ),
-        ((claim(Pure(40.0)),), 20, "This is no meaningful protection: the noise is too small."),
+        ((claim(Pure(40.0)),), 20, "There is no meaningful protection: the noise is too small."),
         (
             (claim(GaussianNoise(2.0), relation=ADD),),
             1,
-            "Differential privacy protects what a client sends in the whole run.",
+            "Differential privacy protects everything a client sends during the run.",
         ),
         (
             (claim(Approximate(1.0, 1e-6)),),
             3,
-            "Differential privacy protects what a client sends in the whole run.",
+            "Differential privacy protects everything a client sends during the run.",
         ),
         (
             (claim(Open()),),
             3,
-            "There is no protection: what was sent in the clear can reveal the rows behind it.",
+            "There is no protection: updates are sent in the clear and can reveal the rows behind them.",
         ),
         (
             (replace(claim(Open()), view="peers"),),
             3,
-            "There is no differential privacy: what a client sends is hidden from the server",
+            "There is no differential privacy: updates are hidden from the server",
         ),
         (
             (replace(claim(Open()), view="peers"), claim(Open())),
             3,
-            "There is no protection: what was sent in the clear",
+            "There is no protection: updates are sent in the clear",
         ),
         ((claim(Free()),), 3, "Nothing about a client leaves its machine."),
     ],
@@ -121,7 +120,7 @@ def test_a_plan_is_told_from_its_codecs_own_claims() -> None:
         plan.RR(epsilon=0.5, clip=0.1)
     )
     assert "epsilon 4 per update" in planned(plan.RRSampled(epsilon=4.0, clip=0.1))
-    assert "protects each update by itself" in planned(plan.RRSampled(epsilon=4.0, clip=0.1))
+    assert "protects each single update" in planned(plan.RRSampled(epsilon=4.0, clip=0.1))
     assert planned(plan.Plain()).startswith("none: sent in the clear (plain float32 update)")
     assert "trust required: the server and everyone who reads its traffic" in planned(plan.Plain())
 
@@ -149,7 +148,7 @@ def test_a_plan_with_noise_of_another_kind_is_called_differential_privacy_with_t
 def test_every_use_that_is_not_a_whole_update_is_named_as_adding_up() -> None:
     account = charge(Account(), (claim(Repeated(Pure(1.0), 3), "vote"),), 1)
     assert any(
-        "votes are protected one by one" in sentence
+        "each vote is protected separately" in sentence
         for sentence in list_unprotected(account, (), {})
     )
 
@@ -167,7 +166,7 @@ def test_more_is_told_of_words_where_features_hold_more() -> None:
         one for one in list_unprotected(Account(), (), more, data) if one.startswith("Words")
     )
     assert told.startswith(plain)
-    assert "how often a word occurs, which words stand side by side, parts of words" in told
+    assert "how often a word occurs, which words are adjacent, parts of words" in told
 
 
 def test_what_a_plan_says_of_a_run_is_composed_where_it_does_not_grow_with_parameters() -> None:

@@ -23,10 +23,7 @@ BITS = Claim(
 PLAIN = replace(
     BITS, mechanism="plain float32 update", event=Open(), unit="update", trust=("the server",)
 )
-STATEMENT = (
-    "This is no meaningful protection of a whole update, let alone of the run: only each single bit"
-    " is deniable."
-)
+STATEMENT = "Neither a whole update nor the run is meaningfully protected: only each single bit is."
 """How the statement of the made-up run begins."""
 
 

@@ -16,7 +16,7 @@ from tacit.report.pages.page import render
 from tacit.runs.record import Entry, Prepared, Started
 from tests.report import made_up
 
-SAID = "Owners were made up"
+SAID = "Owners are simulated"
 
 
 def with_data(entries: list[Entry], rows: int | None = None, **keys: object) -> list[Entry]:
@@ -48,9 +48,9 @@ def test_every_output_says_it_first(tmp_path: Path, capsys: pytest.CaptureFixtur
 
 def test_a_row_each_is_a_promise_to_a_row() -> None:
     run = summarise(with_data(made_up.record(rounds=2), rows=1))
-    assert "the promise is to a row, not to a person" in run.privacy.owners
+    assert "a row is protected, not a person" in run.privacy.owners
     run = summarise(with_data(made_up.record(rounds=2), rows=7))
-    assert "a made-up group of up to 7 rows, not to a person" in run.privacy.owners
+    assert "a simulated group of up to 7 rows is protected, not a person" in run.privacy.owners
 
 
 def test_real_owners_are_not_called_made_up() -> None:

@@ -280,7 +280,7 @@ def test_one_round_in_the_clear_leaves_no_number() -> None:
         [*entries, ledger.build_release(made_up.PLAIN, RUN, 9, "train", clients=100, busiest=1)]
     )
     assert {one.total.epsilon for one in run.privacy.totals} == {None}
-    assert run.privacy.statement.startswith("Owners were made up")
+    assert run.privacy.statement.startswith("Owners are simulated")
     assert "There is no protection" in run.privacy.statement
     assert (
         "8 updates as one-bit randomised response (clip ±0.02) and 1 update as plain float32 update"
@@ -310,9 +310,9 @@ def test_only_hashed_words_are_called_hashed(text: str) -> None:
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        ({}, "figures on the held-out test rows are exact, without noise, after every round."),
-        ({"data": {"divide_test": True}}, "figures on clients' own held-out rows are exact"),
-        ({"data": {"local_test": 0.2}}, "rows it held out itself"),
+        ({}, "he held-out test rows: results on them are exact, without noise, after every round."),
+        ({"data": {"divide_test": True}}, "lients' own held-out rows: results on them are exact"),
+        ({"data": {"local_test": 0.2}}, "its own held-out rows"),
         (
             {"server": {"patience": 3, "evaluate_every": 5}},
             "after every 5 rounds. They decide when training stops",
@@ -385,7 +385,7 @@ def test_a_run_of_an_early_version_is_still_shown(tmp_path: Path) -> None:
         for sentence in run.privacy.unprotected
     )
     assert any(
-        "The rows handed to the server: 7 rows" in sentence for sentence in run.privacy.unprotected
+        "The rows sent to the server: 7 rows" in sentence for sentence in run.privacy.unprotected
     )
     assert of_kind(entries, Spent)[0].totals[1] == {
         "unit": "run",
@@ -409,7 +409,7 @@ def test_the_statement_says_what_stays() -> None:
     from tacit.privacy.statement.prose_rows import describe_private_parameters
 
     assert describe_private_parameters({"words": "all"}).startswith(
-        "The vectors of all words stay with each client and are in no message"
+        "The vectors of all words stay with each client and are never sent"
     )
     assert describe_private_parameters({"words": "digits", "parameters": ["lstm.*"]}).startswith(
         "The vectors of words with a digit and the parameters lstm.* stay"

@@ -174,9 +174,9 @@ def test_what_left_is_in_the_folder_the_ledger_and_the_report(people, tmp_path) 
     ]
     words = report.summarise(record.read(folder / RECORD)).privacy.statement
     assert f"{facts.rows:,} of 480 rows" in words
-    assert "covers the kept rows only" in words
+    assert "covers only the rows that were not disclosed" in words
     page = report.write(folder).read_text()
-    assert "The rows handed to the server" in page
+    assert "The rows sent to the server" in page
     assert "Rows disclosed to the server" in page
     assert json.loads((folder / "model.json").read_text())["inputs"] == 5
 
@@ -195,7 +195,7 @@ def test_counting_together_is_in_the_ledger(people, tmp_path, share, event, view
     ]
     assert (counting.promise.event, counting.promise.view) == (event, view)
     page = report.write(folder).read_text()
-    assert ("counting together told" in page) == (event == Open())
+    assert ("joint counting revealed" in page) == (event == Open())
     assert ("noisy decision" in page) == (event != Open())
 
 

@@ -312,7 +312,7 @@ def test_the_statement_names_classes_baselines_and_how_settings_were_chosen(
     assert execute(["privacy", str(folder)]) == 0
     said = " ".join(capsys.readouterr().out.split())
     assert (
-        "What was read in the clear once, to make features and classes of rows: names of the 2"
+        "What was read once in the clear, to build features and classes: names of the 2"
         " classes (down, up)" in said
     )
     assert (
@@ -324,7 +324,7 @@ def test_the_statement_names_classes_baselines_and_how_settings_were_chosen(
         " what that choice tells." in said
     )
     assert (
-        "What the choice of settings tells about the rows it was made on: by eye, on these rows."
+        "What the choice of settings reveals about the rows used to choose them: by eye, on these rows."
         in said
     )
 

@@ -113,11 +113,11 @@ def test_on_poisson_cohorts_every_round_is_paid_by_whoever_might_have_been_asked
     found = summarise_privacy(entries)
     assert 2 * (1 - 1e-3) <= found.totals[-1].total.epsilon <= 2
     assert (
-        "In 9 rounds each client was asked with a chance of 0.05, and if so sent updates"
+        "In each of 9 rounds, a client was sampled with probability 0.05 and then sent updates"
         in found.statement
     )
     assert (
-        "(9 rounds, asked with a chance of 0.05, composition of loss distributions)"
+        "(9 rounds, sampled with probability 0.05, composition of loss distributions)"
         in found.statement
     )
     assert any("whoever learns who was asked" in sentence for sentence in found.unprotected)

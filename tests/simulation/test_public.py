@@ -97,7 +97,7 @@ def test_a_warm_start_learns_is_recorded_and_said(reviews, tmp_path, model) -> N
     assert first.metrics["accuracy"] > 0.8
     run = report.summarise(entries_of(folder))
     assert (
-        "The first model was trained on 96 public rows, which are protected by nothing."
+        "The initial model was trained on 96 public rows, which have no protection."
         in run.privacy.statement
     )
     assert any("public rows" in sentence for sentence in run.privacy.unprotected)

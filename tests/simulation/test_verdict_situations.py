@@ -245,7 +245,7 @@ def test_invented_owners(tmp_path: Path) -> None:
         {**tree, "data": {"partition": "iid", "clients": 1000, "columns": columns}},
     )
     assert said(invented)[0].kind == "made-up owners"
-    assert invented.privacy.statement.startswith("Owners were made up")
+    assert invented.privacy.statement.startswith("Owners are simulated")
     assert "data.columns.client, with data.partition = 'client'" in said(invented)[0].change
     owned = carried_out(tmp_path / "b", rows, without_baselines(tree))
     assert "made-up owners" not in {one.kind for one in said(owned)}

@@ -1,4 +1,4 @@
-"""Long lists of names, said briefly and completely."""
+"""Shorten long lists of names without leaving any out."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ _NUMBER = re.compile(r"[0-9]+$")
 
 
 def group_names(named: Sequence[str]) -> list[str]:
-    """Return phrases of the form "… of NAME" with what they have in common said once, and numbered
-    names as a range.
+    """Merge phrases "… of NAME" that begin alike, and shorten consecutive numbered names to a range.
 
     >>> group_names(
     ...     ["range of x1", "range of x2", "range of x3", "range of x4", "range of age", "all words"]
@@ -28,7 +27,7 @@ def group_names(named: Sequence[str]) -> list[str]:
 
 
 def _shorten_ranges(names: Sequence[str]) -> list[str]:
-    """Return the names, four or more that count up as the first and the last."""
+    """Replace four or more consecutive numbered names with "first to last"."""
     runs: list[list[str]] = []
     for name in names:
         if runs and name == _NUMBER.sub(lambda found: str(int(found[0]) + 1), runs[-1][-1]):
@@ -39,12 +38,12 @@ def _shorten_ranges(names: Sequence[str]) -> list[str]:
 
 
 def join_sorted(words: Iterable[str]) -> str:
-    """Return words in order of the alphabet, with semicolons between them."""
+    """Sort words and join them with semicolons."""
     return "; ".join(sorted(words))
 
 
 def join_words(parts: Sequence[str]) -> str:
-    """Return phrases as one, the last after "and".
+    """Join phrases with commas and "and".
 
     >>> join_words(["a", "b", "c"])
     'a, b and c'

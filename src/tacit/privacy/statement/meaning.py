@@ -1,6 +1,6 @@
-"""What an epsilon means for a person, in plain words, and how strong a promise it is.
+"""Explain an epsilon in plain words and grade the guarantee.
 
-The levels are the tiers of Ponomareva et al. 2023 ("How to DP-fy ML"), which hold for all rows of
+The levels are the tiers of Ponomareva et al. 2023 ("How to DP-fy ML"), which apply to all rows of
 one person and the whole training: up to 1 strong, up to 10 reasonable, above that weak to none. An
 epsilon per bit or per update has no level.
 """
@@ -22,17 +22,18 @@ _SOURCE = "Ponomareva et al. 2023: up to 1 per run strong, up to 10 reasonable, 
 
 @dataclass(frozen=True, kw_only=True)
 class Explanation:
-    """How strong a run's promise is, and what it means in plain words."""
+    """The level of a run's guarantee, and its meaning in plain words."""
 
     level: Level
     sentence: str
 
 
 def explain_totals(stated: Sequence[Total], clients: int, owners: str = "") -> Explanation | None:
-    """Return what the total of a whole run means; None where nothing was sent.
+    """Explain the total per run; None if nothing was sent.
 
-    `owners` says that owners were made up, if they were: then no promise is called strong, since it
-    is to no person. Neither is one whose delta allows one client among `clients` to be exposed.
+    If owners were simulated, `owners` is the sentence about it; the guarantee then protects no real
+    person and is not called strong. Neither is one whose delta allows one of `clients` clients to
+    be exposed.
     """
     if not stated:
         return None
@@ -41,7 +42,7 @@ def explain_totals(stated: Sequence[Total], clients: int, owners: str = "") -> E
         return Explanation(
             level="none",
             sentence=(
-                "No protection: no epsilon per run exists, so nothing limits what can be learned"
+                "No protection: there is no epsilon per run, so nothing bounds what can be learned"
                 " about a client."
             ),
         )
@@ -54,15 +55,15 @@ def explain_totals(stated: Sequence[Total], clients: int, owners: str = "") -> E
 
 
 _IN_WORDS: dict[Level, str] = {
-    "strong": "a strong promise",
-    "reasonable": "a reasonable promise",
-    "weak": "a weak promise",
-    "none": "no promise",
+    "strong": "a strong guarantee",
+    "reasonable": "a reasonable guarantee",
+    "weak": "a weak guarantee",
+    "none": "no guarantee",
 }
 
 
 def grade_total(whole: Total, clients: int) -> Level:
-    """The level of a total of a whole run among `clients` clients."""
+    """Grade the total per run among `clients` clients."""
     if whole.epsilon is None:
         return "none"
     if whole.epsilon > REASONABLE or whole.delta * max(1, clients) >= 1:
@@ -71,25 +72,24 @@ def grade_total(whole: Total, clients: int) -> Level:
 
 
 def explain_epsilon(whole: Total, owners: str = "") -> str:
-    """Return what an epsilon per run limits: a factor on probabilities, and how often a guess can
-    be right.
+    """Explain an epsilon per run: the factor on probabilities, and the best success rate of a guess.
 
-    Source: a test between two equally likely cases errs with a probability of at least (1 - delta)
-    / (1 + e^epsilon). Kairouz, Oh and Viswanath 2015, The composition theorem for differential
-    privacy.
+    A test between two equally likely cases errs with probability at least (1 - delta) /
+    (1 + e^epsilon) (Kairouz, Oh and Viswanath 2015, The composition theorem for differential
+    privacy).
     """
     value = whole.epsilon or 0.0
     whose = "one client's rows are used" if owners else "your rows are used"
     if value > 50:
         return (
-            f"In plain words: whether or not {whose} can change what comes out without any limit"
-            " that matters."
+            f"In plain words: there is no meaningful limit on how much the outcome can depend on"
+            f" whether {whose}."
         )
     factor, right = math.exp(value), 1 - (1 - whole.delta) / (1 + math.exp(value))
     except_for = f", except with probability {whole.delta:g}" if whole.delta else ""
     percent = math.ceil(1e4 * right) / 100
     return (
         f"In plain words: whether or not {whose}, the probability of any outcome changes by at most"
-        f" a factor of {format_bound(factor)}{except_for}. Somebody who guesses which is the case is right"
-        f" at most {percent:g} % of the time, where 50 % is chance."
+        f" a factor of {format_bound(factor)}{except_for}. Anyone guessing whether {whose} is right"
+        f" at most {percent:g} % of the time; random guessing is right 50 % of the time."
     )

@@ -1,8 +1,7 @@
-"""What is said where clients vote on each other: a round then has answers of several kinds, and
-each is told by itself.
+"""The statement for plans in which clients vote on each other's updates.
 
-Losses of last layers, votes and updates may be under different changes of data, and then have no
-sum.
+A round then has several kinds of responses: votes, last layers and updates. Their losses may use
+different neighbouring relations, so each kind is stated separately and they are not added up.
 """
 
 from __future__ import annotations
@@ -16,11 +15,10 @@ _KINDS = {"vote": "Votes", "head": "Last layers", "update": "Updates"}
 
 
 def state_parts(account: Account, delta: float, averaged: str) -> str:
-    """Return what votes cost each tester, last layers each contributor, and updates, each by
-    itself.
+    """State the loss of votes (per tester), of last layers (per contributor) and of updates.
 
-    `averaged` is the filter's `aggregate`: "updates" or "heads"; empty in a plan without a filter,
-    of which nothing is said.
+    `averaged` is the filter's `aggregate`: "updates" or "heads". It is empty in a plan without a
+    filter, and then so is the result.
     """
     if not averaged:
         return ""
@@ -39,9 +37,7 @@ def state_parts(account: Account, delta: float, averaged: str) -> str:
 
 
 def state_planned_parts(claims: tuple[Claim, ...], rounds: int, delta: float, averaged: str) -> str:
-    """Return the same before any data is read, from the claims of one round's last layers and
-    votes.
-    """
+    """State the parts before any data is read, from one round's claims."""
     account = Account()
     for claim in claims:
         account = charge(account, (claim,), rounds, uses=rounds)
@@ -49,11 +45,11 @@ def state_planned_parts(claims: tuple[Claim, ...], rounds: int, delta: float, av
 
 
 def _state_votes(account: Account, delta: float) -> str:
-    """Return what votes cost: each, in a round, and in the run."""
+    """State the loss of votes: each, per round and per run."""
     claims = list_claims(account)
     stated = compute_totals(account, delta)
     if stated[0].epsilon is None:
-        return "Votes: sent as they are, so no epsilon exists for testers."
+        return "Votes: sent in the clear, so no epsilon exists for testers."
     in_round = next(total for total in stated if total.unit == "update")
     counts = [claim.event.count for claim in claims if isinstance(claim.event, Repeated)]
     rounds = sum(one.times for one in account.payments)
@@ -62,7 +58,7 @@ def _state_votes(account: Account, delta: float) -> str:
         if rounds == 1
         else f", and {format_epsilon(stated[-1].epsilon, f'run of {rounds:,} rounds', stated[-1].delta)}"
     )
-    if not counts:  # of a secure sum: one noise for all of them
+    if not counts:  # secure aggregation: one noise for all votes
         together = format_epsilon(in_round.epsilon, "tester and round", in_round.delta)
         return f"Votes: {together}, for all votes together{run}, if you {claims[0].relation}."
     each, count = next(total for total in stated if total.unit == "vote"), max(counts)
@@ -73,18 +69,13 @@ def _state_votes(account: Account, delta: float) -> str:
 
 
 def _state_part(kind: str, account: Account, delta: float) -> str:
-    """Return what answers of one kind cost: each, and in the run."""
-    claims, stated, word = (
-        list_claims(account),
-        compute_totals(account, delta),
-        ANSWERS.get(kind, ("update", ""))[0],
-    )
+    """State the loss of one kind of response: each, and per run."""
+    claims, stated = list_claims(account), compute_totals(account, delta)
     if any(losses.is_unprotected(claim.event) for claim in claims):
         return f"{_KINDS[kind]}: no epsilon exists ({stated[0].basis.partition(': ')[2]})."
-    each, rounds = (
-        next(total for total in stated if total.unit == "update"),
-        sum(one.times for one in account.payments),
-    )
+    word = ANSWERS.get(kind, ("update", ""))[0]
+    each = next(total for total in stated if total.unit == "update")
+    rounds = sum(one.times for one in account.payments)
     run = (
         ""
         if rounds == 1
@@ -98,8 +89,8 @@ def _state_part(kind: str, account: Account, delta: float) -> str:
 
 def _state_scope(averaged: str) -> str:
     if averaged == "updates":
-        return "Filter only; the accepted update itself needs its own protection."
+        return "This covers the filter only; accepted updates need protection of their own."
     return (
-        "Filter only; what is averaged are the last layers themselves, and theirs is all the"
-        " protection there is."
+        "This covers the filter only. The last layers themselves are averaged, so their epsilon is"
+        " the only protection."
     )

@@ -1,10 +1,8 @@
-"""Everything that is said about privacy, in words: the statement for data owners, phrases for
-tables.
+"""The privacy statement for data owners, and short phrases about privacy for tables.
 
-What is not covered stands in `unprotected`.
-
-`tacit check`, the report, its cards, `tacit privacy`, `--json` and notebooks all ask here, so that
-they agree. A bound is never stated smaller than it is, and never without what it is per.
+`tacit check`, the report and its cards, `tacit privacy`, `--json` and notebooks all take their
+wording from here, so they agree. Bounds are rounded up and always carry their unit. What no bound
+covers is listed by `unprotected`.
 """
 
 from __future__ import annotations
@@ -38,9 +36,7 @@ from tacit.runs.record import Released
 MEANINGFUL = 10.0
 """An epsilon above this bounds nothing a person would notice."""
 _MANY = 1_000_000
-"""The size of model for which `planned` works an example out, since no data is read that would tell
-the size.
-"""
+"""Parameters of the example model in `write_planned`: the size is unknown until data is read."""
 
 _SEEN_BY = {
     "nobody": "nobody",
@@ -48,35 +44,33 @@ _SEEN_BY = {
     "peers": "the other clients",
     "everyone": "everyone who gets a model",
 }
-"""Who sees what a claim is about."""
+"""Names of the views of a claim."""
 
 POOLED = "none: rows are pooled in one place"
 _TELLING = 20.0
-"""Beyond such an epsilon a whole run promises next to nothing: then the loss of one update is shown
-first.
-"""
+"""If epsilon per run is larger, the headline shows epsilon per update instead."""
 KEPT = "nothing leaves a client"
 CLEAR = "none: sent in the clear"
-DECODED = "none: not differentially private, other clients can decode"
-ONLY_HEADS = "that of the last layers that are voted on; no other update is sent"
-MIXED = "no one figure: parts under different changes of data"
+DECODED = "none: not differentially private, other clients can decode it"
+ONLY_HEADS = "that of the last layers voted on; no other update is sent"
+MIXED = "no single figure: the parts use different neighbouring relations"
 _WITHOUT_NUMBER = {NO_NUMBER: CLEAR, HIDDEN: DECODED, UNLIKE: MIXED}
 ANSWERS = {
     "head": ("last layer", "last layers"),
     "vote": ("set of votes", "sets of votes"),
     "measure": ("measure", "measures"),
 }
-"""What an answer is called that is no update, by the unit of its claim: one, and many."""
+"""Singular and plural of responses other than updates, by the unit of their claim."""
 
 
 # Figures
 
 
 def format_bound(value: float) -> str:
-    """Return an upper bound with four digits, rounded up; whole from 1000 on."""
+    """Format an upper bound: four significant digits, rounded up; an integer from 1000 on."""
     if value == 0 or math.isinf(value):
         return "0" if value == 0 else "∞"
-    exact = Decimal(repr(value))  # the shortest number that reads as this float: 0.1 is 0.1
+    exact = Decimal(repr(value))  # the shortest decimal that parses to this float
     step = Decimal(1) if exact >= 1000 else Decimal(1).scaleb(exact.adjusted() - 3)
     rounded = exact.quantize(step, rounding=ROUND_CEILING)
     return (
@@ -89,12 +83,12 @@ def format_bound(value: float) -> str:
 
 
 def format_unit(unit: str, delta: float = 0.0) -> str:
-    """Return what a total is per, such as "per run, delta 1e-05"."""
+    """Format a unit with its delta: "per run, delta 1e-05"."""
     return f"per {unit}, delta {_format_delta(delta)}" if delta else f"per {unit}"
 
 
 def format_epsilon(value: float | None, unit: str, delta: float = 0.0) -> str:
-    """Return an epsilon with what it is per; None says that no bound exists."""
+    """Format an epsilon with its unit; None means that no bound exists."""
     return (
         f"no bound {format_unit(unit)}"
         if value is None
@@ -103,7 +97,7 @@ def format_epsilon(value: float | None, unit: str, delta: float = 0.0) -> str:
 
 
 def format_total(total: Total) -> str:
-    """Return a total as a figure with its unit."""
+    """Format a total with its unit, without the word epsilon."""
     return format_epsilon(total.epsilon, total.unit, total.delta).removeprefix("epsilon ")
 
 
@@ -118,15 +112,14 @@ def _format_delta(delta: float) -> str:
 def write_statement(
     account: Account, stated: Sequence[Total], before: Iterable[Released] = ()
 ) -> str:
-    """Return what a data owner may read: the verdict first, then what left, what it can cost, and
-    whom it trusts.
+    """Write the statement for data owners: the verdict, what was sent, the privacy loss, and the
+    trust required.
 
-    `before` are entries of what left before the first round: it is named here, and no total covers
-    it.
+    `before` lists releases before the first round. The statement names them; no total covers them.
     """
     claims = list_claims(account)
     if not claims:
-        said = "No client has sent an update, so there is nothing to state about updates."
+        said = "No client has sent an update yet."
     elif all(losses.compute_pure_epsilon(claim.event) == 0 for claim in claims):
         said = "Nothing about a client leaves its machine."
     else:
@@ -163,33 +156,31 @@ def _state_updates(account: Account, stated: Sequence[Total]) -> list[str]:
 
 
 def describe_views(views: Iterable[str]) -> str:
-    """Return against whom figures hold: who sees what the claims are about."""
+    """Name those who see the outputs of claims with these views."""
     return join_sorted({_SEEN_BY[view] for view in views})
 
 
 def write_verdict(stated: Sequence[Total]) -> str:
-    """Return in plain words what the totals mean for a person."""
+    """State in one sentence how well the totals protect a client."""
     if stated[0].epsilon is None:
         if stated[0].basis == NO_NUMBER:
-            return (
-                "There is no protection: what was sent in the clear can reveal the rows behind it."
-            )
+            return "There is no protection: updates are sent in the clear and can reveal the rows behind them."
         if stated[0].basis == HIDDEN:
             return (
-                "There is no differential privacy: what a client sends is hidden from the server,"
-                " but other clients can read it."
+                "There is no differential privacy: updates are hidden from the server, but other"
+                " clients can read them."
             )
-        return "No protection is stated for the run as a whole, only for each of its parts."
+        return "There is no single epsilon for the whole run, only one for each of its parts."
     sizes = {total.unit: total.epsilon for total in reversed(stated) if total.epsilon is not None}
     run = min(
         (total.epsilon for total in stated if total.unit == "run" and total.epsilon is not None),
         default=math.inf,
     )
     if run <= MEANINGFUL:
-        return "Differential privacy protects what a client sends in the whole run."
+        return "Differential privacy protects everything a client sends during the run."
     if sizes["update"] <= MEANINGFUL:
         return (
-            "Differential privacy protects each update by itself, but not all updates of a run"
+            "Differential privacy protects each single update, but not all updates of a run"
             " together."
         )
     small = [
@@ -197,25 +188,23 @@ def write_verdict(stated: Sequence[Total]) -> str:
     ]
     if small:
         return (
-            "This is no meaningful protection of a whole update, let alone of the run: only each"
-            f" single {small[0]} is deniable."
+            "Neither a whole update nor the run is meaningfully protected: only each single"
+            f" {small[0]} is."
         )
-    return "This is no meaningful protection: the noise is too small."
+    return "There is no meaningful protection: the noise is too small."
 
 
 def _describe_updates(account: Account) -> str:
-    several, parts, sampled = (
-        any(one.claims[0].unit in ANSWERS for one in account.payments),
-        list[str](),
-        "",
-    )
+    several = any(one.claims[0].unit in ANSWERS for one in account.payments)
+    parts: list[str] = []
+    sampled = ""
     for one in account.payments:
         how = join_words([claim.mechanism for claim in one.claims])
         times = "once" if one.times == 1 else f"{one.times:,} times"
         if is_subsampled(one.claims):
             sampled = (
-                f"in {_count_rounds(one.times)} each client was asked {_describe_rate(one)}, and if so sent"
-                f" {how}"
+                f"in each of {_count_rounds(one.times)}, a client was sampled {_describe_rate(one)} and"
+                f" then sent {how}"
             )
             continue
         parts.append(
@@ -232,20 +221,20 @@ def _describe_updates(account: Account) -> str:
 
 
 def describe_composition(total: Total, account: Account) -> str:
-    """Return what a total is composed of."""
+    """Say what a total composes."""
     if total.epsilon is None:
         return total.basis
     sampled = next((one for one in account.payments if is_subsampled(one.claims)), None)
     if sampled is not None:
         return (
-            f"{_count_rounds(sampled.times) if total.unit == 'run' else 'one round alone'}, asked"
+            f"{_count_rounds(sampled.times) if total.unit == 'run' else 'one round alone'}, sampled"
             f" {_describe_rate(sampled)}, {total.basis}"
         )
     if total.unit == "run":
         return f"{_count_answers(account.payments)}, {total.basis}"
     if total.unit == "update":
         if any(one.claims[0].unit in ANSWERS for one in account.payments):
-            return f"the costliest answer alone, {total.basis}"
+            return f"the response with the largest loss, {total.basis}"
         counts = {describe_uses(claim) for claim in list_claims(account)}
         uses = counts.pop() if len(counts) == 1 else ""
         return f"all {uses} of it together" if uses else f"one update alone, {total.basis}"
@@ -257,19 +246,16 @@ def _count_rounds(count: int) -> str:
 
 
 def _describe_rate(payment: Charge) -> str:
-    """Return with which chance clients are asked, where the claims of a payment are about a sample
-    of them.
-    """
     rates = [
         event.rate
         for claim in payment.claims
         if isinstance(event := losses.unwrap(claim.event), Sampled)
     ]
-    return f"with a chance of {max(rates):.3g}"
+    return f"with probability {max(rates):.3g}"
 
 
 def describe_uses(claim: Claim) -> str:
-    """Return of how many uses an answer is made, in words; nothing if of one."""
+    """Say how many uses one response composes, such as "650 bits"; empty for one use."""
     event = claim.event
     return (
         f"{event.count:,} {claim.unit}s" if isinstance(event, Repeated) and event.count > 1 else ""
@@ -277,16 +263,14 @@ def describe_uses(claim: Claim) -> str:
 
 
 def _describe_preparation(before: Iterable[Released]) -> str:
-    """Return what left before the first round and is in no total; rows that were handed over are
-    spoken of elsewhere.
-    """
+    """Name releases before the first round, which no total covers, except disclosed rows."""
     named = [
         one.promise.mechanism
         for one in before
         if not isinstance(losses.unwrap(one.promise.event), Disclosed)
     ]
     return (
-        "Not counted in this is what left once, before the first round:"
+        "These figures do not cover what was released once, before the first round:"
         f" {'; '.join(group_names(named))}."
         if named
         else ""
@@ -297,8 +281,8 @@ def _describe_preparation(before: Iterable[Released]) -> str:
 
 
 def write_headline(stated: Sequence[Total], regime: str = "") -> str:
-    """Return what a run costs a client, as a table's cell: all of it, if that is a figure that
-    means something, else one update.
+    """Summarise the privacy loss for a table cell: epsilon per run if it is meaningful, else per
+    update.
 
     `regime` is "central" or "local…" where no updates are sent.
     """
@@ -308,7 +292,7 @@ def write_headline(stated: Sequence[Total], regime: str = "") -> str:
     if regime.startswith("local") or (update is not None and update.epsilon == 0):
         return KEPT
     if update is None:
-        return "nothing has left yet"
+        return "nothing has been sent yet"
     if update.epsilon is None:
         return _WITHOUT_NUMBER.get(update.basis, update.basis)
     whole = find_run_total(stated)
@@ -320,17 +304,16 @@ def write_headline(stated: Sequence[Total], regime: str = "") -> str:
 
 
 def find_run_total(stated: Sequence[Total]) -> Total | None:
-    """Return the total of the whole run, if its epsilon is small enough to mean something."""
+    """Find the total per run, if its epsilon is small enough to be meaningful."""
     whole = next((total for total in stated if total.unit == "run"), None)
     return None if whole is None or whole.epsilon is None or whole.epsilon > _TELLING else whole
 
 
 def write_planned(claims_at: Callable[[int], tuple[Claim, ...]], rounds: int, delta: float) -> str:
-    """Return what a plan would promise, from the claims of its codec for a number of parameters; no
-    data is read.
+    """State the guarantee of a plan before any data is read.
 
-    The size of the model is not known before the data is read, so a large one is taken as an
-    example.
+    `claims_at` gives the codec's claims for a number of parameters. The model's size is unknown
+    until data is read, so a large model serves as the example.
     """
     stated, twice = (_total_over(claims_at(size), rounds, delta) for size in (_MANY, 2 * _MANY))
     claims = claims_at(_MANY)
@@ -361,15 +344,13 @@ def write_planned(claims_at: Callable[[int], tuple[Claim, ...]], rounds: int, de
 
 
 def _describe_planned_run(run: Total, rounds: int, grows: bool) -> str:
-    """Return what all rounds of a plan cost; composed where it does not grow with the number of
-    parameters, which is not known.
-    """
+    """State the loss of all rounds; composed only if it does not depend on the model's size."""
     if run.basis in (GAUSSIAN, EXACT, COMPOSED, DOMINATED) or (
         not grows and run.basis == NUMERICAL
     ):
         whole = "run of 1 round" if rounds == 1 else f"run of {rounds:,} rounds"
         return f"and epsilon {format_bound(run.epsilon or 0.0)} {format_unit(whole, run.delta)} ({run.basis})"
-    return f"at most {rounds:,} × that per run (losses add up)"
+    return f"at most {rounds:,} × that per run (basic composition)"
 
 
 def _total_over(claims: tuple[Claim, ...], updates: int, delta: float) -> tuple[Total, ...]:
@@ -377,10 +358,8 @@ def _total_over(claims: tuple[Claim, ...], updates: int, delta: float) -> tuple[
 
 
 def describe_codec(codec: dict[str, Any]) -> str:
-    """Return a plan's codec by name, with what its epsilon is per."""
-    from tacit.plan.codec import (
-        epsilon_unit,
-    )  # here, so that `tacit --help` does not wait for pydantic
+    """Name a plan's codec with its epsilon and unit."""
+    from tacit.plan.codec import epsilon_unit  # late: `tacit --help` should not load pydantic
 
     name = str(codec.get("name", ""))
     stated = (
@@ -396,9 +375,9 @@ def _list_trust(claims: Sequence[Claim]) -> list[str]:
 
 
 def _count_answers(payments: Sequence[Charge]) -> str:
-    """Return how many answers were paid for, by name if all are of one kind."""
+    """Count responses, by name if all are of one kind."""
     kinds = {ANSWERS.get(one.claims[0].unit, ("update", "updates")) for one in payments}
-    one, many = kinds.pop() if len(kinds) == 1 else ("answer", "answers")
+    one, many = kinds.pop() if len(kinds) == 1 else ("response", "responses")
     count = sum(payment.times for payment in payments)
     return f"1 {one}" if count == 1 else f"{count:,} {many}"
 

@@ -1,6 +1,4 @@
-"""What is said about rows themselves, in words: rows that are disclosed, handed over as quantised
-columns, or public.
-"""
+"""Sentences about rows: simulated owners, disclosed rows, quantised columns and public rows."""
 
 from __future__ import annotations
 
@@ -21,9 +19,7 @@ if TYPE_CHECKING:
 
 
 def owners_are_made_up(plan: dict[str, Any], data: Prepared | None = None) -> bool:
-    """Return whether a simulation dealt rows to clients that exist nowhere else; `plan` is the plan
-    as a tree.
-    """
+    """Whether the clients exist only in this simulation; `plan` is the plan as a dict."""
     at_sites = data is not None and data.sites > 0
     return (
         not at_sites
@@ -35,7 +31,7 @@ def owners_are_made_up(plan: dict[str, Any], data: Prepared | None = None) -> bo
 def describe_made_up_owners(
     plan: dict[str, Any], data: Prepared | None = None, *, promises: bool = True
 ) -> str:
-    """Return to whom a promise is made where no column says who owns a row; nothing where one does.
+    """Say whom the guarantee protects if no column names the owner of a row; else empty.
 
     `promises` says whether there is an epsilon at all.
     """
@@ -45,65 +41,59 @@ def describe_made_up_owners(
         return _describe_planned_owners(int(plan.get("data", {}).get("clients", 100)), promises)
     largest = max(data.rows_per_client, default=0)
     dealt = (
-        "Owners were made up: no column says who owns a row, so the rows were dealt to"
+        "Owners are simulated: no column says who owns a row, so the rows were divided among"
         f" {data.clients:,} simulated clients."
     )
     if not promises:
         return dealt
     if largest == 1:
         return (
-            f"{dealt} Each has one row, so the promise is to a row, not to a person: a person with"
-            " several rows gets less."
+            f"{dealt} Each has one row, so a row is protected, not a person: a person with several"
+            " rows is protected less."
         )
-    return (
-        f"{dealt} The promise is to such a made-up group of up to {largest:,} rows, not to a"
-        " person."
-    )
+    return f"{dealt} Such a simulated group of up to {largest:,} rows is protected, not a person."
 
 
 def _describe_planned_owners(clients: int, promises: bool) -> str:
-    """Return to whom a plan would promise something; between sites that is for each site to say."""
+    """Say whom a plan would protect; in a deployment each site decides that."""
     dealt = (
-        "Owners will be made up: no column says who owns a row, so `tacit run` deals the rows to"
-        f" {clients:,} simulated clients."
+        "Owners will be simulated: no column says who owns a row, so `tacit run` divides the rows"
+        f" among {clients:,} simulated clients."
     )
-    whom = (
-        " The promise is then to such a made-up group of rows, not to a person." if promises else ""
-    )
-    return f"{dealt}{whom} Between sites, each site says who its clients are."
+    whom = " Such a simulated group of rows is protected, not a person." if promises else ""
+    return f"{dealt}{whom} In a deployment, each site says who its clients are."
 
 
 # Disclosed rows
 
 
 def describe_disclosure(facts: DisclosedRows) -> str:
-    """Return the sentences a data owner must read beside the statement about updates."""
+    """Describe disclosed rows, to be read with the statement about updates."""
     if not facts.rows:
-        return f"No row is disclosed: nowhere do enough rows look alike ({describe_rule(facts)})."
+        return f"No row is disclosed: no group has enough identical rows ({describe_rule(facts)})."
     share = facts.rows / facts.of_rows
-    rest = "the label" if facts.release == "whole_row" else "the other columns or of the label"
+    rest = "the label" if facts.release == "whole_row" else "the other columns or the label"
     return (
         f"Some rows are disclosed to the server in full: {facts.rows:,} of {facts.of_rows:,} rows"
-        f" ({100 * share:.1f} %). In them {describe_rule(facts)}{_describe_smallest_class(facts)}; no differential privacy, no"
-        f" protection of {rest}: {100 * facts.unique_share:.0f} % of them are unique in all their"
-        f" columns, and for {100 * facts.single_label_share:.0f} % whoever knows"
-        f" {', '.join(facts.key[:3])}{' …' if len(facts.key) > 3 else ''} knows the label. What is"
-        " stated about updates covers the kept rows only, and which rows are kept is visible."
+        f" ({100 * share:.1f} %). In them {describe_rule(facts)}{_describe_smallest_class(facts)}."
+        f" This is not differential privacy and does not protect {rest}:"
+        f" {100 * facts.unique_share:.0f} % of them are unique in all their columns, and for"
+        f" {100 * facts.single_label_share:.0f} %, {', '.join(facts.key[:3])}"
+        f"{' …' if len(facts.key) > 3 else ''} determine the label. The statement about updates"
+        " covers only the rows that were not disclosed, and which rows those are is visible."
     )
 
 
 def _describe_smallest_class(facts: DisclosedRows) -> str:
-    """Return how few rows may look alike at the server where more were counted than were sent, or
-    with noise.
-    """
+    """Give the smallest group at the server if it is below k: noisy counts, or rows not sent."""
     if facts.smallest_class >= facts.k:
         return ""
     how = "with noise" if facts.counts == "stable" else "with rows that were not sent"
-    return f" (counted {how}; at the server the fewest are {facts.smallest_class:,})"
+    return f" (counted {how}; the smallest group at the server has {facts.smallest_class:,})"
 
 
 def describe_planned_disclosure(share: Sharing) -> str:
-    """Return which rows a plan would disclose, before any data is read."""
+    """Say which rows a plan would disclose, before any data is read."""
     where = (
         "in every column but the label"
         if share.release == "whole_row"
@@ -114,8 +104,8 @@ def describe_planned_disclosure(share: Sharing) -> str:
         f", l = {share.l:g}" if share.l is not None else ""
     )
     return (
-        f"rows that look alike {where} go to the server in full ({rule}); `tacit disclose` shows"
-        " which. The rest:"
+        f"rows that are identical {where} go to the server in full ({rule}); `tacit disclose` shows"
+        " which. The other rows:"
     )
 
 
@@ -123,7 +113,7 @@ def describe_planned_disclosure(share: Sharing) -> str:
 
 
 def describe_quantisation(settings: Quantise) -> str:
-    """Return in what form numbers enter a model, in a few words."""
+    """Say how quantised numbers enter a model."""
     which = f"the columns {', '.join(settings.columns)}" if settings.columns else "all numbers"
     if settings.trained_on == "tokens":
         return (
@@ -133,7 +123,7 @@ def describe_quantisation(settings: Quantise) -> str:
 
 
 def describe_planned_pool(features: Features) -> str:
-    """Return what a plan that hands over all rows promises."""
+    """State the guarantee of a plan that pools all rows."""
     if features.quantise is None:
         return POOLED
     return f"{POOLED}, with {describe_quantisation(features.quantise)}; not differentially private"
@@ -143,8 +133,8 @@ def describe_planned_pool(features: Features) -> str:
 
 
 def describe_private_parameters(private: dict[str, Any]) -> str:
-    """Return the sentence about what is in no message, from a plan's [private] table as a tree;
-    nothing if all is sent.
+    """Name the parameters that are never sent; `private` is the plan's [private] table. Empty if
+    all parameters are sent.
     """
     words = {"all": "the vectors of all words", "digits": "the vectors of words with a digit"}.get(
         private.get("words", "none"), ""
@@ -156,8 +146,8 @@ def describe_private_parameters(private: dict[str, Any]) -> str:
     if not what:
         return ""
     return (
-        f"{what[0].upper()}{what[1:]} stay with each client and are in no message; what is sent may"
-        " still tell of them."
+        f"{what[0].upper()}{what[1:]} stay with each client and are never sent; the updates that"
+        " are sent may still depend on them."
     )
 
 
@@ -165,37 +155,31 @@ def describe_private_parameters(private: dict[str, Any]) -> str:
 
 
 def describe_warm_start(facts: WarmStarted) -> str:
-    """Return the sentence about rows that were at the center from the beginning."""
-    return (
-        f"The first model was trained on {facts.rows:,} public rows, which are protected by"
-        " nothing."
-    )
+    """Describe the public rows of a warm start."""
+    return f"The initial model was trained on {facts.rows:,} public rows, which have no protection."
 
 
 def describe_planned_public(public: Public) -> str:
-    """Return whose rows a plan takes to be public, before any data is read."""
-    whose = f"the rows of {public.source}" if public.source else "the train rows"
+    """Say which rows a plan treats as public, before any data is read."""
+    whose = f"the rows of {public.source}" if public.source else "the training rows"
     return (
-        f"{100 * public.share:g} % of {whose} are at the center and protected by nothing; the first"
-        " model is trained on them"
+        f"{100 * public.share:g} % of {whose} are public, without protection; the server trains the"
+        " initial model on them"
     )
 
 
 def describe_selection(plan: dict[str, Any]) -> str:
-    """Return what is to be said where settings were chosen by looking at data; nothing where the
-    plan does not say so.
-    """
+    """Warn that settings were chosen on data; empty if the plan does not say so."""
     how = plan.get("selected_by")
     return (
-        f"Settings were chosen by looking at data ({how}); no epsilon here covers what that choice"
-        " tells."
+        f"Settings were chosen by looking at data ({how}); no epsilon here covers that choice."
         if how
         else ""
     )
 
 
 def describe_class_names(classes: Sequence[str]) -> str:
-    """Return the phrase for the names of classes, which every model carries."""
+    """List the names of the classes, which are part of every model."""
     shown = ", ".join(classes[:_NAMES_SHOWN])
     more = f", and {len(classes) - _NAMES_SHOWN:,} more" if len(classes) > _NAMES_SHOWN else ""
     return f"names of the {len(classes):,} classes ({shown}{more})"

@@ -1,4 +1,4 @@
-"""What a promise does not cover, one sentence for each thing."""
+"""What the privacy guarantee does not cover, one sentence each."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from tacit.runs.record import Prepared, Released
 def list_unprotected(
     account: Account, before: Sequence[Released], plan: dict[str, Any], data: Prepared | None = None
 ) -> list[str]:
-    """Return a sentence for each thing the promise does not cover.
+    """List what the guarantee does not cover, one sentence each.
 
-    `plan` is the plan as a tree; `data` says what words were turned into, and where rows were.
+    `plan` is the plan as a dict; `data` says how text was encoded and where the rows were.
     """
     text, sites, seeded = (data.text, data.sites, data.seeded) if data else ("", 0, True)
     claims = list_claims(account)
@@ -35,12 +35,12 @@ def list_unprotected(
             if unit == "vote"
             else "A whole update beyond the figure per update"
         )
-        found.append(f"{whole}: {unit}s are protected one by one, and their losses add up.")
+        found.append(f"{whole}: each {unit} is protected separately, and the losses add up.")
     found.append(_describe_participation(claims))
     if plan.get("server", {}).get("weights", "equal") != "equal":
         found.append(
-            "How many rows a client has: its messages carry that number, up to the cap if there is"
-            " one."
+            "The number of rows of a client: its messages contain it, capped if the plan sets a"
+            " cap."
         )
     found += [
         _describe_earlier_release(one)
@@ -56,14 +56,14 @@ def list_unprotected(
         cleartext.append(describe_class_names(data.classes))
     if cleartext:
         what = (
-            "What sites told in the clear"
+            "What sites sent in the clear"
             if sites
-            else "What was read in the clear once, to make features and classes of rows"
+            else "What was read once in the clear, to build features and classes"
         )
         found.append(f"{what}: {'; '.join(group_names(cleartext))}.")
     if plan.get("public"):
         found.append(
-            "The public rows: the center has them in the clear, and the first model is trained on"
+            "The public rows: the server has them in the clear and trains the initial model on"
             " them."
         )
     found.append(_describe_measuring(plan))
@@ -75,94 +75,89 @@ def list_unprotected(
         found.append(_describe_baselines(plan["baselines"]))
     if plan.get("selected_by"):
         found.append(
-            "What the choice of settings tells about the rows it was made on:"
+            "What the choice of settings reveals about the rows used to choose them:"
             f" {plan['selected_by']}."
         )
-    found.append("What the finished model says about the population its clients come from.")
+    found.append("What the trained model reveals about the population of its clients.")
     found.append(_describe_place(sites, seeded))
     return found
 
 
 def _describe_baselines(names: Sequence[str]) -> str:
-    """Return what was trained beside the run without its protection."""
     plural = "s" if len(names) > 1 else ""
     return (
-        f"The baseline{plural} {', '.join(names)}: trained on the same rows to compare with,"
-        " without any protection; figures of such a model are in the record and in the report."
+        f"The baseline{plural} {', '.join(names)}: trained on the same rows for comparison, without"
+        " any protection; the record and the report contain results of such models."
     )
 
 
 def _describe_place(sites: int, seeded: bool) -> str:
-    """Return what the place of the rows and of the noise leaves open."""
+    """Say against whom rows and noise are not protected, given where they are."""
     if not sites:
         return (
-            "Anything in a simulation: here all rows lie on one machine, the noise can be repeated"
-            " from the seed, and per-client figures are known to that machine alone."
+            "Everything in a simulation: all rows are on one machine, and its noise can be"
+            " reproduced from the seed, so nobody is protected from that machine."
         )
     if seeded:
         return (
-            "Anything in a rehearsal: the noise can be repeated from the plan's seed, to compare"
-            " with a simulation."
+            "Everything in a rehearsal: its noise can be reproduced from the plan's seed, so that it"
+            " equals a simulation."
         )
-    return "Rows, from whoever controls the machine of their site."
+    return "Rows, from anyone who controls the machine of their site."
 
 
 def _describe_participation(claims: Sequence[Claim]) -> str:
-    """Return what messages show however their content is protected."""
+    """Say what metadata reveals, however well the content is protected."""
     if is_subsampled(claims):
         return (
-            "Clients from whoever learns who was asked in which round, or how many were, as one who"
-            " watches the network can: the figures count on that chance."
+            "Clients, from anyone who learns which clients were sampled in a round, or how many, for"
+            " example by watching the network: amplification by subsampling relies on this"
+            " secret."
         )
-    return "That a client took part, in which rounds, when, and how long its messages were."
+    return "That a client took part, in which rounds, when, and the size of its messages."
 
 
 def _describe_words(text: str, settings: dict[str, Any]) -> str:
-    """Return what inputs tell of words, to whoever reads a single update."""
+    """Say what the encoding of text reveals to a reader of a single update."""
     further = {
         "how often a word occurs": settings.get("counts", "presence") != "presence",
-        "which words stand side by side": settings.get("ngrams", 1) > 1,
-        "parts of words that no dictionary has": bool(settings.get("characters")),
+        "which words are adjacent": settings.get("ngrams", 1) > 1,
+        "parts of words that are in no dictionary": bool(settings.get("characters")),
     }
     told = [what for what, asked in further.items() if asked]
     whose = (
-        "Words: inputs are words of a public list, so whoever reads a single update reads which of"
-        " them a client has."
+        "Words: inputs are words of a public list, so a reader of a single update learns which of"
+        " them a client uses."
     )
     if text == "hashed words":
-        whose = (
-            "Words: the hash that turns text into numbers is public and can be undone with a"
-            " dictionary."
-        )
-    return f"{whose} Inputs also tell {', '.join(told)}." if told else whose
+        whose = "Words: text is hashed with a public function, which a dictionary can invert."
+    return f"{whose} Inputs also reveal {', '.join(told)}." if told else whose
 
 
 def _describe_channels(settings: dict[str, Any]) -> str:
-    """Return what whoever is given rows with quantised columns can read in them."""
+    """Say what rows with quantised columns reveal to their reader."""
     if settings["trained_on"] == "midpoints":
         return (
-            "Quantised numbers beyond their channel's width: whoever sees a row sees which channel"
-            " each of them lies in."
+            "Quantised numbers beyond the width of a channel: a reader of a row sees the channel of"
+            " each number."
         )
     return (
-        "Quantised numbers from guessing: whoever sees rows sees which of them have equal tokens in"
-        " a column and how often each token occurs, and can guess channels from how values are"
-        " spread or go together. All clients can read every token."
+        "Quantised numbers, from guessing: a reader of the rows sees equal tokens and how often each"
+        " occurs, and can guess channels from known distributions and correlations. Every client"
+        " can decode every token."
     )
 
 
 def _describe_readers(claims: Sequence[Claim]) -> list[str]:
-    """Return who reads updates that carry no noise."""
+    """Name the readers of updates without noise."""
     views = {claim.view for claim in claims if losses.is_unprotected(claim.event)}
     if views == {"peers"}:
         return [
-            "What an update says about the rows behind it, from the other clients: they hold the"
-            " secret and read the sum."
+            "What an update reveals about its rows, from the other clients: they hold the secret key"
+            " and can read the sum."
         ]
     return (
-        ["What an update says about the rows behind it: updates are sent in the clear."]
-        if views
-        else []
+        ["What an update reveals about its rows: updates are sent in the clear."] if views else []
     )
 
 
@@ -171,23 +166,20 @@ def _is_event(one: Released, kind: type[Event]) -> bool:
 
 
 def _describe_earlier_release(one: Released) -> str:
-    """Return what disclosing rows, and counting them together first, told whom."""
+    """Describe disclosed rows, or what counting them revealed."""
     claim = one.promise
     if _is_event(one, Disclosed):
-        return f"The rows handed to the server: {claim.mechanism}."
+        return f"The rows sent to the server: {claim.mechanism}."
     if isinstance(claim.event, Approximate):
         figure = format_epsilon(claim.event.epsilon, claim.unit, claim.event.delta)
         return (
-            f"In the noisy decision which rows are disclosed, more than {figure}, if you"
-            f" {claim.relation}."
+            f"The noisy choice of the rows to disclose, beyond {figure}, if you {claim.relation}."
         )
-    return f"What counting together told the other clients: {claim.mechanism}."
+    return f"What joint counting revealed to the other clients: {claim.mechanism}."
 
 
 def _describe_measuring(plan: dict[str, Any]) -> str:
-    """Return what measuring gives away: figures on held-out rows carry no noise, and may steer the
-    training.
-    """
+    """Say what evaluation reveals: results on held-out rows have no noise, and may stop training."""
     server, data = plan.get("server", {}), plan.get("data", {})
     personal = bool(plan.get("private", {}).get("parameters")) or plan.get("model", {}).get(
         "name"
@@ -200,16 +192,13 @@ def _describe_measuring(plan: dict[str, Any]) -> str:
     every = int(server.get("evaluate_every", 1))
     when = "after every round" if every == 1 else f"after every {every} rounds"
     steer = (
-        " They decide when training stops, so the number of rounds depends on those rows too."
+        " They decide when training stops, so the number of rounds also depends on these rows."
         if server.get("patience")
         else ""
     )
     own = (
-        " The last figure of each client is on rows it held out itself."
+        " The final result of each client is on its own held-out rows."
         if data.get("local_test")
         else ""
     )
-    return (
-        f"The rows on which the model is tried: its figures on {whose} are exact, without noise,"
-        f" {when}.{steer}{own}"
-    )
+    return f"{whose[0].upper()}{whose[1:]}: results on them are exact, without noise, {when}.{steer}{own}"
