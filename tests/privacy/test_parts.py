@@ -52,7 +52,7 @@ def test_each_part_has_its_own_relation_and_no_sum_is_stated() -> None:
         in text
     )
     assert text.endswith("if you add or remove one row.")
-    assert "what is averaged are the last layers themselves" in text
+    assert "The last layers themselves are averaged" in text
 
 
 def test_what_is_in_the_clear_is_said_part_by_part() -> None:
@@ -72,7 +72,7 @@ def test_answers_are_called_by_their_names() -> None:
         in text
     )
     assert "the response with the largest loss" in text
-    assert "6 answers" in text
+    assert "6 responses" in text
 
 
 def test_a_plan_is_told_the_same_as_its_run() -> None:

@@ -210,11 +210,13 @@ def test_an_audit_of_a_later_version_is_shown_in_words(tmp_path: Path) -> None:
 def test_weights_by_rows_are_named_as_what_they_tell() -> None:
     entries = made_up.record(rounds=2)
     assert not any(
-        "How many rows" in sentence for sentence in report.summarise(entries).privacy.unprotected
+        "The number of rows" in sentence
+        for sentence in report.summarise(entries).privacy.unprotected
     )
     entries[0].plan["server"]["weights"] = "rows"
     assert any(
-        "How many rows" in sentence for sentence in report.summarise(entries).privacy.unprotected
+        "The number of rows" in sentence
+        for sentence in report.summarise(entries).privacy.unprotected
     )
 
 
@@ -239,7 +241,7 @@ def test_what_was_read_in_the_clear_is_named_all_of_it() -> None:
     ]
     run = report.summarise([*entries[:2], *map(cleartext, [*columns, *others]), *entries[2:]])
     (sentence,) = [
-        sentence for sentence in run.privacy.unprotected if "to make features" in sentence
+        sentence for sentence in run.privacy.unprotected if "to build features" in sentence
     ]
     for text in (sentence, run.privacy.statement):
         assert (
@@ -381,7 +383,7 @@ def test_a_run_of_an_early_version_is_still_shown(tmp_path: Path) -> None:
         "40 per run",
     ]
     assert any(
-        "more than epsilon 1 per decision, delta 1e-06" in sentence
+        "beyond epsilon 1 per decision, delta 1e-06" in sentence
         for sentence in run.privacy.unprotected
     )
     assert any(
