@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 from tacit.errors import WireError
 from tacit.rows import Vector
 
-_PARTS = 16
-"""About so many parts: enough to keep any number of cores busy, few enough to merge cheaply."""
+_CHUNKS = 16
+"""About so many chunks: enough to keep any number of cores busy, few enough to merge cheaply."""
 
 
-def parts_of(cohort: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
-    """Yield the cohort's parts, in order."""
-    size = max(1, -(-len(cohort) // _PARTS))
+def split_into_chunks(cohort: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
+    """Yield the cohort's chunks, in order; they depend on the cohort alone."""
+    size = max(1, -(-len(cohort) // _CHUNKS))
     for first in range(0, len(cohort), size):
         yield cohort[first : first + size]
 

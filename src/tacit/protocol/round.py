@@ -1,8 +1,8 @@
 """A round, as nouns. Everything that crosses between a server and its clients is an exchange, and a
 round is a short list of them. Nothing here knows where rows are or what carries the bytes.
 
-An exchange has four halves of a sentence: the server asks, clients answer, answers are checked and
-added as they arrive, and the server closes.
+An exchange has four steps: the server sends a request, clients respond, responses are checked and
+added as they arrive, and the server closes the exchange.
 """
 
 from __future__ import annotations
@@ -54,10 +54,10 @@ class Request:
     """What the server asks, and whom: public bytes, the same for everybody. `commitments` are what
     answers must fit.
 
-    A request may be for a part of those the server asks; then `everyone` are all of them. `digest`
+    A request may be for a chunk of the cohort; then `everyone` is the whole cohort. `digest`
     is SHA-256 over what the frame asks; with the exchange and the round it names everything in a
     request that a client's message depends on. How many are asked decides what an answer costs, and
-    changes no message. It is computed once, also for all parts of a request.
+    changes no message. It is computed once, also for all chunks of a cohort.
     """
 
     exchange: str
@@ -73,7 +73,7 @@ class Request:
             object.__setattr__(self, "digest", _digest(self.frame))
 
     def part(self, to: Names) -> Request:
-        """Return the same question to some of those it was for."""
+        """The same request to a chunk of its cohort."""
         return replace(self, to=to, everyone=self.to if self.everyone is None else self.everyone)
 
     def intake(self, largest_weight: int) -> Intake:

@@ -1,9 +1,9 @@
-"""Many clients on one machine: one site with everybody, answered in parts by workers, so that only
-sums travel.
+"""Many clients on one machine: one site with everybody. Workers answer for chunks of the cohort, so
+that only sums travel.
 
-A cohort is cut into parts that depend on the cohort alone. Each part is summed client by client,
-and parts are merged in order, so floating-point sums come out the same to the bit with any number
-of workers. At most a few parts are in flight, so memory does not grow with the cohort.
+Chunks depend on the cohort alone. Each is summed client by client, and chunks are merged in order,
+so floating-point sums are the same to the bit with any number of workers. At most a few chunks are
+in flight, so memory does not grow with the cohort.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy as np
 
 from tacit.errors import WireError
 from tacit.protocol import messages
-from tacit.protocol.aggregation import Intake, parts_of
+from tacit.protocol.aggregation import Intake, split_into_chunks
 from tacit.protocol.messages import Frame
 from tacit.protocol.round import Exchange, Gathered, Names, Refusal, Request, Tick
 from tacit.protocol.site import Site
@@ -67,14 +67,14 @@ class Simulation:
                 np.array([name for name in request.to.tolist() if name not in refused], np.int64)
             )
         self._collude(exchange, request)
-        all_parts = deque(parts_of(request.to))
+        chunks = deque(split_into_chunks(request.to))
         waiting: deque[Future[Gathered]] = deque()
         said = tuple(Refusal(sender=name, reason=why) for name, why in refused.items())
         found = Gathered(total=exchange.empty(), clients=0, bytes_up=0, refused=said)
-        while all_parts or waiting:
-            while all_parts and len(waiting) < 2 * self.workers:
-                part = all_parts.popleft()
-                waiting.append(self._work(exchange, request.part(part)))
+        while chunks or waiting:
+            while chunks and len(waiting) < 2 * self.workers:
+                chunk = chunks.popleft()
+                waiting.append(self._work(exchange, request.part(chunk)))
             found = found.merged(waiting.popleft().result())
             tick(found.clients + len(found.refused))
         return found

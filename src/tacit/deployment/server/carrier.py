@@ -15,7 +15,7 @@ from tacit.deployment.bodies import Answers, Measured, Question, Terms
 from tacit.deployment.server.mail import Mail, Replies, named_rule
 from tacit.errors import RunError, WireError
 from tacit.protocol import messages
-from tacit.protocol.aggregation import Intake, parts_of
+from tacit.protocol.aggregation import Intake, split_into_chunks
 from tacit.protocol.agreement import Agreement
 from tacit.protocol.exchanges.site_sums import kind_of, receive_site_sum
 from tacit.protocol.messages import Frame
@@ -124,9 +124,11 @@ class SitesCarrier:
         found = Gathered(total=exchange.empty(), clients=0, bytes_up=0, refused=tuple(refused))
         for site, frame in sums:
             found = self._with_sum(found, intake, site, frame)
-        for part in parts_of(request.to):
+        for chunk in split_into_chunks(request.to):
             found = found.merged(
-                gather(exchange, intake, [frames[name] for name in part.tolist() if name in frames])
+                gather(
+                    exchange, intake, [frames[name] for name in chunk.tolist() if name in frames]
+                )
             )
         return found
 

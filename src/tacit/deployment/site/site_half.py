@@ -27,7 +27,7 @@ from tacit.deployment.site.work_clock import WorkClock
 from tacit.errors import WireError
 from tacit.plan import Plan
 from tacit.privacy.claim import Claim
-from tacit.protocol.aggregation import parts_of
+from tacit.protocol.aggregation import split_into_chunks
 from tacit.protocol.exchanges.disclose_rows import Discloser, DiscloseRows, describe_offer
 from tacit.protocol.exchanges.helper_sums import HelperSums
 from tacit.protocol.exchanges.site_sums import site_sum
@@ -131,8 +131,8 @@ class SiteHalf:
         same bits.
         """
         found = Gathered(total=train.empty(), clients=0, bytes_up=0)
-        for part in clock.each(parts_of(np.array(names))):
-            found = found.merged(train.answer_many(self.site, self.worker, request.part(part)))
+        for chunk in clock.each(split_into_chunks(np.array(names))):
+            found = found.merged(train.answer_many(self.site, self.worker, request.part(chunk)))
         if found.refused or found.clients != len(names):
             raise WireError(
                 found.refused[0].reason if found.refused else "a client had nothing to send"
