@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given as cases
 from hypothesis import strategies as st
 
+from tacit.column_statistics.statistics import sort_naturally
 from tacit.data import load
-from tacit.data.clean import sort_naturally
 from tacit.data.roles.roles import merge_roles
 from tacit.errors import DataError
 from tacit.plan import GIVEN, Columns, Data

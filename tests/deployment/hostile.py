@@ -9,7 +9,8 @@ from typing import Any, TypeVar
 import msgspec
 import numpy as np
 
-from tacit import features, plan
+from tacit import plan
+from tacit.column_statistics.statistics import merge_statistics
 from tacit.deployment import bodies
 from tacit.deployment.bodies import (
     Answers,
@@ -55,7 +56,7 @@ class HostileServer:
         return self._body(self.send("open", "open", offer, **changes), Opened)
 
     def begin(self, opened: Opened, **changes: Any) -> Begun | None:
-        seen = SeenRows.of(features.together([opened.seen.seen()]))
+        seen = SeenRows.of(merge_statistics([opened.seen.statistics()]))
         one = {"clients": opened.clients, "rows": opened.rows, "test_rows": opened.test_rows}
         members = [
             Member(site=self.site.owner.name, first=0, nonce=opened.nonce, **one),

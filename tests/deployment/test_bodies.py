@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from tacit.column_statistics.number_format import NumberFormat
+from tacit.column_statistics.statistics import ColumnStatistics
 from tacit.deployment import bodies
 from tacit.deployment.bodies import (
     MAX_CLIENTS,
@@ -21,7 +22,6 @@ from tacit.deployment.bodies import (
     unpack,
 )
 from tacit.errors import WireError
-from tacit.features import Seen
 from tacit.protocol import messages
 from tacit.protocol.round import Request
 from tacit.runs.record import SignedHead
@@ -33,7 +33,7 @@ FRAME = messages.frame(
 
 
 def test_what_features_must_know() -> None:
-    seen = Seen(
+    seen = ColumnStatistics(
         classes=("no", "yes"), ranges={"age": (0.0, 120.0)}, categories={"ward": ("a", "b")}, pixels=64, missing=("age",),
         formats={"age": NumberFormat(comma=True), "pay": NumberFormat(unclear=True)},
     )  # fmt: skip
@@ -42,7 +42,7 @@ def test_what_features_must_know() -> None:
         classes=["no", "yes"], ranges={"age": (0.0, 120.0)}, categories={"ward": ["a", "b"]}, pixels=64, missing=["age"],
         formats={"age": (True, False), "pay": (False, True)},
     )  # fmt: skip
-    assert unpack(pack(sent), SeenRows).seen() == seen
+    assert unpack(pack(sent), SeenRows).statistics() == seen
 
 
 @pytest.mark.parametrize(

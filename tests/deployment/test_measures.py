@@ -124,8 +124,8 @@ def bucket_of(server: HostileServer, word: str) -> int:
     """Where features put a word; public, so the server knows it too."""
     assert server.terms is not None
     plan = plans.parse(tomllib.loads(server.text))
-    fitted = features.fit_seen(
-        server.terms.seen.seen(), plan.data.columns, plan.features, b"", None, None, ()
+    fitted = features.fit_statistics(
+        server.terms.seen.statistics(), plan.data.columns, plan.features, b"", None, None, ()
     )
     label = pl.Series(["yes"], dtype=pl.Enum(list(fitted.classes)))
     rows = features.encode(

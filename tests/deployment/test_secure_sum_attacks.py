@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from tacit import features
 from tacit import plan as plans
+from tacit.column_statistics.statistics import merge_statistics
 from tacit.deployment import bodies
 from tacit.deployment.asked import asked_of
 from tacit.deployment.bodies import (
@@ -109,7 +109,7 @@ def terms_for(opened: dict[str, Opened], helps: tuple[str, ...] = ("c",), **chan
         first += one.clients
     given = {
         "run": "job", "public": b"p" * 32, "largest_weight": 1, "members": members, "helps": list(helps),
-        "seen": SeenRows.of(features.together([one.seen.seen() for one in opened.values()])),
+        "seen": SeenRows.of(merge_statistics([one.seen.statistics() for one in opened.values()])),
         "helpers": [opened[site].helper_key for site in helps],
     }  # fmt: skip
     return Terms(**{**given, **changes})

@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 
 from tacit.column_statistics.number_format import NumberFormat
+from tacit.column_statistics.statistics import ColumnStatistics
 from tacit.data import Habits
 from tacit.deployment.site.told import (
     _clients_without,
@@ -21,7 +22,6 @@ from tacit.deployment.site.told import (
     told_sentences,
 )
 from tacit.errors import PolicyError
-from tacit.features import Seen
 from tacit.plan import Columns
 from tacit.privacy.policy import Limits, Policy
 from tests.deployment.agreements import opened_by, plan_of
@@ -186,7 +186,7 @@ def test_the_owners_ledger_has_what_is_told() -> None:
 
 
 def test_the_owners_log_says_it_in_words() -> None:
-    seen = Seen(
+    seen = ColumnStatistics(
         classes=("no", "yes"), ranges={"age": (20.0, 99.5)}, categories={"ward": ("a",) * 1234}, missing=("age",),
         formats={"age": NumberFormat(comma=True)},
     )  # fmt: skip

@@ -164,7 +164,7 @@ def _terms(opened: bodies.Opened, helps: bool) -> Terms:
         identity="law",
         public=bytes(32),
         largest_weight=1000,
-        seen=SeenRows.of(opened.seen.seen()),
+        seen=SeenRows.of(opened.seen.statistics()),
         members=[member],
         helpers=[opened.helper_key] if helps else [],
         helps=["a"] if helps else [],

@@ -10,6 +10,7 @@ import polars as pl
 from tacit import data, features
 from tacit.assembly.feature_sources import FeatureSources
 from tacit.assembly.token_rows import encode_token_rows
+from tacit.column_statistics.statistics import ColumnStatistics
 from tacit.plan import Columns, Features, Plan
 from tacit.rows import Inputs, Lexicon, Rows
 
@@ -25,14 +26,14 @@ class EncodedTables(NamedTuple):
 
 
 def fit_features(
-    statistics: features.Seen,
+    statistics: ColumnStatistics,
     columns: Columns,
     settings: Features,
     sources: FeatureSources,
     public: pl.DataFrame | None = None,
 ) -> features.Fitted:
     """Fit features on merged column statistics; `public` are the rows a projection is fitted on."""
-    return features.fit_seen(
+    return features.fit_statistics(
         statistics,
         columns,
         settings,

@@ -6,13 +6,13 @@ No result depends on a number in another row: features replace missing numbers b
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple
 
 import numpy as np
 import polars as pl
 
 from tacit.column_statistics.number_format import TOLD, DecimalMark, NumberFormat
+from tacit.column_statistics.statistics import sort_naturally
 from tacit.data.decimals import choose_formats, find_decimal_evidence, parse_cells
 from tacit.data.images import decode_images
 from tacit.data.roles.column_kinds import drop_blanks
@@ -148,20 +148,6 @@ def _to_enum(text: pl.Series, missing: str | None) -> pl.Series:
     text = text.str.strip_chars()
     filled = text if missing is None else text.fill_null(missing)
     return filled.cast(pl.Enum(sort_naturally(filled.unique().to_list())))
-
-
-def sort_naturally(words: list[str]) -> list[str]:
-    """Sort words alphabetically, or numerically if all of them are numbers."""
-    try:
-        values = [float(word) for word in words]
-    except ValueError:
-        return sorted(words)
-    # "nan" and "inf" are words here: they have no place among numbers.
-    return (
-        [word for _, word in sorted(zip(values, words, strict=True))]
-        if all(map(math.isfinite, values))
-        else sorted(words)
-    )
 
 
 def detect_number_formats(frame: pl.DataFrame, columns: Columns, decimal: DecimalSetting) -> Habits:

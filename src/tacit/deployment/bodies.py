@@ -11,8 +11,8 @@ import numpy as np
 
 from tacit.assembly.agreement import RunFacts
 from tacit.column_statistics.number_format import NumberFormat
+from tacit.column_statistics.statistics import ColumnStatistics
 from tacit.errors import WireError
-from tacit.features import Seen
 from tacit.printable import is_plain_name
 from tacit.protocol.messages import Frame
 from tacit.protocol.round import Names, Request
@@ -84,7 +84,7 @@ class SeenRows(_Strict, frozen=True, kw_only=True):
                 )
 
     @staticmethod
-    def of(seen: Seen) -> SeenRows:
+    def of(seen: ColumnStatistics) -> SeenRows:
         """Return the same, ready to be sent."""
         return SeenRows(
             classes=list(seen.classes),
@@ -95,10 +95,10 @@ class SeenRows(_Strict, frozen=True, kw_only=True):
             formats={name: (one.comma, one.unclear) for name, one in seen.formats.items()},
         )
 
-    def seen(self) -> Seen:
+    def statistics(self) -> ColumnStatistics:
         """Return the same as features take it."""
         categories = {name: tuple(known) for name, known in self.categories.items()}
-        return Seen(
+        return ColumnStatistics(
             classes=tuple(self.classes),
             ranges=self.ranges,
             categories=categories,

@@ -6,11 +6,11 @@ on rows is a value (`Fitted`) that lists what it releases.
 
 from tacit.features.describe import describe_inputs
 from tacit.features.encoding import count_inputs, encode, encode_inputs, scale_rows
-from tacit.features.fitting import Fitted, describe_rare, fit, fit_seen, look_at, text_form
+from tacit.features.fitting import Fitted, describe_rare, fit, fit_statistics, text_form
 from tacit.features.image import Reader
 from tacit.features.inputs import Block, list_blocks
 from tacit.features.projection import Projection, fit_class_projection, fit_projection
-from tacit.features.seen import Seen, together
+from tacit.features.statistics import compute_statistics
 from tacit.features.text.coverage import Coverage, find_language, measure_coverage
 from tacit.features.text.hashed_text import hash_words
 from tacit.features.text.language import Language, language_name
@@ -33,12 +33,12 @@ __all__ = [
     "Language",
     "Projection",
     "Reader",
-    "Seen",
     "TokenEncoding",
     "bucket",
     "build_piece_splitter",
     "build_word_splitter",
     "compute_bucket_rarity",
+    "compute_statistics",
     "count_inputs",
     "count_wordless_rows",
     "count_wordless_texts",
@@ -54,14 +54,12 @@ __all__ = [
     "fit",
     "fit_class_projection",
     "fit_projection",
-    "fit_seen",
+    "fit_statistics",
     "hash_words",
     "language_name",
     "list_blocks",
-    "look_at",
     "measure_coverage",
     "scale_rows",
     "text_form",
-    "together",
     "words",
 ]

@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from tacit.column_statistics.statistics import sort_naturally
 from tacit.errors import DataError, did_you_mean
 
 
@@ -84,21 +85,8 @@ def read_names(frame: pl.DataFrame, name: str, role: str) -> pl.Series:
 
 
 def sort_names(values: pl.Series) -> tuple[str, ...]:
-    """Return the distinct names sorted: numerically if all of them are numbers, else
-    alphabetically.
-    """
-    distinct = sorted(values.drop_nulls().unique().to_list())
-    as_numbers = [_number(value) for value in distinct]
-    if all(math.isfinite(number) for number in as_numbers):
-        distinct = [value for _, value in sorted(zip(as_numbers, distinct, strict=True))]
-    return tuple(distinct)
-
-
-def _number(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        return math.nan
+    """Distinct names in natural order."""
+    return tuple(sort_naturally(values.drop_nulls().unique().to_list()))
 
 
 def encode_names(values: pl.Series, known: tuple[str, ...]) -> NDArray[np.int32]:

@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 from tacit.errors import DataError, PlanError
 from tacit.features import image, tabular
 from tacit.features.cells import encode_names, read_names
-from tacit.features.fitting import Fitted, check_reader, check_roles
+from tacit.features.fitting import Fitted, check_reader
 from tacit.features.image import Reader
 from tacit.features.quantise import check_secret
 from tacit.features.row_norm import append_constant, scale_to_norm
+from tacit.features.statistics import check_roles
 from tacit.features.text import hashed_text as text
 from tacit.features.text.listed_words import encode_listed_words
 from tacit.plan import Columns, Features

@@ -10,21 +10,17 @@ from typing import Any, Literal, assert_never
 
 import polars as pl
 
-from tacit.column_statistics.common_values import count_required, find_common_values
 from tacit.column_statistics.number_format import TOLD
+from tacit.column_statistics.statistics import ColumnStatistics, merge_statistics
 from tacit.errors import DataError, PlanError
-from tacit.features.cells import encode_names, lacks_numbers, read_names, sort_names
-from tacit.features.image import Reader, count_pixels
+from tacit.features.cells import encode_names, read_names, sort_names
+from tacit.features.image import Reader
 from tacit.features.image import read_images as image_numbers
 from tacit.features.projection import Projection, fit_class_projection, fit_projection
-from tacit.features.quantise import fingerprint_secret, list_quantised_columns
-from tacit.features.seen import Seen, range_of
+from tacit.features.quantise import fingerprint_secret
+from tacit.features.statistics import TAIL, check_roles, compute_statistics
 from tacit.features.text.listed_words import compute_bucket_rarity, select_common_words
 from tacit.plan import Columns, Features
-
-_NOTHING_COMMON = "(missing)"
-TAIL = 0.01
-"""`robust`: the share of a column's rows at either end that its range leaves out."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,58 +105,9 @@ def fit(
     public: pl.DataFrame | None = None,
     ordered: tuple[str, ...] = (),
 ) -> Fitted:
-    """Return what the training rows say about ranges, categories and classes, and name what that
-    releases.
-
-    `secret` is what clients share, for columns that are quantised under it; `reader` is the frozen
-    network that `settings.image` names; `public` are the rows `settings.project` is fitted on,
-    `ordered` the words of the public list, most frequent first.
-    """
-    return fit_seen(
-        look_at(frame, columns, settings), columns, settings, secret, reader, public, ordered
-    )
-
-
-def look_at(frame: pl.DataFrame, columns: Columns, settings: Features) -> Seen:
-    """Return what features must know of some rows; only what the settings need is read.
-
-    numeric = "raw" and agreed ranges read no range, an agreed list of columns with missing numbers
-    reads none, text reads nothing.
-    """
-    check_roles(columns, settings)
-    scaled = columns.numeric if settings.numeric != "raw" else ()
-    tail = TAIL if settings.numeric == "robust" else 0.0
-    if columns.label is None:
-        raise PlanError(
-            "features(label=None) needs the column to predict, got nothing; set data.columns.label"
-        )
-    return Seen(
-        classes=sort_names(read_names(frame, columns.label, "label")),
-        ranges={
-            name: range_of(frame, name, tail) for name in scaled if name not in settings.ranges
-        },
-        categories={name: _common(frame, name, columns, settings) for name in columns.categorical},
-        pixels=count_pixels(frame, columns.image) if columns.image else None,
-        missing=tuple(
-            name
-            for name in columns.numeric
-            if settings.missing is None and lacks_numbers(frame, name)
-        ),
-    )
-
-
-def _common(
-    frame: pl.DataFrame, name: str, columns: Columns, settings: Features
-) -> tuple[str, ...]:
-    """The categories that enough clients have, in order; where none is common, a placeholder, so
-    that the column keeps an input.
-    """
-    cells, client = read_names(frame, name, "categorical"), columns.client
-    if settings.category_clients == 1:
-        return sort_names(cells)
-    least = count_required(frame, client, settings.category_clients)
-    found = find_common_values(frame.with_columns(cells), name, client, least)
-    return sort_names(pl.Series(found.values, dtype=pl.String)) or (_NOTHING_COMMON,)
+    """Fit features on the rows of one table; `fit_statistics` says what the arguments are."""
+    statistics = merge_statistics([compute_statistics(frame, columns, settings)])
+    return fit_statistics(statistics, columns, settings, secret, reader, public, ordered)
 
 
 def describe_rare(frame: pl.DataFrame, columns: Columns, fitted: Fitted) -> list[str]:
@@ -179,8 +126,8 @@ def describe_rare(frame: pl.DataFrame, columns: Columns, fitted: Fitted) -> list
     return found
 
 
-def fit_seen(
-    seen: Seen,
+def fit_statistics(
+    statistics: ColumnStatistics,
     columns: Columns,
     settings: Features,
     secret: bytes = b"",
@@ -188,75 +135,45 @@ def fit_seen(
     public: pl.DataFrame | None = None,
     ordered: tuple[str, ...] = (),
 ) -> Fitted:
-    """Return what `fit` returns, from what was seen of the rows at one place or at several."""
+    """Fit features on the merged statistics of all sites, and name what these release.
+
+    `secret` is what clients share, for columns that are quantised under it; `reader` is the frozen
+    network that `settings.image` names; `public` are the rows `settings.project` is fitted on,
+    `ordered` the words of the public list, most frequent first.
+    """
     check_roles(columns, settings)
     check_reader(columns, settings, reader)
-    if len(seen.classes) < 2:
+    if len(statistics.classes) < 2:
         raise DataError(
             f"features(label={columns.label!r}) needs at least two classes in the training rows,"
-            f" got {len(seen.classes)}; take more rows or another label"
+            f" got {len(statistics.classes)}; take more rows or another label"
         )
-    projection = _projection(columns, settings, seen.pixels or 0, reader, public)
+    projection = _projection(columns, settings, statistics.pixels or 0, reader, public)
     scaled = columns.numeric if settings.numeric != "raw" else ()
     but = f" but for {TAIL:.0%} at either end" if settings.numeric == "robust" else ""
-    released = [f"smallest and largest value{but} of {name}" for name in seen.ranges]
+    released = [f"smallest and largest value{but} of {name}" for name in statistics.ranges]
     if columns.numeric and settings.missing is None:
         released.append("in which numeric columns numbers are missing")
-    if seen.formats:
+    if statistics.formats:
         released.append(TOLD)
-    missing = seen.missing if settings.missing is None else settings.missing
+    missing = statistics.missing if settings.missing is None else settings.missing
     return Fitted(
-        classes=seen.classes,
-        ranges={name: settings.ranges.get(name) or seen.ranges[name] for name in scaled},
-        categories=seen.categories,
-        pixels=seen.pixels,
-        released=(*released, *(f"categories of {name}" for name in seen.categories)),
+        classes=statistics.classes,
+        ranges={name: settings.ranges.get(name) or statistics.ranges[name] for name in scaled},
+        categories=statistics.categories,
+        pixels=statistics.pixels,
+        released=(*released, *(f"categories of {name}" for name in statistics.categories)),
         secret_check=fingerprint_secret(settings, secret),
-        image_width=projection.width if projection else reader.width if reader else seen.pixels,
+        image_width=projection.width
+        if projection
+        else reader.width
+        if reader
+        else statistics.pixels,
         projection=projection,
         words=_words(columns, settings, ordered),
         weights=_weights(columns, settings, ordered),
         missing=tuple(name for name in columns.numeric if name in missing),
     )
-
-
-def check_roles(columns: Columns, settings: Features) -> None:
-    """Raise a PlanError if the columns cannot become one kind of row."""
-    others = (*columns.numeric, *columns.categorical)
-    if not (columns.text or others or columns.image):
-        raise PlanError(
-            "features() needs at least one text, numeric, categorical or image column, got none;"
-            " name one in data.columns"
-        )
-    if columns.image and (columns.text or others):
-        mixed = ", ".join((*columns.text, *others))
-        raise PlanError(
-            f"features(image={columns.image!r}) needs to be the only input, got {mixed} beside it;"
-            " drop one or the other"
-        )
-    if not columns.image and (settings.image != "pixels" or settings.project):
-        raise PlanError(
-            "features.image and features.project need an image column, got none; name one in"
-            " data.columns.image, or leave them out"
-        )
-    wanted = {
-        "ranges": tuple(settings.ranges),
-        "missing": settings.missing or (),
-        "quantise.columns": list_quantised_columns(columns, settings),
-    }
-    for key, asked in wanted.items():
-        others = tuple(name for name in asked if name not in columns.numeric)
-        if others:
-            raise PlanError(
-                f"features({key}={', '.join(others)}) needs numeric columns, got"
-                f" {', '.join(columns.numeric) or 'none'} as such; correct features.{key} or"
-                " data.columns.numeric"
-            )
-    if settings.quantise is not None and not columns.numeric:
-        raise PlanError(
-            "features(quantise) needs a numeric column, got none; name one in data.columns.numeric"
-            " or remove the table"
-        )
 
 
 def check_reader(columns: Columns, settings: Features, reader: Reader | None) -> None:

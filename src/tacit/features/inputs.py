@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from tacit.features.fitting import Fitted, check_roles
+from tacit.features.fitting import Fitted
 from tacit.features.quantise import count_inputs_per_column, list_quantised_columns
+from tacit.features.statistics import check_roles
 from tacit.plan import Columns, Features
 
 Kind = Literal["words", "category", "token", "number", "missing", "picture", "constant"]

@@ -13,6 +13,7 @@ from tacit.assembly.feature_sources import (
     gather_feature_sources,
 )
 from tacit.assembly.rows import encode_tables, fit_features
+from tacit.column_statistics.statistics import merge_statistics
 from tacit.plan import Columns, Plan
 from tacit.randomness import Draws
 from tacit.rows import Clients, Lexicon, Rows
@@ -68,7 +69,9 @@ def prepare(
     secret = find_client_secret(plan, draws)
     sources = gather_feature_sources(table.columns, plan.features, secret, progress, pictures)
     known = replace(plan.features, category_clients=1) if table.public else plan.features
-    statistics = features.look_at(table.train, table.columns, known)
+    formats = table.habits.formats if table.habits.released else {}
+    own_statistics = features.compute_statistics(table.train, table.columns, known, formats)
+    statistics = merge_statistics([own_statistics])
     fitted = fit_features(statistics, table.columns, plan.features, sources, public)
     (rows, test), lexicon, encode = encode_tables(
         plan, table.columns, (table.train, table.test), fitted, sources, progress
@@ -99,7 +102,7 @@ def prepare(
         own_clients=holdings.own_clients,
         corruption=corruption,
         disclosure=disclosed(plan, table, kept, encode, draws.at("share")),
-        released=(*fitted.released, *table.habits.released, *_listed_words(plan, lexicon)),
+        released=(*fitted.released, *_listed_words(plan, lexicon)),
         fitted=fitted,
         columns=table.columns,
         habits=table.habits,

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tacit import features, secure_aggregation, training
+from tacit import secure_aggregation, training
 from tacit.column_statistics.number_format import find_conflicts
+from tacit.column_statistics.statistics import merge_statistics
 from tacit.deployment import bodies
 from tacit.deployment.bodies import Begin, Begun, Member, Offer, Opened, SeenRows, Terms
 from tacit.deployment.server.alike import check_alike
@@ -100,7 +101,7 @@ class Handshake:
             members.append(Member(site=site, nonce=one.nonce, measures=one.measures, **counts))
             first += one.clients
         check_alike(self.plan.name, {site: one.seen for site, one in opened.items()})
-        seen = features.together([one.seen.seen() for one in opened.values()])
+        seen = merge_statistics([one.seen.statistics() for one in opened.values()])
         helps = self._helpers(list(opened))
         for site in helps:
             self._check_helper_key(site, opened[site].helper_key)
@@ -159,7 +160,7 @@ class Handshake:
 
 def _remedy(opened: dict[str, Opened]) -> str:
     """Return what to do about a site that cannot begin, by what the sites told."""
-    columns = find_conflicts([one.seen.seen().formats for one in opened.values()])
+    columns = find_conflicts([one.seen.statistics().formats for one in opened.values()])
     if not columns:
         return "start the plan anew"
     return (

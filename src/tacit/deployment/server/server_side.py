@@ -65,7 +65,7 @@ class ServerSide:
         self.plan, self.terms, self.given = plan, terms, given
         self.columns = plan.data.columns
         sources = gather_feature_sources(self.columns, plan.features)
-        self.fitted = fit_features(terms.seen.seen(), self.columns, plan.features, sources)
+        self.fitted = fit_features(terms.seen.statistics(), self.columns, plan.features, sources)
         # The server has no words, so it needs no public vectors of any.
         wordless = replace(plan, private=replace(plan.private, start="random"))
         empty = build_empty_table(self.columns, self.fitted)
@@ -101,7 +101,7 @@ class ServerSide:
         """Return how later rows of each numeric column are read: as the plan says, or as the sites
         agreed.
         """
-        agreed = self.terms.seen.seen().formats
+        agreed = self.terms.seen.statistics().formats
         return {
             name: self.plan.data.decimal or agreed.get(name, NumberFormat()).mark
             for name in self.columns.numeric
@@ -137,7 +137,7 @@ class ServerSide:
         )
         table = data.load(settings, self.given.draws.at("data"), least_classes=1)
         check_formats(
-            table.habits.formats, self.terms.seen.seen().formats, "data.decimal in the plan"
+            table.habits.formats, self.terms.seen.statistics().formats, "data.decimal in the plan"
         )
         label = self.columns.label or ""
         return self._encode(keep_classes(table.train, label, self.fitted.classes))
@@ -257,6 +257,6 @@ def build_release_schema(plan: Plan, terms: Terms) -> pl.Schema:
     """Columns and types of the rows that sites disclose."""
     columns = plan.data.columns
     sources = gather_feature_sources(columns, plan.features)
-    fitted = fit_features(terms.seen.seen(), columns, plan.features, sources)
+    fitted = fit_features(terms.seen.statistics(), columns, plan.features, sources)
     table = expand_categories(build_empty_table(columns, fitted))
     return table.select([*list_released_columns(columns), columns.label or ""]).schema

@@ -133,7 +133,7 @@ class OwnerSite:
         policy = self.owner.allowed()
         with closing(self.owner.book(policy, run.plan)) as book:
             book.record_cleartext(name, str(self.owner.unit), told_facts(opened))
-        for sentence in told_sentences(run.rows, opened.seen.seen(), policy):
+        for sentence in told_sentences(run.rows, opened.seen.statistics(), policy):
             self.owner.tell(f"run {name}: {sentence}")
 
     def _run(self, subject: Subject) -> Participation:

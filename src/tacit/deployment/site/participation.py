@@ -223,7 +223,7 @@ class Participation:
         # Against what was told: a refusal must not show how the cells of fewer clients are written.
         check_formats(
             tell_formats(self.plan, self.rows.table.habits, self.owner.allowed().limits),
-            terms.seen.seen().formats,
+            terms.seen.statistics().formats,
         )
         self._refuse_too_large(terms)
         built = build(
@@ -254,7 +254,7 @@ class Participation:
         """
         plan, columns = self.plan, self.rows.table.columns
         sources = gather_feature_sources(columns, plan.features)
-        fitted = fit_features(terms.seen.seen(), columns, plan.features, sources)
+        fitted = fit_features(terms.seen.statistics(), columns, plan.features, sources)
         inputs = (
             features.count_inputs(columns, plan.features, fitted)
             if plan.features.text not in ("words", "pieces")

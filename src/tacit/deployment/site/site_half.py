@@ -264,7 +264,7 @@ def build(
     it.
     """
     own = terms.of(name)
-    encoded = encode_rows(plan, rows, terms.seen.seen(), root, own.first)
+    encoded = encode_rows(plan, rows, terms.seen.statistics(), root, own.first)
     parts = PrivateParts(folder=folder / "private", draws=root, lexicon=encoded.lexicon)
     learner = build_learner(plan, encoded.train, encoded.train_clients, parts)
     facts = terms.facts(digest)

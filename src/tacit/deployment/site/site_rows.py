@@ -11,9 +11,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tacit import data, features
+from tacit import data
 from tacit.assembly.feature_sources import find_client_secret, gather_feature_sources
 from tacit.assembly.rows import encode_tables, fit_features, keep_classes
+from tacit.column_statistics.statistics import ColumnStatistics
 from tacit.data import k_anonymity
 from tacit.data.roles.roles import find_free_name
 from tacit.deployment.site.fingerprints import fingerprints
@@ -247,7 +248,7 @@ def _written_alike(names: pl.Series) -> list[str]:
 
 
 def encode_rows(
-    plan: Plan, rows: SiteRows, seen: features.Seen, root: Draws, first: int
+    plan: Plan, rows: SiteRows, seen: ColumnStatistics, root: Draws, first: int
 ) -> Encoded:
     """Return the rows as numbers, from what all sites' rows say; `first` is the public name of the
     first client here.
@@ -311,7 +312,7 @@ def _held_by_clients(rows: SiteRows, held: Clients, encoded: Rows) -> HeldRows:
     return HeldRows(encoded, owners, marks)
 
 
-def _prepared(frame: pl.DataFrame, table: data.Table, seen: features.Seen) -> pl.DataFrame:
+def _prepared(frame: pl.DataFrame, table: data.Table, seen: ColumnStatistics) -> pl.DataFrame:
     """Return rows with the classes of all sites, and with numbers that features can hold: one cell
     must not make a site refuse.
     """
@@ -319,7 +320,7 @@ def _prepared(frame: pl.DataFrame, table: data.Table, seen: features.Seen) -> pl
     return _classed(frame, table, seen).with_columns(pl.col(numbers).clip(-_LARGEST, _LARGEST))
 
 
-def _classed(frame: pl.DataFrame, table: data.Table, seen: features.Seen) -> pl.DataFrame:
+def _classed(frame: pl.DataFrame, table: data.Table, seen: ColumnStatistics) -> pl.DataFrame:
     """Return rows whose label has the classes of all sites.
 
     All classes that this site told must be among them: a server that leaves one out would be told

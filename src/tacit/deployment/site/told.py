@@ -16,9 +16,10 @@ import polars as pl
 
 from tacit.column_statistics.common_values import find_common_values
 from tacit.column_statistics.number_format import NumberFormat
+from tacit.column_statistics.statistics import ColumnStatistics
 from tacit.data import Habits
 from tacit.errors import PolicyError
-from tacit.features import Seen, look_at
+from tacit.features import compute_statistics
 from tacit.plan import Plan
 from tacit.privacy.policy import Limits, Policy
 
@@ -54,7 +55,7 @@ def common_values(
     return found.values
 
 
-def tell_seen(plan: Plan, rows: SiteRows, policy: Policy) -> Seen:
+def tell_seen(plan: Plan, rows: SiteRows, policy: Policy) -> ColumnStatistics:
     """Return what features must know of a site's rows, as far as the owner lets it be told.
 
     Classes are those of the rows that take part, each of which enough clients have. Rare categories
@@ -67,7 +68,7 @@ def tell_seen(plan: Plan, rows: SiteRows, policy: Policy) -> Seen:
         plan.features, category_clients=1
     )  # here the owner's limit says how many clients a category needs
     seen, everything = (
-        look_at(table.train, table.columns, settings),
+        compute_statistics(table.train, table.columns, settings),
         pl.concat([table.train, table.test]),
     )
     categories = {}
@@ -165,7 +166,7 @@ def told_facts(opened: Opened) -> dict[str, Any]:
     return {**facts, "seen": json.loads(msgspec.json.encode(opened.seen))}
 
 
-def told_sentences(rows: SiteRows, seen: Seen, policy: Policy) -> list[str]:
+def told_sentences(rows: SiteRows, seen: ColumnStatistics, policy: Policy) -> list[str]:
     """Return what the server is told of a site's rows, in words for the site's log; the values
     themselves are in its ledger.
     """
