@@ -32,12 +32,13 @@ from tacit.codecs.contract import (
     Wholes,
     encoded,
 )
+from tacit.codecs.own import OwnMechanism, build_own, check_own
 from tacit.codecs.stages.chain import Last, Stage, chain
 from tacit.errors import ChainError
 
 __all__ = [
-     "Bound", "Codec", "Encoded", "Extent", "Last", "Memory", "Payload", "Stage", "Sum",
-    "Wholes", "build", "chain", "encoded", "registered",
+     "Bound", "Codec", "Encoded", "Extent", "Last", "Memory", "OwnMechanism", "Payload", "Stage", "Sum",
+    "Wholes", "build", "chain", "check_own", "encoded", "registered",
 ]  # fmt: skip
 
 _MAKERS: dict[str, Callable[[Any], Codec]] = {
@@ -67,7 +68,9 @@ def build(settings: plan.Codec, extent: Extent | None = None) -> Codec:
     """
     if isinstance(settings, plan.HashComb):
         return hashcomb.make(settings, extent.layers if extent else ())
-    if settings.name not in _MAKERS_FOR_A_RUN:
+    if isinstance(settings, plan.OwnCodec) and extent is not None:
+        return build_own(settings, extent)
+    if settings.name in _MAKERS:
         return _MAKERS[settings.name](settings)
     if extent is None:
         raise ChainError(

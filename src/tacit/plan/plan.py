@@ -93,8 +93,9 @@ class Plan:
     """What is trained: a built-in network, or your own `nn.Module` as `package.module:name`."""
     local: Local = Local()
     private: Private = Private()
-    codec: Annotated[Codec, ByName("rr")] = RR(epsilon=1.0, clip=1e-3)
-    """What happens to an update before it leaves the client. Without this table: `rr`, 1 per bit,
+    codec: Annotated[Codec, ByName("rr", own="codecs")] = RR(epsilon=1.0, clip=1e-3)
+    """What happens to an update before it leaves the client: a built-in codec, or your own as
+    `package.module:name`. Without this table: `rr`, 1 per bit,
     clip 0.001.
     """
     secure_sum: SecureSum | None = None

@@ -41,7 +41,14 @@ class Agreement:
         return self.digest or self.identity
 
     def check(self, clients: int) -> None:
-        """Raise PlanError if so many clients of the largest weight could not be counted exactly."""
+        """Raise PlanError if the weights of so many clients could not be counted exactly, or if the
+        rule reads single updates and the codec's noise is for a sum.
+        """
+        if self.server.one_by_one and self.codec.sum_noise is not None:
+            raise PlanError(
+                f"server.rule = {self.server.rule!r} reads each update by itself, but decoding adds"
+                f" the noise of the codec {self.codec.name!r} to a sum; use server.rule = 'mean'"
+            )
         if clients * self.largest_weight >= _MOST_WEIGHT:
             raise PlanError(
                 f"server.weights = {self.server.weights!r} needs all weights together below 2^53,"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+from tacit import codecs
 from tacit import plan as plans
 from tacit.assembly import negotiated
 from tacit.assembly.run_files import StoredFeatures, open_desk, store_model, write_beginning
@@ -43,6 +44,7 @@ def start(
     plans.check(plan)
     negotiated.read_negotiated(plan)  # refused before anything is made
     plan = plans.pin_own_parts(plan)  # a resumed run needs the same code
+    codecs.check_own(plan.codec)
     place = run_folder.create(plan, root)
     observer = observer or Silence()
     try:

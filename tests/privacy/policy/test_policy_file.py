@@ -38,7 +38,7 @@ WRONG = {
         f"allow.models: needs some of {MODELS}, your own as package.module:name, or '*'; got 'logistik'. Did you mean 'logistic'?"
     ),
     '[allow]\ncodecs = ["gausian", "plain", "*"]': (
-        f"allow.codecs: needs some of {CODECS}, or '*'; got 'gausian'. Did you mean 'gaussian'?"
+        f"allow.codecs: needs some of {CODECS}, your own as package.module:name, or '*'; got 'gausian'. Did you mean 'gaussian'?"
     ),
     '[allow]\nuser_code = ["mine.nets:Net"]': (
         "allow.user_code.0: needs @sha256: and the SHA-256 of its file at its end, as `tacit policy check` prints; got 'mine.nets:Net'"
@@ -47,7 +47,7 @@ WRONG = {
         "allow.user_code.0: write it as package.module:name, perhaps with @sha256: and 64 digits at its end; got '*'"
     ),
     "[allow]\nuser_code = true": "allow.user_code: input should be a valid array; got True",
-    '[allow]\ncodecs = ["a.b:C"]': f"allow.codecs: needs some of {CODECS}, or '*'; got 'a.b:C'.",
+    '[allow]\ncodecs = ["a.b"]': f"allow.codecs: needs some of {CODECS}, your own as package.module:name, or '*'; got 'a.b'.",
 }  # fmt: skip
 
 

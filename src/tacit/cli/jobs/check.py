@@ -127,6 +127,7 @@ def _votes(plan: Plan, settings: Filter) -> str:
 
 def _promise(plan: Plan) -> str:
     from tacit import codecs
+    from tacit.plan import OwnCodec
     from tacit.privacy.statement import prose, prose_rows
 
     if plan.regime != "federated":
@@ -137,6 +138,11 @@ def _promise(plan: Plan) -> str:
         )
     if plan.filter and plan.filter.aggregate == "heads":
         return prose.ONLY_HEADS
+    if isinstance(plan.codec, OwnCodec):
+        return (
+            "not known: the plan names a codec of its own, and `tacit check` runs no code that a"
+            " plan names; a run checks its settings before it reads data, and states its privacy"
+        )
     extent = codecs.Extent.of(plan, plan.data.clients)
     made = codecs.build(plan.codec, extent)
     return prose.write_planned(

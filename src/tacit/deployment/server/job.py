@@ -16,7 +16,7 @@ from pathlib import Path
 import polars as pl
 from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePublicKey
 
-from tacit import features
+from tacit import codecs, features
 from tacit import plan as plans
 from tacit.assembly.run_files import StoredFeatures, open_desk, store_model, write_beginning
 from tacit.deployment import bodies
@@ -80,6 +80,7 @@ def prepare(plan: Plan, root: Path, **settings: object) -> Path:
     """Return a new folder for a run between sites; `resume` begins it."""
     plans.check(plan)
     plan = plans.pin_own_parts(offered(plan, bool(settings.get("simulated_noise"))))
+    codecs.check_own(plan.codec)
     place = run_folder.create(plan, root)
     stem = (
         re.sub(r"[^A-Za-z0-9_-]", "", place.name).lstrip("-_") or "run"

@@ -11,6 +11,7 @@ from tacit.plan.codec.bits import RR, RRSampled, Sign
 from tacit.plan.codec.hashcomb import HashComb
 from tacit.plan.codec.levels import QSGD, RQM
 from tacit.plan.codec.noise import DPSum, Gaussian, PaperGaussian
+from tacit.plan.codec.own import OwnCodec
 from tacit.plan.codec.plain import Plain
 from tacit.plan.codec.rotated import OneBit, ProjUnit, Skellam
 from tacit.plan.kinds import tables_in
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from tacit.plan.plan import Plan
 
 __all__ = [
-     "QSGD", "RQM", "RR", "Codec", "DPSum", "Gaussian", "HashComb", "OneBit", "PaperGaussian",
+     "QSGD", "RQM", "RR", "Codec", "DPSum", "Gaussian", "HashComb", "OneBit", "OwnCodec", "PaperGaussian",
     "Plain", "ProjUnit", "RRSampled", "Sign", "Skellam", "epsilon_unit", "problems", "readable",
 ]  # fmt: skip
 
@@ -37,6 +38,7 @@ Codec = (
     | PaperGaussian
     | QSGD
     | Sign
+    | OwnCodec
 )
 
 

@@ -76,7 +76,7 @@ class Allow:
     models: tuple[Name, ...] = ()
     """Names of models as in a plan; of a model in `user_code` its `package.module:name`."""
     codecs: tuple[Name, ...] = ()
-    """Names of codecs as in a plan."""
+    """Names of codecs as in a plan; of a codec in `user_code` its `package.module:name`."""
     files: tuple[Name, ...] = ()
     """Files and folders a plan may name besides the data, such as a list of words or a checkpoint.
     """
