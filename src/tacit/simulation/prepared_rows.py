@@ -1,4 +1,4 @@
-"""From a plan to rows in clients' hands: data, features and partition, joined."""
+"""The rows of a simulated run: read, divided among clients and encoded."""
 
 from __future__ import annotations
 
@@ -59,9 +59,9 @@ def prepare(
     progress: data.Progress | None = None,
     pictures: ImageProgress | None = None,
 ) -> SimulatedData:
-    """Return the data of a simulated run; the same plan and seed give the same data.
+    """Prepare the data of a simulated run; the same plan and seed give the same data.
 
-    `progress` hears of bytes that arrive, `pictures` of pictures that a frozen network has read.
+    `progress` is called as bytes are downloaded, `pictures` as a frozen network reads images.
     """
     table, public = _loaded(plan, draws, input_rows, progress)
     clients, kept, held = _divided(plan, draws, table)
@@ -143,9 +143,7 @@ def _words_seen(plan: Plan, table: data.Table, fitted: features.Fitted) -> float
 def preview(
     plan: Plan, input_rows: object | None = None, progress: data.Progress | None = None
 ) -> Preview:
-    """Return what a run of the plan would share, to the row; nothing is sent and nothing is
-    trained.
-    """
+    """Preview which rows a run of the plan would disclose; nothing is sent or trained."""
     draws = Draws.seeded(plan.seed)
     table, _ = _loaded(plan, draws, input_rows, progress)
     _, kept, _ = _divided(plan, draws, table)
@@ -153,18 +151,14 @@ def preview(
 
 
 def divided(plan: Plan) -> tuple[data.Table, Clients]:
-    """Return the rows of a simulated run as they are read, and who holds which of the train
-    rows.
-    """
+    """The rows of a simulated run as they are read, and which client holds which train rows."""
     draws = Draws.seeded(plan.seed)
     table, _ = _loaded(plan, draws, None, None)
     return table, _divided(plan, draws, table)[0]
 
 
 def trained_on(plan: Plan) -> tuple[data.Table, Clients]:
-    """Return the rows of a simulated run as they are read, and who trains on which of the train
-    rows.
-    """
+    """The rows of a simulated run as they are read, and which client trains on which train rows."""
     draws = Draws.seeded(plan.seed)
     table, _ = _loaded(plan, draws, None, None)
     return table, _divided(plan, draws, table)[1]
@@ -173,9 +167,7 @@ def trained_on(plan: Plan) -> tuple[data.Table, Clients]:
 def _loaded(
     plan: Plan, draws: Draws, input_rows: object | None, progress: data.Progress | None
 ) -> tuple[data.Table, pl.DataFrame | None]:
-    """Return the table whose rows clients share among them, and the rows the center has, if the
-    plan gives it any.
-    """
+    """The table that is divided among clients, and the server's public rows, if the plan has any."""
     table = data.load(plan.data, draws.at("data"), input_rows, progress=progress)
     if plan.public is None:
         return table, None
@@ -183,9 +175,7 @@ def _loaded(
 
 
 def _divided(plan: Plan, draws: Draws, table: data.Table) -> tuple[Clients, Clients, Clients]:
-    """Return who holds which of the table's rows, and of these the rows trained on and the rows
-    held out.
-    """
+    """Which client holds which rows, and of these the rows trained on and the rows held out."""
     clients = data.divide(table, plan.data, draws.at("partition"))
     if plan.data.local_test:
         return clients, *data.hold_out(clients, plan.data.local_test, draws.at("local-test"))
@@ -193,7 +183,7 @@ def _divided(plan: Plan, draws: Draws, table: data.Table) -> tuple[Clients, Clie
 
 
 def _listed_words(plan: Plan, lexicon: Lexicon | None) -> tuple[str, ...]:
-    """Return what the rows of a shared word table give away: which words occur at the clients, most
+    """What the rows of a shared word table release: which words occur at the clients, most
     frequent first.
     """
     if lexicon is None or plan.private.words == "all":

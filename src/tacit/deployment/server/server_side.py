@@ -98,8 +98,8 @@ class ServerSide:
         )
 
     def decimal_marks(self) -> dict[str, str]:
-        """Return how later rows of each numeric column are read: as the plan says, or as the sites
-        agreed.
+        """The decimal mark of each numeric column for later rows: the plan's, or the one sites
+        agreed on.
         """
         agreed = self.terms.seen.statistics().formats
         return {
