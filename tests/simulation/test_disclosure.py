@@ -196,7 +196,7 @@ def test_counting_together_is_in_the_ledger(people, tmp_path, share, event, view
     assert (counting.promise.event, counting.promise.view) == (event, view)
     page = report.write(folder).read_text()
     assert ("joint counting revealed" in page) == (event == Open())
-    assert ("noisy decision" in page) == (event != Open())
+    assert ("noisy choice of the rows" in page) == (event != Open())
 
 
 def test_coarser_and_missing_columns_are_learnt_from(people, tmp_path) -> None:

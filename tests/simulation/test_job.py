@@ -316,12 +316,12 @@ def test_the_statement_names_classes_baselines_and_how_settings_were_chosen(
         " classes (down, up)" in said
     )
     assert (
-        "The baselines central, fedavg: trained on the same rows to compare with, without any"
+        "The baselines central, fedavg: trained on the same rows for comparison, without any"
         " protection" in said
     )
     assert (
         "Settings were chosen by looking at data (by eye, on these rows); no epsilon here covers"
-        " what that choice tells." in said
+        " that choice." in said
     )
     assert (
         "What the choice of settings reveals about the rows used to choose them: by eye, on these rows."

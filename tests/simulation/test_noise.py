@@ -120,7 +120,7 @@ def test_on_poisson_cohorts_every_round_is_paid_by_whoever_might_have_been_asked
         "(9 rounds, sampled with probability 0.05, composition of loss distributions)"
         in found.statement
     )
-    assert any("whoever learns who was asked" in sentence for sentence in found.unprotected)
+    assert any("learns which clients were sampled" in sentence for sentence in found.unprotected)
 
 
 def test_the_server_adds_other_noise_in_another_run_and_in_another_round_even_if_nobody_answers(

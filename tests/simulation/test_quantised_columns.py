@@ -72,8 +72,8 @@ def test_central_training_says_who_was_handed_what(people, tmp_path) -> None:
         )
         account = ledger.charge(ledger.Account(), (told[name],), 1, uses=1)
         left = " ".join(list_unprotected(account, [], plan.dump(asked)))
-        assert ("equal tokens in a column" in left) == (name == "tokens")
-        assert ("which channel each of them lies in" in left) == (name == "midpoints")
+        assert ("a reader of the rows sees equal tokens" in left) == (name == "tokens")
+        assert ("sees the channel of each number" in left) == (name == "midpoints")
     assert told["none"].mechanism == "all rows in one place"
     assert (
         told["tokens"].mechanism

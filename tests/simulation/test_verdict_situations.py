@@ -249,7 +249,7 @@ def test_invented_owners(tmp_path: Path) -> None:
     assert "data.columns.client, with data.partition = 'client'" in said(invented)[0].change
     owned = carried_out(tmp_path / "b", rows, without_baselines(tree))
     assert "made-up owners" not in {one.kind for one in said(owned)}
-    assert "made up" not in owned.privacy.statement
+    assert "Owners are simulated" not in owned.privacy.statement
 
 
 @pytest.mark.slow
