@@ -6,7 +6,6 @@ import numpy as np
 import polars as pl
 
 from tacit.column_statistics.common_values import count_required, find_common_values
-from tacit.column_statistics.number_format import Formats
 from tacit.column_statistics.statistics import ColumnStatistics
 from tacit.errors import PlanError
 from tacit.features.cells import lacks_numbers, read_names, read_numbers, sort_names
@@ -20,9 +19,9 @@ TAIL = 0.01
 
 
 def compute_statistics(
-    frame: pl.DataFrame, columns: Columns, settings: Features, formats: Formats | None = None
+    frame: pl.DataFrame, columns: Columns, settings: Features
 ) -> ColumnStatistics:
-    """Compute the statistics that the settings need; `formats` are those the rows were read with.
+    """Compute the statistics that the settings need; number formats are found when rows are read.
 
     numeric = "raw" and agreed ranges read no range, an agreed list of columns with missing numbers
     reads none, text reads nothing.
@@ -48,7 +47,6 @@ def compute_statistics(
             for name in columns.numeric
             if settings.missing is None and lacks_numbers(frame, name)
         ),
-        formats=formats or {},
     )
 
 

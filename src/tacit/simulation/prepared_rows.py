@@ -69,8 +69,7 @@ def prepare(
     secret = find_client_secret(plan, draws)
     sources = gather_feature_sources(table.columns, plan.features, secret, progress, pictures)
     known = replace(plan.features, category_clients=1) if table.public else plan.features
-    formats = table.habits.formats if table.habits.released else {}
-    own_statistics = features.compute_statistics(table.train, table.columns, known, formats)
+    own_statistics = features.compute_statistics(table.train, table.columns, known)
     statistics = merge_statistics([own_statistics])
     fitted = fit_features(statistics, table.columns, plan.features, sources, public)
     (rows, test), lexicon, encode = encode_tables(
@@ -102,7 +101,7 @@ def prepare(
         own_clients=holdings.own_clients,
         corruption=corruption,
         disclosure=disclosed(plan, table, kept, encode, draws.at("share")),
-        released=(*fitted.released, *_listed_words(plan, lexicon)),
+        released=(*fitted.released, *table.habits.released, *_listed_words(plan, lexicon)),
         fitted=fitted,
         columns=table.columns,
         habits=table.habits,
