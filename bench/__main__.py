@@ -19,7 +19,7 @@ FIGURES = (
     "step",
     "tally",
     "votes",
-    "secure_sum",
+    "secure_aggregation",
     "modules",
 )
 PEERS = ("torch", "threads", "pfl", "flower", "opendp", "sklearn", "numpy")

@@ -72,12 +72,12 @@ WAYS: dict[str, dict[str, Any]] = {
     },
     "dp_sum, secure sum": {
         "codec": {"name": "dp_sum", "epsilon": 20.0, "delta": 1e-3, "clip": 0.5},
-        "secure_sum": {"helpers": 2},
+        "secure_aggregation": {"helpers": 2},
     },
     # after two answers of 4,834 each (per update) a client's own ledger lets it answer no more
     "rr, secure sum, drop-outs": {
         "codec": {"name": "rr", "epsilon": 2, "clip": 0.02},
-        "secure_sum": {"helpers": 1, "least_clients": 2},
+        "secure_aggregation": {"helpers": 1, "min_clients": 2},
         "ledger": {"epsilon": 10_000.0},
         "server": {"rounds": 4, "cohort": "count", "cohort_size": 11},
     },

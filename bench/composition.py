@@ -70,7 +70,7 @@ def tree_of(systems: tuple[str, ...], seed: int) -> Tree:
     tree["seed"] = seed
     if "bits" not in systems:
         tree["codec"] = {"name": "plain"}
-        del tree["secure_sum"], tree["filter"]["votes_epsilon"]
+        del tree["secure_aggregation"], tree["filter"]["votes_epsilon"]
         tree["filter"].update(OPEN_VOTES)
     for system, table, key in (
         ("words", tree, "private"),

@@ -63,7 +63,7 @@ if TYPE_CHECKING:
         RandomLabels,
         RandomUpdate,
         RRSampled,
-        SecureSum,
+        SecureAggregation,
         Server,
         Sharing,
         Sign,
@@ -80,7 +80,7 @@ __all__ = [
     "Gaussian", "HashComb", "HashedText", "LSTMStep", "Ledger", "Local", "Logistic", "Mimic",
     "Model", "Observer", "OneBit", "OwnCodec", "OwnModule", "PaperGaussian", "Plain", "Plan", "PlanError",
     "Privacy", "Private", "ProjUnit", "Public", "Quantise", "RRSampled", "RandomLabels",
-    "RandomUpdate", "Run", "RunError", "SecureSum", "Server", "Sharing", "Sign", "SignFlip",
+    "RandomUpdate", "Run", "RunError", "SecureAggregation", "Server", "Sharing", "Sign", "SignFlip",
     "Silence", "Skellam", "TacitError", "ViT", "load", "resume", "run", "starter_plan", "train",
 ]  # fmt: skip
 

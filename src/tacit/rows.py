@@ -181,7 +181,7 @@ class Lexicon:
     is how one block of rows serves clients whose vocabularies differ. What a client makes of its
     own words depends on nobody else's: `spread` is the standard deviation of coordinates of random
     vectors, a constant of the public table; `stems` are public vectors of shortened words, whether
-    or not a text has them; a word that a client's own texts have less than `least_count` times is
+    or not a text has them; a word that a client's own texts have less than `min_count` times is
     unknown to it.
     """
 
@@ -190,7 +190,7 @@ class Lexicon:
     spread: float = 0.4
     """That of GloVe's coordinates, about."""
     stems: Mapping[str, NDArray[np.float32]] = field(default_factory=dict)
-    least_count: int = 1
+    min_count: int = 1
 
     def known(self) -> NDArray[np.bool_]:
         """Return which words have a public vector."""

@@ -162,7 +162,7 @@ def test_the_server_sees_what_noise_on_the_sum_hides(texts: Path) -> None:
     assert summed.auc_without is not None
     assert abs(summed.auc.mean - summed.auc_without.mean) < 0.1
     assert lines["… and knows the update of every other client"].auc.mean < 0.65
-    assert any("under a [secure_sum]" in note for note in audit.notes)
+    assert any("under [secure_aggregation]" in note for note in audit.notes)
 
 
 def test_little_noise_on_the_sum_hides_less_from_who_knows_the_others(texts: Path) -> None:
@@ -174,10 +174,10 @@ def test_little_noise_on_the_sum_hides_less_from_who_knows_the_others(texts: Pat
     assert of(found, "words", "… and knows the update of every other client").auc > 0.75
 
 
-def test_under_a_secure_sum_no_single_message_is_seen(texts: Path) -> None:
+def test_under_a_secure_aggregation_no_single_message_is_seen(texts: Path) -> None:
     codec = {"name": "dp_sum", "epsilon": 50.0, "delta": 1e-5, "clip": 0.01}
     found = attack_messages(
-        job(texts, clients=40, codec=codec, secure_sum={"helpers": 2, "least_clients": 10}), 6
+        job(texts, clients=40, codec=codec, secure_aggregation={"helpers": 2, "min_clients": 10}), 6
     )
     parties = {reading.who for reading in found.readings}
     assert not parties & {BEFORE_NOISE, ONE_MESSAGE}

@@ -10,7 +10,7 @@ from tacit import plan
 def test_every_line_is_a_plan_with_these_systems_and_no_others(line) -> None:
     made = plan.parse(tree_of(line, 1))
     there = {
-        "bits": made.secure_sum is not None, "words": made.private.words == "all", "rows": made.data.share is not None,
+        "bits": made.secure_aggregation is not None, "words": made.private.words == "all", "rows": made.data.share is not None,
         "votes": made.filter is not None, "tokens": made.features.quantise is not None,
     }  # fmt: skip
     assert there == {system: system in line for system in SYSTEMS}

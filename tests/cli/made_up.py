@@ -44,7 +44,7 @@ LENIENT = """
 [allow]
 models = ["*"]
 codecs = ["*"]
-tells = ["clients", "classes", "rows", "ranges", "formats", "measures"]
+disclosures = ["clients", "classes", "rows", "ranges", "formats", "measures"]
 [columns]
 label = ["*"]
 text = ["*"]
@@ -52,7 +52,7 @@ numeric = ["*"]
 categorical = ["*"]
 [limits]
 no_epsilon = true
-least_cohort = 1
+min_cohort = 1
 """
 """A policy that lets PEOPLE be; what it says of rows is for a test to add."""
 

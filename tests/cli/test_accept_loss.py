@@ -39,7 +39,7 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ),
     )
     (folder / "policy.toml").write_text(
-        "[limits]\nepsilon_per_run = 100\nepsilon_for_life = 1000\n"
+        "[limits]\nmax_epsilon_per_run = 100\nmax_epsilon_lifetime = 1000\n"
     )
     charge(folder, 1)
     (folder / "runs" / "open-1").mkdir(parents=True)

@@ -74,7 +74,7 @@ def test_help_keeps_names_in_brackets(
 def test_a_table_of_the_plan_is_named_in_the_help_of_deploy(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    assert "[secure_sum]" in on_screen(capsys, ("deploy",))
+    assert "[secure_aggregation]" in on_screen(capsys, ("deploy",))
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,9 @@ PEOPLE = [bytes([number]) * 16 for number in range(3)]
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
     book = SiteLedger(
-        tmp_path / "ledger.db", limits=Limits(epsilon_per_run=5, epsilon_for_life=5), delta=1e-5
+        tmp_path / "ledger.db",
+        limits=Limits(max_epsilon_per_run=5, max_epsilon_lifetime=5),
+        delta=1e-5,
     )
     book.reserve("r", 1, "train", PEOPLE, (claim(Pure(0.5)),))
     book.store("r", 1, "train", b"q", b"an answer")

@@ -103,12 +103,12 @@ def test_a_plan_that_discloses_nothing_needs_no_share_table(capsys: Capture) -> 
 
 def test_a_run_keeps_the_limits_before_data_is_read(capsys: Capture, here: Path) -> None:
     (here / "people.csv").unlink()
-    Path("mine.toml").write_text(f"{LENIENT}rounds_per_run = 3\n[share]\n")
+    Path("mine.toml").write_text(f"{LENIENT}max_rounds_per_run = 3\n[share]\n")
     said = tacit(
         capsys, "run", "plan.toml", "--policy", "mine.toml", "--quiet", "-o", "server.rounds=4"
     )
     assert said.code == 3
-    assert "limits.rounds_per_run = 3: the plan has 4 rounds" in said.err
+    assert "limits.max_rounds_per_run = 3: the plan has 4 rounds" in said.err
 
 
 def test_a_policy_to_start_from_is_careful(capsys: Capture) -> None:
@@ -168,10 +168,10 @@ def test_a_price_that_grows_with_the_model(capsys: Capture) -> None:
     [
         ('[allow]\nmodels = ["logistics"]', "Did you mean 'logistic'?"),
         ('[allow]\ncodecs = ["dpsum", "nothing"]', "Did you mean 'dp_sum'?"),
-        ('[allow]\ntells = ["range"]', "Did you mean 'ranges'?"),
-        ("[limits]\nepsilon_per_runs = 2", "Did you mean 'epsilon_per_run'?"),
-        ("[limit]\nepsilon_per_run = 2", "Did you mean 'limits'?"),
-        ("[limits]\nepsilon_per_run = 0", "limits.epsilon_per_run"),
+        ('[allow]\ndisclosures = ["range"]', "Did you mean 'ranges'?"),
+        ("[limits]\nmax_epsilon_per_runs = 2", "Did you mean 'max_epsilon_per_run'?"),
+        ("[limit]\nmax_epsilon_per_run = 2", "Did you mean 'limits'?"),
+        ("[limits]\nmax_epsilon_per_run = 0", "limits.max_epsilon_per_run"),
         ("[limits]\ndelta = 1", "limits.delta"),
         ("allow = 3", "allow: needs to be a table"),
         ('[plans]\nhashes = ["abc"]', "64 hexadecimal digits"),
@@ -185,9 +185,11 @@ def test_what_is_not_understood_in_a_policy_is_named(capsys: Capture, text: str,
 
 
 def test_all_problems_of_a_policy_are_named_at_once(capsys: Capture) -> None:
-    Path("mine.toml").write_text("[limits]\nepsilon_per_run = -1\nrounds = 3\n[share]\nmin_k = 0\n")
+    Path("mine.toml").write_text(
+        "[limits]\nmax_epsilon_per_run = -1\nrounds = 3\n[share]\nmin_k = 0\n"
+    )
     found = tacit(capsys, "policy", "check", "mine.toml", "plan.toml").err
-    for key in ("limits.epsilon_per_run", "limits.rounds", "share.min_k"):
+    for key in ("limits.max_epsilon_per_run", "limits.rounds", "share.min_k"):
         assert key in found
 
 
@@ -219,7 +221,7 @@ def test_a_plan_with_helpers_at_a_site_without_peers(capsys: Capture, here: Path
             name="a", data=str(here / "people.csv"), server="localhost:1", one_client=True
         ),
     )
-    lenient = f"{LENIENT}epsilon_per_run = 1.0\nepsilon_for_life = 1.0\n"
+    lenient = f"{LENIENT}max_epsilon_per_run = 1.0\nmax_epsilon_lifetime = 1.0\n"
     (here / "a" / POLICY).write_text(lenient)
     Path("summed.toml").write_text(SUMMED)
     said = tacit(capsys, "policy", "check", "a/policy.toml", "summed.toml")
@@ -228,10 +230,11 @@ def test_a_plan_with_helpers_at_a_site_without_peers(capsys: Capture, here: Path
     with (here / "a" / SETTINGS).open("a") as file:
         file.write(f'b = "{"0" * 64}"\n')
     assert tacit(capsys, "policy", "check", "a/policy.toml", "summed.toml").code == 0
-    (here / "a" / POLICY).write_text(lenient.replace("least_cohort = 1\n", "least_cohort = 20\n"))
+    (here / "a" / POLICY).write_text(lenient.replace("min_cohort = 1\n", "min_cohort = 20\n"))
     said = tacit(capsys, "policy", "check", "a/policy.toml", "summed.toml")
     assert (
-        "limits.least_cohort = 20: helpers of the plan's [secure_sum] add up 5 clients" in said.err
+        "limits.min_cohort = 20: helpers of the plan's [secure_aggregation] add up 5 clients"
+        in said.err
     )
 
 
@@ -248,8 +251,8 @@ name = "dp_sum"
 epsilon = 1.0
 delta = 1e-5
 clip = 1.0
-[secure_sum]
-least_clients = 5
+[secure_aggregation]
+min_clients = 5
 """
 
 

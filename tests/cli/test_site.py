@@ -92,10 +92,16 @@ def test_a_careful_policy_allows_a_first_plan_once_columns_are_filled_in(capsys:
     assert (
         reasons[0]
         == "allow.trust_server = false: the plan's promise rests on the server, and there is no"
-        " [secure_sum]"
+        " [secure_aggregation]"
     )
     assert [reason.split(":")[0] for reason in reasons[1:]] == ["to change", "or"]
-    secure = (*check, "-o", "secure_sum.helpers=2", "-o", "secure_sum.least_clients=100")
+    secure = (
+        *check,
+        "-o",
+        "secure_aggregation.helpers=2",
+        "-o",
+        "secure_aggregation.min_clients=100",
+    )
     strangers = tacit(capsys, *secure)
     assert strangers.code == 3
     assert "[peers] names no other site" in strangers.err
@@ -114,7 +120,14 @@ def test_check_names_the_file_and_the_key(capsys: Capture) -> None:
     tacit(capsys, "init", "--from", "patients.csv")
     tacit(capsys, *INIT, "--client", "patient_id")
     columns_filled_in(Path("hospital/policy.toml"))
-    check = ("policy", "check", "hospital/policy.toml", "plan.toml", "-o", "secure_sum.helpers=2")
+    check = (
+        "policy",
+        "check",
+        "hospital/policy.toml",
+        "plan.toml",
+        "-o",
+        "secure_aggregation.helpers=2",
+    )
     other = tacit(
         capsys, *check, "-o", 'data.columns.client="ward"', "-o", "data.columns.categorical=[]"
     )

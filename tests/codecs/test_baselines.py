@@ -52,9 +52,9 @@ def test_none_of_them_claims_anything(settings) -> None:
 
 
 @pytest.mark.parametrize("bits", [1, 2, 3, 8, 12, 16])
-@pytest.mark.parametrize("size", ["length", "largest"])
-def test_rounding_gives_neighbouring_levels_and_leaves_zeros_alone(bits, size) -> None:
-    made = codecs.build(plan.QSGD(bits=bits, size=size))
+@pytest.mark.parametrize("norm", ["l2", "max"])
+def test_rounding_gives_neighbouring_levels_and_leaves_zeros_alone(bits, norm) -> None:
+    made = codecs.build(plan.QSGD(bits=bits, norm=norm))
     update = np.concatenate([np.zeros(50), np.random.default_rng(0).normal(0, 0.1, 951)]).astype(
         np.float32
     )
@@ -63,7 +63,7 @@ def test_rounding_gives_neighbouring_levels_and_leaves_zeros_alone(bits, size) -
     total = made.empty(1001)
     total.add(payload, 1, Draws.seeded(0))
     value = decode(made, total, Draws.seeded(0), Draws.seeded(0))
-    step = 2 * qsgd.size_of(update, size) / (qsgd.levels_of(bits) - 1)
+    step = 2 * qsgd.norm_of(update, norm) / (qsgd.levels_of(bits) - 1)
     assert np.abs(value - update).max() <= step * (1 + 1e-6)
     assert bits == 1 or not value[:50].any()
 
@@ -83,7 +83,7 @@ def test_a_sign_is_sent_with_the_mean_size() -> None:
 
 
 @pytest.mark.parametrize(
-    "settings", [plan.QSGD(bits=3), plan.QSGD(bits=3, size="largest"), plan.Sign()], ids=str
+    "settings", [plan.QSGD(bits=3), plan.QSGD(bits=3, norm="max"), plan.Sign()], ids=str
 )
 @pytest.mark.parametrize("wrong", [np.nan, np.inf, -np.inf])
 def test_an_update_that_is_not_finite_is_refused(settings, wrong) -> None:

@@ -12,7 +12,7 @@ from tacit.codecs.contract import Extent
 from tacit.deployment.bodies import Member, SeenRows, Terms
 from tacit.deployment.site.terms_checks import Sums, own_noise_share
 from tests.deployment.local_post import GENEROUS
-from tests.deployment.test_secure_sum_attacks import (
+from tests.deployment.test_secure_aggregation_attacks import (
     DP_SUM,
     SKELLAM,
     Network,
@@ -38,9 +38,9 @@ def test_a_site_that_claims_many_clients_does_not_thin_out_the_noise(
     lied = {**opened, "c": msgspec.structs.replace(opened["c"], clients=claimed)}
     assert (begin(servers["a"], terms_for(lied)) is not None) == begins
     if not begins:
-        assert servers["a"].rule == "limits.least_noise_share"
+        assert servers["a"].rule == "limits.min_noise_share"
         said = network.told["a"][-1]
-        assert "limits.least_noise_share = 0.3: this site's own clients make" in said
+        assert "limits.min_noise_share = 0.3: this site's own clients make" in said
         assert f"site 'c' says it has {claimed:,} clients" in said
 
 

@@ -20,7 +20,7 @@ from tacit.randomness import Draws
 from tests.deployment.hostile import HostileServer
 from tests.deployment.local_post import GENEROUS, owner
 from tests.deployment.test_measures import EXACT, Hospital, job
-from tests.deployment.test_secure_sum_attacks import (
+from tests.deployment.test_secure_aggregation_attacks import (
     HELPS,
     Network,
     ask_helper,
@@ -29,7 +29,7 @@ from tests.deployment.test_secure_sum_attacks import (
     train,
 )
 
-TOLD_BY_TEN = GENEROUS.replace("least_clients_told = 1", "least_clients_told = 10")
+TOLD_BY_TEN = GENEROUS.replace("min_clients_per_value = 1", "min_clients_per_value = 10")
 DOSES = {
     "source": "given",
     "columns": {"client": "patient", "numeric": ["dose"], "label": "readmitted"},
@@ -127,7 +127,9 @@ def test_names_that_may_be_one_persons_are_told_to_the_owner(tmp_path) -> None:
 
 def test_exact_counts_are_rounds_of_a_day(tmp_path) -> None:
     """Before, exact counts were free and no rounds: a server asked about as many models a day as it liked."""
-    hospital = Hospital(tmp_path, EXACT.replace("rounds_per_day = 100000", "rounds_per_day = 2"))
+    hospital = Hospital(
+        tmp_path, EXACT.replace("max_rounds_per_day = 100000", "max_rounds_per_day = 2")
+    )
     answers = [
         HostileServer(hospital.server.site, hospital.plan, f"job-{one}")
         .start()
@@ -135,15 +137,18 @@ def test_exact_counts_are_rounds_of_a_day(tmp_path) -> None:
         for one in range(4)
     ]
     assert [one.counts is not None for one in answers] == [True, True, False, False]
-    assert answers[-1].withheld == "limits.rounds_per_day"
+    assert answers[-1].withheld == "limits.max_rounds_per_day"
     assert any(
-        "limits.rounds_per_day = 2: so many rounds were answered on" in one for one in hospital.told
+        "limits.max_rounds_per_day = 2: so many rounds were answered on" in one
+        for one in hospital.told
     )
     assert hospital.spent() == [0] * len(hospital.spent()), "and the ledger is whole"
 
 
 def test_a_measure_after_training_is_no_round_of_its_own(tmp_path) -> None:
-    hospital = Hospital(tmp_path, EXACT.replace("rounds_per_day = 100000", "rounds_per_day = 2"))
+    hospital = Hospital(
+        tmp_path, EXACT.replace("max_rounds_per_day = 100000", "max_rounds_per_day = 2")
+    )
     server = hospital.server.start()
     assert server.train(0.0, 1)
     assert server.measure(0.5, 1).counts

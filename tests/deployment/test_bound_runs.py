@@ -153,9 +153,9 @@ CHANGES = {
     "allow.codecs": ('codecs = ["*"]', 'codecs = ["gaussian"]'),
     "allow.models": ('models = ["*"]', 'models = ["mlp"]'),
     "columns.text": ('text = ["*"]', 'text = ["readmitted"]'),
-    "allow.tells": ('"classes", ', ""),
+    "allow.disclosures": ('"classes", ', ""),
     "plans.hashes": ("[allow]", f'[plans]\nhashes = ["{"0" * 64}"]\n[allow]'),
-    "limits.epsilon_per_run": ("epsilon_per_run = 1e12", "epsilon_per_run = 0.1"),
+    "limits.max_epsilon_per_run": ("max_epsilon_per_run = 1e12", "max_epsilon_per_run = 0.1"),
 }
 
 

@@ -186,7 +186,7 @@ def test_who_counts_how_much() -> None:
 
 
 def test_helpers() -> None:
-    mail, plan = Mail(open=opened_by, begin=begun), plan_of(secure_sum={"helpers": 2})
+    mail, plan = Mail(open=opened_by, begin=begun), plan_of(secure_aggregation={"helpers": 2})
     terms = agreed(mail, plan)[0].read()
     assert (terms.helps, terms.helpers) == (["a", "b"], [helper_key("a"), helper_key("b")])
     terms = agreed(mail, plan, helpers=("c", "a"))[0].read()
@@ -196,7 +196,7 @@ def test_helpers() -> None:
     for helpers in (("a",), ("a", "z"), ("a", "b", "c")):
         with pytest.raises(RunError) as error:
             agreed(mail, plan, helpers=helpers)
-        said = "secure_sum.helpers = 2: needs so many of the sites as helpers, got "
+        said = "secure_aggregation.helpers = 2: needs so many of the sites as helpers, got "
         assert str(error.value) == said + ", ".join(helpers)
     alone = Mail(1, open=lambda site: opened_by(site) if site == "c" else "no", begin=begun)
     with pytest.raises(RunError, match=r"got c$"):

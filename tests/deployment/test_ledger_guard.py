@@ -24,7 +24,7 @@ from tacit.errors import LedgerError, PolicyError
 from tacit.privacy.claim import Claim, GaussianNoise
 from tacit.privacy.policy import Limits
 
-LIMITS = Limits(epsilon_per_run=100.0, epsilon_for_life=1000.0, delta=1e-5)
+LIMITS = Limits(max_epsilon_per_run=100.0, max_epsilon_lifetime=1000.0, delta=1e-5)
 CLAIM = Claim(
     mechanism="noise", event=GaussianNoise(2.0), unit="update", relation="replace all rows of one client", view="server",
     trust=("nobody",), rests_on="nobody", source="test",

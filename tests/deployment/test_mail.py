@@ -244,11 +244,11 @@ def test_why_a_site_does_not_answer_is_said_in_words_of_the_server(
     assert not any(one.letters for one in found.values())
     post = Post(
         lambda site, letter, count: reply(
-            letter, status="policy", rule="limits.epsilon_per_run, allow/x-1"
+            letter, status="policy", rule="limits.max_epsilon_per_run, allow/x-1"
         )
     )
     said = mail_over(post, tmp_path).ask("ask", 1, "train", {"a": b""}).missing["a"]
-    assert said == "its owner's policy does not allow it (limits.epsilon_per_run, allow/x-1)"
+    assert said == "its owner's policy does not allow it (limits.max_epsilon_per_run, allow/x-1)"
 
 
 def test_a_rule_is_quoted_only_if_it_is_one() -> None:

@@ -42,7 +42,7 @@ WORDS = [
 ]
 NOISY = (
     GENEROUS.partition("[measures]")[0]
-    + '[measures]\nanswer = "noisy"\nepsilon = 2.0\nleast_rows = 20\n'
+    + '[measures]\ncounts = "noisy"\nepsilon = 2.0\nleast_rows = 20\n'
 )
 EXACT = GENEROUS
 
@@ -246,10 +246,12 @@ def test_all_measures_and_rounds_of_a_run_cost_what_was_checked(tmp_path) -> Non
 
 
 WITHHELD = {
-    "measures.answer": NOISY.replace('"noisy"', '"off"'),
-    "measures.least_rows": NOISY.replace("least_rows = 20", "least_rows = 5000"),
-    "measures.least_clients": NOISY + "least_clients = 5000\n",
-    "limits.epsilon_per_run": NOISY.replace("epsilon_per_run = 1e12", "epsilon_per_run = 2.0"),
+    "measures.counts": NOISY.replace('"noisy"', '"off"'),
+    "measures.min_rows": NOISY.replace("min_rows = 20", "min_rows = 5000"),
+    "measures.min_clients": NOISY + "min_clients = 5000\n",
+    "limits.max_epsilon_per_run": NOISY.replace(
+        "max_epsilon_per_run = 1e12", "max_epsilon_per_run = 2.0"
+    ),
 }
 
 
@@ -280,12 +282,12 @@ def test_plans_that_hold_out_too_much_are_refused(tmp_path, data) -> None:
     columns = {"client": "patient", "text": ["note"], "label": "readmitted"}
     hospital = Hospital(
         tmp_path,
-        NOISY.replace("test_share = 0.9", ""),
+        NOISY.replace("max_test_share = 0.9", ""),
         job(data={"source": "given", "columns": columns, **data}),
     )
     assert hospital.server.open() is None
-    assert (hospital.server.status, hospital.server.rule) == ("policy", "limits.test_share")
-    assert "limits.test_share = 0.3: the plan holds out" in hospital.told[-1]
+    assert (hospital.server.status, hospital.server.rule) == ("policy", "limits.max_test_share")
+    assert "limits.max_test_share = 0.3: the plan holds out" in hospital.told[-1]
 
 
 def table_of(hospital: Hospital, plan: plans.Plan, run: str) -> tuple[set[str], set[str]]:
@@ -375,11 +377,11 @@ def deployed(
 
 
 def test_a_run_goes_on_without_counts_and_its_record_says_so(tmp_path) -> None:
-    _, entries = deployed(tmp_path, {"a": NOISY, "b": WITHHELD["measures.answer"]}, job())
+    _, entries = deployed(tmp_path, {"a": NOISY, "b": WITHHELD["measures.counts"]}, job())
     (one,) = [one for one in record.of_kind(entries, record.Refused) if one.exchange == "measure"]
     assert (one.sender, one.reason) == (
         "site b",
-        "its owner's policy sends no counts (measures.answer)",
+        "its owner's policy sends no counts (measures.counts)",
     )
     rounds = record.of_kind(entries, record.Round)
     assert len(rounds) == 4
@@ -387,7 +389,7 @@ def test_a_run_goes_on_without_counts_and_its_record_says_so(tmp_path) -> None:
 
 
 def test_no_counts_at_all_stop_no_run(tmp_path) -> None:
-    off = WITHHELD["measures.answer"]
+    off = WITHHELD["measures.counts"]
     _, entries = deployed(tmp_path, {"a": off, "b": off}, job())
     assert all(one.metrics == {} for one in record.of_kind(entries, record.Round))
     assert record.of_kind(entries, record.Finished)

@@ -27,7 +27,7 @@ from tests.deployment.test_bound_runs import job
 from tests.deployment.test_malicious import Attack
 from tests.deployment.test_measures import NOISY, Hospital
 from tests.deployment.test_measures import job as measured_job
-from tests.deployment.test_secure_sum_attacks import (
+from tests.deployment.test_secure_aggregation_attacks import (
     HELPS,
     Network,
     ask_helper,
@@ -180,13 +180,13 @@ def test_a_measure_and_the_next_round_carry_one_model(tmp_path) -> None:
 def test_the_same_plan_under_many_names_is_charged_for_life(tmp_path) -> None:
     """Noisy counts of one model, again in every run: each is paid for, and the budget ends."""
     hospital = Hospital(
-        tmp_path, NOISY.replace("epsilon_for_life = 1e12", "epsilon_for_life = 4.5")
+        tmp_path, NOISY.replace("max_epsilon_lifetime = 1e12", "max_epsilon_lifetime = 4.5")
     )
     answered = [hostile(hospital, f"job-{number}").start().measure(0.0, 1) for number in range(8)]
     counted = [one for one in answered if one and one.counts]
     assert 1 <= len(counted) < 8
     assert max(hospital.spent()) <= 4_500_000
-    assert answered[-1].withheld == "limits.epsilon_for_life"
+    assert answered[-1].withheld == "limits.max_epsilon_lifetime"
 
 
 def test_a_receipt_that_the_ledger_never_gave(tmp_path) -> None:
@@ -405,7 +405,7 @@ def test_a_helper_sees_each_client_once(tmp_path) -> None:
 def test_a_helper_answers_in_the_name_of_another(tmp_path) -> None:
     """Before, helper a could send a part as helper b: b's own was refused, and the record blamed b."""
     codec = {"name": "dp_sum", "epsilon": 1.0, "delta": 1e-5, "clip": 1.0}
-    network = Deployed(tmp_path, codec=codec, secure_sum={"helpers": 2, "least_clients": 5})
+    network = Deployed(tmp_path, codec=codec, secure_aggregation={"helpers": 2, "min_clients": 5})
     own = network.run("help", lambda letter, attack: answers_with(letter, attack))
 
     def as_the_other(letter: letters.Letter, attack: Attack) -> bytes:

@@ -55,17 +55,17 @@ OF_THE_OWNER = """
 [allow]
 models = ["logistic"]
 codecs = ["projunit"]
-tells = ["clients", "classes", "ranges", "formats", "categories", "measures"]
+disclosures = ["clients", "classes", "ranges", "formats", "categories", "measures"]
 [columns]
 label = ["readmitted", "ward"]
 text = ["note"]
 numeric = ["age"]
 categorical = ["ward"]
 [limits]
-epsilon_per_run = 2
-epsilon_for_life = 4
-rounds_per_day = 1000
-least_cohort = 1
+max_epsilon_per_run = 2
+max_epsilon_lifetime = 4
+max_rounds_per_day = 1000
+min_cohort = 1
 """
 """Careful in everything that the tests are about."""
 
@@ -311,7 +311,7 @@ def test_a_copy_of_the_client_column_is_no_label(tmp_path) -> None:
     site = Site(tmp_path, rows)
     server = site.server(job(columns={"label": "ward"}))
     assert server.open() is None
-    assert (server.status, server.rule) == ("policy", "limits.least_clients_told")
+    assert (server.status, server.rule) == ("policy", "limits.min_clients_per_value")
     assert (
         "most rows have a value of 'ward' that fewer clients share, so it cannot be used as label"
         in site.told[-1]
@@ -363,13 +363,13 @@ def test_a_server_cannot_ask_who_has_a_class(tmp_path) -> None:
 
 
 def test_too_many_classes_or_categories_are_refused(tmp_path, rows) -> None:
-    policy = OF_THE_OWNER + "most_values_told = 4\n"
+    policy = OF_THE_OWNER + "max_values_per_column = 4\n"
     for number, columns in enumerate([{"label": "ward"}, {"categorical": ["ward"]}]):
         site = Site(tmp_path / str(number), rows, policy)
         server = site.server(job(columns=columns))
         assert server.open() is None
-        assert server.rule == "limits.most_values_told"
-        assert "limits.most_values_told = 4: 'ward' has more values" in site.told[-1]
+        assert server.rule == "limits.max_values_per_column"
+        assert "limits.max_values_per_column = 4: 'ward' has more values" in site.told[-1]
 
 
 def test_rare_categories_are_unknown_here_and_told_to_nobody(tmp_path) -> None:
@@ -431,12 +431,12 @@ def test_a_site_with_few_training_clients_tells_nothing(tmp_path, patients) -> N
     server = site.server(job(data={"source": "given", "test": 0.0, "columns": columns}))
     assert server.open() is None
     assert server.status == "policy"
-    assert "limits.least_clients_told = 10" in site.told[-1]
+    assert "limits.min_clients_per_value = 10" in site.told[-1]
 
 
 def test_the_minimum_is_the_owners_to_lower(tmp_path) -> None:
     site = Site(
-        tmp_path, write_rows(tmp_path / "rows.csv", 3), OF_THE_OWNER + "least_clients_told = 1\n"
+        tmp_path, write_rows(tmp_path / "rows.csv", 3), OF_THE_OWNER + "min_clients_per_value = 1\n"
     )
     assert site.server(job()).open()
 
@@ -472,5 +472,5 @@ def test_settings_are_written_and_read(tmp_path) -> None:
 
 
 def test_a_rehearsal_says_that_it_holds_nothing_back() -> None:
-    assert parse_policy(GENEROUS).limits.least_clients_told == 1
+    assert parse_policy(GENEROUS).limits.min_clients_per_value == 1
     assert tomllib.loads(GENEROUS)["share"]["min_k"] == 1

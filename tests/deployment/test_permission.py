@@ -20,15 +20,15 @@ POLICY = """
 [allow]
 models = ["*"]
 codecs = ["*"]
-tells = ["clients", "classes", "ranges", "formats"]
+disclosures = ["clients", "classes", "ranges", "formats"]
 trust_server = true
 [columns]
 label = ["*"]
 numeric = ["*"]
 [limits]
-epsilon_per_run = 3
-epsilon_for_life = 30
-least_cohort = 100
+max_epsilon_per_run = 3
+max_epsilon_lifetime = 30
+min_cohort = 100
 """
 FIXED = {
     "source": "visits.csv",
@@ -75,7 +75,7 @@ def test_every_line_is_named() -> None:
     assert "allow.simulation_noise = false: noise would come from a seed that others know" in found
     assert (
         "allow.trust_server = false: the plan's promise rests on the server, and there is no"
-        " [secure_sum]" in found
+        " [secure_aggregation]" in found
     )
     with pytest.raises(
         PolicyError,
@@ -88,7 +88,7 @@ def test_every_line_is_named() -> None:
 
 def test_the_cohort_is_that_of_the_run_and_not_of_a_simulation() -> None:
     assert allow(plan=plan_of(data={**FIXED, "clients": 5})) == ""
-    line = "limits.least_cohort = 100: the plan asks {} clients in a round"
+    line = "limits.min_cohort = 100: the plan asks {} clients in a round"
     assert refused(built=built(100, 99)) == [line.format(99)]
     some = plan_of(
         server={"rounds": 2, "cohort": "count", "cohort_size": 50}, data={**FIXED, "clients": 1000}
@@ -100,15 +100,15 @@ def test_the_cohort_is_that_of_the_run_and_not_of_a_simulation() -> None:
 def test_a_price_that_depends_on_the_model_is_judged_once_its_size_is_known() -> None:
     plan = plan_of(codec=BITS)
     assert allow(plan=plan) == ""
-    tight = POLICY.replace("per_run = 3", "per_run = 0.5\nepsilon_per_update = 0.5").replace(
+    tight = POLICY.replace("per_run = 3", "per_run = 0.5\nmax_epsilon_per_update = 0.5").replace(
         "life = 30", "life = 0.5"
     )
     assert allow(policy=tight, plan=plan) == "", "nothing is known yet"
     assert allow(plan=plan, built=built(100, 100)) == ""
     found = refused(plan=plan, built=built(100_000, 100))
     assert [line.partition(" = ")[0] for line in found] == [
-        "limits.epsilon_per_run",
-        "limits.epsilon_for_life",
+        "limits.max_epsilon_per_run",
+        "limits.max_epsilon_lifetime",
     ]
 
 
@@ -120,7 +120,7 @@ def test_what_has_no_epsilon_is_refused_before_its_size_is_known() -> None:
 
     voted = plan_of(codec=BITS, filter={}, data={**FIXED, "local_test": 0.2})
     generous = POLICY.replace("[columns]", "votes = true\n[columns]").replace(
-        "[limits]", "[limits]\ntest_share = 0.9"
+        "[limits]", "[limits]\nmax_test_share = 0.9"
     )
     assert refused(policy=generous, plan=voted) == [
         "limits.no_epsilon = false: the plan states no epsilon per client and run, or none that is"
@@ -146,13 +146,13 @@ def test_a_run_is_priced_for_the_clients_it_has(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_measures_are_priced_where_sites_are_asked_to_measure() -> None:
-    tight = POLICY.replace("epsilon_per_run = 3", "epsilon_per_run = 2.01")
+    tight = POLICY.replace("max_epsilon_per_run = 3", "max_epsilon_per_run = 2.01")
     said = allow(policy=tight)
     assert said.startswith(
-        "limits.epsilon_per_run = 2.01 per client: with noisy counts the run costs 2."
+        "limits.max_epsilon_per_run = 2.01 per client: with noisy counts the run costs 2."
     )
     assert allow(policy=tight, built=built(100, 100)).startswith(
-        "limits.epsilon_per_run = 2.01 per client: with noisy counts"
+        "limits.max_epsilon_per_run = 2.01 per client: with noisy counts"
     )
     assert allow(policy=tight, measured=False) == ""
     assert allow(policy=tight, measured=False, built=built(100, 100)) == ""

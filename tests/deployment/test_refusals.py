@@ -61,15 +61,16 @@ def refused(place: Path) -> list[record.Refused]:
 
 def test_a_site_that_allows_less_is_left_out_and_pays_nothing(ready, tmp_path) -> None:
     told: list[str] = []
-    careful = GENEROUS.replace("epsilon_per_run = 1e12", "epsilon_per_run = 2")
+    careful = GENEROUS.replace("max_epsilon_per_run = 1e12", "max_epsilon_per_run = 2")
     sites = sites_of(owners(ready, tmp_path, told, b=careful), least_sites=2)
     place = deploy(ready.plan, sites, tmp_path / "runs", test=str(ready.test))
     assert any(
-        "limits.epsilon_per_run = 2 per client: the plan asks for" in sentence for sentence in told
+        "limits.max_epsilon_per_run = 2 per client: the plan asks for" in sentence
+        for sentence in told
     )
     (one,) = refused(place)
     assert one.sender == "site b"
-    assert one.reason == "its owner's policy does not allow it (limits.epsilon_per_run)"
+    assert one.reason == "its owner's policy does not allow it (limits.max_epsilon_per_run)"
     assert not (tmp_path / "b" / "ledger.sqlite").exists()
     assert (spent(tmp_path / "a"), spent(tmp_path / "c")) == (7 * 20_000_000, 6 * 20_000_000)
 
@@ -87,16 +88,16 @@ def test_without_enough_sites_nothing_begins(ready, tmp_path) -> None:
 def test_a_budget_for_life_ends_inside_a_run(ready, tmp_path) -> None:
     """Two runs of epsilon 20 per client do not fit into 30: in the second the site answers as long as its clients can pay."""
     told: list[str] = []
-    poor = GENEROUS.replace("epsilon_for_life = 1e12", "epsilon_for_life = 30")
+    poor = GENEROUS.replace("max_epsilon_lifetime = 1e12", "max_epsilon_lifetime = 30")
     everybody = owners(ready, tmp_path, told, c=poor)
     deploy(ready.plan, sites_of(everybody, least_sites=2), tmp_path / "runs")
     place = deploy(ready.plan, sites_of(everybody, least_sites=2), tmp_path / "runs")
     late = [one for one in refused(place) if one.sender == "site c"]
     assert late
     assert {one.reason for one in late} == {
-        "its owner's ledger has no budget left for it (limits.epsilon_for_life)"
+        "its owner's ledger has no budget left for it (limits.max_epsilon_lifetime)"
     }
-    assert any("limits.epsilon_for_life = 30 per client" in sentence for sentence in told)
+    assert any("limits.max_epsilon_lifetime = 30 per client" in sentence for sentence in told)
     book = SiteLedger(
         tmp_path / "c" / "ledger.sqlite", limits=parse_policy(poor).limits, delta=1e-3
     )

@@ -29,7 +29,7 @@ POLICY = """
 [allow]
 models = ["logistic"]
 codecs = ["plain"]
-tells = ["clients", "rows", "classes", "ranges", "formats", "categories", "measures"]
+disclosures = ["clients", "rows", "classes", "ranges", "formats", "categories", "measures"]
 [columns]
 label = ["outcome"]
 text = ["note"]
@@ -37,7 +37,7 @@ numeric = ["age"]
 categorical = ["sex", "zip"]
 [limits]
 no_epsilon = true
-least_cohort = 1
+min_cohort = 1
 [share]
 columns = ["age", "sex", "zip", "outcome"]
 min_k = 5
@@ -183,7 +183,7 @@ def test_the_client_column_never_leaves(tmp_path) -> None:
 
 def test_k_counts_people_and_not_their_rows(tmp_path) -> None:
     """A patient with twenty visits is one person: local counts alone would let all of these rows go."""
-    policy = POLICY.replace("least_cohort = 1", "least_cohort = 1\nleast_clients_told = 1")
+    policy = POLICY.replace("min_cohort = 1", "min_cohort = 1\nleast_clients_told = 1")
     site = Site(
         tmp_path, policy, unit=PrivacyUnit(client="note", quasi_identifiers=UNIT.quasi_identifiers)
     )

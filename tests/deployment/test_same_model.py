@@ -104,21 +104,21 @@ VOTING = {
 WAYS = {
     "hashcomb": {"codec": {"name": "hashcomb", "x_min": -0.04, "x_max": 0.04, "levels": 10}},
     "noise by helpers": {
-        "codec": {"name": "dp_sum", "epsilon": 20.0, "delta": 1e-3, "clip": 0.5}, "secure_sum": {"helpers": 2},
+        "codec": {"name": "dp_sum", "epsilon": 20.0, "delta": 1e-3, "clip": 0.5}, "secure_aggregation": {"helpers": 2},
     },
-    "secure sum": {"codec": CODECS["rr"], "secure_sum": {"helpers": 1}},
-    "secure sum against quantum computers": {"codec": CODECS["onebit"], "secure_sum": {"helpers": 2, "post_quantum": True}},
+    "secure sum": {"codec": CODECS["rr"], "secure_aggregation": {"helpers": 1}},
+    "secure sum against quantum computers": {"codec": CODECS["onebit"], "secure_aggregation": {"helpers": 2, "post_quantum": True}},
     "noise over rounds": {
         "codec": {**CODECS["dp_sum"], "noise": "banded"}, "ledger": {"participations": 2, "separation": 2},
         "server": {"rounds": 4, "cohort": "count", "cohort_size": 10},
     },
     "clients that have spent enough, secure sum": {
-        "codec": CODECS["rr"], "secure_sum": {"helpers": 1, "least_clients": 2}, "ledger": {"epsilon": 10_000.0},
+        "codec": CODECS["rr"], "secure_aggregation": {"helpers": 1, "min_clients": 2}, "ledger": {"epsilon": 10_000.0},
         "server": {"rounds": 4, "cohort": "count", "cohort_size": 11},
     },
     "votes added up": {
         "filter": {"lr": 0.5, "votes_epsilon": 8.0, "delta": 1e-3}, "data": VOTING, "model": {"name": "logistic"},
-        "codec": CODECS["dp_sum"], "secure_sum": {"helpers": 2, "least_clients": 2},
+        "codec": CODECS["dp_sum"], "secure_aggregation": {"helpers": 2, "min_clients": 2},
     },
     "votes": {"filter": FILTER, "data": VOTING, "codec": {"name": "plain"}, "model": {"name": "logistic"}},
     "votes on what is averaged": {
@@ -149,16 +149,16 @@ def test_clients_do_drop_out_where_they_have_spent_enough(reviews, tmp_path) -> 
 
 
 @pytest.mark.parametrize("codec", ["rr", "onebit"])
-def test_a_secure_sum_is_that_of_the_sites_that_are_there(reviews, tmp_path, codec) -> None:
+def test_a_secure_aggregation_is_that_of_the_sites_that_are_there(reviews, tmp_path, codec) -> None:
     """A site that is no helper goes silent after the first round; the sum is exactly the plain sum over the others."""
     models = []
-    for place, secure in (("plain", None), ("secure", {"helpers": 2, "least_clients": 2})):
+    for place, secure in (("plain", None), ("secure", {"helpers": 2, "min_clients": 2})):
         settings = {**CODECS[codec], **({"reporters": 0.6} if codec == "onebit" else {})}
         job = small_plan(
             reviews,
             codec=settings,
             server={"rounds": 3},
-            **({"secure_sum": secure} if secure else {}),
+            **({"secure_aggregation": secure} if secure else {}),
         )
         ready = rehearsal(job, tmp_path / place / "rows", 3)
         owners = [

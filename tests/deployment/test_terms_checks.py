@@ -19,11 +19,11 @@ from tacit.errors import PolicyError, WireError
 from tacit.privacy.policy import Limits, Policy
 from tests.deployment.agreements import helper_key, members, nonce, peers, plan_of, terms_of
 
-PLAN = plan_of(secure_sum={"helpers": 2})
+PLAN = plan_of(secure_aggregation={"helpers": 2})
 KNOWN = Known(site="a", nonce=nonce("a"), helper_key=helper_key("a"), peers=peers())
 HELPED = terms_of(helps=["a", "b"], helpers=[helper_key("a"), helper_key("b")])
-POLICY = Policy(limits=Limits(least_cohort=30))
-SUMS = Sums(least_clients=30, noise_by_clients=False)
+POLICY = Policy(limits=Limits(min_cohort=30))
+SUMS = Sums(min_clients=30, noise_by_clients=False)
 
 
 def refused(
@@ -70,7 +70,7 @@ def test_terms_of_this_run() -> None:
         check_terms(plain, terms_of(), replace(KNOWN, site="z"), False)
     for named in ({"helps": ["a"]}, {"helpers": [b"key"]}):
         with pytest.raises(
-            WireError, match=r"they name helpers, and the plan has no \[secure_sum\]"
+            WireError, match=r"they name helpers, and the plan has no \[secure_aggregation\]"
         ):
             check_terms(plain, terms_of(**named), KNOWN, False)
 
@@ -89,7 +89,7 @@ def test_terms_that_rest_on_known_sites_pass() -> None:
 def test_as_many_helpers_as_the_plan_says(helps: list[str], helpers: int) -> None:
     keys = [helper_key(site) for site in "abc"[:helpers]]
     sentence = (
-        f"terms refused: the plan has secure_sum.helpers = 2, got {len(helps)} sites and {helpers}"
+        f"terms refused: the plan has secure_aggregation.helpers = 2, got {len(helps)} sites and {helpers}"
         " keys"
     )
     refused(sentence, terms=terms_of(helps=helps, helpers=keys))
@@ -126,12 +126,12 @@ def test_helpers_are_different_parties() -> None:
 
 def test_keys_of_helpers() -> None:
     key = (
-        "terms refused: a helper's key is not of the kind that secure_sum.post_quantum = false"
+        "terms refused: a helper's key is not of the kind that secure_aggregation.post_quantum = false"
         " needs"
     )
     refused(key, terms=changed(helpers=[helper_key("a"), bytes(1216)]))
     quantum, hybrid = (
-        plan_of(secure_sum={"helpers": 2, "post_quantum": True}),
+        plan_of(secure_aggregation={"helpers": 2, "post_quantum": True}),
         [
             b"a" * 1216,
             b"b" * 1216,
@@ -142,7 +142,7 @@ def test_keys_of_helpers() -> None:
     )
     with pytest.raises(
         WireError,
-        match=r"a helper's key is not of the kind that secure_sum\.post_quantum = true needs",
+        match=r"a helper's key is not of the kind that secure_aggregation\.post_quantum = true needs",
     ):
         check_sites(POLICY, quantum, HELPED, SUMS, KNOWN)
     own = "terms refused: the server put another key in the place of this site's own as a helper"
@@ -175,7 +175,7 @@ def test_strangers() -> None:
 
 
 def test_enough_clients_at_known_sites() -> None:
-    policy = "limits.least_cohort = 30: "
+    policy = "limits.min_cohort = 30: "
     refused(
         f"{policy}20 of the 30 clients that the server names are at sites in [peers] of site.toml;"
         " the others may be invented",
@@ -184,7 +184,7 @@ def test_enough_clients_at_known_sites() -> None:
     )
     refused(
         f"{policy}helpers add up sets of 29 clients in this run; ask for a plan with a larger"
-        " secure_sum.least_clients",
+        " secure_aggregation.min_clients",
         kind=PolicyError,
         sums=Sums(29, False),
     )

@@ -49,7 +49,7 @@ def test_what_a_few_people_have_moves_nothing(far) -> None:
 def test_a_range_of_too_few_clients_is_not_told() -> None:
     frame = pl.DataFrame({"value": [float(number) for number in range(15)], "who": list(range(15))})
     with pytest.raises(
-        PolicyError, match=r"least_clients_told = 10: too few clients have a number in 'value'"
+        PolicyError, match=r"min_clients_per_value = 10: too few clients have a number in 'value'"
     ):
         _rounded_range(frame, "value", "who", (0.0, 14.0), 10)
 
@@ -89,8 +89,8 @@ def test_exactly_so_many_clients_are_enough() -> None:
     frame = pl.DataFrame({"ward": ["a"] * 10 + ["b"] * 9, "who": list(range(19))})
     assert common_values(frame, "ward", "who", Limits(), "label") == ["a"]
     assert common_values(frame, "ward", None, Limits(), "label") == ["a"]
-    assert common_values(frame, "ward", "who", Limits(most_values_told=1), "label") == ["a"]
-    with pytest.raises(PolicyError, match="most_values_told = 1"):
+    assert common_values(frame, "ward", "who", Limits(max_values_per_column=1), "label") == ["a"]
+    with pytest.raises(PolicyError, match="max_values_per_column = 1"):
         common_values(
-            frame, "ward", "who", Limits(least_clients_told=9, most_values_told=1), "label"
+            frame, "ward", "who", Limits(min_clients_per_value=9, max_values_per_column=1), "label"
         )

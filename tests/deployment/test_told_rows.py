@@ -27,7 +27,7 @@ from tacit.privacy.policy import Limits, Policy
 from tests.deployment.agreements import opened_by, plan_of
 
 COLUMNS = Columns(client="patient", numeric=("age",), categorical=("ward",), label="outcome")
-POLICY = Policy(limits=Limits(least_clients_told=3, most_values_told=5))
+POLICY = Policy(limits=Limits(min_clients_per_value=3, max_values_per_column=5))
 
 
 def frame_of(**changes: Any) -> pl.DataFrame:
@@ -58,14 +58,14 @@ def plan(**features: Any) -> Any:
 
 
 def test_values_of_enough_clients() -> None:
-    few = Limits(least_clients_told=3, most_values_told=2)
+    few = Limits(min_clients_per_value=3, max_values_per_column=2)
     frame = frame_of(ward=["a"] * 6 + ["b"] * 4 + ["c"] * 2)
     assert common_values(frame, "ward", "patient", few, "label") == ["a"]
     assert common_values(frame, "ward", None, few, "label") == ["a", "b"]
     assert common_values(frame.with_columns(ward=pl.lit(7)), "ward", "patient", few, "label") == [
         "7"
     ]
-    assert common_values(frame, "patient", None, Limits(least_clients_told=2), "label") == [
+    assert common_values(frame, "patient", None, Limits(min_clients_per_value=2), "label") == [
         f"p{number}" for number in range(6)
     ]
     assert common_values(
@@ -76,34 +76,35 @@ def test_values_of_enough_clients() -> None:
         "x",
     ) == ["a"]
     assert (
-        len(common_values(frame, "patient", "patient", Limits(least_clients_told=1), "label")) == 6
+        len(common_values(frame, "patient", "patient", Limits(min_clients_per_value=1), "label"))
+        == 6
     )
     with pytest.raises(PolicyError) as error:
-        common_values(frame, "ward", "patient", Limits(least_clients_told=4), "label")
+        common_values(frame, "ward", "patient", Limits(min_clients_per_value=4), "label")
     assert (
         str(error.value)
-        == "limits.least_clients_told = 4: most rows have a value of 'ward' that fewer clients"
+        == "limits.min_clients_per_value = 4: most rows have a value of 'ward' that fewer clients"
         " share, so it cannot be used as label"
     )
     with pytest.raises(PolicyError) as error:
-        common_values(frame, "patient", None, Limits(least_clients_told=3), "categorical")
+        common_values(frame, "patient", None, Limits(min_clients_per_value=3), "categorical")
     assert str(error.value).endswith("that fewer rows share, so it cannot be used as categorical")
     with pytest.raises(PolicyError) as error:
         common_values(
-            frame, "ward", None, Limits(least_clients_told=2, most_values_told=2), "label"
+            frame, "ward", None, Limits(min_clients_per_value=2, max_values_per_column=2), "label"
         )
     assert (
         str(error.value)
-        == "limits.most_values_told = 2: 'ward' has more values, so it cannot be used as label"
+        == "limits.max_values_per_column = 2: 'ward' has more values, so it cannot be used as label"
     )
 
 
 def test_half_of_the_rows_must_have_common_values() -> None:
     half = frame_of(ward=["a"] * 6 + [f"w{row}" for row in range(6)])
-    assert common_values(half, "ward", "patient", Limits(least_clients_told=3), "label") == ["a"]
+    assert common_values(half, "ward", "patient", Limits(min_clients_per_value=3), "label") == ["a"]
     with pytest.raises(PolicyError, match="most rows"):
         common_values(
-            half.vstack(half[-1:]), "ward", "patient", Limits(least_clients_told=3), "label"
+            half.vstack(half[-1:]), "ward", "patient", Limits(min_clients_per_value=3), "label"
         )
 
 
@@ -112,7 +113,7 @@ def test_what_is_told() -> None:
     assert (seen.classes, seen.categories) == (("no", "yes"), {"ward": ("a", "b")})
     assert seen.ranges == {"age": (24.0, 27.0)}
     assert (seen.missing, seen.formats) == ((), {})
-    exact = replace(POLICY, allow=replace(POLICY.allow, tells=("exact_ranges",)))
+    exact = replace(POLICY, allow=replace(POLICY.allow, disclosures=("exact_ranges",)))
     assert tell_seen(plan(), rows_of(frame_of()), exact).ranges == {"age": (20.0, 31.0)}
 
 
@@ -138,7 +139,7 @@ def test_that_numbers_are_missing_is_told_where_enough_clients_lack_one() -> Non
 
 
 def told_by(clients: int) -> Limits:
-    return Limits(least_clients_told=clients)
+    return Limits(min_clients_per_value=clients)
 
 
 def test_how_numbers_are_written_is_told_where_enough_clients_show_it() -> None:
@@ -197,7 +198,7 @@ def test_the_owners_log_says_it_in_words() -> None:
         " clients"
     )
     assert told_sentences(rows_of(frame_of()), seen, POLICY) == [said, "1,000 rows are left out"]
-    exact = replace(POLICY, allow=replace(POLICY.allow, tells=("exact_ranges",)))
+    exact = replace(POLICY, allow=replace(POLICY.allow, disclosures=("exact_ranges",)))
     rows = rows_of(frame_of(), columns=Columns(numeric=("age",), label="outcome"))
     assert told_sentences(rows, seen, exact)[0] == said.replace("rounded", "exact").replace(
         "least 3 clients", "least 3 rows"

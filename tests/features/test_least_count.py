@@ -11,7 +11,7 @@ def test_words_rare_in_training_are_left_out_everywhere() -> None:
     columns = Columns(text="text", label="label")
     train = pl.DataFrame({"text": ["red red blue", "blue green"], "label": ["a", "b"]})
     test = pl.DataFrame({"text": ["green green green red"], "label": ["a"]})
-    settings = Features(text="words", least_count=2)
+    settings = Features(text="words", min_count=2)
     reading = TokenEncoding(
         columns=columns,
         settings=settings,

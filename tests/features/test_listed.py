@@ -64,7 +64,7 @@ def test_fitted_words_survive_json():
 
 
 def test_rare_words_weigh_more_and_rows_have_one_length():
-    rows, fitted = encoded(rarity=0.3, row_length=1.0, constant=0.1)
+    rows, fitted = encoded(rarity=0.3, row_norm=1.0, constant=0.1)
     assert rows.width == len(fitted.words) + 1
     first = rows.values[rows.starts[0] : rows.starts[1]]
     assert first[-1] == np.float32(0.1)

@@ -66,8 +66,8 @@ CASES: dict[str, list[plan.Codec]] = {
     "paper_gaussian": [plan.PaperGaussian(logarithm="ten")],
     "qsgd": [
         plan.QSGD(bits=1),
-        plan.QSGD(bits=2, size="largest"),
-        plan.QSGD(bits=16, size="largest"),
+        plan.QSGD(bits=2, norm="max"),
+        plan.QSGD(bits=16, norm="max"),
     ],
     "sign": [plan.Sign()],
 }

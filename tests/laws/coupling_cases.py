@@ -128,7 +128,7 @@ KINDS: dict[str, dict[str, Any]] = {
         "columns": TABLE, "model": MLP, "features": {"numeric": "robust", "categorical": "codes", **AGREED},
     },
     "a table, raw, rows of one length": {
-        "columns": TABLE, "model": LOGISTIC, "features": {"numeric": "raw", "row_length": 1.0, "constant": 0.1},
+        "columns": TABLE, "model": LOGISTIC, "features": {"numeric": "raw", "row_norm": 1.0, "constant": 0.1},
     },
     "agreed ranges and missing columns": {
         "columns": TABLE, "model": LOGISTIC, "features": {**AGREED, "missing": ["lab", "dose"]},
@@ -146,7 +146,7 @@ KINDS: dict[str, dict[str, Any]] = {
 MODULES: dict[str, dict[str, Any]] = {
     "private words": {"columns": TEXT, "model": LSTM, "features": {"text": "words", "length": 6}, "private": {"words": "all"}},
     "private words, the rare left out, beside a table": {
-        "columns": {**TEXT, **TABLE}, "model": LSTM, "features": {"text": "words", "length": 6, "least_count": 2},
+        "columns": {**TEXT, **TABLE}, "model": LSTM, "features": {"text": "words", "length": 6, "min_count": 2},
         "private": {"words": "all", "adapt": "pass"},
     },
     "private words from public vectors, by their stems": {
@@ -157,7 +157,7 @@ MODULES: dict[str, dict[str, Any]] = {
         "columns": TEXT, "model": LSTM, "features": {"text": "words", "length": 6}, "private": {"words": "all", "start": "rotated"},
     },
     "keyed private rows": {
-        "columns": TEXT, "model": LSTM, "features": {"text": "words", "length": 6, "buckets": 16, "least_count": 2},
+        "columns": TEXT, "model": LSTM, "features": {"text": "words", "length": 6, "buckets": 16, "min_count": 2},
         "private": {"words": "all", "rows": "keyed"},
     },
 }  # fmt: skip

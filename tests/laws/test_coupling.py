@@ -146,7 +146,7 @@ def at_a_site(
         run = participation.open_run(one, "law", bodies.pack(offer), participation._hash_of(offer))
         opened.append(run.opened())
         if world == 0:
-            terms = bodies.pack(_terms(opened[0], bool(more.get("secure_sum"))))
+            terms = bodies.pack(_terms(opened[0], bool(more.get("secure_aggregation"))))
         run.begun(bodies.pack(Begin(terms=terms)))
         assert run.built is not None
         assert [run.built.owner_of(name) for name in run.built.site.names] == EVERYBODY
@@ -326,7 +326,7 @@ VOTING: dict[str, dict[str, Any]] = {
     "votes": {"filter": FILTER},
     "heads with noise": {"filter": {**FILTER, "protect": "record", "epsilon": 4.0, "clip": 1.0, "batch_rows": 4}},
     "heads are averaged": {"filter": {**FILTER, "aggregate": "heads"}},
-    "votes added up": {"filter": VOTES_ADDED_UP, "secure_sum": {"helpers": 1, "least_clients": 2}},
+    "votes added up": {"filter": VOTES_ADDED_UP, "secure_aggregation": {"helpers": 1, "min_clients": 2}},
 }  # fmt: skip
 HELD_OUT = {"local_test": 0.3}
 WAYS = {"compiled": KINDS["words beside a table"], "private words": MODULES["private words"]}
@@ -346,7 +346,7 @@ def test_a_client_s_rows_move_no_other_head_or_vote(
     worlds: Path, tmp_path: Path, voting: str, way: str, place: str
 ) -> None:  # fmt: skip
     """The question to voters is the server's words, and the same in both worlds."""
-    codec = "dp_sum" if "secure_sum" in VOTING[voting] else "plain"
+    codec = "dp_sum" if "secure_aggregation" in VOTING[voting] else "plain"
     with ExitStack() as stack:
         setups = set_up(
             stack, worlds, tmp_path, place, WAYS[way], codec, data=HELD_OUT, **VOTING[voting]
@@ -362,10 +362,10 @@ def test_a_client_s_rows_move_no_other_head_or_vote(
 
 @pytest.mark.parametrize("place", ["simulation", "site"])
 @pytest.mark.parametrize("codec", ["rr", "dp_sum", "onebit", "skellam"])
-def test_a_client_s_rows_move_no_other_share_of_a_secure_sum(
+def test_a_client_s_rows_move_no_other_share_of_a_secure_aggregation(
     worlds: Path, tmp_path: Path, codec: str, place: str
 ) -> None:
-    secure = {"secure_sum": {"helpers": 1, "least_clients": 2}, "server": {"rounds": 1}}
+    secure = {"secure_aggregation": {"helpers": 1, "min_clients": 2}, "server": {"rounds": 1}}
     with ExitStack() as stack:
         setups = set_up(stack, worlds, tmp_path, place, MIXED, codec, **secure)
         frames = [

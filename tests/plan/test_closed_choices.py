@@ -219,7 +219,7 @@ CONSUMERS: dict[str, Callable[[], object]] = {
     "PaperGaussian.factor": lambda: paper_gaussian.stddev_of(
         unknown(plan.PaperGaussian(), "factor")
     ),
-    "QSGD.size": lambda: qsgd.size_of(ROWS[0], UNKNOWN),  # type: ignore[arg-type]
+    "QSGD.norm": lambda: qsgd.norm_of(ROWS[0], UNKNOWN),  # type: ignore[arg-type]
     "Public.last_layer": lambda: build_first_model(
         plan_with(public=unknown(plan.Public(share=0.1), "last_layer")),
         _learner(),
@@ -233,7 +233,7 @@ CONSUMERS: dict[str, Callable[[], object]] = {
     "Filter.vote": lambda: helps(ROWS, filtered("vote").vote),
     "Filter.rule": lambda: server.decide(filtered("rule"), ballots()),
     "Filter.aggregate": lambda: build_exchanges(
-        SimpleNamespace(filter=filtered("aggregate"), secure_sum=None),
+        SimpleNamespace(filter=filtered("aggregate"), secure_aggregation=None),
         FACTS,
         train_with(plan.Server()),
         _head_place(),

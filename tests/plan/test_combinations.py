@@ -25,7 +25,7 @@ CHANNELS = {
 }
 LIES = {"corrupt": {"kind": "sign_flip"}}
 ALIKE = {"server": {"weights": "equal"}}
-SECURE = {"secure_sum": {"helpers": 2}}
+SECURE = {"secure_aggregation": {"helpers": 2}}
 BITS = {"codec": {"name": "rr", "epsilon": 1.0, "clip": 1e-3}}
 NOISE_ON_SUM = {"codec": {"name": "dp_sum", **RUN}}
 ONE_BIT, SKELLAM = (
@@ -99,7 +99,7 @@ REFUSED = {
         "needs a codec the server can read",
     ),
     "testers must read the model": ((VOTES, TOKENS), "needs a codec the server can read"),
-    "summed votes need helpers": ((SUMMED_VOTES, NOISE_ON_SUM), "needs a [secure_sum]"),
+    "summed votes need helpers": ((SUMMED_VOTES, NOISE_ON_SUM), "needs [secure_aggregation]"),
     "noise covers clients of weight 1": ((SHARED_ROWS, NOISE_ON_SUM), "needs 'equal'"),
     "the server counts by rows": (
         (SHARED_ROWS, ALIKE),

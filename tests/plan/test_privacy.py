@@ -91,7 +91,7 @@ def test_a_table_has_settings_of_its_own():
     job = plan.parse(
         {"privacy": {"preset": "private"}, "data": {"source": "cardio", "clients": 5000}}
     )
-    assert (job.features.text, job.features.numeric, job.features.row_length) == (
+    assert (job.features.text, job.features.numeric, job.features.row_norm) == (
         "binary",
         "robust",
         None,
@@ -110,7 +110,7 @@ def test_rows_of_unknown_size_are_scaled_to_one_length():
         {"data": {"source": "cardio"}, "features": {"numeric": "raw"}},
     ):
         job = plan.parse({"privacy": {"preset": "private"}, **table})
-        assert (job.features.row_length, job.local.lr, job.features.constant) == (1.0, 3.0, 0.5)
+        assert (job.features.row_norm, job.local.lr, job.features.constant) == (1.0, 3.0, 0.5)
 
 
 @pytest.mark.parametrize(

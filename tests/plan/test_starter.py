@@ -42,7 +42,7 @@ def test_one_bit_plans_can_run_and_say_all_they_do(role: str) -> None:
     assert plan.privacy is None
     assert (plan.codec.name, getattr(plan.codec, "epsilon", None)) == ("rr", 1.0)
     assert (plan.data.clients, plan.server.optimizer) == (100, "momentum")
-    assert (plan.features.row_length == 1.0) == (role == "text")
+    assert (plan.features.row_norm == 1.0) == (role == "text")
 
 
 def test_private_plans_leave_settings_of_tables_and_texts_to_the_preset() -> None:

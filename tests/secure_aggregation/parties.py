@@ -46,7 +46,7 @@ def terms_for(
         size=size,
         bits=bits,
         helpers=keys,
-        least_clients=least,
+        min_clients=least,
         rounds=9,
     )
 

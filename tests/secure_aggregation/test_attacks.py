@@ -142,7 +142,7 @@ def test_one_clients_answer_under_another_name_of_its_site() -> None:
         {"exchange": "votes"},
         {"size": 51},
         {"bits": 64},
-        {"least_clients": 1},
+        {"min_clients": 1},
         {"rounds": 10},
     ],
 )

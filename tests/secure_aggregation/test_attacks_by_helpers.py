@@ -26,7 +26,7 @@ from tests.deployment.local_post import GENEROUS, model_of, owner
 from tests.deployment.test_bound_runs import write_patients
 from tests.deployment.test_malicious import Attack
 from tests.deployment.test_new_attacks import Deployed
-from tests.deployment.test_secure_sum_attacks import SITES, begin, plan_of, terms_for, train
+from tests.deployment.test_secure_aggregation_attacks import SITES, begin, plan_of, terms_for, train
 from tests.secure_aggregation.parties import ROOT
 
 Change = Callable[[Letter, Attack], bytes]
@@ -39,7 +39,7 @@ def network(tmp_path_factory: pytest.TempPathFactory) -> Deployed:
     return Deployed(
         tmp_path_factory.mktemp("helpers"),
         codec=DP_SUM,
-        secure_sum={"helpers": 2, "least_clients": 5},
+        secure_aggregation={"helpers": 2, "min_clients": 5},
     )
 
 
@@ -186,13 +186,13 @@ def test_the_only_helper_has_most_of_the_clients(
     tmp_path: Path, of_others: int, begins: bool
 ) -> None:
     """It knows its noise and its own clients' updates: what is left of the sum is that of the others. Before, the one client of
-    site a answered, with 30 of 32 clients at the helper, under `least_cohort = 10`."""
+    site a answered, with 30 of 32 clients at the helper, under `min_cohort = 10`."""
     told: dict[str, list[str]] = {name: [] for name in SITES}
     rows = {
         name: write_patients(tmp_path / f"{name}.csv", count)
         for name, count in (("a", 1), ("b", of_others), ("c", 30))
     }
-    policy = GENEROUS.replace("least_cohort = 1\n", "least_cohort = 10\n")
+    policy = GENEROUS.replace("min_cohort = 1\n", "min_cohort = 10\n")
     sites = {
         name: OwnerSite(owner(name, rows[name], tmp_path / name, policy, tell=told[name].append))
         for name in SITES

@@ -40,7 +40,7 @@ from tests.secure_aggregation.parties import (
 )
 
 TERMS = Terms(
-    run="run-1", digest="abc", exchange="train", size=50, bits=32, helpers=(bytes(range(32)),), least_clients=3, rounds=9
+    run="run-1", digest="abc", exchange="train", size=50, bits=32, helpers=(bytes(range(32)),), min_clients=3, rounds=9
 )  # fmt: skip
 
 

@@ -60,7 +60,7 @@ def test_false_rejections_agree_with_the_binomial_law(epsilon, share, printed) -
     random = seeds.generator(2)
     truth = np.where(random.random((99, 20_000)) < share, 1, -1)
     rejected = decide(
-        Filter(most_rejected=1.0), ballots(truth, np.full(99, kept), random)
+        Filter(max_rejected=1.0), ballots(truth, np.full(99, kept), random)
     ).rejected.sum()
     fewest, most = binom.interval(1 - 5e-7, 20_000, exact)
     assert fewest <= rejected <= most
@@ -96,8 +96,8 @@ def test_no_more_than_the_allowed_share_is_rejected_lowest_first() -> None:
     said = Ballots(
         votes=votes, squares=np.full(4, 9.0), fourths=np.full(4, 9.0), count=np.full(4, 9.0)
     )
-    assert decide(Filter(most_rejected=0.5), said).rejected.tolist() == [True, False, True, False]
-    assert decide(Filter(most_rejected=1.0), said).rejected.tolist() == [True, True, True, False]
+    assert decide(Filter(max_rejected=0.5), said).rejected.tolist() == [True, False, True, False]
+    assert decide(Filter(max_rejected=1.0), said).rejected.tolist() == [True, True, True, False]
 
 
 def test_the_self_tuned_threshold_lies_in_a_clear_gap_and_is_zero_without_one() -> None:

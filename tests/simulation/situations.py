@@ -92,7 +92,7 @@ def private(people: int, epsilon: float = 8.0, **tables: Tree) -> Tree:
             "list": "en",
             "rarity": 0.3,
             "buckets": 10_000,
-            "row_length": 1.0,
+            "row_norm": 1.0,
             "constant": 0.1,
         },
         "model": {"name": "logistic", "bias": False, "start": "zero"},

@@ -25,7 +25,7 @@ CLEAR = {"vote_epsilon": 4.0}
 SUMMED = {"votes_epsilon": 20.0, "delta": 1e-3}
 SECURE = {
     "codec": {"name": "onebit", "epsilon": 20.0, "delta": 1e-3, "clip": 0.5, "reporters": 0.5},
-    "secure_sum": {"helpers": 2, "least_clients": 5},
+    "secure_aggregation": {"helpers": 2, "min_clients": 5},
 }
 SHARE = {
     "rule": "distinct_l",

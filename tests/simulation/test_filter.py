@@ -108,7 +108,7 @@ def test_an_update_that_is_not_the_one_committed_to_is_refused_and_named(
     reviews, tmp_path, monkeypatch
 ) -> None:
     switch(monkeypatch, {2, 4, 9})
-    folder = simulation.start(job(reviews, rounds=2, most_rejected=0.2), tmp_path)
+    folder = simulation.start(job(reviews, rounds=2, max_rejected=0.2), tmp_path)
     refused = record.of_kind(list(record.read(folder / RECORD)), record.Refused)
     named = {(entry.sender, entry.exchange) for entry in refused}
     assert named <= {("2", "train"), ("4", "train"), ("9", "train")}
@@ -123,7 +123,7 @@ def test_bait_and_switch_works_where_votes_and_updates_are_not_bound_together(
     """What the publication leaves open: three of 20 show a good last layer, are accepted, and wreck the model."""
     switch(monkeypatch, {2, 4, 9})
     monkeypatch.setattr(Intake, "check_commitment", lambda intake, sender, payload: None)
-    folder = simulation.start(job(reviews, rounds=2, most_rejected=0.2), tmp_path)
+    folder = simulation.start(job(reviews, rounds=2, max_rejected=0.2), tmp_path)
     assert not {2, 4, 9} & set(voted(folder)[0].rejected), "they are voted in"
     assert not record.of_kind(list(record.read(folder / RECORD)), record.Refused)
     assert finished(folder).metrics["accuracy"] < 0.5

@@ -34,7 +34,7 @@ def job(reviews: Path, votes_epsilon: float, least: int = 10, **votes: object) -
     table = {"lr": 0.5, "batch_rows": 40, "votes_epsilon": votes_epsilon, **votes}
     return small_plan(
         reviews, data=data, filter=table, codec=DP_SUM, model={"name": "logistic"}, server__rounds=2,
-        secure_sum={"helpers": 2, "least_clients": least},
+        secure_aggregation={"helpers": 2, "min_clients": least},
     )  # fmt: skip
 
 

@@ -123,7 +123,7 @@ def test_three_public_tables_are_known_to_everybody_and_differ() -> None:
 
 
 def test_words_rare_in_the_own_texts_are_unknown_whoever_else_has_them() -> None:
-    lexicon = Lexicon(words=WORDS, least_count=2)
+    lexicon = Lexicon(words=WORDS, min_count=2)
     made = Vocabularies(plan.Private(words="all"), lexicon, 4, 16)
     found = made.vocabulary(slot(0), OWN)
     assert found.units == ("cat",), "the only word that this client has twice"

@@ -85,7 +85,7 @@ def try_commands(tacit: Path, folder: Path) -> None:
     )
     page = execute(tacit, "deploy", "--help", folder=folder, env=narrow)
     need("The plan, a TOML file." in page, "help says what a positional argument is")
-    need("[secure_sum]" in page, "help keeps names in brackets")
+    need("[secure_aggregation]" in page, "help keeps names in brackets")
     said = execute(tacit, "predict", "--nosuch", folder=folder, expected=2)
     need("--help` has examples" in said, "an unknown option is a usage error, exit code 2")
     execute(tacit, "init", "--from", "my.csv", folder=folder)

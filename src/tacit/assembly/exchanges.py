@@ -38,7 +38,7 @@ def build_train(
     parts: ServerParts = _NO_PARTS,
 ) -> Train:
     """Build the training exchange; `draws` are those of the side that builds it."""
-    if plan.secure_sum is not None and agreement.codec.whole is not None:
+    if plan.secure_aggregation is not None and agreement.codec.whole is not None:
         from tacit.assembly.secure_sums import build_sharing
         from tacit.protocol.exchanges.secure_train import SecureTrain
 
@@ -73,7 +73,7 @@ def build_exchanges(
 
 
 def _attach_helper_sums(plan: Plan, facts: RunFacts, train: Train) -> tuple[Exchange, ...]:
-    if plan.secure_sum is None:
+    if plan.secure_aggregation is None:
         return ()
     from tacit.protocol.exchanges.helper_sums import HelperSums
     from tacit.protocol.exchanges.secure_train import SecureTrain
@@ -90,7 +90,7 @@ def _build_votes(
 
     assert plan.filter is not None
     heads = Heads(train, plan.filter, head)
-    if plan.filter.votes_epsilon is None or plan.secure_sum is None:
+    if plan.filter.votes_epsilon is None or plan.secure_aggregation is None:
         return heads, Votes(heads, facts.clients, facts.arm)
     from tacit.assembly.secure_sums import build_sharing
     from tacit.codecs.votes import summed_votes

@@ -25,7 +25,7 @@ def build_sharing(
     plan: Plan, facts: RunFacts, agreement: Agreement, exchange: str, codec: Codec, dim: int
 ) -> Sharing:
     """Build the split of one exchange's integers between the server and the run's helpers."""
-    settings, whole = plan.secure_sum, codec.whole
+    settings, whole = plan.secure_aggregation, codec.whole
     assert settings is not None, "a plan without a secure aggregation splits nothing"
     assert whole is not None, "a plan with a codec that does not add up is refused"
     terms = secure_aggregation.Terms(
@@ -36,7 +36,7 @@ def build_sharing(
         bits=whole.bits(dim),
         helpers=facts.helpers,
         # helpers add up no fewer clients than the codec needs
-        least_clients=max(settings.least_clients, codec.fewest),
+        min_clients=max(settings.min_clients, codec.fewest),
         rounds=agreement.server.rounds,
     )
     return Sharing(terms, whole, dim)
@@ -44,7 +44,7 @@ def build_sharing(
 
 def draw_helper_key(plan: Plan, root: Draws, name: int | str) -> HelperKey:
     """Draw the key of a helper, by its number in a simulation and by its site's name elsewhere."""
-    settings = plan.secure_sum
+    settings = plan.secure_aggregation
     return HelperKey.drawn(root.at("helper", name), settings is not None and settings.post_quantum)
 
 

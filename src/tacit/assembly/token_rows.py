@@ -51,14 +51,14 @@ def encode_token_rows(
     )
     private = plan.private.words == "all"
     # Which words are rare is each client's own affair where its words are.
-    settings = replace(plan.features, least_count=1) if private else plan.features
+    settings = replace(plan.features, min_count=1) if private else plan.features
     reading = features.TokenEncoding(
         columns=columns, settings=settings, fitted=fitted, split=split, secret=secret
     )
     encoded, words = features.encode_words(tuple(tables), reading)
     lexicon = replace(
         _lexicon(plan, words, checkpoint, progress),
-        least_count=plan.features.least_count if private else 1,
+        min_count=plan.features.min_count if private else 1,
     )
     return TokenRows(encoded, lexicon, lambda frame: features.encode_further(frame, reading, words))
 

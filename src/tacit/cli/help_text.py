@@ -1,7 +1,8 @@
 """Build the command line so that its help is complete, whichever Typer is installed.
 
 Two things get lost on the way from a signature to the screen. Typer 0.20 with Click 8.5 drops the
-help of positional arguments. Rich reads `[secure_sum]` as markup and prints nothing in its place.
+help of positional arguments. Rich reads `[secure_aggregation]` as markup and prints nothing in its
+place.
 """
 
 from __future__ import annotations

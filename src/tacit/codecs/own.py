@@ -50,7 +50,7 @@ def build_own(settings: plan.OwnCodec, extent: Extent) -> Codec:
     if extent.helpers and codec.whole is None:
         raise PlanError(
             f"{where}: secure aggregation adds integers, and this codec has no `whole`; remove"
-            " [secure_sum], or give the codec one"
+            " [secure_aggregation], or give the codec one"
         )
     return codec
 

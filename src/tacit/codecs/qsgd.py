@@ -28,11 +28,11 @@ from tacit.rows import Vector
 
 
 def make(settings: plan.QSGD) -> Codec:
-    """Return the quantiser for a plan's number of bits and its measure of size."""
+    """Return the quantiser for a plan's number of bits and its norm."""
     bits, levels = settings.bits, levels_of(settings.bits)
 
     def encode(update: Vector, memory: Memory, *, own: ClientDraws, public: PublicDraws) -> Encoded:
-        size = size_of(update, settings.size)
+        size = norm_of(update, settings.norm)
         words = np.empty(len(update), np.uint32)
         own.fill(words)
         places = positions(update, size, levels)
@@ -40,7 +40,7 @@ def make(settings: plan.QSGD) -> Codec:
         return encoded(scaled_payload(size, (places.astype(np.int64) + up).astype(np.uint32), bits))
 
     def variance(update: Vector) -> NDArray[np.float64]:
-        size = size_of(update, settings.size)
+        size = norm_of(update, settings.norm)
         above = positions(update, size, levels) % 1
         return np.asarray((2 * size / (levels - 1)) ** 2 * above * (1 - above))
 
@@ -63,19 +63,19 @@ def levels_of(bits: int) -> int:
     return max(2, (1 << bits) - 1)
 
 
-def size_of(update: Vector, measure: Literal["length", "largest"]) -> float:
-    """Return the size of an update as a float32 that is not below any of its values; not finite if
-    a value is not.
+def norm_of(update: Vector, kind: Literal["l2", "max"]) -> float:
+    """L2 or maximum norm of an update, as a float32 that is not below any of its values; not
+    finite if a value is not.
     """
-    match measure:
-        case "largest":
+    match kind:
+        case "max":
             return float(np.abs(update).max(initial=0.0))
-        case "length":
+        case "l2":
             with np.errstate(over="ignore"):
-                length = np.float32(np.sqrt(np.square(update, dtype=np.float64).sum()))
-                return float(np.nextafter(length, np.float32(np.inf))) if length else 0.0
+                norm = np.float32(np.sqrt(np.square(update, dtype=np.float64).sum()))
+                return float(np.nextafter(norm, np.float32(np.inf))) if norm else 0.0
         case _:
-            assert_never(measure)
+            assert_never(kind)
 
 
 def positions(update: Vector, size: float, levels: int) -> NDArray[np.float64]:

@@ -68,8 +68,8 @@ def scale_rows(inputs: Inputs, settings: Features) -> Inputs:
     """Scale rows to the configured L2 norm and append the configured constant; sequences have
     neither.
     """
-    if settings.row_length is not None and not isinstance(inputs, Mixed):
-        inputs = scale_to_norm(inputs, settings.row_length)
+    if settings.row_norm is not None and not isinstance(inputs, Mixed):
+        inputs = scale_to_norm(inputs, settings.row_norm)
     if settings.constant and not isinstance(inputs, Mixed):
         inputs = append_constant(inputs, settings.constant)
     return inputs

@@ -44,7 +44,7 @@ def build_form(model: StoredModel, to: str) -> export.ExportForm:
             )
             for name in model.roles.categorical
         ),
-        row_length=model.settings.row_length,
+        row_length=model.settings.row_norm,
     )
 
 
@@ -122,7 +122,7 @@ def _numbers(model: StoredModel, skip: int) -> export.NumberForm | None:
     probe = _probe(model, 3).with_columns(
         pl.Series(name, [*ends[place], None], dtype=pl.Float64) for place, name in enumerate(names)
     )
-    plain = replace(model, settings=replace(model.settings, row_length=None, constant=0.0))
+    plain = replace(model, settings=replace(model.settings, row_norm=None, constant=0.0))
     seen = to_matrix(plain.encode(probe))[:, skip : skip + len(names)].astype(np.float64)
     said = tuple(names.index(name) for name in model.fitted.missing)
     return replace(_scaling(names, None, ends, seen, clamps=bool(ranges)), said=said)

@@ -64,7 +64,7 @@ from tacit.plan.tables.model import (
 )
 from tacit.plan.tables.private import Private
 from tacit.plan.tables.public import Public
-from tacit.plan.tables.secure_aggregation import SecureSum
+from tacit.plan.tables.secure_aggregation import SecureAggregation
 from tacit.plan.tables.server import Server
 from tacit.plan.tables.share import Sharing
 
@@ -117,7 +117,7 @@ __all__ = [
     "RRSampled",
     "RandomLabels",
     "RandomUpdate",
-    "SecureSum",
+    "SecureAggregation",
     "Server",
     "Sharing",
     "Sign",

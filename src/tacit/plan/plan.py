@@ -41,7 +41,7 @@ from tacit.plan.tables.local import Local
 from tacit.plan.tables.model import Logistic, Model, Worded
 from tacit.plan.tables.private import Private
 from tacit.plan.tables.public import Public
-from tacit.plan.tables.secure_aggregation import SecureSum
+from tacit.plan.tables.secure_aggregation import SecureAggregation
 from tacit.plan.tables.server import Server
 
 Regime = Literal["federated", "central", "local_only"]
@@ -98,7 +98,7 @@ class Plan:
     `package.module:name`. Without this table: `rr`, 1 per bit,
     clip 0.001.
     """
-    secure_sum: SecureSum | None = None
+    secure_aggregation: SecureAggregation | None = None
     """Updates are added up so that nobody sees a single one. Without this table the server sees
     each, as its codec leaves it.
     """
@@ -161,7 +161,7 @@ class Plan:
     @property
     def helpers(self) -> int:
         """Return how many helpers the plan's sums have; none without a secure sum."""
-        return self.secure_sum.helpers if self.secure_sum else 0
+        return self.secure_aggregation.helpers if self.secure_aggregation else 0
 
     @property
     def delta(self) -> float:

@@ -2,7 +2,7 @@
 the noise that hides the sum.
 
 It trusts nothing the leader says. It answers once per round, for one named set of at least
-`least_clients` clients whose sites it knows, with keys these sites signed for this very run and
+`min_clients` clients whose sites it knows, with keys these sites signed for this very run and
 tokens only these clients have for this very round; and it adds the whole noise, whoever dropped
 out. Asked the same again it sends the same bytes. Asked for another set it refuses, for the
 difference of two sums is one client's numbers. The address of its noise holds the set and its
@@ -107,9 +107,9 @@ class Helper:
             )
         if any(second <= first for first, second in pairwise(names)):
             raise self._refused("clients must be named once each, in ascending order")
-        if len(names) < terms.least_clients:
+        if len(names) < terms.min_clients:
             raise self._refused(
-                f"a set must have at least {terms.least_clients:,} clients, got {len(names):,}"
+                f"a set must have at least {terms.min_clients:,} clients, got {len(names):,}"
             )
         if envelopes.shape != (len(names), terms.envelope_size):
             raise self._refused(

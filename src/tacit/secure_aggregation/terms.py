@@ -31,7 +31,7 @@ class Terms:
     keys, in order.
 
     `digest` covers everything the parties agreed on: plan, members, keys, nonces. Each party
-    computes it from what it holds. A helper answers for at least `least_clients` in a round, and in
+    computes it from what it holds. A helper answers for at least `min_clients` in a round, and in
     no round after the last of `rounds`.
     """
 
@@ -41,7 +41,7 @@ class Terms:
     size: int
     bits: int
     helpers: tuple[bytes, ...]
-    least_clients: int
+    min_clients: int
     rounds: int
 
     @cached_property
@@ -49,7 +49,7 @@ class Terms:
         """SHA-256 of all of the above. Seals, signatures, tokens, seeds and helpers' parts are
         bound to it.
         """
-        sizes = self.size, self.bits, self.least_clients, self.rounds
+        sizes = self.size, self.bits, self.min_clients, self.rounds
         content = (
             "tacit secure sum",
             self.run,

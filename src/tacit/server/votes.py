@@ -95,7 +95,7 @@ def decide(settings: Filter, ballots: Ballots) -> Decision:
         case _:
             assert_never(settings.rule)
     rejected = voted & (scores < threshold)
-    most = int(settings.most_rejected * len(scores) + 1e-9)
+    most = int(settings.max_rejected * len(scores) + 1e-9)
     if rejected.sum() > most:
         kept = np.argsort(np.where(rejected, scores, np.inf), kind="stable")[most:]
         rejected[kept] = False

@@ -218,14 +218,14 @@ class SimulatedArm:
         )
 
     def _helper_keys(self) -> tuple[bytes, ...]:
-        if self.plan.secure_sum is None:
+        if self.plan.secure_aggregation is None:
             return ()
         from tacit.simulation.helpers import draw_public_keys
 
         return draw_public_keys(self.plan, self.setting.draws)
 
     def _helpers(self) -> Helpers:
-        if self.plan.secure_sum is None:
+        if self.plan.secure_aggregation is None:
             return ()
         from tacit.simulation.helpers import build_simulated_helpers
 

@@ -34,7 +34,7 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = {
     "mlp, hashed": (TEXT, {"buckets": 200}, MLP),
     "logistic without bias, hashed, one length, a constant": (
         TEXT,
-        {"buckets": 200, "row_length": 1.0, "constant": 0.1},
+        {"buckets": 200, "row_norm": 1.0, "constant": 0.1},
         {**LOGISTIC, "bias": False},
     ),
     "logistic, listed": (
@@ -48,7 +48,7 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = {
             "text": "listed",
             "buckets": 300,
             "rarity": 0.3,
-            "row_length": 2.0,
+            "row_norm": 2.0,
             "stop_words": True,
             "list": "LIST",
         },
@@ -64,7 +64,7 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = {
             "characters": [3, 5],
             "rarity": 0.3,
             "list": "LIST",
-            "row_length": 1.0,
+            "row_norm": 1.0,
         },
         LOGISTIC,
     ),
@@ -82,7 +82,7 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = {
     "logistic, table": (TABLE, {}, LOGISTIC),
     "mlp, raw table as codes, one length": (
         TABLE,
-        {"numeric": "raw", "categorical": "codes", "row_length": 1.0},
+        {"numeric": "raw", "categorical": "codes", "row_norm": 1.0},
         MLP,
     ),
     "logistic, mixed, as init writes it": (
@@ -97,7 +97,7 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = {
     ),
     "mlp, mixed, one length, a constant": (
         MIXED,
-        {"buckets": 200, "row_length": 1.0, "constant": 0.1},
+        {"buckets": 200, "row_norm": 1.0, "constant": 0.1},
         MLP,
     ),
     "embedding, words in order": (TEXT, {"text": "sequence", "buckets": 200, "length": 12}, POOLED),

@@ -30,7 +30,7 @@ hashes = ["aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"]
 models = ["logistic", "mlp"]
 codecs = ["gaussian"]
 files = ["words.txt"]
-tells = ["clients", "classes"]
+disclosures = ["clients", "classes"]
 baselines = ["fedavg"]
 [columns]
 label = ["outcome"]
@@ -40,18 +40,18 @@ categorical = ["ward"]
 image = ["scan"]
 split = ["fold"]
 [limits]
-epsilon_per_update = 1
-epsilon_per_run = 2
-epsilon_for_life = 3
+max_epsilon_per_update = 1
+max_epsilon_per_run = 2
+max_epsilon_lifetime = 3
 delta = 1e-5
-rounds_per_run = 2000
-least_cohort = 1000
-largest_message_bytes = 1000
+max_rounds_per_run = 2000
+min_cohort = 1000
+max_message_bytes = 1000
 max_parameters = 1000
 max_local_steps = 1000
-test_share = 0.25
+max_test_share = 0.25
 [measures]
-answer = "noisy"
+counts = "noisy"
 [share]
 columns = ["age", "outcome"]
 min_k = 1000
@@ -74,7 +74,7 @@ ASKED = Requirements(
     epsilon_with_measures=2.0,
     test_share=0.25,
     cohort=1000,
-    least_summed=1000,
+    min_summed=1000,
     message_bytes=1000,
     parameters=1000,
     local_steps=1000,
@@ -83,7 +83,7 @@ ASKED = Requirements(
     released=("age", "outcome"),
     key=("age",),
     files=("words.txt", "words.txt"),
-    tells=("clients", "classes"),
+    disclosures=("clients", "classes"),
     baselines=("fedavg",),
 )  # fmt: skip
 
@@ -93,7 +93,7 @@ BEYOND: dict[str, tuple[dict[str, Any], str]] = {
     "model": ({"model": "cnn"}, "allow.models = ['logistic', 'mlp']: the plan trains 'cnn'"),
     "codec": ({"codec": "plain"}, "allow.codecs = ['gaussian']: the plan sends updates by 'plain'"),
     "file": ({"files": ("/etc/pw", "/etc/pw")}, "allow.files = ['words.txt']: the plan reads '/etc/pw' on this machine"),
-    "tell": ({"tells": ("ranges",)}, "allow.tells = ['clients', 'classes']: the plan wants 'ranges' told in the clear"),
+    "tell": ({"disclosures": ("ranges",)}, "allow.disclosures = ['clients', 'classes']: the plan wants 'ranges' told in the clear"),
     "baseline": ({"baselines": ("central",)}, "allow.baselines = ['fedavg']: the plan runs 'central', which protects nothing"),
     "no columns": ({"columns": None}, "columns.label = ['outcome']: the plan names no columns and would read what it finds"),
     "column": ({"columns": {"text": ("name",)}}, "columns.text = ['note']: the plan uses the column 'name' as text"),
@@ -106,7 +106,7 @@ BEYOND: dict[str, tuple[dict[str, Any], str]] = {
     "votes": ({"votes": True}, "allow.votes = false: clients would vote on each other"),
     "server": (
         {"trusts_server": True},
-        "allow.trust_server = false: the plan's promise rests on the server, and there is no [secure_sum]",
+        "allow.trust_server = false: the plan's promise rests on the server, and there is no [secure_aggregation]",
     ),
     "seed": ({"simulation_noise": True}, "allow.simulation_noise = false: noise would come from a seed that others know"),
     "unbounded": (
@@ -119,21 +119,21 @@ BEYOND: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "update": (
         {"epsilon_per_update": 1.5},
-        "limits.epsilon_per_update = 1 per client: the plan asks for 1.5 per client and update",
+        "limits.max_epsilon_per_update = 1 per client: the plan asks for 1.5 per client and update",
     ),
-    "run": ({"epsilon_per_run": 2.5}, "limits.epsilon_per_run = 2 per client: the plan asks for 2.5 per client and run"),
+    "run": ({"epsilon_per_run": 2.5}, "limits.max_epsilon_per_run = 2 per client: the plan asks for 2.5 per client and run"),
     "delta": ({"delta": 2e-5}, "limits.delta = 1e-05 per run: the plan asks for 2e-05"),
-    "rounds": ({"rounds": 2001}, "limits.rounds_per_run = 2,000: the plan has 2,001 rounds"),
-    "cohort": ({"cohort": 999}, "limits.least_cohort = 1,000: the plan asks 999 clients in a round"),
+    "rounds": ({"rounds": 2001}, "limits.max_rounds_per_run = 2,000: the plan has 2,001 rounds"),
+    "cohort": ({"cohort": 999}, "limits.min_cohort = 1,000: the plan asks 999 clients in a round"),
     "helpers": (
-        {"least_summed": 999},
-        "limits.least_cohort = 1,000: helpers of the plan's [secure_sum] add up 999 clients; ask for a plan with a larger "
-        "secure_sum.least_clients",
+        {"min_summed": 999},
+        "limits.min_cohort = 1,000: helpers of the plan's [secure_aggregation] add up 999 clients; ask for a plan with a larger "
+        "secure_aggregation.min_clients",
     ),
-    "message": ({"message_bytes": 1001}, "limits.largest_message_bytes = 1,000: a message has 1,001"),
+    "message": ({"message_bytes": 1001}, "limits.max_message_bytes = 1,000: a message has 1,001"),
     "parameters": ({"parameters": 1001}, "limits.max_parameters = 1,000: the model has at least 1,001"),
     "steps": ({"local_steps": 1001}, "limits.max_local_steps = 1,000: a client takes 1,001 steps in a round"),
-    "held out": ({"test_share": 0.2512}, "limits.test_share = 0.25: the plan holds out 0.251 of the rows"),
+    "held out": ({"test_share": 0.2512}, "limits.max_test_share = 0.25: the plan holds out 0.251 of the rows"),
     "k": ({"k": 999}, "share.min_k = 1,000: the plan asks for k = 999"),
     "released": (
         {"released": ("age", "note")},
@@ -146,7 +146,7 @@ def test_what_just_fits_is_allowed() -> None:
     assert find_refusals(POLICY, ASKED) == []
     unknown = {
         "cohort": None,
-        "least_summed": None,
+        "min_summed": None,
         "message_bytes": None,
         "parameters": None,
         "local_steps": None,
@@ -171,15 +171,16 @@ def test_what_goes_beyond_one_line_is_refused_by_that_line(case: str) -> None:
 
 
 def test_the_budget_for_life_is_that_of_a_single_plan_too() -> None:
-    tight = replace(POLICY, limits=replace(POLICY.limits, epsilon_for_life=1.5))
+    tight = replace(POLICY, limits=replace(POLICY.limits, max_epsilon_lifetime=1.5))
     assert find_refusals(tight, ASKED) == [
-        "limits.epsilon_for_life = 1.5 per client: the plan alone asks for 2 per client"
+        "limits.max_epsilon_lifetime = 1.5 per client: the plan alone asks for 2 per client"
     ]
     unset = replace(
-        POLICY, limits=replace(POLICY.limits, epsilon_for_life=None, epsilon_per_update=None)
+        POLICY,
+        limits=replace(POLICY.limits, max_epsilon_lifetime=None, max_epsilon_per_update=None),
     )
     assert find_refusals(unset, ASKED) == [
-        "limits.epsilon_for_life is not set: the plan alone asks for 2 per client"
+        "limits.max_epsilon_lifetime is not set: the plan alone asks for 2 per client"
     ]
 
 
@@ -236,24 +237,24 @@ def test_rows_need_a_table_of_their_own() -> None:
     assert find_refusals(replace(POLICY, share=None), replace(ASKED, k=None)) == []
 
 
-def with_measures(answer: str, **limits: Any) -> Policy:
+def with_measures(counts: str, **limits: Any) -> Policy:
     return replace(
         POLICY,
-        measures=replace(POLICY.measures, answer=answer),
+        measures=replace(POLICY.measures, counts=counts),
         limits=replace(POLICY.limits, **limits),
     )
 
 
 def test_exact_counts_are_told_in_the_clear() -> None:
     sentence = (
-        "allow.tells = ['clients', 'classes']: "
-        'measures.answer = "exact" tells counts in the clear; add "measures", or use noise'
+        "allow.disclosures = ['clients', 'classes']: "
+        'measures.counts = "exact" sends counts in the clear; add "measures", or use noise'
     )
     assert find_refusals(with_measures("exact"), ASKED) == [sentence]
     assert find_refusals(with_measures("exact"), replace(ASKED, measures=0)) == []
     told = replace(
         with_measures("exact"),
-        allow=replace(POLICY.allow, tells=("clients", "classes", "measures")),
+        allow=replace(POLICY.allow, disclosures=("clients", "classes", "measures")),
     )
     assert find_refusals(told, ASKED) == []
 
@@ -261,13 +262,13 @@ def test_exact_counts_are_told_in_the_clear() -> None:
 def test_noisy_counts_that_cost_too_much_are_left_out() -> None:
     dear = replace(ASKED, epsilon_with_measures=2.5)
     said = (
-        "limits.epsilon_per_run = 2 per client: with noisy counts the run costs 2.5, so no counts"
+        "limits.max_epsilon_per_run = 2 per client: with noisy counts the run costs 2.5, so no counts"
         " are sent"
     )
     assert find_measures_too_costly(POLICY, dear) == said
-    life = with_measures("noisy", epsilon_per_run=5.0, epsilon_for_life=2.25)
+    life = with_measures("noisy", max_epsilon_per_run=5.0, max_epsilon_lifetime=2.25)
     said = (
-        "limits.epsilon_for_life = 2.25 per client: with noisy counts the run costs 2.5, so no"
+        "limits.max_epsilon_lifetime = 2.25 per client: with noisy counts the run costs 2.5, so no"
         " counts are sent"
     )
     assert find_measures_too_costly(life, dear) == said

@@ -17,7 +17,7 @@ from tests.privacy.claims import ADD, claim
 ONE = (claim(Pure(1.0)),)
 ANN, BOB, EVE = (bytes([number]) * 16 for number in (1, 2, 3))
 ASK, OTHER = b"q" * 32, b"r" * 32
-MANY = Limits(epsilon_per_run=100, epsilon_for_life=1000)
+MANY = Limits(max_epsilon_per_run=100, max_epsilon_lifetime=1000)
 
 
 def book_with(
@@ -64,18 +64,18 @@ def test_who_was_not_asked_the_first_time_is_not_answered_for(tmp_path: Path) ->
     ("limits", "sentence"),
     [
         (
-            Limits(epsilon_per_update=0.5, epsilon_per_run=9, epsilon_for_life=9),
-            "limits.epsilon_per_update = 0.5 per client",
+            Limits(max_epsilon_per_update=0.5, max_epsilon_per_run=9, max_epsilon_lifetime=9),
+            "limits.max_epsilon_per_update = 0.5 per client",
         ),
         (
-            Limits(epsilon_per_run=0.5, epsilon_for_life=9),
-            "limits.epsilon_per_run = 0.5 per client: with this answer the run",
+            Limits(max_epsilon_per_run=0.5, max_epsilon_lifetime=9),
+            "limits.max_epsilon_per_run = 0.5 per client: with this answer the run",
         ),
         (
-            Limits(epsilon_per_run=9, epsilon_for_life=0.5),
-            "limits.epsilon_for_life = 0.5 per client: with this answer all runs",
+            Limits(max_epsilon_per_run=9, max_epsilon_lifetime=0.5),
+            "limits.max_epsilon_lifetime = 0.5 per client: with this answer all runs",
         ),
-        (Limits(), "limits.epsilon_per_run is not set"),
+        (Limits(), "limits.max_epsilon_per_run is not set"),
     ],
 )
 def test_beyond_a_limit_nobody_is_charged_and_nothing_written(
@@ -93,14 +93,14 @@ def test_beyond_a_limit_nobody_is_charged_and_nothing_written(
 
 
 def test_a_budget_for_life_runs_out_over_runs(tmp_path: Path) -> None:
-    book = book_with(tmp_path, Limits(epsilon_per_run=2, epsilon_for_life=3))
+    book = book_with(tmp_path, Limits(max_epsilon_per_run=2, max_epsilon_lifetime=3))
     for run in ("a", "b", "c"):
         assert book.reserve(run, 1, "train", [ANN], ONE) == {}
     assert book.reserve("d", 1, "train", [BOB], ONE) == {}
     refused = book.reserve("d", 2, "train", [ANN, BOB], ONE)
     assert list(refused) == [ANN]
     assert (
-        "limits.epsilon_for_life = 3 per client: with this answer all runs together cost this"
+        "limits.max_epsilon_lifetime = 3 per client: with this answer all runs together cost this"
         " client 3.99" in refused[ANN]
     )
     assert book.reserve("d", 2, "train", [ANN, BOB], ONE) == refused, "asked again, the same"
@@ -109,7 +109,7 @@ def test_a_budget_for_life_runs_out_over_runs(tmp_path: Path) -> None:
 
 
 def test_decimal_limits_are_reached_exactly(tmp_path: Path) -> None:
-    book = book_with(tmp_path, Limits(epsilon_per_run=0.3, epsilon_for_life=0.3))
+    book = book_with(tmp_path, Limits(max_epsilon_per_run=0.3, max_epsilon_lifetime=0.3))
     tenth = (claim(Pure(0.1)),)
     for round_no in (1, 2, 3):
         assert book.reserve("r", round_no, "train", [ANN], tenth) == {}
@@ -150,7 +150,9 @@ def test_what_has_no_epsilon_per_client_needs_permission(tmp_path: Path) -> None
     strict, lax = (
         book_with(tmp_path),
         book_with(
-            tmp_path, Limits(epsilon_per_run=9, epsilon_for_life=9, no_epsilon=True), name="lax"
+            tmp_path,
+            Limits(max_epsilon_per_run=9, max_epsilon_lifetime=9, no_epsilon=True),
+            name="lax",
         ),
     )
     for round_no, claims in enumerate(bare, 1):
@@ -201,29 +203,34 @@ def test_rounds_of_a_day_do_not_come_back_with_the_clock(tmp_path: Path) -> None
     days = iter(["2026-11-16"] * 3 + ["2026-11-15"] + ["2026-11-17"] * 2)
     book = book_with(
         tmp_path,
-        Limits(epsilon_per_run=100, epsilon_for_life=100, rounds_per_day=2),
+        Limits(max_epsilon_per_run=100, max_epsilon_lifetime=100, max_rounds_per_day=2),
         lambda: next(days),
     )
     assert book.reserve("r", 1, "train", [ANN], ONE) == {}
     assert book.reserve("s", 1, "train", [ANN], ONE) == {}
     assert book.reserve("s", 1, "votes", [ANN], ONE) == {}, "the same round"
     yesterday = book.reserve("r", 2, "train", [ANN], ONE)
-    assert yesterday[ANN] == "limits.rounds_per_day = 2: so many rounds were answered on 2026-11-16"
+    assert (
+        yesterday[ANN]
+        == "limits.max_rounds_per_day = 2: so many rounds were answered on 2026-11-16"
+    )
     assert book.reserve("r", 2, "train", [ANN], ONE) == {}, "the next day"
     book.verify()
 
 
 def test_a_round_beyond_those_of_a_run_is_refused(tmp_path: Path) -> None:
-    book = book_with(tmp_path, Limits(epsilon_per_run=100, epsilon_for_life=100, rounds_per_run=5))
+    book = book_with(
+        tmp_path, Limits(max_epsilon_per_run=100, max_epsilon_lifetime=100, max_rounds_per_run=5)
+    )
     assert book.reserve("r", 6, "train", [ANN], ONE) == {
-        ANN: "limits.rounds_per_run = 5: this is round 6"
+        ANN: "limits.max_rounds_per_run = 5: this is round 6"
     }
     with pytest.raises(ValueError, match="round must be from 0"):
         book.reserve("r", 2**40, "train", [ANN], ONE)
 
 
 def test_what_costs_nothing_is_stored_too_and_is_no_round(tmp_path: Path) -> None:
-    book = book_with(tmp_path, Limits(rounds_per_run=1, rounds_per_day=1))
+    book = book_with(tmp_path, Limits(max_rounds_per_run=1, max_rounds_per_day=1))
     for round_no in range(4):
         assert book.reserve("r", round_no, "measure", [ANN, BOB], ()) == {}
         book.store("r", round_no, "measure", ASK, b"figures")
@@ -234,7 +241,7 @@ def test_what_costs_nothing_is_stored_too_and_is_no_round(tmp_path: Path) -> Non
 def test_the_owner_decides_on_delta(tmp_path: Path) -> None:
     noise, limits = (
         (claim(GaussianNoise(2.0), relation=ADD),),
-        Limits(epsilon_per_run=100, epsilon_for_life=100, delta=1e-6),
+        Limits(max_epsilon_per_run=100, max_epsilon_lifetime=100, delta=1e-6),
     )
     greedy = SiteLedger(tmp_path / "greedy.db", limits=limits, delta=0.4)
     greedy.reserve("r", 1, "train", [ANN], noise)

@@ -20,7 +20,7 @@ from tests.privacy.claims import ADD, claim
 
 NOISE = (claim(GaussianNoise(50.0), relation=ADD),)
 EVERYBODY = [bytes([number]) * 16 for number in range(5)]
-LIMITS = Limits(epsilon_per_run=1000, epsilon_for_life=1000, rounds_per_day=10**6)
+LIMITS = Limits(max_epsilon_per_run=1000, max_epsilon_lifetime=1000, max_rounds_per_day=10**6)
 FORK = get_context("fork")
 ROUNDS = 12
 
@@ -134,7 +134,9 @@ def test_a_site_that_sends_first_is_caught(tmp_path: Path) -> None:
 
 
 def spend(folder: Path, who: int) -> None:
-    book = opened(folder, Limits(epsilon_per_run=1, epsilon_for_life=1, rounds_per_day=10**6))
+    book = opened(
+        folder, Limits(max_epsilon_per_run=1, max_epsilon_lifetime=1, max_rounds_per_day=10**6)
+    )
     for round_no in range(1, 16):
         book.reserve(f"run {who}", round_no, "train", EVERYBODY, NOISE)
 

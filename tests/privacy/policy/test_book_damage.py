@@ -15,7 +15,7 @@ from tests.privacy.claims import ADD, claim
 
 NOISE = (claim(GaussianNoise(20.0), relation=ADD),)
 EVERYBODY = [bytes([number]) * 16 for number in range(6)]
-LIMITS = Limits(epsilon_per_run=100, epsilon_for_life=100)
+LIMITS = Limits(max_epsilon_per_run=100, max_epsilon_lifetime=100)
 
 
 def opened(file: Path) -> SiteLedger:

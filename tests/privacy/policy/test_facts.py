@@ -69,7 +69,7 @@ def test_what_a_plan_says_of_itself() -> None:
         cohort=500,
         message_bytes=17,
         client="patient",
-        tells=("clients", "classes", "categories"),
+        disclosures=("clients", "classes", "categories"),
     )
 
 
@@ -135,18 +135,18 @@ def test_how_many_are_asked() -> None:
 
 
 def test_the_smallest_set_that_helpers_add_up() -> None:
-    secure, noise = {"least_clients": 30}, {"epsilon": 2.0, "delta": 1e-5, "clip": 1.0}
-    assert facts().least_summed is None
-    assert facts(codec={**noise, "name": "dp_sum"}, secure_sum=secure).least_summed == 30
+    secure, noise = {"min_clients": 30}, {"epsilon": 2.0, "delta": 1e-5, "clip": 1.0}
+    assert facts().min_summed is None
+    assert facts(codec={**noise, "name": "dp_sum"}, secure_aggregation=secure).min_summed == 30
     for name in ("skellam", "onebit"):
-        assert facts(codec={**noise, "name": name}, secure_sum=secure).least_summed is None
+        assert facts(codec={**noise, "name": name}, secure_aggregation=secure).min_summed is None
         voted = plan_of(
             codec={**noise, "name": name, "reporters": 0.5},
-            secure_sum=secure,
+            secure_aggregation=secure,
             filter={},
             data={"local_test": 0.3},
         )
-        assert derive_requirements(voted, "hash", ()).least_summed == 30
+        assert derive_requirements(voted, "hash", ()).min_summed == 30
 
 
 def test_columns_by_role() -> None:
@@ -215,7 +215,7 @@ def test_files_that_a_plan_names() -> None:
 
 def test_what_is_told() -> None:
     def told(**changes: Any) -> tuple[str, ...]:
-        return facts(**changes).tells
+        return facts(**changes).disclosures
 
     always = ("clients", "classes")
     assert (
@@ -235,7 +235,11 @@ def test_what_is_told() -> None:
         for words, wanted in (("all", ()), ("none", ("words",)), ("digits", ("words",))):
             plan = replace(plan_of(), features=replace(plan_of().features, text=text))
             plan = replace(plan, private=replace(plan.private, words=words))
-            assert derive_requirements(plan, "hash", ()).tells == (*always, "categories", *wanted)
+            assert derive_requirements(plan, "hash", ()).disclosures == (
+                *always,
+                "categories",
+                *wanted,
+            )
 
 
 def test_classes_of_ones_own_and_votes() -> None:

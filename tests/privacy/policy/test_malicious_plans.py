@@ -31,20 +31,20 @@ hashes = ["HASH"]
 [allow]
 models = ["logistic"]
 codecs = ["gaussian"]
-tells = ["clients", "classes", "measures"]
+disclosures = ["clients", "classes", "measures"]
 [columns]
 label = ["readmitted"]
 text = ["note"]
 numeric = ["age"]
 [measures]
-answer = "off"
+counts = "off"
 [limits]
-epsilon_per_update = 2
-epsilon_per_run = 2
-epsilon_for_life = 10
-rounds_per_run = 20
-least_cohort = 100
-largest_message_bytes = 1_000_000
+max_epsilon_per_update = 2
+max_epsilon_per_run = 2
+max_epsilon_lifetime = 10
+max_rounds_per_run = 20
+min_cohort = 100
+max_message_bytes = 1_000_000
 [share]
 min_k = 50
 """
@@ -72,7 +72,7 @@ def test_the_honest_plan_is_allowed() -> None:
     asked = asked_of(plan_of(), parameters=10_000)
     assert find_refusals(policy_for(asked), asked) == []
     assert asked.epsilon_per_run == pytest.approx(2.0, abs=1e-4)
-    assert asked.tells == ("clients", "classes")
+    assert asked.disclosures == ("clients", "classes")
 
 
 def test_without_a_policy_nothing_is_allowed() -> None:
@@ -86,8 +86,8 @@ def test_an_empty_policy_allows_nothing() -> None:
         "allow.models",
         "allow.codecs",
         "columns.label",
-        "allow.tells",
-        "limits.epsilon_per_run is not set",
+        "allow.disclosures",
+        "limits.max_epsilon_per_run is not set",
     ):
         assert key in found
 
@@ -95,9 +95,9 @@ def test_an_empty_policy_allows_nothing() -> None:
 MALICIOUS: dict[str, tuple[dict[str, Any], str]] = {
     "epsilon raised": (
         {"codec": {"epsilon": 8.0}},
-        "limits.epsilon_per_run = 2 per client: the plan asks for 8 per client and run",
+        "limits.max_epsilon_per_run = 2 per client: the plan asks for 8 per client and run",
     ),
-    "more rounds": ({"server": {"rounds": 21}}, "limits.rounds_per_run = 20: the plan has 21 rounds"),
+    "more rounds": ({"server": {"rounds": 21}}, "limits.max_rounds_per_run = 20: the plan has 21 rounds"),
     "delta raised": ({"codec": {"delta": 1e-3}}, "limits.delta = 1e-05 per run: the plan asks for 0.001"),
     "k = 1": (
         {"data": {"share": {"k": 1, "rows_per_client": 5}, "columns": {**HONEST["data"]["columns"], "quasi": ["age"]}}},
@@ -105,7 +105,7 @@ MALICIOUS: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "tiny cohort": (
         {"server": {"cohort": "count", "cohort_size": 2}},
-        "limits.least_cohort = 100: the plan asks 2 clients in a round",
+        "limits.min_cohort = 100: the plan asks 2 clients in a round",
     ),
     "forbidden column": (
         {"data": {"columns": {**HONEST["data"]["columns"], "text": ["note", "name"]}}},
@@ -144,7 +144,7 @@ MALICIOUS: dict[str, tuple[dict[str, Any], str]] = {
         {"codec": {**HONEST["codec"], "name": "dp_sum"}},
         "allow.trust_server = false: the plan's promise rests on the server",
     ),
-    "oversized message": ({"features": {"buckets": 300_000}}, "limits.largest_message_bytes = 1,000,000: a message has 1,2"),
+    "oversized message": ({"features": {"buckets": 300_000}}, "limits.max_message_bytes = 1,000,000: a message has 1,2"),
 }  # fmt: skip
 
 
@@ -202,12 +202,12 @@ def test_votes_count_against_the_limits_also_where_something_else_has_no_epsilon
     assert asked.epsilon_per_run is not None
     assert asked.epsilon_per_run > 8
     policy = parse_policy(
-        "[allow]\nvotes = true\n[limits]\nno_epsilon = true\nepsilon_per_run = 8\nepsilon_for_life"
+        "[allow]\nvotes = true\n[limits]\nno_epsilon = true\nmax_epsilon_per_run = 8\nmax_epsilon_lifetime"
         " = 100\n"
     )
     found = [sentence for sentence in find_refusals(policy, asked) if "epsilon_per_run" in sentence]
     assert found == [
-        f"limits.epsilon_per_run = 8 per client: the plan asks for {asked.epsilon_per_run:.6f} per"
+        f"limits.max_epsilon_per_run = 8 per client: the plan asks for {asked.epsilon_per_run:.6f} per"
         " client and run"
     ]
 
@@ -230,7 +230,7 @@ def test_a_codec_that_nobody_knows_is_refused_by_what_it_says_of_itself(monkeypa
     found = find_refusals(policy_for(asked_of(honest)), asked_of(honest, parameters=1000))
     assert found == [
         "allow.trust_server = false: the plan's promise rests on the server, and there is no"
-        " [secure_sum]"
+        " [secure_aggregation]"
     ]
 
 

@@ -9,7 +9,7 @@ import pytest
 from tacit.errors import PlanError
 from tacit.privacy.policy.policy import ANY, _list_keys, load_policy, parse_policy
 
-ALLOW = "models, codecs, files, tells, baselines, user_code, votes, trust_server, simulation_noise"
+ALLOW = "models, codecs, files, disclosures, baselines, user_code, votes, trust_server, simulation_noise"
 CODECS = (
     "plain, rr, rr_sampled, rqm, projunit, hashcomb, gaussian, dp_sum, onebit, skellam,"
     " paper_gaussian, qsgd, sign"
@@ -26,14 +26,14 @@ WRONG = {
     ),
     "allow = 3": "allow: needs to be a table, got 3; write [allow] and its keys below it",
     "share = 1": "share: needs to be a table, got 1; write [share] and its keys below it",
-    '[allow]\ntells = ["word"]': f"allow.tells.0: needs one of {TELLS}; got 'word'. Did you mean 'words'?",
-    '[measures]\nanswer = "loud"': "measures.answer: needs one of off, noisy, exact; got 'loud'.",
+    '[allow]\ndisclosures = ["word"]': f"allow.disclosures.0: needs one of {TELLS}; got 'word'. Did you mean 'words'?",
+    '[measures]\ncounts = "loud"': "measures.counts: needs one of off, noisy, exact; got 'loud'.",
     '[plans]\nhashes = ["abc"]': (
         "plans.hashes.0: needs 64 hexadecimal digits, as `tacit policy check` prints them; got 'abc'"
     ),
-    "[limits]\nepsilon_per_run = 0": "limits.epsilon_per_run: input should be greater than 0; got 0",
-    '[limits]\nepsilon_per_run = "2"': "limits.epsilon_per_run: input should be a valid number; got '2'",
-    "[limits]\nrounds_per_run = 2026-01-01": "limits.rounds_per_run: input should be a valid integer; got '2026-01-01'",
+    "[limits]\nmax_epsilon_per_run = 0": "limits.max_epsilon_per_run: input should be greater than 0; got 0",
+    '[limits]\nmax_epsilon_per_run = "2"': "limits.max_epsilon_per_run: input should be a valid number; got '2'",
+    "[limits]\nmax_rounds_per_run = 2026-01-01": "limits.max_rounds_per_run: input should be a valid integer; got '2026-01-01'",
     '[allow]\nmodels = ["logistik"]': (
         f"allow.models: needs some of {MODELS}, your own as package.module:name, or '*'; got 'logistik'. Did you mean 'logistic'?"
     ),

@@ -18,7 +18,7 @@ PAGE = (ROOT / "docs" / "policy.md").read_text(encoding="utf-8")
 def test_the_example_is_a_policy() -> None:
     (text,) = re.findall(r"^```\n(\[plans\].*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
     policy = parse_policy(text)
-    assert policy.limits.epsilon_per_run == 2.0
+    assert policy.limits.max_epsilon_per_run == 2.0
     assert policy.share is not None
 
 
@@ -34,4 +34,4 @@ def test_the_policy_to_start_from_can_be_read_and_allows_no_row_to_leave() -> No
     policy = parse_policy(render_policy("policy.toml"))
     assert policy.share is None
     assert policy.columns == ColumnRoles()
-    assert Policy().limits.epsilon_for_life is None
+    assert Policy().limits.max_epsilon_lifetime is None

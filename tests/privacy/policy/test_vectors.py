@@ -46,7 +46,7 @@ from tests.privacy.claims import ADD, claim
 ANN, BOB, EVE = (bytes([number]) * 16 for number in (1, 2, 3))
 HALF = (claim(Approximate(0.5, 1e-7)),)
 NAME = "34df993e8d8c4ada667425476c7450cc968abc6957345306036c148af14fb30f"
-WHY = "limits.epsilon_per_run = 1 per client: with this answer the run costs this client 1.5"
+WHY = "limits.max_epsilon_per_run = 1 per client: with this answer the run costs this client 1.5"
 OPEN_SHARE = SharePolicy(min_k=2, min_l=1, max_share=1.0)
 ROWS = [
     RowToRelease(bytes([row]) * 16, (ANN, BOB)[row % 2], b"l" * 16, b"x" if row < 4 else b"y")
@@ -56,7 +56,7 @@ ROWS = [
 
 def book_in(folder: Path, **more: Any) -> SiteLedger:
     given: dict[str, Any] = {
-        "limits": Limits(epsilon_per_run=1, epsilon_for_life=1),
+        "limits": Limits(max_epsilon_per_run=1, max_epsilon_lifetime=1),
         "delta": 1e-5,
         "today": lambda: "2026-11-16",
     }
@@ -84,7 +84,7 @@ def test_the_chain_of_a_ledger(book: SiteLedger) -> None:
         "opened", "told", "reserved", "stored", "reserved", "reserved", "reserved", "disclosed", "forgotten",
     ]  # fmt: skip
     assert book.receipt() == Receipt(
-        9, bytes.fromhex("28ef690df759258d3cda99e6a73ed0788ba1483e25ed9df70f6db2ab5a10a62c")
+        9, bytes.fromhex("6b5314329bca3f4ee336e02cd083c6fc483151a49975a3d4486dbb72f2985b5d")
     )
     book.verify()
     third = list(book.entries())[2]
@@ -175,16 +175,18 @@ def test_millionths() -> None:
         "0.000001",
         "1,234",
     ]
-    limits = Limits(epsilon_per_run=2.5)
+    limits = Limits(max_epsilon_per_run=2.5)
     assert [
-        get_limit(limits, f"epsilon_{one}") for one in ("per_update", "per_run", "for_life")
+        get_limit(limits, f"max_epsilon_{one}") for one in ("per_update", "per_run", "lifetime")
     ] == [
         float("inf"),
         2_500_000,
         0,
     ]
-    assert format_limit(limits, "epsilon_per_run") == "limits.epsilon_per_run = 2.5 per client"
-    assert format_limit(limits, "epsilon_for_life") == "limits.epsilon_for_life is not set"
+    assert (
+        format_limit(limits, "max_epsilon_per_run") == "limits.max_epsilon_per_run = 2.5 per client"
+    )
+    assert format_limit(limits, "max_epsilon_lifetime") == "limits.max_epsilon_lifetime is not set"
 
 
 def test_what_answers_cost_together() -> None:
@@ -210,7 +212,9 @@ def test_what_answers_cost_together() -> None:
 
 
 def test_what_a_client_cannot_afford() -> None:
-    limits = Limits(epsilon_per_update=1, epsilon_per_run=2, epsilon_for_life=3, delta=1e-5)
+    limits = Limits(
+        max_epsilon_per_update=1, max_epsilon_per_run=2, max_epsilon_lifetime=3, delta=1e-5
+    )
     fits = {
         "answer": PrivacyCost(1_000_000),
         "run": PrivacyCost(2_000_000, 1e-5),
@@ -223,15 +227,15 @@ def test_what_a_client_cannot_afford() -> None:
     assert why() == ""
     assert (
         why(answer=PrivacyCost(1_000_001))
-        == "limits.epsilon_per_update = 1 per client: this answer costs a client 1.000001"
+        == "limits.max_epsilon_per_update = 1 per client: this answer costs a client 1.000001"
     )
     assert (
         why(run=PrivacyCost(2_000_001))
-        == "limits.epsilon_per_run = 2 per client: with this answer the run costs this client"
+        == "limits.max_epsilon_per_run = 2 per client: with this answer the run costs this client"
         " 2.000001"
     )
     assert why(life=3_500_000) == (
-        "limits.epsilon_for_life = 3 per client: with this answer all runs together cost this client 3.5"
+        "limits.max_epsilon_lifetime = 3 per client: with this answer all runs together cost this client 3.5"
     )  # fmt: skip
     assert (
         why(run=PrivacyCost(1, 1.2345e-5))
@@ -243,7 +247,7 @@ def test_what_a_client_cannot_afford() -> None:
     )
     assert (
         why(
-            Limits(epsilon_per_run=2, epsilon_for_life=3, no_epsilon=True),
+            Limits(max_epsilon_per_run=2, max_epsilon_lifetime=3, no_epsilon=True),
             run=PrivacyCost(1, bare=True),
         )
         == ""

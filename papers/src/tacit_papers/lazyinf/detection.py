@@ -61,7 +61,7 @@ def decisions(scale: Scale) -> Table:
     for source, title in _SOURCES.items():
         for epsilon in printed.FLIPPED:
             settings = {
-                "plan": plan(scale, source, filter=votes(most_rejected=1.0)),
+                "plan": plan(scale, source, filter=votes(max_rejected=1.0)),
                 "epsilon": epsilon,
             }
             trial = Trial(kind="lazyinf_decisions", settings=settings, seeds=SIZES[scale].seeds)
@@ -132,7 +132,7 @@ def collusion(scale: Scale) -> Table:
         spread = range(-(size.collusion // 2), size.collusion // 2 + 1)
         shares = [round(flip + 0.025 * step, 2) for step in spread]
         settings = {
-            "plan": plan(scale, "mnist", filter=votes(vote_epsilon=epsilon, most_rejected=1.0)),
+            "plan": plan(scale, "mnist", filter=votes(vote_epsilon=epsilon, max_rejected=1.0)),
             "shares": shares,
         }
         trial = Trial(kind="lazyinf_collusion", settings=settings, seeds=size.seeds[:3])

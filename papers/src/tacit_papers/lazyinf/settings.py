@@ -50,8 +50,8 @@ SIZES: dict[Scale, Size] = {
 }  # fmt: skip
 
 _FEATURES: dict[Source, Tree] = {
-    "mnist": {"project": 9, "directions": "classes", "row_length": 10.0},
-    "cifar10": {"project": 9, "directions": "classes", "row_length": 10.0},
+    "mnist": {"project": 9, "directions": "classes", "row_norm": 10.0},
+    "cifar10": {"project": 9, "directions": "classes", "row_norm": 10.0},
 }
 _WARM: dict[Source, Tree] = {
     "mnist": {"epochs": 20, "lr": 0.018},
@@ -103,7 +103,7 @@ def plan(
 
 def votes(noise: Literal["nothing", "client", "record"] = "nothing", **settings: Any) -> Tree:
     """A `[filter]` table: small steps, and noise of (1, 1e-5) on contributors' messages, if any."""
-    tree: Tree = {"lr": _STEP, "batch_rows": 100, "most_rejected": 0.8, **settings}
+    tree: Tree = {"lr": _STEP, "batch_rows": 100, "max_rejected": 0.8, **settings}
     if noise != "nothing":
         clip = _CLIP if noise == "record" else _CLIP * _STEP
         tree |= {"protect": noise, "epsilon": 1.0, "delta": 1e-5, "clip": clip}

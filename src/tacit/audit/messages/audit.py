@@ -240,7 +240,7 @@ def _notes(job: Plan, found: AttackResult) -> list[str]:
         notes.append(
             f"Not attacked: {what}. With few rows per client an update can be close to the rows"
             " themselves; bound it per run ([privacy] preset = 'private') or have it added up"
-            " unseen ([secure_sum])."
+            " unseen ([secure_aggregation])."
         )
     if job.server.rounds > 1:
         notes.append(
@@ -258,7 +258,7 @@ def _notes(job: Plan, found: AttackResult) -> list[str]:
     if any(reading.who == BEFORE_NOISE for reading in found.readings):
         notes.append(
             "The server sees every update before it adds the noise and is trusted; under a"
-            " [secure_sum] it sees the sum alone."
+            " [secure_aggregation] it sees the sum alone."
         )
     return notes
 

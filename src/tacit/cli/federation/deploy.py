@@ -51,7 +51,8 @@ def deploy(
         typer.Option("--test", metavar="FILE", help="Rows of the server to measure models on."),
     ] = None,
     helper: Annotated[
-        list[str] | None, typer.Option("--helper", help="A site that helps with a [secure_sum].")
+        list[str] | None,
+        typer.Option("--helper", help="A site that helps with [secure_aggregation]."),
     ] = None,
     simulated_noise: Annotated[
         bool,

@@ -145,7 +145,8 @@ def accept_loss(
     tables.say(f"{folder}: {loss}.")
     tables.say(
         "What you give up: what clients spent in the lost entries is forgotten, so they can be"
-        " charged for it again, beyond epsilon_for_life; rows that left are no longer known, so a"
+        " charged for it again, beyond max_epsilon_lifetime; rows that left are no longer known,"
+        " so a"
         " later release can be compared with them. Lower the limits in policy.toml first, by what"
         " may have been spent."
     )

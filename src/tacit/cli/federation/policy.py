@@ -175,7 +175,8 @@ def _remedies(policy: Path, plan: Path, broken: list[str]) -> list[str]:
     """What the owner of the data can do about a refusal, if the owner wants the plan to run."""
     trusted = any(sentence.startswith("allow.trust_server") for sentence in broken)
     line = (
-        "trust_server = true under [allow], if the server may see single updates; or a [secure_sum]"
+        "trust_server = true under [allow], if the server may see single updates; or"
+        " [secure_aggregation]"
         " in the plan"
     )
     return [*([f"to change: {line}"] if trusted else []), f"or: {_command_for(policy, plan)}"]
@@ -252,7 +253,7 @@ def _asks(asked: Requirements) -> dict[str, str]:
         "trains": f"{asked.model}, sent by {asked.codec}",
         "reads": "whatever columns it finds" if asked.columns is None else _reads(asked.columns),
         "clients": f"each value of {asked.client}" if asked.client else "one per site",
-        "tells": ", ".join(asked.tells),
+        "disclosures": ", ".join(asked.disclosures),
         "rounds": f"{asked.rounds:,}",
         "costs": per_run,
         "rows leave": (
@@ -273,10 +274,10 @@ def _measures(policy: Policy, asked: Requirements) -> str:
     from tacit.privacy.policy import find_measures_too_costly
 
     often = f"{asked.measures:,} times, on {asked.test_share:.3g} of the rows"
-    if policy.measures.answer != "noisy":
+    if policy.measures.counts != "noisy":
         return (
             f"{often}; answered with"
-            f" {'exact counts' if policy.measures.answer == 'exact' else 'no counts'}"
+            f" {'exact counts' if policy.measures.counts == 'exact' else 'no counts'}"
         )
     why = find_measures_too_costly(policy, asked)
     if why or asked.epsilon_with_measures is None:

@@ -227,7 +227,9 @@ POLICY_OF_A_REHEARSAL = """# A rehearsal on one machine: everything the plan may
 models = ["*"]
 codecs = ["*"]
 files = ["*"]
-tells = ["clients", "rows", "classes", "ranges", "exact_ranges", "formats", "categories", "words", "measures"]
+disclosures = [
+  "clients", "rows", "classes", "ranges", "exact_ranges", "formats", "categories", "words", "measures"
+]
 votes = true
 trust_server = true
 simulation_noise = true
@@ -241,21 +243,21 @@ image = ["*"]
 split = ["*"]
 
 [limits]
-epsilon_per_run = 1e12
-epsilon_for_life = 1e12
+max_epsilon_per_run = 1e12
+max_epsilon_lifetime = 1e12
 delta = 0.1
 no_epsilon = true
-rounds_per_run = 100000
-rounds_per_day = 100000
-least_cohort = 1
-least_clients_told = 1
-most_values_told = 100000
-test_share = 0.9
+max_rounds_per_run = 100000
+max_rounds_per_day = 100000
+min_cohort = 1
+min_clients_per_value = 1
+max_values_per_column = 100000
+max_test_share = 0.9
 
 [measures]
-answer = "exact"
-least_rows = 1
-least_clients = 1
+counts = "exact"
+min_rows = 1
+min_clients = 1
 
 [share]
 columns = ["*"]

@@ -272,8 +272,8 @@ def status(folder: Folder, as_json: AsJson = False) -> None:
             if policy is None
             else {"models": list(policy.allow.models), "codecs": list(policy.allow.codecs)}
         ),
-        "epsilon_per_run": None if policy is None else policy.limits.epsilon_per_run,
-        "epsilon_for_life": None if policy is None else policy.limits.epsilon_for_life,
+        "epsilon_per_run": None if policy is None else policy.limits.max_epsilon_per_run,
+        "max_epsilon_lifetime": None if policy is None else policy.limits.max_epsilon_lifetime,
         "load_signing_key": load_signing_key(folder).public_key().public_bytes_raw().hex(),
         "peers": sorted(settings.peers or {}),
     }

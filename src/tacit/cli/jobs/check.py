@@ -10,7 +10,7 @@ from tacit.cli import tables
 from tacit.cli.options import AsJson, Overrides, PlanFile
 
 if TYPE_CHECKING:
-    from tacit.plan import Corrupt, Filter, Plan, SecureSum
+    from tacit.plan import Corrupt, Filter, Plan, SecureAggregation
 
 NoData = Annotated[bool, typer.Option("--no-data", help="Read no rows: check the plan alone.")]
 
@@ -84,7 +84,7 @@ def outline(plan: Plan) -> dict[str, str]:
         "codec": facts["Codec"],
         "server": f"{server.rounds} rounds, {facts['Server']}",
         "baselines": ", ".join(plan.baselines) or "none",
-        **({"sum": _secure(plan.secure_sum)} if plan.secure_sum else {}),
+        **({"sum": _secure(plan.secure_aggregation)} if plan.secure_aggregation else {}),
         **({"disclosed": describe_planned_disclosure(plan.data.share)} if plan.data.share else {}),
         **({"public": describe_planned_public(plan.public)} if plan.public else {}),
         **({"corrupted": _experiment(plan.corrupt)} if plan.corrupt else {}),
@@ -93,12 +93,12 @@ def outline(plan: Plan) -> dict[str, str]:
     }
 
 
-def _secure(settings: SecureSum) -> str:
+def _secure(settings: SecureAggregation) -> str:
     """Return who adds up, and under which condition nobody sees a single update."""
     helpers = "a helper" if settings.helpers == 1 else f"{settings.helpers} helpers"
     all_helpers = "its helper" if settings.helpers == 1 else "all its helpers"
     return (
-        f"server and {helpers} add up together, for at least {settings.least_clients:,} clients;"
+        f"server and {helpers} add up together, for at least {settings.min_clients:,} clients;"
         f" nobody sees a single update unless the server and {all_helpers} work together"
     )
 

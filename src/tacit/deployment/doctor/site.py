@@ -99,7 +99,8 @@ def _check_policy(folder: Path) -> Finding:
         )
     limits = policy.limits
     detail = (
-        f"epsilon per client: {limits.epsilon_per_run:g} per run, {limits.epsilon_for_life:g} for"
+        f"epsilon per client: {limits.max_epsilon_per_run:g} per run,"
+        f" {limits.max_epsilon_lifetime:g} for"
         " life"
     )
     return Finding(subject="policy", state="ok", detail=detail)

@@ -138,22 +138,26 @@ class Handshake:
                 f"{self.plan.name}: site {site!r} cannot help: {error}; choose other helpers"
                 " (--helper)"
             ) from None
-        assert self.plan.secure_sum is not None
-        if secure_aggregation.is_post_quantum(key) != self.plan.secure_sum.post_quantum:
-            wanted = str(self.plan.secure_sum.post_quantum).lower()
+        assert self.plan.secure_aggregation is not None
+        if secure_aggregation.is_post_quantum(key) != self.plan.secure_aggregation.post_quantum:
+            wanted = str(self.plan.secure_aggregation.post_quantum).lower()
             raise RunError(
                 f"{self.plan.name}: site {site!r} cannot help: its key is not of the kind that"
-                f" secure_sum.post_quantum = {wanted} needs; choose other helpers (--helper)"
+                f" secure_aggregation.post_quantum = {wanted} needs; choose other helpers"
+                " (--helper)"
             )
 
     def _helpers(self, sites: list[str]) -> list[str]:
-        if self.plan.secure_sum is None:
+        if self.plan.secure_aggregation is None:
             return []
-        wanted = self.deployment.helpers or tuple(sites[: self.plan.secure_sum.helpers])
-        if len(wanted) != self.plan.secure_sum.helpers or any(site not in sites for site in wanted):
-            count, got = self.plan.secure_sum.helpers, ", ".join(wanted) or "none"
+        wanted = self.deployment.helpers or tuple(sites[: self.plan.secure_aggregation.helpers])
+        if len(wanted) != self.plan.secure_aggregation.helpers or any(
+            site not in sites for site in wanted
+        ):
+            count, got = self.plan.secure_aggregation.helpers, ", ".join(wanted) or "none"
             raise RunError(
-                f"secure_sum.helpers = {count}: needs so many of the sites as helpers, got {got}"
+                f"secure_aggregation.helpers = {count}: needs so many of the sites as helpers, got"
+                f" {got}"
             )
         return list(wanted)
 

@@ -50,7 +50,7 @@ class HeldRows(NamedTuple):
 
 def rows_each(settings: Measures) -> int | None:
     """The most rows of a client that count; None where all do."""
-    return settings.rows_per_client if settings.answer == "noisy" else None
+    return settings.rows_per_client if settings.counts == "noisy" else None
 
 
 def find_obstacle(settings: Measures, rows: int, clients: int) -> str:
@@ -59,16 +59,16 @@ def find_obstacle(settings: Measures, rows: int, clients: int) -> str:
     Of noisy counts, `rows` and `clients` are noisy too: whether counts are sent then tells no more
     than the counts.
     """
-    if settings.answer == "off":
-        return 'measures.answer = "off": no counts are sent'
-    if rows < settings.least_rows:
+    if settings.counts == "off":
+        return 'measures.counts = "off": no counts are sent'
+    if rows < settings.min_rows:
         return (
-            f"measures.least_rows = {settings.least_rows:,}: about {rows:,} held-out rows count, so"
+            f"measures.min_rows = {settings.min_rows:,}: about {rows:,} held-out rows count, so"
             " no counts are sent"
         )
-    if clients < settings.least_clients:
+    if clients < settings.min_clients:
         return (
-            f"measures.least_clients = {settings.least_clients:,}: about {clients:,} clients have"
+            f"measures.min_clients = {settings.min_clients:,}: about {clients:,} clients have"
             " some, so no counts are sent"
         )
     return ""
@@ -79,7 +79,7 @@ def count_noise(plan: Plan, policy: Policy) -> CountNoise | None:
     sent.
     """
     settings, releases = policy.measures, count_measured_rounds(plan)
-    if settings.answer != "noisy" or not releases:
+    if settings.counts != "noisy" or not releases:
         return None
     loss = Loss(epsilon=settings.epsilon, delta=min(plan.delta, policy.limits.delta))
     return noisy_counts.noise_for(loss, rows_each=settings.rows_per_client, releases=releases)

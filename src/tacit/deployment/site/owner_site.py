@@ -245,10 +245,10 @@ class OwnerSite:
 
     def _check_size(self, body: bytes) -> None:
         """Refuse an answer that is larger than the owner lets go."""
-        most = self.owner.allowed().limits.largest_message_bytes
+        most = self.owner.allowed().limits.max_message_bytes
         if len(body) > most:
             raise PolicyError(
-                f"limits.largest_message_bytes = {most:,}: the answers have {len(body):,} bytes;"
+                f"limits.max_message_bytes = {most:,}: the answers have {len(body):,} bytes;"
                 " with server.sum_at = 'site' a site adds its clients' answers up first"
             )
 

@@ -114,7 +114,7 @@ class Participation:
         """
         plan, rows, sizes = self.plan, self.rows, self.rows.clients.sizes()
         answer = (
-            self.owner.allowed().measures.answer
+            self.owner.allowed().measures.counts
             if self.offer.measures and not self.no_counts
             else "off"
         )
@@ -157,7 +157,7 @@ class Participation:
             self.built = built
             replace_file(before, begin.terms)
         digest, site = self._digest(begin.terms), self.built.site
-        if self.plan.secure_sum is not None and begin.confirmations:
+        if self.plan.secure_aggregation is not None and begin.confirmations:
             check_confirmations(self.built.terms, digest, begin.confirmations, self.owner.peers())
             if not (self.folder / _CONFIRMED).exists():
                 self.owner.tell(f"run {self.folder.name}: {_trusted(self.built, self.owner.name)}")
@@ -176,7 +176,7 @@ class Participation:
             raise RunError(f"run {self.folder.name}: has not begun here")
         if self.built is None:
             self.built = self._build(terms.read_bytes())
-        if self.plan.secure_sum is not None:
+        if self.plan.secure_aggregation is not None:
             self._check_sites(self.built, terms.read_bytes())
         return self.built
 
@@ -237,7 +237,7 @@ class Participation:
             self.owner.peers,
             self.simulated_noise,
         )
-        if self.plan.secure_sum is not None:
+        if self.plan.secure_aggregation is not None:
             check_sites(self.owner.allowed(), self.plan, terms, built.sums(), known)
         built.site.key = self.owner.signs_with
         policy = self.owner.allowed()

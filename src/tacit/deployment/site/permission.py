@@ -65,6 +65,10 @@ def refuse_unless_allowed(
     return find_measures_too_costly(policy, asked)
 
 
+_SIZES = ("limits.max_parameters", "limits.max_local_steps")
+"""Limits that numbers alone decide."""
+
+
 def refuse_too_large(policy: Policy, plan: Plan, inputs: int, classes: int, rows: int) -> None:
     """Raise PolicyError if the model or a client's work exceeds the limits, from numbers alone:
     nothing was allocated yet.
@@ -75,9 +79,7 @@ def refuse_too_large(policy: Policy, plan: Plan, inputs: int, classes: int, rows
     size = training.parameter_floor(plan.model, inputs, classes)
     before = _before_rows(plan, allow_code=allows_code(policy, plan))
     asked = replace(before, parameters=size, local_steps=work_of(plan, rows))
-    found = [
-        sentence for sentence in find_refusals(policy, asked) if sentence.startswith("limits.max_")
-    ]
+    found = [sentence for sentence in find_refusals(policy, asked) if sentence.startswith(_SIZES)]
     if found:
         raise PolicyError("\n".join(found))
 

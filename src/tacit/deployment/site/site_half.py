@@ -154,9 +154,7 @@ class SiteHalf:
     def sums(self) -> Sums:
         """Return what helpers add up in this run."""
         least = [
-            one.terms.least_clients
-            for one in self.exchanges.values()
-            if isinstance(one, HelperSums)
+            one.terms.min_clients for one in self.exchanges.values() if isinstance(one, HelperSums)
         ]
         return Sums(min(least, default=0), self.site.agreement.codec.fewest > 1)
 
@@ -289,7 +287,7 @@ def build(
     exchanges = {one.name: one for one in build_exchanges(plan, facts, train, learner.head)}
     known = KnownSites(terms, peers)
     helpers = dict[str, Helper]()
-    if plan.secure_sum is not None and name in terms.helps:
+    if plan.secure_aggregation is not None and name in terms.helps:
         party = HelperParty(
             number=terms.helps.index(name) + 1,
             key=draw_helper_key(plan, root, name),

@@ -146,9 +146,10 @@ def read_rows(
     table, chosen = _without_marks(table)
     found = _divided(table, settings, root)
     count, who = (len(found.owners), "clients") if client else (table.train.height, "rows")
-    if count < limits.least_clients_told:
+    if count < limits.min_clients_per_value:
         raise PolicyError(
-            f"limits.least_clients_told = {limits.least_clients_told:,}: this site has {count:,}"
+            f"limits.min_clients_per_value = {limits.min_clients_per_value:,}: this site has"
+            f" {count:,}"
             f" {who} to train on"
         )
     return found._replace(
@@ -197,7 +198,7 @@ def _without_rare_classes(
     if not lost:
         return table, []
     who = "clients" if client else "rows"
-    least = f"{limits.least_clients_told:,} {who}"
+    least = f"{limits.min_clients_per_value:,} {who}"
     note = (
         f"{lost:,} rows are left out: their class of {label!r} has fewer than {least}, or a name"
         " with invisible characters"

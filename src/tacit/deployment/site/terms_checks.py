@@ -16,7 +16,8 @@ from tacit.secure_aggregation import is_post_quantum
 
 NO_PEERS = (
     "site.toml: [peers] names no other site, so this site cannot tell whether a helper's key in a"
-    " plan with a [secure_sum] is the helper's or the server's; add the signing keys of the other"
+    " plan with [secure_aggregation] is the helper's or the server's; add the signing keys of the"
+    " other"
     " sites, as their owners read them from `tacit site status`"
 )
 
@@ -36,17 +37,17 @@ class Known:
 
 
 class Sums(NamedTuple):
-    """What helpers add up in a run: sets of at least `least_clients`, whose noise the clients make,
+    """What helpers add up in a run: sets of at least `min_clients`, whose noise the clients make,
     or else the helpers.
     """
 
-    least_clients: int
+    min_clients: int
     noise_by_clients: bool
 
 
 def refuse_without_peers(plan: Plan, site: str, peers: Mapping[str, bytes]) -> None:
     """Raise PolicyError if a plan needs helpers and a site has nothing to check their keys with."""
-    if plan.secure_sum is not None and not any(name != site for name in peers):
+    if plan.secure_aggregation is not None and not any(name != site for name in peers):
         raise PolicyError(NO_PEERS)
 
 
@@ -61,8 +62,10 @@ def check_terms(plan: Plan, terms: Terms, known: Known, simulated_noise: bool) -
         raise WireError(
             "terms refused: they lack this site's nonce for this run, so they are of another run"
         )
-    if plan.secure_sum is None and (terms.helps or terms.helpers):
-        raise WireError("terms refused: they name helpers, and the plan has no [secure_sum]")
+    if plan.secure_aggregation is None and (terms.helps or terms.helpers):
+        raise WireError(
+            "terms refused: they name helpers, and the plan has no [secure_aggregation]"
+        )
 
 
 def check_sites(policy: Policy, plan: Plan, terms: Terms, sums: Sums, known: Known) -> None:
@@ -70,7 +73,7 @@ def check_sites(policy: Policy, plan: Plan, terms: Terms, sums: Sums, known: Kno
     knows; others may be invented.
 
     Helpers are peers. A helper knows every member. So does every site where the clients of all
-    sites make the noise together. The clients at known sites are at least `limits.least_cohort`,
+    sites make the noise together. The clients at known sites are at least `limits.min_cohort`,
     and helpers add up no smaller set. The clients of an only helper do not count where it adds the
     noise: it can take its noise and their updates off the sum.
     """
@@ -85,26 +88,26 @@ def check_sites(policy: Policy, plan: Plan, terms: Terms, sums: Sums, known: Kno
         )
     _check_noise_share(policy, terms, sums, known)
     least, count = (
-        policy.limits.least_cohort,
+        policy.limits.min_cohort,
         sum(one.clients for one in terms.members if one.site in known.peers),
     )
     if count < least:
         raise PolicyError(
-            f"limits.least_cohort = {least:,}: {count:,} of the {terms.clients:,} clients that the"
+            f"limits.min_cohort = {least:,}: {count:,} of the {terms.clients:,} clients that the"
             " server names are at sites in [peers] of site.toml; the others may be invented"
         )
     if len(terms.helps) == 1 and known.site not in terms.helps and not sums.noise_by_clients:
         hidden = count - terms.of(terms.helps[0]).clients
         if hidden < least:
             raise PolicyError(
-                f"limits.least_cohort = {least:,}: {hidden:,} clients are at sites other than the"
+                f"limits.min_cohort = {least:,}: {hidden:,} clients are at sites other than the"
                 f" only helper {terms.helps[0]!r}, which can take its noise and its own clients'"
-                " updates off the sum; ask for secure_sum.helpers = 2"
+                " updates off the sum; ask for secure_aggregation.helpers = 2"
             )
-    if sums.least_clients < least:
+    if sums.min_clients < least:
         raise PolicyError(
-            f"limits.least_cohort = {least:,}: helpers add up sets of {sums.least_clients:,}"
-            " clients in this run; ask for a plan with a larger secure_sum.least_clients"
+            f"limits.min_cohort = {least:,}: helpers add up sets of {sums.min_clients:,}"
+            " clients in this run; ask for a plan with a larger secure_aggregation.min_clients"
         )
 
 
@@ -116,11 +119,11 @@ def own_noise_share(terms: Terms, sums: Sums, site: str) -> float:
     set leaves, but the one whose update is at stake.
     """
     others = terms.clients - terms.of(site).clients
-    return max(1, sums.least_clients - others) / max(1, sums.least_clients)
+    return max(1, sums.min_clients - others) / max(1, sums.min_clients)
 
 
 def _check_noise_share(policy: Policy, terms: Terms, sums: Sums, known: Known) -> None:
-    least, share = policy.limits.least_noise_share, own_noise_share(terms, sums, known.site)
+    least, share = policy.limits.min_noise_share, own_noise_share(terms, sums, known.site)
     if sums.noise_by_clients and share < least:
         largest = max(
             (one for one in terms.members if one.site != known.site),
@@ -131,18 +134,18 @@ def _check_noise_share(policy: Policy, terms: Terms, sums: Sums, known: Known) -
             f"; site {largest.site!r} says it has {largest.clients:,} clients" if largest else ""
         )
         raise PolicyError(
-            f"limits.least_noise_share = {least:g}: this site's own clients make {share:.2g} of the"
+            f"limits.min_noise_share = {least:g}: this site's own clients make {share:.2g} of the"
             " noise, and the rest is missing if other sites have fewer clients than they"
             f" say{claimed}"
         )
 
 
 def _check_helpers(plan: Plan, terms: Terms, known: Known) -> None:
-    settings = plan.secure_sum
+    settings = plan.secure_aggregation
     assert settings is not None
     if not len(terms.helps) == len(terms.helpers) == settings.helpers:
         raise WireError(
-            f"terms refused: the plan has secure_sum.helpers = {settings.helpers}, got"
+            f"terms refused: the plan has secure_aggregation.helpers = {settings.helpers}, got"
             f" {len(terms.helps)} sites and {len(terms.helpers)} keys"
         )
     keys = [known.peers.get(site) for site in terms.helps]
@@ -169,7 +172,8 @@ def _check_helpers(plan: Plan, terms: Terms, known: Known) -> None:
     if any(is_post_quantum(public) != settings.post_quantum for public in terms.helpers):
         wanted = str(settings.post_quantum).lower()
         raise WireError(
-            "terms refused: a helper's key is not of the kind that secure_sum.post_quantum ="
+            "terms refused: a helper's key is not of the kind that"
+            " secure_aggregation.post_quantum ="
             f" {wanted} needs"
         )
     if (

@@ -34,22 +34,24 @@ _STEPS = 10
 def common_values(
     frame: pl.DataFrame, name: str, client: str | None, limits: Limits, role: str
 ) -> list[str]:
-    """Return the values of a column that at least `least_clients_told` clients have, sorted;
+    """Return the values of a column that at least `min_clients_per_value` clients have, sorted;
     without clients, rows are counted.
 
     Raises PolicyError for a column of which there are too many, or where most rows have a value
     that few others have: such a column names people, not classes.
     """
-    found = find_common_values(frame, name, client, limits.least_clients_told)
+    found = find_common_values(frame, name, client, limits.min_clients_per_value)
     if 2 * found.rows < frame.height:
         raise PolicyError(
-            f"limits.least_clients_told = {limits.least_clients_told:,}: most rows have a value of"
+            f"limits.min_clients_per_value = {limits.min_clients_per_value:,}: most rows have a"
+            " value of"
             f" {name!r} that fewer {'clients' if client else 'rows'} share, so it cannot be used as"
             f" {role}"
         )
-    if len(found.values) > limits.most_values_told:
+    if len(found.values) > limits.max_values_per_column:
         raise PolicyError(
-            f"limits.most_values_told = {limits.most_values_told:,}: {name!r} has more values, so"
+            f"limits.max_values_per_column = {limits.max_values_per_column:,}: {name!r} has more"
+            " values, so"
             f" it cannot be used as {role}"
         )
     return found.values
@@ -60,8 +62,8 @@ def tell_seen(plan: Plan, rows: SiteRows, policy: Policy) -> ColumnStatistics:
 
     Classes are those of the rows that take part, each of which enough clients have. Rare categories
     count as unknown here. Ends of ranges are rounded, with enough clients at or beyond each end,
-    unless the policy's `tells` has "exact_ranges". That numbers are missing in a column is told
-    where enough clients lack one, and a way of writing numbers where enough clients' cells show it.
+    unless the policy's `disclosures` has "exact_ranges". That numbers are missing in a column is
+    told where enough clients lack one, and a way of writing numbers where enough clients' cells show it.
     """
     table, client, limits = rows.table, rows.table.columns.client, policy.limits
     settings = replace(
@@ -75,16 +77,16 @@ def tell_seen(plan: Plan, rows: SiteRows, policy: Policy) -> ColumnStatistics:
     for name, known in seen.categories.items():
         common = set(common_values(everything, name, client, limits, "categorical"))
         categories[name] = tuple(value for value in known if value in common)
-    exact = "exact_ranges" in policy.allow.tells
+    exact = "exact_ranges" in policy.allow.disclosures
     ranges = (
         seen.ranges
         if exact
-        else _rounded_ranges(table.train, client, seen.ranges, limits.least_clients_told)
+        else _rounded_ranges(table.train, client, seen.ranges, limits.min_clients_per_value)
     )
     missing = tuple(
         name
         for name in seen.missing
-        if _clients_without(table.train, name, client) >= limits.least_clients_told
+        if _clients_without(table.train, name, client) >= limits.min_clients_per_value
     )
     formats = tell_formats(plan, table.habits, limits)
     return replace(seen, categories=categories, ranges=ranges, missing=missing, formats=formats)
@@ -94,7 +96,7 @@ def tell_formats(plan: Plan, habits: Habits, limits: Limits) -> dict[str, Number
     """Return how numbers are written, as far as the cells of enough clients show it and the plan
     does not say so.
     """
-    found, least = dict[str, NumberFormat](), limits.least_clients_told
+    found, least = dict[str, NumberFormat](), limits.min_clients_per_value
     if plan.data.decimal is not None:
         return found
     for name, one in habits.formats.items():
@@ -137,7 +139,8 @@ def _rounded_range(
     high = min(ends[1], highs[-least]) if len(highs) >= least else -math.inf
     if not low <= high:
         raise PolicyError(
-            f"limits.least_clients_told = {least:,}: too few clients have a number in {name!r} to"
+            f"limits.min_clients_per_value = {least:,}: too few clients have a number in {name!r}"
+            " to"
             " tell its range; the plan must state it in features.ranges"
         )
     step = _step(low, high)
@@ -170,10 +173,10 @@ def told_sentences(rows: SiteRows, seen: ColumnStatistics, policy: Policy) -> li
     """Return what the server is told of a site's rows, in words for the site's log; the values
     themselves are in its ledger.
     """
-    columns, least = rows.table.columns, policy.limits.least_clients_told
+    columns, least = rows.table.columns, policy.limits.min_clients_per_value
     who, exact = (
         "clients" if columns.client else "rows",
-        ("exact" if "exact_ranges" in policy.allow.tells else "rounded"),
+        ("exact" if "exact_ranges" in policy.allow.disclosures else "rounded"),
     )
     told = [f"{len(seen.classes):,} classes of {columns.label!r}"]
     told += [f"{len(known):,} categories of {name!r}" for name, known in seen.categories.items()]

@@ -92,7 +92,7 @@ def encode_words(
         )
     texts = [reading.units(frame) for frame in frames]
     counts = Counter(unit for rows in texts for row in rows for unit in row)
-    least = reading.settings.least_count
+    least = reading.settings.min_count
     trained = counts if least == 1 else Counter(unit for row in texts[0] for unit in row)
     words = tuple(
         sorted(

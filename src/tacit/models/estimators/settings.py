@@ -51,7 +51,7 @@ def build_plan(asked: Tree, *, seed: int, clients: int, hashed: bool) -> Plan:
 
 
 def _suit_numbers(tree: Tree, hashed: bool) -> None:
-    tree["features"] |= {"row_length": 1.0 if hashed else None, "constant": 0.0}
+    tree["features"] |= {"row_norm": 1.0 if hashed else None, "constant": 0.0}
     tree["local"] = {"optimizer": "sgd", "lr": 1.0, "epochs": 1, "batches": 1, "row_scale": "mean"}
     tree["server"] = {
         "rounds": 40,

@@ -49,9 +49,9 @@ class QSGD:
     name: Literal["qsgd"] = "qsgd"
     bits: Annotated[int, Ge(1), Le(16)] = 8
     """Bits per parameter, the sign among them."""
-    size: Literal["length", "largest"] = "length"
-    """What levels reach to: the update's length (l2), as published, or its largest value, which
-    rounds less.
+    norm: Literal["l2", "max"] = "l2"
+    """The range of the levels: the L2 norm of the update, as published, or its largest absolute
+    value, which rounds less.
     """
 
 

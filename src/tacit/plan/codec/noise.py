@@ -37,8 +37,8 @@ class Gaussian:
 @dataclass(frozen=True, kw_only=True, config=STRICT)
 class DPSum:
     """Updates of bounded length, to whose sum Gaussian noise is added: DP-FedAvg that trusts the
-    server, or under a `[secure_sum]` its helpers. With `server.cohort = "poisson"` and no helpers
-    less noise keeps the same loss, as long as only the server knows who was asked.
+    server, or under `[secure_aggregation]` its helpers. With `server.cohort = "poisson"` and no
+    helpers less noise keeps the same loss, as long as only the server knows who was asked.
     """
 
     unit: ClassVar[str] = "run"

@@ -106,10 +106,10 @@ def problems(codec: object, plan: Plan) -> list[str]:
             f"server.sum_at: needs 'server' with {said}, whose noise is for one sum over all"
             " clients; got 'site'"
         )
-    if plan.filter is not None and codec.reporters > 1 - plan.filter.most_rejected + 1e-9:
+    if plan.filter is not None and codec.reporters > 1 - plan.filter.max_rejected + 1e-9:
         found.append(
-            f"codec.reporters: needs at most {1 - plan.filter.most_rejected:g}, since votes may"
-            f" reject a share filter.most_rejected = {plan.filter.most_rejected:g} of the clients"
+            f"codec.reporters: needs at most {1 - plan.filter.max_rejected:g}, since votes may"
+            f" reject a share filter.max_rejected = {plan.filter.max_rejected:g} of the clients"
             f" whose noise counts; got {codec.reporters:g}"
         )
     return found

@@ -222,7 +222,7 @@ def _private(asked: Tree, tree: Tree) -> Tree:
         }  # the rule was found for logistic regression; other models bring settings of their own
     inputs = inputs_of(tree)
     found, text = rule(epsilon, clients, inputs), inputs.text
-    features: Tree = {"constant": found.constant, **({} if inputs.norm else {"row_length": 1.0})}
+    features: Tree = {"constant": found.constant, **({} if inputs.norm else {"row_norm": 1.0})}
     if text:
         features["buckets"] = found.words
     elif "quantise" not in _own(tree, "features"):
@@ -298,7 +298,7 @@ def _no_trust(asked: Tree, tree: Tree) -> Tree:
         "lr": 20.0,
         "soften": 0.0,
     }
-    features = {**filled["features"], "buckets": 5000, "row_length": 1.0, "constant": 0.1}
+    features = {**filled["features"], "buckets": 5000, "row_norm": 1.0, "constant": 0.1}
     local = {
         "optimizer": "sgd",
         "lr": 1.0,

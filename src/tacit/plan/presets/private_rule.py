@@ -118,7 +118,7 @@ def inputs_of(tree: Tree) -> Inputs:
             source not in TABLES,
             (TABLES.get(source, (0, 0)) if isinstance(source, str) else (0, 0)),
         )
-    if text or not any(counts) or features.get("row_length") or features.get("numeric") == "raw":
+    if text or not any(counts) or features.get("row_norm") or features.get("numeric") == "raw":
         return Inputs(text=text)
     # A column scaled to -1…1 has a mean square of about 1/4; of the inputs of a category one is 1.
     return Inputs(text=False, norm=math.sqrt(counts[0] / 4 + counts[1]))

@@ -39,8 +39,8 @@ test = 0.2                            # share of rows held out to measure on, if
 # and emoji; or "letters": a-z only text = "listed"                     # which words of a public
 # list occur; or "binary": hashed words list = "en"                         # the language, or a
 # file with one word per line, the most frequent first [codec] name = "dp_sum"                     #
-# noise on the sum; or "onebit", "skellam": noise by the clients, for a [secure_sum] [server] rounds
-# = 40
+# noise on the sum; or "onebit", "skellam": noise by the clients, for [secure_aggregation]
+# [server] rounds = 40
 
 [engine]
 workers = 2                           # changes how fast, never what comes out
@@ -186,7 +186,7 @@ def _features(roles: set[str], reading: TextReading, rule: OneBitRule | None) ->
         lines.append('text = "binary"                       # which hashed words occur')
         lines.append(f"buckets = {rule.buckets:<28}# how many numbers words are hashed to")
         lines.append(
-            "row_length = 1.0                      # long texts count no more than short ones"
+            "row_norm = 1.0                      # long texts count no more than short ones"
         )
     elif "text" in roles and reading.text == "binary":
         lines.append(

@@ -29,9 +29,10 @@ def problems(plan: Plan) -> list[str]:
     """Return a sentence for each combination of settings that has no meaning."""
     if plan.audit.canaries is None:
         return []
-    if plan.secure_sum is not None:
+    if plan.secure_aggregation is not None:
         return [
-            "audit.canaries: needs a sum the server itself adds noise to; got a [secure_sum], so"
+            "audit.canaries: needs a sum the server itself adds noise to; got"
+            " [secure_aggregation], so"
             " remove one of them"
         ]
     if isinstance(plan.codec, DPSum):

@@ -86,7 +86,7 @@ class Features:
     """`sequence`, `words`, `pieces`: how many are read per row; longer texts are cut."""
     stop_words: bool = False
     """Drop common English words first."""
-    least_count: Count = 1
+    min_count: Count = 1
     """`words`: words that occur less often than this in a client's own training texts are unknown
     words to it. Where words are shared (`private.words` is not `all`), words that are rarer than
     this in all training texts together are left out.
@@ -112,7 +112,7 @@ class Features:
     have it; where there are fewer than twice as many clients, half of them. Without a client
     column, rows are counted. Rarer categories count as unknown, as those do that training rows did
     not have. A named data set is public, and all its categories are known. At a site, the owner's
-    `limits.least_clients_told` counts instead.
+    `limits.min_clients_per_value` counts instead.
     """
     image: Name = "pixels"
     """Brightness of each pixel, 0…1; or what a network that is never trained makes of a picture:
@@ -129,9 +129,9 @@ class Features:
     """
     standardise: bool = False
     """`project`: scale each of these numbers to spread by 1 on the rows at the center."""
-    row_length: Positive | None = None
-    """Scale what each row becomes to this length, after any projection: then no row's gradient is
-    much longer than another's. Sequences have none.
+    row_norm: Positive | None = None
+    """Scale each row's features to this L2 norm, after any projection, so that rows have gradients
+    of similar norm. Sequences have none.
     """
     constant: Annotated[float, Ge(0), Le(100)] = 0.0
     """Give every row one more input of this value, in place of a bias: `model.bias = false` and 0.1
@@ -150,9 +150,9 @@ def problems(plan: Plan) -> list[str]:
         *_ranges(plan.features),
         *quantise,
     ]
-    if plan.features.least_count > 1 and plan.features.text != "words":
+    if plan.features.min_count > 1 and plan.features.text != "words":
         found.append(
-            f"features.least_count: needs features.text = 'words', got {plan.features.text!r};"
+            f"features.min_count: needs features.text = 'words', got {plan.features.text!r};"
             " remove it"
         )
     return found

@@ -55,8 +55,8 @@ class Filter:
     it votes are not noised.
     """
     votes_epsilon: _Epsilon | None = None
-    """Under a `[secure_sum]`, instead of `vote_epsilon`: the loss all votes of a tester in a round
-    may cost together, at `delta`. The server sees sums of votes, to which helpers add noise.
+    """Under `[secure_aggregation]`, instead of `vote_epsilon`: the loss all votes of a tester in a
+    round may cost together, at `delta`. The server sees sums of votes, to which helpers add noise.
     """
     testers: Count | None = None
     """So many testers vote on each contributor, and each tester votes so often, by public
@@ -64,7 +64,7 @@ class Filter:
     """
     rule: Literal["zero", "self_tuned"] = "zero"
     """Reject below zero, or below a gap between two groups of scores, where there is one."""
-    most_rejected: Annotated[float, Gt(0), Le(1)] = 0.5
+    max_rejected: Annotated[float, Gt(0), Le(1)] = 0.5
     """At most this share of the contributors is rejected in a round, the lowest scores first."""
     memory: Annotated[float, Ge(0), Le(1)] = 0.0
     """How much scores of former rounds count: 0 not at all, 1 as much as this round's."""
@@ -114,9 +114,10 @@ def problems(plan: Plan) -> list[str]:
             "filter.batch_rows: needs a public number of rows, since filter.protect = 'record'; got"
             " nothing"
         )
-    if chosen.votes_epsilon is not None and plan.secure_sum is None:
+    if chosen.votes_epsilon is not None and plan.secure_aggregation is None:
         found.append(
-            "filter.votes_epsilon: needs a [secure_sum], whose helpers add the noise; add one, or"
+            "filter.votes_epsilon: needs [secure_aggregation], whose helpers add the noise; add"
+            " one, or"
             " use filter.vote_epsilon"
         )
     if chosen.votes_epsilon is not None and chosen.vote_epsilon is not None:

@@ -99,9 +99,10 @@ def _too_much(plan: Plan) -> list[str]:
 def _noise(plan: Plan) -> list[str]:
     if not isinstance(plan.codec, DPSum) or plan.codec.noise == "independent":
         return []
-    if plan.secure_sum is not None:
+    if plan.secure_aggregation is not None:
         return [
-            "codec.noise: needs 'independent' under a [secure_sum], whose helpers draw each round's"
+            "codec.noise: needs 'independent' under [secure_aggregation], whose helpers draw each"
+            " round's"
             " noise anew; got 'banded'"
         ]
     if plan.ledger.separation < 2 or plan.ledger.participations is None:

@@ -46,7 +46,7 @@ class Requirements:
     epsilon_with_measures: float | None = None
     test_share: float = 0.0
     cohort: int | None = None
-    least_summed: int | None = None
+    min_summed: int | None = None
     message_bytes: int | None = None
     parameters: int | None = None
     local_steps: int | None = None
@@ -57,7 +57,7 @@ class Requirements:
     generalise: dict[str, str] = field(default_factory=dict)
     user_code: tuple[Reference, ...] = ()
     files: tuple[str, ...] = ()
-    tells: tuple[str, ...] = ()
+    disclosures: tuple[str, ...] = ()
     baselines: tuple[str, ...] = ()
     votes: bool = False
     trusts_server: bool = False
@@ -99,7 +99,11 @@ def _refuse_parts(policy: Policy, asked: Requirements) -> list[str]:
         "models": ((asked.model,), allow.models, "the plan trains {}"),
         "codecs": ((asked.codec,), allow.codecs, "the plan sends updates by {}"),
         "files": (asked.files, allow.files, "the plan reads {} on this machine"),
-        "tells": (asked.tells, allow.tells, "the plan wants {} told in the clear"),
+        "disclosures": (
+            asked.disclosures,
+            allow.disclosures,
+            "the plan wants {} told in the clear",
+        ),
         "baselines": (asked.baselines, allow.baselines, "the plan runs {}, which protects nothing"),
     }
     return [
@@ -141,7 +145,7 @@ def _refuse_switches(policy: Policy, asked: Requirements) -> list[str]:
         "votes": (asked.votes, "clients would vote on each other"),
         "trust_server": (
             asked.trusts_server,
-            "the plan's promise rests on the server, and there is no [secure_sum]",
+            "the plan's promise rests on the server, and there is no [secure_aggregation]",
         ),
         "simulation_noise": (
             asked.simulation_noise,
@@ -167,12 +171,12 @@ def _refuse_limits(policy: Policy, asked: Requirements) -> list[str]:
         )
     for key, epsilon, words in (
         (
-            "epsilon_per_update",
+            "max_epsilon_per_update",
             asked.epsilon_per_update,
             "the plan asks for {} per client and update",
         ),
-        ("epsilon_per_run", asked.epsilon_per_run, "the plan asks for {} per client and run"),
-        ("epsilon_for_life", asked.epsilon_per_run, "the plan alone asks for {} per client"),
+        ("max_epsilon_per_run", asked.epsilon_per_run, "the plan asks for {} per client and run"),
+        ("max_epsilon_lifetime", asked.epsilon_per_run, "the plan alone asks for {} per client"),
     ):
         if epsilon is not None and to_micro(epsilon) > get_limit(limits, key):
             found.append(
@@ -180,25 +184,27 @@ def _refuse_limits(policy: Policy, asked: Requirements) -> list[str]:
             )
     if asked.delta > limits.delta * (1 + 1e-9):
         found.append(f"limits.delta = {limits.delta:g} per run: the plan asks for {asked.delta:g}")
-    if asked.rounds > limits.rounds_per_run:
+    if asked.rounds > limits.max_rounds_per_run:
         found.append(
-            f"limits.rounds_per_run = {limits.rounds_per_run:,}: the plan has {asked.rounds:,}"
+            f"limits.max_rounds_per_run = {limits.max_rounds_per_run:,}: the plan has"
+            f" {asked.rounds:,}"
             " rounds"
         )
-    if asked.cohort is not None and asked.cohort < limits.least_cohort:
+    if asked.cohort is not None and asked.cohort < limits.min_cohort:
         found.append(
-            f"limits.least_cohort = {limits.least_cohort:,}: the plan asks {asked.cohort:,} clients"
+            f"limits.min_cohort = {limits.min_cohort:,}: the plan asks {asked.cohort:,} clients"
             " in a round"
         )
-    if asked.least_summed is not None and asked.least_summed < limits.least_cohort:
+    if asked.min_summed is not None and asked.min_summed < limits.min_cohort:
         found.append(
-            f"limits.least_cohort = {limits.least_cohort:,}: helpers of the plan's [secure_sum] add"
-            f" up {asked.least_summed:,} clients; ask for a plan with a larger"
-            " secure_sum.least_clients"
+            f"limits.min_cohort = {limits.min_cohort:,}: helpers of the plan's"
+            " [secure_aggregation] add"
+            f" up {asked.min_summed:,} clients; ask for a plan with a larger"
+            " secure_aggregation.min_clients"
         )
-    if asked.message_bytes is not None and asked.message_bytes > limits.largest_message_bytes:
+    if asked.message_bytes is not None and asked.message_bytes > limits.max_message_bytes:
         found.append(
-            f"limits.largest_message_bytes = {limits.largest_message_bytes:,}: a message has"
+            f"limits.max_message_bytes = {limits.max_message_bytes:,}: a message has"
             f" {asked.message_bytes:,}"
         )
     if asked.parameters is not None and asked.parameters > limits.max_parameters:
@@ -222,28 +228,29 @@ def find_measures_too_costly(policy: Policy, asked: Requirements) -> str:
     training.
     """
     epsilon, limits = asked.epsilon_with_measures, policy.limits
-    if policy.measures.answer != "noisy" or not asked.measures or epsilon is None:
+    if policy.measures.counts != "noisy" or not asked.measures or epsilon is None:
         return ""
-    for key in ("epsilon_per_run", "epsilon_for_life"):
+    for key in ("max_epsilon_per_run", "max_epsilon_lifetime"):
         if to_micro(epsilon) > get_limit(limits, key):
             return (
-                f"{format_limit(limits, key)}: with noisy counts the run costs {format_micro(to_micro(epsilon))}, so"
+                f"{format_limit(limits, key)}: with noisy counts the run costs"
+                f" {format_micro(to_micro(epsilon))}, so"
                 " no counts are sent"
             )
     return ""
 
 
 def _refuse_measures(policy: Policy, asked: Requirements) -> list[str]:
-    found, tells = list[str](), policy.allow.tells
-    if asked.test_share > policy.limits.test_share * (1 + 1e-9):
+    found, disclosed = list[str](), policy.allow.disclosures
+    if asked.test_share > policy.limits.max_test_share * (1 + 1e-9):
         found.append(
-            f"limits.test_share = {policy.limits.test_share:g}: the plan holds out"
+            f"limits.max_test_share = {policy.limits.max_test_share:g}: the plan holds out"
             f" {asked.test_share:.3g} of the rows"
         )
-    if asked.measures and policy.measures.answer == "exact" and "measures" not in tells:
+    if asked.measures and policy.measures.counts == "exact" and "measures" not in disclosed:
         found.append(
-            f'allow.tells = {list(tells)}: measures.answer = "exact" tells counts in the clear; add'
-            ' "measures", or use noise'
+            f'allow.disclosures = {list(disclosed)}: measures.counts = "exact" sends counts'
+            ' in the clear; add "measures", or use noise'
         )
     return found
 

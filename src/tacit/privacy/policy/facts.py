@@ -61,7 +61,7 @@ def derive_requirements(
         rounds=plan.server.rounds,
         cohort=plan.server.cohort_size
         or (None if plan.data.partition == "client" else plan.data.clients),
-        least_summed=_find_least_summed(plan),
+        min_summed=_find_min_summed(plan),
         message_bytes=message_bytes,
         client=roles.client,
         k=plan.data.share.rows_alike if plan.data.share else None,
@@ -73,7 +73,7 @@ def derive_requirements(
         },
         user_code=find_user_code(plan),
         files=tuple(_list_files(plan)),
-        tells=tuple(_list_cleartext(plan, roles)),
+        disclosures=tuple(_list_cleartext(plan, roles)),
         baselines=tuple(dict.fromkeys(_list_unprotected(plan))),
         votes=plan.filter is not None,
         trusts_server=claims is None or any(_rests_on_server(one) for one in claims),
@@ -84,15 +84,15 @@ def _rests_on_server(claims: Claims) -> bool:
     return any(claim.promises and claim.rests_on == "server" for claim in claims)
 
 
-def _find_least_summed(plan: Plan) -> int | None:
+def _find_min_summed(plan: Plan) -> int | None:
     """The smallest set that helpers add up; None without helpers, and where it depends on how many
     clients there are.
     """
-    if plan.secure_sum is None or (
+    if plan.secure_aggregation is None or (
         isinstance(plan.codec, OneBit | Skellam) and plan.filter is None
     ):
         return None
-    return plan.secure_sum.least_clients
+    return plan.secure_aggregation.min_clients
 
 
 def _list_columns(plan: Plan, roles: Columns) -> dict[str, tuple[str, ...]] | None:

@@ -23,13 +23,15 @@ def find_giveaways(policy: Policy) -> dict[str, str]:
     away is left out.
     """
     found = {f"allow.{key}": words for key, words in _ALLOW.items() if getattr(policy.allow, key)}
-    told = [one for one in policy.allow.tells if one in ("rows", "exact_ranges", "words")]
+    told = [one for one in policy.allow.disclosures if one in ("rows", "exact_ranges", "words")]
     if told:
-        found["allow.tells"] = f"told exactly and without noise: {', '.join(told)}"
+        found["allow.disclosures"] = f"told exactly and without noise: {', '.join(told)}"
     if policy.limits.no_epsilon:
         found["limits.no_epsilon"] = "answers leave that no epsilon bounds"
-    if policy.limits.test_share > 0.5:
-        found["limits.test_share"] = "most rows may be held out, and such rows are never trained on"
+    if policy.limits.max_test_share > 0.5:
+        found["limits.max_test_share"] = (
+            "most rows may be held out, and such rows are never trained on"
+        )
     if policy.share is not None:
         found["share.columns"] = "rows leave as they are, for good"
     return found

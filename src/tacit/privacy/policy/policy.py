@@ -38,7 +38,7 @@ Tell = Literal[
 the classes, rounded ends of numeric columns (or with `exact_ranges` their smallest and largest
 values), in which of them numbers are missing and how these are written, the categories in them, the
 words of texts, and how many held-out rows a model gets right without noise (`[measures]` with
-`answer = "exact"`). `limits.least_clients_told` holds for all of it.
+`counts = "exact"`). `limits.min_clients_per_value` holds for all of it.
 """
 
 EpsilonLimit = Annotated[float, Gt(0), Le(1e12)]
@@ -80,7 +80,7 @@ class Allow:
     files: tuple[Name, ...] = ()
     """Files and folders a plan may name besides the data, such as a list of words or a checkpoint.
     """
-    tells: tuple[Tell, ...] = ()
+    disclosures: tuple[Tell, ...] = ()
     """What may be told in the clear before or beside training."""
     baselines: tuple[Literal["central", "fedavg", "noiseless", "same_features"], ...] = ()
     """What may run beside a plan, or in its place, without protection. Only simulations have
@@ -94,7 +94,7 @@ class Allow:
     """Clients may vote on others (`[filter]`)."""
     trust_server: bool = False
     """A promise may rest on the server: that it adds noise to sums, or looks at sums alone. Not
-    needed under a `[secure_sum]`, which rests on its helpers.
+    needed under `[secure_aggregation]`, which rests on its helpers.
     """
     simulation_noise: bool = False
     """Noise may come from a known seed, to compare with a simulation. Whoever knows the seed can
@@ -132,12 +132,12 @@ class Limits:
     rows are about.
     """
 
-    epsilon_per_update: EpsilonLimit | None = None
+    max_epsilon_per_update: EpsilonLimit | None = None
     """The most one answer may cost a client. Left out, only the limits per run and for life count.
     """
-    epsilon_per_run: EpsilonLimit | None = None
+    max_epsilon_per_run: EpsilonLimit | None = None
     """The most all answers of a run may cost a client together, at `delta`. Left out: nothing."""
-    epsilon_for_life: EpsilonLimit | None = None
+    max_epsilon_lifetime: EpsilonLimit | None = None
     """The most all runs may cost a client together: what they cost adds up, and so do their deltas.
     Left out: nothing.
     """
@@ -145,23 +145,23 @@ class Limits:
     """The chance with which a run may cost a client more, per run."""
     no_epsilon: bool = False
     """Answers may leave for which no epsilon per client exists, such as those of `plain`."""
-    rounds_per_run: Count = 100
+    max_rounds_per_run: Count = 100
     """Rounds of one run."""
-    rounds_per_day: Count = 200
+    max_rounds_per_day: Count = 200
     """Rounds of all runs in one day (UTC)."""
-    least_cohort: Count = 10
+    min_cohort: Count = 10
     """The fewest clients of a round. The server says how many there are, and may lie; so nothing
-    may rest on it, except under a `[secure_sum]`: there the clients of sites whose keys the owner
-    knows count, and helpers add up no smaller set.
+    may rest on it, except under `[secure_aggregation]`: there the clients of sites whose keys the
+    owner knows count, and helpers add up no smaller set.
     """
-    least_noise_share: Annotated[float, Ge(0), Le(1)] = 0.0
+    min_noise_share: Annotated[float, Ge(0), Le(1)] = 0.0
     """Where clients of all sites make the noise together (`onebit`, `skellam`): the least share of
     it that this site's own clients must make. Another site that claims more clients than it has
     takes away at most the rest.
     """
-    largest_message_bytes: Count = 256_000_000
+    max_message_bytes: Count = 256_000_000
     """Bytes of one message, in either direction."""
-    test_share: Annotated[float, Ge(0), Lt(1)] = 0.3
+    max_test_share: Annotated[float, Ge(0), Lt(1)] = 0.3
     """The largest share of the rows that plans may hold out. A row that was held out once is never
     trained on.
     """
@@ -173,12 +173,12 @@ class Limits:
     """Minutes this machine trains for one request. A round that takes longer is stopped between two
     clients and not answered.
     """
-    least_clients_told: Count = LEAST_CLIENTS
+    min_clients_per_value: Count = LEAST_CLIENTS
     """A class, a category or the end of a range is told only if at least so many clients stand
     behind it, and a site with fewer training clients takes part in nothing. Where the whole site is
     one client, rows are counted.
     """
-    most_values_told: Count = 100
+    max_values_per_column: Count = 100
     """The most classes, and the most categories of one column, that are told; a column with more
     cannot be used that way.
     """
@@ -190,10 +190,10 @@ class Measures:
     loss, only two counts.
     """
 
-    answer: Literal["off", "noisy", "exact"] = "noisy"
+    counts: Literal["off", "noisy", "exact"] = "noisy"
     """`noisy`: with noise that every client with counted rows is charged for. `exact`: as they are,
-    told in the clear, which needs `measures` among `tells`. `off`: no counts; a run goes on without
-    them.
+    told in the clear, which needs `measures` among `disclosures`. `off`: no counts; a run goes
+    on without them.
     """
     epsilon: EpsilonLimit = 0.5
     """`noisy`: the privacy loss per client and run of all measures together, at `limits.delta`. It
@@ -203,9 +203,9 @@ class Measures:
     """`noisy`: the most held-out rows of a client that are counted. More rows need more noise in
     proportion.
     """
-    least_rows: Count = 100
+    min_rows: Count = 100
     """The fewest counted rows for which counts are sent."""
-    least_clients: Count = 20
+    min_clients: Count = 20
     """The fewest clients with counted rows for which counts are sent."""
 
 

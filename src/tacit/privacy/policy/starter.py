@@ -27,7 +27,7 @@ _NO_SHARE = """
 """
 _NOTES = {
     "files": "files a plan may name besides the data",
-    "tells": (
+    "disclosures": (
         'told in the clear; also "rows" (how many), "exact_ranges", "words", "measures" (exact'
         " counts)"
     ),
@@ -36,7 +36,9 @@ _NOTES = {
     ),
     "user_code": "Python code that a plan may name and that then runs here",
     "votes": "clients may vote on each other",
-    "trust_server": "the server may see single updates; not needed if the plan has a [secure_sum]",
+    "trust_server": (
+        "the server may see single updates; not needed if the plan has [secure_aggregation]"
+    ),
     "label": "columns a plan may predict; names of classes are told",
     "text": "columns a plan may read as text",
     "numeric": "columns a plan may read as numbers; rounded ends are told",
@@ -44,33 +46,33 @@ _NOTES = {
     "image": "columns a plan may read as pictures",
     "split": "columns that may say which rows are for training",
     "simulation_noise": "noise may come from a seed that others know",
-    "epsilon_per_update": "per client: a person, a device, a patient",
-    "epsilon_per_run": "per client, all rounds of a run together",
-    "epsilon_for_life": "per client, all runs together",
+    "max_epsilon_per_update": "per client: a person, a device, a patient",
+    "max_epsilon_per_run": "per client, all rounds of a run together",
+    "max_epsilon_lifetime": "per client, all runs together",
     "delta": "per run; deltas of runs add up",
     "no_epsilon": 'answers may leave for which no epsilon exists, such as those of "plain"',
-    "test_share": "of the rows may be held out; such a row is never trained on",
-    "answer": (
+    "max_test_share": "of the rows may be held out; such a row is never trained on",
+    "counts": (
         'on held-out rows: "noisy" counts that clients are charged for, "exact" ones, or "off"'
     ),
     "epsilon": "per client and run, all measures together; counts against the limits",
     "rows_per_client": "held-out rows of a client that count",
-    "least_rows": "no counts of fewer rows",
-    "least_clients": "nor of rows of fewer clients",
+    "min_rows": "no counts of fewer rows",
+    "min_clients": "nor of rows of fewer clients",
     "max_parameters": "of the model",
     "max_local_steps": "of one client in one round",
     "max_minutes_per_round": "this machine trains no longer for one request",
-    "least_cohort": (
-        "clients in a round; the server may lie, unless helpers of a [secure_sum] count"
+    "min_cohort": (
+        "clients in a round; the server may lie, unless helpers of [secure_aggregation] count"
     ),
     "generalise": "how coarse a column leaves",
-    "least_noise_share": (
+    "min_noise_share": (
         "that this site's own clients make where all clients make the noise together"
     ),
-    "least_clients_told": (
+    "min_clients_per_value": (
         "classes, categories and ends of ranges are told if so many clients have them"
     ),
-    "most_values_told": "classes, or categories of one column, that are told at most",
+    "max_values_per_column": "classes, or categories of one column, that are told at most",
 }
 _STATED = ("projunit", "rr_sampled", "gaussian", "dp_sum", "onebit", "skellam")
 """Codecs that state an epsilon per update or run."""
@@ -78,16 +80,16 @@ _CAREFUL = Policy(
     allow=Allow(
         models=("logistic", "mlp"),
         codecs=_STATED,
-        tells=("clients", "classes", "ranges", "formats", "categories", "measures"),
+        disclosures=("clients", "classes", "ranges", "formats", "categories", "measures"),
     ),
     limits=Limits(
-        epsilon_per_update=1.0,
-        epsilon_per_run=8.0,
-        epsilon_for_life=16.0,
-        rounds_per_run=250,
-        rounds_per_day=250,
-        least_cohort=100,
-        largest_message_bytes=50_000_000,
+        max_epsilon_per_update=1.0,
+        max_epsilon_per_run=8.0,
+        max_epsilon_lifetime=16.0,
+        max_rounds_per_run=250,
+        max_rounds_per_day=250,
+        min_cohort=100,
+        max_message_bytes=50_000_000,
     ),
 )
 
@@ -117,13 +119,13 @@ def render_policy(file: str, asked: Requirements | None = None) -> str:
 def build_policy(asked: Requirements) -> Policy:
     """Return the policy that allows what is asked, at its price, and little else."""
     epsilon = asked.epsilon_with_measures or asked.epsilon_per_run or None
-    fewest = min(asked.cohort or 100, asked.least_summed or 100, 100)
+    fewest = min(asked.cohort or 100, asked.min_summed or 100, 100)
     return Policy(
         allow=Allow(
             models=(asked.model,),
             codecs=(asked.codec,),
             files=asked.files,
-            tells=asked.tells,  # type: ignore[arg-type]
+            disclosures=asked.disclosures,  # type: ignore[arg-type]
             baselines=asked.baselines,  # type: ignore[arg-type]
             user_code=asked.user_code,
             votes=asked.votes,
@@ -132,15 +134,15 @@ def build_policy(asked: Requirements) -> Policy:
         ),
         columns=_build_roles(asked),
         limits=Limits(
-            epsilon_per_run=epsilon,
-            epsilon_for_life=epsilon,
+            max_epsilon_per_run=epsilon,
+            max_epsilon_lifetime=epsilon,
             delta=asked.delta,
             no_epsilon=asked.unbounded or asked.epsilon_per_run is None,
-            rounds_per_run=asked.rounds,
-            rounds_per_day=asked.rounds,
-            least_cohort=fewest,
-            largest_message_bytes=50_000_000,
-            test_share=max(Limits.test_share, asked.test_share),
+            max_rounds_per_run=asked.rounds,
+            max_rounds_per_day=asked.rounds,
+            min_cohort=fewest,
+            max_message_bytes=50_000_000,
+            max_test_share=max(Limits.max_test_share, asked.test_share),
         ),
         share=_build_share(asked) if asked.k else None,
     )

@@ -243,14 +243,16 @@ def advance_day(db: sqlite3.Connection, today: str) -> str:
 
 def refuse_round(db: sqlite3.Connection, limits: Limits, place: ExchangeKey, day: str) -> str:
     """Return why no further round may begin, in this run or on a day; nothing if it may."""
-    if place.round_no > limits.rounds_per_run:
+    if place.round_no > limits.max_rounds_per_run:
         return (
-            f"limits.rounds_per_run = {limits.rounds_per_run:,}: this is round {place.round_no:,}"
+            f"limits.max_rounds_per_run = {limits.max_rounds_per_run:,}: this is round"
+            f" {place.round_no:,}"
         )
     counted = db.execute("SELECT rounds FROM days WHERE day = ?", (day,)).fetchone()
-    if counted and counted[0] >= limits.rounds_per_day and not has_round_begun(db, place):
+    if counted and counted[0] >= limits.max_rounds_per_day and not has_round_begun(db, place):
         return (
-            f"limits.rounds_per_day = {limits.rounds_per_day:,}: so many rounds were answered on"
+            f"limits.max_rounds_per_day = {limits.max_rounds_per_day:,}: so many rounds were"
+            " answered on"
             f" {day}"
         )
     return ""

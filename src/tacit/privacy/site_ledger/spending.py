@@ -117,9 +117,9 @@ def find_exceeded_limit(limits: Limits, answer: PrivacyCost, run: PrivacyCost, l
     if run.bare and not limits.no_epsilon:
         return "limits.no_epsilon = false: no epsilon per client exists for what is asked"
     asked = {
-        "epsilon_per_update": (answer.micro, "this answer costs a client {}"),
-        "epsilon_per_run": (run.micro, "with this answer the run costs this client {}"),
-        "epsilon_for_life": (life, "with this answer all runs together cost this client {}"),
+        "max_epsilon_per_update": (answer.micro, "this answer costs a client {}"),
+        "max_epsilon_per_run": (run.micro, "with this answer the run costs this client {}"),
+        "max_epsilon_lifetime": (life, "with this answer all runs together cost this client {}"),
     }
     for key, (amount, words) in asked.items():
         if amount > get_limit(limits, key):
@@ -135,7 +135,9 @@ def get_limit(limits: Limits, key: str) -> float:
     """
     limit = getattr(limits, key)
     return (
-        (float("inf") if key == "epsilon_per_update" else 0) if limit is None else to_micro(limit)
+        (float("inf") if key == "max_epsilon_per_update" else 0)
+        if limit is None
+        else to_micro(limit)
     )
 
 

@@ -82,7 +82,7 @@ class HelperSums(Exchange):
             len(names),
             payload.nbytes,
         )
-        enough = len(names) >= self.terms.least_clients
+        enough = len(names) >= self.terms.min_clients
         helpers = np.arange(1, len(self.terms.helpers) + 1) if enough else np.empty(0, np.int64)
         return Request(
             exchange=self.name,
@@ -165,9 +165,9 @@ class HelperSums(Exchange):
                 return self.shared.summed(state, numbers, shares.weight)
             total.refused.append(Refusal(sender=0, reason=self._impossible(shares.weight)))
         outcome, refused = self.shared.lost(state), list(total.refused)
-        if shares.weight < self.terms.least_clients:
+        if shares.weight < self.terms.min_clients:
             why = (
-                f"round lost: needs at least {self.terms.least_clients:,} clients in a secure sum,"
+                f"round lost: needs at least {self.terms.min_clients:,} clients in a secure sum,"
                 f" got {shares.weight:,}"
             )
             refused = [Refusal(sender=0, reason=why)]

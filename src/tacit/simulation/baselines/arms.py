@@ -63,7 +63,7 @@ def _without_protection(plan: Plan) -> Plan:
         plan,
         privacy=None,
         codec=Plain(),
-        secure_sum=None,
+        secure_aggregation=None,
         filter=None,
         ledger=ledger,
         audit=Audit(),

@@ -64,7 +64,7 @@ def _features(plan: Plan) -> Features:
     """
     asked, columns = plan.features, plan.data.columns
     if (columns.numeric or columns.categorical) and not columns.text:
-        return replace(asked, text="binary", list=None, rarity=0.0, row_length=None, constant=0.0)
+        return replace(asked, text="binary", list=None, rarity=0.0, row_norm=None, constant=0.0)
     return replace(
         asked,
         text="binary",
@@ -73,7 +73,7 @@ def _features(plan: Plan) -> Features:
         stop_words=False,
         buckets=max(_BUCKETS, asked.buckets),
         rarity=0.3 if asked.list else 0.0,
-        row_length=1.0,
+        row_norm=1.0,
         constant=0.0,
     )
 

@@ -108,7 +108,7 @@ class Vocabularies:
         all texts beforehand.
         """
         found, counts = np.unique(tokens, return_counts=True)
-        few = found[(counts < self.lexicon.least_count) & (found < len(self.lexicon.words))]
+        few = found[(counts < self.lexicon.min_count) & (found < len(self.lexicon.words))]
         return frozenset(few.tolist())
 
     def _in_order(self, tokens: NDArray[np.int32]) -> list[int]:

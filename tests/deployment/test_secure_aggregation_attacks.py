@@ -51,12 +51,12 @@ SITES = ("a", "b", "c")
 PATIENTS = 12
 DP_SUM = {"name": "dp_sum", "epsilon": 1.0, "delta": 1e-5, "clip": 1.0}
 SKELLAM = {"name": "skellam", "epsilon": 1.0, "delta": 1e-5, "clip": 1.0, "bits": 24}
-SUMMED = {"helpers": 1, "least_clients": 10}
+SUMMED = {"helpers": 1, "min_clients": 10}
 HELPS = "train: helper sums"
 
 
 def plan_of(codec: dict[str, Any] = DP_SUM, **changes: Any) -> plans.Plan:
-    return job(codec=codec, secure_sum={**SUMMED, **changes})
+    return job(codec=codec, secure_aggregation={**SUMMED, **changes})
 
 
 class Network:
@@ -224,7 +224,7 @@ def mixed(network: Network, servers: dict[str, HostileServer], terms: dict[str, 
 
 def test_a_helper_is_told_another_plan(network) -> None:
     """Before, a helper that was told of a codec without noise at helpers, and of sets of one, opened one client's exact update."""
-    other = plan_of({**SKELLAM, "bits": 32, "reporters": 0.05}, least_clients=1)
+    other = plan_of({**SKELLAM, "bits": 32, "reporters": 0.05}, min_clients=1)
     servers, opened = network.opened(plan_of(), c=other)
     terms = terms_for(opened)
     mixed(network, servers, dict.fromkeys(SITES, terms))
@@ -284,16 +284,16 @@ STRANGE: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "no helper": (
         {"helps": [], "helpers": []},
-        "the plan has secure_sum.helpers = 1, got 0 sites and 0 keys",
+        "the plan has secure_aggregation.helpers = 1, got 0 sites and 0 keys",
     ),
     "one helper too many": (
         {"helps": ["b", "c"]},
-        "the plan has secure_sum.helpers = 1, got 2 sites and 1 keys",
+        "the plan has secure_aggregation.helpers = 1, got 2 sites and 1 keys",
     ),
     "an identity of the server's": ({"identity": "x" * 64}, "the server names the run's identity"),
     "a downgrade of post-quantum seals": (
         {},
-        "a helper's key is not of the kind that secure_sum.post_quantum = true needs",
+        "a helper's key is not of the kind that secure_aggregation.post_quantum = true needs",
     ),
 }
 
@@ -354,10 +354,10 @@ def test_invented_sites(network, site, codec) -> None:
 
 def test_invented_clients_do_not_make_a_cohort(tmp_path) -> None:
     """36 clients are at sites that a knows; the server names 1,036."""
-    network = Network(tmp_path, GENEROUS.replace("least_cohort = 1\n", "least_cohort = 100\n"))
-    servers, opened = network.opened(plan_of(least_clients=100))
+    network = Network(tmp_path, GENEROUS.replace("min_cohort = 1\n", "min_cohort = 100\n"))
+    servers, opened = network.opened(plan_of(min_clients=100))
     assert begin(servers["a"], terms_for(invented(opened, 1000))) is None
-    assert servers["a"].rule == "limits.least_cohort"
+    assert servers["a"].rule == "limits.min_cohort"
     assert (
         "36 of the 1,036 clients that the server names are at sites in [peers] of site.toml"
         in network.told["a"][-1]
@@ -365,11 +365,11 @@ def test_invented_clients_do_not_make_a_cohort(tmp_path) -> None:
 
 
 def test_a_set_smaller_than_the_owners_least_cohort(tmp_path) -> None:
-    network = Network(tmp_path, GENEROUS.replace("least_cohort = 1\n", "least_cohort = 20\n"))
-    server = network.server("a", plan_of(least_clients=10))
+    network = Network(tmp_path, GENEROUS.replace("min_cohort = 1\n", "min_cohort = 20\n"))
+    server = network.server("a", plan_of(min_clients=10))
     assert server.open() is None
     assert (
-        "limits.least_cohort = 20: helpers of the plan's [secure_sum] add up 10 clients"
+        "limits.min_cohort = 20: helpers of the plan's [secure_aggregation] add up 10 clients"
         in network.told["a"][-1]
     )
 
@@ -485,7 +485,7 @@ def test_a_real_run_whose_sites_are_all_restarted_in_every_round(tmp_path) -> No
     plan = small_plan(
         write_csv(tmp_path / "reviews.csv"),
         codec={**DP_SUM, "epsilon": 50.0},
-        secure_sum={"helpers": 2},
+        secure_aggregation={"helpers": 2},
         server={"rounds": 3},
     )
     ready = rehearsal(plan, tmp_path / "rows", 3)

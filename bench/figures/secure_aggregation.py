@@ -25,8 +25,8 @@ def run(repeats: int, peers: set[str]) -> list[Result]:
             ("messages", "a plain sum of messages"),
         ):
             with (
-                Worker("bench.sides.ours_secure_sum", work, 1, 2) as ours,
-                Worker("bench.sides.ours_secure_sum", work, way, 2) as theirs,
+                Worker("bench.sides.ours_secure_aggregation", work, 1, 2) as ours,
+                Worker("bench.sides.ours_secure_aggregation", work, way, 2) as theirs,
             ):
                 pair = interleave(ours.repeat, theirs.repeat, repeats)
             bar = BAR if work == "train" and way == "server" else None

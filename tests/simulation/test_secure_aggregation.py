@@ -40,7 +40,7 @@ def one_identity(monkeypatch) -> None:
     monkeypatch.setattr(
         job,
         "fingerprints_of",
-        lambda plan, data: fingerprints_of(replace(plan, secure_sum=None), data),
+        lambda plan, data: fingerprints_of(replace(plan, secure_aggregation=None), data),
     )
 
 
@@ -49,7 +49,9 @@ def one_identity(monkeypatch) -> None:
 )
 def test_bits_give_the_same_model_as_without_it(reviews, tmp_path, secure, one_identity) -> None:
     plain = simulation.start(small_plan(reviews, server__rounds=2), tmp_path)
-    shared = simulation.start(small_plan(reviews, server__rounds=2, secure_sum=secure), tmp_path)
+    shared = simulation.start(
+        small_plan(reviews, server__rounds=2, secure_aggregation=secure), tmp_path
+    )
     assert finished(shared).parameters_sha256 == finished(plain).parameters_sha256
     assert not record.of_kind(entries(shared), record.Refused)
 
@@ -60,7 +62,9 @@ def test_codecs_whose_clients_make_the_noise_give_the_same_model_as_without_it(
 ) -> None:
     settings = {"codec": {**DP_SUM, "name": name, "epsilon": 4.0}, "server__rounds": 2}
     plain = simulation.start(small_plan(reviews, **settings), tmp_path)
-    shared = simulation.start(small_plan(reviews, secure_sum={"helpers": 2}, **settings), tmp_path)
+    shared = simulation.start(
+        small_plan(reviews, secure_aggregation={"helpers": 2}, **settings), tmp_path
+    )
     assert finished(shared).parameters_sha256 == finished(plain).parameters_sha256
     assert not record.of_kind(entries(shared), record.Refused)
     told = record.of_kind(entries(shared), record.Released)[-1].promise
@@ -71,7 +75,8 @@ def test_helpers_add_up_no_fewer_clients_than_the_codec_counts_on(reviews, tmp_p
     codec = {**DP_SUM, "name": "onebit", "epsilon": 4.0, "reporters": 0.8}
     server = {"rounds": 4, "cohort": "poisson", "cohort_size": 12}
     folder = simulation.start(
-        small_plan(reviews, codec=codec, secure_sum={"least_clients": 2}, server=server), tmp_path
+        small_plan(reviews, codec=codec, secure_aggregation={"min_clients": 2}, server=server),
+        tmp_path,
     )
     lost = record.of_kind(entries(folder), record.Refused)
     sizes = {
@@ -86,7 +91,8 @@ def test_helpers_add_up_no_fewer_clients_than_the_codec_counts_on(reviews, tmp_p
 
 def test_helpers_add_the_noise_of_dp_sum(reviews, tmp_path) -> None:
     folder = simulation.start(
-        small_plan(reviews, codec=DP_SUM, secure_sum={"helpers": 2}, server__rounds=3), tmp_path
+        small_plan(reviews, codec=DP_SUM, secure_aggregation={"helpers": 2}, server__rounds=3),
+        tmp_path,
     )
     told = record.of_kind(entries(folder), record.Released)[-1].promise
     assert "each of 2 helpers adds" in told.mechanism
@@ -99,7 +105,8 @@ def test_helpers_add_the_noise_of_dp_sum(reviews, tmp_path) -> None:
 def test_a_round_with_too_few_clients_is_lost_and_named(reviews, tmp_path) -> None:
     server = {"rounds": 4, "cohort": "poisson", "cohort_size": 10}
     folder = simulation.start(
-        small_plan(reviews, codec=DP_SUM, secure_sum={"least_clients": 10}, server=server), tmp_path
+        small_plan(reviews, codec=DP_SUM, secure_aggregation={"min_clients": 10}, server=server),
+        tmp_path,
     )
     lost = record.of_kind(entries(folder), record.Refused)
     sizes = {
@@ -126,7 +133,9 @@ def test_a_run_stopped_after_helpers_answered_goes_on_with_their_answers(
     reviews, tmp_path, monkeypatch
 ) -> None:
     """The stop comes in the second round, between the helper's answer and the checkpoint; sealing seeds anew changes nothing."""
-    planned = small_plan(reviews, codec=DP_SUM, secure_sum={}, server__rounds=3, engine__workers=1)
+    planned = small_plan(
+        reviews, codec=DP_SUM, secure_aggregation={}, server__rounds=3, engine__workers=1
+    )
     whole = simulation.start(planned, tmp_path / "calm")
     close, stops, watch = HelperSums.close, [2], Opened()
 
@@ -152,7 +161,9 @@ def test_a_run_stopped_after_helpers_answered_goes_on_with_their_answers(
 def test_a_resumed_server_that_asks_for_another_set_gets_nothing(
     reviews, tmp_path, monkeypatch
 ) -> None:
-    planned = small_plan(reviews, codec=DP_SUM, secure_sum={}, server__rounds=2, engine__workers=1)
+    planned = small_plan(
+        reviews, codec=DP_SUM, secure_aggregation={}, server__rounds=2, engine__workers=1
+    )
     watch, close = Opened(), HelperSums.close
 
     def stopping(self, state, total):
@@ -196,7 +207,7 @@ def test_messages_that_are_no_shares_are_refused(reviews, tmp_path, monkeypatch)
 
     monkeypatch.setattr(SecureTrain, "encoded", cut)
     folder = simulation.start(
-        small_plan(reviews, codec=DP_SUM, secure_sum={}, server__rounds=1), tmp_path
+        small_plan(reviews, codec=DP_SUM, secure_aggregation={}, server__rounds=1), tmp_path
     )
     refused = {
         entry.sender: entry.reason for entry in record.of_kind(entries(folder), record.Refused)
@@ -222,7 +233,7 @@ def test_a_helper_refuses_what_is_no_question(reviews, tmp_path, monkeypatch) ->
 
     monkeypatch.setattr(HelperSums, "ask", bent)
     folder = simulation.start(
-        small_plan(reviews, codec=DP_SUM, secure_sum={}, server__rounds=2), tmp_path
+        small_plan(reviews, codec=DP_SUM, secure_aggregation={}, server__rounds=2), tmp_path
     )
     refused = [entry.reason for entry in record.of_kind(entries(folder), record.Refused)]
     assert len(refused) == 2
@@ -242,7 +253,8 @@ def test_a_part_for_another_set_or_other_terms_is_not_added(reviews, tmp_path, m
 
     monkeypatch.setattr(HelperSums, "answer", elsewhere)
     folder = simulation.start(
-        small_plan(reviews, codec=DP_SUM, secure_sum={"helpers": 2}, server__rounds=1), tmp_path
+        small_plan(reviews, codec=DP_SUM, secure_aggregation={"helpers": 2}, server__rounds=1),
+        tmp_path,
     )
     refused = record.of_kind(entries(folder), record.Refused)
     assert [entry.sender for entry in refused] == ["helper 1", "helper 2"]

@@ -70,10 +70,10 @@ def rounds(
 
 def main(work: str, way: str, workers: str) -> None:
     """Serve the harness."""
-    secure = plan.SecureSum(helpers=int(way)) if way.isdigit() else None
+    secure = plan.SecureAggregation(helpers=int(way)) if way.isdigit() else None
     job = plan.Plan(
         codec=plan.DPSum(epsilon=8.0, delta=1e-5, clip=1.0),
-        secure_sum=secure,
+        secure_aggregation=secure,
         server=plan.Server(rounds=1000),
     )
     made = learner(work)
