@@ -61,7 +61,7 @@ exchange = Train(agreement, draws)
 
 # The server chooses a cohort and sends it a request with the model.
 first = learner.initial(draws.at("initial"))
-cohort = server.choose(job.server, len(clients), draws.at("cohort", 1))
+cohort = server.choose_cohort(job.server, len(clients), draws.at("cohort", 1))
 optimizer = server.initial_state(job.server, first)
 state = State(round_no=1, cohort=cohort, model=first, optimizer=optimizer)
 request = exchange.ask(state)

@@ -49,7 +49,7 @@ def network(monkeypatch: pytest.MonkeyPatch) -> Counting:
     view = NetworkView(
         network=made, size=(4, 4), middle=(0.0, 0.0, 0.0), spread=(1.0, 2.0, 4.0), width=3
     )
-    monkeypatch.setattr(frozen, "_efficientnet", lambda _folder: view)
+    monkeypatch.setattr(frozen, "_load_efficientnet", lambda _folder: view)
     monkeypatch.setattr(frozen, "_BATCH", 2)
     monkeypatch.setattr(frozen, "_CHUNK", 4)
     return made
@@ -109,9 +109,7 @@ def test_grey_pictures_are_shown_in_three_channels_and_others_refused(
     found = reader(tmp_path)(grey)
     np.testing.assert_allclose(found, grey.mean(1)[:, None] / [1, 2, 4], rtol=0.2)
     assert np.ptp(found * [1, 2, 4], axis=1).max() < 1e-3
-    with pytest.raises(
-        DataError, match="needs square pictures, grey or red-green-blue, got 10 values"
-    ):
+    with pytest.raises(DataError, match="requires square images, grey or RGB, got 10 values"):
         reader(tmp_path)(PICTURES[:, :10])
 
 
@@ -253,7 +251,7 @@ def test_a_checkpoint_in_a_folder_reads_pictures(tmp_path: Path) -> None:
     (tmp_path / "vit" / "model.safetensors").unlink()
     torch.save(network.state_dict(), tmp_path / "vit" / "pytorch_model.bin")
     with pytest.raises(
-        DataError, match="needs an image network that transformers can load"
+        DataError, match="transformers cannot load an image network"
     ):  # pickled weights are not opened
         frozen.build_frozen_reader(str(tmp_path / "vit"), tmp_path / "vit", tmp_path / "cache")
 
@@ -261,7 +259,7 @@ def test_a_checkpoint_in_a_folder_reads_pictures(tmp_path: Path) -> None:
 def test_a_folder_without_an_image_network_is_refused(tmp_path: Path) -> None:
     pytest.importorskip("transformers")
     (tmp_path / "config.json").write_text('{"model_type": "no such network"}')
-    with pytest.raises(DataError, match="needs an image network that transformers can load"):
+    with pytest.raises(DataError, match="transformers cannot load an image network"):
         frozen.build_frozen_reader(str(tmp_path), tmp_path, tmp_path / "cache")
 
 

@@ -88,7 +88,8 @@ def test_lookup_agrees_with_a_dictionary(texts, count):
     )
     number = {word: place for place, word in enumerate(words)}
     expected = [
-        sorted({number[word] for word in features.words(text) if word in number}) for text in texts
+        sorted({number[word] for word in features.split_words(text) if word in number})
+        for text in texts
     ]
     assert [columns[starts[i] : starts[i + 1]].tolist() for i in range(len(texts))] == expected
 

@@ -42,7 +42,7 @@ def test_it_is_kept_to_the_bit():
 
 @pytest.mark.parametrize("rows", [ROWS[:3], ROWS[:, :2], np.repeat(ROWS[:2], 20, axis=0)])
 def test_rows_that_say_too_little_are_refused(rows):
-    with pytest.raises(DataError, match=r"features\.project = 3 needs"):
+    with pytest.raises(DataError, match=r"features\.project = 3(:| requires)"):
         fit_projection(rows, 3)
 
 

@@ -168,9 +168,11 @@ def test_what_was_fitted_is_kept_and_refuses_another_secret_without_showing_the_
     again = Fitted.from_dict(json.loads(kept))
     assert again == fitted
     assert encode(FRAME, COLUMNS, settings, again, SECRET).inputs.width == 16
-    with pytest.raises(DataError, match="needs the secret it was fitted with, got another"):
+    with pytest.raises(DataError, match="not the secret it was fitted with"):
         encode(FRAME, COLUMNS, settings, again, b"another")
-    with pytest.raises(DataError, match="needs the clients' secret for tokens and coins, got none"):
+    with pytest.raises(
+        DataError, match="uses the clients' secret for tokens and random bits, and none is given"
+    ):
         fit(FRAME, COLUMNS, settings)
     assert fit(FRAME, COLUMNS, features()).secret_check == "", (
         "mid-points of the finest channels need none"

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tacit.features import bucket, words
+from tacit.features import hash_to_bucket, split_words
 from tacit.features.text import rolling_hash
 from tacit.features.text.hashed_text import to_utf8
 
@@ -35,7 +35,10 @@ def presence(texts, base=31, buckets=5000):
 
 
 def expected_presence(texts, base=31, buckets=5000):
-    return [sorted({bucket(word, base, buckets) for word in words(text)}) for text in texts]
+    return [
+        sorted({hash_to_bucket(word, base, buckets) for word in split_words(text)})
+        for text in texts
+    ]
 
 
 @settings(max_examples=300, deadline=None)
@@ -53,7 +56,9 @@ def test_sequence_agrees_with_the_reference(texts, base, buckets, length):
         length,
     )
     expected = [
-        ([bucket(word, base, buckets) for word in words(text)] + [buckets] * length)[:length]
+        ([hash_to_bucket(word, base, buckets) for word in split_words(text)] + [buckets] * length)[
+            :length
+        ]
         for text in texts
     ]
     assert matrix.dtype == np.int32
@@ -69,10 +74,10 @@ def test_every_character_of_unicode_agrees_with_the_reference():
         *to_utf8(pl.Series([f"a{c}b" for c in characters])), rolling_hash.build_latin_rule(31, 5000)
     )
     # Nearly all are deleted and leave "ab"; no letter between the two gives that bucket.
-    deleted = (np.diff(starts) == 1) & (columns[starts[:-1]] == bucket("ab", 31, 5000))
+    deleted = (np.diff(starts) == 1) & (columns[starts[:-1]] == hash_to_bucket("ab", 31, 5000))
     for place, character in enumerate(characters):
         if deleted[place]:
-            assert words(f"a{character}b") == ["ab"]
+            assert split_words(f"a{character}b") == ["ab"]
         else:
             got = columns[starts[place] : starts[place + 1]].tolist()
             assert [got] == expected_presence([f"a{character}b"])

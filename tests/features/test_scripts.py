@@ -31,7 +31,8 @@ def presence(texts, buckets=5000):
 
 def expected(texts, buckets=5000):
     return [
-        sorted({scripts.bucket(word, buckets) for word in scripts.words(text)}) for text in texts
+        sorted({scripts.hash_to_bucket(word, buckets) for word in scripts.split_words(text)})
+        for text in texts
     ]
 
 
@@ -48,7 +49,10 @@ def test_sequence_agrees_with_the_reference(texts, length):
         *to_utf8(pl.Series(texts, dtype=pl.String)), rolling_hash.build_unicode_rule(5000), length
     )
     wanted = [
-        ([scripts.bucket(word, 5000) for word in scripts.words(text)] + [5000] * length)[:length]
+        (
+            [scripts.hash_to_bucket(word, 5000) for word in scripts.split_words(text)]
+            + [5000] * length
+        )[:length]
         for text in texts
     ]
     assert matrix.tolist() == wanted
@@ -63,7 +67,7 @@ def test_listed_words_agree_with_the_reference(texts, ordered):
             *to_utf8(pl.Series(texts, dtype=pl.String)), known, unicode=True
         )
         wanted = [
-            sorted({known.index(word) for word in scripts.words(text) if word in known})
+            sorted({known.index(word) for word in scripts.split_words(text) if word in known})
             for text in texts
         ]
         assert [columns[starts[i] : starts[i + 1]].tolist() for i in range(len(texts))] == wanted
@@ -99,7 +103,7 @@ def test_every_character_of_unicode_agrees_with_the_reference():
     ],
 )
 def test_words_of_the_whole_world(text, wanted):
-    assert scripts.words(text) == wanted
+    assert scripts.split_words(text) == wanted
 
 
 def test_an_accent_after_its_letter_is_the_letter_with_it_and_rows_depend_on_themselves_alone():
@@ -110,7 +114,7 @@ def test_an_accent_after_its_letter_is_the_letter_with_it_and_rows_depend_on_the
     rows = features.encode(frame, COLUMNS, chosen, features.fit(frame, COLUMNS, chosen)).inputs
     alone = features.encode(frame[2:], COLUMNS, chosen, features.fit(frame, COLUMNS, chosen)).inputs
     cells = [rows.columns[rows.starts[i] : rows.starts[i + 1]].tolist() for i in range(3)]
-    assert cells[0] == cells[1] == [scripts.bucket("café", 5000)]
+    assert cells[0] == cells[1] == [scripts.hash_to_bucket("café", 5000)]
     assert cells[2] == alone.columns.tolist()
 
 

@@ -2,7 +2,7 @@ import doctest
 
 import pytest
 
-from tacit.features import bucket, words
+from tacit.features import hash_to_bucket, split_words
 from tacit.features.text import spelling
 
 
@@ -11,8 +11,12 @@ def test_doctests():
 
 
 def test_vectors_of_the_paper():
-    assert bucket("dog", 31, 5000) == 2196
-    assert [bucket(word, 31, 5000) for word in words("Cats and DOGS!")] == [283, 4279, 3225]
+    assert hash_to_bucket("dog", 31, 5000) == 2196
+    assert [hash_to_bucket(word, 31, 5000) for word in split_words("Cats and DOGS!")] == [
+        283,
+        4279,
+        3225,
+    ]
 
 
 @pytest.mark.parametrize(
@@ -30,12 +34,12 @@ def test_vectors_of_the_paper():
     ],
 )
 def test_what_a_word_is(text, expected):
-    assert words(text) == expected
+    assert split_words(text) == expected
 
 
 def test_bucket_is_the_sum_from_i_zero():
     word, base, buckets = "zebra", 1_000_003, 49_999_991
     assert (
-        bucket(word, base, buckets)
+        hash_to_bucket(word, base, buckets)
         == sum((ord(c) - 96) * base**i for i, c in enumerate(word)) % buckets
     )

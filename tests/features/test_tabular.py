@@ -116,7 +116,7 @@ def test_outside_the_range_is_clamped_and_a_constant_is_zero():
 def test_huge_numbers_scale_without_overflow():
     frame = ADULT.with_columns(age=pl.Series([-1.7e308, 1.7e308, 0.0, 0.0]))
     assert encoded(frame, COLUMNS, E1, train=frame).inputs.matrix[:, 0].tolist() == [0, 1, 0.5, 0.5]
-    with pytest.raises(DataError, match="float32 can hold"):
+    with pytest.raises(DataError, match="exceeds float32"):
         encoded(frame, COLUMNS, All(numeric="raw"), train=frame)
 
 
@@ -129,7 +129,7 @@ def test_raw_numbers_stay_and_text_that_spells_numbers_is_read():
 
 def test_infinite_values_are_refused():
     frame = ADULT.with_columns(age=pl.Series([1.0, math.inf, 2.0, 3.0]))
-    with pytest.raises(DataError, match=r"got an infinite value in row 1"):
+    with pytest.raises(DataError, match=r"an infinite value in row 1"):
         fit(frame, COLUMNS, E1)
 
 
@@ -186,13 +186,10 @@ def test_order_width_empty_tables_and_determinism(columns):
 def test_an_unknown_label_is_named():
     with pytest.raises(
         DataError,
-        match=(
-            r"needs one of the training classes <=50K, >50K in every row, got '1M' in row 0 \(1"
-            r" such rows\)"
-        ),
+        match=(r"'1M' in row 0 \(1 such rows\) is none of the training classes <=50K, >50K"),
     ):
         encoded(ADULT.head(1).with_columns(income=pl.lit("1M")), COLUMNS, E1)
-    with pytest.raises(DataError, match="got an empty cell in row 0"):
+    with pytest.raises(DataError, match="an empty cell in row 0"):
         encoded(ADULT.head(1).with_columns(income=pl.lit("")), COLUMNS, E1)
 
 

@@ -53,14 +53,14 @@ def units(text: str) -> list[str]:
             for character, kind in zip(text[at:end], kinds[at:end], strict=True)
             if kind == scripts.PAIRED
         ]
-        found += ["".join(run)] if paired else scripts.words(text[at:end])
+        found += ["".join(run)] if paired else scripts.split_words(text[at:end])
         at = end
     return found
 
 
 def expected(text: str, chosen: Features) -> Counter[int]:
     """Return how many terms fall into each bucket; n-grams of words and of characters are made as lists and strings here."""
-    words = scripts.words(text)
+    words = scripts.split_words(text)
     terms = [scripts.hash_word(word) for word in words]
     for size in range(2, chosen.ngrams + 1):
         for at in range(len(words) - size + 1):
@@ -90,7 +90,8 @@ def test_counts_of_all_terms_agree_with_the_reference(texts, ngrams, characters,
     for got, text in zip(rows, texts, strict=True):
         assert got == expected(text, chosen)
         assert got == Counter(
-            scripts.find_bucket(term, buckets) for term in scripts.terms(text, ngrams, characters)
+            scripts.find_bucket(term, buckets)
+            for term in scripts.list_term_hashes(text, ngrams, characters)
         )
 
 
@@ -104,11 +105,11 @@ def test_what_a_word_adds_to_its_row(texts, rule, counts):
     chosen = Features(words=rule, counts=counts, buckets=300)
     frame = pl.DataFrame({"text": pl.Series(texts, dtype=pl.String)})
     for got, text in zip(cells(hash_words(frame, COLUMNS, chosen)), texts, strict=True):
-        spelled = [spelling.bucket(word, 31, 300) for word in spelling.words(text)]
+        spelled = [spelling.hash_to_bucket(word, 31, 300) for word in spelling.split_words(text)]
         found = Counter(
             spelled
             if rule == "letters"
-            else [scripts.bucket(word, 300) for word in scripts.words(text)]
+            else [scripts.hash_to_bucket(word, 300) for word in scripts.split_words(text)]
         )
         value = {
             "presence": lambda _: 1.0,
@@ -129,7 +130,9 @@ def test_listed_words_are_counted(texts, ordered, counts, rarity):
         )
         weights = listed_words.compute_rarity(len(known), rarity)
         for got, text in zip(cells(rows), texts, strict=True):
-            found = Counter(known.index(word) for word in scripts.words(text) if word in known)
+            found = Counter(
+                known.index(word) for word in scripts.split_words(text) if word in known
+            )
             value = {
                 place: count if counts == "counts" else 1 + math.log(count)
                 for place, count in found.items()
@@ -143,7 +146,7 @@ def test_buckets_weigh_what_their_words_weigh_by_the_public_list():
     ordered = tuple(f"word{rank}" for rank in range(300))
     chosen = Features(words="unicode", buckets=1_000_000, rarity=0.3, list="words.txt")
     weights = listed_words.compute_bucket_rarity(ordered, chosen)
-    places = [scripts.bucket(word, 1_000_000) for word in ordered]
+    places = [scripts.hash_to_bucket(word, 1_000_000) for word in ordered]
     assert len(set(places)) == 300
     per_text = 23 / (np.arange(301) + 2.7)
     assert weights[places] == pytest.approx(
@@ -173,7 +176,7 @@ def test_weights_come_from_the_list_alone_and_stay_with_what_was_fitted():
     assert features.Fitted.from_dict(fitted.to_dict()) == fitted
     rows = features.encode_inputs(frame, COLUMNS, chosen, fitted)
     cat, twice = (
-        scripts.bucket("cat", 1000),
+        scripts.hash_to_bucket("cat", 1000),
         scripts.find_bucket(scripts.join_hashes(*[scripts.hash_word("cat")] * 2), 1000),
     )
     assert cells(rows)[1] == pytest.approx(
@@ -185,8 +188,8 @@ def test_a_pair_has_an_order_and_is_no_word():
     assert scripts.join_hashes(
         scripts.hash_word("a"), scripts.hash_word("bc")
     ) != scripts.join_hashes(scripts.hash_word("ab"), scripts.hash_word("c"))
-    assert len(set(scripts.terms("red cat red", ngrams=2))) == 4
-    assert not set(scripts.terms("where", characters=(2, 7))[1:]) & {
+    assert len(set(scripts.list_term_hashes("red cat red", ngrams=2))) == 4
+    assert not set(scripts.list_term_hashes("where", characters=(2, 7))[1:]) & {
         scripts.hash_word(word) for word in ("where", "her", "he")
     }
 

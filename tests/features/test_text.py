@@ -6,7 +6,7 @@ from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
 from tacit import features
 from tacit.errors import DataError
-from tacit.features import bucket, encode, fit, words
+from tacit.features import encode, fit, hash_to_bucket, split_words
 from tacit.plan import Columns, Features
 from tacit.report import phrasing
 
@@ -66,7 +66,11 @@ def test_text_columns_are_joined_by_a_space():
 )
 def test_stop_words_go_and_nothing_else_moves(chosen, space):
     text = space.join(chosen)
-    kept = [bucket(word, 31, 5000) for word in words(text) if word not in ENGLISH_STOP_WORDS]
+    kept = [
+        hash_to_bucket(word, 31, 5000)
+        for word in split_words(text)
+        if word not in ENGLISH_STOP_WORDS
+    ]
     matrix = rows(
         ["the", text, "cats"], Features(text="sequence", length=50, stop_words=True)
     ).inputs.matrix
@@ -77,13 +81,13 @@ def test_stop_words_go_and_nothing_else_moves(chosen, space):
 
 def test_stop_words_fit_the_code():
     assert max(map(len, ENGLISH_STOP_WORDS)) <= 12
-    assert all(words(word) == [word] for word in ENGLISH_STOP_WORDS)
+    assert all(split_words(word) == [word] for word in ENGLISH_STOP_WORDS)
 
 
 def test_a_column_of_numbers_is_no_text():
     frame = pl.DataFrame({"text": [1, 2], "label": [0, 1]})
     with pytest.raises(
-        DataError, match=r"features\(text='text'\) needs a column of text, got Int64"
+        DataError, match=r"features\(text='text'\): the column holds Int64, not text"
     ):
         encode(frame, COLUMNS, Features(), fit(frame, COLUMNS, Features()))
 

@@ -26,7 +26,7 @@ from tacit.data.decimals import choose_formats, find_decimal_evidence
 from tacit.data.k_anonymity import release, rules
 from tacit.errors import PlanError
 from tacit.features import tabular
-from tacit.features.encoding import _words
+from tacit.features.encoding import _encode_text
 from tacit.features.fitting import _projection
 from tacit.features.text import hashed_text
 from tacit.plan import Plan
@@ -170,11 +170,11 @@ CONSUMERS: dict[str, Callable[[], object]] = {
     "Sharing.k_of": lambda: share_with("k_of").rows_alike,
     "Sharing.release": lambda: release._choose_key(FRAME, COLUMNS, share_with("release")),
     "Sharing.counts": lambda: release.decide_release(TABLE, CLIENTS, share_with("counts"), ROOT),
-    "Features.text": lambda: _words(FRAME, COLUMNS, features_with("text"), None),  # type: ignore[arg-type]
+    "Features.text": lambda: _encode_text(FRAME, COLUMNS, features_with("text"), None),  # type: ignore[arg-type]
     "Features.counts": lambda: hashed_text.weigh_entries(
         np.zeros(1, np.int32), np.ones(1, np.float32), features_with("counts"), None
     ),
-    "Features.words": lambda: hashed_text._rule(features_with("words")),
+    "Features.words": lambda: hashed_text._build_rule(features_with("words")),
     "Features.numeric": lambda: tabular._scale("n", np.ones(2), features_with("numeric"), None),  # type: ignore[arg-type]
     "Features.categorical": lambda: tabular.encode_slots(
         FRAME,
@@ -242,7 +242,7 @@ CONSUMERS: dict[str, Callable[[], object]] = {
         f"{kind.__name__}.votes": lambda kind=kind: votes_of(unknown(kind(), "votes"))
         for kind in get_args(plan.Corrupt)
     },
-    "Server.cohort": lambda: server.choose(server_with("cohort"), 3, ROOT),
+    "Server.cohort": lambda: server.choose_cohort(server_with("cohort"), 3, ROOT),
     "Server.weights": lambda: compute_weights(server_with("weights"), np.ones(3, np.int64)),
     "Server.sum_at": lambda: server_with("sum_at").sums_at_site,
     "Server.rule": lambda: train_with(server_with("rule")),
@@ -333,7 +333,7 @@ def test_a_rule_without_an_implementation_stops_before_anybody_is_asked() -> Non
 
 def test_every_rule_of_a_plan_has_an_implementation() -> None:
     for rule in get_args(server_table.Rule):
-        assert server.rule_of(unknown(plan.Server(), "rule").__class__(rule=rule)) is not None
+        assert server.get_rule(unknown(plan.Server(), "rule").__class__(rule=rule)) is not None
 
 
 def test_heads_are_never_sent_without_the_noise_of_an_unknown_protection() -> None:

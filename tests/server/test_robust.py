@@ -8,15 +8,15 @@ from tacit.server.rules import matrix
 from tacit.server.rules.clean import fltrust, zeno
 from tacit.server.rules.clipping import centred_clipping, norm_bound
 from tacit.server.rules.coordinates import median, trimmed_mean
-from tacit.server.rules.foolsgold import foolsgold, voices
+from tacit.server.rules.foolsgold import compute_client_weights, foolsgold
 from tacit.server.rules.geometric import geometric_median
-from tacit.server.rules.neighbours import mixed, multi_krum
+from tacit.server.rules.neighbours import mix_neighbours, multi_krum
 
 RULES = {
     "median": median,
     "trimmed_mean": lambda rows: trimmed_mean(rows, 4),
     "multi_krum": lambda rows: multi_krum(rows, 4),
-    "nnm_trimmed_mean": lambda rows: trimmed_mean(mixed(rows, 4), 4),
+    "nnm_trimmed_mean": lambda rows: trimmed_mean(mix_neighbours(rows, 4), 4),
     "geometric_median": geometric_median,
     "norm_bound": norm_bound,
     "centred_clipping": lambda rows: centred_clipping(rows, np.zeros(rows.shape[1], np.float32)),
@@ -93,11 +93,11 @@ def test_multi_krum_by_hand() -> None:
 
 
 def test_mixing_by_hand() -> None:
-    assert mixed(column(0, 1, 3, 10), 1)[:, 0].tolist() == pytest.approx(
+    assert mix_neighbours(column(0, 1, 3, 10), 1)[:, 0].tolist() == pytest.approx(
         [4 / 3, 4 / 3, 4 / 3, 14 / 3]
     )
     # From 1, the rows 0 and 2 are equally near: the first one counts.
-    assert mixed(column(0, 1, 2), 1)[:, 0].tolist() == pytest.approx([0.5, 0.5, 1.5])
+    assert mix_neighbours(column(0, 1, 2), 1)[:, 0].tolist() == pytest.approx([0.5, 0.5, 1.5])
 
 
 def test_geometric_median_by_hand() -> None:
@@ -131,7 +131,7 @@ def test_foolsgold_silences_doubles_and_hears_the_others() -> None:
     random = np.random.default_rng(3)
     good, bad = random.standard_normal((5, 200)), np.tile(random.standard_normal(200), (3, 1))
     history = np.concatenate([good, bad]).astype(np.float32)
-    heard = voices(history)
+    heard = compute_client_weights(history)
     assert (heard[:5] > 0.9).all()
     assert (heard[5:] == 0).all()
     rows = np.concatenate([np.ones((5, 2)), np.full((3, 2), -50)]).astype(np.float32)
@@ -143,9 +143,11 @@ def test_foolsgold_silences_doubles_and_hears_the_others() -> None:
 def test_foolsgold_pardons_whoever_resembles_a_double_only_a_little() -> None:
     history = np.array([[1, 0, 0], [1, 0, 0], [0.8, 0.6, 0], [0, 0, 1]], np.float32)
     # v = (1, 1, .8, 0). Client 2: .8 x .8/1 = .64, so 1 - .64 = .36 of the most; ln(.36/.64) + .5 < 0. Client 3 has it all.
-    assert voices(history).tolist() == [0, 0, 0, 1]
+    assert compute_client_weights(history).tolist() == [0, 0, 0, 1]
     milder = np.array([[1, 0, 0], [1, 0, 0], [0.6, 0.8, 0], [0, 0, 1]], np.float32)
-    assert voices(milder)[2] == pytest.approx(min(1, np.log(0.64 / 0.36) + 0.5), abs=1e-6)
+    assert compute_client_weights(milder)[2] == pytest.approx(
+        min(1, np.log(0.64 / 0.36) + 0.5), abs=1e-6
+    )
 
 
 def test_fltrust_by_hand() -> None:
@@ -184,7 +186,7 @@ def test_zeno_keeps_what_helps() -> None:
     [(10, 0.3, 3), (10, 0.31, 4), (10, 0.49, 4), (3, 0.4, 1), (2, 0.4, 0), (1, 0.4, 0)],
 )
 def test_how_many_are_taken_for_bad(clients, share, bad) -> None:
-    assert matrix.bad_among(clients, share) == bad
+    assert matrix.count_bad(clients, share) == bad
 
 
 def test_blocks_do_not_change_anything(monkeypatch, honest) -> None:

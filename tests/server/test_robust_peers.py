@@ -7,7 +7,7 @@ import pytest
 from tacit.server.rules.clipping import centred_clipping, norm_bound
 from tacit.server.rules.coordinates import median, trimmed_mean
 from tacit.server.rules.geometric import geometric_median
-from tacit.server.rules.neighbours import mixed, multi_krum
+from tacit.server.rules.neighbours import mix_neighbours, multi_krum
 from tacit.training import attacks
 from tests.server.byzfl_values import rows
 
@@ -22,8 +22,11 @@ ZERO = np.zeros(4, np.float32)
         (lambda: trimmed_mean(ROWS, 3), [1.0586, 0.0334, 0.556, 2.3826]),
         (lambda: multi_krum(ROWS, 3, keep=1), [-0.442, -0.34, 1.997, 2.151]),
         (lambda: multi_krum(ROWS, 3, keep=7), [0.475714, -0.800571, 0.505, 1.787]),
-        (lambda: trimmed_mean(mixed(ROWS, 5), 1), [0.857074, -0.219278, 0.627704, 2.23063]),
-        (lambda: mixed(ROWS, 3)[9], [-0.092, 1.04525, -0.14725, 0.426625]),
+        (
+            lambda: trimmed_mean(mix_neighbours(ROWS, 5), 1),
+            [0.857074, -0.219278, 0.627704, 2.23063],
+        ),
+        (lambda: mix_neighbours(ROWS, 3)[9], [-0.092, 1.04525, -0.14725, 0.426625]),
         (lambda: geometric_median(ROWS), [0.785678, -0.22716, 0.660489, 2.308934]),
         (
             lambda: centred_clipping(ROWS, ZERO, 2.0, steps=1),

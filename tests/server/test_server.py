@@ -11,19 +11,23 @@ from tests import seeds
 
 def test_cohorts_are_sorted_repeatable_and_of_the_right_size() -> None:
     settings = plan.Server(cohort="count", cohort_size=10)
-    one, again, other = (server.choose(settings, 100, Draws.seeded(0).at(n)) for n in (1, 1, 2))
+    one, again, other = (
+        server.choose_cohort(settings, 100, Draws.seeded(0).at(n)) for n in (1, 1, 2)
+    )
     assert len(one) == 10
     assert (np.diff(one) > 0).all()
     np.testing.assert_array_equal(one, again)
     assert not np.array_equal(one, other)
-    np.testing.assert_array_equal(server.choose(plan.Server(), 5, Draws.seeded(0)), np.arange(5))
+    np.testing.assert_array_equal(
+        server.choose_cohort(plan.Server(), 5, Draws.seeded(0)), np.arange(5)
+    )
 
 
 @pytest.mark.statistical
 def test_poisson_cohorts_have_the_expected_mean() -> None:
     """500 cohorts, whose mean size is off by more with a probability of 5e-7; their spread is 4.2, good to .14."""
     settings = plan.Server(cohort="poisson", cohort_size=20)
-    sizes = [len(server.choose(settings, 200, seeds.draws(0).at(n))) for n in range(500)]
+    sizes = [len(server.choose_cohort(settings, 200, seeds.draws(0).at(n))) for n in range(500)]
     assert np.mean(sizes) == pytest.approx(20, abs=seeds.deviations() * np.sqrt(18 / 500))
     assert np.std(sizes) > 2
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from tacit import plan, server
-from tacit.server.soften import noise_after
+from tacit.server.soften import compute_noise_after
 from tests import seeds
 
 
@@ -22,7 +22,7 @@ def test_the_noise_in_a_weight_is_what_steps_of_noise_leave(optimizer, momentum)
         model, state = server.step(
             settings, model, random.normal(0, 2, len(model)).astype(np.float32), state
         )
-    assert noise_after(settings, 2.0, 12) == pytest.approx(
+    assert compute_noise_after(settings, 2.0, 12) == pytest.approx(
         model.std(), rel=seeds.deviations() / np.sqrt(2 * len(model))
     )
     assert (state[server.FIRST] == 0).all()
@@ -31,4 +31,4 @@ def test_the_noise_in_a_weight_is_what_steps_of_noise_leave(optimizer, momentum)
 def test_weights_are_pulled_to_where_they_began_and_not_past_it():
     settings = plan.Server(optimizer="sgd", soften=0.5)
     first, model = np.array([1, 1, 1, 1], np.float32), np.array([4, -2, 1.4, 1], np.float32)
-    np.testing.assert_allclose(server.softened(settings, model, first, 1.0, 4), [3, -1, 1, 1])
+    np.testing.assert_allclose(server.soften_model(settings, model, first, 1.0, 4), [3, -1, 1, 1])

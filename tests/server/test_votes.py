@@ -6,8 +6,8 @@ from scipy.stats import binom
 
 from tacit.codecs.rr import flips_for, kept_signal
 from tacit.plan import Filter
-from tacit.server import Ballots, assigned, decide
-from tacit.server.votes import self_tuned
+from tacit.server import Ballots, assign_testers, decide
+from tacit.server.votes import tune_threshold
 from tests import seeds
 
 
@@ -103,12 +103,12 @@ def test_no_more_than_the_allowed_share_is_rejected_lowest_first() -> None:
 def test_the_self_tuned_threshold_lies_in_a_clear_gap_and_is_zero_without_one() -> None:
     random = np.random.default_rng(4)
     two = np.concatenate([np.full(70, 0.5), np.full(30, 0.1)]) + random.normal(0, 0.02, 100)
-    assert 0.15 < self_tuned(two, np.full(100, 0.03)) < 0.45
-    assert self_tuned(two, np.full(100, 0.3)) == 0, "noise hides the gap"
+    assert 0.15 < tune_threshold(two, np.full(100, 0.03)) < 0.45
+    assert tune_threshold(two, np.full(100, 0.3)) == 0, "noise hides the gap"
     one = random.normal(0.4, 0.05, 100)
-    assert self_tuned(one, np.full(100, 0.05)) == 0
+    assert tune_threshold(one, np.full(100, 0.05)) == 0
     upper = np.concatenate([np.full(70, 0.1), np.full(30, 0.5)])
-    assert self_tuned(upper, np.full(100, 0.01)) == 0, (
+    assert tune_threshold(upper, np.full(100, 0.01)) == 0, (
         "a few that are better than most are no reason to reject most"
     )
 
@@ -116,7 +116,7 @@ def test_the_self_tuned_threshold_lies_in_a_clear_gap_and_is_zero_without_one() 
 @pytest.mark.parametrize(("clients", "testers"), [(10, 3), (7, None), (5, 4), (3, 9)])
 def test_every_contributor_has_as_many_testers_and_nobody_votes_on_itself(clients, testers) -> None:
     cohort = np.sort(np.random.default_rng(5).choice(100, clients, replace=False))
-    on = assigned(cohort, testers, np.random.default_rng(1))
+    on = assign_testers(cohort, testers, np.random.default_rng(1))
     count = min(testers or clients, clients - 1)
     assert on.shape == (clients, count)
     assert all(

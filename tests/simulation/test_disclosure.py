@@ -220,10 +220,10 @@ def test_small_cohorts_do_not_make_the_server_weigh_more(people, tmp_path) -> No
     assert finished(folder).rounds == 8
     mean, own = (
         np.full(3, 2.0, np.float32),
-        server.Own(update=np.full(3, 6.0, np.float32), rows=100, clients_weight=300),
+        server.ServerUpdate(update=np.full(3, 6.0, np.float32), rows=100, clients_weight=300),
     )
-    assert server.with_own(mean, own).tolist() == [3.0, 3.0, 3.0]
-    assert server.with_own(mean, None) is mean
+    assert server.add_server_update(mean, own).tolist() == [3.0, 3.0, 3.0]
+    assert server.add_server_update(mean, None) is mean
 
 
 def received(

@@ -13,7 +13,7 @@ from tacit.randomness import Draws
 from tacit.report.privacy import summarise_privacy
 from tacit.runs import record
 from tacit.runs.run_folder import RECORD
-from tacit.server import choose
+from tacit.server import choose_cohort
 from tacit.simulation.adversaries.canaries import SEEN, Canaries
 from tests.simulation.small import small_plan, write_csv
 from tests.simulation.test_resume import Stops
@@ -41,7 +41,7 @@ def test_those_who_waited_longest_are_asked_so_that_all_are_far_apart() -> None:
         [],
     )
     for round_no in range(1, 30):
-        cohort = choose(settings, 22, Draws.seeded(round_no), answered)
+        cohort = choose_cohort(settings, 22, Draws.seeded(round_no), answered)
         assert len(cohort) == 5
         assert (round_no - answered[cohort][answered[cohort] > 0] >= 4).all()
         answered[cohort] = round_no
@@ -139,7 +139,7 @@ def test_a_server_that_asks_too_soon_is_not_answered(reviews, tmp_path, monkeypa
     """The server of this twin forgets who waited, and asks the same clients in every round."""
     from tacit.protocol import loop
 
-    monkeypatch.setattr(loop.server, "choose", lambda *_: np.arange(5))
+    monkeypatch.setattr(loop.server, "choose_cohort", lambda *_: np.arange(5))
     with pytest.raises(
         RunError, match=r"every answer of round 2 was refused .its own ledger needs 4 rounds"
     ):

@@ -47,9 +47,9 @@ def build_member(
     """
     worker, slot = learner.worker(), ClientSlot(-1, block, ClientRandomness(draws, "server"))
 
-    def member(model: Vector, round_no: int) -> server.Own:
+    def member(model: Vector, round_no: int) -> server.ServerUpdate:
         update = worker.train(model, slot, slot.own.train(round_no), round_no).row
-        return server.Own(update=update, rows=rows, clients_weight=clients_weight)
+        return server.ServerUpdate(update=update, rows=rows, clients_weight=clients_weight)
 
     return member
 
@@ -61,6 +61,6 @@ def build_release(plan: Plan, agreement: Agreement, clients: int) -> Release:
     noise = agreement.codec.known_noise(agreement.dim) / (plan.server.cohort_size or clients)
 
     def release(model: Vector, state: server.ServerState, rounds: int) -> Vector:
-        return server.softened(plan.server, model, state[server.FIRST], noise, rounds)
+        return server.soften_model(plan.server, model, state[server.FIRST], noise, rounds)
 
     return release

@@ -50,7 +50,7 @@ def train_first_model(
         model = model + worker.train(model, slot, slot.own.train(epoch)).row
         logits = center.predict(model, held.inputs)
         _check_finite(model, logits, epoch)
-        losses.append(server.loss(logits, held.labels))
+        losses.append(server.compute_loss(logits, held.labels))
         best = model if losses[-1] == min(losses) else best
     metrics = (
         server.measure(center.predict(best, test.inputs), test.labels) if test is not None else {}

@@ -13,7 +13,7 @@ from tacit.features.projection import Projection, fit_class_projection, fit_proj
 from tacit.features.statistics import compute_statistics
 from tacit.features.text.coverage import Coverage, find_language, measure_coverage
 from tacit.features.text.hashed_text import hash_words
-from tacit.features.text.language import Language, language_name
+from tacit.features.text.language import Language, get_language_name
 from tacit.features.text.lexicon import (
     TokenEncoding,
     build_piece_splitter,
@@ -22,7 +22,7 @@ from tacit.features.text.lexicon import (
     encode_words,
 )
 from tacit.features.text.listed_words import compute_bucket_rarity
-from tacit.features.text.spelling import bucket, words
+from tacit.features.text.spelling import hash_to_bucket, split_words
 from tacit.features.text.word_counts import count_words, find_word_buckets
 from tacit.features.text.wordless import count_wordless_rows, count_wordless_texts
 
@@ -34,7 +34,6 @@ __all__ = [
     "Projection",
     "Reader",
     "TokenEncoding",
-    "bucket",
     "build_piece_splitter",
     "build_word_splitter",
     "compute_bucket_rarity",
@@ -55,11 +54,12 @@ __all__ = [
     "fit_class_projection",
     "fit_projection",
     "fit_statistics",
+    "get_language_name",
+    "hash_to_bucket",
     "hash_words",
-    "language_name",
     "list_blocks",
     "measure_coverage",
     "scale_rows",
+    "split_words",
     "text_form",
-    "words",
 ]

@@ -16,10 +16,10 @@ from tacit.errors import DataError, did_you_mean
 
 
 def get_column(frame: pl.DataFrame, name: str, role: str) -> pl.Series:
-    """Return the column, or raise a DataError that lists the columns there are."""
+    """Select a column; raise a DataError that lists the existing columns if it is missing."""
     if name not in frame.columns:
         raise DataError(
-            f"features({role}={name!r}) needs a column of that name, got"
+            f"features({role}={name!r}): there is no such column; the columns are"
             f" {', '.join(frame.columns) or 'none'}; correct"
             f" data.columns.{role}.{did_you_mean(name, frame.columns)}"
         )
@@ -27,8 +27,8 @@ def get_column(frame: pl.DataFrame, name: str, role: str) -> pl.Series:
 
 
 def read_numbers(frame: pl.DataFrame, name: str) -> NDArray[np.float64]:
-    """Return a numeric column; a missing cell (empty, null, NaN) is NaN. Text that spells numbers
-    is read as such.
+    """Read a numeric column; a missing cell (empty, null, NaN) is NaN. Text that spells numbers is
+    parsed.
     """
     series = get_column(frame, name, "numeric")
     dtype = series.dtype
@@ -37,7 +37,7 @@ def read_numbers(frame: pl.DataFrame, name: str) -> NDArray[np.float64]:
         series = series.set(series == "", None)
     elif not (dtype.is_numeric() or isinstance(dtype, (pl.Boolean, pl.Null))):
         raise DataError(
-            f"features(numeric={name!r}) needs a column of numbers, got {dtype}; give this column"
+            f"features(numeric={name!r}): the column holds {dtype}, not numbers; give this column"
             " another role"
         )
     values = series.cast(pl.Float64, strict=False)
@@ -57,7 +57,7 @@ def read_numbers(frame: pl.DataFrame, name: str) -> NDArray[np.float64]:
 
 
 def lacks_numbers(frame: pl.DataFrame, name: str) -> bool:
-    """Return whether a numeric column has missing cells."""
+    """Whether a numeric column has missing cells."""
     return bool(np.isnan(read_numbers(frame, name)).any())
 
 
@@ -65,20 +65,18 @@ def _refuse(name: str, wrong: pl.Series, what: str, remedy: str) -> None:
     if wrong.any():
         row = wrong.arg_true()[0]
         raise DataError(
-            f"features(numeric={name!r}) needs finite numbers, got {what} in row {row} (and"
-            f" {wrong.sum()} in all); {remedy}"
+            f"features(numeric={name!r}): {what} in row {row} (and {wrong.sum()} in all) instead"
+            f" of finite numbers; {remedy}"
         )
 
 
 def read_names(frame: pl.DataFrame, name: str, role: str) -> pl.Series:
-    """Return a column of category or class names as text; a missing cell (empty or null) is
-    null.
-    """
+    """Read a column of category or class names as text; a missing cell (empty or null) is null."""
     series = get_column(frame, name, role)
     if series.dtype.is_nested() or isinstance(series.dtype, (pl.Binary, pl.Object)):
         raise DataError(
-            f"features({role}={name!r}) needs one plain value per row, got {series.dtype}; give"
-            " this column another role"
+            f"features({role}={name!r}): the column holds {series.dtype}, not one plain value per"
+            " row; give this column another role"
         )
     texts = series.cast(pl.String)
     return texts.set(texts == "", None)
@@ -90,7 +88,7 @@ def sort_names(values: pl.Series) -> tuple[str, ...]:
 
 
 def encode_names(values: pl.Series, known: tuple[str, ...]) -> NDArray[np.int32]:
-    """Return the index of each name among the known ones, or -1."""
+    """Map each name to its index among the known ones, or -1."""
     if not known:
         return np.full(len(values), -1, np.int32)
     places = values.replace_strict(

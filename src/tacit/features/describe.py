@@ -14,13 +14,13 @@ def describe_inputs(columns: Columns, settings: Features) -> str:
     others = [*columns.numeric, *columns.categorical, *([columns.image] if columns.image else [])]
     return "; ".join(
         [
-            *([_text(columns, settings)] if columns.text else []),
+            *([_describe_text(columns, settings)] if columns.text else []),
             *([", ".join(others)] if others else []),
         ]
     )
 
 
-def _text(columns: Columns, settings: Features) -> str:
+def _describe_text(columns: Columns, settings: Features) -> str:
     where = f"in {', '.join(columns.text)}"
     if settings.text in ("words", "pieces"):
         return (
@@ -42,12 +42,10 @@ def _text(columns: Columns, settings: Features) -> str:
             f"{how} {each} the first {settings.buckets:,} words of the list {settings.list} occur"
             f" {where}{weighed}"
         )
-    return (
-        f"{how} {_terms(settings)} occur {where}, hashed to {settings.buckets:,} buckets{weighed}"
-    )
+    return f"{how} {_describe_terms(settings)} occur {where}, hashed to {settings.buckets:,} buckets{weighed}"
 
 
-def _terms(settings: Features) -> str:
+def _describe_terms(settings: Features) -> str:
     terms = ["words"]
     if settings.ngrams > 1:
         terms.append(f"up to {settings.ngrams} neighbouring words together")

@@ -58,9 +58,9 @@ def encode_inputs(
     check_reader(columns, settings, reader)
     check_secret(settings, secret, fitted.secret_check)
     if columns.image:
-        inputs: Inputs = _pictures(frame, columns.image, settings, fitted, reader)
+        inputs: Inputs = _encode_images(frame, columns.image, settings, fitted, reader)
     else:
-        inputs = _inputs(frame, columns, settings, fitted, secret)
+        inputs = _encode_columns(frame, columns, settings, fitted, secret)
     return scale_rows(inputs, settings)
 
 
@@ -76,7 +76,7 @@ def scale_rows(inputs: Inputs, settings: Features) -> Inputs:
 
 
 def count_inputs(columns: Columns, settings: Features, fitted: Fitted) -> int:
-    """Return the width of encoded rows without encoding any: numbers per row, or distinct token
+    """Compute the width of encoded rows without encoding any: numbers per row, or distinct token
     indices.
     """
     check_roles(columns, settings)
@@ -91,7 +91,7 @@ def count_inputs(columns: Columns, settings: Features, fitted: Fitted) -> int:
     )
 
 
-def _pictures(
+def _encode_images(
     frame: pl.DataFrame, name: str, settings: Features, fitted: Fitted, reader: Reader | None
 ) -> Dense:
     matrix = image.read_images(frame, name, fitted.pixels or 0, reader)
@@ -100,10 +100,10 @@ def _pictures(
     return Dense(matrix=matrix, width=matrix.shape[1])
 
 
-def _inputs(
+def _encode_columns(
     frame: pl.DataFrame, columns: Columns, settings: Features, fitted: Fitted, secret: bytes
 ) -> Inputs:
-    words = _words(frame, columns, settings, fitted)
+    words = _encode_text(frame, columns, settings, fitted)
     if words is not None and not (columns.numeric or columns.categorical):
         return words
     entries = tabular.encode_slots(frame, columns, settings, fitted, secret)
@@ -114,7 +114,7 @@ def _inputs(
     return tabular.to_matrix(entries) if words is None else tabular.append_slots(words, entries)
 
 
-def _words(
+def _encode_text(
     frame: pl.DataFrame, columns: Columns, settings: Features, fitted: Fitted
 ) -> Sparse | Dense | None:
     if not columns.text:
@@ -137,11 +137,11 @@ def _words(
 
 
 def encode_labels(frame: pl.DataFrame, columns: Columns, fitted: Fitted) -> NDArray[np.int32]:
-    """Return each row's class number; classes are public, so an error may name an unknown one."""
+    """Map each row's label to its class number; classes are public, so an error may name an unknown
+    one.
+    """
     if columns.label is None:
-        raise PlanError(
-            "features(label=None) needs the column to predict, got nothing; set data.columns.label"
-        )
+        raise PlanError("data.columns.label is not set; name the column to predict")
     labels = read_names(frame, columns.label, "label")
     numbers = encode_names(labels, fitted.classes)
     unknown = np.flatnonzero(numbers < 0)
@@ -149,12 +149,12 @@ def encode_labels(frame: pl.DataFrame, columns: Columns, fitted: Fitted) -> NDAr
         found = labels[int(unknown[0])]
         got = "an empty cell" if found is None else repr(found)
         raise DataError(
-            f"features(label={columns.label!r}) needs one of the training classes"
-            f" {_some(fitted.classes)} in every row, got {got} in row {unknown[0]} ({len(unknown)}"
-            " such rows); drop these rows or train on that class too"
+            f"features(label={columns.label!r}): {got} in row {unknown[0]} ({len(unknown)} such"
+            f" rows) is none of the training classes {_list_some(fitted.classes)}; drop these rows"
+            " or train on that class too"
         )
     return numbers
 
 
-def _some(classes: tuple[str, ...]) -> str:
+def _list_some(classes: tuple[str, ...]) -> str:
     return ", ".join(classes[:20]) + (", …" if len(classes) > 20 else "")

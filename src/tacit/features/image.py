@@ -20,15 +20,15 @@ class Reader(Protocol):
         """The number of features per image."""
 
     def __call__(self, pictures: NDArray[np.uint8]) -> NDArray[np.float32]:
-        """Return one row per image, in order."""
+        """Compute one row per image, in order."""
 
 
 def count_pixels(frame: pl.DataFrame, name: str) -> int:
-    """Return the number of values per image."""
+    """The number of values per image."""
     series = get_column(frame, name, "image")
     if not len(series):
-        raise _refusal(name, "no rows")
-    return len(_flat(series.head(1), name))
+        raise _build_error(name, "no rows")
+    return len(_flatten(series.head(1), name))
 
 
 def read_images(
@@ -38,9 +38,9 @@ def read_images(
     features, or without a reader the brightness between 0 and 1.
     """
     series = get_column(frame, name, "image")
-    values = _flat(series, name)
+    values = _flatten(series, name)
     if len(values) != len(series) * pixels:
-        raise _refusal(
+        raise _build_error(
             name,
             f"{len(values) // max(len(series), 1)} values an image",
             f"{pixels} values an image, as in training",
@@ -53,32 +53,32 @@ def read_images(
     return matrix
 
 
-def _flat(series: pl.Series, name: str) -> NDArray[np.integer]:
+def _flatten(series: pl.Series, name: str) -> NDArray[np.integer]:
     """Flatten all images into one array, after checking that they hold bytes and have the same
     shape.
     """
     if not len(series):
         return np.zeros(0, np.uint8)
     if not series.dtype.is_nested():
-        raise _refusal(name, str(series.dtype))
+        raise _build_error(name, str(series.dtype))
     while isinstance(series.dtype, (pl.List, pl.Array)):
         if series.null_count():
-            raise _refusal(name, "missing values")
+            raise _build_error(name, "missing values")
         if isinstance(series.dtype, pl.List) and (
             series.list.len().n_unique() > 1 or not series.list.len()[0]
         ):
-            raise _refusal(name, "empty images or images of different sizes")
+            raise _build_error(name, "empty images or images of different sizes")
         series = series.explode()
     if not series.dtype.is_integer():
-        raise _refusal(name, str(series.dtype))
+        raise _build_error(name, str(series.dtype))
     values = series.to_numpy()
     if series.null_count() or values.min() < 0 or values.max() > 255:
-        raise _refusal(name, "missing values or values outside 0..255")
+        raise _build_error(name, "missing values or values outside 0..255")
     return values
 
 
-def _refusal(
-    name: str, got: str, needs: str = "lists or arrays of whole numbers 0..255, all of one size"
+def _build_error(
+    name: str, got: str, needs: str = "lists or arrays of integers 0..255, all of one size"
 ) -> DataError:
     return DataError(
         f"features(image={name!r}) needs {needs}, got {got}; convert the column to uint8 arrays of"

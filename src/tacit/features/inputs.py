@@ -28,11 +28,6 @@ class Block:
     stop: int
     cells: tuple[str, ...] = ()
 
-    @property
-    def says_presence(self) -> bool:
-        """Return whether an input that is not zero says that something is there."""
-        return self.kind in ("words", "category", "token")
-
 
 def list_blocks(columns: Columns, settings: Features, fitted: Fitted) -> tuple[Block, ...]:
     """List the blocks of rows made by `encode`, without features in addition to a word sequence.
@@ -54,9 +49,9 @@ def list_blocks(columns: Columns, settings: Features, fitted: Fitted) -> tuple[B
             )
         )
     if not (columns.text and settings.text == "sequence"):
-        parts += [_number(name, columns, settings) for name in columns.numeric]
+        parts += [_describe_number(name, columns, settings) for name in columns.numeric]
         parts += [("missing", name, 1, ()) for name in fitted.missing]
-        parts += [_category(name, settings, fitted) for name in columns.categorical]
+        parts += [_describe_category(name, settings, fitted) for name in columns.categorical]
         parts += [("constant", "constant", 1, ())] if settings.constant else []
     found, start = [], 0
     for kind, name, width, cells in parts:
@@ -65,7 +60,7 @@ def list_blocks(columns: Columns, settings: Features, fitted: Fitted) -> tuple[B
     return tuple(found)
 
 
-def _number(
+def _describe_number(
     name: str, columns: Columns, settings: Features
 ) -> tuple[Kind, str, int, tuple[str, ...]]:
     asked = settings.quantise
@@ -78,7 +73,7 @@ def _number(
     return "token", name, count_inputs_per_column(asked), ()
 
 
-def _category(
+def _describe_category(
     name: str, settings: Features, fitted: Fitted
 ) -> tuple[Kind, str, int, tuple[str, ...]]:
     if settings.categorical == "codes":

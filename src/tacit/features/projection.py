@@ -38,15 +38,15 @@ class Projection:
         return np.asarray((rows - self.centre) @ self.directions.T, np.float32)
 
     def __eq__(self, other: object) -> bool:
-        """Return whether both maps are equal to the bit."""
+        """Whether both maps are equal to the bit."""
         return isinstance(other, Projection) and all(
             np.array_equal(ours, theirs)
             for ours, theirs in ((self.centre, other.centre), (self.directions, other.directions))
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values: little-endian float32 in base 64, a tenth of the size of a list of
-        numbers.
+        """Convert to plain values: little-endian float32 in base 64, a tenth of the size of a list
+        of numbers.
         """
         both = np.concatenate([self.centre[None], self.directions]).astype("<f4")
         return {"rows": len(both), "float32": base64.b64encode(both.tobytes()).decode()}
@@ -69,8 +69,9 @@ def fit_projection(rows: Matrix, k: int, *, standardise: bool = False) -> Projec
     most = min(len(rows) - 1, rows.shape[1])
     if k > most:
         raise DataError(
-            f"features.project = {k} needs more than {k} public rows of at least {k} numbers, got"
-            f" {len(rows):,} of {rows.shape[1]:,}; give more public rows or project to fewer"
+            f"features.project = {k} requires more than {k} public rows of at least {k} numbers,"
+            f" got {len(rows):,} of {rows.shape[1]:,}; give more public rows or lower"
+            " features.project"
         )
     exact = rows.astype(np.float64)
     centre = exact.mean(axis=0)
@@ -78,10 +79,10 @@ def fit_projection(rows: Matrix, k: int, *, standardise: bool = False) -> Projec
     spread = lengths[:k] / np.sqrt(len(rows) - 1)
     if not spread[-1] > 1e-9 * max(float(spread[0]), 1e-30):
         raise DataError(
-            f"features.project = {k} needs public rows that vary in {k} directions, got fewer;"
-            " project to fewer"
+            f"features.project = {k}: the public rows vary in fewer than {k} directions; lower"
+            " features.project"
         )
-    kept = _one_sign(directions[:k])
+    kept = _fix_signs(directions[:k])
     if standardise:
         kept = kept / spread[:, None]
     return Projection(centre=centre.astype(np.float32), directions=kept.astype(np.float32))
@@ -99,28 +100,30 @@ def fit_class_projection(
     known = np.unique(labels)
     if not 0 < k < len(known) or len(rows) <= len(known):
         raise DataError(
-            f"features.project = {k} needs at most {len(known) - 1} directions that tell"
-            f" {len(known)} classes apart, and more rows than classes, got {len(rows):,} rows;"
-            " project to fewer, or use features.directions = 'strongest'"
+            f"features.project = {k}: at most {len(known) - 1} directions separate {len(known)}"
+            f" classes, and there must be more rows than classes, got {len(rows):,} rows; lower"
+            " features.project, or use features.directions = 'strongest'"
         )
     exact = rows.astype(np.float64)
     centre = exact.mean(axis=0)
     means = np.stack([exact[labels == one].mean(axis=0) for one in known])
-    whitened = _whitener(exact - means[np.searchsorted(known, labels)], len(rows) - len(known))
+    whitened = _build_whitener(
+        exact - means[np.searchsorted(known, labels)], len(rows) - len(known)
+    )
     counts = np.array([(labels == one).sum() for one in known], np.float64)
     _, _, best = np.linalg.svd(
         whitened(np.sqrt(counts)[:, None] * (means - centre)), full_matrices=False
     )
-    kept = _one_sign(whitened(best[:k]))
+    kept = _fix_signs(whitened(best[:k]))
     if standardise:
         kept = kept / np.maximum(((exact - centre) @ kept.T).std(axis=0, ddof=1), 1e-12)[:, None]
     return Projection(centre=centre.astype(np.float32), directions=kept.astype(np.float32))
 
 
-def _whitener(
+def _build_whitener(
     rest: NDArray[np.float64], freedom: int
 ) -> Callable[[NDArray[np.float64]], NDArray[np.float64]]:
-    """Return the map that whitens rows by the shrunk covariance of `rest`.
+    """Build the map that whitens rows by the shrunk covariance of `rest`.
 
     Only as many axes as `rest` has rows are computed, because images have far more values than
     there are rows.
@@ -132,7 +135,7 @@ def _whitener(
     return lambda rows: elsewhere * rows + (rows @ axes.T) * (along - elsewhere) @ axes
 
 
-def _one_sign(directions: NDArray[np.float64]) -> NDArray[np.float64]:
+def _fix_signs(directions: NDArray[np.float64]) -> NDArray[np.float64]:
     """Flip directions so that the largest entry of each is positive."""
     largest = np.take_along_axis(directions, np.abs(directions).argmax(axis=1)[:, None], axis=1)
     return np.asarray(directions * np.sign(largest), np.float64)

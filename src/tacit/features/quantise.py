@@ -36,7 +36,7 @@ def list_quantised_columns(columns: Columns, settings: Features) -> tuple[str, .
 
 
 def count_inputs_per_column(settings: Quantise) -> int:
-    """Return the number of inputs of a quantised column."""
+    """The number of inputs of a quantised column."""
     match settings.trained_on:
         case "midpoints":
             return 1
@@ -49,7 +49,7 @@ def count_inputs_per_column(settings: Quantise) -> int:
 def quantise_column(
     name: str, scaled: Vector, settings: Quantise, secret: bytes
 ) -> tuple[NDArray[np.int32], Vector]:
-    """Return the input index and the value there for each number; numbers are scaled to 0…1."""
+    """Quantise numbers scaled to 0…1: the input index of each, and the value there."""
     finest = Quantiser(0.0, 1.0, settings.levels).channels(
         scaled, np.full(len(scaled), settings.levels, np.uint8)
     )
@@ -63,8 +63,8 @@ def quantise_column(
 
 
 def list_midpoints(name: str, settings: Quantise, secret: bytes) -> Vector:
-    """Return the value that each finest channel of a column is read as: the mid-point of the
-    selected channel.
+    """List the value that each finest channel of a column is read as: the mid-point of the selected
+    channel.
     """
     return np.asarray(
         Quantiser(0.0, 1.0, settings.levels).middles(*_select_channels(name, settings, secret)),
@@ -73,43 +73,41 @@ def list_midpoints(name: str, settings: Quantise, secret: bytes) -> Vector:
 
 
 def list_tokens(name: str, settings: Quantise, secret: bytes) -> NDArray[np.int32]:
-    """Return the token of each finest channel of a column; finest channels in the same selected
+    """List the token of each finest channel of a column; finest channels in the same selected
     channel share it.
     """
     channel, level = _select_channels(name, settings, secret)
     _, number = np.unique((1 << level.astype(np.int64)) + channel, return_inverse=True)
     permutation = np.argsort(
-        _key(name, secret).at("tokens").words(1 << settings.levels), kind="stable"
+        _derive_draws(name, secret).at("tokens").words(1 << settings.levels), kind="stable"
     )
     return permutation[number].astype(np.int32)
 
 
 def _select_channels(name: str, settings: Quantise, secret: bytes) -> tuple[Channels, Levels]:
-    """Return the selected channel and level of each finest channel of a column."""
+    """Select the channel and level of each finest channel of a column."""
     size, chance = 1 << settings.levels, 1.0
     if settings.mean_level is not None:
         chance = find_head_probability(settings.selection, settings.levels, settings.mean_level)
     level = draw_levels(
-        settings.selection, settings.levels, chance, size, _key(name, secret).at("levels")
+        settings.selection, settings.levels, chance, size, _derive_draws(name, secret).at("levels")
     )
     return np.arange(size, dtype=np.uint32) >> (settings.levels - level), level
 
 
-def _key(name: str, secret: bytes) -> Draws:
+def _derive_draws(name: str, secret: bytes) -> Draws:
     return Draws(hmac.digest(secret, f"tacit column {name}".encode(), "sha256"))
 
 
 def fingerprint_secret(settings: Features, secret: bytes) -> str:
-    """Return a fingerprint of the clients' secret, which does not reveal it; "" if the features
-    need no secret.
-    """
+    """Fingerprint the clients' secret without revealing it; "" if the features need no secret."""
     asked = settings.quantise
     if asked is None or (asked.selection == "finest" and asked.trained_on == "midpoints"):
         return ""
     if not secret:
         raise DataError(
-            "features(quantise) needs the clients' secret for tokens and coins, got none; give the"
-            " one they agreed on"
+            "features(quantise) uses the clients' secret for tokens and random bits, and none is"
+            " given; give the one they agreed on"
         )
     return hmac.digest(secret, b"tacit columns, check", "sha256").hex()[:32]
 
@@ -118,6 +116,6 @@ def check_secret(settings: Features, secret: bytes, fitted: str) -> None:
     """Raise DataError if rows would be quantised under a different secret than in fitting."""
     if not hmac.compare_digest(fingerprint_secret(settings, secret), fitted):
         raise DataError(
-            "features(quantise) needs the secret it was fitted with, got another; give the one the"
+            "features(quantise): this is not the secret it was fitted with; give the one the"
             " clients agreed on"
         )

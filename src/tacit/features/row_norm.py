@@ -12,13 +12,14 @@ def scale_to_norm(rows: Dense | Sparse, length: float) -> Dense | Sparse:
     """Scale rows to an L2 norm; zero rows stay zero."""
     if isinstance(rows, Dense):
         matrix = np.asarray(
-            rows.matrix * _factors(np.linalg.norm(rows.matrix, axis=1), length)[:, None], np.float32
+            rows.matrix * _compute_factors(np.linalg.norm(rows.matrix, axis=1), length)[:, None],
+            np.float32,
         )
         return Dense(matrix=matrix, width=rows.width)
     values = np.ones(len(rows.columns), np.float32) if rows.values is None else rows.values
     owner = np.repeat(np.arange(len(rows)), np.diff(rows.starts))
     lengths = np.sqrt(np.bincount(owner, np.square(values, dtype=np.float64), minlength=len(rows)))
-    scaled = np.asarray(values * _factors(lengths, length)[owner], np.float32)
+    scaled = np.asarray(values * _compute_factors(lengths, length)[owner], np.float32)
     return Sparse(starts=rows.starts, columns=rows.columns, values=scaled, width=rows.width)
 
 
@@ -37,5 +38,5 @@ def append_constant(rows: Dense | Sparse, value: float) -> Dense | Sparse:
     )
 
 
-def _factors(lengths: NDArray[np.floating], length: float) -> NDArray[np.float64]:
+def _compute_factors(lengths: NDArray[np.floating], length: float) -> NDArray[np.float64]:
     return np.asarray(length / np.where(lengths > 0, lengths, 1.0), np.float64)

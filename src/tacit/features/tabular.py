@@ -40,20 +40,21 @@ class Slots:
 
 
 def count_slots(columns: Columns, settings: Features, fitted: Fitted) -> int:
-    """Return the number of inputs of the numeric and categorical columns."""
+    """Count the inputs of the numeric and categorical columns."""
     return sum(
-        _block(name, columns, settings, fitted) for name in (*columns.numeric, *columns.categorical)
+        _count_block(name, columns, settings, fitted)
+        for name in (*columns.numeric, *columns.categorical)
     ) + len(fitted.missing)
 
 
-def _block(name: str, columns: Columns, settings: Features, fitted: Fitted) -> int:
+def _count_block(name: str, columns: Columns, settings: Features, fitted: Fitted) -> int:
     if name in columns.numeric:
         return (
             count_inputs_per_column(settings.quantise)
             if settings.quantise and name in list_quantised_columns(columns, settings)
             else 1
         )
-    return len(_fitted_for(fitted.categories, name)) if settings.categorical == "onehot" else 1
+    return len(_get_fitted(fitted.categories, name)) if settings.categorical == "onehot" else 1
 
 
 def encode_slots(
@@ -71,14 +72,14 @@ def encode_slots(
             place, value = quantise_column(name, values[:, slot], settings.quantise, secret)
             unknown = 0.0 if settings.quantise.trained_on == "tokens" else _MIDDLE
             places[:, slot], values[:, slot] = at + place, np.where(np.isnan(cells), unknown, value)
-        at += _block(name, columns, settings, fitted)
+        at += _count_block(name, columns, settings, fitted)
     for slot, name in enumerate(fitted.missing, start=len(columns.numeric)):
         places[:, slot], values[:, slot] = at, np.isnan(read_numbers(frame, name))
         at += 1
     for slot, name in enumerate(
         columns.categorical, start=len(columns.numeric) + len(fitted.missing)
     ):
-        known = _fitted_for(fitted.categories, name)
+        known = _get_fitted(fitted.categories, name)
         code = encode_names(read_names(frame, name, "categorical"), known)
         match settings.categorical:
             case "onehot":
@@ -89,13 +90,13 @@ def encode_slots(
                 values[:, slot] = np.maximum(code, 0) / max(len(known) - 1, 1)
             case _:
                 assert_never(settings.categorical)
-        at += _block(name, columns, settings, fitted)
+        at += _count_block(name, columns, settings, fitted)
     return Slots(columns=places, values=values, width=at)
 
 
 def _scale(name: str, values: NDArray[np.float64], settings: Features, fitted: Fitted) -> Vector:
-    """Return numbers unscaled, or scaled to [0, 1], or [-1, 1] if robust, and clamped to the fitted
-    range.
+    """Scale numbers to [0, 1], or [-1, 1] if robust, clamped to the fitted range; or leave them
+    unscaled.
 
     A missing number becomes the middle of the range; unscaled, zero. A column with a single value
     becomes zero.
@@ -104,7 +105,7 @@ def _scale(name: str, values: NDArray[np.float64], settings: Features, fitted: F
         case "raw":
             known = np.nan_to_num(values, nan=0.0)
         case "minmax" | "robust":
-            low, high = _fitted_for(fitted.ranges, name)
+            low, high = _get_fitted(fitted.ranges, name)
             known = _to_unit(values, low, high)
             if settings.numeric == "robust" and low < high:
                 known = 2 * known - 1
@@ -112,8 +113,7 @@ def _scale(name: str, values: NDArray[np.float64], settings: Features, fitted: F
             assert_never(settings.numeric)
     if settings.numeric == "raw" and np.any(np.abs(known) > np.finfo(np.float32).max):
         raise DataError(
-            f"features(numeric={name!r}) needs values a float32 can hold, got a larger one; use"
-            " features.numeric = 'minmax'"
+            f"features(numeric={name!r}): a value exceeds float32; use features.numeric = 'minmax'"
         )
     return known.astype(np.float32)
 
@@ -126,24 +126,24 @@ def _to_unit(values: NDArray[np.float64], low: float, high: float) -> NDArray[np
     return np.nan_to_num(scaled, nan=_MIDDLE)
 
 
-def _fitted_for(kept: Mapping[str, Value], name: str) -> Value:
+def _get_fitted(kept: Mapping[str, Value], name: str) -> Value:
     if name not in kept:
         raise DataError(
-            f"features({name}) needs to be fitted first, got a fit of"
-            f" {', '.join(kept) or 'nothing'}; fit with the same plan"
+            f"features({name}) was not fitted, only {', '.join(kept) or 'nothing'}; fit with the"
+            " same plan"
         )
     return kept[name]
 
 
 def to_matrix(entries: Slots) -> Dense:
-    """Return the entries as a dense matrix."""
+    """Convert the entries to a dense matrix."""
     full = np.zeros((len(entries.columns), entries.width), np.float32)
     np.put_along_axis(full, entries.columns.astype(np.int64), entries.values, axis=1)
     return Dense(matrix=full, width=entries.width)
 
 
 def build_empty_text(rows: int) -> Sparse:
-    """Return an empty text part for rows without text."""
+    """Build an empty text part for rows without text."""
     return Sparse(
         starts=np.zeros(rows + 1, np.int64), columns=np.zeros(0, np.int32), values=None, width=0
     )

@@ -215,7 +215,7 @@ def _cohort(arm: Arm, carrier: Carrier, now: Checkpoint, round_no: int) -> Names
         able = carrier.willing(np.arange(carrier.clients))
         answered = np.full(carrier.clients, arm.plan.server.rounds + 1)
         answered[able] = now.last_round[able]
-    return carrier.willing(server.choose(arm.plan.server, carrier.clients, draws, answered))
+    return carrier.willing(server.choose_cohort(arm.plan.server, carrier.clients, draws, answered))
 
 
 def _exchanged(

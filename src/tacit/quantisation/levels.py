@@ -1,10 +1,10 @@
-"""Which level a coordinate is sent at: the finest, or one drawn by coins that all clients share and
-the server does not see.
+"""Choose the level each coordinate is sent at: the finest, or one drawn by random bits that clients
+share and the server does not see.
 
-L coins with head probability p are tossed for each coordinate. `last_head` takes the position of
-the last head, `subset` the number of heads. Without a head the level is 0: the coordinate says
-nothing and is read as the middle of the range. Coarser levels are no protection in the sense of
-differential privacy: two values on both sides of a bound still differ.
+L bits with P(1) = p are drawn for each coordinate. `last_head` takes the position of the last 1,
+`subset` the number of ones. If all are 0 the level is 0: the coordinate carries no information and
+is decoded as the middle of the range. Coarser levels are no differential privacy: two values on
+both sides of a bound still differ.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _WORD = 1 << 32
 def compute_mean_level(
     selection: Selection, levels: int, p: float, toss_again: bool = False
 ) -> float:
-    """Return the expected level; with `toss_again` the coins are tossed until there is a head.
+    """Compute the expected level; with `toss_again` the bits are redrawn until one is 1.
 
     >>> compute_mean_level("last_head", 9, 1.0)
     9.0
@@ -47,11 +47,10 @@ def compute_mean_level(
 def find_head_probability(
     selection: Selection, levels: int, mean: float, toss_again: bool = False
 ) -> float:
-    """Return the p at which the expected level is `mean`, to 1e-12; raise PlanError if there is
-    none.
+    """Find the p at which the expected level is `mean`, to 1e-12; raise PlanError if there is none.
 
-    The expected level rises with p, so halving finds it. Tossing again keeps it above a least
-    value, whatever p is.
+    The expected level increases with p, so bisection finds it. Redrawing keeps it above a minimum
+    for every p.
     """
     low, high = 1e-9, 1.0
     if (
@@ -59,8 +58,8 @@ def find_head_probability(
         or not compute_mean_level(selection, levels, low, toss_again) <= mean <= levels
     ):
         raise PlanError(
-            f"mean_level = {mean:g} needs a selection by coins that can reach it, got {selection!r}"
-            f" with {levels} levels; change levels or mean_level"
+            f"mean_level = {mean:g} cannot be reached by selection {selection!r} with {levels}"
+            " levels; change levels or mean_level"
         )
     while high - low > 1e-12:
         middle = (low + high) / 2
@@ -73,7 +72,7 @@ def find_head_probability(
 
 
 def draw_levels(selection: Selection, levels: int, p: float, dim: int, coins: Draws) -> Levels:
-    """Return the level of each of `dim` coordinates."""
+    """Draw the level of each of `dim` coordinates."""
     if selection == "finest":
         return np.full(dim, levels, np.uint8)
     found, words, stream = np.zeros(dim, np.uint8), np.empty(dim, np.uint32), coins.stream()

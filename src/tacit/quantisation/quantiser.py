@@ -1,14 +1,14 @@
-"""A range cut into 2, 4, 8, … equal channels: one level per doubling. A value is sent as a channel
-and read as its middle.
+"""Quantise a range into 2, 4, 8, … equal channels, one level per doubling; a value is decoded as
+its channel's mid-point.
 
 Lower bounds belong to their channel; values outside the range go to its outermost channels. Level 0
-is one channel, which says nothing about a value. Inside the range a value is at most half a
-channel's width away from what it is read as.
+is one channel, which carries no information. Inside the range the error is at most half a channel's
+width.
 
 Published channels divide the range: 2^l at level l, one of which begins at 0 if the range is
-symmetric. Centred channels have their middles at whole multiples of their width, one of them at 0,
-so that no change is read as exactly no change at every level, and the outermost may reach beyond
-the range.
+symmetric. Centred channels have their mid-points at integer multiples of their width, one of them
+at 0, so that a zero update is decoded as exactly zero at every level; the outermost may exceed the
+range.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ Bounds = float | NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Quantiser:
-    """The range from `low` to `high`, at levels up to `levels`; centred channels need 0 in the
+    """The range from `low` to `high`, at levels up to `levels`; centred channels require 0 in the
     range.
 
-    Bounds are numbers for all values, or one for each of them.
+    Bounds are scalars, or one per coordinate.
     """
 
     low: Bounds
@@ -44,32 +44,32 @@ class Quantiser:
     def enlarged(
         x_min: Bounds, x_max: Bounds, enlargement: float, levels: int, centred: bool = False
     ) -> Quantiser:
-        """Return the quantiser of a range made longer on both sides, by its largest absolute value
-        over `enlargement`.
+        """Build the quantiser of a range extended on both sides by its largest absolute value over
+        `enlargement`.
         """
         margin = np.maximum(np.negative(x_min), x_max) / enlargement
         return Quantiser(x_min - margin, x_max + margin, levels, centred)
 
     def at(self, here: slice) -> Quantiser:
-        """Return the quantiser of some of the values."""
+        """The quantiser of some coordinates."""
         if isinstance(self.low, float) or np.ndim(self.low) == 0:
             return self
         return Quantiser(self.low[here], self.high[here], self.levels, self.centred)  # type: ignore[index]
 
     def width(self, level: Any) -> Any:
-        """Return the width of a channel at a level, or of each at some levels."""
+        """The width of a channel at a level, or of each at some levels."""
         if not self.centred:
             return np.ldexp(np.subtract(self.high, self.low), -np.asarray(level, np.int64))
         return (self.high - self.low) / np.maximum(_last(level), 1)
 
     def clamped(self, values: Vector) -> Vector:
-        """Return the values moved into the range; NaN counts as no change."""
+        """Clamp values to the range; NaN counts as no change."""
         return np.clip(
             np.where(np.isnan(values), np.float32(0), values), self.low, self.high
         ).astype(np.float32)
 
     def channels(self, values: Vector, level: Levels) -> Channels:
-        """Return the channel of each value at its level."""
+        """Find the channel of each value at its level."""
         known = np.where(np.isnan(values), 0.0, values.astype(np.float64))
         return np.asarray(
             np.clip(np.floor((known - self._begin(level)) / self.width(level)), 0, _last(level)),
@@ -77,32 +77,27 @@ class Quantiser:
         )
 
     def middles(self, channels: Channels, level: Levels) -> NDArray[np.float64]:
-        """Return the mid-points of channels at their levels."""
+        """The mid-points of channels at their levels."""
         if self.centred:  # from whole numbers, so that the middle at 0 is exactly 0
             return np.asarray((channels + self._first(level)) * self.width(level))
         return np.asarray(self.low + (channels + 0.5) * self.width(level))
 
     def node(self, level: int, channel: int) -> str:
-        """Return the string that names a channel, as the published prototype writes it (two
-        spaces).
-        """
+        """The string that names a channel, as in the published prototype (two spaces)."""
         begin, width = float(self._begin(level)), float(self.width(level))
         return f"{level}[{begin + channel * width}  {begin + (channel + 1) * width}]"
 
     def _first(self, level: Any) -> Any:
-        """Return which multiple of the width is the middle of the lowest centred channel: 0 at
-        level 0.
+        """The multiple of the width that is the mid-point of the lowest centred channel: 0 at level
+        0.
 
-        There is one channel more than widths in the range, so wherever 0 lies in it, all of it is
-        covered.
+        There is one more channel than widths in the range, so all of it is covered wherever 0 lies.
         """
         return np.floor(0.5 + _last(level) * (self.low / (self.high - self.low)))
 
     def _begin(self, level: Any) -> Any:
-        """Return where the lowest channel begins."""
         return (self._first(level) - 0.5) * self.width(level) if self.centred else self.low
 
 
 def _last(level: Any) -> Any:
-    """Return the number of the highest channel at a level."""
     return np.ldexp(1.0, np.asarray(level, np.int64)) - 1

@@ -1,19 +1,39 @@
-"""Updates become the next model: cohort choice, robust rules, the server's step, stopping,
-measuring.
+"""From updates to the next model: cohort selection, robust aggregation rules, server step,
+stopping, evaluation.
 """
 
-from tacit.server.cohort import choose
-from tacit.server.measure import by_class, loss, measure
-from tacit.server.rules import MEMORY, Clean, Updates, combine, rule_of
+from tacit.server.cohort import choose_cohort
+from tacit.server.measure import compute_loss, count_by_class, measure
+from tacit.server.rules import MEMORY, TrustedReference, Updates, combine, get_rule
 from tacit.server.rules.matrix import Floats, Matrix
-from tacit.server.shared import Own, with_own
-from tacit.server.soften import softened
+from tacit.server.shared import ServerUpdate, add_server_update
+from tacit.server.soften import soften_model
 from tacit.server.step import FIRST, ServerState, initial_state, step
 from tacit.server.stopping import should_stop
-from tacit.server.votes import Ballots, Decision, assigned, decide
+from tacit.server.votes import Ballots, Decision, assign_testers, decide
 
 __all__ = [
-     "FIRST", "MEMORY", "Ballots", "Clean", "Decision", "Floats", "Matrix", "Own", "ServerState",
-    "Updates", "assigned", "by_class", "choose", "combine", "decide", "initial_state", "loss",
-    "measure", "rule_of", "should_stop", "softened", "step", "with_own",
+     "FIRST",
+     "MEMORY",
+     "Ballots",
+     "Decision",
+     "Floats",
+     "Matrix",
+     "ServerState",
+     "ServerUpdate",
+     "TrustedReference",
+     "Updates",
+     "add_server_update",
+     "assign_testers",
+     "choose_cohort",
+     "combine",
+     "compute_loss",
+     "count_by_class",
+     "decide",
+     "get_rule",
+     "initial_state",
+     "measure",
+     "should_stop",
+     "soften_model",
+     "step",
 ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""Which clients take part in a round."""
+"""Cohort selection."""
 
 from __future__ import annotations
 
@@ -11,16 +11,17 @@ from tacit import plan
 from tacit.randomness import Draws
 
 
-def choose(
+def choose_cohort(
     settings: plan.Server, clients: int, draws: Draws, answered: NDArray[np.int64] | None = None
 ) -> NDArray[np.int64]:
-    """Return the round's cohort, in ascending order.
+    """Select the round's cohort, in ascending order.
 
-    Where clients answer rarely, `answered` says in which round each did last: those who have waited
-    longest are asked first, so that all are asked as often and as far apart as can be.
+    `answered`, if given, holds the last round of each client; clients that have waited longest are
+    asked first, so that participations are evenly spaced.
 
-    Guarantees: in a Poisson cohort each client is taken with the chance size / clients to within
-    2^-64, from words that nobody without the server's key can guess: privacy may rest on it.
+    Guarantees: in a Poisson cohort each client is included with probability size / clients to
+    within 2^-64, from words that cannot be guessed without the server's key, so that privacy
+    amplification may rest on it.
 
     Edge cases: a Poisson cohort may be empty (the round then changes nothing); a fixed count above
     the number of clients takes them all.

@@ -1,5 +1,5 @@
-"""How good the model is on the test rows. Written out in numpy: scikit-learn's metrics take a
-second or more to load.
+"""Model evaluation on the test rows, in numpy, because scikit-learn's metrics take a second or more
+to load.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 
 def measure(logits: NDArray[np.float32], labels: NDArray[np.int32]) -> dict[str, float]:
-    """Return auc, accuracy, f1 and loss of predictions: one logit per row for two classes, else one
-    per class.
+    """Compute auc, accuracy, f1 and loss of predictions: one logit per row for two classes, else
+    one per class.
 
     AUC and F1 are macro averages over classes when there are more than two; AUC then compares each
     class with the rest, over the classes that occur. Edge case: a test set with a single class has
@@ -18,14 +18,14 @@ def measure(logits: NDArray[np.float32], labels: NDArray[np.int32]) -> dict[str,
     """
     exact: NDArray[np.float64] = logits.astype(np.float64)
     if exact.shape[1] == 1:
-        return _two_classes(exact[:, 0], labels)
-    return _many_classes(exact, labels)
+        return _measure_two_classes(exact[:, 0], labels)
+    return _measure_many_classes(exact, labels)
 
 
-def loss(logits: NDArray[np.float32] | NDArray[np.float64], labels: NDArray[np.int32]) -> float:
-    """Return the mean cross-entropy of predictions, as `measure` does, without the other
-    figures.
-    """
+def compute_loss(
+    logits: NDArray[np.float32] | NDArray[np.float64], labels: NDArray[np.int32]
+) -> float:
+    """Compute the mean cross-entropy of predictions, without the other metrics of `measure`."""
     exact: NDArray[np.float64] = logits.astype(np.float64)
     if exact.shape[1] == 1:
         return float((np.logaddexp(0.0, exact[:, 0]) - labels * exact[:, 0]).mean())
@@ -33,14 +33,12 @@ def loss(logits: NDArray[np.float32] | NDArray[np.float64], labels: NDArray[np.i
     return float(-log_share[np.arange(len(labels)), labels].mean())
 
 
-def by_class(
+def count_by_class(
     guess: NDArray[np.int64], labels: NDArray[np.int32], classes: int
 ) -> dict[str, list[int]]:
-    """Return for each class how many rows are of it, how many were taken for it, and how many of
-    these rightly.
+    """Count for each class its rows, its predictions, and its correct predictions.
 
-    Counts rather than shares: precision and recall follow from them, and so does how sure one can
-    be of either.
+    Counts rather than shares: precision, recall and their confidence intervals follow from them.
     """
     right = guess[guess == labels]
     counts = {"rows": labels, "predicted": guess, "right": right}
@@ -49,42 +47,46 @@ def by_class(
     }
 
 
-def _two_classes(logit: NDArray[np.float64], labels: NDArray[np.int32]) -> dict[str, float]:
+def _measure_two_classes(logit: NDArray[np.float64], labels: NDArray[np.int32]) -> dict[str, float]:
     guess = (logit > 0).astype(np.int32)
     return {
-        "auc": _auc(logit, labels == 1),
+        "auc": _compute_auc(logit, labels == 1),
         "accuracy": float((guess == labels).mean()),
-        "f1": _f1(guess, labels, 2)[-1],
-        "loss": loss(logit[:, None], labels),
+        "f1": _compute_f1(guess, labels, 2)[-1],
+        "loss": compute_loss(logit[:, None], labels),
     }
 
 
-def _many_classes(logits: NDArray[np.float64], labels: NDArray[np.int32]) -> dict[str, float]:
+def _measure_many_classes(
+    logits: NDArray[np.float64], labels: NDArray[np.int32]
+) -> dict[str, float]:
     log_share = logits - np.logaddexp.reduce(logits, axis=1, keepdims=True)
     guess = logits.argmax(axis=1)
     return {
         "auc": float(
-            np.mean([_auc(log_share[:, label], labels == label) for label in np.unique(labels)])
+            np.mean(
+                [_compute_auc(log_share[:, label], labels == label) for label in np.unique(labels)]
+            )
         ),
         "accuracy": float((guess == labels).mean()),
-        "f1": float(np.mean(_f1(guess, labels, logits.shape[1]))),
-        "loss": loss(logits, labels),
+        "f1": float(np.mean(_compute_f1(guess, labels, logits.shape[1]))),
+        "loss": compute_loss(logits, labels),
     }
 
 
-def _f1(guess: NDArray[np.integer], labels: NDArray[np.int32], classes: int) -> list[float]:
-    """Return the F1 of each class that rows are of or are taken for; of two classes always that of
+def _compute_f1(guess: NDArray[np.integer], labels: NDArray[np.int32], classes: int) -> list[float]:
+    """The F1 score of each class that occurs as label or prediction; of two classes always that of
     the second, last.
     """
-    counts = by_class(guess.astype(np.int64), labels, classes)
+    counts = count_by_class(guess.astype(np.int64), labels, classes)
     every = zip(counts["rows"], counts["predicted"], counts["right"], strict=True)
     found = [2 * right / (rows + predicted) for rows, predicted, right in every if rows + predicted]
     return found if classes > 2 or counts["rows"][1] + counts["predicted"][1] else [*found, 0.0]
 
 
-def _auc(scores: NDArray[np.float64], ours: NDArray[np.bool_]) -> float:
-    """Return how often a row of ours is above one of the others, ties counting half; 0.5 if there
-    are none of either.
+def _compute_auc(scores: NDArray[np.float64], ours: NDArray[np.bool_]) -> float:
+    """The probability that a row of the class scores above another row, ties counting half; 0.5 if
+    either kind is missing.
     """
     count, others = int(ours.sum()), int((~ours).sum())
     if not count or not others:

@@ -1,4 +1,4 @@
-"""The server as one more member of the average: it trains on the rows it was given and counts by
+"""The server as one more participant: it trains on the rows disclosed to it and is weighted by
 their number.
 """
 
@@ -12,9 +12,9 @@ from tacit.rows import Vector
 
 
 @dataclass(frozen=True, kw_only=True)
-class Own:
-    """What the server itself learned in a round: its update, the rows behind it, and how much all
-    clients weigh beside it.
+class ServerUpdate:
+    """The server's own update in a round, the number of rows behind it, and the total weight of all
+    clients.
     """
 
     update: Vector
@@ -22,12 +22,12 @@ class Own:
     clients_weight: int
 
 
-def with_own(mean: Vector, own: Own | None) -> Vector:
-    """Return the mean over clients and server, each by its rows: (W mean + n_S own) / (W + n_S).
+def add_server_update(mean: Vector, own: ServerUpdate | None) -> Vector:
+    """The mean over clients and server, weighted by rows: (W mean + n_S own) / (W + n_S).
 
-    W is the weight of all clients, whoever reported in this round: a cohort stands for everyone, so
-    the server's share does not grow when few clients are asked. Without rows of its own the server
-    changes nothing. Source: Fisichella et al. 2022, step 3 of a round.
+    W is the weight of all clients, not of this round's cohort: a cohort represents everyone, so the
+    server's share does not grow when few clients are asked. Without rows the server changes
+    nothing. Source: Fisichella et al. 2022, step 3 of a round.
     """
     if own is None or own.rows == 0:
         return mean

@@ -1,8 +1,8 @@
-"""A model with less of its noise: weights are pulled towards where they began, by a part of the
-noise that is known to be in them.
+"""Denoise a model: soft-threshold its weights towards their initial values, by a multiple of the
+known noise.
 
-Post-processing of a noisy model, so it costs nothing. Most weights of a wide model hold little but
-noise, and these go to zero.
+This is post-processing of a noisy model, so it costs no privacy. Most weights of a wide model hold
+little but noise, and these go to zero.
 """
 
 from __future__ import annotations
@@ -13,24 +13,24 @@ from tacit import plan
 from tacit.rows import Vector
 
 
-def softened(
+def soften_model(
     settings: plan.Server, model: Vector, first: Vector, noise: float, rounds: int
 ) -> Vector:
-    """Return the model with each weight moved towards its first value by `soften` standard
-    deviations of its noise, at most to it.
+    """Move each weight towards its initial value by `soften` standard deviations of its noise, at
+    most to it.
 
-    `noise` is the standard deviation of what every round's mean update has in each coordinate.
+    `noise` is the standard deviation of the noise in each coordinate of a round's mean update.
     """
-    least = np.float32(settings.soften * noise_after(settings, noise, rounds))
+    least = np.float32(settings.soften * compute_noise_after(settings, noise, rounds))
     moved = model - first
     return np.asarray(
         first + np.sign(moved) * np.maximum(np.abs(moved) - least, np.float32(0)), np.float32
     )
 
 
-def noise_after(settings: plan.Server, noise: float, rounds: int) -> float:
-    """Return the standard deviation of the noise in each weight after some rounds of averaging,
-    with momentum or without.
+def compute_noise_after(settings: plan.Server, noise: float, rounds: int) -> float:
+    """The noise standard deviation of each weight after some rounds of averaging, with or without
+    momentum.
     """
     decay = settings.momentum if settings.optimizer == "momentum" else 0.0
     # How far the noise of a round has moved a weight by now, the last round first.

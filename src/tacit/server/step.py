@@ -1,4 +1,4 @@
-"""The server's own optimiser: it treats the cohort's mean update as the direction to move in."""
+"""The server optimiser: it treats the cohort's mean update as a gradient step."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FIRST = "first"
 
 
 def initial_state(settings: plan.Server, model: Vector) -> ServerState:
-    """Return the optimiser's memory before the first round."""
+    """The optimiser's state before the first round."""
     names = {
         "sgd": (),
         "momentum": ("mean",),
@@ -35,7 +35,7 @@ def initial_state(settings: plan.Server, model: Vector) -> ServerState:
 def step(
     settings: plan.Server, model: Vector, update: Vector, state: ServerState
 ) -> tuple[Vector, ServerState]:
-    """Return the next model and memory.
+    """Compute the next model and optimiser state.
 
     Source: adaptive forms as in Reddi et al. 2021 (Adaptive Federated Optimization), second moment
     decay .99, stabiliser 1e-3.

@@ -1,12 +1,10 @@
-"""When more rounds would not help."""
+"""Early stopping."""
 
 from __future__ import annotations
 
 
 def should_stop(losses: list[float], patience: int | None) -> bool:
-    """Return whether the last `patience` evaluations all failed to go below the best loss before
-    them.
-    """
+    """Whether none of the last `patience` evaluations improved on the best earlier loss."""
     if patience is None or len(losses) <= patience:
         return False
     return min(losses[-patience:]) >= min(losses[:-patience])

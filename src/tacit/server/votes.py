@@ -1,4 +1,4 @@
-"""Votes become scores, and scores decide who is averaged.
+"""Combine votes to scores, and reject contributors by score.
 
 A tester whose votes are kept with factor f = 1 - p (f = 1 without noise) adds f times its vote, so
 that noisier votes weigh less; the score is the sum divided by the sum of f². Whatever the testers'
@@ -26,10 +26,10 @@ apart.
 
 @dataclass(frozen=True, kw_only=True)
 class Ballots:
-    """What was said about each contributor: sums over its testers of f times the vote, of f² and of
-    f⁴, and their number.
+    """Votes about each contributor: sums over its testers of f times the vote, of f² and of f⁴, and
+    their number.
 
-    `noise` is the variance of what was added to the sum of votes, where a secure sum did.
+    `noise` is the variance of the noise that secure aggregation added to the sum of votes.
     """
 
     votes: Numbers
@@ -40,7 +40,7 @@ class Ballots:
 
     @staticmethod
     def none(contributors: int) -> Ballots:
-        """Return no votes about so many contributors."""
+        """No votes about `contributors` contributors."""
         return Ballots(
             **{
                 name: np.zeros(contributors)
@@ -49,7 +49,7 @@ class Ballots:
         )
 
     def plus(self, other: Ballots, memory: float = 1.0) -> Ballots:
-        """Return these votes, weighed by `memory`, with others."""
+        """Add other votes to these, which are weighted by `memory`."""
         return Ballots(
             votes=memory * self.votes + other.votes,
             squares=memory * self.squares + other.squares,
@@ -59,13 +59,13 @@ class Ballots:
         )
 
     def scores(self) -> Numbers:
-        """Return the debiased mean vote on each contributor; 0 without votes."""
+        """The debiased mean vote on each contributor; 0 without votes."""
         return np.divide(
             self.votes, self.squares, out=np.zeros_like(self.votes), where=self.squares > 0
         )
 
     def errors(self) -> Numbers:
-        """Return the standard error of each score; infinite without votes."""
+        """The standard error of each score; infinite without votes."""
         spread = self.squares - self.fourths * np.clip(self.scores(), -1, 1) ** 2 + self.noise
         out = np.full_like(self.votes, np.inf)
         return np.divide(
@@ -74,24 +74,23 @@ class Ballots:
 
 
 class Decision(NamedTuple):
-    """Who is rejected, and below which score."""
+    """The rejected contributors, and the threshold."""
 
     rejected: NDArray[np.bool_]
     threshold: float
 
 
 def decide(settings: Filter, ballots: Ballots) -> Decision:
-    """Return who is rejected: below the threshold, and of these at most the allowed share, lowest
-    scores first.
+    """Reject contributors below the threshold, at most the allowed share, lowest scores first.
 
-    A score of exactly the threshold is accepted, and so is a contributor nobody voted on.
+    A score equal to the threshold is accepted, and so is a contributor without votes.
     """
     scores, voted = ballots.scores(), ballots.squares > 0
     match settings.rule:
         case "zero":
             threshold = 0.0
         case "self_tuned":
-            threshold = self_tuned(scores[voted], ballots.errors()[voted])
+            threshold = tune_threshold(scores[voted], ballots.errors()[voted])
         case _:
             assert_never(settings.rule)
     rejected = voted & (scores < threshold)
@@ -102,14 +101,14 @@ def decide(settings: Filter, ballots: Ballots) -> Decision:
     return Decision(rejected, threshold)
 
 
-def self_tuned(scores: Numbers, errors: Numbers) -> float:
-    """Return the middle between two groups of scores if they lie clearly apart and the lower is the
-    odd one out, else 0.
+def tune_threshold(scores: Numbers, errors: Numbers) -> float:
+    """The mid-point between two groups of scores if they are clearly separated and the lower is the
+    outlier, else 0.
 
     The groups are those of one-dimensional 2-means, found exactly: of all cuts of the sorted
-    scores, the one that leaves the least squared distance. Clearly apart: the gap between their
-    means exceeds three standard errors of a score. The lower one is the odd one out if its mean is
-    below the median by more than half the gap.
+    scores, the one with the least squared distance. Clearly separated: the gap between their means
+    exceeds three standard errors of a score. The lower group is the outlier if its mean is below
+    the median by more than half the gap.
     """
     if len(scores) < 2:
         return 0.0
@@ -126,14 +125,14 @@ def self_tuned(scores: Numbers, errors: Numbers) -> float:
     return float((means[0] + means[1]) / 2)
 
 
-def assigned(
+def assign_testers(
     cohort: NDArray[np.int64], testers: int | None, random: np.random.Generator
 ) -> NDArray[np.int64]:
-    """Return whom each member of the cohort votes on, a line of names each: everybody else, or so
-    many by public randomness.
+    """Assign to each member of the cohort the clients it votes on, one row each: all others, or
+    `testers` of them by public randomness.
 
-    The cohort stands in a random circle and each votes on those after it, so every contributor has
-    the same number of testers and every tester the same number of votes.
+    The cohort is arranged in a random circle and each member votes on those after it, so every
+    contributor has the same number of testers and every tester the same number of votes.
     """
     size = len(cohort)
     count = size - 1 if testers is None else min(testers, size - 1)

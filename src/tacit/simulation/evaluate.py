@@ -51,7 +51,7 @@ class OneModel:
         if not self.spread or not len(self.data.test):
             return Evaluation()
         test = self.data.test
-        by_class = server.by_class(self._guess(model, test), test.labels, len(test.classes))
+        by_class = server.count_by_class(self._guess(model, test), test.labels, len(test.classes))
         return Evaluation(
             entries=[
                 record.ByClass(arm=self.arm, **by_class),

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from tacit import data
 from tacit.errors import PlanError
-from tacit.features.text.spelling import words
+from tacit.features.text.spelling import split_words
 from tacit.plan import Features
 from tacit.rows import Dense, Inputs, Rows
 from tacit_papers.central import central_plan, encode_halves, load_table, train_and_measure
@@ -42,7 +42,7 @@ def term_frequency(
 
     plan = central_plan(source, model, local, limit, seed)
     table = load_table(plan)
-    counter = CountVectorizer(analyzer=words, dtype=np.float32)
+    counter = CountVectorizer(analyzer=split_words, dtype=np.float32)
     train = counter.fit_transform(_texts(table.train, table))
     test = counter.transform(_texts(table.test, table))
     return train_and_measure(*_with_inputs(table, sparse_rows(train), sparse_rows(test)), plan)
@@ -108,7 +108,7 @@ def _learned(texts: list[list[str]], seed: int) -> Lexicon:
 
 def _split_into_words(texts: list[str]) -> list[list[str]]:
     same: dict[str, str] = {}  # one object per word, not one an occurrence
-    return [[same.setdefault(word, word) for word in words(text)] for text in texts]
+    return [[same.setdefault(word, word) for word in split_words(text)] for text in texts]
 
 
 def _most_frequent(texts: list[list[str]]) -> list[list[str]]:

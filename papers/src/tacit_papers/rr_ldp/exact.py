@@ -11,7 +11,7 @@ from typing import Any
 import polars as pl
 
 from tacit.codecs.rr import epsilon_of, flips_for, kept_signal, packed_size
-from tacit.features.text.spelling import bucket, words
+from tacit.features.text.spelling import hash_to_bucket, split_words
 from tacit.reproduction import Scale
 from tacit_papers.central import central_plan, load_table
 from tacit_papers.published import Cell, Figures, Table, Trial
@@ -50,15 +50,15 @@ def dictionary(source: str, limit: int | None) -> Figures:
     table = load_table(central_plan(source, "logistic", None, limit, 1))
     known: dict[int, Counter[str]] = {}
     for word, count in Counter(
-        word for text in _texts(table.train, table) for word in words(text)
+        word for text in _texts(table.train, table) for word in split_words(text)
     ).items():
-        known.setdefault(bucket(word, _BASE, _BUCKETS), Counter())[word] = count
+        known.setdefault(hash_to_bucket(word, _BASE, _BUCKETS), Counter())[word] = count
     guess = {number: inside.most_common(1)[0][0] for number, inside in known.items()}
     right = seen = 0
     for text in _texts(table.test, table):
-        own = set(words(text))
+        own = set(split_words(text))
         seen += len(own)
-        right += sum(guess.get(bucket(word, _BASE, _BUCKETS)) == word for word in own)
+        right += sum(guess.get(hash_to_bucket(word, _BASE, _BUCKETS)) == word for word in own)
     return {"last": {"entries": right / max(1, seen)}}
 
 

@@ -15,7 +15,7 @@ from scipy.sparse import csr_matrix, hstack
 
 from tacit.data.named.vectors import load_vectors as vectors_named
 from tacit.errors import PlanError
-from tacit.features.text.spelling import words
+from tacit.features.text.spelling import split_words
 from tacit.rows import Dense, Rows
 from tacit_papers.central import central_plan, encode_halves, load_table, train_and_measure
 from tacit_papers.published import Figures
@@ -71,7 +71,9 @@ def _kept(texts: list[str], most_common: int | None) -> list[list[str]]:
     """The words of each text that are used."""
     from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
-    kept = [[word for word in words(text) if word not in ENGLISH_STOP_WORDS] for text in texts]
+    kept = [
+        [word for word in split_words(text) if word not in ENGLISH_STOP_WORDS] for text in texts
+    ]
     if most_common is None:
         return kept
     known_to = Counter(word for text in kept for word in set(text))

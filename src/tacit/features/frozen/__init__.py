@@ -35,12 +35,16 @@ _CHUNK = 1000
 
 def build_frozen_reader(name: str, folder: Path, cache: Path, ticks: Ticks | None = None) -> Reader:
     """Build the reader of a network given by name or folder; its outputs are cached below `cache`."""
-    view = _efficientnet(folder) if name == "efficientnet_lite0" else load_checkpoint_view(folder)
-    kept = RowCache(cache / _identity(folder, view), view.width)
-    return _KeptReader(name=name, view=view, kept=kept, ticks=ticks or (lambda _done, _total: None))
+    view = (
+        _load_efficientnet(folder) if name == "efficientnet_lite0" else load_checkpoint_view(folder)
+    )
+    kept = RowCache(cache / _hash_network(folder, view), view.width)
+    return _CachedReader(
+        name=name, view=view, kept=kept, ticks=ticks or (lambda _done, _total: None)
+    )
 
 
-def _efficientnet(folder: Path) -> NetworkView:
+def _load_efficientnet(folder: Path) -> NetworkView:
     # Smaller pictures are read faster but worse; docs/data.md has the figures.
     (file,) = folder.glob("*.pth")
     middle, spread = (127.0,) * 3, (128.0,) * 3
@@ -53,8 +57,8 @@ def _efficientnet(folder: Path) -> NetworkView:
     )
 
 
-def _identity(folder: Path, view: NetworkView) -> str:
-    """Return a hash of the weights and of the image preprocessing."""
+def _hash_network(folder: Path, view: NetworkView) -> str:
+    """Hash the weights and the image preprocessing."""
     digest = hashlib.sha256(json.dumps([_FORMAT, view.size, view.middle, view.spread]).encode())
     for file in sorted(
         (*folder.glob("*.safetensors"), *folder.glob("*.pth"), folder / "config.json")
@@ -66,7 +70,7 @@ def _identity(folder: Path, view: NetworkView) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _KeptReader:
+class _CachedReader:
     """A network with a cache of its outputs; each image is computed once across runs, in chunks
     that survive an interruption.
     """
@@ -84,8 +88,8 @@ class _KeptReader:
         shape = find_picture_shape(pictures.shape[1])
         if shape is None:
             raise DataError(
-                f"features.image = {self.name!r} needs square pictures, grey or red-green-blue, got"
-                f" {pictures.shape[1]:,} values a picture; cut or scale them to squares first"
+                f"features.image = {self.name!r} requires square images, grey or RGB, got"
+                f" {pictures.shape[1]:,} values per image; crop or scale them to squares first"
             )
         found = self.kept.find(pictures)
         while len(missing := found.missing(_CHUNK)):
@@ -94,7 +98,7 @@ class _KeptReader:
         return found.matrix()
 
     def _read(self, pictures: NDArray[np.uint8], side: int, channels: int) -> NDArray[np.float32]:
-        """Return one row per image.
+        """Compute one row per image.
 
         Batches have one size, padded at the end, so that a row does not depend on its batch.
         """

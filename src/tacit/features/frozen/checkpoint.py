@@ -29,8 +29,8 @@ def load_checkpoint_view(folder: Path) -> NetworkView:
         size, middle, spread = _read_preprocessing(folder, network.config)
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise DataError(
-            f"features.image = {str(folder)!r} needs an image network that transformers can load,"
-            f" got {type(error).__name__}; save it with save_pretrained() again"
+            f"features.image = {str(folder)!r}: transformers cannot load an image network from it"
+            f" ({type(error).__name__}); save it with save_pretrained() again"
         ) from None
     has_class_token = any(name.endswith(_CLASS_TOKENS) for name, _ in network.named_parameters())
 
@@ -46,23 +46,25 @@ def load_checkpoint_view(folder: Path) -> NetworkView:
 
 
 def _read_preprocessing(folder: Path, config: Any) -> tuple[tuple[int, int], Triple, Triple]:
-    """Return image size, mean and standard deviation on a scale of 0 to 255."""
+    """Read image size, mean and standard deviation on a scale of 0 to 255."""
     file = folder / "preprocessor_config.json"
     settings = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
-    middle, spread = (_triple(settings.get(key, _HALVES)) for key in ("image_mean", "image_std"))
+    middle, spread = (
+        _parse_triple(settings.get(key, _HALVES)) for key in ("image_mean", "image_std")
+    )
     return (
-        _size(settings.get("crop_size") or settings.get("size") or config.image_size),
+        _parse_size(settings.get("crop_size") or settings.get("size") or config.image_size),
         middle,
         spread,
     )
 
 
-def _size(found: Any) -> tuple[int, int]:
+def _parse_size(found: Any) -> tuple[int, int]:
     if isinstance(found, dict):
         return (
             (int(found["height"]), int(found["width"]))
             if "height" in found
-            else _size(found["shortest_edge"])
+            else _parse_size(found["shortest_edge"])
         )
     return (
         (int(found[0]), int(found[1]))
@@ -71,6 +73,6 @@ def _size(found: Any) -> tuple[int, int]:
     )
 
 
-def _triple(found: Any) -> Triple:
+def _parse_triple(found: Any) -> Triple:
     red, green, blue = (255 * float(value) for value in found)
     return red, green, blue

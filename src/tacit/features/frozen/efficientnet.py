@@ -52,13 +52,14 @@ class EfficientNetLite0:
         stored: dict[str, torch.Tensor] = torch.load(file, map_location="cpu", weights_only=True)
         self._stem = _fold_normalisation(stored, "_conv_stem", "_bn0", stride=2)
         self._blocks = [
-            _block(stored, f"_blocks.{number}.", stride) for number, stride in enumerate(_STRIDES)
+            _build_block(stored, f"_blocks.{number}.", stride)
+            for number, stride in enumerate(_STRIDES)
         ]
         self._head = _fold_normalisation(stored, "_conv_head", "_bn1")
 
     def __call__(self, pictures: torch.Tensor) -> torch.Tensor:
-        """Return one row per image; images are (count, 3, height, width), scaled as (value - 127) /
-        128.
+        """Compute one row per image; images are (count, 3, height, width), scaled as (value - 127)
+        / 128.
         """
         out = self._stem(pictures)
         for block in self._blocks:
@@ -71,8 +72,8 @@ class EfficientNetLite0:
         return mean
 
 
-def _block(stored: dict[str, torch.Tensor], name: str, stride: int) -> list[_Convolution]:
-    """Return a block's convolutions: expansion (all blocks but the first), depthwise, projection."""
+def _build_block(stored: dict[str, torch.Tensor], name: str, stride: int) -> list[_Convolution]:
+    """Build a block's convolutions: expansion (all blocks but the first), depthwise, projection."""
     wider = (
         [_fold_normalisation(stored, f"{name}_expand_conv", f"{name}_bn0")]
         if f"{name}_expand_conv.weight" in stored

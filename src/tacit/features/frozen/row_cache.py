@@ -29,7 +29,7 @@ class RowCache:
 
     def find(self, pictures: NDArray[np.uint8]) -> CachedRows:
         """Look up the rows of some images."""
-        keys = [_key(picture) for picture in pictures]
+        keys = [_hash_image(picture) for picture in pictures]
         places = {key: place for place, key in enumerate(dict.fromkeys(keys))}
         found = CachedRows(
             kept=self,
@@ -83,7 +83,7 @@ class CachedRows:
         self.known[places[ours]] = True
 
     def missing(self, count: int) -> NDArray[np.int64]:
-        """Return up to `count` images without a row, one of each content.
+        """Select up to `count` images without a row, one of each content.
 
         They start at a random place, so that processes working on the same images share the work.
         """
@@ -100,9 +100,9 @@ class CachedRows:
         self.kept.put([named[place] for place in places.tolist()], rows)
 
     def matrix(self) -> NDArray[np.float32]:
-        """Return one row per image, in order."""
+        """One row per image, in order."""
         return self.rows if len(self.rows) == len(self.which) else self.rows[self.which]
 
 
-def _key(picture: NDArray[np.uint8]) -> bytes:
+def _hash_image(picture: NDArray[np.uint8]) -> bytes:
     return hashlib.blake2b(picture.tobytes(), digest_size=_KEY_BYTES).digest()

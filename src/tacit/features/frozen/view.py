@@ -25,7 +25,7 @@ class NetworkView:
 
     @torch.no_grad()
     def numbers(self, pictures: torch.Tensor) -> torch.Tensor:
-        """Return one row of features per image; images are bytes (count, height, width, 1 or 3)."""
+        """Compute one row of features per image; images are bytes (count, height, width, 1 or 3)."""
         bands = pictures.permute(0, 3, 1, 2).float().expand(-1, 3, -1, -1)
         scaled = functional.interpolate(
             bands, size=self.size, mode="bilinear", align_corners=False, antialias=True

@@ -31,38 +31,38 @@ _WIDE_SPACES = "\x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u
 _WIDE_LETTERS = {"\u0130": "i", "\u212a": "k"}
 
 
-def _number(letter: str) -> int:
+def _to_number(letter: str) -> int:
     return ord(letter) - ord("a") + 1
 
 
 _WIDE_CLASSES = {
     **dict.fromkeys(_WIDE_SPACES, SPACE),
-    **{wide: _number(plain) for wide, plain in _WIDE_LETTERS.items()},
+    **{wide: _to_number(plain) for wide, plain in _WIDE_LETTERS.items()},
 }
 
 
-def _byte_classes() -> Bytes:
+def _build_byte_classes() -> Bytes:
     table = np.zeros(256, np.uint8)
     for letter in "abcdefghijklmnopqrstuvwxyz":
-        table[[ord(letter), ord(letter.upper())]] = _number(letter)
+        table[[ord(letter), ord(letter.upper())]] = _to_number(letter)
     table[[ord(space) for space in _ASCII_SPACES]] = SPACE
     table[[wide.encode()[0] for wide in _WIDE_CLASSES]] = WIDE
     return table
 
 
-def _key(wide: str) -> int:
+def _pack_bytes(wide: str) -> int:
     first, second, *third = wide.encode()
     return first << 16 | second << 8 | (third[0] if third else 0)
 
 
-BYTE_CLASSES = _byte_classes()
-_WIDE_KEYS = np.array([_key(wide) for wide in _WIDE_CLASSES], np.int64)
+BYTE_CLASSES = _build_byte_classes()
+_WIDE_KEYS = np.array([_pack_bytes(wide) for wide in _WIDE_CLASSES], np.int64)
 _WIDE_VALUES = np.array(list(_WIDE_CLASSES.values()), np.uint64)
 
 
 @compiled
-def wide_class(data: Bytes, at: Whole, end: Whole) -> np.uint64:
-    """Return the class of the character whose first byte, of class WIDE, is at `at`.
+def classify_wide(data: Bytes, at: Whole, end: Whole) -> np.uint64:
+    """The class of the character whose first byte, of class WIDE, is at `at`.
 
     Continuation bytes are of class 0, so the scanner deletes them one by one.
     """

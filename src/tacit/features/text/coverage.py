@@ -50,13 +50,13 @@ def measure_coverage(
     = "unicode"`, so texts in a script that the settings skip count as unread. Texts without any
     word are left out.
     """
-    texts, only = _sample(frame, columns), Columns(text=("text",))
+    texts, only = _draw_sample(frame, columns), Columns(text=("text",))
     plain = replace(Features(), words="unicode", text="binary", counts="counts", buckets=50_000)
     every = _count_words(texts, only, plain)
     if settings.text == "listed":
         data, offsets = get_text_bytes(texts, only, settings)
         starts, _, values = count_listed(data, offsets, listed, settings.words == "unicode")
-        seen = _per_row(starts, values)
+        seen = _sum_rows(starts, values)
     else:
         rule = replace(
             plain, words=settings.words, stop_words=settings.stop_words, base=settings.base
@@ -76,11 +76,11 @@ def measure_coverage(
 def find_language(frame: pl.DataFrame, columns: Columns) -> Language:
     """Detect the language of a table's texts from a sample."""
     return detect_language(
-        _sample(frame, columns)["text"].head(_READ).str.slice(0, _READ).to_list()
+        _draw_sample(frame, columns)["text"].head(_READ).str.slice(0, _READ).to_list()
     )
 
 
-def _sample(frame: pl.DataFrame, columns: Columns) -> pl.DataFrame:
+def _draw_sample(frame: pl.DataFrame, columns: Columns) -> pl.DataFrame:
     step = max(1, frame.height // _TEXTS)
     some = (
         frame.select(pl.col(columns.text).cast(pl.String).fill_null(""))
@@ -95,10 +95,10 @@ def _count_words(
 ) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
     found = hash_words(frame, columns, settings)
     assert found.values is not None, "counts were asked for"
-    return _per_row(found.starts, found.values)
+    return _sum_rows(found.starts, found.values)
 
 
-def _per_row(
+def _sum_rows(
     starts: np.ndarray, values: np.ndarray
 ) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
     before = np.concatenate([[0.0], np.cumsum(values, dtype=np.float64)])

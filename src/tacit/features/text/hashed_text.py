@@ -26,18 +26,20 @@ letters.
 def hash_words(
     frame: pl.DataFrame, columns: Columns, settings: Features, weights: Vector | None = None
 ) -> Sparse:
-    """Return one row per text with an entry for the bucket of each word, and of n-grams if
-    configured.
+    """Hash each text to one sparse row, with an entry for the bucket of each word, and of n-grams
+    if configured.
 
     An entry is 1 or a function of the word count, times the bucket's weight if there are weights.
     """
     data, offsets = get_text_bytes(frame, columns, settings)
     beside = term_counts.NgramSettings(settings.ngrams, *(settings.characters or (1, 0)))
     if settings.counts == "presence" and beside == term_counts.NgramSettings():
-        starts, places = rolling_hash.find_buckets(data, offsets, _rule(settings))
+        starts, places = rolling_hash.find_buckets(data, offsets, _build_rule(settings))
         counts = None
     else:
-        starts, places, counts = term_counts.count_terms(data, offsets, _rule(settings), beside)
+        starts, places, counts = term_counts.count_terms(
+            data, offsets, _build_rule(settings), beside
+        )
     return Sparse(
         starts=starts,
         columns=places,
@@ -67,13 +69,13 @@ def weigh_entries(
 
 
 def hash_word_sequence(frame: pl.DataFrame, columns: Columns, settings: Features) -> Dense:
-    """Return the buckets of each text's first words in order, padded with the index `buckets`."""
+    """List the buckets of each text's first words in order, padded with the index `buckets`."""
     data, offsets = get_text_bytes(frame, columns, settings)
-    matrix = rolling_hash.list_buckets(data, offsets, _rule(settings), settings.length)
+    matrix = rolling_hash.list_buckets(data, offsets, _build_rule(settings), settings.length)
     return Dense(matrix=matrix, width=settings.buckets + 1, tokens=True)
 
 
-def _rule(settings: Features) -> rolling_hash.HashRule:
+def _build_rule(settings: Features) -> rolling_hash.HashRule:
     match settings.words:
         case "letters":
             return rolling_hash.build_latin_rule(settings.base, settings.buckets)
@@ -86,8 +88,8 @@ def _rule(settings: Features) -> rolling_hash.HashRule:
 def get_text_bytes(
     frame: pl.DataFrame, columns: Columns, settings: Features
 ) -> tuple[Bytes, Offsets]:
-    """Return the bytes of all texts and the start of each; stop words are removed first if the plan
-    says so.
+    """Concatenate the bytes of all texts and list the start of each; stop words are removed first
+    if configured.
     """
     texts = join_texts(frame, columns)
     data, offsets = to_utf8(texts)
@@ -108,15 +110,15 @@ def _compose_accents(texts: pl.Series) -> pl.Series:
 
 def join_texts(frame: pl.DataFrame, columns: Columns) -> pl.Series:
     """Join the text columns of each row with a space."""
-    return _join([_texts(frame, name) for name in columns.text])
+    return _join([_read_texts(frame, name) for name in columns.text])
 
 
-def _texts(frame: pl.DataFrame, name: str) -> pl.Series:
-    """Return a text column with missing cells as empty strings."""
+def _read_texts(frame: pl.DataFrame, name: str) -> pl.Series:
+    """Read a text column with missing cells as empty strings."""
     series = get_column(frame, name, "text")
     if not isinstance(series.dtype, (pl.String, pl.Categorical, pl.Enum, pl.Null)):
         raise DataError(
-            f"features(text={name!r}) needs a column of text, got {series.dtype}; give this column"
+            f"features(text={name!r}): the column holds {series.dtype}, not text; give this column"
             " another role"
         )
     return series.cast(pl.String).fill_null("")
@@ -130,7 +132,7 @@ def _join(texts: list[pl.Series]) -> pl.Series:
 
 
 def to_utf8(texts: pl.Series) -> tuple[Bytes, Offsets]:
-    """Return all texts as one block of UTF-8 bytes, and the start of each, without creating Python
+    """Convert all texts to one block of UTF-8 bytes and the start of each, without creating Python
     strings.
     """
     if not len(texts):
@@ -149,6 +151,6 @@ def to_utf8(texts: pl.Series) -> tuple[Bytes, Offsets]:
 
 
 def _make_read_only(data: Bytes) -> Bytes:
-    """Return the bytes as a read-only array, so that the kernels are compiled for one type only."""
+    """Make the bytes read-only, so that the kernels are compiled for one type only."""
     data.flags.writeable = False
     return data

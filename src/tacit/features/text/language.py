@@ -89,22 +89,22 @@ class Language(NamedTuple):
     name: str
 
 
-def language_name(code: str) -> str:
-    """Return the name of a language with a public word list."""
+def get_language_name(code: str) -> str:
+    """The name of a language with a public word list."""
     return NAMES[code]
 
 
 def detect_language(texts: Iterable[str]) -> Language:
-    """Return the language of most texts: one with a public list, else a non-Latin script, else
+    """Detect the language of most texts: one with a public list, else a non-Latin script, else
     unknown.
     """
     letters, words, found, everyday = Counter[str](), 0, Counter[str](), 0
     for text in texts:
-        for word in scripts.words(text):
+        for word in scripts.split_words(text):
             words += 1
             everyday += word in _EVERYDAY
             found.update(code for code, common in _LISTS.items() if word in common)
-            letters.update(_script(letter) for letter in word)
+            letters.update(_detect_script(letter) for letter in word)
     for script in ("Japanese", *(name for name, _, _ in _SCRIPTS)):
         if letters[script] > (0.1 if script == "Japanese" else 0.5) * letters.total():
             return Language(None, script)
@@ -115,6 +115,6 @@ def detect_language(texts: Iterable[str]) -> Language:
     return Language("en", NAMES["en"]) if english else Language(None, "")
 
 
-def _script(letter: str) -> str:
+def _detect_script(letter: str) -> str:
     code = ord(letter)
     return next((name for name, first, last in _SCRIPTS if first <= code <= last), "Latin")

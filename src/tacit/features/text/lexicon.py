@@ -1,4 +1,6 @@
-"""Text as sequences of words with common numbers; who may know which number is decided elsewhere."""
+"""Text as sequences of token numbers that all clients share; who may know which number is decided
+elsewhere.
+"""
 
 from __future__ import annotations
 
@@ -27,8 +29,8 @@ _UNIT = re.compile(r"[a-z]+(?:'[a-z]+)?|\d+|[!?]")
 
 
 def build_word_splitter(stop_words: bool) -> Splitter:
-    """Return a splitter into lower-cased words, runs of digits and the marks ! and ?."""
-    dropped = _stop_words() if stop_words else frozenset()
+    """Build a splitter into lower-cased words, runs of digits and the marks ! and ?."""
+    dropped = _load_stop_words() if stop_words else frozenset()
 
     def split(texts: list[str], length: int) -> list[list[str]]:
         return [
@@ -40,7 +42,7 @@ def build_word_splitter(stop_words: bool) -> Splitter:
 
 
 def build_piece_splitter(checkpoint: Path) -> Splitter:
-    """Return a checkpoint's tokenizer as a splitter, including its special tokens at both ends."""
+    """Wrap a checkpoint's tokenizer as a splitter, including its special tokens at both ends."""
     from transformers import AutoTokenizer
 
     try:
@@ -49,7 +51,7 @@ def build_piece_splitter(checkpoint: Path) -> Splitter:
         )
     except (OSError, ValueError) as error:
         raise PlanError(
-            f"model.checkpoint: needs a folder with a tokenizer, got {checkpoint} ({error})"
+            f"model.checkpoint: {checkpoint} is not a folder with a tokenizer ({error})"
         ) from None
 
     def split(texts: list[str], length: int) -> list[list[str]]:
@@ -72,22 +74,22 @@ class TokenEncoding:
     secret: bytes = b""
 
     def units(self, frame: pl.DataFrame) -> list[list[str]]:
-        """Return the words of each row."""
+        """Split each row's text into words."""
         return self.split(join_texts(frame, self.columns).to_list(), self.settings.length)
 
 
 def encode_words(
     frames: tuple[pl.DataFrame, ...], reading: TokenEncoding
 ) -> tuple[tuple[Rows, ...], tuple[str, ...]]:
-    """Encode each table's rows as token numbers, and return the words, most frequent first; padding
-    is one past the last.
+    """Encode each table's rows as token numbers; also return the words, most frequent first.
+    Padding is one past the last.
 
     Words that are rare in the first table are dropped everywhere, if the settings say so. Columns
     other than text become further features.
     """
     if not reading.columns.text or reading.columns.image:
         raise PlanError(
-            f"features(text={reading.settings.text!r}) needs text columns and no image; change"
+            f"features(text={reading.settings.text!r}) requires text columns and no image; change"
             " data.columns"
         )
     texts = [reading.units(frame) for frame in frames]
@@ -102,7 +104,8 @@ def encode_words(
     )
     return (
         tuple(
-            _rows(frame, reading, units, words) for frame, units in zip(frames, texts, strict=True)
+            _build_rows(frame, reading, units, words)
+            for frame, units in zip(frames, texts, strict=True)
         ),
         words,
     )
@@ -110,15 +113,15 @@ def encode_words(
 
 def encode_further(frame: pl.DataFrame, reading: TokenEncoding, words: tuple[str, ...]) -> Rows:
     """Encode another table with the same words; unknown words are dropped."""
-    return _rows(frame, reading, reading.units(frame), words)
+    return _build_rows(frame, reading, reading.units(frame), words)
 
 
-def _rows(
+def _build_rows(
     frame: pl.DataFrame, reading: TokenEncoding, units: list[list[str]], words: tuple[str, ...]
 ) -> Rows:
     columns, settings, fitted = reading.columns, reading.settings, reading.fitted
     number = {word: place for place, word in enumerate(words)}
-    tokens = _matrix(
+    tokens = _build_matrix(
         [[number[unit] for unit in row if unit in number] for row in units], len(words)
     )
     inputs: Dense | Mixed = tokens
@@ -129,7 +132,7 @@ def _rows(
     return Rows(inputs=inputs, labels=encode_labels(frame, columns, fitted), classes=fitted.classes)
 
 
-def _matrix(rows: list[list[int]], words: int) -> Dense:
+def _build_matrix(rows: list[list[int]], words: int) -> Dense:
     longest = max((len(row) for row in rows), default=1)
     matrix = np.full((len(rows), max(1, longest)), words, np.int32)
     for place, row in enumerate(rows):
@@ -137,7 +140,7 @@ def _matrix(rows: list[list[int]], words: int) -> Dense:
     return Dense(matrix=matrix, width=words + 1, tokens=True)
 
 
-def _stop_words() -> frozenset[str]:
+def _load_stop_words() -> frozenset[str]:
     from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
     found: frozenset[str] = ENGLISH_STOP_WORDS

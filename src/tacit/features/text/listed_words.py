@@ -16,17 +16,17 @@ from tacit.features.text.alphabet import Bytes, Offsets, compiled
 from tacit.features.text.hashed_text import get_text_bytes, to_utf8, weigh_entries
 from tacit.features.text.rolling_hash import (
     HashRule,
+    allocate_sums,
     build_latin_rule,
     build_unicode_rule,
     drain,
     mark,
     reduce_mod,
-    room_for_sums,
     spell,
 )
 from tacit.features.text.rolling_hash import find_buckets as hashed_presence
-from tacit.features.text.scripts_compiled import spell_any
-from tacit.features.text.term_counts import take
+from tacit.features.text.scripts_compiled import hash_any_script
+from tacit.features.text.term_counts import move_counts
 from tacit.plan import Columns, Features
 from tacit.rows import Sparse, Vector
 
@@ -43,14 +43,16 @@ law.
 def select_common_words(
     ordered: tuple[str, ...], count: int, unicode: bool = False
 ) -> tuple[str, ...]:
-    """Return the first `count` distinct words of a list, normalised like the words of texts.
+    """Select the first `count` distinct words of a list, normalised like the words of texts.
 
     For words of any script, an entry counts as the words of a text with the same content: 東京都 as
     its two pairs.
     """
     found: dict[str, None] = {}
     for entry in ordered:
-        for word in scripts.words(entry) if unicode else ("".join(spelling.words(entry)),):
+        for word in (
+            scripts.split_words(entry) if unicode else ("".join(spelling.split_words(entry)),)
+        ):
             if word and len(found) < count:
                 found[word] = None
         if len(found) == count:
@@ -61,7 +63,9 @@ def select_common_words(
 def encode_listed_words(
     frame: pl.DataFrame, columns: Columns, settings: Features, listed: tuple[str, ...]
 ) -> Sparse:
-    """Return one row per text with an entry for each listed word: 1, or a weight by count and rank."""
+    """Encode each text as one sparse row with an entry for each listed word: 1, or a weight by
+    count and rank.
+    """
     data, offsets = get_text_bytes(frame, columns, settings)
     unicode = settings.words == "unicode"
     if settings.counts == "presence":
@@ -79,14 +83,14 @@ def encode_listed_words(
 
 
 def compute_rarity(count: int, power: float) -> Vector:
-    """Return the weight of each listed word: its estimated document frequency, from its rank, to
+    """Compute the weight of each listed word: its estimated document frequency, from its rank, to
     the power of -power.
     """
-    return _weight(_per_text(np.arange(count)), power)
+    return _compute_weight(_estimate_occurrences(np.arange(count)), power)
 
 
 def compute_bucket_rarity(ordered: tuple[str, ...], settings: Features) -> Vector:
-    """Return the weight of each bucket of hashed words, from the estimated document frequency of
+    """Compute the weight of each bucket of hashed words from the estimated document frequency of
     its words.
 
     Every bucket is assumed to hold one more word, the first one after the end of the list; it
@@ -99,18 +103,18 @@ def compute_bucket_rarity(ordered: tuple[str, ...], settings: Features) -> Vecto
     )
     starts, buckets = hashed_presence(*to_utf8(pl.Series(ordered, dtype=pl.String)), rule)
     ranks = np.repeat(np.arange(len(ordered)), np.diff(starts))
-    found = np.bincount(buckets, _per_text(ranks), minlength=settings.buckets)
-    return _weight(found + _per_text(np.array(len(ordered))), settings.rarity)
+    found = np.bincount(buckets, _estimate_occurrences(ranks), minlength=settings.buckets)
+    return _compute_weight(found + _estimate_occurrences(np.array(len(ordered))), settings.rarity)
 
 
-def _per_text(ranks: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return the expected occurrences per text of the words of some ranks."""
+def _estimate_occurrences(ranks: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Estimate the occurrences per text of the words of some ranks."""
     return np.asarray(_WORDS_OF_A_TEXT * _SHARE / (ranks + _SHIFT))
 
 
-def _weight(per_text: NDArray[np.float64], power: float) -> Vector:
-    """Return the document frequency at so many expected occurrences per text, to the power of
-    -power.
+def _compute_weight(per_text: NDArray[np.float64], power: float) -> Vector:
+    """Compute the document frequency for an expected number of occurrences per text, to the power
+    of -power.
     """
     return np.asarray((-np.expm1(-per_text)) ** -power, np.float32)
 
@@ -118,12 +122,15 @@ def _weight(per_text: NDArray[np.float64], power: float) -> Vector:
 def find_listed_words(
     data: Bytes, offsets: Offsets, listed: tuple[str, ...], unicode: bool = False
 ) -> tuple[Offsets, NDArray[np.int32]]:
-    """Return the sorted, distinct list positions of each text's words, as row starts and one array
-    of columns.
+    """Find the sorted, distinct list positions of each text's words, as row starts and one array of
+    columns.
     """
     rule = build_unicode_rule(_HASHES) if unicode else build_latin_rule(_BASE, _HASHES)
-    starts, columns = np.zeros(len(offsets), np.int64), np.empty(_room(offsets, listed), np.int32)
-    _fill(data, offsets, rule, len(listed), _slots(listed, rule), starts, columns, None)
+    starts, columns = (
+        np.zeros(len(offsets), np.int64),
+        np.empty(_bound_entries(offsets, listed), np.int32),
+    )
+    _fill(data, offsets, rule, len(listed), _build_hash_table(listed, rule), starts, columns, None)
     columns.resize(int(starts[-1]), refcheck=False)
     return starts, columns
 
@@ -131,41 +138,45 @@ def find_listed_words(
 def count_listed_words(
     data: Bytes, offsets: Offsets, listed: tuple[str, ...], unicode: bool = False
 ) -> tuple[Offsets, NDArray[np.int32], Vector]:
-    """Return what `find_listed_words` returns, and the count of each word."""
+    """Like `find_listed_words`, with the count of each word."""
     rule, room = (
         build_unicode_rule(_HASHES) if unicode else build_latin_rule(_BASE, _HASHES),
-        _room(offsets, listed),
+        _bound_entries(offsets, listed),
     )
     starts, columns, values = (
         np.zeros(len(offsets), np.int64),
         np.empty(room, np.int32),
         np.empty(room, np.float32),
     )
-    _fill(data, offsets, rule, len(listed), _slots(listed, rule), starts, columns, values)
+    _fill(
+        data, offsets, rule, len(listed), _build_hash_table(listed, rule), starts, columns, values
+    )
     return starts, columns[: starts[-1]].copy(), values[: starts[-1]].copy()
 
 
-def _room(offsets: Offsets, listed: tuple[str, ...]) -> int:
+def _bound_entries(offsets: Offsets, listed: tuple[str, ...]) -> int:
     return int(np.minimum((np.diff(offsets) + 1) // 2, len(listed)).sum())
 
 
-def _slots(listed: tuple[str, ...], rule: HashRule) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
+def _build_hash_table(
+    listed: tuple[str, ...], rule: HashRule
+) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
     """Build an open-addressing hash table, at most half full: the hash and list position of each
     word.
     """
     size = 1 << (2 * len(listed)).bit_length()
     keys, places = np.full(size, _NOBODY), np.zeros(size, np.int32)
-    _settle(*to_utf8(pl.Series(listed, dtype=pl.String)), rule, keys, places)
+    _insert_words(*to_utf8(pl.Series(listed, dtype=pl.String)), rule, keys, places)
     return keys, places
 
 
 @compiled
-def _hashes(
+def _hash_words(
     data: Bytes, begin: int, stop: int, rule: HashRule, sums: NDArray[np.uint64]
 ) -> np.uint64:
     """Write the hash of each word, below 2^63, and return the number of words."""
     if len(rule.known):
-        count = spell_any(data, begin, stop, rule.known, sums, None)
+        count = hash_any_script(data, begin, stop, rule.known, sums, None)
         for word in range(count):
             sums[word] &= _BELOW
         return count
@@ -176,12 +187,12 @@ def _hashes(
 
 
 @compiled
-def _first_slot(value: np.uint64, size: int) -> np.int64:
+def _find_first_slot(value: np.uint64, size: int) -> np.int64:
     return np.int64((value * _SPREAD) >> np.uint64(20)) & np.int64(size - 1)
 
 
 @compiled
-def _settle(
+def _insert_words(
     data: Bytes,
     offsets: Offsets,
     rule: HashRule,
@@ -189,11 +200,11 @@ def _settle(
     places: NDArray[np.int32],
 ) -> None:
     """Insert the hash of each word; of colliding words the first stays."""
-    sums = room_for_sums(offsets)
+    sums = allocate_sums(offsets)
     for place in range(len(offsets) - 1):
-        _hashes(data, offsets[place], offsets[place + 1], rule, sums)
+        _hash_words(data, offsets[place], offsets[place + 1], rule, sums)
         value = sums[0]
-        at = _first_slot(value, len(keys))
+        at = _find_first_slot(value, len(keys))
         while keys[at] != _NOBODY and keys[at] != value:
             at = (at + 1) & (len(keys) - 1)
         if keys[at] == _NOBODY:
@@ -214,15 +225,15 @@ def _fill(
 ) -> None:
     """Write the row starts and columns of every text, and the counts if there is an array for them."""
     keys, places = slots
-    sums = room_for_sums(offsets)
+    sums = allocate_sums(offsets)
     tally = np.zeros(count, np.float32)
     bits = np.zeros((count + 63) // 64, np.uint64)
     summary = np.zeros((len(bits) + 63) // 64, np.uint64)
     used = np.uint64(0)
     for text in range(len(offsets) - 1):
-        for word in range(_hashes(data, offsets[text], offsets[text + 1], rule, sums)):
+        for word in range(_hash_words(data, offsets[text], offsets[text + 1], rule, sums)):
             value = sums[word]
-            at = _first_slot(value, len(keys))
+            at = _find_first_slot(value, len(keys))
             while keys[at] != _NOBODY and keys[at] != value:
                 at = (at + 1) & (len(keys) - 1)
             if keys[at] == value:
@@ -231,5 +242,5 @@ def _fill(
                     tally[places[at]] += np.float32(1)
         used = drain(bits, summary, columns, used)
         if values is not None:
-            take(tally, columns, values, starts[text], used)
+            move_counts(tally, columns, values, starts[text], used)
         starts[text + 1] = used

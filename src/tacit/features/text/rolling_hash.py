@@ -22,10 +22,15 @@ from tacit.features.text.alphabet import (
     Bytes,
     Offsets,
     Whole,
+    classify_wide,
     compiled,
-    wide_class,
 )
-from tacit.features.text.scripts_compiled import Points, find_bucket, points, spell_any
+from tacit.features.text.scripts_compiled import (
+    Points,
+    find_bucket,
+    get_character_table,
+    hash_any_script,
+)
 
 # letters whose powers are tabled; a longer word goes the slow way. Equal to WIDE, so one test finds
 # both.
@@ -61,7 +66,7 @@ class HashRule(NamedTuple):
 def find_buckets(
     data: Bytes, offsets: Offsets, rule: HashRule
 ) -> tuple[Offsets, NDArray[np.int32]]:
-    """Return the sorted, distinct buckets of each text's words, as row starts and one array of
+    """Find the sorted, distinct buckets of each text's words, as row starts and one array of
     columns.
 
     Text i is data[offsets[i]:offsets[i + 1]], in UTF-8.
@@ -78,7 +83,7 @@ def find_buckets(
 
 
 def list_buckets(data: Bytes, offsets: Offsets, rule: HashRule, length: int) -> NDArray[np.int32]:
-    """Return the buckets of each text's first `length` words in order, padded with the number of
+    """List the buckets of each text's first `length` words in order, padded with the number of
     buckets.
     """
     matrix = np.full((len(offsets) - 1, length), rule.buckets, np.int32)
@@ -94,7 +99,7 @@ def build_latin_rule(base: int, buckets: int) -> HashRule:
 
 def build_unicode_rule(buckets: int) -> HashRule:
     """Build the hash rule for words of any script."""
-    return HashRule(np.zeros(0, np.uint64), 0, buckets, points())
+    return HashRule(np.zeros(0, np.uint64), 0, buckets, get_character_table())
 
 
 @compiled
@@ -103,12 +108,12 @@ def _fill_presence(
 ) -> None:
     """Write the row starts and the columns of every text."""
     buckets = rule.buckets
-    sums = room_for_sums(offsets)
+    sums = allocate_sums(offsets)
     bits = np.zeros((buckets + 63) // 64, np.uint64)
     summary = np.zeros((len(bits) + 63) // 64, np.uint64)
     used = _U0
     for text in range(len(offsets) - 1):
-        count = word_buckets(data, offsets[text], offsets[text + 1], rule, sums)
+        count = write_word_buckets(data, offsets[text], offsets[text + 1], rule, sums)
         if count * SHORT < len(summary):
             used = sort(sums[:count], columns, used)
         else:
@@ -123,20 +128,20 @@ def _fill_sequence(
     data: Bytes, offsets: Offsets, rule: HashRule, matrix: NDArray[np.int32]
 ) -> None:
     """Write the buckets of each text's first words into its row."""
-    sums = room_for_sums(offsets)
+    sums = allocate_sums(offsets)
     for text in range(len(offsets) - 1):
-        count = word_buckets(data, offsets[text], offsets[text + 1], rule, sums)
+        count = write_word_buckets(data, offsets[text], offsets[text + 1], rule, sums)
         for word in range(min(count, np.uint64(matrix.shape[1]))):
             matrix[text, word] = sums[word]
 
 
 @compiled
-def word_buckets(
+def write_word_buckets(
     data: Bytes, begin: int, stop: int, rule: HashRule, sums: NDArray[np.uint64]
 ) -> np.uint64:
     """Write the bucket of each word in order, and return the number of words."""
     if len(rule.known):
-        count = spell_any(data, begin, stop, rule.known, sums, None)
+        count = hash_any_script(data, begin, stop, rule.known, sums, None)
         for word in range(count):
             sums[word] = find_bucket(sums[word], rule.buckets)
         return count
@@ -147,7 +152,7 @@ def word_buckets(
 
 
 @compiled
-def room_for_sums(offsets: Offsets) -> NDArray[np.uint64]:
+def allocate_sums(offsets: Offsets) -> NDArray[np.uint64]:
     """Allocate space for the words of the longest text, and for one unfinished word."""
     longest = 0
     for text in range(len(offsets) - 1):
@@ -176,11 +181,11 @@ def spell(
                 return count + np.uint64(letters != _U0)
             kind = np.uint64(BYTE_CLASSES[data[at]])
         if letters == _LONG:
-            at, sums[count] = _rest_of_word(data, at, end, total, base, buckets)
+            at, sums[count] = _finish_long_word(data, at, end, total, base, buckets)
             total, letters, count = _U0, _U0, count + _U1
         else:
             total, letters, count = _step(
-                wide_class(data, at, end), total, letters, count, powers, sums
+                classify_wide(data, at, end), total, letters, count, powers, sums
             )
             at += _U1
     return count + np.uint64(letters != _U0)
@@ -195,8 +200,8 @@ def _step(
     powers: NDArray[np.uint64],
     sums: NDArray[np.uint64],
 ) -> tuple[np.uint64, np.uint64, np.uint64]:
-    """Return the partial sum and letter count of the current word and the number of finished words,
-    after one more character.
+    """Advance by one character: the partial sum and letter count of the current word, and the
+    number of finished words.
     """
     letter = kind & _U31
     space = kind >> _U5
@@ -210,10 +215,10 @@ def _step(
 
 
 @compiled
-def _rest_of_word(
+def _finish_long_word(
     data: Bytes, at: Whole, end: Whole, total: Whole, base: int, buckets: int
 ) -> tuple[np.uint64, np.uint64]:
-    """Return the end of a word with more than 64 letters, and its sum mod buckets."""
+    """Find the end of a word with more than 64 letters, and its sum mod buckets."""
     modulus = np.uint64(buckets)
     power = _U1 % modulus
     for _ in range(_LONG):
@@ -223,7 +228,7 @@ def _rest_of_word(
     while place < end:
         kind = np.uint64(BYTE_CLASSES[data[place]])
         if kind == WIDE:
-            kind = wide_class(data, place, end)
+            kind = classify_wide(data, place, end)
         if kind == SPACE:
             break
         if kind != _U0:
@@ -235,7 +240,7 @@ def _rest_of_word(
 
 @compiled
 def reduce_mod(total: Whole, buckets: int, inverse: float) -> np.uint64:
-    """Return total mod buckets without a division: total < 2^53, so the rounded quotient is off by
+    """Compute total mod buckets without a division: total < 2^53, so the rounded quotient is off by
     at most one.
     """
     value = np.int64(total)
@@ -280,19 +285,19 @@ def drain(
         words = summary[group]
         summary[group] = _U0
         while words:
-            word = (np.uint64(group) << _U6) + _lowest(words)
+            word = (np.uint64(group) << _U6) + _find_lowest_bit(words)
             words &= words - _U1
             marks = bits[word]
             bits[word] = _U0
             while marks:
-                columns[used] = (word << _U6) + _lowest(marks)
+                columns[used] = (word << _U6) + _find_lowest_bit(marks)
                 used += _U1
                 marks &= marks - _U1
     return used
 
 
 @compiled
-def _lowest(marks: np.uint64) -> np.uint64:
-    """Return the index of the lowest set bit."""
+def _find_lowest_bit(marks: np.uint64) -> np.uint64:
+    """The index of the lowest set bit."""
     lowest = marks & (~marks + _U1)
     return np.uint64(_PLACE_OF[(lowest * _DE_BRUIJN) >> _TOP_SIX])

@@ -66,20 +66,22 @@ _VARIANTS = (0xFE00, 0xFE0F)
 _SYMBOLS = ((0x2190, 0x24FF), (0x25A0, 0x27FF), (0x2900, 0x2BFF), (0x1F000, 0x1FAFF))
 
 
-def words(text: str) -> list[str]:
-    """Return the words of a text in any script, in order.
+def split_words(text: str) -> list[str]:
+    """Split a text in any script into words, in order.
 
-    >>> words("Don't! 3.14 Привет, #мир 東京都 👍🏽")
+    >>> split_words("Don't! 3.14 Привет, #мир 東京都 👍🏽")
     ['dont', '3.14', 'привет', '#мир', '東京', '京都', '👍']
     """
     return [
-        word for unit, in_pairs in _units(text) for word in (_pairs(unit) if in_pairs else [unit])
+        word
+        for unit, in_pairs in _split_units(text)
+        for word in (_list_pairs(unit) if in_pairs else [unit])
     ]
 
 
-def _units(text: str) -> list[tuple[str, bool]]:
-    """Return the words of a text in order, with unspaced runs left whole, and whether each is such
-    a run.
+def _split_units(text: str) -> list[tuple[str, bool]]:
+    """Split a text into words in order, with unspaced runs left whole; also return whether each is
+    such a run.
     """
     found: list[tuple[str, bool]] = []
     word, run = "", ""
@@ -93,7 +95,7 @@ def _units(text: str) -> list[tuple[str, bool]]:
         if (
             what == LETTER
             or (what == HASHTAG and not word and after == LETTER)
-            or (what == POINT and _between_digits(text, at))
+            or (what == POINT and _is_between_digits(text, at))
         ):
             word += "#" if what == HASHTAG else chr(fold_case(ord(character)))
             continue
@@ -106,21 +108,21 @@ def _units(text: str) -> list[tuple[str, bool]]:
     return found + ([(word, False)] if word else []) + ([(run, True)] if run else [])
 
 
-def terms(text: str, ngrams: int = 1, characters: tuple[int, ...] = ()) -> list[int]:
-    """Return 64 bits for all that counts in a text: its words, neighbouring words up to `ngrams`
-    together, character n-grams.
+def list_term_hashes(text: str, ngrams: int = 1, characters: tuple[int, ...] = ()) -> list[int]:
+    """List the 64-bit hashes of a text's terms: its words, word n-grams up to `ngrams`, and
+    character n-grams.
 
-    These are runs of as many characters as `characters` says, the fewest and the most, of a word or
-    of what is read in pairs; each end of it counts as a character, a space. One more space comes
-    first, so that none of them is the same as a word.
+    Character n-grams have the lengths from `characters[0]` to `characters[1]` and are taken from a
+    word or an unspaced run padded with a space at each end. One more space comes first, so that no
+    n-gram equals a word.
 
-    >>> terms("red cat", ngrams=2)[2] == join_hashes(hash_word("red"), hash_word("cat"))
+    >>> list_term_hashes("red cat", ngrams=2)[2] == join_hashes(hash_word("red"), hash_word("cat"))
     True
     >>> grams = "  ca", "  cat", " cat", " cat ", " at "
-    >>> terms("cat", characters=(3, 4))[1:] == [hash_word(gram) for gram in grams]
+    >>> list_term_hashes("cat", characters=(3, 4))[1:] == [hash_word(gram) for gram in grams]
     True
     """
-    singles = [hash_word(word) for word in words(text)]
+    singles = [hash_word(word) for word in split_words(text)]
     found, longer = list(singles), singles
     for size in range(1, ngrams):
         longer = [
@@ -128,29 +130,29 @@ def terms(text: str, ngrams: int = 1, characters: tuple[int, ...] = ()) -> list[
         ]
         found += longer
     fewest, most = characters or (1, 0)
-    for unit, _ in _units(text):
+    for unit, _ in _split_units(text):
         ended = f" {unit} "
         places = [(at, at + size) for at in range(len(ended)) for size in range(fewest, most + 1)]
         found += [hash_word(" " + ended[at:end]) for at, end in places if end <= len(ended)]
     return found
 
 
-def bucket(word: str, buckets: int) -> int:
-    """Return the bucket of a word.
+def hash_to_bucket(word: str, buckets: int) -> int:
+    """Hash a word to its bucket.
 
-    >>> bucket("привет", 5000), bucket("dog", 5000)
+    >>> hash_to_bucket("привет", 5000), hash_to_bucket("dog", 5000)
     (4153, 2082)
     """
     return find_bucket(hash_word(word), buckets)
 
 
 def find_bucket(term: int, buckets: int) -> int:
-    """Return the bucket of a term: the top bits of its mixed hash, scaled to the number of buckets."""
+    """Map a term to its bucket: the top bits of its mixed hash, scaled to the number of buckets."""
     return (_mix(term) >> 32) * buckets >> 32
 
 
 def hash_word(word: str) -> int:
-    """Return a 64-bit polynomial hash of a word's characters, modulo 2^64."""
+    """Hash a word's characters with a 64-bit polynomial, modulo 2^64."""
     total = 0
     for character in word:
         total = (total * BASE + ord(character)) & WHOLE
@@ -158,8 +160,8 @@ def hash_word(word: str) -> int:
 
 
 def join_hashes(first: int, last: int) -> int:
-    """Return the 64-bit hash of a word sequence; earlier words are mixed, so that no longer word
-    has the same hash.
+    """Hash a word sequence to 64 bits; earlier words are mixed, so that no longer word has the same
+    hash.
     """
     return (_mix(first) * BASE + last) & WHOLE
 
@@ -169,36 +171,36 @@ def _mix(term: int) -> int:
 
 
 def classify_character(point: int) -> int:
-    """Return the class of a character."""
+    """The class of a character."""
     character = chr(point)
     if character in _SPECIAL:
         return _SPECIAL[character]
     if point > LAST_TABLED:
         return PAIRED if point <= 0x3FFFF else IGNORED
     category = unicodedata.category(character)
-    if category in ("Cf", "Me") or _within(point, _TONES, _VARIANTS):
+    if category in ("Cf", "Me") or _is_within(point, _TONES, _VARIANTS):
         return IGNORED
-    if _within(point, _FLAGS):
+    if _is_within(point, _FLAGS):
         return PAIRED
     if category[0] in "LMN" or category == "Pc":
-        return PAIRED if category != "Nd" and _within(point, *_WITHOUT_SPACES) else LETTER
+        return PAIRED if category != "Nd" and _is_within(point, *_WITHOUT_SPACES) else LETTER
     # An emoji that is newer than the tables is an emoji all the same.
-    return PICTURE if category in ("So", "Cn") and _within(point, *_SYMBOLS) else BREAK
+    return PICTURE if category in ("So", "Cn") and _is_within(point, *_SYMBOLS) else BREAK
 
 
 def fold_case(point: int) -> int:
-    """Return the case-folded character; of the few that fold to several, the first."""
+    """Fold a character's case; of the few that fold to several, the first."""
     several = chr(point).casefold()
     return ord(several if len(several) == 1 else chr(point).lower()[0])
 
 
-def _pairs(run: str) -> list[str]:
+def _list_pairs(run: str) -> list[str]:
     return [run[at : at + 2] for at in range(len(run) - 1)] or ([run] if run else [])
 
 
-def _between_digits(text: str, at: int) -> bool:
+def _is_between_digits(text: str, at: int) -> bool:
     return 0 < at < len(text) - 1 and text[at - 1] in "0123456789" and text[at + 1] in "0123456789"
 
 
-def _within(point: int, *ranges: tuple[int, int]) -> bool:
+def _is_within(point: int, *ranges: tuple[int, int]) -> bool:
     return any(low <= point <= high for low, high in ranges)

@@ -39,8 +39,8 @@ BEGINS = np.uint64(1 << 32)
 """Beside a character: a word begins with it, or a run that is read in pairs."""
 
 
-def _ascii() -> Bytes:
-    """Return for each byte its letter or digit, 0 if it ends a word, 128 if it takes the slow path."""
+def _build_ascii_table() -> Bytes:
+    """Map each byte to its letter or digit, 0 if it ends a word, 128 if it takes the slow path."""
     table = np.full(256, 128, np.uint8)
     for point in range(128):
         what = scripts.classify_character(point)
@@ -50,12 +50,12 @@ def _ascii() -> Bytes:
     return table
 
 
-_ASCII = _ascii()
+_ASCII = _build_ascii_table()
 
 
 @cache
-def points() -> Points:
-    """Return the character table, built at first use."""
+def get_character_table() -> Points:
+    """The character table, built at first use."""
     return np.array(
         [
             scripts.fold_case(point) << 8 | scripts.classify_character(point)
@@ -66,7 +66,7 @@ def points() -> Points:
 
 
 @compiled
-def spell_any(
+def hash_any_script(
     data: Bytes, begin: int, stop: int, known: Points, hashes: Hashes, spelled: Hashes | None
 ) -> np.uint64:
     """Write the hash of each word and return the number of words, at most half the number of bytes,
@@ -84,7 +84,7 @@ def spell_any(
             hashes[count] = word
             inside = np.uint64(letter != _U0)
             if spelled is not None:
-                spelled[at] = letter | _begins(word) & (_U0 - inside)
+                spelled[at] = letter | _mark_beginning(word) & (_U0 - inside)
             count += (_U1 - inside) & np.uint64(word != _U0)
             word = (word * _BASE + letter) & (_U0 - inside)
             at += _U1
@@ -92,13 +92,13 @@ def spell_any(
                 break
             letter = np.uint64(_ASCII[data[at]])
         if at < end:
-            at, word, count = _slowly(data, at, end, known, hashes, word, count, spelled)
+            at, word, count = _hash_wide(data, at, end, known, hashes, word, count, spelled)
     hashes[count] = word
     return count + np.uint64(word != _U0)
 
 
 @compiled
-def _slowly(
+def _hash_wide(
     data: Bytes,
     at: np.uint64,
     end: np.uint64,
@@ -118,11 +118,11 @@ def _slowly(
         return after, word, count
     if what == LETTER:
         if spelled is not None:
-            spelled[at] = folded | _begins(word)
+            spelled[at] = folded | _mark_beginning(word)
         return after, word * _BASE + folded, count
-    if what == APOSTROPHE and word != _U0 and _letter_at(data, after, end, known):
+    if what == APOSTROPHE and word != _U0 and _is_letter_at(data, after, end, known):
         return after, word, count
-    if what == HASHTAG and word == _U0 and _letter_at(data, after, end, known):
+    if what == HASHTAG and word == _U0 and _is_letter_at(data, after, end, known):
         if spelled is not None:
             spelled[at] = _SIGN | BEGINS
         return after, _SIGN, count
@@ -130,8 +130,8 @@ def _slowly(
         what == POINT
         and at > 0
         and after < end
-        and _digit(data[at - _U1])
-        and _digit(data[after])
+        and _is_digit(data[at - _U1])
+        and _is_digit(data[after])
         and word != _U0
     ):
         if spelled is not None:
@@ -145,12 +145,12 @@ def _slowly(
         hashes[count] = point
         count += _U1
     elif what == PAIRED:
-        after, count = _pairs(data, after, end, known, hashes, point, count, spelled)
+        after, count = _hash_pairs(data, after, end, known, hashes, point, count, spelled)
     return after, _U0, count
 
 
 @compiled
-def _pairs(
+def _hash_pairs(
     data: Bytes,
     at: np.uint64,
     end: np.uint64,
@@ -183,25 +183,25 @@ def _pairs(
 
 
 @compiled
-def _begins(word: np.uint64) -> np.uint64:
-    """Return the mark of a word's first character, if no word has begun."""
+def _mark_beginning(word: np.uint64) -> np.uint64:
+    """The mark of a word's first character, if no word has begun."""
     return BEGINS if word == _U0 else _U0
 
 
 @compiled
-def _letter_at(data: Bytes, at: np.uint64, end: np.uint64, known: Points) -> bool:
-    """Return whether the character here is part of a word."""
+def _is_letter_at(data: Bytes, at: np.uint64, end: np.uint64, known: Points) -> bool:
+    """Whether the character here is part of a word."""
     return bool(at < end and _look_up(_decode(data, at, end)[0], known)[0] == LETTER)
 
 
 @compiled
-def _digit(byte: np.uint8) -> bool:
+def _is_digit(byte: np.uint8) -> bool:
     return bool(48 <= byte <= 57)
 
 
 @compiled
 def _look_up(point: np.uint64, known: Points) -> tuple[np.uint64, np.uint64]:
-    """Return a character's class and case folding."""
+    """Look up a character's class and case folding."""
     if point > _LAST:
         return np.uint64(PAIRED if point <= _LAST_IDEOGRAPH else IGNORED), point
     entry = np.uint64(known[point])
@@ -210,7 +210,7 @@ def _look_up(point: np.uint64, known: Points) -> tuple[np.uint64, np.uint64]:
 
 @compiled
 def _decode(data: Bytes, at: np.uint64, end: np.uint64) -> tuple[np.uint64, np.uint64]:
-    """Return the code point at a position and its number of bytes; the bytes are valid UTF-8."""
+    """Decode the code point at a position and its number of bytes; the bytes are valid UTF-8."""
     lead = np.uint64(data[at])
     size = (
         np.uint64(1) + np.uint64(lead >= 0xC0) + np.uint64(lead >= 0xE0) + np.uint64(lead >= 0xF0)
@@ -225,7 +225,7 @@ def _decode(data: Bytes, at: np.uint64, end: np.uint64) -> tuple[np.uint64, np.u
 
 @compiled
 def find_bucket(value: Whole, buckets: int) -> np.uint64:
-    """Return the bucket of a term's hash."""
+    """Map a term's hash to its bucket."""
     return ((mix(np.uint64(value)) >> _HALF) * np.uint64(buckets)) >> _HALF
 
 

@@ -1,4 +1,4 @@
-"""The text rule in readable Python: which words a text has, and which bucket each word falls into.
+"""The text rule in readable Python: the words of a text and the bucket of each word.
 
 This is the reference; `rolling_hash` is the compiled twin and a test holds the two together on
 every input.
@@ -17,28 +17,28 @@ dictionary.
 from __future__ import annotations
 
 
-def words(text: str) -> list[str]:
-    """Return the words of a text: lower-cased, everything but a-z and white space deleted, split on
+def split_words(text: str) -> list[str]:
+    """Split a text into words: lower-cased, everything but a-z and white space deleted, split on
     white space.
 
     Source: Nagy et al. 2023. Empty words never appear, so a text without letters has no words.
 
-    >>> words("Cats AND dogs: 2 don'ts!")
+    >>> split_words("Cats AND dogs: 2 don'ts!")
     ['cats', 'and', 'dogs', 'donts']
     """
     kept = "".join(letter for letter in text.lower() if "a" <= letter <= "z" or letter.isspace())
     return kept.split()
 
 
-def bucket(word: str, base: int, buckets: int) -> int:
-    """Return the bucket of a word of letters a-z: (sum over i from 0 of c_i base^i) mod buckets,
-    with a=1 … z=26.
+def hash_to_bucket(word: str, base: int, buckets: int) -> int:
+    """Hash a word of letters a-z to its bucket: (sum over i from 0 of c_i base^i) mod buckets, with
+    a=1 … z=26.
 
     Source: Nagy et al. 2023; the sum starts at i = 0, as the paper's own examples require.
 
-    >>> bucket("dog", 31, 5000)
+    >>> hash_to_bucket("dog", 31, 5000)
     2196
-    >>> [bucket(word, 31, 5000) for word in words("cats and dogs")]
+    >>> [hash_to_bucket(word, 31, 5000) for word in split_words("cats and dogs")]
     [283, 4279, 3225]
     """
     total = 0

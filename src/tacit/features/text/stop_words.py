@@ -11,8 +11,8 @@ from tacit.features.text.alphabet import (
     WIDE,
     Bytes,
     Offsets,
+    classify_wide,
     compiled,
-    wide_class,
 )
 
 _LETTERS = 12  # at 5 bits a letter, this many fit in 64 bits without loss; no stop word is longer
@@ -21,29 +21,29 @@ _U0, _U5 = np.uint64(0), np.uint64(5)
 
 
 def blank_stop_words(data: Bytes, offsets: Offsets) -> Bytes:
-    """Return a copy of the bytes with every stop word replaced by spaces.
+    """Replace every stop word by spaces, in a copy of the bytes.
 
     The list is scikit-learn's. Words are compared after normalisation, so "THE" is removed and
     "don't" (dont) stays.
     """
     blanked = data.copy()
-    _blank(blanked, offsets, _stop_codes())
+    _blank(blanked, offsets, _list_stop_codes())
     blanked.flags.writeable = False
     return blanked
 
 
 def list_stop_words() -> tuple[str, ...]:
-    """Return the stop words in alphabetical order."""
+    """List the stop words in alphabetical order."""
     from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
     return tuple(sorted(ENGLISH_STOP_WORDS))
 
 
-def _stop_codes() -> NDArray[np.uint64]:
-    return np.sort(np.array([_code(word) for word in list_stop_words()], np.uint64))
+def _list_stop_codes() -> NDArray[np.uint64]:
+    return np.sort(np.array([_encode_word(word) for word in list_stop_words()], np.uint64))
 
 
-def _code(word: str) -> int:
+def _encode_word(word: str) -> int:
     """Encode the letters of a short word as one number, 5 bits each; the code is unique."""
     assert len(word) <= _LETTERS, "a stop word does not fit"
     total = 0
@@ -61,9 +61,9 @@ def _blank(data: Bytes, offsets: Offsets, stops: NDArray[np.uint64]) -> None:
         for at in range(begin, end + 1):
             kind = np.uint64(SPACE) if at == end else np.uint64(BYTE_CLASSES[data[at]])
             if kind == WIDE:
-                kind = wide_class(data, at, end)
+                kind = classify_wide(data, at, end)
             if kind == SPACE:
-                if 0 < letters <= _LETTERS and _among(code, stops):
+                if 0 < letters <= _LETTERS and _is_among(code, stops):
                     data[begin:at] = _BLANK
                 begin, code, letters = at + 1, _U0, 0
             elif kind != _U0:
@@ -72,6 +72,6 @@ def _blank(data: Bytes, offsets: Offsets, stops: NDArray[np.uint64]) -> None:
 
 
 @compiled
-def _among(code: np.uint64, stops: NDArray[np.uint64]) -> bool:
+def _is_among(code: np.uint64, stops: NDArray[np.uint64]) -> bool:
     place = np.searchsorted(stops, code)
     return bool(place < len(stops) and stops[place] == code)

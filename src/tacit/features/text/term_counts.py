@@ -1,6 +1,6 @@
 """Compiled term counts: words, word n-grams and character n-grams per bucket.
 
-The rule is `scripts.terms`. The plain case, word presence, has its own path
+The rule is `scripts.list_term_hashes`. The plain case, word presence, has its own path
 (`rolling_hash.find_buckets`).
 """
 
@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from tacit.features.text import scripts
 from tacit.features.text.alphabet import Bytes, Offsets, compiled
-from tacit.features.text.rolling_hash import SHORT, HashRule, drain, mark, sort, word_buckets
-from tacit.features.text.scripts_compiled import BEGINS, Hashes, find_bucket, mix, spell_any
+from tacit.features.text.rolling_hash import SHORT, HashRule, drain, mark, sort, write_word_buckets
+from tacit.features.text.scripts_compiled import BEGINS, Hashes, find_bucket, hash_any_script, mix
 from tacit.rows import Vector
 
 _U0, _U1 = np.uint64(0), np.uint64(1)
@@ -35,12 +35,12 @@ class NgramSettings(NamedTuple):
 def count_terms(
     data: Bytes, offsets: Offsets, rule: HashRule, beside: NgramSettings
 ) -> tuple[Offsets, NDArray[np.int32], Vector]:
-    """Return the sorted, distinct buckets of each text's terms, and the count of each.
+    """Count the terms of each text by bucket: the sorted, distinct buckets and their counts.
 
     Text i is data[offsets[i]:offsets[i + 1]], in UTF-8. N-grams need words of any script.
     """
     lengths = np.diff(offsets)
-    most = _room(lengths, beside)
+    most = _bound_terms(lengths, beside)
     room = int(np.minimum(most, rule.buckets).sum())
     starts, columns, values = (
         np.zeros(len(offsets), np.int64),
@@ -58,8 +58,8 @@ def count_terms(
     return starts, columns, values
 
 
-def _room(lengths: NDArray[np.int64], beside: NgramSettings) -> NDArray[np.int64]:
-    """Return an upper bound on the number of terms in texts of these lengths in bytes.
+def _bound_terms(lengths: NDArray[np.int64], beside: NgramSettings) -> NDArray[np.int64]:
+    """Upper bound on the number of terms in texts of these lengths in bytes.
 
     A word takes a byte and a separator; a word of k characters has k + 1 n-grams of two characters,
     and fewer longer ones.
@@ -87,7 +87,7 @@ def _fill(
     summary = np.zeros((len(bits) + 63) // 64, np.uint64)
     used = _U0
     for text in range(len(offsets) - 1):
-        count = _buckets(data[offsets[text] : offsets[text + 1]], rule, beside, sums, spelled)
+        count = _write_buckets(data[offsets[text] : offsets[text + 1]], rule, beside, sums, spelled)
         for term in range(count):
             tally[sums[term]] += np.float32(1)
         if count * SHORT < len(summary):
@@ -96,12 +96,12 @@ def _fill(
             for term in range(count):
                 mark(sums[term], bits, summary)
             used = drain(bits, summary, columns, used)
-        take(tally, columns, values, starts[text], used)
+        move_counts(tally, columns, values, starts[text], used)
         starts[text + 1] = used
 
 
 @compiled
-def take(
+def move_counts(
     tally: Vector, columns: NDArray[np.int32], values: Vector, begin: int, end: np.uint64
 ) -> None:
     """Move the counts of some columns to their output positions."""
@@ -112,20 +112,20 @@ def take(
 
 
 @compiled
-def _buckets(
+def _write_buckets(
     text: Bytes, rule: HashRule, beside: NgramSettings, sums: Hashes, spelled: Hashes
 ) -> np.uint64:
     """Write the bucket of each term and return the number of terms."""
     if not len(rule.known):
-        return word_buckets(text, 0, len(text), rule, sums)
+        return write_word_buckets(text, 0, len(text), rule, sums)
     if beside.most:
         spelled[: len(text)] = _U0
-        words = spell_any(text, 0, len(text), rule.known, sums, spelled)
+        words = hash_any_script(text, 0, len(text), rule.known, sums, spelled)
     else:
-        words = spell_any(text, 0, len(text), rule.known, sums, None)
+        words = hash_any_script(text, 0, len(text), rule.known, sums, None)
     count = _join(sums, words, beside.ngrams)
     if beside.most:
-        count = _take_apart(spelled[: len(text)], beside, sums, count)
+        count = _append_character_ngrams(spelled[: len(text)], beside, sums, count)
     for term in range(count):
         sums[term] = find_bucket(sums[term], rule.buckets)
     return count
@@ -145,7 +145,7 @@ def _join(sums: Hashes, words: np.uint64, ngrams: int) -> np.uint64:
 
 
 @compiled
-def _take_apart(
+def _append_character_ngrams(
     spelled: Hashes, beside: NgramSettings, sums: Hashes, count: np.uint64
 ) -> np.uint64:
     """Append the hashes of all character n-grams; return the total number of terms.
@@ -156,16 +156,18 @@ def _take_apart(
     for at in range(np.uint64(len(spelled))):
         character = spelled[at]
         if character & BEGINS:
-            count = _grams(spelled[:size], beside, sums, count)
+            count = _append_ngrams(spelled[:size], beside, sums, count)
             size = _U0
         if character:
             spelled[size] = character & _POINT
             size += _U1
-    return _grams(spelled[:size], beside, sums, count)
+    return _append_ngrams(spelled[:size], beside, sums, count)
 
 
 @compiled
-def _grams(unit: Hashes, beside: NgramSettings, sums: Hashes, count: np.uint64) -> np.uint64:
+def _append_ngrams(
+    unit: Hashes, beside: NgramSettings, sums: Hashes, count: np.uint64
+) -> np.uint64:
     """Append the hashes of the n-grams of one padded word; return the total number of terms."""
     if not len(unit):
         return count

@@ -19,7 +19,7 @@ def count_words(frame: pl.DataFrame, columns: Columns, settings: Features) -> Co
 
     White space separates words under every rule, so each chunk is split once.
     """
-    rule = scripts.words if settings.words == "unicode" else spelling.words
+    rule = scripts.split_words if settings.words == "unicode" else spelling.split_words
     chunks: Counter[str] = Counter()
     for text in join_texts(frame, columns).to_list():
         chunks.update(text.split())
@@ -31,7 +31,7 @@ def count_words(frame: pl.DataFrame, columns: Columns, settings: Features) -> Co
 
 
 def find_word_buckets(words: list[str], settings: Features) -> NDArray[np.int64]:
-    """Return the bucket of each single word; -1 for a word that the plan drops."""
+    """Find the bucket of each single word; -1 for a word that the plan drops."""
     alone = replace(settings, ngrams=1, characters=(), counts="presence")
     rows = hash_words(
         pl.DataFrame({"word": words}, schema={"word": pl.String}), Columns(text=("word",)), alone

@@ -34,12 +34,12 @@ messages opens a commitment.
 Arrays = dict[str, NDArray[Any]]
 """What an exchange leaves for the next, by name."""
 
-Member = Callable[[Vector, int], server.Own | None]
+Member = Callable[[Vector, int], server.ServerUpdate | None]
 """The server as one more member of the average: from the model and the round to what it learned
 from rows of its own.
 """
 
-Judge = Callable[[Vector, int], server.Clean]
+Judge = Callable[[Vector, int], server.TrustedReference]
 """A server that judges updates by rows of its own: from the model and the round to what it makes of
 these rows.
 """
@@ -80,7 +80,7 @@ class Train(Exchange):
         """
         self.agreement, self.draws, self.member = agreement, draws.for_server(), member
         self.judge, self.canaries = judge, canaries
-        server.rule_of(
+        server.get_rule(
             agreement.server
         )  # a rule without an implementation stops the run here, before anybody is asked
 
@@ -303,7 +303,7 @@ class Train(Exchange):
             if self.canaries is not None:
                 arrays = self.canaries.seen(arrays, mean)
         if own is not None:
-            mean = server.with_own(mean, own)
+            mean = server.add_server_update(mean, own)
         model, optimizer = server.step(terms.server, state.model, mean, state.optimizer)
         return replace(state, model=model, optimizer=optimizer, pending=None, arrays=arrays)
 

@@ -168,7 +168,7 @@ class Votes(Exchange):
             self._drawn = kept = (
                 round_no,
                 senders.copy(),
-                server.assigned(senders, self.settings.testers, random),
+                server.assign_testers(senders, self.settings.testers, random),
             )
         return kept[2]
 

@@ -1,5 +1,5 @@
-"""Many single updates become one mean update: by rules that a few bad clients cannot lead where
-they want.
+"""Robust aggregation: combine single updates to one mean update that a few malicious clients cannot
+steer.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 
 from tacit import plan
 from tacit.rows import Vector
-from tacit.server.rules.clean import Clean, fltrust, zeno
+from tacit.server.rules.clean import TrustedReference, fltrust, zeno
 from tacit.server.rules.clipping import centred_clipping, norm_bound
 from tacit.server.rules.coordinates import median, trimmed_mean
 from tacit.server.rules.foolsgold import foolsgold
 from tacit.server.rules.geometric import geometric_median
-from tacit.server.rules.matrix import Floats, Matrix, bad_among, mean
-from tacit.server.rules.neighbours import mixed, multi_krum
+from tacit.server.rules.matrix import Floats, Matrix, count_bad, mean
+from tacit.server.rules.neighbours import mix_neighbours, multi_krum
 
 Memory = dict[str, NDArray[Any]]
 """What a rule remembers between rounds, by name; empty for most."""
@@ -31,9 +31,7 @@ MEMORY = (_CENTRE, _NAMES, _HISTORY)
 
 @dataclass(frozen=True, kw_only=True)
 class Updates:
-    """The updates of a round one by one: who sent them, in ascending order, one row each, and how
-    much each counts.
-    """
+    """The updates of a round: senders in ascending order, one row each, and their weights."""
 
     names: NDArray[np.int64]
     rows: Matrix
@@ -41,10 +39,11 @@ class Updates:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Round(Updates):
-    """What a rule sees: the updates, mixed if the plan says so, and what the plan says of them.
+class RuleInput(Updates):
+    """The input of an aggregation rule: updates, mixed if the plan says so, and the plan's
+    settings.
 
-    `sent` are the updates as they came, `bad` is how many of them may be bad, by the plan's
+    `sent` are the updates as received, `bad` is the number that may be malicious, by the plan's
     `share`.
     """
 
@@ -52,32 +51,32 @@ class Round(Updates):
     bad: int
     share: float
     bound: float | None
-    clean: Clean | None
+    clean: TrustedReference | None
 
     @property
     def counts(self) -> Floats:
-        """Return how much each update counts."""
+        """The weight of each update."""
         return self.weights.astype(np.float64)
 
 
-Combine = Callable[[Round, Memory], tuple[Vector, Memory]]
+Combine = Callable[[RuleInput, Memory], tuple[Vector, Memory]]
 """A rule: from a round's updates and what it remembers to the mean update and what it remembers
 from now on.
 """
 
 
 def combine(
-    settings: plan.Server, given: Updates, memory: Memory, clean: Clean | None = None
+    settings: plan.Server, given: Updates, memory: Memory, clean: TrustedReference | None = None
 ) -> tuple[Vector, Memory]:
-    """Return the mean update of at least one client by the plan's rule, and what the rule remembers
-    from now on.
+    """Aggregate the updates of at least one client by the plan's rule; also return the rule's new
+    memory.
 
-    `clean` is there where the rule needs a server with rows of its own.
+    `clean` is given if the rule requires a server with rows of its own.
     """
-    rows, bad = given.rows, bad_among(len(given.rows), settings.assumed_bad or 0.0)
-    seen = Round(
+    rows, bad = given.rows, count_bad(len(given.rows), settings.assumed_bad or 0.0)
+    seen = RuleInput(
         names=given.names,
-        rows=mixed(rows, bad) if settings.mix else rows,
+        rows=mix_neighbours(rows, bad) if settings.mix else rows,
         weights=given.weights,
         sent=rows,
         bad=bad,
@@ -85,13 +84,11 @@ def combine(
         bound=settings.bound,
         clean=clean,
     )
-    return rule_of(settings)(seen, memory)
+    return get_rule(settings)(seen, memory)
 
 
-def rule_of(settings: plan.Server) -> Combine:
-    """Return the function of a plan's rule. A rule that has none fails here, when a run is built,
-    and not as a plain mean.
-    """
+def get_rule(settings: plan.Server) -> Combine:
+    """Look up the function of a plan's rule. A rule without one fails here, when a run is built."""
     match settings.rule:
         case "mean":
             return lambda seen, memory: (mean(seen.rows, seen.counts), {})
@@ -117,34 +114,34 @@ def rule_of(settings: plan.Server) -> Combine:
             assert_never(settings.rule)
 
 
-def _centred_clipping(seen: Round, memory: Memory) -> tuple[Vector, Memory]:
+def _centred_clipping(seen: RuleInput, memory: Memory) -> tuple[Vector, Memory]:
     centre = centred_clipping(
         seen.rows, memory.get(_CENTRE, np.zeros(seen.rows.shape[1], np.float32)), seen.bound
     )
     return centre, {_CENTRE: centre}
 
 
-def _foolsgold(seen: Round, memory: Memory) -> tuple[Vector, Memory]:
-    memory = remembered(Updates(names=seen.names, rows=seen.sent, weights=seen.weights), memory)
+def _foolsgold(seen: RuleInput, memory: Memory) -> tuple[Vector, Memory]:
+    memory = update_history(Updates(names=seen.names, rows=seen.sent, weights=seen.weights), memory)
     return (
         foolsgold(seen.rows, memory[_HISTORY][np.searchsorted(memory[_NAMES], seen.names)]),
         memory,
     )
 
 
-def _fltrust(seen: Round, memory: Memory) -> tuple[Vector, Memory]:
+def _fltrust(seen: RuleInput, memory: Memory) -> tuple[Vector, Memory]:
     assert seen.clean is not None
     return fltrust(seen.rows, seen.clean.update()), {}
 
 
-def _zeno(seen: Round, memory: Memory) -> tuple[Vector, Memory]:
+def _zeno(seen: RuleInput, memory: Memory) -> tuple[Vector, Memory]:
     assert seen.clean is not None
-    return zeno(seen.rows, seen.clean.gains, bad_among(len(seen.rows), seen.share, most=1.0)), {}
+    return zeno(seen.rows, seen.clean.gains, count_bad(len(seen.rows), seen.share, most=1.0)), {}
 
 
-def remembered(given: Updates, memory: Memory) -> Memory:
-    """Return the sum of each client's updates with this round's, for all clients who ever sent one,
-    in order of their names.
+def update_history(given: Updates, memory: Memory) -> Memory:
+    """Add this round to the sum of each client's updates, for all clients that ever sent one, in
+    order of their names.
     """
     before = memory.get(_NAMES, np.empty(0, np.int64))
     names = np.union1d(before, given.names)
@@ -155,4 +152,4 @@ def remembered(given: Updates, memory: Memory) -> Memory:
     return {_NAMES: names, _HISTORY: history}
 
 
-__all__ = ["MEMORY", "Clean", "Memory", "Updates", "combine", "rule_of"]
+__all__ = ["MEMORY", "Memory", "TrustedReference", "Updates", "combine", "get_rule"]

@@ -1,5 +1,5 @@
-"""Clients who always say the same lose their voice: a rule against one attacker behind many
-names.
+"""FoolsGold: clients whose updates resemble each other lose weight, against one attacker behind
+many names.
 """
 
 from __future__ import annotations
@@ -7,27 +7,27 @@ from __future__ import annotations
 import numpy as np
 
 from tacit.rows import Vector
-from tacit.server.rules.matrix import Floats, Matrix, mean, products
+from tacit.server.rules.matrix import Floats, Matrix, compute_products, mean
 
 
 def foolsgold(rows: Matrix, history: Matrix) -> Vector:
-    """Return the mean of the rows, each by how much its client's history differs from everybody
-    else's.
+    """The mean of the rows, each weighted by how much its client's history differs from all
+    others'.
 
-    `history` has the sum of each client's updates so far, those of this round included, in the
-    order of `rows`. Edge cases: if all clients are alike nobody has a voice, and the mean is zero;
-    a single client has it all. Source: Fung et al. 2020 (The Limitations of Federated Learning in
-    Sybil Settings), algorithm 1, with a mean for its sum.
+    `history` is the sum of each client's updates, this round included, in the order of `rows`. Edge
+    cases: if all clients are alike all weights and the mean are zero; a single client has weight 1.
+    Source: Fung et al. 2020 (The Limitations of Federated Learning in Sybil Settings), algorithm 1,
+    with a mean for its sum.
     """
-    return mean(rows, voices(history))
+    return mean(rows, compute_client_weights(history))
 
 
-def voices(history: Matrix) -> Floats:
-    """Return a weight from 0 to 1 for each client."""
+def compute_client_weights(history: Matrix) -> Floats:
+    """Compute a weight from 0 to 1 for each client."""
     clients = len(history)
     if clients == 1:
         return np.ones(1)
-    inner = products(history)
+    inner = compute_products(history)
     length = np.sqrt(np.diag(inner))
     length[length == 0] = 1.0
     alike: Floats = inner / length[:, None] / length[None, :]

@@ -1,4 +1,4 @@
-"""The point with the smallest sum of distances to all updates."""
+"""Geometric median: the point with the smallest sum of distances to all updates."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 
 from tacit.rows import Vector
 from tacit.server.rules.coordinates import median
-from tacit.server.rules.matrix import Floats, Matrix, lengths, weighted_sum
+from tacit.server.rules.matrix import Floats, Matrix, compute_norms, weighted_sum
 
 _TINY = 1e-6
 """Distances count as at least this share of the median one, so that a point on a row divides by no
@@ -18,7 +18,7 @@ _CLOSE, _MOST_STEPS = 1e-6, 100
 
 
 def geometric_median(rows: Matrix, weights: Floats | None = None) -> Vector:
-    """Return the geometric median by smoothed Weiszfeld steps, from the median of each column.
+    """The geometric median by smoothed Weiszfeld steps, starting at the coordinate-wise median.
 
     Guarantees: stays bounded while bad rows have less than half of the weight.
     Edge cases: rows that are all the same give that row.
@@ -26,7 +26,7 @@ def geometric_median(rows: Matrix, weights: Floats | None = None) -> Vector:
     """
     weights = np.ones(len(rows)) if weights is None else weights
     point: Floats = median(rows).astype(np.float64)
-    away = lengths(rows, point)
+    away = compute_norms(rows, point)
     scale = float(np.median(away))
     for _ in range(_MOST_STEPS):
         pull = weights / np.maximum(away, _TINY * scale or 1.0)
@@ -35,5 +35,5 @@ def geometric_median(rows: Matrix, weights: Floats | None = None) -> Vector:
         point = nearer
         if step <= _CLOSE * scale:
             break
-        away = lengths(rows, point)
+        away = compute_norms(rows, point)
     return np.asarray(point, np.float32)

@@ -29,7 +29,7 @@ class CleanRows:
             ClientSlot(-1, 0, ClientRandomness(draws.at("center"), "judge")),
         )
 
-    def at(self, model: Vector, round_no: int) -> server.Clean:
+    def at(self, model: Vector, round_no: int) -> server.TrustedReference:
         """Return what the center can make of its rows in a round that began with this model."""
 
         def update() -> Vector:
@@ -39,7 +39,7 @@ class CleanRows:
             before = self._loss(model)
             return np.array([before - self._loss(model + row) for row in updates])
 
-        return server.Clean(update=update, gains=gains)
+        return server.TrustedReference(update=update, gains=gains)
 
     def _loss(self, model: Vector) -> float:
-        return server.loss(self.learner.predict(model, self.rows.inputs), self.rows.labels)
+        return server.compute_loss(self.learner.predict(model, self.rows.inputs), self.rows.labels)

@@ -37,7 +37,7 @@ class FirstRound(NamedTuple):
     def cohort(self) -> Names:
         """Return who is asked in this round of a run and has rows."""
         site = self.arm.site
-        chosen = server.choose(
+        chosen = server.choose_cohort(
             self.arm.plan.server, len(site.names), self.arm.arm.draws.at("cohort", 1)
         )
         return chosen[site.weights[chosen] > 0]

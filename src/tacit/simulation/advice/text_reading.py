@@ -21,7 +21,7 @@ def choose_reading(start: Starter, words: int) -> tuple[TextReading, str]:
     language = features.find_language(rows, columns)
     code = language.code or "en"
     ordered = data.find_word_list(code)
-    named = f"the first {words:,} words of the {features.language_name(code)} list"
+    named = f"the first {words:,} words of the {features.get_language_name(code)} list"
     if ordered is None:
         return _unmeasured(language, code)
     settings = Features(text="listed", list=code, words="unicode", buckets=words)

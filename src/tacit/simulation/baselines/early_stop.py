@@ -59,7 +59,7 @@ class EarlyStopped:
         found = self.inside.after_round(model, state, history)
         if not found.metrics:
             return found
-        loss = server.loss(
+        loss = server.compute_loss(
             self.inside.learner.predict(model, self.validation.inputs), self.validation.labels
         )
         figures = np.array([found.metrics[name] for name in sorted(found.metrics)])

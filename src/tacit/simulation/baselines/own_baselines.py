@@ -93,7 +93,7 @@ def choose_rate(
         model = learner.initial(draws.at("initial"))
         for passed in range(1, _PASSES_TO_CHOOSE + 1):
             model = model + worker.train(model, slot, slot.own.train(passed)).row
-            loss = server.loss(learner.predict(model, validation.inputs), validation.labels)
+            loss = server.compute_loss(learner.predict(model, validation.inputs), validation.labels)
             if loss < best:
                 best, chosen = loss, settings
     return chosen
