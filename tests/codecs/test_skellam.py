@@ -142,7 +142,7 @@ def test_under_secure_aggregation_the_server_sees_the_sum_modulo_two_to_the_bits
             total += adder.of(packed(np.array([number & ((1 << bits) - 1)]), bits), 1)
         sums.append(int(total[0]))
     assert sums == [8 << (width - bits)] * 3
-    lifted = secure_aggregation.lifted(np.array(sums[:1], kind))
+    lifted = secure_aggregation.to_signed(np.array(sums[:1], kind))
     assert adder.total(lifted, 4).value().tolist() == [8]
 
 
@@ -151,9 +151,9 @@ def test_sums_below_zero_come_back_below_zero() -> None:
     total = sum(
         adder.of(packed(np.array([number & ((1 << 18) - 1)]), 18), 1) for number in (-5, -70_000, 3)
     )
-    assert adder.total(secure_aggregation.lifted(np.asarray(total, "<u4")), 3).value().tolist() == [
-        -70_002
-    ]
+    assert adder.total(
+        secure_aggregation.to_signed(np.asarray(total, "<u4")), 3
+    ).value().tolist() == [-70_002]
 
 
 # What is stated

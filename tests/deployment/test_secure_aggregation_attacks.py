@@ -179,7 +179,7 @@ def test_the_server_puts_its_own_key_in_a_helpers_place(tmp_path, pinned) -> Non
     network = Network(tmp_path, (hashes if pinned else "") + GENEROUS)
     servers, opened = network.opened(plan_of())
     honest = terms_for(opened)
-    evil = msgspec.structs.replace(honest, helpers=[HelperKey.drawn(Draws(b"e" * 32)).public()])
+    evil = msgspec.structs.replace(honest, helpers=[HelperKey.draw(Draws(b"e" * 32)).public()])
     assert begin(servers["c"], evil) is None
     assert (
         "the server put another key in the place of this site's own as a helper"
@@ -279,7 +279,7 @@ def test_noise_of_a_seed_at_a_helper_and_real_noise_at_sites(network) -> None:
 
 STRANGE: dict[str, tuple[dict[str, Any], str]] = {
     "a helper that is no peer": (
-        {"helps": ["z"], "helpers": [HelperKey.drawn(Draws(b"z" * 32)).public()]},
+        {"helps": ["z"], "helpers": [HelperKey.draw(Draws(b"z" * 32)).public()]},
         "helper 'z' is not in [peers] of site.toml, so its key may be the server's",
     ),
     "no helper": (
@@ -304,14 +304,14 @@ def test_terms_that_a_site_does_not_begin_with(network, case) -> None:
     post_quantum = "post-quantum" in case
     servers, opened = network.opened(plan_of(post_quantum=post_quantum))
     if post_quantum:
-        changes = {"helpers": [HelperKey.drawn(Draws(b"z" * 32)).public()]}
+        changes = {"helpers": [HelperKey.draw(Draws(b"z" * 32)).public()]}
     assert begin(servers["a"], msgspec.structs.replace(terms_for(opened), **changes)) is None
     assert sentence in network.told["a"][-1]
 
 
 def test_one_site_twice_as_helper(network) -> None:
     servers, opened = network.opened(plan_of(helpers=2))
-    key = HelperKey.drawn(Draws(b"z" * 32)).public()
+    key = HelperKey.draw(Draws(b"z" * 32)).public()
     for helps, helpers in (
         (["c", "c"], [opened["c"].helper_key, key]),
         (["b", "c"], 2 * [opened["c"].helper_key]),
@@ -431,7 +431,7 @@ def test_two_runs_at_the_same_time_share_no_seal(network) -> None:
     answers = [train(server, name) for name, server in first.items()]
     assert ask_helper(second["c"], answers) is None
     assert (
-        "client 0: its site's signature does not fit: the site signed for another plan, other terms"
+        "client 0: its site's signature is not valid: the site signed for another plan, other terms"
         in network.told["c"][-1]
     )
     assert ask_helper(first["c"], answers)

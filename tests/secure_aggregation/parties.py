@@ -8,14 +8,14 @@ import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from tacit.secure_aggregation import (
+    AggregationTerms,
     Helper,
     HelperKey,
-    Terms,
-    hidden,
-    of_round,
-    salt_for,
-    sealed_keys,
-    sealer,
+    build_sealer,
+    derive_round_secrets,
+    derive_salt,
+    seal_keys,
+    subtract_masks,
     zeros,
 )
 from tests import seeds
@@ -32,14 +32,14 @@ def known(client: int) -> bytes | None:
 
 
 def helper_keys(count: int, post_quantum: bool = False) -> list[HelperKey]:
-    return [HelperKey.drawn(ROOT.at("helper", number), post_quantum) for number in range(count)]
+    return [HelperKey.draw(ROOT.at("helper", number), post_quantum) for number in range(count)]
 
 
 def terms_for(
     size: int = 50, bits: int = 32, helpers: int = 1, least: int = 3, post_quantum: bool = False
-) -> Terms:
+) -> AggregationTerms:
     keys = tuple(key.public() for key in helper_keys(helpers, post_quantum))
-    return Terms(
+    return AggregationTerms(
         run="run-1",
         digest="abc",
         exchange="train",
@@ -55,7 +55,7 @@ def terms_for(
 class Leader:
     """What the leader holds of one round: the sum of shares, and envelopes by client."""
 
-    terms: Terms
+    terms: AggregationTerms
     round_no: int = 1
     envelopes: dict[int, bytes] = field(default_factory=dict)
 
@@ -70,13 +70,13 @@ class Leader:
     def asks(self, helper: Helper, names: list[int] | None = None) -> np.ndarray:
         names = sorted(self.envelopes) if names is None else names
         lines = np.frombuffer(b"".join(self.envelopes[name] for name in names), np.uint8)
-        return helper.answer(
+        return helper.respond(
             self.round_no, names, lines.reshape(len(names), len(lines) // max(1, len(names)))
         )
 
 
 def answered(
-    terms: Terms,
+    terms: AggregationTerms,
     round_no: int,
     client: int,
     numbers: np.ndarray,
@@ -84,15 +84,15 @@ def answered(
 ) -> tuple[np.ndarray, bytes]:
     """Return a client's share and envelope."""
     keys = keys_of(client, len(terms.helpers))
-    sealed = sealed_keys(
+    sealed = seal_keys(
         terms.context(client),
         keys,
-        [sealer(public) for public in terms.helpers],
+        [build_sealer(public) for public in terms.helpers],
         site or site_key(client),
     )
-    salt = salt_for(terms, ROOT.sealed("salt", client).key, round_no, numbers)
-    now = [of_round(terms, key, round_no, salt) for key in keys]
-    return hidden(numbers, [one.seed for one in now]), sealed + salt + b"".join(
+    salt = derive_salt(terms, ROOT.sealed("salt", client).key, round_no, numbers)
+    now = [derive_round_secrets(terms, key, round_no, salt) for key in keys]
+    return subtract_masks(numbers, [one.seed for one in now]), sealed + salt + b"".join(
         one.token for one in now
     )
 
@@ -101,7 +101,7 @@ def keys_of(client: int, helpers: int = 1) -> list[bytes]:
     return [ROOT.sealed("key", client, n).key for n in range(helpers)]
 
 
-def numbers_of(client: int, terms: Terms) -> np.ndarray:
+def numbers_of(client: int, terms: AggregationTerms) -> np.ndarray:
     kind = np.dtype(f"<i{terms.bits // 8}")
     return (
         ROOT.at("numbers", client)
@@ -113,7 +113,7 @@ def numbers_of(client: int, terms: Terms) -> np.ndarray:
 
 
 def helper(
-    terms: Terms,
+    terms: AggregationTerms,
     number: int = 1,
     noise=None,
     path=None,
@@ -126,12 +126,12 @@ def helper(
     )
 
 
-def leader_with(terms: Terms, clients: range = range(5), round_no: int = 1) -> Leader:
+def leader_with(terms: AggregationTerms, clients: range = range(5), round_no: int = 1) -> Leader:
     leader = Leader(terms, round_no)
     for client in clients:
         leader.take(client, numbers_of(client, terms))
     return leader
 
 
-def other(terms: Terms, **changes: object) -> Terms:
+def other(terms: AggregationTerms, **changes: object) -> AggregationTerms:
     return replace(terms, **changes)

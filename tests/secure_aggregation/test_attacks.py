@@ -10,12 +10,12 @@ from tacit.codecs.distributions.gaussian_noise import whole_noise
 from tacit.errors import RunError, WireError
 from tacit.secure_aggregation import (
     Helper,
+    build_sealer,
+    derive_round_secrets,
+    derive_salt,
     is_post_quantum,
-    lifted,
-    of_round,
-    salt_for,
-    sealed_keys,
-    sealer,
+    seal_keys,
+    to_signed,
 )
 from tests.secure_aggregation.parties import (
     ROOT,
@@ -31,17 +31,19 @@ from tests.secure_aggregation.parties import (
 
 TERMS = terms_for()
 TWO = terms_for(helpers=2)
-ANOTHER_SET = "round 1 was answered for another set of clients or seeds; it is answered once"
+ANOTHER_SET = (
+    "round 1 already has a response for another set of clients or seeds; a round gets one response"
+)
 SIGNATURE, TOKEN = (
     "its site's signature does not fit",
-    "its token is not for round 2, so it did not answer in this round",
+    "its token is not for round 2, so it did not take part in this round",
 )
 
 
 def refused(what: str, leader, asked: Helper, names: list[int] | None = None) -> None:
     with pytest.raises(WireError, match=f"helper . refused: .*{what}"):
         leader.asks(asked, names)
-    newest = asked._stored.newest()
+    newest = asked._store.newest()
     assert newest is None or newest.round_no != leader.round_no or what == ANOTHER_SET
 
 
@@ -64,8 +66,8 @@ def test_same_set_with_other_seeds() -> None:
     leader, asked = leader_with(TERMS), helper(TERMS)
     leader.asks(asked)
     key = ROOT.sealed("another key").key
-    sealed = sealed_keys(TERMS.context(2), [key], [sealer(TERMS.helpers[0])], site_key(2))
-    leader.envelopes[2] = sealed + bytes(16) + of_round(TERMS, key, 1, bytes(16)).token
+    sealed = seal_keys(TERMS.context(2), [key], [build_sealer(TERMS.helpers[0])], site_key(2))
+    leader.envelopes[2] = sealed + bytes(16) + derive_round_secrets(TERMS, key, 1, bytes(16)).token
     refused(ANOTHER_SET, leader, asked)
 
 
@@ -86,7 +88,9 @@ def test_client_twice_in_a_set() -> None:
 def test_replay_of_an_older_round() -> None:
     asked = helper(TERMS)
     leader_with(TERMS, round_no=4).asks(asked)
-    refused("round 3 is over: round 4 was answered after it", leader_with(TERMS, round_no=3), asked)
+    refused(
+        "round 3 is over: round 4 has a response already", leader_with(TERMS, round_no=3), asked
+    )
 
 
 def test_envelope_of_another_round() -> None:
@@ -155,9 +159,9 @@ def test_another_run_digest_exchange_size_or_least_set(changes) -> None:
 
 def test_key_sealed_to_another_helper() -> None:
     leader = leader_with(TWO)
-    swapped = [sealer(public) for public in reversed(TWO.helpers)]
+    swapped = [build_sealer(public) for public in reversed(TWO.helpers)]
     leader.envelopes[2] = (
-        sealed_keys(TWO.context(2), keys_of(2, 2), swapped, site_key(2)) + leader.envelopes[2][-80:]
+        seal_keys(TWO.context(2), keys_of(2, 2), swapped, site_key(2)) + leader.envelopes[2][-80:]
     )
     for number in (1, 2):
         refused(
@@ -178,7 +182,7 @@ def test_key_sealed_for_another_run_but_signed_for_this_one() -> None:
 
 def test_key_of_the_wrong_length() -> None:
     leader = leader_with(TERMS)
-    sealed = sealer(TERMS.helpers[0])(bytes(31), TERMS.context(0)) + b"\0"
+    sealed = build_sealer(TERMS.helpers[0])(bytes(31), TERMS.context(0)) + b"\0"
     leader.envelopes[0] = (
         sealed + site_key(0).sign(TERMS.context(0) + sealed) + leader.envelopes[0][-48:]
     )
@@ -219,14 +223,14 @@ def test_helper_set_back_to_an_earlier_state_adds_other_noise_to_another_set(tmp
     np.testing.assert_array_equal(again, first)  # the same question: nothing new to average
     path.unlink()
     fewer = leader.asks(helper(TERMS, noise=own_noise, path=path), [0, 1, 2, 3, 4])
-    left = lifted(first - fewer + leader_share(leader, 5)) - lifted(
+    left = to_signed(first - fewer + leader_share(leader, 5)) - to_signed(
         numbers_of(5, TERMS)
     )  # the masks cancel, the noise does not
     assert np.std(left) > 2**15
 
 
 def test_client_set_back_to_an_earlier_state_masks_other_numbers_with_other_masks() -> None:
-    """Before, a round's mask was the same whatever it masked: two answers to one round gave the difference of two updates."""
+    """Before, a round's expand_mask was the same whatever it masked: two answers to one round gave the difference of two updates."""
     one, two = numbers_of(1, TERMS), numbers_of(2, TERMS)
     shares = [answered(TERMS, 1, 1, numbers)[0] for numbers in (one, two)]
     assert not np.array_equal(shares[0] - shares[1], one - two)
@@ -258,9 +262,13 @@ def test_a_token_says_nothing_of_a_seed() -> None:
         (TWO, key, 1, salt),
         (TERMS, keys_of(2)[0], 1, salt),
     ]
-    found = [value for given in ((TERMS, key, 1, salt), *others) for value in of_round(*given)]
+    found = [
+        value
+        for given in ((TERMS, key, 1, salt), *others)
+        for value in derive_round_secrets(*given)
+    ]
     assert len(set(found)) == 10
-    assert found[:2] == list(of_round(TERMS, key, 1, salt))
+    assert found[:2] == list(derive_round_secrets(TERMS, key, 1, salt))
 
 
 def test_noise_is_another_in_every_round() -> None:
@@ -283,14 +291,14 @@ def test_noise_is_another_in_every_round() -> None:
 def test_helpers_cannot_test_a_guess_of_the_numbers() -> None:
     """A helper has the client's key for the run; the salt does not follow from it and the numbers."""
     numbers = numbers_of(1, TERMS)
-    salt = salt_for(TERMS, b"s" * 32, 1, numbers)
-    assert salt != salt_for(TERMS, keys_of(1)[0], 1, numbers)
+    salt = derive_salt(TERMS, b"s" * 32, 1, numbers)
+    assert salt != derive_salt(TERMS, keys_of(1)[0], 1, numbers)
     others = [
-        salt_for(TERMS, b"t" * 32, 1, numbers),
-        salt_for(TERMS, b"s" * 32, 2, numbers),
-        salt_for(TWO, b"s" * 32, 1, numbers),
+        derive_salt(TERMS, b"t" * 32, 1, numbers),
+        derive_salt(TERMS, b"s" * 32, 2, numbers),
+        derive_salt(TWO, b"s" * 32, 1, numbers),
     ]
-    assert len({salt, *others, salt_for(TERMS, b"s" * 32, 1, numbers + 1)}) == 5
+    assert len({salt, *others, derive_salt(TERMS, b"s" * 32, 1, numbers + 1)}) == 5
 
 
 def test_two_helpers_that_are_asked_for_different_sets() -> None:

@@ -18,8 +18,8 @@ from tacit.protocol import messages
 from tacit.protocol.messages.letter import Letter
 from tacit.runs import record
 from tacit.runs.run_folder import RECORD
-from tacit.secure_aggregation import HelperKey, sealer
-from tacit.secure_aggregation.shares import mask
+from tacit.secure_aggregation import HelperKey, build_sealer
+from tacit.secure_aggregation.shares import expand_mask
 from tests import roles
 from tests.deployment.hostile import HostileServer
 from tests.deployment.local_post import GENEROUS, model_of, owner
@@ -109,9 +109,9 @@ ATTACKS: dict[str, tuple[Change, str, str]] = {
         "exactly one part of the sum, got 0",
     ),
     "two parts": (_two, "helper 2", "exactly one part of the sum, got 2"),
-    "no mask": (with_words(np.zeros_like), "server", LARGE),
-    "one mask left out": (
-        with_words(lambda words: words - mask(bytes(32), len(words), 32)),
+    "no expand_mask": (with_words(np.zeros_like), "server", LARGE),
+    "one expand_mask left out": (
+        with_words(lambda words: words - expand_mask(bytes(32), len(words), 32)),
         "server",
         LARGE,
     ),
@@ -162,7 +162,7 @@ def test_the_bound_holds_for_the_largest_honest_sum(settings: dict[str, object])
 
 def test_a_helpers_key_that_is_none_names_the_helper(network: Deployed) -> None:
     """Before, all honest sites refused the terms, and the server named them and not the helper."""
-    for key in (b"", bytes(32), b"x" * 31, HelperKey.drawn(ROOT, True).public()):
+    for key in (b"", bytes(32), b"x" * 31, HelperKey.draw(ROOT, True).public()):
 
         def other_key(letter: Letter, attack: Attack, key: bytes = key) -> bytes:
             one = msgspec.structs.replace(bodies.unpack(letter.body, Opened), helper_key=key)
@@ -178,7 +178,7 @@ def test_a_helpers_key_that_is_none_names_the_helper(network: Deployed) -> None:
 def test_points_of_low_order_are_no_keys(key: bytes) -> None:
     """Before, a site found out when it sealed, after it had charged its clients for the round."""
     with pytest.raises(WireError, match="nothing can be sealed to it"):
-        sealer(key)
+        build_sealer(key)
 
 
 @pytest.mark.parametrize(("of_others", "begins"), [(4, False), (9, True)])

@@ -1,11 +1,11 @@
-"""Nothing that passes through the leader is a mask's seed, and no noise is added in two rounds."""
+"""Nothing that passes through the leader is a expand_mask's seed, and no noise is added in two rounds."""
 
 import numpy as np
 import pytest
 
 from tacit.codecs.distributions.gaussian_noise import whole_noise
-from tacit.secure_aggregation import of_round
-from tacit.secure_aggregation.shares import mask
+from tacit.secure_aggregation import derive_round_secrets
+from tacit.secure_aggregation.shares import expand_mask
 from tests.secure_aggregation.parties import (
     answered,
     helper,
@@ -22,7 +22,7 @@ def test_nothing_in_an_envelope_takes_a_mask_off(helpers) -> None:
     terms, numbers = terms_for(helpers=helpers), numbers_of(1, terms_for())
     share, envelope = answered(terms, 1, 1, numbers)
     windows = [envelope[start : start + 32] for start in range(len(envelope) - 31)]
-    masks = {window: mask(window, terms.size, terms.bits) for window in windows}
+    masks = {window: expand_mask(window, terms.size, terms.bits) for window in windows}
     tokens = [envelope[-32 * number :][:32] for number in range(1, helpers + 1)]
     tried = [*masks.values(), sum((masks[token] for token in tokens), np.zeros_like(share))]
     for found in tried:
@@ -33,7 +33,7 @@ def test_nothing_in_an_envelope_takes_a_mask_off(helpers) -> None:
 def test_a_token_is_no_seed_and_neither_is_that_of_another_round_sum_or_salt() -> None:
     terms, key = terms_for(), keys_of(1)[0]
     made = [
-        of_round(one, key, round_no, salt)
+        derive_round_secrets(one, key, round_no, salt)
         for one in (terms, terms_for(size=51))
         for round_no in (1, 2)
         for salt in (b"a", b"b")

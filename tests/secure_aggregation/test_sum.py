@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 
 from tacit.codecs.distributions.gaussian_noise import whole_noise
-from tacit.secure_aggregation import lifted
-from tacit.secure_aggregation.shares import mask
+from tacit.secure_aggregation import to_signed
+from tacit.secure_aggregation.shares import expand_mask
 from tests import seeds
 from tests.secure_aggregation.parties import Leader, helper, leader_with, numbers_of, terms_for
 
 
 def plain_sum(leader: Leader, clients) -> np.ndarray:
-    return sum(lifted(numbers_of(client, leader.terms)) for client in clients)
+    return sum(to_signed(numbers_of(client, leader.terms)) for client in clients)
 
 
 @pytest.mark.parametrize("bits", [16, 32, 64])
@@ -22,10 +22,10 @@ def test_exact(bits, helpers) -> None:
     total = leader.sum.copy()
     for number in range(1, helpers + 1):
         assert not np.array_equal(
-            lifted(total), plain_sum(leader, range(5))
+            to_signed(total), plain_sum(leader, range(5))
         )  # one part missing: no sum
         total += leader.asks(helper(terms, number))
-    np.testing.assert_array_equal(lifted(total), plain_sum(leader, range(5)))
+    np.testing.assert_array_equal(to_signed(total), plain_sum(leader, range(5)))
 
 
 def test_a_thousand_clients_of_twenty_thousand_numbers_with_three_in_ten_gone() -> None:
@@ -37,7 +37,7 @@ def test_a_thousand_clients_of_twenty_thousand_numbers_with_three_in_ten_gone() 
         leader.take(client, numbers_of(client, terms))
     total = leader.sum + leader.asks(helper(terms))
     assert len(there) == 700
-    np.testing.assert_array_equal(lifted(total), plain_sum(leader, there))
+    np.testing.assert_array_equal(to_signed(total), plain_sum(leader, there))
 
 
 def test_post_quantum_seals() -> None:
@@ -45,7 +45,7 @@ def test_post_quantum_seals() -> None:
     leader = leader_with(terms)
     parts = [leader.asks(helper(terms, number, post_quantum=True)) for number in (1, 2)]
     np.testing.assert_array_equal(
-        lifted(leader.sum + parts[0] + parts[1]), plain_sum(leader, range(5))
+        to_signed(leader.sum + parts[0] + parts[1]), plain_sum(leader, range(5))
     )
     assert len(leader.envelopes[0]) == terms.envelope_size == 2 * (1168 + 32) + 64 + 16
 
@@ -68,7 +68,9 @@ def test_every_helper_adds_the_whole_noise_once() -> None:
         total += first
     assert len(drawn) == 2
     assert not np.array_equal(drawn[0], drawn[1])
-    np.testing.assert_array_equal(lifted(total) - drawn[0] - drawn[1], plain_sum(leader, range(5)))
+    np.testing.assert_array_equal(
+        to_signed(total) - drawn[0] - drawn[1], plain_sum(leader, range(5))
+    )
 
 
 @pytest.mark.statistical
@@ -83,4 +85,4 @@ def test_shares_look_like_noise_whatever_they_hide() -> None:
 
 def test_a_mask_is_the_keystream_of_aes_256() -> None:
     """AES-256 of a block of zeros under a key of zeros, a well-known value."""
-    assert mask(bytes(32), 4, 32).tobytes().hex() == "dc95c078a2408989ad48a21492842087"
+    assert expand_mask(bytes(32), 4, 32).tobytes().hex() == "dc95c078a2408989ad48a21492842087"

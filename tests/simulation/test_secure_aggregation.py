@@ -183,7 +183,7 @@ def test_a_resumed_server_that_asks_for_another_set_gets_nothing(
     simulation.resume(watch.folder)
     refused = record.of_kind(entries(watch.folder), record.Refused)
     assert [(entry.round_no, entry.sender) for entry in refused] == [(1, "helper 1"), (2, "server")]
-    assert "round 1 was answered for another set of clients or seeds" in refused[0].reason
+    assert "round 1 already has a response for another set of clients or seeds" in refused[0].reason
     assert (
         "cannot add up to numbers this large" in refused[1].reason
     )  # the share without an envelope keeps its mask

@@ -28,7 +28,7 @@ def build_sharing(
     settings, whole = plan.secure_aggregation, codec.whole
     assert settings is not None, "a plan without a secure aggregation splits nothing"
     assert whole is not None, "a plan with a codec that does not add up is refused"
-    terms = secure_aggregation.Terms(
+    terms = secure_aggregation.AggregationTerms(
         run=agreement.run,
         digest=agreement.binding,
         exchange=exchange,
@@ -45,7 +45,7 @@ def build_sharing(
 def draw_helper_key(plan: Plan, root: Draws, name: int | str) -> HelperKey:
     """Draw the key of a helper, by its number in a simulation and by its site's name elsewhere."""
     settings = plan.secure_aggregation
-    return HelperKey.drawn(root.at("helper", name), settings is not None and settings.post_quantum)
+    return HelperKey.draw(root.at("helper", name), settings is not None and settings.post_quantum)
 
 
 @dataclass(frozen=True, kw_only=True)

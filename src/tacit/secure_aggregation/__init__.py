@@ -1,19 +1,36 @@
-"""A sum of which nobody sees a part: clients split their numbers between the server and its
-helpers, who add up what they hold.
+"""Secure aggregation: clients split their numbers into shares for the server and its helpers, who
+sum what they hold.
 
-The server, as leader, has each client's numbers less random ones; helpers have the seeds of those.
-Each alone is noise. What is cryptography here comes from `cryptography`: AES-256 in counter mode
-for the random numbers, HPKE (RFC 9180) to seal keys to helpers, Ed25519 for the signatures of
-sites. What follows from a key in a round is its HMAC-SHA256.
+The server, as leader, receives each client's numbers minus masks; helpers receive the seeds of the
+masks. Each share alone looks random. All primitives come from `cryptography`: AES-256 in counter
+mode for the masks, HPKE (RFC 9180) to seal keys to helpers, Ed25519 for the signatures of sites,
+HMAC-SHA256 to derive the secrets of a round.
 """
 
-from tacit.secure_aggregation.envelope import OfRound, of_round, salt_for, sealed_keys
+from tacit.secure_aggregation.envelope import (
+    RoundSecrets,
+    derive_round_secrets,
+    derive_salt,
+    seal_keys,
+)
 from tacit.secure_aggregation.helper import Helper, Noise
-from tacit.secure_aggregation.seal import HelperKey, is_post_quantum, sealer
-from tacit.secure_aggregation.shares import hidden, lifted, zeros
-from tacit.secure_aggregation.terms import TAG, Terms
+from tacit.secure_aggregation.seal import HelperKey, build_sealer, is_post_quantum
+from tacit.secure_aggregation.shares import subtract_masks, to_signed, zeros
+from tacit.secure_aggregation.terms import TAG, AggregationTerms
 
 __all__ = [
-     "TAG", "Helper", "HelperKey", "Noise", "OfRound", "Terms", "hidden", "is_post_quantum",
-    "lifted", "of_round", "salt_for", "sealed_keys", "sealer", "zeros",
+    "TAG",
+    "AggregationTerms",
+    "Helper",
+    "HelperKey",
+    "Noise",
+    "RoundSecrets",
+    "build_sealer",
+    "derive_round_secrets",
+    "derive_salt",
+    "is_post_quantum",
+    "seal_keys",
+    "subtract_masks",
+    "to_signed",
+    "zeros",
 ]  # fmt: skip

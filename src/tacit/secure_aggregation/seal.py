@@ -1,8 +1,8 @@
 """Keys sealed to helpers: HPKE in base mode, with X25519 or with the hybrid of ML-KEM-768 and
 X25519.
 
-The hybrid stays sealed as long as one of the two is not broken, for whoever records messages now
-and has a quantum computer later.
+The hybrid remains secure while either of the two is unbroken, also against somebody who records
+messages now and has a quantum computer later.
 """
 
 from __future__ import annotations
@@ -28,16 +28,14 @@ _HYBRID = hpke.Suite(hpke.KEM.MLKEM768_X25519, hpke.KDF.HKDF_SHA256, hpke.AEAD.A
 
 @dataclass(frozen=True)
 class HelperKey:
-    """A helper's own key; with `lattice` it is a hybrid one."""
+    """A helper's private key; with `lattice` it is a hybrid one."""
 
     curve: X25519PrivateKey
     lattice: MLKEM768PrivateKey | None = None
 
     @staticmethod
-    def drawn(own: Draws, post_quantum: bool = False) -> HelperKey:
-        """Return the key drawn at an address: `Draws.from_system()` gives one that nobody can
-        repeat.
-        """
+    def draw(own: Draws, post_quantum: bool = False) -> HelperKey:
+        """Draw a key at an address of the helper's own randomness."""
         curve = X25519PrivateKey.from_private_bytes(own.sealed("helper key", 0).key)
         if not post_quantum:
             return HelperKey(curve)
@@ -45,12 +43,12 @@ class HelperKey:
         return HelperKey(curve, MLKEM768PrivateKey.from_seed_bytes(b"".join(halves)))
 
     def public(self) -> bytes:
-        """Return the key others seal with."""
+        """The public key to seal with."""
         lattice = self.lattice.public_key().public_bytes_raw() if self.lattice else b""
         return lattice + self.curve.public_key().public_bytes_raw()
 
-    def opened(self, sealed: bytes, context: bytes) -> bytes:
-        """Return what was sealed to this key in this context; raise WireError if it was not."""
+    def open(self, sealed: bytes, context: bytes) -> bytes:
+        """Decrypt what was sealed to this key in this context; raise WireError if it was not."""
         try:
             if self.lattice is None:
                 return _CLASSIC.decrypt(sealed, self.curve, info=context)
@@ -63,15 +61,16 @@ class HelperKey:
             ) from None
 
 
-def sealer(public: bytes) -> Seal:
-    """Return what seals to the helper with a public key; raise WireError if it is none.
+def build_sealer(public: bytes) -> Seal:
+    """Build the function that seals to a helper's public key; raise WireError if the key is
+    invalid.
 
-    A seal is tried: a point of low order is read as a key, and nothing can be sealed to it.
+    It seals once as a test: a point of low order parses as a key, but nothing can be sealed to it.
     """
     if len(public) not in (_X25519, _LATTICE + _X25519):
         raise WireError(
-            f"helper's key refused: needs {_X25519} or {_LATTICE + _X25519:,} bytes of a public"
-            f" key, got {len(public):,}"
+            f"helper's key refused: a public key has {_X25519} or {_LATTICE + _X25519:,} bytes, got"
+            f" {len(public):,}"
         )
     try:
         seal = _seal_classic(public) if len(public) == _X25519 else _seal_hybrid(public)
@@ -98,11 +97,11 @@ def _seal_hybrid(public: bytes) -> Seal:
 
 
 def is_post_quantum(public: bytes) -> bool:
-    """Whether a helper's public key, by its size, is a hybrid one."""
+    """Whether a public key, by its size, is a hybrid one."""
     return len(public) == _LATTICE + _X25519
 
 
-def sealed_size(public: bytes) -> int:
-    """Return how many bytes sealing adds."""
+def count_seal_bytes(public: bytes) -> int:
+    """How many bytes sealing adds."""
     kem = hpke.KEM.X25519 if len(public) == _X25519 else hpke.KEM.MLKEM768_X25519
     return kem.enc_length() + _TAG

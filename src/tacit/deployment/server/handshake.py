@@ -132,7 +132,7 @@ class Handshake:
         seem to be at fault.
         """
         try:
-            secure_aggregation.sealer(key)
+            secure_aggregation.build_sealer(key)
         except WireError as error:
             raise RunError(
                 f"{self.plan.name}: site {site!r} cannot help: {error}; choose other helpers"

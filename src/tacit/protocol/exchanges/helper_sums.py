@@ -111,7 +111,7 @@ class HelperSums(Exchange):
             )
         cut = 8 * header.weight
         names = message.payload[:cut].view("<i8").tolist()
-        numbers = helper.answer(
+        numbers = helper.respond(
             header.round_no,
             names,
             message.payload[cut:].reshape(header.weight, terms.envelope_size),
@@ -160,7 +160,7 @@ class HelperSums(Exchange):
             whole = shares.sum.copy()
             for part in total.numbers.values():
                 np.add(whole, part, out=whole)
-            numbers = secure_aggregation.lifted(whole)
+            numbers = secure_aggregation.to_signed(whole)
             if self.shared.sharing.is_possible(numbers, shares.weight):
                 return self.shared.summed(state, numbers, shares.weight)
             total.refused.append(Refusal(sender=0, reason=self._impossible(shares.weight)))

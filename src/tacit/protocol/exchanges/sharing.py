@@ -19,7 +19,7 @@ class Shares:
     to the helpers.
     """
 
-    def __init__(self, terms: secure_aggregation.Terms) -> None:
+    def __init__(self, terms: secure_aggregation.AggregationTerms) -> None:
         self.sum = secure_aggregation.zeros(terms.size, terms.bits)
         self.envelopes: dict[int, bytes] = {}
 
@@ -50,9 +50,9 @@ class Sharing:
     sealed when a client first answers.
     """
 
-    def __init__(self, terms: secure_aggregation.Terms, whole: Wholes, dim: int) -> None:
+    def __init__(self, terms: secure_aggregation.AggregationTerms, whole: Wholes, dim: int) -> None:
         self.terms, self.whole, self.dim = terms, whole, dim
-        self._seals = [secure_aggregation.sealer(public) for public in terms.helpers]
+        self._seals = [secure_aggregation.build_sealer(public) for public in terms.helpers]
         self._keys: dict[int, OwnKeys] = {}
         self._sealed: dict[int, bytes] = {}
 
@@ -82,9 +82,9 @@ class Sharing:
         """
         numbers, own = self.whole.of(message, self.dim), self._own_keys(client)
         now = self._of_round(
-            own, round_no, secure_aggregation.salt_for(self.terms, own.salt, round_no, numbers)
+            own, round_no, secure_aggregation.derive_salt(self.terms, own.salt, round_no, numbers)
         )
-        return secure_aggregation.hidden(numbers, [one.seed for one in now]).view(np.uint8)
+        return secure_aggregation.subtract_masks(numbers, [one.seed for one in now]).view(np.uint8)
 
     def payload(self, client: Client, message: Payload, round_no: int) -> Payload:
         """Return what a client sends to the server instead of its message: a share, and an envelope
@@ -92,10 +92,10 @@ class Sharing:
         """
         own = self._own_keys(client)
         numbers, cut = self.whole.of(message, self.dim), self.terms.share_size
-        salt = secure_aggregation.salt_for(self.terms, own.salt, round_no, numbers)
+        salt = secure_aggregation.derive_salt(self.terms, own.salt, round_no, numbers)
         now = self._of_round(own, round_no, salt)
         payload = np.empty(self.payload_size, np.uint8)
-        secure_aggregation.hidden(
+        secure_aggregation.subtract_masks(
             numbers, [one.seed for one in now], out=payload[:cut].view(numbers.dtype)
         )
         payload[cut:] = np.frombuffer(
@@ -105,8 +105,11 @@ class Sharing:
 
     def _of_round(
         self, own: OwnKeys, round_no: int, salt: bytes
-    ) -> list[secure_aggregation.OfRound]:
-        return [secure_aggregation.of_round(self.terms, key, round_no, salt) for key in own.shared]
+    ) -> list[secure_aggregation.RoundSecrets]:
+        return [
+            secure_aggregation.derive_round_secrets(self.terms, key, round_no, salt)
+            for key in own.shared
+        ]
 
     def _own_keys(self, client: Client) -> OwnKeys:
         """Return a client's keys in this run."""
@@ -124,7 +127,7 @@ class Sharing:
         name = client.slot.name
         if name not in self._sealed:
             site = client.site.signing_key(client.slot)
-            self._sealed[name] = secure_aggregation.sealed_keys(
+            self._sealed[name] = secure_aggregation.seal_keys(
                 self.terms.context(name), own.shared, self._seals, site
             )
         return self._sealed[name]
