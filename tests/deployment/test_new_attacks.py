@@ -375,7 +375,7 @@ def test_a_helper_is_shown_envelopes_under_other_names_or_of_other_rounds(tmp_pa
         *frames[2:],
     ]
     assert ask_helper(servers["c"], [Answers(frames=swapped)]) is None
-    assert "its site's signature does not fit" in network.told["c"][-1]
+    assert "its site's signature is not valid" in network.told["c"][-1]
     assert ask_helper(servers["c"], answers, round_no=2) is None, "tokens are those of round 1"
     few = [Answers(frames=frames[:3])]
     for round_no in (0, 5, 2**31):

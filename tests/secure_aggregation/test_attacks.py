@@ -35,7 +35,7 @@ ANOTHER_SET = (
     "round 1 already has a response for another set of clients or seeds; a round gets one response"
 )
 SIGNATURE, TOKEN = (
-    "its site's signature does not fit",
+    "its site's signature is not valid",
     "its token is not for round 2, so it did not take part in this round",
 )
 
@@ -209,7 +209,7 @@ def test_store_of_another_run_is_not_taken_for_this_ones(tmp_path) -> None:
     path = tmp_path / "train.safetensors"
     leader_with(TERMS).asks(helper(TERMS, path=path))
     with pytest.raises(
-        WireError, match="holds a helper's answer under another plan or other terms"
+        WireError, match="holds a helper's response under another plan or other terms"
     ):
         helper(other(TERMS, digest="abd"), path=path)
 

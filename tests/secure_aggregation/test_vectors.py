@@ -134,7 +134,7 @@ def test_noise_is_by_the_question_unless_a_run_is_compared_with_a_simulation() -
 
 
 def test_a_sealed_key_is_opened_once(monkeypatch) -> None:
-    terms, opened, open_key = terms_for(), [], helper_module.opened_key
+    terms, opened, open_key = terms_for(), [], helper_module.open_key
     monkeypatch.setattr(
         helper_module, "open_key", lambda *given: opened.append(given[4]) or open_key(*given)
     )
