@@ -99,10 +99,10 @@ def test_three_parties_by_hand(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (("--simulate", "0,1;0,1"), "needs 3 to 7 parties"),
+        (("--simulate", "0,1;0,1"), "must be 3 to 7 parties"),
         (("--simulate", "0,1;0;0,1"), "two numbers MIN,MAX"),
         (("--simulate", "0,1;0,1;1,0"), "the smaller first"),
-        (("--simulate", "0,1;0,1;0,1", "--levels", "99"), "levels=99"),
+        (("--simulate", "0,1;0,1;0,1", "--levels", "99"), "got 99"),
         (("--simulate", "0,1;0,1;0,1", "--party", "0"), "or --simulate without --party"),
         (
             ("--party", "0", "--parties", THREE, "--range", "0,1"),
@@ -138,7 +138,7 @@ def test_three_parties_by_hand(tmp_path: Path) -> None:
                 "--deadline",
                 "0",
             ),
-            "above 0",
+            "must be positive",
         ),
         ((), "needs --party"),
     ],
@@ -173,7 +173,7 @@ def test_a_missing_peer_is_code_5(capsys: Capture, tmp_path: Path) -> None:
     )
     said = tacit(capsys, "negotiate", "--run", "mine", *words)
     assert said.code == 5
-    assert "party 1 did not answer in time" in said.err
+    assert "party 1 did not respond in time" in said.err
     assert "and neither did 2" in said.err
     assert not list(tmp_path.iterdir())
 
@@ -185,5 +185,5 @@ def test_a_result_is_not_replaced(capsys: Capture, tmp_path: Path) -> None:
         capsys, "negotiate", "--run", "mine", "--simulate", "0,1;0,1;0,1", "--out", str(out)
     )
     assert said.code == 2
-    assert "exists already" in said.err
+    assert "already exists" in said.err
     assert out.read_text() == "kept"

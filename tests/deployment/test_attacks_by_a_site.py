@@ -21,8 +21,8 @@ from tacit.deployment.bodies import Answers, Measured, Opened, Question, SeenRow
 from tacit.deployment.server.alike import check_alike
 from tacit.deployment.site.owner_site import OwnerSite
 from tacit.errors import RunError
-from tacit.negotiation import Terms, save
-from tacit.negotiation.agreed import bind
+from tacit.negotiation import NegotiationTerms, save
+from tacit.negotiation.result import bind_result
 from tacit.printable import is_plain_name
 from tacit.protocol import messages
 from tacit.protocol.messages import letter as letters
@@ -157,8 +157,8 @@ def test_the_digest_of_a_model_confirms_no_guess(tmp_path) -> None:
     """
     levels, secret = 6, tmp_path / "agreed.json"
     save(
-        bind(
-            Terms(run="readmissions", parties=3, levels=levels, enlargement=2.0),
+        bind_result(
+            NegotiationTerms(run="readmissions", parties=3, levels=levels, enlargement=2.0),
             -0.5,
             0.5,
             os.urandom(16),

@@ -20,8 +20,8 @@ from tacit.deployment import bodies
 from tacit.deployment.bodies import Begin, Offer
 from tacit.deployment.confirmation import run_digest
 from tacit.deployment.server.job import DEPLOYMENT, TERMS
-from tacit.negotiation import Terms, save
-from tacit.negotiation.agreed import Negotiated, bind
+from tacit.negotiation import NegotiationTerms, save
+from tacit.negotiation.result import Negotiated, bind_result
 from tacit.randomness import Draws
 from tacit.runs.run_folder import plan_of
 from tacit.simulation.prepared_rows import prepare
@@ -62,8 +62,8 @@ def job_in(folder: Path, agreed: Path) -> plan.Plan:
 @pytest.fixture(scope="module")
 def seen(tmp_path_factory) -> Iterator[Seen]:
     folder = tmp_path_factory.mktemp("separate")
-    agreed = bind(
-        Terms(run="secret-1", parties=len(SITES), levels=LEVELS, enlargement=2.0),
+    agreed = bind_result(
+        NegotiationTerms(run="secret-1", parties=len(SITES), levels=LEVELS, enlargement=2.0),
         X_MIN,
         X_MAX,
         os.urandom(16),

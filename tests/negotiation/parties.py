@@ -13,17 +13,17 @@ from collections.abc import Callable
 from typing import Any
 
 from tacit.errors import TacitError
-from tacit.negotiation import Address, Negotiated, Place, Terms, negotiate, shares
-from tacit.negotiation.agreed import as_text, from_text
-from tacit.negotiation.circle import Witness
+from tacit.negotiation import Address, Negotiated, NegotiationTerms, PartyPlace, negotiate, shares
+from tacit.negotiation.circle import FrameObserver
+from tacit.negotiation.result import from_text, to_text
 
-Work = Callable[[Place], dict[str, Any]]
+Work = Callable[[PartyPlace], dict[str, Any]]
 PATIENCE = 60.0
 """Seconds after which a process that still runs is a failed test; nothing waits for so long."""
 
 
-def terms(parties: int = 3, run: str = "test", levels: int = 8) -> Terms:
-    return Terms(run=run, parties=parties, levels=levels, enlargement=2.0)
+def terms(parties: int = 3, run: str = "test", levels: int = 8) -> NegotiationTerms:
+    return NegotiationTerms(run=run, parties=parties, levels=levels, enlargement=2.0)
 
 
 def listeners(parties: int) -> list[socket.socket]:
@@ -37,7 +37,7 @@ def together(
     sockets = sockets or listeners(len(work))
     addresses = tuple(Address(*one.getsockname()) for one in sockets)
     children = [
-        _fork(Place(party, addresses, sockets[party]), task, sockets)
+        _fork(PartyPlace(party, addresses, sockets[party]), task, sockets)
         for party, task in enumerate(work)
     ]
     for one in sockets:
@@ -46,7 +46,9 @@ def together(
     return [_answer(child, until) for child in children]
 
 
-def _fork(place: Place, task: Work | None, sockets: list[socket.socket]) -> tuple[int, int] | None:
+def _fork(
+    place: PartyPlace, task: Work | None, sockets: list[socket.socket]
+) -> tuple[int, int] | None:
     if task is None:
         return None
     reading, writing = os.pipe()
@@ -86,14 +88,14 @@ def _answer(child: tuple[int, int] | None, until: float) -> dict[str, Any]:
 
 def party(
     local_range: tuple[float, float],
-    agreed_terms: Terms,
+    agreed_terms: NegotiationTerms,
     *,
     seconds: float = PATIENCE / 2,
-    witness: Witness | None = None,
+    observer: FrameObserver | None = None,
 ) -> Work:
     """Return the work of an honest party, which also tells whether it opened anything."""
 
-    def work(place: Place) -> dict[str, Any]:
+    def work(place: PartyPlace) -> dict[str, Any]:
         opened: list[int] = []
         really_open = shares.Computation.open
 
@@ -103,8 +105,8 @@ def party(
 
         shares.Computation.open = watched  # type: ignore[method-assign]  # in this process only
         try:
-            agreed = negotiate(place, local_range, agreed_terms, seconds=seconds, witness=witness)
-            return {"agreed": as_text(agreed), "opened": bool(opened)}
+            agreed = negotiate(place, local_range, agreed_terms, seconds=seconds, observer=observer)
+            return {"agreed": to_text(agreed), "opened": bool(opened)}
         except TacitError as error:
             return {"error": str(error), "opened": bool(opened)}
 

@@ -15,12 +15,12 @@ from typing import Any
 import pytest
 
 from tacit.errors import PlanError, RunError
-from tacit.negotiation import Negotiated, Terms, load, parse_addresses, save
-from tacit.negotiation.agreed import bind
+from tacit.negotiation import Negotiated, NegotiationTerms, load, parse_addresses, save
+from tacit.negotiation.result import bind_result
 from tacit.negotiation.terms import LIMIT, STEP, to_steps
 
-TERMS = Terms(run="mine", parties=3, levels=8, enlargement=2.0)
-AGREED = bind(TERMS, -0.25, 0.5, bytes(range(16)))
+TERMS = NegotiationTerms(run="mine", parties=3, levels=8, enlargement=2.0)
+AGREED = bind_result(TERMS, -0.25, 0.5, bytes(range(16)))
 
 
 @pytest.mark.parametrize(
@@ -33,7 +33,7 @@ AGREED = bind(TERMS, -0.25, 0.5, bytes(range(16)))
     ],
 )
 def test_impossible_terms(changed: dict[str, Any]) -> None:
-    with pytest.raises(PlanError, match="needs"):
+    with pytest.raises(PlanError, match="must"):
         replace(TERMS, **changed)
 
 
@@ -51,7 +51,7 @@ def test_each_parameter_shows_in_the_digest_of_its_own() -> None:
     "bad", [(1.0, 0.0), (math.nan, 0.0), (0.0, math.inf), (-LIMIT - 1, 0.0), (0.0, LIMIT * 2)]
 )
 def test_impossible_ranges_are_refused_without_repeating_them(bad: tuple[float, float]) -> None:
-    with pytest.raises(PlanError, match="negotiate needs a local range") as refused:
+    with pytest.raises(PlanError, match="negotiate: --range must") as refused:
         to_steps(*bad)
     assert str(bad[0]) not in str(refused.value) or bad[0] == 0.0
 
@@ -77,18 +77,18 @@ def test_ranges_are_rounded_outwards() -> None:
     ],
 )
 def test_addresses_that_are_not_loopback_are_refused(text: str) -> None:
-    with pytest.raises(PlanError, match=r"negotiate needs (loopback|host:port)"):
+    with pytest.raises(PlanError, match=r"negotiate: (addresses must be loopback|the address of a party must be host:port)"):
         parse_addresses(f"127.0.0.1:7000,{text}")
 
 
 def test_an_address_for_each_party() -> None:
-    with pytest.raises(PlanError, match="different address"):
+    with pytest.raises(PlanError, match="must have its own address"):
         parse_addresses("127.0.0.1:7000,localhost:7000")
 
 
 def test_margin_is_never_zero() -> None:
     assert AGREED.margin == 0.25
-    assert bind(TERMS, 0.0, 0.0, bytes(16)).margin == STEP
+    assert bind_result(TERMS, 0.0, 0.0, bytes(16)).margin == STEP
 
 
 def test_a_result_is_kept_for_its_owner_alone_and_comes_back(tmp_path: Path) -> None:
@@ -101,7 +101,7 @@ def test_a_result_is_kept_for_its_owner_alone_and_comes_back(tmp_path: Path) -> 
 
 def test_a_result_is_never_replaced(tmp_path: Path) -> None:
     save(AGREED, tmp_path / "agreed.json")
-    with pytest.raises(PlanError, match="exists already"):
+    with pytest.raises(PlanError, match="already exists"):
         save(AGREED, tmp_path / "agreed.json")
     with pytest.raises(PlanError, match="folder is missing"):
         save(AGREED, tmp_path / "no" / "agreed.json")
@@ -150,7 +150,7 @@ def test_files_that_others_can_read_links_pipes_and_large_files_are_refused(tmp_
     os.mkfifo(pipe, 0o600)
     for wrong, why in (
         (link, "cannot be read"),
-        (pipe, "not a file"),
+        (pipe, "was not written by"),
         (tmp_path / "none", "cannot be read"),
     ):
         with pytest.raises(RunError, match=why):
@@ -160,7 +160,7 @@ def test_files_that_others_can_read_links_pipes_and_large_files_are_refused(tmp_
         load(path, "mine")
     path.chmod(0o600)
     path.write_text(path.read_text() + " " * 5000)
-    with pytest.raises(RunError, match="not a file"):
+    with pytest.raises(RunError, match="was not written by"):
         load(path, "mine")
 
 
@@ -199,7 +199,7 @@ def test_every_party_puts_in_a_word_as_long_as_the_secret(monkeypatch: pytest.Mo
     import asyncio
 
     from tacit.negotiation import party
-    from tacit.negotiation.agreed import SECRET_BYTES
+    from tacit.negotiation.result import SECRET_BYTES
 
     words: list[int] = []
 

@@ -16,7 +16,7 @@ pytest.importorskip(
 )
 
 from tacit.errors import WireError
-from tacit.negotiation import Address, Place, simulate
+from tacit.negotiation import Address, PartyPlace, simulate
 from tacit.negotiation.link import Kind, Link, greeting
 from tests.negotiation.parties import Work, agreed_by, listeners, party, terms, together
 
@@ -42,7 +42,7 @@ def test_a_party_that_drops_out(kind: Kind, count: int) -> None:
         if left[0] == 0:
             os._exit(9)
 
-    for said in faulty(party(OWN, terms(), witness=leave))[:2]:
+    for said in faulty(party(OWN, terms(), observer=leave))[:2]:
         assert "party 2 dropped out" in said["error"]
         assert "start all parties again" in said["error"]
         if kind is Kind.SHARE:
@@ -50,7 +50,7 @@ def test_a_party_that_drops_out(kind: Kind, count: int) -> None:
 
 
 def test_a_party_that_drops_out_after_the_opening() -> None:
-    def work(place: Place) -> dict[str, Any]:
+    def work(place: PartyPlace) -> dict[str, Any]:
         really_send = Link.send_frame
 
         def send(self: Link, kind: Kind, payload: bytes = b"", label: int = 0) -> None:
@@ -68,7 +68,7 @@ def test_a_party_that_drops_out_after_the_opening() -> None:
 def test_a_party_that_never_starts() -> None:
     began = time.monotonic()
     for said in faulty(None, seconds=3.0)[:2]:
-        assert "party 2 did not answer in time" in said["error"]
+        assert "party 2 did not respond in time" in said["error"]
         assert "--deadline" in said["error"]
         assert not said["opened"]
     assert time.monotonic() - began < 30
@@ -79,8 +79,8 @@ def test_a_party_that_falls_asleep() -> None:
         time.sleep(4)
         os._exit(9)
 
-    for said in faulty(party(OWN, terms(), witness=sleep), seconds=3.0)[:2]:
-        assert "party 2 did not answer in time" in said["error"]
+    for said in faulty(party(OWN, terms(), observer=sleep), seconds=3.0)[:2]:
+        assert "party 2 did not respond in time" in said["error"]
         assert not said["opened"]
 
 
@@ -97,7 +97,7 @@ def test_a_party_that_disagrees(other: Any) -> None:
 
 
 def test_a_party_that_greets_well_and_then_sends_garbage() -> None:
-    def work(place: Place) -> dict[str, Any]:
+    def work(place: PartyPlace) -> dict[str, Any]:
         assert place.listener is not None
         friends = [place.listener.accept()[0] for _ in range(2)]
         for friend in friends:
@@ -107,13 +107,13 @@ def test_a_party_that_greets_well_and_then_sends_garbage() -> None:
         return {}
 
     for said in faulty(work)[:2]:
-        assert "party 2 sent bytes that make no sense here" in said["error"]
+        assert "party 2 sent malformed data" in said["error"]
         assert not said["opened"]
 
 
 @pytest.mark.parametrize("wrong", ["length", "values"])
 def test_a_party_whose_shares_are_wrong(wrong: str) -> None:
-    def work(place: Place) -> dict[str, Any]:
+    def work(place: PartyPlace) -> dict[str, Any]:
         really_send = Link.send
 
         def send(self: Link, label: int, payload: bytes) -> None:
@@ -126,7 +126,7 @@ def test_a_party_whose_shares_are_wrong(wrong: str) -> None:
 
     for said in faulty(work)[:2]:
         if wrong == "length":
-            assert "party 2 sent bytes" in said["error"]
+            assert "party 2 sent malformed data" in said["error"]
             assert not said["opened"]
 
 
@@ -158,7 +158,7 @@ def test_somebody_else_in_the_place_of_a_party() -> None:
 def test_a_port_that_is_taken() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        place = Place(1, tuple(Address("127.0.0.1", one) for one in (8, port, 9)))
+        place = PartyPlace(1, tuple(Address("127.0.0.1", one) for one in (8, port, 9)))
         said = party(OWN, terms())(place)
     assert "negotiate(party=1) cannot listen at 127.0.0.1:" in said["error"]
 
@@ -182,8 +182,8 @@ def test_a_trial_leaves_no_process_behind(monkeypatch: pytest.MonkeyPatch) -> No
 def test_inside_a_running_event_loop_it_says_so() -> None:
     async def inside() -> None:
         said = party(OWN, terms())(
-            Place(0, tuple(Address("127.0.0.1", port) for port in (7, 8, 9)))
+            PartyPlace(0, tuple(Address("127.0.0.1", port) for port in (7, 8, 9)))
         )
-        assert "needs a process of its own" in said["error"]
+        assert "cannot run inside a running event loop" in said["error"]
 
     asyncio.run(inside())

@@ -21,7 +21,7 @@ pytest.importorskip(
     "tacit.negotiation.shares", reason="mpyc is not installed", exc_type=ImportError
 )
 
-from tacit.negotiation import Place, shares
+from tacit.negotiation import PartyPlace, shares
 from tacit.negotiation.circle import Circle, _Meeting
 from tacit.negotiation.link import Kind
 from tests.negotiation.parties import Work, terms, together
@@ -38,7 +38,7 @@ OTHER_WAY = [OWN, (-200_000, 900_000), (-1_000_000, 250_000)]
 def watched(runs: int, notes: Path, *, fixed_sign: bool = False) -> Work:
     """Return the work of a party that negotiates often, each time with the next of the two inputs, and notes what it sees."""
 
-    def work(place: Place) -> dict[str, Any]:
+    def work(place: PartyPlace) -> dict[str, Any]:
         seen: list[dict[str, Any]] = []
         _note_openings(seen)
         if fixed_sign:
@@ -67,7 +67,7 @@ def watched(runs: int, notes: Path, *, fixed_sign: bool = False) -> Work:
     return work
 
 
-async def _often(place: Place, runs: int, seen: list[dict[str, Any]]) -> None:
+async def _often(place: PartyPlace, runs: int, seen: list[dict[str, Any]]) -> None:
     def note(peer: int, kind: Kind, label: int, payload: bytes) -> None:
         if kind is Kind.SHARE and len(payload) % 15 == 0:
             early.setdefault((peer, label), []).append(payload)
@@ -87,7 +87,7 @@ async def _often(place: Place, runs: int, seen: list[dict[str, Any]]) -> None:
         circle._meetings = {kind: _Meeting(circle.others) for kind in circle._meetings}
     for number, one in enumerate(seen):
         one["frames"] = {key: payloads[number] for key, payloads in early.items()}
-    await circle.part()
+    await circle.close_links()
 
 
 def _note_openings(seen: list[dict[str, Any]]) -> None:

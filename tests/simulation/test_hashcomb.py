@@ -9,8 +9,8 @@ from safetensors.numpy import load_file
 
 from tacit import codecs, plan, simulation
 from tacit.errors import PlanError, RunError, WireError
-from tacit.negotiation import Terms, save
-from tacit.negotiation.agreed import bind
+from tacit.negotiation import NegotiationTerms, save
+from tacit.negotiation.result import bind_result
 from tacit.protocol.loop import begun, run_rounds
 from tacit.protocol.round import State
 from tacit.protocol.site import Client
@@ -147,8 +147,11 @@ def test_the_run_learns_and_says_that_it_is_not_differentially_private(reviews, 
 
 
 def negotiated(folder: Path, run: str = "small", levels: int = 10) -> Path:
-    agreed = bind(
-        Terms(run=run, parties=3, levels=levels, enlargement=2.0), -0.04, 0.04, b"0123456789abcdef"
+    agreed = bind_result(
+        NegotiationTerms(run=run, parties=3, levels=levels, enlargement=2.0),
+        -0.04,
+        0.04,
+        b"0123456789abcdef",
     )
     save(agreed, folder / "agreed.json")
     return folder / "agreed.json"

@@ -1,5 +1,5 @@
-"""A party as a process: its job comes in on stdin as one JSON object, and what came of it goes out
-on stdout as another.
+"""A party as a process: it reads its job from stdin and writes the result to stdout, each as one
+JSON object.
 
 The range comes by stdin because every user of a machine can read the command lines of its
 processes.
@@ -13,25 +13,25 @@ import sys
 
 from tacit.errors import TacitError
 from tacit.negotiation.addresses import Address
-from tacit.negotiation.agreed import as_text
-from tacit.negotiation.circle import Place
+from tacit.negotiation.circle import PartyPlace
 from tacit.negotiation.party import negotiate
-from tacit.negotiation.terms import Terms
+from tacit.negotiation.result import to_text
+from tacit.negotiation.terms import NegotiationTerms
 
 
 def main() -> None:
-    """Do the job, and say what came of it."""
+    """Negotiate, and print the result or the error."""
     job = json.load(sys.stdin)
-    place = Place(
+    place = PartyPlace(
         job["party"],
         tuple(Address(*one) for one in job["addresses"]),
         socket.socket(fileno=job["listener"]),
     )
     try:
         agreed = negotiate(
-            place, tuple(job["range"]), Terms(**job["terms"]), seconds=job["seconds"]
+            place, tuple(job["range"]), NegotiationTerms(**job["terms"]), seconds=job["seconds"]
         )
-        print(json.dumps({"agreed": as_text(agreed)}))
+        print(json.dumps({"agreed": to_text(agreed)}))
     except TacitError as error:
         print(json.dumps({"error": str(error)}))
 

@@ -1,4 +1,4 @@
-"""Where parties listen. Only this machine's own addresses are accepted."""
+"""Addresses of parties. Only loopback addresses are accepted."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def parse_addresses(text: str) -> tuple[Address, ...]:
     """
     addresses = tuple(_parse(word.strip()) for word in text.split(","))
     if len(set(addresses)) < len(addresses):
-        raise PlanError(f"negotiate(parties={text}) needs a different address for each party")
+        raise PlanError(f"negotiate: each party must have its own address, got {text}")
     return addresses
 
 
@@ -38,7 +38,7 @@ def _parse(word: str) -> Address:
     host = "127.0.0.1" if host == "localhost" else host.removeprefix("[").removesuffix("]")
     if not (len(port) <= 5 and port.isascii() and port.isdigit() and 1 <= int(port) <= 65535):
         raise PlanError(
-            f"negotiate needs host:port for each party, got {word!r}; write"
+            f"negotiate: the address of a party must be host:port, got {word!r}; write"
             " 127.0.0.1:7001,127.0.0.1:7002,…"
         )
     try:
@@ -52,7 +52,6 @@ def _parse(word: str) -> Address:
 
 def _not_loopback(word: str) -> PlanError:
     return PlanError(
-        f"negotiate needs loopback addresses, got {word!r}: its channels are not encrypted and"
-        " parties do not prove who they are. Between machines, let an SSH or WireGuard tunnel end"
-        " on 127.0.0.1"
+        f"negotiate: addresses must be loopback, got {word!r}: the channels are neither encrypted"
+        " nor authenticated. Between machines, use an SSH or WireGuard tunnel that ends on 127.0.0.1"
     )

@@ -1,6 +1,4 @@
-"""All parties as one of them sees them: who is connected, who is awaited, and the first thing that
-went wrong.
-"""
+"""All parties from one party's view: who is connected, who is awaited, and the first failure."""
 
 from __future__ import annotations
 
@@ -12,26 +10,26 @@ from dataclasses import dataclass
 
 from tacit.errors import WireError
 from tacit.negotiation.addresses import Address
+from tacit.negotiation.failures import Reason, failure
 from tacit.negotiation.link import Kind, Link, greeting
-from tacit.negotiation.stopping import Reason, failure
-from tacit.negotiation.terms import Terms
+from tacit.negotiation.terms import NegotiationTerms
 
 _STRANGERS = 32
-"""How many connections that have not yet greeted are held at once."""
+"""Connections without a greeting that are held at once."""
 _RETRY_SECONDS = 0.05
 _GREETING_SECONDS = 5.0
 _GOODBYE_SECONDS = 1.0
 
-Witness = Callable[[int, Kind, int, bytes], None]
-"""Called with each frame that arrives: peer, kind, label and payload. For audits of what a party
-gets to see.
+FrameObserver = Callable[[int, Kind, int, bytes], None]
+"""Called with each frame that arrives: peer, kind, label and payload. Used to audit what a party
+sees.
 """
 
 
 @dataclass(frozen=True)
-class Place:
-    """Which party this is, where all of them listen, and, where wished, a socket that already
-    listens for this one.
+class PartyPlace:
+    """A party's number, the addresses of all parties, and optionally a socket that already listens
+    for this one.
     """
 
     party: int
@@ -42,7 +40,9 @@ class Place:
 class Circle:
     """The links of one party to all others."""
 
-    def __init__(self, place: Place, terms: Terms, witness: Witness | None = None) -> None:
+    def __init__(
+        self, place: PartyPlace, terms: NegotiationTerms, observer: FrameObserver | None = None
+    ) -> None:
         loop = asyncio.get_running_loop()
         self.me = place.party
         self.links: dict[int, Link] = {}
@@ -50,7 +50,7 @@ class Circle:
         self.greeting = greeting(self.me, list(terms.digests().values()))
         self._place = place
         self._terms = terms
-        self._witness = witness
+        self._observer = observer
         self._differing: dict[int, str] = {}
         self._lengths: dict[int, int] = {}
         self._meetings = {kind: _Meeting(self.others) for kind in (Kind.READY, Kind.CONFIRM)}
@@ -70,10 +70,10 @@ class Circle:
     # Coming together.
 
     async def gather(self) -> None:
-        """Return when all parties are connected and agree on the public parameters.
+        """Wait until all parties are connected and agree on the public parameters.
 
-        This party goes on listening to the end: if one of those it took in was somebody else, the
-        right one will come.
+        This party keeps listening to the end: if an accepted connection was an impostor's, the real
+        party will connect.
         """
         await self._listen()
         calls = [asyncio.create_task(self._call(party)) for party in self.others if party > self.me]
@@ -87,7 +87,7 @@ class Circle:
         self._go_on()
 
     async def _listen(self) -> None:
-        """Wait for the parties before this one; they are the ones that connect."""
+        """Listen for the parties with lower numbers, which connect to this one."""
         if self.me == 0:
             return
         loop, here = asyncio.get_running_loop(), self._place.addresses[self.me]
@@ -131,7 +131,7 @@ class Circle:
             link.close()
 
     async def _call(self, party: int) -> None:
-        """Connect to a later party, again and again until it answers."""
+        """Connect to a party with a higher number; retry until it responds."""
         address, loop = self._place.addresses[party], asyncio.get_running_loop()
         while party not in self.links:
             with contextlib.suppress(OSError):
@@ -147,8 +147,8 @@ class Circle:
 
     # What links report.
 
-    def greeted(self, link: Link, party: int, digests: list[bytes]) -> bool:
-        """Return whether a party that greets on a link is taken in."""
+    def accept_greeting(self, link: Link, party: int, digests: list[bytes]) -> bool:
+        """Whether the party that greets on a link is accepted."""
         self._strangers.discard(link)
         expected = party == link.peer if link.peer is not None else party < self.me
         if not expected or self._done:
@@ -171,15 +171,15 @@ class Circle:
             self._complete.set_result(None)
         return True
 
-    def arrived(self, peer: int, kind: Kind, label: int, payload: bytes) -> None:
-        """Take note of a frame."""
-        if self._witness is not None:
-            self._witness(peer, kind, label, payload)
+    def record_frame(self, peer: int, kind: Kind, label: int, payload: bytes) -> None:
+        """Record a frame; a repeated one is a failure of its sender."""
+        if self._observer is not None:
+            self._observer(peer, kind, label, payload)
         if kind in self._meetings and not self._meetings[kind].take(peer, payload):
             self.blame(peer, Reason.GARBAGE)
 
-    def told_to_stop(self, peer: int, payload: bytes) -> None:
-        """Stop, because a party gave up: for the reason it gives, if that makes sense."""
+    def handle_stop(self, peer: int, payload: bytes) -> None:
+        """Stop because a party gave up, for its stated reason if that is valid."""
         if (
             len(payload) == 2
             and payload[0] in frozenset(Reason)
@@ -196,22 +196,22 @@ class Circle:
             self.blame(peer, Reason.GARBAGE)
 
     def blame(self, peer: int, reason: Reason) -> None:
-        """Stop, because of what a party did. One that goes after it has confirmed may go."""
+        """Fail because of a party. A party that leaves after its confirmation is not blamed."""
         if reason is not Reason.GONE or not self._meetings[Kind.CONFIRM].came(peer):
             self._fail(peer, reason)
 
-    def length_of(self, label: int) -> int | None:
-        """Return how long our own message with a label was."""
+    def find_length(self, label: int) -> int | None:
+        """Length of this party's own message with a label."""
         return self._lengths.get(label)
 
-    def sent(self, label: int, length: int) -> None:
-        """Remember how long our own message with a label is."""
+    def record_length(self, label: int, length: int) -> None:
+        """Record the length of this party's own message with a label."""
         self._lengths[label] = length
 
     # Meeting, failing, parting.
 
     async def meet(self, kind: Kind, payload: bytes = b"") -> None:
-        """Return when all parties have come to the same point and say the same there."""
+        """Wait until all parties reach the same point with the same payload."""
         for link in self.links.values():
             link.send_frame(kind, payload)
         said = await self._meetings[kind].everybody
@@ -221,12 +221,12 @@ class Circle:
         self._go_on()
 
     def _go_on(self) -> None:
-        """Raise what went wrong, so that not one more step is taken."""
+        """Raise the first failure, so that no further step is taken."""
         if self.failed.done():
             raise self.failed.result()
 
-    def late(self) -> None:
-        """Stop, because time is up: name those who are awaited."""
+    def fail_late(self) -> None:
+        """Fail at the deadline, naming the parties that are awaited."""
         absent = [party for party in self.others if party not in self.links]
         if absent and self._differing:
             party, names = min(self._differing.items())
@@ -252,9 +252,9 @@ class Circle:
             silent[0], Reason.LATE, detail=f"at {self._place.addresses[silent[0]]}{also}{turned}"
         )
 
-    def broke(self, cause: BaseException | None = None) -> None:
-        """Stop, because the computation failed here: what somebody sent had the right length and no
-        meaning.
+    def fail_computation(self, cause: BaseException | None = None) -> None:
+        """Fail because the computation failed here: a message had the right length and no valid
+        content.
         """
         self._fail(self.me, Reason.BROKE)
         if self.failed.done():
@@ -267,8 +267,8 @@ class Circle:
             self._at_fault = party, reason
             self.failed.set_result(failure(self.me, party, reason, told_by=told_by, detail=detail))
 
-    async def part(self) -> None:
-        """Close every connection; after a failure, tell the others first whose it was."""
+    async def close_links(self) -> None:
+        """Close every connection; after a failure, first tell the others who caused it."""
         self._done = True
         self._stop_listening()
         # Those we called know us already, even if their greeting has not reached us.
@@ -287,7 +287,7 @@ class Circle:
 
 
 class _Meeting:
-    """A point all parties must come to, and what each says there."""
+    """A synchronisation point, and the payload of each party there."""
 
     def __init__(self, awaited: list[int]) -> None:
         self.everybody: asyncio.Future[dict[int, bytes]] = (
@@ -298,15 +298,15 @@ class _Meeting:
 
     @property
     def missing(self) -> list[int]:
-        """Who has not come."""
+        """Parties that have not arrived."""
         return [party for party in self._awaited if party not in self._said]
 
     def came(self, peer: int) -> bool:
-        """Return whether a party has come."""
+        """Whether a party has arrived."""
         return peer in self._said
 
     def take(self, peer: int, payload: bytes) -> bool:
-        """Take note of what a party says; return whether it is the first time."""
+        """Record a party's payload; False if it was there already."""
         if peer in self._said:
             return False
         self._said[peer] = payload

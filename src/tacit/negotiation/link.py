@@ -1,9 +1,9 @@
-"""The connection between two parties: one greeting each, then small typed frames. Nothing that
-arrives is believed.
+"""The connection between two parties: one greeting each, then small typed frames. All input is
+checked.
 
-Stands where mpyc has its own message exchanger, and offers mpyc the same two calls, `send` and
-`receive`. mpyc's own listens on every network address, takes messages of up to 4 GB, and at the end
-unpickles what peers sent.
+It replaces mpyc's own message exchanger and offers the same two calls, `send` and `receive`. mpyc's
+listens on every network address, accepts messages of up to 4 GB, and finally unpickles what peers
+sent.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import struct
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
-from tacit.negotiation.stopping import Reason
+from tacit.negotiation.failures import Reason
 
 if TYPE_CHECKING:
     from tacit.negotiation.circle import Circle
@@ -29,7 +29,7 @@ seven honest parties need.
 
 
 class Kind(IntEnum):
-    """What a frame is."""
+    """The type of a frame."""
 
     SHARE = 0
     """A part of the computation, labelled by mpyc's program counter."""
@@ -45,14 +45,12 @@ _KINDS = frozenset(Kind)
 
 
 def greeting(party: int, digests: list[bytes]) -> bytes:
-    """Return the first bytes a party sends: who it is, and a hash per public parameter."""
+    """First bytes of a party: its number, and a hash of each public parameter."""
     return MAGIC + bytes([party]) + b"".join(digests)
 
 
 class Link(asyncio.Protocol):
-    """One connection. `peer` is known at once on the side that connects, and after the greeting on
-    the other.
-    """
+    """One connection. The connecting side knows `peer` at once, the other side after the greeting."""
 
     def __init__(self, circle: Circle, peer: int | None) -> None:
         self.peer = peer
@@ -74,14 +72,14 @@ class Link(asyncio.Protocol):
     # What asyncio calls.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Greet, if it was this side that connected."""
+        """Greet, if this side connected."""
         assert isinstance(transport, asyncio.Transport)
         self.transport = transport
         if self._connects:
             transport.write(self._circle.greeting)
 
     def data_received(self, data: bytes) -> None:
-        """Take bytes in, frame by frame; the greeting comes first."""
+        """Process received bytes frame by frame; the greeting comes first."""
         self._bytes += data
         if not self.entered.done() and not self._take_greeting():
             return
@@ -97,7 +95,7 @@ class Link(asyncio.Protocol):
             self._take(Kind(kind), label, payload)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Report a peer that went away; whether that was too early the circle knows."""
+        """Report that the peer left; the circle decides whether that is a failure."""
         if not self.ended.done():
             self.ended.set_result(None)
         if self.entered.done() and self.peer is not None:
@@ -107,11 +105,11 @@ class Link(asyncio.Protocol):
 
     def send(self, label: int, payload: bytes) -> None:
         """Send a message of the computation."""
-        self._circle.sent(label, len(payload))
+        self._circle.record_length(label, len(payload))
         self.send_frame(Kind.SHARE, payload, label)
 
     def receive(self, label: int) -> bytes | asyncio.Future[bytes]:
-        """Return the message of the computation with a label, or a future of it."""
+        """The message of the computation with a label, or a future of it."""
         payload = self._early.pop(label, None)
         if payload is None:
             awaited = self._awaited[label] = asyncio.get_running_loop().create_future()
@@ -125,8 +123,8 @@ class Link(asyncio.Protocol):
     # What the circle calls.
 
     def send_frame(self, kind: Kind, payload: bytes = b"", label: int = 0) -> None:
-        """Send one frame, together with all others of the same moment: there are thousands, of a
-        few bytes each.
+        """Queue a frame; frames of one event-loop step are sent together, because there are
+        thousands of a few bytes.
         """
         if not self._unsent:
             asyncio.get_running_loop().call_soon(self._flush)
@@ -138,16 +136,14 @@ class Link(asyncio.Protocol):
         self._unsent.clear()
 
     def hang_up(self) -> None:
-        """Send what is still to be sent, then end our half; the connection closes when the peer
-        ends its own.
-        """
+        """Flush, then close this side's half; the connection ends when the peer closes its own."""
         self._flush()
         if self.transport is not None and not self.transport.is_closing():
             with contextlib.suppress(OSError):  # the peer may be gone, and asyncio not know it yet
                 self.transport.write_eof()
 
     def turn_away(self, reason: bytes) -> None:
-        """Greet only to say why this peer is not taken in, and close."""
+        """Greet only to say why this peer is rejected, and close."""
         if self.transport is not None:
             self.transport.write(self._circle.greeting)
             self.send_frame(Kind.STOP, reason)
@@ -155,7 +151,7 @@ class Link(asyncio.Protocol):
             self.transport.close()
 
     def close(self) -> None:
-        """Close the connection, whatever the peer does."""
+        """Abort the connection."""
         if self.transport is not None:
             self.transport.abort()
 
@@ -174,7 +170,7 @@ class Link(asyncio.Protocol):
             bytes(self._bytes[at : at + _DIGEST]) for at in range(len(MAGIC) + 1, size, _DIGEST)
         ]
         del self._bytes[:size]
-        if not self._circle.greeted(self, party, digests):
+        if not self._circle.accept_greeting(self, party, digests):
             if self.transport is not None:
                 self.transport.close()
             return False
@@ -186,9 +182,9 @@ class Link(asyncio.Protocol):
     def _take(self, kind: Kind, label: int, payload: bytes) -> None:
         assert self.peer is not None
         if kind is Kind.STOP:
-            self._circle.told_to_stop(self.peer, payload)
+            self._circle.handle_stop(self.peer, payload)
             return
-        self._circle.arrived(self.peer, kind, label, payload)
+        self._circle.record_frame(self.peer, kind, label, payload)
         if kind is not Kind.SHARE:
             return
         awaited = self._awaited.pop(label, None)
@@ -200,7 +196,7 @@ class Link(asyncio.Protocol):
             awaited.set_result(payload)
 
     def _fits(self, label: int, payload: bytes) -> bool:
-        length = self._circle.length_of(label)
+        length = self._circle.find_length(label)
         if length is None or length == len(payload):
             return True
         self._garbage()

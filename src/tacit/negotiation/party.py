@@ -1,4 +1,4 @@
-"""One party of a negotiation, from its own range to what all agreed on."""
+"""One party of a negotiation, from its own range to the common result."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any
 
 from tacit.errors import PlanError, RunError
-from tacit.negotiation.agreed import SECRET_BYTES, Negotiated, bind
-from tacit.negotiation.circle import Circle, Place, Witness
+from tacit.negotiation.circle import Circle, FrameObserver, PartyPlace
 from tacit.negotiation.link import Kind
-from tacit.negotiation.terms import LIMIT, STEP, Terms, to_steps
+from tacit.negotiation.result import SECRET_BYTES, Negotiated, bind_result
+from tacit.negotiation.terms import LIMIT, STEP, NegotiationTerms, to_steps
 
 if TYPE_CHECKING:
     from tacit.negotiation.shares import Computation
@@ -23,53 +23,50 @@ _STOPPED = "Event loop stopped before Future completed."
 
 
 def negotiate(
-    place: Place,
+    place: PartyPlace,
     local_range: tuple[float, float],
-    terms: Terms,
+    terms: NegotiationTerms,
     *,
     seconds: float = DEADLINE_SECONDS,
-    witness: Witness | None = None,
+    observer: FrameObserver | None = None,
 ) -> Negotiated:
-    """Return what all parties agreed on; raise WireError, after at most `seconds`, if they did not.
+    """Negotiate with all parties; raise WireError, after at most `seconds`, if there is no
+    agreement.
 
-    Every party calls this in a process of its own, at about the same time.
+    Every party calls this in its own process, at about the same time.
 
-    Guarantees: besides the range of all, parties learn nothing of each other's ranges, as long as
-    fewer than half of them put together what they see and all follow the protocol. The secret is
-    the exclusive or of one random word per party; all parties know it and nobody else does. No
-    result is opened unless all agree on the terms and have computed to the end.
+    Guarantees: beyond the common range, parties learn nothing about each other's ranges, as long as
+    fewer than half of them collude and all follow the protocol. The secret is the exclusive or of
+    one random word per party; only the parties know it. No result is opened unless all agree on the
+    terms and have computed to the end.
     """
     if not 0 <= place.party < terms.parties or len(place.addresses) != terms.parties:
         raise PlanError(
-            f"negotiate(party={place.party}) needs one address per party and its own place among"
-            f" them, got {len(place.addresses)} for {terms.parties} parties; parties are numbered"
-            " from 0"
+            f"negotiate(party={place.party}): there must be one address per party, this one's"
+            f" included, got {len(place.addresses)} for {terms.parties} parties; parties are"
+            " numbered from 0"
         )
     if not 0 < seconds <= 86_400:
-        raise PlanError(f"negotiate(deadline={seconds}) needs seconds above 0, up to a day")
-    steps = to_steps(*local_range)
-    need_mpyc()
-    if asyncio._get_running_loop() is not None:
-        raise RunError(
-            "negotiate needs a process of its own, got one with a running event loop; call it from"
-            " a script"
+        raise PlanError(
+            f"negotiate: the deadline must be positive and at most 86400 seconds, got {seconds}"
         )
-    return _finish(_with_deadline(place, steps, terms, seconds, witness))
+    steps = to_steps(*local_range)
+    require_mpyc()
+    if asyncio._get_running_loop() is not None:
+        raise RunError("negotiate cannot run inside a running event loop; call it from a script")
+    return _finish(_with_deadline(place, steps, terms, seconds, observer))
 
 
-def need_mpyc() -> None:
-    """Raise ModuleNotFoundError now rather than in front of the others, if mpyc is not
-    installed.
-    """
+def require_mpyc() -> None:
+    """Raise ModuleNotFoundError before connecting to others, if mpyc is not installed."""
     importlib.import_module("tacit.negotiation.shares")
 
 
 def _finish(work: Coroutine[Any, Any, Negotiated]) -> Negotiated:
-    """Run to the end in an event loop of its own. mpyc stops the loop when a step of it fails; ours
-    goes on, to say so.
+    """Run to completion in a separate event loop. mpyc stops the loop when one of its steps fails;
+    this one continues, to report it.
 
-    The loop is Python's own, whatever this process prefers: uvloop, which comes with Flower, does
-    not work with our links.
+    The loop is Python's own: uvloop, which Flower installs, does not work with these links.
     """
     loop = asyncio.SelectorEventLoop()
     task = loop.create_task(work)
@@ -91,10 +88,14 @@ def _finish(work: Coroutine[Any, Any, Negotiated]) -> Negotiated:
 
 
 async def _with_deadline(
-    place: Place, steps: tuple[int, int], terms: Terms, seconds: float, witness: Witness | None
+    place: PartyPlace,
+    steps: tuple[int, int],
+    terms: NegotiationTerms,
+    seconds: float,
+    observer: FrameObserver | None,
 ) -> Negotiated:
-    """Race the work against its deadline and against the first thing that goes wrong."""
-    circle = Circle(place, terms, witness)
+    """Race the work against its deadline and the first failure."""
+    circle = Circle(place, terms, observer)
     work = asyncio.create_task(_work(circle, steps, terms))
     try:
         either: set[asyncio.Future[Any]] = {work, circle.failed}
@@ -102,14 +103,14 @@ async def _with_deadline(
         if work.done():
             return work.result()
         if not circle.failed.done():
-            circle.late()
+            circle.fail_late()
         raise circle.failed.result()
     finally:
         work.cancel()
-        await circle.part()
+        await circle.close_links()
 
 
-async def _work(circle: Circle, steps: tuple[int, int], terms: Terms) -> Negotiated:
+async def _work(circle: Circle, steps: tuple[int, int], terms: NegotiationTerms) -> Negotiated:
     await circle.gather()
     computation = _computation(circle)
     await computation.share(*steps, secrets.randbits(8 * SECRET_BYTES))
@@ -118,9 +119,9 @@ async def _work(circle: Circle, steps: tuple[int, int], terms: Terms) -> Negotia
     await circle.meet(Kind.READY)
     least, greatest, word = await computation.open()
     if not (-LIMIT / STEP <= least <= steps[0] and steps[1] <= greatest <= LIMIT / STEP):
-        circle.broke()
+        circle.fail_computation()
         raise circle.failed.result()
-    agreed = bind(terms, least * STEP, greatest * STEP, word.to_bytes(SECRET_BYTES, "big"))
+    agreed = bind_result(terms, least * STEP, greatest * STEP, word.to_bytes(SECRET_BYTES, "big"))
     await circle.meet(Kind.CONFIRM, bytes.fromhex(agreed.transcript_hash))
     return agreed
 
@@ -132,7 +133,7 @@ def _computation(circle: Circle) -> Computation:
 
     def failed(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         if "exception" in context:
-            circle.broke(context["exception"])
+            circle.fail_computation(context["exception"])
 
     asyncio.get_running_loop().set_exception_handler(failed)
     return computation

@@ -31,9 +31,7 @@ from tacit.negotiation.link import Link
 
 @contextlib.contextmanager
 def _unnoticed() -> Iterator[None]:
-    """Let mpyc be imported without reading our command line, writing a log, or changing the event
-    loop of this process.
-    """
+    """Import mpyc without letting it read the command line, write a log, or change the event loop."""
     words, settings, handlers = sys.argv, dict(os.environ), list(logging.root.handlers)
     sys.argv = ["tacit", "--no-log"]
     os.environ.update(MPYC_NOUVLOOP="1", MPYC_NONUMPY="1", MPYC_NOGMPY="1")
@@ -57,7 +55,7 @@ with _unnoticed():
 
 
 class _NoPickle:
-    """Stands where mpyc has pickle: a peer's bytes are numbers, or nothing."""
+    """Replaces pickle in mpyc: bytes of a peer are numbers only."""
 
     @staticmethod
     def dumps(value: object) -> bytes:
@@ -69,19 +67,17 @@ class _NoPickle:
 _mpyc.pickle = _NoPickle
 
 BITS = 54
-"""Bits of the numbers that are compared: differences of two values of up to 2^51 steps, with a
-sign.
-"""
+"""Bits of the compared integers: differences of two values of up to 2^51 steps, with a sign."""
 SECURITY = 64
-"""Masks are this many bits longer than what they hide: a view tells at most about 2^-57 about the
-rest.
+"""Masks are this many bits longer than what they hide: a view deviates from uniform by at most
+about 2^-57.
 """
 WORD = "x^128+x^7+x^2+x+1"
-"""Words of 128 bits are elements of GF(2^128), where adding is exclusive or."""
+"""128-bit words are elements of GF(2^128), where addition is exclusive or."""
 
 
 class Runtime(_mpyc.Runtime):  # type: ignore[misc]  # mpyc has no types
-    """mpyc's runtime over our links, opening only what is shared afresh."""
+    """mpyc's runtime over these links; it opens only reshared values."""
 
     options: ClassVar[argparse.Namespace]
 
@@ -107,8 +103,8 @@ class Runtime(_mpyc.Runtime):  # type: ignore[misc]  # mpyc has no types
     def output(
         self, x: Any, receivers: Any = None, threshold: Any = None, raw: bool = False
     ) -> Any:
-        """Open a value to all parties; refuse a sharing of higher degree, which may tell more than
-        its value.
+        """Open a value to all parties; refuse a sharing of higher degree, which may reveal more
+        than its value.
         """
         if threshold not in (None, self.threshold):
             raise AssertionError(f"a sharing of degree {threshold} must not be opened")
@@ -117,9 +113,7 @@ class Runtime(_mpyc.Runtime):  # type: ignore[misc]  # mpyc has no types
     @asyncoro.mpc_coro  # type: ignore[untyped-decorator]
     # mpyc reads the annotation
     async def is_zero_public(self, a: Any) -> Future:  # type: ignore[type-arg]
-        """Return whether a secret is zero, and nothing else about it: it is opened times a random
-        number.
-        """
+        """Whether a secret is zero, and nothing else: it is opened multiplied by a random number."""
         (r,) = await self._randoms(type(a).field, 1)
         a = await self.gather(a)
         product = await self._reshare(a * r)
@@ -127,10 +121,10 @@ class Runtime(_mpyc.Runtime):  # type: ignore[misc]  # mpyc has no types
 
     @asyncoro.mpc_coro  # type: ignore[untyped-decorator]
     async def random_bits(self, field: Any, count: int, signed: bool = False) -> Future:  # type: ignore[type-arg]
-        """Return shares of random bits, or signs, that nobody knows: products of signs that t + 1
-        parties draw.
+        """Shares of random bits or signs that nobody knows: products of signs drawn by t + 1
+        parties.
 
-        As in mpyc, but with all bits in one message per step instead of one message each.
+        As in mpyc, but with all bits in one message per step.
         """
         senders = range(self.threshold + 1)
         drawn = [field(2 * secrets.randbits(1) - 1) for _ in range(count)]
@@ -150,14 +144,14 @@ class Runtime(_mpyc.Runtime):  # type: ignore[misc]  # mpyc has no types
 
 
 class Computation:
-    """What is computed, in two steps: everything under shares, then the opening."""
+    """The computation in two steps: everything under shares, then the opening."""
 
     def __init__(self, me: int, links: dict[int, Link]) -> None:
         self._runtime = Runtime(me, links)
 
     async def share(self, least: int, greatest: int, word: int) -> None:
-        """Share our input, and compute with everybody's. Afterwards the results exist, and nobody
-        can read them alone.
+        """Share this party's input and compute on all inputs. Afterwards the results exist, but no
+        single party can read them.
         """
         number, element = self._runtime.SecInt(BITS), self._runtime.SecFld(modulus=WORD)
         inputs = self._runtime.input([number(least), number(greatest)])
@@ -170,9 +164,7 @@ class Computation:
         await self._runtime.gather([*self._range, self._word])
 
     async def open(self) -> tuple[int, int, int]:
-        """Return the least and the greatest of all parties' numbers, and the exclusive or of their
-        words.
-        """
+        """The minimum and the maximum of all parties' numbers, and the exclusive or of their words."""
         least, greatest = await self._runtime.output(self._range)
         word = await self._runtime.output(self._word)
         return int(least), int(greatest), int(word.value)

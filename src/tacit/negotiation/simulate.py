@@ -1,5 +1,5 @@
-"""All parties of a negotiation as processes on this machine: a trial of it, in which whoever starts
-it knows everything.
+"""All parties of a negotiation as processes on one machine, for trials: the caller knows every
+range.
 """
 
 from __future__ import annotations
@@ -14,25 +14,28 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 
 from tacit.errors import WireError
-from tacit.negotiation.agreed import Negotiated, from_text
-from tacit.negotiation.party import DEADLINE_SECONDS, need_mpyc
-from tacit.negotiation.terms import Terms, to_steps
+from tacit.negotiation.party import DEADLINE_SECONDS, require_mpyc
+from tacit.negotiation.result import Negotiated, from_text
+from tacit.negotiation.terms import NegotiationTerms, to_steps
 
 _GRACE_SECONDS = 15.0
-"""What a process may need beyond its own deadline, to start and to end."""
+"""Time that a process may need beyond its own deadline, to start and to end."""
 
 
 def simulate(
-    terms: Terms, ranges: Sequence[tuple[float, float]], *, seconds: float = DEADLINE_SECONDS
+    terms: NegotiationTerms,
+    ranges: Sequence[tuple[float, float]],
+    *,
+    seconds: float = DEADLINE_SECONDS,
 ) -> list[Negotiated]:
-    """Return what each party agreed on, each in a process of its own that is given its own range
-    only.
+    """Negotiate between one process per party, each given only its own range; return every party's
+    result.
 
     No process is left when this returns or raises.
     """
     for one in ranges:
         to_steps(*one)
-    need_mpyc()
+    require_mpyc()
     with contextlib.ExitStack() as open_here:
         listeners = [open_here.enter_context(_listening()) for _ in ranges]
         addresses = [listener.getsockname() for listener in listeners]
@@ -51,9 +54,7 @@ def simulate(
 
 
 def _listening() -> socket.socket:
-    """Return a socket that listens already, so that nobody else can take the port before the party
-    does.
-    """
+    """A listening socket, so that nobody else can take the port before the party does."""
     return socket.create_server(("127.0.0.1", 0))
 
 
@@ -90,15 +91,15 @@ def _outcome(number: int, process: subprocess.Popen[str], until: float) -> Negot
         said, _ = process.communicate(timeout=max(0.1, until - time.monotonic()))
     except subprocess.TimeoutExpired:
         raise WireError(
-            f"negotiate(party={number}): its process did not end in time and was ended; start again"
+            f"negotiate(party={number}): its process did not end in time and was killed; start again"
         ) from None
     try:
         outcome = json.loads(said)
     except ValueError:
         raise WireError(
             f"negotiate(party={number}): its process ended with code {process.returncode} and"
-            " without an answer; start again"
+            " without a result; start again"
         ) from None
     if "error" in outcome:
         raise WireError(outcome["error"])
-    return from_text(outcome["agreed"], f"the answer of party {number}")
+    return from_text(outcome["agreed"], f"the result of party {number}")

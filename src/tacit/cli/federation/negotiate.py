@@ -100,7 +100,9 @@ def negotiate(
         room.refuse_existing(out)
     if ranges is not None and party is None:
         given = [_parse_range(one) for one in ranges.split(";")]
-        terms = room.Terms(run=run, parties=len(given), levels=levels, enlargement=enlargement)
+        terms = room.NegotiationTerms(
+            run=run, parties=len(given), levels=levels, enlargement=enlargement
+        )
         # All parties hold the same, and proved it to each other.
         agreed = room.simulate(terms, given, seconds=deadline)[0]
     elif (
@@ -111,9 +113,11 @@ def negotiate(
         and out is not None
     ):
         addresses = room.parse_addresses(parties)
-        terms = room.Terms(run=run, parties=len(addresses), levels=levels, enlargement=enlargement)
+        terms = room.NegotiationTerms(
+            run=run, parties=len(addresses), levels=levels, enlargement=enlargement
+        )
         own = _parse_range(sys.stdin.readline() if local_range == "-" else local_range)
-        agreed = room.negotiate(room.Place(party, addresses), own, terms, seconds=deadline)
+        agreed = room.negotiate(room.PartyPlace(party, addresses), own, terms, seconds=deadline)
     else:
         raise PlanError(
             "tacit negotiate needs --party, --parties, --range and --out together, or --simulate"

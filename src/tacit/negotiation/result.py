@@ -1,4 +1,4 @@
-"""What a negotiation ends in, and the small private file it is kept in."""
+"""The result of a negotiation, and the private file that stores it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tacit.errors import PlanError, RunError
-from tacit.negotiation.terms import LIMIT, STEP, Terms
+from tacit.negotiation.terms import LIMIT, STEP, NegotiationTerms
 
 SECRET_BYTES = 16
 _KIND = "tacit-negotiated-1"
@@ -45,53 +45,51 @@ class Negotiated:
 
     @property
     def margin(self) -> float:
-        """What the range is enlarged by on either side: its largest absolute value over
-        `enlargement`, at least 2^-20.
+        """Enlargement of the range on either side: its largest absolute value over `enlargement`,
+        at least 2^-20.
         """
         return max(max(-self.x_min, self.x_max) / self.enlargement, STEP)
 
     @property
-    def terms(self) -> Terms:
-        """The public parameters this was negotiated under."""
-        return Terms(
+    def terms(self) -> NegotiationTerms:
+        """The public parameters of the negotiation."""
+        return NegotiationTerms(
             run=self.run, parties=self.parties, levels=self.levels, enlargement=self.enlargement
         )
 
 
-def bind(terms: Terms, x_min: float, x_max: float, secret: bytes) -> Negotiated:
-    """Return the result of a negotiation, bound to its run by the transcript hash."""
-    said = json.dumps(
+def bind_result(terms: NegotiationTerms, x_min: float, x_max: float, secret: bytes) -> Negotiated:
+    """Build the result of a negotiation, bound to its run by the transcript hash."""
+    transcript = json.dumps(
         [_KIND, *(digest.hex() for digest in terms.digests().values()), x_min.hex(), x_max.hex()]
     )
-    mac = hmac.new(secret, said.encode(), hashlib.sha256).hexdigest()
+    mac = hmac.new(secret, transcript.encode(), hashlib.sha256).hexdigest()
     return Negotiated(**asdict(terms), x_min=x_min, x_max=x_max, secret=secret, transcript_hash=mac)
 
 
 def save(agreed: Negotiated, path: Path) -> None:
-    """Write a new file that only its owner can read; an existing one is never replaced, since a run
-    may rest on it.
+    """Write a new file that only its owner can read. An existing file is never replaced: a run may
+    depend on it.
     """
     from tacit.files import replace_file
 
     refuse_existing(path)
-    replace_file(path, as_text(agreed).encode())
+    replace_file(path, to_text(agreed).encode())
 
 
 def refuse_existing(path: Path) -> None:
-    """Raise PlanError if a result cannot be put at a path."""
+    """Raise PlanError if a result cannot be written to `path`."""
     if path.exists() or path.is_symlink():
         raise PlanError(
-            f"{path}: exists already, and a run may rest on it; choose another name, or remove it"
+            f"{path} already exists, and a run may depend on it; choose another name, or remove it"
             " first"
         )
     if not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
-        raise PlanError(
-            f"{path}: its folder is missing or cannot be written to; choose another place"
-        )
+        raise PlanError(f"{path}: its folder is missing or not writable; choose another folder")
 
 
-def as_text(agreed: Negotiated) -> str:
-    """Return the content of a result's file. It holds the secret."""
+def to_text(agreed: Negotiated) -> str:
+    """Serialise a result, including the secret."""
     return (
         json.dumps({"kind": _KIND, **asdict(agreed), "secret": agreed.secret.hex()}, indent=2)
         + "\n"
@@ -99,13 +97,11 @@ def as_text(agreed: Negotiated) -> str:
 
 
 def load(path: Path, run: str) -> Negotiated:
-    """Return what a file holds for a run; raise RunError unless it is private, whole, and of this
-    very run.
-    """
+    """Read the result for a run; raise RunError unless the file is private, intact and of this run."""
     agreed = from_text(_read(path), str(path))
     if agreed.run != run:
         raise RunError(
-            f"{path}: was negotiated for run {agreed.run!r}, not for {run!r}; negotiate again"
+            f"{path} was negotiated for run {agreed.run!r}, not for {run!r}; negotiate again"
         )
     return agreed
 
@@ -119,19 +115,17 @@ def _read(path: Path) -> str:
     with os.fdopen(handle, "rb") as file:
         facts = os.fstat(handle)
         if not stat.S_ISREG(facts.st_mode) or facts.st_size > _SIZE_LIMIT:
-            raise RunError(f"{path}: is not a file that `tacit negotiate` wrote; negotiate again")
+            raise RunError(f"{path} was not written by `tacit negotiate`; negotiate again")
         if stat.S_IMODE(facts.st_mode) & 0o077:
             raise RunError(
-                f"{path}: others than its owner may open it, and it holds the secret; negotiate"
-                " again, then chmod 600"
+                f"{path} holds a secret and other users may read it; negotiate again, and keep the"
+                " file private (chmod 600)"
             )
         return file.read().decode("utf-8", "replace")
 
 
 def from_text(text: str, where: str) -> Negotiated:
-    """Return the result a text holds; raise RunError if a single character of its values is not as
-    it was written.
-    """
+    """Parse a result; raise RunError if any value was changed."""
     try:
         found: dict[str, Any] = json.loads(text)
         if not isinstance(found, dict) or set(found) != {
@@ -141,7 +135,9 @@ def from_text(text: str, where: str) -> Negotiated:
             raise ValueError("not the fields of a result")
         if found["kind"] != _KIND:
             raise ValueError("another kind of file")
-        terms = Terms(**{name: found[name] for name in ("run", "parties", "levels", "enlargement")})
+        terms = NegotiationTerms(
+            **{name: found[name] for name in ("run", "parties", "levels", "enlargement")}
+        )
         x_min, x_max, secret = found["x_min"], found["x_max"], bytes.fromhex(found["secret"])
         if not (
             isinstance(x_min, float)
@@ -151,11 +147,11 @@ def from_text(text: str, where: str) -> Negotiated:
             raise ValueError("no range")
         if len(secret) != SECRET_BYTES:
             raise ValueError("no secret")
-        agreed = bind(terms, x_min, x_max, secret)
+        agreed = bind_result(terms, x_min, x_max, secret)
         if not hmac.compare_digest(agreed.transcript_hash, str(found["transcript_hash"])):
             raise ValueError("the hash does not fit")
     except (ValueError, TypeError, RecursionError, PlanError):
         raise RunError(
-            f"{where}: is damaged, or is not what `tacit negotiate` writes; negotiate again"
+            f"{where} is damaged or was not written by `tacit negotiate`; negotiate again"
         ) from None
     return agreed
