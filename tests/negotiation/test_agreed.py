@@ -77,7 +77,10 @@ def test_ranges_are_rounded_outwards() -> None:
     ],
 )
 def test_addresses_that_are_not_loopback_are_refused(text: str) -> None:
-    with pytest.raises(PlanError, match=r"negotiate: (addresses must be loopback|the address of a party must be host:port)"):
+    with pytest.raises(
+        PlanError,
+        match=r"negotiate: (addresses must be loopback|the address of a party must be host:port)",
+    ):
         parse_addresses(f"127.0.0.1:7000,{text}")
 
 
@@ -156,7 +159,7 @@ def test_files_that_others_can_read_links_pipes_and_large_files_are_refused(tmp_
         with pytest.raises(RunError, match=why):
             load(wrong, "mine")
     path.chmod(0o640)
-    with pytest.raises(RunError, match="others than its owner"):
+    with pytest.raises(RunError, match="other users may read it"):
         load(path, "mine")
     path.chmod(0o600)
     path.write_text(path.read_text() + " " * 5000)
