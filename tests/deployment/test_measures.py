@@ -42,7 +42,7 @@ WORDS = [
 ]
 NOISY = (
     GENEROUS.partition("[measures]")[0]
-    + '[measures]\ncounts = "noisy"\nepsilon = 2.0\nleast_rows = 20\n'
+    + '[measures]\ncounts = "noisy"\nepsilon = 2.0\nmin_rows = 20\n'
 )
 EXACT = GENEROUS
 

@@ -183,7 +183,7 @@ def test_the_client_column_never_leaves(tmp_path) -> None:
 
 def test_k_counts_people_and_not_their_rows(tmp_path) -> None:
     """A patient with twenty visits is one person: local counts alone would let all of these rows go."""
-    policy = POLICY.replace("min_cohort = 1", "min_cohort = 1\nleast_clients_told = 1")
+    policy = POLICY.replace("min_cohort = 1", "min_cohort = 1\nmin_clients_per_value = 1")
     site = Site(
         tmp_path, policy, unit=PrivacyUnit(client="note", quasi_identifiers=UNIT.quasi_identifiers)
     )
