@@ -10,9 +10,9 @@ import polars as pl
 import pytest
 
 from tacit import plan, simulation
+from tacit.assembly import feature_sources
 from tacit.errors import PlanError
 from tacit.features import Fitted
-from tacit.models import pictures
 from tacit.runs import record, run_folder
 from tacit.runs.record import Prepared, Round
 
@@ -100,7 +100,7 @@ def test_a_run_trains_on_what_a_frozen_network_reads(
             images = seen.reshape(-1, 8, 8) / 2000
             return np.stack([images.sum(1).max(1), images.sum(2).max(1)], axis=1).astype(np.float32)
 
-    monkeypatch.setattr(pictures, "get_weights_folder", lambda *_: tmp_path)
+    monkeypatch.setattr(feature_sources, "get_weights_folder", lambda *_: tmp_path)
     monkeypatch.setattr("tacit.features.frozen.build_frozen_reader", lambda *_: Strongest())
     chosen = job(
         bars,

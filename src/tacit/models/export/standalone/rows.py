@@ -78,18 +78,18 @@ def _places(
 ) -> list[int]:
     """Return the line of the first layer for each word of a text, and for each n-gram."""
     if text["ngrams"] > 1 or text["characters"]:
-        terms = rule["terms"](_composed(whole), text["ngrams"], tuple(text["characters"]))
+        terms = rule["list_term_hashes"](_composed(whole), text["ngrams"], tuple(text["characters"]))
         return [rule["find_bucket"](term, *text["hash"]) for term in terms]
-    any_script = "terms" in rule
+    any_script = "list_term_hashes" in rule
     words = [
         word
-        for word in rule["words"](_composed(whole) if any_script else whole)
+        for word in rule["split_words"](_composed(whole) if any_script else whole)
         if word not in text["stop_words"]
     ]
     if text["kind"] == "listed":
         return [known[word] for word in words if word in known]
     return [
-        rule["bucket"](word, *text["hash"])
+        rule["hash_to_bucket"](word, *text["hash"])
         for word in (words[: text["length"]] if text["kind"] == "sequence" else words)
     ]
 
