@@ -377,11 +377,9 @@ def deployed(
 
 def test_a_run_goes_on_without_counts_and_its_record_says_so(tmp_path) -> None:
     _, entries = deployed(tmp_path, {"a": NOISY, "b": WITHHELD["measures.counts"]}, job())
-    (one,) = [one for one in record.of_kind(entries, record.Refused) if one.exchange == "measure"]
-    assert (one.sender, one.reason) == (
-        "site b",
-        "its owner's policy sends no counts (measures.counts)",
-    )
+    refusals = [one for one in record.of_kind(entries, record.Refused) if one.exchange == "measure"]
+    (reason,) = [one.reason for one in refusals if one.sender == "site b"]
+    assert reason == "its owner's policy sends no counts (measures.counts)"
     rounds = record.of_kind(entries, record.Round)
     assert len(rounds) == 4
     assert all(set(one.metrics) <= {"accuracy", "accuracy_noise"} for one in rounds)
