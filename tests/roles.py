@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tacit.codecs import Codec, Encoded, Memory
+from tacit.codecs import Codec, EncodedUpdate, Memory
 from tacit.randomness import AddressedDraws, ClientDraws, PublicDraws, ServerDraws
 
 
@@ -27,7 +27,7 @@ def encode(
     own: AddressedDraws,
     both: AddressedDraws,
     memory: Memory | None = None,
-) -> Encoded:
+) -> EncodedUpdate:
     """Return a client's message, from its own randomness and that which both sides know."""
     return codec.encode(update, memory or {}, own=client(own), public=public(both))
 

@@ -29,7 +29,7 @@ def main(which: str) -> None:
             total = made.empty(PARAMETERS)
             for payload in payloads:
                 total.add(payload, 1, DRAWS)
-            total.packed()
+            total.pack()
 
     add_up()
     serve(lambda request: measure(add_up).as_dict())

@@ -16,7 +16,13 @@ from tacit.audit.tokens.false_histograms import HONEST, LIES, falsify_histograms
 from tacit.audit.tokens.finished_run import FinishedRun, load_finished_run
 from tacit.audit.tokens.insider import attack_as_insider
 from tacit.audit.tokens.seriation import score_seriation
-from tacit.codecs.hashcomb import KeyedTokens, PaperTokens, Quantiser, quantiser_of, round_key
+from tacit.codecs.hashcomb import (
+    KeyedTokens,
+    PaperTokens,
+    Quantiser,
+    build_quantiser,
+    derive_round_key,
+)
 from tacit.errors import RunError
 from tacit.randomness import Draws
 from tacit.runs import record, run_folder
@@ -48,7 +54,9 @@ SCHEMES = {
     "one permutation for all": lambda channels, number: permuted(channels, 0),
     "one permutation a round": lambda channels, number: permuted(channels, number),
     "keyed": (
-        lambda channels, number: KeyedTokens(round_key(SECRET, number), 8).hide(channels, FINEST)
+        lambda channels, number: KeyedTokens(derive_round_key(SECRET, number), 8).hide(
+            channels, FINEST
+        )
     ),
 }
 
@@ -102,7 +110,7 @@ def test_trying_ranges_reads_tokens_without_a_secret_and_none_with_one(
         x_max=0.35,
         hash="sha3" if centred else "sha256",
     )
-    quantiser = quantiser_of(settings)
+    quantiser = build_quantiser(settings)
     channels = quantiser.channels(drifting()[0], FINEST)
     seen = {
         key: PaperTokens(quantiser, key, kind=settings.hash).hide(channels, FINEST)
@@ -157,7 +165,7 @@ def test_short_tokens_collide_as_often_as_expected_and_spoil_reading(
         (511, 0, 0, 0),
         (2047, 0, 0, 0),
     ]
-    full = counting.hashed
+    full = counting.hash_name
     monkeypatch.setattr(counting, "hashed", lambda secret, name, bits=12: full(secret, name, bits))
     monkeypatch.setattr(counting, "PAPER_BITS", 12)
     found = counting.count_collisions(RANGE, SECRET, drifting()[0])[-1]

@@ -6,7 +6,12 @@ import numpy as np
 import pytest
 
 from tacit import codecs, plan
-from tacit.codecs.distributions.banded import BandedNoise, coefficients, column, left_in_sum
+from tacit.codecs.distributions.banded import (
+    BandedNoise,
+    choose_coefficients,
+    compute_column_norm,
+    compute_relative_noise,
+)
 from tacit.codecs.distributions.gaussian_noise import STEPS
 from tacit.privacy import ledger
 from tacit.privacy.accounting.gaussian_loss import calibrate_multiplier, compute_delta
@@ -24,9 +29,11 @@ EXTENT = codecs.Extent(rounds=40, cohort=10, participations=10, separation=4)
 def test_the_table_of_noise_in_the_last_model(bands, independent, banded) -> None:
     """Relative to full participation: a client answers 40 / bands times, and 1 / bands of them a round."""
     alone = bands * math.sqrt(40 / bands) / math.sqrt(40)
-    whole = coefficients(40, bands)
+    whole = choose_coefficients(40, bands)
     assert alone == pytest.approx(independent, abs=0.005)
-    assert alone * column(whole) * left_in_sum(whole, 40) == pytest.approx(banded, abs=0.005)
+    assert alone * compute_column_norm(whole) * compute_relative_noise(whole, 40) == pytest.approx(
+        banded, abs=0.005
+    )
 
 
 def matrix(whole: tuple[int, ...], rounds: int) -> np.ndarray:
@@ -37,7 +44,7 @@ def matrix(whole: tuple[int, ...], rounds: int) -> np.ndarray:
 
 
 def noise(rounds: int, count: int, draws: Draws) -> np.ndarray:
-    made = BandedNoise(coefficients(40, 4))
+    made = BandedNoise(choose_coefficients(40, 4))
     return np.stack(
         [made.at(draws.for_server(), round_no, count) for round_no in range(1, rounds + 1)]
     )
@@ -46,13 +53,13 @@ def noise(rounds: int, count: int, draws: Draws) -> np.ndarray:
 @pytest.mark.statistical
 def test_taken_apart_the_noise_is_independent_again() -> None:
     """C w is z to within a step of rounding: 6 rounds of 30,000 numbers, 21 covariances; one is off with a probability of 5e-7."""
-    apart = matrix(coefficients(40, 4), 6) @ noise(6, 30_000, seeds.draws(2)) / (STEPS >> 8)
+    apart = matrix(choose_coefficients(40, 4), 6) @ noise(6, 30_000, seeds.draws(2)) / (STEPS >> 8)
     found = np.cov(apart)
     assert np.abs(found - np.eye(6)).max() < seeds.deviations(21) * math.sqrt(2 / 30_000)
 
 
 def test_noise_is_the_same_in_whatever_round_one_begins() -> None:
-    whole = coefficients(40, 4)
+    whole = choose_coefficients(40, 4)
     straight = noise(7, 50, Draws.seeded(2))
     for round_no in (1, 5, 7):
         assert (
@@ -80,9 +87,9 @@ def lost(rounds: tuple[int, ...]) -> float:
     All answers in one direction are worst where columns overlap. What is released is C g + z with noise of the codec's scale.
     """
     (claim,) = codecs.build(SETTINGS, EXTENT).claims(1000, 10)
-    whole = coefficients(40, 4)
+    whole = choose_coefficients(40, 4)
     step = 1 / (
-        claim.event.noise_multiplier * column(whole)
+        claim.event.noise_multiplier * compute_column_norm(whole)
     )  # the clip, in standard deviations of z
     moved = matrix(whole, 40)[:, [one - 1 for one in rounds]].sum(axis=1) * step
     return compute_delta(2.0, 1 / float(np.linalg.norm(moved)))

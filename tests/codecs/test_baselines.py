@@ -63,7 +63,7 @@ def test_rounding_gives_neighbouring_levels_and_leaves_zeros_alone(bits, norm) -
     total = made.empty(1001)
     total.add(payload, 1, Draws.seeded(0))
     value = decode(made, total, Draws.seeded(0), Draws.seeded(0))
-    step = 2 * qsgd.norm_of(update, norm) / (qsgd.levels_of(bits) - 1)
+    step = 2 * qsgd.compute_norm(update, norm) / (qsgd.count_levels(bits) - 1)
     assert np.abs(value - update).max() <= step * (1 + 1e-6)
     assert bits == 1 or not value[:50].any()
 

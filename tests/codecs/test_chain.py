@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from tacit.codecs import Bound, Last, rr
+from tacit.codecs import Bound, CodecStage, rr
 from tacit.codecs.stages.chain import chain
 from tacit.codecs.stages.clip import clip_l1, clip_l2, clip_largest
 from tacit.errors import ChainError
@@ -33,14 +33,17 @@ def test_no_update_is_larger_than_the_bound_says(update, size) -> None:
 
 def test_bounds_flow_through_the_chain() -> None:
     made = chain(
-        clip_largest(0.5), clip_l1(3.0), clip_l2(2.0), last=rr.one_bit(flips=1 << 30, clip=0.5)
+        clip_largest(0.5),
+        clip_l1(3.0),
+        clip_l2(2.0),
+        last=rr.build_one_bit(flips=1 << 30, clip=0.5),
     )
     assert made.bound == Bound(l1=3.0, l2=2.0, largest=0.5)
 
 
 def test_a_codec_that_needs_a_bound_is_not_built_without_it() -> None:
-    noisy = Last(
-        name="noise(stddev=4)", make=rr.one_bit(flips=1 << 30, clip=1.0).make, needs=("l2",)
+    noisy = CodecStage(
+        name="noise(stddev=4)", make=rr.build_one_bit(flips=1 << 30, clip=1.0).make, needs=("l2",)
     )
     with pytest.raises(
         ChainError, match=r"noise\(stddev=4\) needs a finite l2 bound .* put clip_l2 before it"

@@ -22,11 +22,11 @@ def test_sums_of_one_merge_to_the_bits_of_adding_in_turn() -> None:
     for number in range(5):
         merged.merge(sum_of(number))
     assert merged.weight == sum(WEIGHTS)
-    assert merged.packed().tobytes() == sum_of(*range(5)).packed().tobytes()
+    assert merged.pack().tobytes() == sum_of(*range(5)).pack().tobytes()
     later = sum_of(0, 1)
     later.merge(sum_of(2))
     later.merge(sum_of())
-    assert later.packed().tobytes() == sum_of(0, 1, 2).packed().tobytes()
+    assert later.pack().tobytes() == sum_of(0, 1, 2).pack().tobytes()
     np.testing.assert_array_equal(sum_of(2).value(), 7.0 * ROWS[2].astype(np.float64))
     assert not sum_of().value().any()
 

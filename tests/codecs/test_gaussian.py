@@ -12,10 +12,10 @@ from scipy.stats import kstest, norm
 from tacit import codecs, plan
 from tacit.audit.epsilon import lower_bound
 from tacit.codecs import dp_sum, gaussian
-from tacit.codecs.distributions.gaussian_noise import LARGEST, STEPS, _ends, whole_noise
+from tacit.codecs.distributions.gaussian_noise import LARGEST, STEPS, _compute_ends, draw_gaussian
 from tacit.codecs.stages.clip import clip_largest
-from tacit.codecs.stages.integer_updates import Loss, Scale, scale_for
-from tacit.codecs.sums import WholeSum
+from tacit.codecs.stages.integer_updates import Loss, Scale, choose_scale_for_run
+from tacit.codecs.sums import IntegerSum
 from tacit.errors import ChainError, WireError
 from tacit.privacy import ledger
 from tacit.privacy.claim import GaussianNoise
@@ -43,7 +43,7 @@ def made_for(case: plan.Codec, rounds: int = 1, cohort: int = 1) -> codecs.Codec
 
 
 def test_cells_have_the_probabilities_of_a_gaussian() -> None:
-    ends = _ends()
+    ends = _compute_ends()
     whole = [(int(high) << 64) + int(low) for high, low in ends]
     for place in (0, 1, 63, 64, 200, 500):
         x = (place + 1) / 64
@@ -60,7 +60,7 @@ def test_cells_have_the_probabilities_of_a_gaussian() -> None:
 @pytest.mark.statistical
 def test_the_noise_is_gaussian_and_smooth_within_its_cells() -> None:
     """400,000 numbers; each of four checks fails by chance with a probability of about 2e-7."""
-    noise = whole_noise(seeds.draws(5), 400_000)
+    noise = draw_gaussian(seeds.draws(5), 400_000)
     values = (noise + 0.5) / STEPS
     assert kstest(values, "norm").pvalue > 2e-7
     assert abs(values.var() - 1) < seeds.deviations(3) * math.sqrt(2 / 400_000)
@@ -75,10 +75,10 @@ def test_the_noise_is_gaussian_and_smooth_within_its_cells() -> None:
 
 def test_the_same_address_gives_the_same_noise_however_much_is_drawn_at_once() -> None:
     assert (
-        whole_noise(Draws.seeded(1), 20_000).tolist()
-        == whole_noise(Draws.seeded(1), 20_000).tolist()
+        draw_gaussian(Draws.seeded(1), 20_000).tolist()
+        == draw_gaussian(Draws.seeded(1), 20_000).tolist()
     )
-    assert len(set(whole_noise(Draws.seeded(1), 20_000).tolist())) > 19_900
+    assert len(set(draw_gaussian(Draws.seeded(1), 20_000).tolist())) > 19_900
 
 
 # What is stated
@@ -118,7 +118,9 @@ def test_without_the_extent_of_the_run_or_a_bound_nothing_is_built() -> None:
         codecs.build(SETTINGS[0])
     with pytest.raises(ChainError, match="clip_l2 before it"):
         codecs.chain(
-            last=gaussian.noisy(Loss(epsilon=1.0, delta=1e-5), codecs.Extent(rounds=1, cohort=1))
+            last=gaussian.build_noisy(
+                Loss(epsilon=1.0, delta=1e-5), codecs.Extent(rounds=1, cohort=1)
+            )
         )
     with pytest.raises(ChainError, match=r"raise codec\.delta"):
         made_for(plan.DPSum(epsilon=50.0, delta=1e-12, clip=1.0), rounds=40).claims(10**6, 1)
@@ -139,7 +141,7 @@ def test_no_update_is_longer_than_the_radius_in_whole_numbers(update, radius) ->
     near = (update / np.float32(length / 0.999999 if length else 1)).astype(
         np.float32
     )  # about as long as the clip of 1
-    steps = Scale(clip=1.0, radius=radius).whole(near)
+    steps = Scale(clip=1.0, radius=radius).round_to_integers(near)
     assert sum(int(step) ** 2 for step in steps.tolist()) <= radius**2
     assert np.abs(steps - near.astype(np.float64) * radius).max() <= 1 + 300**0.5 / 2
 
@@ -150,7 +152,7 @@ def test_the_server_refuses_what_no_clipped_update_can_be() -> None:
         Loss(epsilon=2.0, delta=1e-3),
         codecs.Extent(rounds=1, cohort=2),
     )
-    radius = scale_for(loss, extent, 0.5, 1, 2).radius
+    radius = choose_scale_for_run(loss, extent, 0.5, 1, 2).radius
     total = made.empty(2)
     for row in ([radius, 2], [-radius - 1, 0]):
         with pytest.raises(WireError, match="update refused"):
@@ -160,7 +162,7 @@ def test_the_server_refuses_what_no_clipped_update_can_be() -> None:
         with pytest.raises(WireError, match="sum of integers refused"):
             total.add_packed(wrong.view(np.uint8), 2)
     with pytest.raises(WireError, match="total weight"):
-        WholeSum(1, 2**30).add(np.zeros(4, np.uint8), 2**40, Draws.seeded(0))
+        IntegerSum(1, 2**30).add(np.zeros(4, np.uint8), 2**40, Draws.seeded(0))
     assert (total.weight, total.value().tolist()) == (1, [radius, 0])
 
 
@@ -187,7 +189,9 @@ def test_the_sum_is_divided_by_the_agreed_number_of_clients_whoever_answered() -
 
 def scale_of(case: plan.Codec) -> Scale:
     loss, extent = Loss(epsilon=case.epsilon, delta=case.delta), codecs.Extent(rounds=1, cohort=1)
-    return scale_for(loss, extent, case.clip, 1 if isinstance(case, plan.DPSum) else 2, 1)
+    return choose_scale_for_run(
+        loss, extent, case.clip, 1 if isinstance(case, plan.DPSum) else 2, 1
+    )
 
 
 def inputs(case: plan.Codec) -> tuple[float, float]:
@@ -198,13 +202,13 @@ def inputs(case: plan.Codec) -> tuple[float, float]:
 def measured(case: plan.Codec, low: int, high: int, times: int) -> tuple[float, float]:
     """Return what an audit finds at least, and the lower bound on epsilon at the case's delta that it finds.
 
-    A release in one dimension is a number of steps and `whole_noise`, drawn here for many at once; a test below ties that to the
+    A release in one dimension is a number of steps and `draw_gaussian`, drawn here for many at once; a test below ties that to the
     codec. The event begins at nine tenths of the way to where the loss is the stated one: there it is seen often enough.
     """
     away = 1 / made_for(case).claims(1, 1)[0].event.noise_multiplier
     edge = int(low + 0.9 * (case.epsilon / away + away / 2) * STEPS)
     sides = [
-        (place + whole_noise(seeds.draws(side), times) > edge).astype(np.int64)
+        (place + draw_gaussian(seeds.draws(side), times) > edge).astype(np.int64)
         for side, place in enumerate((low, high))
     ]
     unlikely, likely = (float(norm.sf((edge - place) / STEPS)) for place in (low, high))
@@ -217,7 +221,10 @@ def measured(case: plan.Codec, low: int, high: int, times: int) -> tuple[float, 
 @pytest.mark.parametrize("case", SETTINGS[:2], ids=lambda case: case.name)
 def test_measured_epsilon_is_below_the_stated_one_and_near_it(case) -> None:
     """Four million releases on each side; it finds too much with a probability of at most 1e-6, too little with 5e-7."""
-    ends = (int(scale_of(case).whole(np.array([value], np.float32))[0]) for value in inputs(case))
+    ends = (
+        int(scale_of(case).round_to_integers(np.array([value], np.float32))[0])
+        for value in inputs(case)
+    )
     least, found = measured(case, *ends, 4_000_000)
     assert 0.85 * case.epsilon <= least <= found <= case.epsilon
 
@@ -244,19 +251,19 @@ def test_a_release_in_one_dimension_is_what_the_codecs_release() -> None:
             "<i4"
         )[0]
         radii = [
-            scale_for(
+            choose_scale_for_run(
                 Loss(epsilon=2.0, delta=1e-3), codecs.Extent(rounds=1, cohort=1), 0.5, n, 1
             ).radius
             for n in (2, 1)
         ]
-        assert message == radii[0] + whole_noise(own, 1)[0]
+        assert message == radii[0] + draw_gaussian(own, 1)[0]
         total = central.empty(1)
         total.add(
             encode(central, np.array([7.0], np.float32), own, Draws.seeded(0)).payload,
             1,
             Draws.seeded(0),
         )
-        noisy = radii[1] + whole_noise(own, 1)[0] + 0.5
+        noisy = radii[1] + draw_gaussian(own, 1)[0] + 0.5
         assert decode(central, total, Draws.seeded(0), own)[0] == np.float32(
             noisy * (0.5 / radii[1])
         )
@@ -266,5 +273,7 @@ def test_a_chain_that_bounds_no_length_is_refused_by_dp_sum_too() -> None:
     with pytest.raises(ChainError, match="finite l2 bound"):
         codecs.chain(
             clip_largest(1.0),
-            last=dp_sum.noisy_sum(Loss(epsilon=1.0, delta=1e-5), codecs.Extent(rounds=1, cohort=1)),
+            last=dp_sum.build_noisy_sum(
+                Loss(epsilon=1.0, delta=1e-5), codecs.Extent(rounds=1, cohort=1)
+            ),
         )

@@ -14,11 +14,11 @@ from tacit.codecs.hashcomb import (
     PaperTokens,
     Quantiser,
     compute_mean_level,
+    derive_round_key,
     draw_levels,
     find_head_probability,
-    round_key,
 )
-from tacit.codecs.sums.tokens import Counted
+from tacit.codecs.sums.tokens import TokenCounts
 from tacit.errors import PlanError, RunError, WireError
 from tacit.privacy.claim import Open
 from tacit.randomness import Draws
@@ -37,7 +37,7 @@ def revealed(tokens: KeyedTokens | PaperTokens, sent: np.ndarray, level: np.ndar
     """Return the channels of tokens, one row per message."""
     names, numbers = np.unique(sent, return_inverse=True)
     static = isinstance(tokens, PaperTokens)
-    counted = Counted(
+    counted = TokenCounts(
         numbers.reshape(sent.shape) if static else sent,
         np.array([1]),
         names[:, None].astype(np.uint64) if static else None,
@@ -188,12 +188,12 @@ def test_a_path_decodes_to_what_its_deepest_token_says() -> None:
             client, total, back = made.keyed(SECRET, 3), made.empty(400), made.empty(400)
             for update in updates:
                 total.add(encode(client, update, ROOT, ROOT).payload, 2, ROOT)
-            back.add_packed(total.packed(), 6)
+            back.add_packed(total.pack(), 6)
             means.append(decode(client, back, ROOT, ROOT))
             for bad in (
-                total.packed()[:-1],
-                total.packed()[:5],
-                np.append(total.packed(), np.uint8(0)),
+                total.pack()[:-1],
+                total.pack()[:5],
+                np.append(total.pack(), np.uint8(0)),
             ):
                 with pytest.raises(WireError, match="histogram refused"):
                     made.empty(400).add_packed(bad, 6)
@@ -208,16 +208,16 @@ def test_hashes_give_tokens_of_the_stated_length() -> None:
             expected = int.from_bytes(hmac.digest(SECRET, name, digest), "little") % (1 << bits)
             token = PaperTokens(quantiser, SECRET, bits, kind).hide(np.uint32([5]), np.uint8([3]))
             assert int.from_bytes(token.tobytes(), "little") == expected
-    assert round_key(SECRET, 1) != round_key(SECRET, 1, "sha3")
+    assert derive_round_key(SECRET, 1) != derive_round_key(SECRET, 1, "sha3")
 
 
 def test_keyed_tokens_are_permutations_that_differ_by_coordinate_round_and_secret() -> None:
     level = np.full(400, 6, np.uint8)
     tables = {}
     for name, key in {
-        "one": round_key(SECRET, 1),
-        "two": round_key(SECRET, 2),
-        "other": round_key(SECRET[::-1], 1),
+        "one": derive_round_key(SECRET, 1),
+        "two": derive_round_key(SECRET, 2),
+        "other": derive_round_key(SECRET[::-1], 1),
     }.items():
         tokens = KeyedTokens(key, 6)
         tables[name] = np.stack(
@@ -235,7 +235,7 @@ def test_keyed_tokens_are_permutations_that_differ_by_coordinate_round_and_secre
 def test_keyed_tokens_of_neighbours_are_no_nearer_than_others() -> None:
     """Over 20,000 coordinates: the token of a channel, and the difference of two, follow the law of a uniform permutation."""
     level = np.full(20_000, 3, np.uint8)
-    tokens = KeyedTokens(round_key(SECRET, 5), 3)
+    tokens = KeyedTokens(derive_round_key(SECRET, 5), 3)
     three = [
         tokens.hide(np.full(20_000, channel, np.uint32), level).astype(np.int64)
         for channel in (2, 3, 7)
@@ -249,9 +249,9 @@ def test_keyed_tokens_of_neighbours_are_no_nearer_than_others() -> None:
 
 def test_permutations_that_are_kept_are_those_that_would_be_made(monkeypatch) -> None:
     channels, level = np.arange(5_000, dtype=np.uint32) % 256, np.full(5_000, 8, np.uint8)
-    kept = [KeyedTokens(round_key(SECRET, 9), 8).hide(channels, level) for _ in range(2)]
+    kept = [KeyedTokens(derive_round_key(SECRET, 9), 8).hide(channels, level) for _ in range(2)]
     monkeypatch.setattr("tacit.codecs.hashcomb.tokens._KEPT", 0)
-    made = KeyedTokens(round_key(SECRET, 9), 8).hide(channels, level)
+    made = KeyedTokens(derive_round_key(SECRET, 9), 8).hide(channels, level)
     assert all(np.array_equal(one, made) for one in kept)
 
 
@@ -268,7 +268,7 @@ def test_paper_tokens_are_static_short_and_found_without_a_secret() -> None:
 
 
 def test_a_token_of_no_channel_is_noticed() -> None:
-    tokens, level = KeyedTokens(round_key(SECRET, 1), 4), np.array([2, 4], np.uint8)
+    tokens, level = KeyedTokens(derive_round_key(SECRET, 1), 4), np.array([2, 4], np.uint8)
     beyond = tokens.hide(np.array([5, 5], np.uint32), level)
     with pytest.raises(WireError, match="clients of this round"):
         revealed(tokens, beyond[None], level)
@@ -285,9 +285,9 @@ def test_the_histogram_forgets_the_order_of_clients_and_decodes_to_the_weighted_
     for total, order in zip(totals, ([0, 1, 2], [2, 0, 1]), strict=True):
         for n in order:
             total.add(encode(client, updates[n], ROOT, ROOT).payload, weights[n], ROOT)
-    assert totals[0].packed().tobytes() == totals[1].packed().tobytes()
+    assert totals[0].pack().tobytes() == totals[1].pack().tobytes()
     returned = made.empty(50)
-    returned.add_packed(totals[0].packed(), sum(weights))
+    returned.add_packed(totals[0].pack(), sum(weights))
     mean = decode(client, returned, ROOT, ROOT)
     np.testing.assert_allclose(
         mean, np.average(updates, axis=0, weights=weights), atol=0.6 / (2**5 - 1) / 2 + 1e-6
@@ -305,7 +305,7 @@ def test_a_histogram_that_does_not_add_up_is_refused() -> None:
             weight,
             ROOT,
         )
-    good = total.packed()
+    good = total.pack()
     for bad, weight in (
         (good, 6),
         (good[:-1], 5),
@@ -338,7 +338,7 @@ def test_what_the_server_holds_has_no_secret_and_cannot_read() -> None:
     client = made.keyed(SECRET, 1)
     total = made.empty(9)
     total.add(encode(client, np.zeros(9, np.float32), ROOT, ROOT).payload, 1, ROOT)
-    derived = round_key(SECRET, 1).key
+    derived = derive_round_key(SECRET, 1).key
     assert derived in held_by(client), "the search finds it where it is"
     assert not {SECRET, derived} & set(held_by(made) + held_by(total))
     for refused in (

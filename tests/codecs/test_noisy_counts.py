@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import beta
 
 from tacit.codecs.stages.integer_updates import Loss
-from tacit.codecs.votes.noisy_counts import CountNoise, noise_for
+from tacit.codecs.votes.noisy_counts import CountNoise, choose_count_noise
 from tacit.errors import ChainError
 from tacit.privacy.accounting.gaussian_loss import compute_epsilon
 from tacit.privacy.claim import GaussianNoise
@@ -54,14 +54,14 @@ NEIGHBOURS = [
 
 @pytest.mark.parametrize(("here", "there"), NEIGHBOURS)
 def test_measured_epsilon_is_below_the_stated_one(here, there) -> None:
-    noise = noise_for(LOSS, rows_each=3, releases=1)
+    noise = choose_count_noise(LOSS, rows_each=3, releases=1)
     assert compute_epsilon(LOSS.delta, noise.multiplier) <= LOSS.epsilon
     assert measured_epsilon(noise, here, there, LOSS.delta) <= LOSS.epsilon
 
 
 def test_the_measure_is_not_blind() -> None:
     """For the worst neighbours the draws prove most of what is stated."""
-    noise = noise_for(LOSS, rows_each=3, releases=1)
+    noise = choose_count_noise(LOSS, rows_each=3, releases=1)
     assert measured_epsilon(noise, *NEIGHBOURS[0], LOSS.delta) > 0.85 * LOSS.epsilon
 
 
@@ -76,14 +76,14 @@ TWINS = {
 
 @pytest.mark.parametrize("twin", TWINS)
 def test_broken_twins_are_caught(twin) -> None:
-    broken = TWINS[twin](noise_for(LOSS, rows_each=3, releases=1))
+    broken = TWINS[twin](choose_count_noise(LOSS, rows_each=3, releases=1))
     assert measured_epsilon(broken, *NEIGHBOURS[0], LOSS.delta) > LOSS.epsilon
 
 
 @pytest.mark.parametrize("releases", [1, 7, 100])
 @pytest.mark.parametrize("relation", ["replace all rows of one client", "add or remove one client"])
 def test_all_releases_of_a_run_together_cost_what_the_owner_allows(releases, relation) -> None:
-    noise = noise_for(Loss(epsilon=0.5, delta=1e-5), rows_each=2, releases=releases)
+    noise = choose_count_noise(Loss(epsilon=0.5, delta=1e-5), rows_each=2, releases=releases)
     claim = noise.claim(relation)
     assert isinstance(claim.event, GaussianNoise)
     (total,) = [
@@ -105,11 +105,11 @@ def test_a_client_moves_both_counts_by_no_more_than_the_stated_sensitivity() -> 
 
 
 def test_draws_have_an_address() -> None:
-    noise, counts = noise_for(LOSS, rows_each=1, releases=1), np.array([100, 50])
+    noise, counts = choose_count_noise(LOSS, rows_each=1, releases=1), np.array([100, 50])
     one, same, other = (noise.add(counts, Draws.seeded(1).at(place)) for place in ("a", "a", "b"))
     assert one.tolist() == same.tolist() != other.tolist()
 
 
 def test_too_little_epsilon_is_refused() -> None:
     with pytest.raises(ChainError, match=r"raise measures\.epsilon, or measure more rarely"):
-        noise_for(Loss(epsilon=1e-6, delta=1e-9), rows_each=100, releases=10_000)
+        choose_count_noise(Loss(epsilon=1e-6, delta=1e-9), rows_each=100, releases=10_000)

@@ -10,11 +10,15 @@ from scipy.stats import binom, norm
 
 from tacit import codecs, plan
 from tacit.audit.epsilon import lower_bound
-from tacit.codecs.distributions.onebit_loss import _log_moments, bound_coin_sums, bound_shift
-from tacit.codecs.onebit import Coins, coin_sum, coins_for, tossed
+from tacit.codecs.distributions.onebit_loss import (
+    _compute_log_moments,
+    bound_coin_sums,
+    bound_shift,
+)
+from tacit.codecs.onebit import CoinBiases, build_coin_sum, choose_biases, toss_coins
 from tacit.codecs.stages.clip import clip_largest
 from tacit.codecs.stages.integer_updates import Loss
-from tacit.codecs.stages.rotation import block_of, rotated
+from tacit.codecs.stages.rotation import find_block_size, rotate
 from tacit.errors import ChainError
 from tacit.privacy import ledger
 from tacit.privacy.accounting import dominated_loss
@@ -109,7 +113,7 @@ def test_few_sums_reveal_no_more_than_the_bound_whatever_the_others_send(clients
 def test_the_energy_of_the_drift_is_within_its_bound() -> None:
     """Step 4 of the proof: 2,000 paths of 100 coordinates with the largest h, for both signs of κ, under P and under Q; seeded."""
     steepest, skew, count, steps = 0.02, 0.014, 100, 32
-    bound = np.array(_log_moments(steepest, skew))
+    bound = np.array(_compute_log_moments(steepest, skew))
     for kappa in (skew, -skew):
         for drifts in (False, True):
             random = np.random.default_rng(1)
@@ -151,7 +155,7 @@ def test_few_clients_send_up_to_two_bits_more_and_none_is_refused() -> None:
         (1, 12.0, 15, True),
         (500, 2.0, 127, False),
     ):
-        coins = coins_for(Loss(epsilon=epsilon, delta=1e-3), 2, clients, 0.5, 256)
+        coins = choose_biases(Loss(epsilon=epsilon, delta=1e-3), 2, clients, 0.5, 256)
         assert (coins.bits, not coins.event.rates) == (bits, alone)
         assert dominated_loss.compute_epsilon(1e-3, coins.event, 2) == pytest.approx(
             epsilon, rel=1e-3
@@ -171,7 +175,7 @@ def test_the_loss_grows_with_the_length_of_an_update() -> None:
 @pytest.mark.parametrize(("epsilon", "bits"), [(0.5, 1), (1.0, 1), (2.0, 1), (8.0, 7)])
 def test_noise_for_a_whole_run_is_near_that_of_a_gaussian_and_bits_are_few(epsilon, bits) -> None:
     """5,000 clients, 40 rounds, 16,384 parameters at delta 1e-5. Others that lean cost 0.3 to 3 %, the proof 0.2 %."""
-    coins = coins_for(Loss(epsilon=epsilon, delta=1e-5), 40, 5000, 1.0, block_of(16_384))
+    coins = choose_biases(Loss(epsilon=epsilon, delta=1e-5), 40, 5000, 1.0, find_block_size(16_384))
     gaussian = calibrate_multiplier(epsilon, 1e-5) * math.sqrt(40)
     assert gaussian < coins.stddev * math.sqrt(5000) < 1.04 * gaussian
     assert coins.bits == bits
@@ -203,7 +207,7 @@ def test_fewer_reporters_are_paid_for_with_noise() -> None:
     all_of_them, half = (
         made_for(plan.OneBit(**{**CASE.__dict__, "reporters": share})) for share in (1.0, 0.5)
     )
-    assert (all_of_them.fewest, half.fewest) == (100, 50)
+    assert (all_of_them.min_clients, half.min_clients) == (100, 50)
     assert half.known_noise(5001) / all_of_them.known_noise(5001) == pytest.approx(
         math.sqrt(2), rel=0.04
     )
@@ -211,7 +215,9 @@ def test_fewer_reporters_are_paid_for_with_noise() -> None:
 
 def test_what_cannot_be_is_refused() -> None:
     with pytest.raises(ChainError, match="finite l2 bound"):
-        codecs.chain(clip_largest(1.0), last=coin_sum(CASE, codecs.Extent(rounds=1, cohort=10)))
+        codecs.chain(
+            clip_largest(1.0), last=build_coin_sum(CASE, codecs.Extent(rounds=1, cohort=10))
+        )
     with pytest.raises(ChainError, match="at most 255 bits"):
         made_for(plan.OneBit(epsilon=50.0, delta=1e-5, clip=1.0), cohort=100_000).claims(10, 1)
     with pytest.raises(ChainError, match="a larger delta"):
@@ -222,14 +228,14 @@ def test_what_cannot_be_is_refused() -> None:
 
 
 def test_chances_are_whole_numbers_whose_squares_add_up_to_no_more_than_agreed() -> None:
-    coins = coins_for(Loss(epsilon=2.0, delta=1e-3), 1, 100, 0.5, 256)
+    coins = choose_biases(Loss(epsilon=2.0, delta=1e-3), 1, 100, 0.5, 256)
     radius = coins.slope * coins.clip * 2**32
     rows = [
-        rotated(row.astype(np.float32))
+        rotate(row.astype(np.float32))
         for row in (np.eye(1, 256)[0], np.ones(256) / 32, np.full(256, 0.03125 * 1.0000001))
     ]
     for row in rows:
-        steps = coins.steps(row)
+        steps = coins.compute_steps(row)
         assert (steps == np.rint(steps)).all()
         assert sum(int(step) ** 2 for step in steps) <= radius**2
         assert np.abs(steps).max() <= coins.largest * 2**32
@@ -239,11 +245,11 @@ def test_chances_are_whole_numbers_whose_squares_add_up_to_no_more_than_agreed()
 @pytest.mark.parametrize("bits", [1, 3, 15])
 def test_counts_of_ones_have_their_chances(bits) -> None:
     """40,000 coordinates at each of three probabilities; one is off by more with a probability of 5e-7."""
-    coins = Coins(
+    coins = CoinBiases(
         clip=1.0, clients=10, bits=bits, slope=1.0, largest=0.125, event=GaussianDominated(1.0)
     )
     for chance in (-0.125, 0.0, 0.1):
-        payload = tossed(np.full(40_000, np.rint(chance * 2**32)), coins, seeds.draws(bits))
+        payload = toss_coins(np.full(40_000, np.rint(chance * 2**32)), coins, seeds.draws(bits))
         width = bits.bit_length()
         counts = np.unpackbits(payload, bitorder="little")[: 40_000 * width].reshape(-1, width) @ (
             1 << np.arange(width)
@@ -261,16 +267,16 @@ DELTA, EPSILON = 1e-2, 1.0
 SOUND = Loss(epsilon=EPSILON, delta=DELTA)
 
 
-def heads(coins: Coins, value: float, others: float, times: int, draws: Draws) -> np.ndarray:
+def heads(coins: CoinBiases, value: float, others: float, times: int, draws: Draws) -> np.ndarray:
     """Return how many of all bits lie on the side of one client's update, which is `value` times the longest there is.
 
     Probabilities of all others are `others` times as far off one half as they may be, in the same direction. The update is spread
     evenly: it moves every bit by as much, so that this count is all that tells it apart.
     """
-    towards = rotated(np.eye(1, DIM, dtype=np.float32)[0]) > 0
+    towards = rotate(np.eye(1, DIM, dtype=np.float32)[0]) > 0
     width, sent = (
         coins.bits.bit_length(),
-        tossed(np.tile(steps_of(coins, value), times), coins, draws),
+        toss_coins(np.tile(steps_of(coins, value), times), coins, draws),
     )
     bits = np.unpackbits(sent, bitorder="little")
     own = bits[: times * DIM * width].reshape(times, DIM, width) @ (1 << np.arange(width))
@@ -283,12 +289,12 @@ def heads(coins: Coins, value: float, others: float, times: int, draws: Draws) -
     return np.where(towards, own + rest, CLIENTS * coins.bits - own - rest).sum(axis=1)
 
 
-def steps_of(coins: Coins, value: float) -> np.ndarray:
-    direction = rotated(np.eye(1, DIM, dtype=np.float32)[0])
-    return coins.steps(np.float32(value * coins.clip) * direction)
+def steps_of(coins: CoinBiases, value: float) -> np.ndarray:
+    direction = rotate(np.eye(1, DIM, dtype=np.float32)[0])
+    return coins.compute_steps(np.float32(value * coins.clip) * direction)
 
 
-def tail(coins: Coins, value: float, others: float) -> np.ndarray:
+def tail(coins: CoinBiases, value: float, others: float) -> np.ndarray:
     """Return the exact probability of more heads than 0, 1, 2, …: two binomial numbers together."""
     own, rest = DIM * coins.bits, DIM * (CLIENTS - 1) * coins.bits
     (moved,) = set(np.abs(steps_of(coins, value)))
@@ -299,7 +305,7 @@ def tail(coins: Coins, value: float, others: float) -> np.ndarray:
     return np.clip(1 - exact.cumsum(), 0, 1)
 
 
-def measured(coins: Coins, others: float, times: int, place: int) -> tuple[float, float]:
+def measured(coins: CoinBiases, others: float, times: int, place: int) -> tuple[float, float]:
     """Return what an audit at the best threshold finds at least, and the lower bound on epsilon at the delta that it finds."""
     here, there = tail(coins, 1.0, others), tail(coins, 0.0, others)
     edges = np.flatnonzero((here > 2 * DELTA) & (here < 0.9))[::8]
@@ -315,14 +321,14 @@ def measured(coins: Coins, others: float, times: int, place: int) -> tuple[float
 @pytest.mark.parametrize("others", [0.0, 1.0])
 def test_measured_epsilon_is_below_the_stated_one_and_not_far_from_it(others) -> None:
     """50,000 sums on each side, 64 parameters, 12 clients. It finds too much with at most 1e-6, too little with 5e-7."""
-    least, found = measured(coins_for(SOUND, 1, CLIENTS, 1.0, DIM), others, 50_000, 1)
+    least, found = measured(choose_biases(SOUND, 1, CLIENTS, 1.0, DIM), others, 50_000, 1)
     assert 0.4 * EPSILON <= least <= found <= EPSILON
 
 
 @pytest.mark.statistical
 def test_a_twin_with_half_the_noise_is_caught() -> None:
     """Chances twice as far off one half, as if four times as many clients had sent coins; missed with 5e-7."""
-    sound = coins_for(SOUND, 1, CLIENTS, 1.0, DIM)
-    twin = Coins(**{**sound.__dict__, "slope": 2 * sound.slope, "largest": 2 * sound.largest})
+    sound = choose_biases(SOUND, 1, CLIENTS, 1.0, DIM)
+    twin = CoinBiases(**{**sound.__dict__, "slope": 2 * sound.slope, "largest": 2 * sound.largest})
     least, found = measured(twin, 0.0, 50_000, 2)
     assert EPSILON + 0.3 < least <= found

@@ -117,7 +117,7 @@ def test_what_is_no_codec_is_refused(code: Path, change: str, said: str) -> None
 
 def test_secure_aggregation_needs_a_codec_of_integers(code: Path) -> None:
     settings = plan.load(Path("plan.toml")).codec
-    with pytest.raises(PlanError, match=r"this codec has no `whole`"):
+    with pytest.raises(PlanError, match=r"this codec has no `integers`"):
         codecs.build(settings, replace(EXTENT, helpers=1))
 
 

@@ -9,10 +9,15 @@ from scipy.stats import t as student
 
 from tacit import codecs, plan
 from tacit.audit.epsilon import lower_bound
-from tacit.codecs.distributions.privunit import STEP, lean_for, leaning, rounding
-from tacit.codecs.projunit import leaning_towards, shape_of
+from tacit.codecs.distributions.privunit import (
+    STEP,
+    bound_rounding,
+    choose_bias,
+    draw_biased_vector,
+)
+from tacit.codecs.projunit import build_biased_vector, choose_shape
 from tacit.codecs.stages.clip import clip_largest
-from tacit.codecs.stages.rotation import rotated
+from tacit.codecs.stages.rotation import rotate
 from tacit.errors import ChainError, WireError
 from tacit.privacy import ledger
 from tacit.privacy.ledger import Account, charge
@@ -35,14 +40,14 @@ def unit_vector(dim: int, seed: int = 0) -> np.ndarray:
     [(1, 0.589, 2.516), (2, 0.670, 1.271), (4, 0.791, 0.660), (8, 0.901, 0.365)],
 )
 def test_the_best_lean_has_the_published_values(epsilon, chance, over_mean) -> None:
-    lean = lean_for(float(epsilon))
+    lean = choose_bias(float(epsilon))
     assert lean.chance == pytest.approx(chance, abs=5e-4)
     assert 1 / lean.mean == pytest.approx(over_mean, abs=5e-4)
 
 
 @pytest.mark.parametrize("epsilon", [0.01, 0.5, 1.0, 4.0, 8.0, 16.0])
 def test_no_side_is_more_than_e_to_the_epsilon_likelier(epsilon) -> None:
-    lean, free = lean_for(epsilon), norm.sf(lean_for(epsilon).edge)
+    lean, free = choose_bias(epsilon), norm.sf(choose_bias(epsilon).edge)
     ratio = math.log(lean.chance / free) - math.log((1 - lean.chance) / (1 - free))
     assert ratio == pytest.approx(epsilon, rel=1e-9)
     assert lean.mean > 0
@@ -51,8 +56,11 @@ def test_no_side_is_more_than_e_to_the_epsilon_likelier(epsilon) -> None:
 @pytest.mark.statistical
 def test_parts_along_and_across_the_direction_follow_the_law() -> None:
     """10,000 vectors of 5 numbers; each of four checks fails by chance with a probability of about 2e-7."""
-    lean, direction = lean_for(2.0), np.array([0.6, -0.8, 0, 0, 0])
-    drawn = np.stack([leaning(direction, lean, seeds.draws(3).at(n)) for n in range(10_000)]) * STEP
+    lean, direction = choose_bias(2.0), np.array([0.6, -0.8, 0, 0, 0])
+    drawn = (
+        np.stack([draw_biased_vector(direction, lean, seeds.draws(3).at(n)) for n in range(10_000)])
+        * STEP
+    )
     along, across = drawn @ direction, drawn @ np.array([0.8, 0.6, 0, 0, 0])
     jitter = STEP * (seeds.generator(0).random(10_000) - 0.5)
 
@@ -72,10 +80,10 @@ def test_parts_along_and_across_the_direction_follow_the_law() -> None:
 
 def test_all_parameters_may_be_sent_and_then_the_error_is_that_of_the_law() -> None:
     """The mean squared error of a unit vector is (d - 1 + E t²) / m² - 1."""
-    lean = lean_for(4.0 - rounding(4.0, 256))
+    lean = choose_bias(4.0 - bound_rounding(4.0, 256))
     exact = (255 + lean.second_moment) / lean.mean**2 - 1
     assert exact == pytest.approx(111.0, rel=5e-3)
-    shape = shape_of(plan.ProjUnit(epsilon=4.0, clip=1.0, coordinates=256), 256)
+    shape = choose_shape(plan.ProjUnit(epsilon=4.0, clip=1.0, coordinates=256), 256)
     assert shape.variance(1.0) * 256 == pytest.approx(exact, rel=1e-4)
 
 
@@ -104,8 +112,8 @@ def test_at_4_per_update_it_beats_bits_by_the_ratios_of_the_theory() -> None:
     clip = math.sqrt(2 * math.log(2 * dim) / dim)
     for settings, row, theory in (
         (plan.ProjUnit(epsilon=epsilon, clip=1.0), update, 2.18e3),
-        (plan.RRSampled(epsilon=epsilon, clip=clip), rotated(update), 7.94e4),
-        (plan.RR(epsilon=epsilon / dim, clip=clip), rotated(update), 1.15e8),
+        (plan.RRSampled(epsilon=epsilon, clip=clip), rotate(update), 7.94e4),
+        (plan.RR(epsilon=epsilon / dim, clip=clip), rotate(update), 1.15e8),
     ):
         found, off = error(settings, row, 40)
         assert off < 0.1
@@ -120,7 +128,7 @@ def test_few_coordinates_cost_little_accuracy_and_do_not_shrink_updates() -> Non
     dim, update = 256, unit_vector(256, 5)
     for coordinates, published in ((32, 118.6), (64, 114.3), (128, 111.9)):
         settings = plan.ProjUnit(epsilon=4.0, clip=1.0, coordinates=coordinates)
-        assert shape_of(settings, dim).variance(1.0) * dim == pytest.approx(published, rel=0.03)
+        assert choose_shape(settings, dim).variance(1.0) * dim == pytest.approx(published, rel=0.03)
     made, along = codecs.build(plan.ProjUnit(epsilon=8.0, clip=1.0, coordinates=64)), []
     for n in range(300):
         total, public = made.empty(dim), seeds.draws(2).at("public", n)
@@ -156,8 +164,8 @@ def audit(epsilon: float, times: int, share: float = 1.0) -> tuple[float, float]
     The event is that a message leans towards the first by at least the edge, as the law's plane tells. Rounding to steps moves a
     message by about 0.002 of a standard deviation, which changes both probabilities by less than 1 %.
     """
-    made, lean = codecs.build(plan.ProjUnit(epsilon=epsilon, clip=1.0)), lean_for(epsilon)
-    public, plane, sides = Draws.seeded(0), rotated(SIDE), []
+    made, lean = codecs.build(plan.ProjUnit(epsilon=epsilon, clip=1.0)), choose_bias(epsilon)
+    public, plane, sides = Draws.seeded(0), rotate(SIDE), []
     for place, update in enumerate((share * SIDE, -share * SIDE)):
         rows = np.stack(
             [
@@ -193,7 +201,9 @@ def test_short_updates_are_sent_as_either_direction_about_as_often() -> None:
 
 def test_what_cannot_be_is_refused() -> None:
     with pytest.raises(ChainError, match="finite l2 bound"):
-        codecs.chain(clip_largest(1.0), last=leaning_towards(plan.ProjUnit(epsilon=4.0, clip=1.0)))
+        codecs.chain(
+            clip_largest(1.0), last=build_biased_vector(plan.ProjUnit(epsilon=4.0, clip=1.0))
+        )
     with pytest.raises(ChainError, match=r"lower codec\.coordinates"):
         codecs.build(plan.ProjUnit(epsilon=0.5, clip=1.0, coordinates=200_000)).claims(10**6, 1)
     total = codecs.build(plan.ProjUnit(epsilon=4.0, clip=1.0)).empty(2)

@@ -9,8 +9,14 @@ import pytest
 from tacit import codecs, plan
 from tacit.audit.epsilon import lower_bound
 from tacit.codecs import rqm
-from tacit.codecs.distributions.rqm_output import WORD, Law, exact_law, level_values, realised_law
-from tacit.codecs.sums.levels import LevelSum, unpacked
+from tacit.codecs.distributions.rqm_output import (
+    WORD,
+    OutputDistribution,
+    build_distribution,
+    compute_exact_distribution,
+    compute_level_values,
+)
+from tacit.codecs.sums.levels import LevelSum, unpack_levels
 from tacit.errors import WireError
 from tacit.privacy.accounting import losses
 from tacit.privacy.claim import RenyiCurve, Repeated
@@ -32,8 +38,8 @@ VARIANCES = [0.2435, 0.0493, 0.675, 0.617, 0.496]
 MEASURED = [(2.33, 0.42, 16), (1.0, 0.5, 8), (1.0, 0.3, 16)]
 
 
-def law_of(margin: float, keep: float, levels: int) -> Law:
-    return realised_law(1.0, margin, levels, keep)
+def law_of(margin: float, keep: float, levels: int) -> OutputDistribution:
+    return build_distribution(1.0, margin, levels, keep)
 
 
 def in_fractions(x: Fraction, margin: float, keep: float, levels: int) -> list[Fraction]:
@@ -61,7 +67,7 @@ def by_steps(
     """Return outputs of the mechanism step by step: keep levels, find the neighbours, round at random, or to the nearest."""
     margin, keep, levels = setting
     random = seeds.generator(int(1000 * (x + 2)))
-    values = level_values(1 + margin, levels)
+    values = compute_level_values(1 + margin, levels)
     kept = random.random((times, levels)) < keep
     kept[:, [0, -1]] = True
     at = int(np.searchsorted(values, x, side="right")) - 1
@@ -73,7 +79,7 @@ def by_steps(
 
 def test_the_law_has_its_printed_value() -> None:
     np.testing.assert_allclose(
-        exact_law(0.3, level_values(2.0, 4), 0.5),
+        compute_exact_distribution(0.3, compute_level_values(2.0, 4), 0.5),
         [0.140625, 0.228125, 0.396875, 0.234375],
         atol=1e-12,
     )
@@ -85,14 +91,16 @@ def test_the_law_is_that_of_the_formula_and_of_the_mechanism_and_the_realised_on
     setting,
 ) -> None:
     margin, keep, levels = setting
-    values, law = level_values(1 + margin, levels), law_of(*setting)
+    values, law = compute_level_values(1 + margin, levels), law_of(*setting)
     for x in (Fraction(-1), Fraction(-313, 1000), Fraction(0), Fraction(7, 8), Fraction(1)):
         exact = np.array(in_fractions(x, margin, keep, levels), float)
-        np.testing.assert_allclose(exact_law(float(x), values, keep), exact, rtol=1e-10)
+        np.testing.assert_allclose(
+            compute_exact_distribution(float(x), values, keep), exact, rtol=1e-10
+        )
         mixed = [np.interp(float(x), law.corners, column) / WORD for column in law.counts.T]
         np.testing.assert_allclose(mixed, exact, atol=1.01 / WORD)
     seen = np.bincount(by_steps(0.875, setting, 400_000), minlength=levels)
-    chances = exact_law(0.875, values, keep)
+    chances = compute_exact_distribution(0.875, values, keep)
     off = seeds.deviations(levels) * np.sqrt(
         400_000 * chances
     )  # rare levels are counted by numbers that are not quite normal
@@ -102,19 +110,21 @@ def test_the_law_is_that_of_the_formula_and_of_the_mechanism_and_the_realised_on
 @pytest.mark.parametrize("setting", SETTINGS, ids=str)
 def test_both_sides_of_a_level_agree_and_no_value_between_corners_costs_more(setting) -> None:
     margin, keep, levels = setting
-    values, law = level_values(1 + margin, levels), law_of(*setting)
+    values, law = compute_level_values(1 + margin, levels), law_of(*setting)
     for at in range(1, levels - 1):
         np.testing.assert_allclose(
-            exact_law(values[at], values, keep, at - 1),
-            exact_law(values[at], values, keep, at),
+            compute_exact_distribution(values[at], values, keep, at - 1),
+            compute_exact_distribution(values[at], values, keep, at),
             rtol=1e-9,
         )
-    chances = np.stack([exact_law(x, values, keep) for x in np.linspace(-1, 1, 201)])
+    chances = np.stack(
+        [compute_exact_distribution(x, values, keep) for x in np.linspace(-1, 1, 201)]
+    )
     assert np.log(chances.max(axis=0) / chances.min(axis=0)).max() <= law.epsilon + 1e-4
     assert np.log((chances**2 @ (1 / chances).T).max()) <= at_order_two(law) + 1e-4
 
 
-def at_order_two(law: Law) -> float:
+def at_order_two(law: OutputDistribution) -> float:
     return law.curve.values[law.curve.orders.index(2.0)]
 
 
@@ -129,7 +139,7 @@ def test_costs_and_variance_have_their_known_values(setting, largest, variance) 
     """
     margin, keep, levels = setting
     law = law_of(*setting)
-    chances = np.stack([exact_law(x, law.levels, keep) for x in law.corners])
+    chances = np.stack([compute_exact_distribution(x, law.levels, keep) for x in law.corners])
     assert np.log(chances.max(axis=0) / chances.min(axis=0)).max() == pytest.approx(
         largest[0], abs=1e-6
     )
@@ -181,7 +191,7 @@ def test_the_curve_is_never_below_the_divergence_of_two_corners_nor_far_above(se
 def test_the_counts_of_the_claim_are_those_the_codec_draws_by() -> None:
     """In the middle of each cell between corners, the first word picks the corner and the second the level at its counts."""
     settings = plan.RQM(clip=1.0, margin=0.7, levels=11, keep=0.4)
-    made, law = codecs.build(settings), realised_law(1.0, 0.7, 11, 0.4)
+    made, law = codecs.build(settings), build_distribution(1.0, 0.7, 11, 0.4)
     ends = law.counts.cumsum(axis=1)[:, :-1]
     for cell in range(len(law.corners) - 1):
         middle = np.float32((law.corners[cell] + law.corners[cell + 1]) / 2)
@@ -189,7 +199,9 @@ def test_the_counts_of_the_claim_are_those_the_codec_draws_by() -> None:
             second = np.stack([ends[corner] - 1, ends[corner]], axis=1).ravel()
             words = np.stack([np.full(20, first), second], axis=1).ravel().astype(np.uint32)
             payload = encode(made, np.full(20, middle), Words(words), Draws.seeded(0)).payload
-            assert unpacked(payload, 20, 4).tolist() == [z for n in range(10) for z in (n, n + 1)]
+            assert unpack_levels(payload, 20, 4).tolist() == [
+                z for n in range(10) for z in (n, n + 1)
+            ]
 
 
 @pytest.mark.parametrize(
@@ -208,9 +220,9 @@ def test_what_is_out_of_range_is_drawn_like_its_clipped_value(value, like) -> No
 @pytest.mark.parametrize("count", [1, 7, 8, 9, 1001])
 def test_numbers_come_back_as_they_were_packed(bits, count) -> None:
     numbers = np.random.default_rng(bits).integers(0, 1 << bits, count).astype(np.uint8)
-    payload = np.full(rqm.packed_size(count, bits), 255, np.uint8)
+    payload = np.full(rqm.count_packed_bytes(count, bits), 255, np.uint8)
     rqm.pack(np.concatenate([numbers, np.full(8, 255, np.uint8)]), count, bits, payload)
-    np.testing.assert_array_equal(unpacked(payload, count, bits), numbers)
+    np.testing.assert_array_equal(unpack_levels(payload, count, bits), numbers)
     assert int.from_bytes(payload.tobytes(), "little") >> (bits * count) == 0
 
 
@@ -227,7 +239,9 @@ def audit(setting: tuple[float, float, int], times: int) -> tuple[float, float, 
         encode(made, np.full(times, x, np.float32), seeds.draws(n), Draws.seeded(0)).payload
         for n, x in enumerate(pair)
     ]
-    found = lower_bound(*(unpacked(side, times, rqm.bits_of(levels)) for side in sides))
+    found = lower_bound(
+        *(unpack_levels(side, times, rqm.count_index_bits(levels)) for side in sides)
+    )
     (claim,), counts = made.claims(1, 1), law.counts[:, worst] / WORD
     return (
         least_bound(counts.max(), counts.min(), times, events=levels),

@@ -4,8 +4,12 @@ import numpy as np
 import pytest
 
 from tacit import plan
-from tacit.codecs.distributions.rqm_output import WORD, realised_law
-from tacit.codecs.distributions.rqm_sum_loss import largest_divergence, sum_curve, sum_laws
+from tacit.codecs.distributions.rqm_output import WORD, build_distribution
+from tacit.codecs.distributions.rqm_sum_loss import (
+    compute_sum_curve,
+    compute_sum_distributions,
+    find_largest_divergence,
+)
 
 PRINTED = [
     ((1.0, 0.42, 16), 0.486, 0.0750),
@@ -22,7 +26,7 @@ def settings(setting: tuple[float, float, int]) -> plan.RQM:
 
 
 def at_order_two(setting: tuple[float, float, int], clients: int) -> float:
-    curve = sum_curve(settings(setting), clients)
+    curve = compute_sum_curve(settings(setting), clients)
     return curve.values[curve.orders.index(2.0)]
 
 
@@ -32,10 +36,10 @@ def test_with_all_others_at_the_ends_or_in_the_middle_it_has_its_printed_values(
 ) -> None:
     """To the printed digits, but for the last: 0.032548, which was printed as 0.0326."""
     margin, keep, levels = setting
-    law = realised_law(1.0, margin, levels, keep)
+    law = build_distribution(1.0, margin, levels, keep)
     for clients, printed in ((40, of_40), (250, of_250)):
         found = max(
-            largest_divergence(sum_laws(law, others, clients - 1), 1.0)
+            find_largest_divergence(compute_sum_distributions(law, others, clients - 1), 1.0)
             for others in (-1.0, 0.0, 1.0)
         )
         assert found == pytest.approx(printed, abs=0.53 * 10 ** -(3 if clients == 40 else 4))
@@ -51,7 +55,10 @@ def test_others_at_a_level_within_the_clip_cost_more_than_the_printed_values(set
 @pytest.mark.parametrize("setting", [(1.0, 0.42, 16), (1.0, 0.5, 8)])
 def test_one_client_costs_what_its_message_does_and_more_others_never_more(setting) -> None:
     margin, keep, levels = setting
-    law, alone = realised_law(1.0, margin, levels, keep), sum_curve(settings(setting), 1)
+    law, alone = (
+        build_distribution(1.0, margin, levels, keep),
+        compute_sum_curve(settings(setting), 1),
+    )
     for order, value in zip(alone.orders, alone.values, strict=True):
         above = [
             bound
@@ -65,7 +72,7 @@ def test_one_client_costs_what_its_message_does_and_more_others_never_more(setti
 
 def test_no_mixture_of_corners_that_was_tried_costs_more() -> None:
     """Ten others in two groups at any two corners, in any proportion: none above all at one corner."""
-    law = realised_law(1.0, 1.0, 8, 0.5)
+    law = build_distribution(1.0, 1.0, 8, 0.5)
     chances, highest = law.counts / WORD, at_order_two((1.0, 0.5, 8), 11)
     powers = [[np.ones(1)] for _ in chances]
     for row, made in zip(chances, powers, strict=True):
@@ -76,9 +83,9 @@ def test_no_mixture_of_corners_that_was_tried_costs_more() -> None:
             for count in range(11):
                 rest = np.convolve(one[count], other[10 - count])
                 rows = np.stack([np.convolve(row, rest) for row in chances])
-                assert largest_divergence(rows, 1.0) <= highest * (1 + 1e-9)
+                assert find_largest_divergence(rows, 1.0) <= highest * (1 + 1e-9)
 
 
 def test_it_needs_a_client() -> None:
     with pytest.raises(ValueError, match="at least one client"):
-        sum_curve(plan.RQM(clip=1.0, margin=1.0), 0)
+        compute_sum_curve(plan.RQM(clip=1.0, margin=1.0), 0)

@@ -27,7 +27,7 @@ def total_of(sender: codecs.Codec, total: codecs.Sum, weights: list[int]) -> cod
 def test_clients_read_exactly_what_the_server_reads_without_tokens(weights) -> None:
     bare, made = codecs.build(BARE), codecs.build(replace(BARE, tokens=True))
     client, back = made.keyed(SECRET, 3), made.empty(700)
-    back.add_packed(total_of(client, made.empty(700), weights).packed(), sum(weights))
+    back.add_packed(total_of(client, made.empty(700), weights).pack(), sum(weights))
     expected = decode(bare, total_of(bare, bare.empty(700), weights), ROOT, ROOT)
     np.testing.assert_array_equal(decode(client, back, ROOT, ROOT), expected)
     assert made.payload_size(700) == bare.payload_size(700)

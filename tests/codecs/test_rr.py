@@ -17,24 +17,26 @@ from tests.roles import decode, encode
 
 @pytest.mark.parametrize("epsilon", [0.001, 0.01, 0.1, 0.5, 1, 2, 5, 10, 15, 20])
 def test_the_realised_epsilon_is_at_most_the_one_asked_for_and_close_to_it(epsilon) -> None:
-    flips = rr.flips_for(epsilon)
+    flips = rr.compute_flips(epsilon)
     exact = (
         Decimal(rr.WORD - flips) / Decimal(flips)
     ).ln()  # of the worst-case ratio of the channel, to 28 digits
     assert exact <= Decimal(epsilon)
-    assert Decimal(rr.epsilon_of(flips)) >= exact
-    assert rr.epsilon_of(flips) == pytest.approx(epsilon, rel=1e-2 if epsilon > 15 else 1e-4)
+    assert Decimal(rr.compute_bit_epsilon(flips)) >= exact
+    assert rr.compute_bit_epsilon(flips) == pytest.approx(
+        epsilon, rel=1e-2 if epsilon > 15 else 1e-4
+    )
 
 
 @pytest.mark.parametrize(("value", "word", "bit"), [
-    (1.0, rr.WORD - rr.flips_for(1.0) - 1, 1), (1.0, rr.WORD - rr.flips_for(1.0), 0),
-    (-1.0, rr.flips_for(1.0) - 1, 1), (-1.0, rr.flips_for(1.0), 0),
+    (1.0, rr.WORD - rr.compute_flips(1.0) - 1, 1), (1.0, rr.WORD - rr.compute_flips(1.0), 0),
+    (-1.0, rr.compute_flips(1.0) - 1, 1), (-1.0, rr.compute_flips(1.0), 0),
     (0.0, rr.WORD // 2 - 1, 1), (0.0, rr.WORD // 2, 0), (math.nan, rr.WORD // 2 - 1, 1), (math.nan, rr.WORD // 2, 0),
-    (math.inf, rr.WORD - rr.flips_for(1.0) - 1, 1), (math.inf, rr.WORD - rr.flips_for(1.0), 0),
+    (math.inf, rr.WORD - rr.compute_flips(1.0) - 1, 1), (math.inf, rr.WORD - rr.compute_flips(1.0), 0),
 ])  # fmt: skip
 def test_the_kernel_compares_with_exactly_the_stated_threshold(value, word, bit) -> None:
     payload = np.empty(1, np.uint8)
-    largest = rr.WORD // 2 - rr.flips_for(1.0)
+    largest = rr.WORD // 2 - rr.compute_flips(1.0)
     flags = np.zeros(8, np.uint8)
     rr.quantise_flip_pack(
         np.array([value], np.float32),
@@ -79,7 +81,7 @@ def audit(settings: plan.RR, times: int) -> tuple[float, float]:
             made, np.full(times, value, np.float32), seeds.draws(place), Draws.seeded(0)
         ).payload
         sides.append(np.unpackbits(payload, bitorder="little")[:times])
-    flipped = rr.flips_for(settings.epsilon) / rr.WORD
+    flipped = rr.compute_flips(settings.epsilon) / rr.WORD
     return least_bound(1 - flipped, flipped, times), lower_bound(*sides)
 
 
@@ -134,8 +136,8 @@ def test_a_twin_that_repeats_its_noise_is_caught() -> None:
 def test_bits_are_packed_lowest_first_whatever_the_length(size) -> None:
     """With the clip far below the update, every bit is the sign unless flipped: at epsilon 20 per bit almost never."""
     signs = np.random.default_rng(size).integers(0, 2, size)
-    payload = rr.randomised_bits(
-        (2.0 * signs - 1).astype(np.float32), rr.flips_for(20.0), 1e-3, Draws.seeded(0)
+    payload = rr.randomise_bits(
+        (2.0 * signs - 1).astype(np.float32), rr.compute_flips(20.0), 1e-3, Draws.seeded(0)
     )
     np.testing.assert_array_equal(np.unpackbits(payload, bitorder="little")[:size], signs)
     assert not np.unpackbits(payload, bitorder="little")[size:].any()

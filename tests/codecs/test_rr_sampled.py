@@ -8,7 +8,7 @@ import pytest
 from tacit import codecs, plan
 from tacit.audit.epsilon import lower_bound
 from tacit.codecs import rr_sampled
-from tacit.codecs.rr import WORD, flips_for
+from tacit.codecs.rr import WORD, compute_flips
 from tacit.privacy.accounting import losses
 from tacit.randomness import Draws
 from tests import seeds
@@ -21,13 +21,13 @@ from tests.roles import encode
 def test_the_claim_of_a_whole_update_is_within_epsilon(epsilon, dim) -> None:
     (claim,) = codecs.build(plan.RRSampled(epsilon=epsilon, clip=1e-3)).claims(dim, 1)
     assert losses.compute_pure_epsilon(claim.event) <= epsilon * (1 + 1e-12)
-    assert claim.event.count == rr_sampled.bits_for(epsilon, dim)
+    assert claim.event.count == rr_sampled.choose_bit_count(epsilon, dim)
 
 
 def test_the_number_of_bits_is_the_one_that_minimises_the_error() -> None:
     dim, clip = 5001, 1.0
     for epsilon in (4, 8, 30):
-        chosen = rr_sampled.bits_for(epsilon, dim)
+        chosen = rr_sampled.choose_bit_count(epsilon, dim)
         error = {k: dim * dim / k * clip**2 / math.tanh(epsilon / k / 2) ** 2 for k in range(1, 60)}
         assert error[chosen] <= min(error.values()) * 1.03
 
@@ -46,8 +46,8 @@ def audit(settings: plan.RRSampled, times: int) -> tuple[float, float]:
 
     The output is the whole payload; the event is that no bit is flipped, which on the other side means that all are.
     """
-    made, bits = codecs.build(settings), rr_sampled.bits_for(settings.epsilon, 6)
-    flipped = flips_for(settings.epsilon / bits) / WORD
+    made, bits = codecs.build(settings), rr_sampled.choose_bit_count(settings.epsilon, 6)
+    flipped = compute_flips(settings.epsilon / bits) / WORD
     sides = (payloads(made, value, times, place) for place, value in enumerate((1e-3, -1e-3)))
     return least_bound((1 - flipped) ** bits, flipped**bits, times, events=2**bits), lower_bound(
         *sides

@@ -15,18 +15,26 @@ from tacit.codecs.distributions.skellam_loss import bound_shift
 from tacit.codecs.distributions.skellam_noise import (
     DISTANCE,
     PARTS,
-    _ends,
+    _compute_ends,
+    draw_skellam,
     find_ends,
+    round_variance_up,
     settle_tie,
-    skellam_noise,
-    variance_of,
 )
-from tacit.codecs.skellam import Grid, Wires, _whole, grid_for, grid_with, longest, shared_noise
+from tacit.codecs.skellam import (
+    IntegerGrid,
+    SumFormat,
+    _build_integer_coding,
+    bound_squares,
+    build_grid,
+    build_noisy_integers,
+    choose_grid,
+)
 from tacit.codecs.stages.clip import clip_largest
 from tacit.codecs.stages.integer_updates import Loss
-from tacit.codecs.stages.rotation import rotated
+from tacit.codecs.stages.rotation import rotate
 from tacit.codecs.sums import ModularSum
-from tacit.codecs.sums.packing import packed
+from tacit.codecs.sums.packing import pack_integers
 from tacit.errors import ChainError, WireError
 from tacit.privacy import ledger
 from tacit.privacy.accounting.dominated_loss import compute_epsilon
@@ -49,7 +57,7 @@ def made_for(case: plan.Skellam = CASE, rounds: int = 1, cohort: int = 100) -> c
 
 @pytest.mark.parametrize("variance", [0.25, 3.0, 400.0, 50_000.0])
 def test_thresholds_are_those_of_the_difference_of_two_poisson_numbers(variance) -> None:
-    ends = _ends(variance_of(variance))
+    ends = _compute_ends(round_variance_up(variance))
     for size in {0, 1, round(math.sqrt(variance)), round(3 * math.sqrt(variance))}:
         exact = skellam.cdf(size, variance / 2, variance / 2) - skellam.cdf(
             -size - 1, variance / 2, variance / 2
@@ -64,8 +72,8 @@ def test_thresholds_are_those_of_the_difference_of_two_poisson_numbers(variance)
 @pytest.mark.parametrize("variance", [2.0, 400.0])
 def test_the_noise_has_its_law_and_shares_add_up_to_it(variance) -> None:
     """200,000 numbers, each the sum of two shares; both checks fail by chance with probabilities of 2e-7 and 5e-7."""
-    half = variance_of(variance / 2)
-    noise = skellam_noise(half, seeds.draws(1), 200_000) + skellam_noise(
+    half = round_variance_up(variance / 2)
+    noise = draw_skellam(half, seeds.draws(1), 200_000) + draw_skellam(
         half, seeds.draws(2), 200_000
     )
     reach = round(2.5 * math.sqrt(variance))
@@ -80,7 +88,7 @@ def test_the_noise_has_its_law_and_shares_add_up_to_it(variance) -> None:
 
 
 def test_a_word_at_a_threshold_is_decided_by_more_bits() -> None:
-    ends = _ends(variance_of(3.0))
+    ends = _compute_ends(round_variance_up(3.0))
     words = (ends.high[:4] << np.uint64(1)) | np.array([0, 1, 0, 1], np.uint64)
     block, ties = np.empty(4, np.int64), np.empty(4, np.int64)
     assert find_ends(words, ends.high, ends.begin, block, ties) == 4
@@ -98,7 +106,7 @@ def test_a_word_at_a_threshold_is_decided_by_more_bits() -> None:
 @pytest.mark.parametrize("variance", [1.0, 400.0, 8192.0**2])
 def test_words_in_the_tail_are_decided_by_all_127_bits(variance) -> None:
     """Far out several sizes share the 63 bits of a word. Every such size is drawn with its probability."""
-    ends = _ends(variance_of(variance))
+    ends = _compute_ends(round_variance_up(variance))
     whole = [(int(high) << 64) + int(low) for high, low in zip(ends.high, ends.low, strict=True)]
     shared = [
         size
@@ -128,7 +136,7 @@ def test_under_secure_aggregation_the_server_sees_the_sum_modulo_two_to_the_bits
     bits,
 ) -> None:
     """Two sets of clients with the same sum give the same numbers, also if one set has many negative numbers and the other none."""
-    adder = _whole(bits)
+    adder = _build_integer_coding(bits)
     positive = np.array([3, 4, 0, 1], np.int64)
     width, kind = adder.bits(1), np.dtype(f"<u{adder.bits(1) // 8}")
     sums = []
@@ -139,19 +147,20 @@ def test_under_secure_aggregation_the_server_sees_the_sum_modulo_two_to_the_bits
     ):
         total = np.zeros(1, kind)
         for number in numbers.tolist():
-            total += adder.of(packed(np.array([number & ((1 << bits) - 1)]), bits), 1)
+            total += adder.read(pack_integers(np.array([number & ((1 << bits) - 1)]), bits), 1)
         sums.append(int(total[0]))
     assert sums == [8 << (width - bits)] * 3
     lifted = secure_aggregation.to_signed(np.array(sums[:1], kind))
-    assert adder.total(lifted, 4).value().tolist() == [8]
+    assert adder.build_sum(lifted, 4).value().tolist() == [8]
 
 
 def test_sums_below_zero_come_back_below_zero() -> None:
-    adder = _whole(18)
+    adder = _build_integer_coding(18)
     total = sum(
-        adder.of(packed(np.array([number & ((1 << 18) - 1)]), 18), 1) for number in (-5, -70_000, 3)
+        adder.read(pack_integers(np.array([number & ((1 << 18) - 1)]), 18), 1)
+        for number in (-5, -70_000, 3)
     )
-    assert adder.total(
+    assert adder.build_sum(
         secure_aggregation.to_signed(np.asarray(total, "<u4")), 3
     ).value().tolist() == [-70_002]
 
@@ -165,15 +174,17 @@ def test_scales_are_the_published_ones_and_losses_hardly_above_those_of_gaussian
     The publication's Rényi bound states 4.75, 2.17, 1.01, 0.478 for one round and 35.1, 14.2, 6.16, 2.78 for 25.
     """
     for multiplier in (1, 2, 4, 8):
-        grid = grid_with(multiplier, Wires(counted=250, most=250, bits=16, rounds=25), 1.0, 5001)
+        grid = build_grid(
+            multiplier, SumFormat(min_clients=250, max_clients=250, bits=16, rounds=25), 1.0, 5001
+        )
         for rounds in (1, 25):
             gaussian = epsilon_of_gaussian(1e-5, multiplier / math.sqrt(rounds))
             assert gaussian < compute_epsilon(1e-5, grid.event, rounds) < 1.002 * gaussian
-    grid = grid_with(4, Wires(counted=250, most=250, bits=16, rounds=25), 1.0, 5001)
+    grid = build_grid(4, SumFormat(min_clients=250, max_clients=250, bits=16, rounds=25), 1.0, 5001)
     assert grid.scale == pytest.approx(1535, abs=1)
     assert math.sqrt(grid.squares) / grid.scale < 1.001
-    assert grid_with(
-        4, Wires(counted=250, most=250, bits=18, rounds=25), 1.0, 506_451
+    assert build_grid(
+        4, SumFormat(min_clients=250, max_clients=250, bits=18, rounds=25), 1.0, 506_451
     ).scale == pytest.approx(8161, abs=1)
 
 
@@ -250,9 +261,9 @@ def test_the_whole_run_comes_out_at_the_stated_epsilon_with_hardly_more_noise_th
         ),
     )
     for epsilon in (1.0, 2.0):
-        grid = grid_for(
+        grid = choose_grid(
             Loss(epsilon=epsilon, delta=1e-5),
-            Wires(counted=5000, most=5000, bits=18, rounds=40),
+            SumFormat(min_clients=5000, max_clients=5000, bits=18, rounds=40),
             1.0,
             16_384,
         )
@@ -264,7 +275,7 @@ def test_fewer_reporters_are_paid_for_with_noise() -> None:
     all_of_them, half = (
         made_for(plan.Skellam(**{**CASE.__dict__, "reporters": share})) for share in (1.0, 0.5)
     )
-    assert (all_of_them.fewest, half.fewest) == (100, 50)
+    assert (all_of_them.min_clients, half.min_clients) == (100, 50)
     assert half.known_noise(5001) / all_of_them.known_noise(5001) == pytest.approx(
         math.sqrt(2), rel=0.01
     )
@@ -272,7 +283,9 @@ def test_fewer_reporters_are_paid_for_with_noise() -> None:
 
 def test_what_cannot_be_is_refused() -> None:
     with pytest.raises(ChainError, match="finite l2 bound"):
-        codecs.chain(clip_largest(1.0), last=shared_noise(CASE, codecs.Extent(rounds=1, cohort=10)))
+        codecs.chain(
+            clip_largest(1.0), last=build_noisy_integers(CASE, codecs.Extent(rounds=1, cohort=10))
+        )
     with pytest.raises(ChainError, match=r"raise codec\.bits"):
         made_for(plan.Skellam(epsilon=2.0, delta=1e-3, clip=1.0, bits=8), cohort=100_000).claims(
             1000, 1
@@ -291,16 +304,19 @@ def test_no_rounded_update_is_longer_than_agreed_and_none_is_moved_on_average(cl
 
     Then updates at and just beyond the clip, down to steps coarser than their values.
     """
-    grid = grid_for(
-        Loss(epsilon=2.0, delta=1e-3), Wires(counted=100, most=100, bits=12, rounds=1), clip, 300
+    grid = choose_grid(
+        Loss(epsilon=2.0, delta=1e-3),
+        SumFormat(min_clients=100, max_clients=100, bits=12, rounds=1),
+        clip,
+        300,
     )
     unit = np.sin(np.arange(300)).astype(np.float32)
     unit *= np.float32(clip * (1 + 1e-7) / np.linalg.norm(unit))
-    rows = np.stack([grid.whole(rotated(unit), seeds.draws(0).at(n)) for n in range(200)])
+    rows = np.stack([grid.round_randomly(rotate(unit), seeds.draws(0).at(n)) for n in range(200)])
     assert max(sum(int(step) ** 2 for step in row) for row in rows) <= grid.squares
-    off = rows.mean(axis=0) - rotated(unit).astype(np.float64) * grid.scale
+    off = rows.mean(axis=0) - rotate(unit).astype(np.float64) * grid.scale
     assert np.abs(off).max() < seeds.deviations(300) * 0.5 / math.sqrt(200)
-    assert grid.squares == longest(grid.scale * clip, 300)
+    assert grid.squares == bound_squares(grid.scale * clip, 300)
 
 
 def test_sums_wrap_around_and_are_read_nearest_to_zero() -> None:
@@ -316,16 +332,16 @@ def test_sums_wrap_around_and_are_read_nearest_to_zero() -> None:
 CLIENTS, EPSILON, DELTA = 10, 3.0, 1e-3
 
 
-def releases(grid: Grid, value: float, times: int, place: int) -> np.ndarray:
+def releases(grid: IntegerGrid, value: float, times: int, place: int) -> np.ndarray:
     """Return sums of one parameter: one client at a value, everybody's noise; drawn for many rounds at once."""
     steps = np.rint(value * grid.scale * grid.clip)
     own = seeds.draws(place)
     return steps.astype(np.int64) + sum(
-        skellam_noise(grid.parts, own.at(n), times) for n in range(CLIENTS)
+        draw_skellam(grid.parts, own.at(n), times) for n in range(CLIENTS)
     )
 
 
-def measured(grid: Grid, times: int) -> tuple[float, float]:
+def measured(grid: IntegerGrid, times: int) -> tuple[float, float]:
     """Return what an audit finds at least, and the lower bound on epsilon at the delta that it finds.
 
     The event begins at nine tenths of the way to where Gaussian noise of that size loses the most.
@@ -344,10 +360,10 @@ def measured(grid: Grid, times: int) -> tuple[float, float]:
     return least_bound(likely, unlikely, times, delta=DELTA), lower_bound(*found, delta=DELTA)
 
 
-def grid_of_one() -> Grid:
-    return grid_for(
+def grid_of_one() -> IntegerGrid:
+    return choose_grid(
         Loss(epsilon=EPSILON, delta=DELTA),
-        Wires(counted=CLIENTS, most=CLIENTS, bits=16, rounds=1),
+        SumFormat(min_clients=CLIENTS, max_clients=CLIENTS, bits=16, rounds=1),
         1.0,
         1,
     )
@@ -364,5 +380,5 @@ def test_measured_epsilon_is_below_the_stated_one_and_not_far_from_it() -> None:
 def test_twins_with_the_noise_of_a_quarter_of_the_clients_or_without_a_clip_are_caught() -> None:
     sound = grid_of_one()
     for broken in ({"parts": sound.parts // 4}, {"clip": 2 * sound.clip}):
-        least, found = measured(Grid(**{**sound.__dict__, **broken}), 100_000)
+        least, found = measured(IntegerGrid(**{**sound.__dict__, **broken}), 100_000)
         assert EPSILON + 0.3 < least <= found

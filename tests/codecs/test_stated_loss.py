@@ -10,10 +10,10 @@ from scipy.stats import binom
 from tacit import codecs, plan
 from tacit.codecs.distributions.onebit_loss import bound_coin_sums
 from tacit.codecs.distributions.skellam_noise import PARTS
-from tacit.codecs.onebit import coins_for
-from tacit.codecs.skellam import Wires, grid_for
+from tacit.codecs.onebit import choose_biases
+from tacit.codecs.skellam import SumFormat, choose_grid
 from tacit.codecs.stages.integer_updates import Loss
-from tacit.codecs.stages.rotation import block_of
+from tacit.codecs.stages.rotation import find_block_size
 from tacit.errors import ChainError
 from tacit.privacy import ledger
 from tacit.privacy.accounting.distribution import discretise
@@ -66,7 +66,7 @@ class Some:
 
 def epsilon_of_coins(some: Some) -> float:
     """Return a lower bound: all of an update at the largest bias, and all others leaning as far as they may, to either side."""
-    coins = coins_for(some.loss, some.rounds, some.counted, 1.0, block_of(some.dim))
+    coins = choose_biases(some.loss, some.rounds, some.counted, 1.0, find_block_size(some.dim))
     squares = (coins.slope * coins.clip) ** 2
     used = min(some.dim, math.ceil(squares / coins.largest**2))
     bias, bits = min(math.sqrt(squares / used), coins.largest), used * coins.bits * some.answered
@@ -80,8 +80,10 @@ def epsilon_of_coins(some: Some) -> float:
 
 def epsilon_of_integers(some: Some) -> float:
     """Return a lower bound: as even an update as integers allow, with the noise of the clients that count."""
-    wires = Wires(counted=some.counted, most=some.cohort, bits=some.bits, rounds=some.rounds)
-    grid = grid_for(some.loss, wires, 1.0, some.dim)
+    wires = SumFormat(
+        min_clients=some.counted, max_clients=some.cohort, bits=some.bits, rounds=some.rounds
+    )
+    grid = choose_grid(some.loss, wires, 1.0, some.dim)
     size = max(1, math.isqrt(grid.squares // some.dim))
     more = max(0, (grid.squares - some.dim * size**2) // (2 * size + 1))
     kinds = [(min(some.dim, grid.squares) - more, size), (more, size + 1)]

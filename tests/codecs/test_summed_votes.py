@@ -30,12 +30,12 @@ def made(epsilon: float = EPSILON, testers: int | None = None) -> Codec:
 def steps_of(codec: Codec, vector: np.ndarray) -> np.ndarray:
     """Return a vector of votes as the whole numbers that are added up."""
     payload = encode(codec, vector.astype(np.float32), UNUSED, UNUSED).payload
-    return codec.whole.of(payload, len(vector)).view("<i4").astype(np.int64)
+    return codec.integers.read(payload, len(vector)).view("<i4").astype(np.int64)
 
 
 def all_votes() -> np.ndarray:
     on = np.arange(1, CLIENTS)
-    return summed_votes.as_vector(np.arange(VOTES) % 3 > 0, on, CLIENTS)
+    return summed_votes.build_vote_vector(np.arange(VOTES) % 3 > 0, on, CLIENTS)
 
 
 def measured(codec: Codec, vector: np.ndarray, trials: int = TRIALS) -> tuple[float, float]:
@@ -47,7 +47,7 @@ def measured(codec: Codec, vector: np.ndarray, trials: int = TRIALS) -> tuple[fl
     """
     assert codec.sum_noise(CLIENTS) == pytest.approx(codec.sum_noise(CLIENTS * trials), rel=1e-9)
     scores = [
-        codec.whole.noise(CLIENTS * trials, seeds.draws(n)).reshape(trials, CLIENTS)
+        codec.integers.noise(CLIENTS * trials, seeds.draws(n)).reshape(trials, CLIENTS)
         @ np.sign(vector)
         for n in range(2)
     ]

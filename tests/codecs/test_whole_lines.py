@@ -46,7 +46,7 @@ def test_dp_sum_of_lines_and_of_rows_is_the_sum_of_messages() -> None:
     for row, weight in zip(rows, weights.tolist(), strict=True):
         by_message.add(encode(made, row, public, public).payload, weight, public)
         by_row.add_row(row, weight)
-    at_once.add_lines(lines, weights)
+    at_once.add_sparse(lines, weights)
     assert by_message.weight == by_row.weight == at_once.weight == 16
     np.testing.assert_array_equal(by_message.value(), by_row.value())
     np.testing.assert_array_equal(by_message.value(), at_once.value())
@@ -61,5 +61,5 @@ def test_a_plain_sum_of_lines_is_that_of_rows() -> None:
     by_row.value(), at_once.value()
     for row, weight in zip(rows, weights.tolist(), strict=True):
         by_row.add_row(row, weight)
-    at_once.add_lines(lines, weights)
+    at_once.add_sparse(lines, weights)
     np.testing.assert_array_equal(by_row.value(), at_once.value())

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from tacit.assembly.negotiated import read_negotiated
-from tacit.codecs.hashcomb import quantiser_of
+from tacit.codecs.hashcomb import build_quantiser
 from tacit.codecs.sums.tokens import TokenTally
 from tacit.deployment import bodies
 from tacit.deployment.bodies import Answers, Measured, Opened, Question, SeenRows
@@ -191,11 +191,11 @@ def test_the_digest_of_a_model_confirms_no_guess(tmp_path) -> None:
     alone = TokenTally(server.dim, 1 << levels)
     alone.add(np.frombuffer(answers.frames[7][1], np.uint8), 1, PublicDraws(b"p" * 32))
     measured = bodies.unpack(
-        server.send("measure", "measure", asked(alone.packed(), 2, 1), 1).body, Measured
+        server.send("measure", "measure", asked(alone.pack(), 2, 1), 1).body, Measured
     )
     settings, at_finest = read_negotiated(plan), np.full(2, levels, np.uint8)
     assert settings is not None
-    quantiser = quantiser_of(settings.settings, (2,))
+    quantiser = build_quantiser(settings.settings, (2,))
     pairs = itertools.product(range(1 << levels), repeat=2)
     tried = (
         quantiser.middles(np.array(pair, np.uint32), at_finest).astype(np.float32) for pair in pairs

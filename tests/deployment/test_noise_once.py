@@ -79,7 +79,7 @@ def true_steps(site: SetBack, model: float) -> np.ndarray:
     codec, found = built.site.agreement.codec, []
     for name in built.site.names:
         client = Client(built.site, built.site.slot(name), built.worker)
-        update = codec.clipped(train.update(client, vector, 1).copy())
+        update = codec.clip_update(train.update(client, vector, 1).copy())
         found.append(update * (STEPS / float(np.sqrt(codec.variance(update)[0]))))
     return np.stack(found)
 

@@ -15,7 +15,7 @@ import pytest
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from tacit import plan, training
-from tacit.codecs.hashcomb import round_key
+from tacit.codecs.hashcomb import derive_round_key
 from tacit.deployment import bodies
 from tacit.deployment.bodies import Begin, Offer
 from tacit.deployment.confirmation import run_digest
@@ -162,7 +162,7 @@ def forbidden(agreed: Negotiated, bound: bytes, last: bytes, first: bytes) -> di
         "secret": agreed.secret,
         "secret as text": agreed.secret.hex().encode(),
         "secret of the run": bound,
-        "key of a round": round_key(bound, 2).key,
+        "key of a round": derive_round_key(bound, 2).key,
         "least value": np.float64(X_MIN).tobytes(),
         "greatest value": np.float64(X_MAX).tobytes(),
         "last model": last[400:432],

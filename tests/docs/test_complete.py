@@ -51,7 +51,7 @@ def test_the_page_of_plan_keys_is_current() -> None:
     assert written == reference.page(), "run: python -m tacit.plan.reference > docs/plan.md"
 
 
-@pytest.mark.parametrize("kind", codecs.registered())
+@pytest.mark.parametrize("kind", codecs.list_codecs())
 def test_every_codec_is_in_the_readme_and_among_the_plan_keys(kind: str) -> None:
     for page in ("README.md", "docs/plan.md"):
         assert f"`{kind}`" in (ROOT / page).read_text(encoding="utf-8")

@@ -9,8 +9,8 @@ from collections.abc import Callable
 
 from tacit.client import ClientRandomness
 from tacit.codecs import Codec, Sum
-from tacit.codecs.distributions.gaussian_noise import whole_noise
-from tacit.codecs.distributions.skellam_noise import skellam_noise
+from tacit.codecs.distributions.gaussian_noise import draw_gaussian
+from tacit.codecs.distributions.skellam_noise import draw_skellam
 from tacit.randomness import ClientDraws, Draws, ServerDraws
 from tacit.rows import Vector
 
@@ -29,8 +29,8 @@ def swapped(codec: Codec, update: Vector, total: Sum) -> dict[str, Callable[[], 
         "decode, swapped": lambda: codec.decode(total, public=server, own=public),  # type: ignore[arg-type]
         "decode, the client's": lambda: codec.decode(total, public=public, own=own),  # type: ignore[arg-type]
         "decode, by place": lambda: codec.decode(total, public, server),  # type: ignore[call-arg]
-        "Gaussian noise": lambda: whole_noise(public, 3),  # type: ignore[arg-type]
-        "Skellam noise": lambda: skellam_noise(1024, public, 3),  # type: ignore[arg-type]
+        "Gaussian noise": lambda: draw_gaussian(public, 3),  # type: ignore[arg-type]
+        "Skellam noise": lambda: draw_skellam(1024, public, 3),  # type: ignore[arg-type]
         "a client's root": lambda: ClientRandomness(public, 1).noise("run", 1, "train", "asked"),  # type: ignore[arg-type]
         "public as a client's": lambda: public.for_client(),  # type: ignore[attr-defined]
         "the server's as a client's": lambda: _as_client(server),

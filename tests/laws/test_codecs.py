@@ -23,7 +23,7 @@ hostile = hnp.arrays(
 
 
 def test_every_registered_codec_is_under_these_laws() -> None:
-    assert set(CASES) == set(codecs.registered())
+    assert set(CASES) == set(codecs.list_codecs())
 
 
 def test_every_check_is_under_test() -> None:
@@ -89,7 +89,7 @@ def _largest(case: plan.Codec, dim: int) -> float:
             np.sqrt(at_client(case).variance(np.zeros(dim, np.float32))[0] * dim)
         )
     if isinstance(case, plan.ProjUnit):  # as long as all numbers at their largest
-        return projunit.shape_of(case, dim).scale * LARGEST * float(np.sqrt(_sent(case, dim)))
+        return projunit.choose_shape(case, dim).scale * LARGEST * float(np.sqrt(_sent(case, dim)))
     share = (
         _sent(case, dim) / dim
     )  # of one bit, the size squared is the variance at zero, times d/k
@@ -99,7 +99,7 @@ def _largest(case: plan.Codec, dim: int) -> float:
 def _sent(case: plan.Codec, dim: int) -> int:
     """Return how many coordinates a message speaks of."""
     if isinstance(case, plan.RRSampled):
-        return rr_sampled.bits_for(case.epsilon, dim)
+        return rr_sampled.choose_bit_count(case.epsilon, dim)
     return min(dim, getattr(case, "coordinates", None) or dim)
 
 

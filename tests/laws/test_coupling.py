@@ -392,7 +392,7 @@ def test_a_site_s_sum_moves_by_the_message_of_that_client_alone(
             train.answer_many(half.site, half.worker, request.part(part)).total
             for part in (names[names != changed], names, names[names == changed])
         )
-        sums.append(some.packed().tobytes())
+        sums.append(some.pack().tobytes())
         whole.append(every)
         own.append(alone)
     assert sums[0] == sums[1]

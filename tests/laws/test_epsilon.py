@@ -20,7 +20,7 @@ from tests.laws.codec_cases import BITS, label
 BALLS = [
     plan.RR(epsilon=epsilon, clip=0.01, clip_l1=0.01 * ratio)
     for epsilon in (0.01, 0.1, 1.0, 5.0)
-    for ratio in (1e-9, 1.02 / (rr.WORD - 2 * rr.flips_for(epsilon)), 1e-6, 0.3, 1.0, 2.5)
+    for ratio in (1e-9, 1.02 / (rr.WORD - 2 * rr.compute_flips(epsilon)), 1e-6, 0.3, 1.0, 2.5)
 ]
 """L1 clips from far below one step of a threshold, over just enough for one coordinate to be rounded up, to above the clip."""
 private = pytest.mark.parametrize("case", BITS, ids=label)
@@ -42,7 +42,7 @@ def claimed(case: plan.Codec, dim: int) -> tuple[float, float, int]:
 
 def unit(case: plan.RR) -> float:
     """Return how far a value must move to move its threshold by one."""
-    return case.clip / (rr.WORD // 2 - rr.flips_for(case.epsilon))
+    return case.clip / (rr.WORD // 2 - rr.compute_flips(case.epsilon))
 
 
 def rounds_up_to(step: int, case: plan.RR) -> np.float32:
@@ -144,10 +144,11 @@ def test_the_search_catches_a_bound_that_forgets_the_rounding() -> None:
     """The bound before it paid for integer thresholds: C1/q widened by d 2^-31, too little where f is small."""
     missed = {}
     for case, dim in LARGE:
-        flips = rr.flips_for(case.epsilon)
+        flips = rr.compute_flips(case.epsilon)
         widened = (case.clip_l1 * (1 + 2**-20) + dim * case.clip * 2**-31) / case.clip
         before = widened * (
-            rr.kept_signal(flips) + math.log((1 + math.exp(rr.epsilon_of(flips))) / 2)
+            rr.compute_kept_signal(flips)
+            + math.log((1 + math.exp(rr.compute_bit_epsilon(flips))) / 2)
         )
         missed[case.epsilon, round(case.clip_l1 / case.clip, 12), dim] = worst_in_ball(
             case, dim
@@ -178,10 +179,10 @@ def test_the_steps_of_the_search_are_those_of_the_codec() -> None:
         2**31 - 1,
         2**31 - 5,
         2**31 - 107_000_000,
-        *(rr.flips_for(e) for e in (0.1, 1, 20)),
+        *(rr.compute_flips(e) for e in (0.1, 1, 20)),
     ],
 )
 def test_epsilon_per_bit_is_never_stated_below_its_value(flips) -> None:
     getcontext().prec = 60
     exact = (Decimal(rr.WORD - flips) / Decimal(flips)).ln()
-    assert exact <= Decimal(rr.epsilon_of(flips)) <= exact * (1 + Decimal(2) ** -48)
+    assert exact <= Decimal(rr.compute_bit_epsilon(flips)) <= exact * (1 + Decimal(2) ** -48)

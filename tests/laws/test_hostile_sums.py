@@ -12,18 +12,18 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from tacit import codecs, plan
-from tacit.codecs.stages.integer_updates import Loss, scale_for
+from tacit.codecs.stages.integer_updates import Loss, choose_scale_for_run
 from tacit.codecs.sums import (
     BitSum,
     ClippedFloatSum,
     FloatSum,
+    IntegerSum,
     LevelSum,
     ModularSum,
     PlacedSum,
     TokenTally,
-    WholeSum,
 )
-from tacit.codecs.sums.checks import squared_norm
+from tacit.codecs.sums.checks import compute_squared_norm
 from tacit.codecs.sums.joined import JoinedTally
 from tacit.codecs.sums.scaled import ScaledSum
 from tacit.errors import WireError
@@ -55,7 +55,7 @@ KINDS = {
     ModularSum,
     PlacedSum,
     TokenTally,
-    WholeSum,
+    IntegerSum,
     JoinedTally,
     ScaledSum,
 }
@@ -95,7 +95,7 @@ def test_any_bits_are_refused_or_harmless(case, data) -> None:
     made = at_client(case)
     payload = data.draw(hnp.arrays(np.uint8, made.payload_size(DIM)))
     require_norm(check_bytes(made, payload))
-    packed = sum_honest(made).packed().copy()
+    packed = sum_honest(made).pack().copy()
     for _ in range(data.draw(st.integers(1, 4))):
         kind = data.draw(st.sampled_from(["<u1", "<i4", "<i8"]))
         value = (
@@ -142,20 +142,20 @@ integers = st.sampled_from(EXTREMES["<i8"]) | st.integers(-(2**63), 2**63 - 1)
 @given(numbers=st.lists(integers, max_size=30))
 @settings(deadline=None)
 def test_squares_add_up_exactly_for_every_integer(numbers) -> None:
-    assert squared_norm(np.array(numbers, "<i8")) == sum(number**2 for number in numbers)
+    assert compute_squared_norm(np.array(numbers, "<i8")) == sum(number**2 for number in numbers)
     narrow = np.array(numbers, "<i8").astype("<i4")
-    assert squared_norm(narrow) == sum(number**2 for number in narrow.tolist())
+    assert compute_squared_norm(narrow) == sum(number**2 for number in narrow.tolist())
     unaligned = np.frombuffer(b"\0" + narrow.tobytes(), np.uint8)[1:].view("<i4")
-    assert squared_norm(unaligned) == squared_norm(narrow)
+    assert compute_squared_norm(unaligned) == compute_squared_norm(narrow)
 
 
-def dp_sum(dim: int) -> tuple[WholeSum, int]:
+def dp_sum(dim: int) -> tuple[IntegerSum, int]:
     """Return an empty sum with the noise of `make run`, and the steps of its clip."""
     made = codecs.build(
         plan.DPSum(epsilon=8.0, delta=1e-5, clip=1.0), codecs.Extent(rounds=40, cohort=5657)
     )
     total = made.empty(dim)
-    assert isinstance(total, WholeSum)
+    assert isinstance(total, IntegerSum)
     return total, total._largest
 
 
@@ -209,7 +209,7 @@ def test_noise_is_in_the_bound_where_clients_add_it() -> None:
     made = codecs.build(settings_, extent)
     total, radius = (
         made.empty(dim),
-        scale_for(Loss(epsilon=2.0, delta=1e-5), extent, 1.0, 2, dim).radius,
+        choose_scale_for_run(Loss(epsilon=2.0, delta=1e-5), extent, 1.0, 2, dim).radius,
     )
     for n in range(20):
         total.add(
@@ -217,7 +217,7 @@ def test_noise_is_in_the_bound_where_clients_add_it() -> None:
             1,
             PUBLIC,
         )
-    made.empty(dim).add_packed(total.packed().copy(), 20)
+    made.empty(dim).add_packed(total.pack().copy(), 20)
     row = np.full(dim, radius + 3 * 2**26, "<i4")  # three standard deviations everywhere
     assert is_refused(total, lambda: total.add(row.view(np.uint8), 1, PUBLIC))
     assert is_refused(total, lambda: total.add_packed((20 * row.astype("<i8")).view(np.uint8), 20))

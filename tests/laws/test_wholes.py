@@ -16,7 +16,7 @@ def under_helpers(case, helpers: int) -> codecs.Codec:
     return codecs.build(case, codecs.Extent(rounds=ROUNDS, cohort=CLIENTS, helpers=helpers))
 
 
-FIT = [case for case in ALL if under_helpers(case, 1).whole is not None]
+FIT = [case for case in ALL if under_helpers(case, 1).integers is not None]
 
 
 def test_some_codecs_fit() -> None:
@@ -25,17 +25,17 @@ def test_some_codecs_fit() -> None:
 
 @pytest.mark.statistical
 @pytest.mark.parametrize(
-    "case", [case for case in FIT if under_helpers(case, 2).whole.noise], ids=label
+    "case", [case for case in FIT if under_helpers(case, 2).integers.noise], ids=label
 )
 def test_noise_of_all_helpers_is_what_the_codec_says_and_is_centred(case) -> None:
     """20,000 numbers; their mean or spread is off by more with a probability of 5e-7."""
     dim = 20_000
     made = under_helpers(case, 2)
-    noise = sum(made.whole.noise(dim, seeds.draws(7).at(n)) for n in range(2))
+    noise = sum(made.integers.noise(dim, seeds.draws(7).at(n)) for n in range(2))
     found = (
-        decode(made, made.whole.total(noise, CLIENTS), Draws.seeded(1), Draws.seeded(2)).astype(
-            np.float64
-        )
+        decode(
+            made, made.integers.build_sum(noise, CLIENTS), Draws.seeded(1), Draws.seeded(2)
+        ).astype(np.float64)
         * CLIENTS
     )
     off = seeds.deviations(2) / np.sqrt(dim)

@@ -19,7 +19,7 @@ from tacit.assembly.exchanges import build_exchanges
 from tacit.assembly.server_side import ServerRows, build_first_model
 from tacit.assembly.warm_start import _training_settings as center_settings
 from tacit.codecs import paper_gaussian, qsgd
-from tacit.codecs.hashcomb.tokens import round_key
+from tacit.codecs.hashcomb.tokens import derive_round_key
 from tacit.codecs.votes import head
 from tacit.data.clients.divide import divide
 from tacit.data.decimals import choose_formats, find_decimal_evidence
@@ -202,13 +202,13 @@ CONSUMERS: dict[str, Callable[[], object]] = {
     "Private.spelling": lambda: wordings("spelling")._unit(slot(0), 0),
     "RR.decoder": lambda: _decoded(unknown(plan.RR(epsilon=1.0, clip=1.0), "decoder")),
     "RR.of": (
-        lambda: codecs.build(unknown(plan.RR(epsilon=1.0, clip=1.0), "of")).sent(ROWS[0], ROWS[0])
+        lambda: codecs.build(unknown(plan.RR(epsilon=1.0, clip=1.0), "of")).prepare(ROWS[0], ROWS[0])
     ),
     "HashComb.of": lambda: token_decoder("of"),
     "HashComb.selection": lambda: token_decoder("selection"),
     "HashComb.tokens": lambda: token_decoder("tokens"),
     "HashComb.token_bits": lambda: _paper_tokens("token_bits"),
-    "HashComb.hash": lambda: round_key(b"s", 1, UNKNOWN),  # type: ignore[arg-type]
+    "HashComb.hash": lambda: derive_round_key(b"s", 1, UNKNOWN),  # type: ignore[arg-type]
     "DPSum.noise": lambda: codecs.build(
         unknown(plan.DPSum(epsilon=1.0, delta=1e-5, clip=1.0), "noise"),
         codecs.Extent(rounds=1, cohort=1),
@@ -219,7 +219,7 @@ CONSUMERS: dict[str, Callable[[], object]] = {
     "PaperGaussian.factor": lambda: paper_gaussian.stddev_of(
         unknown(plan.PaperGaussian(), "factor")
     ),
-    "QSGD.norm": lambda: qsgd.norm_of(ROWS[0], UNKNOWN),  # type: ignore[arg-type]
+    "QSGD.norm": lambda: qsgd.compute_norm(ROWS[0], UNKNOWN),  # type: ignore[arg-type]
     "Public.last_layer": lambda: build_first_model(
         plan_with(public=unknown(plan.Public(share=0.1), "last_layer")),
         _learner(),
@@ -229,7 +229,7 @@ CONSUMERS: dict[str, Callable[[], object]] = {
     "Public.optimizer": lambda: compiled_rule(
         center_settings(unknown(plan.Public(share=0.1), "optimizer"))
     ),
-    "Filter.protect": lambda: head.noise_scale(_protected(), 3, 2),
+    "Filter.protect": lambda: head.choose_noise_scale(_protected(), 3, 2),
     "Filter.vote": lambda: helps(ROWS, filtered("vote").vote),
     "Filter.rule": lambda: server.decide(filtered("rule"), ballots()),
     "Filter.aggregate": lambda: build_exchanges(

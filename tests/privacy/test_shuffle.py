@@ -8,7 +8,7 @@ from scipy.stats import binom
 
 from tacit import plan
 from tacit.codecs import projunit
-from tacit.codecs.distributions.privunit import lean_for
+from tacit.codecs.distributions.privunit import choose_bias
 from tacit.errors import BudgetError
 from tacit.privacy.accounting.shuffle import compute_shuffled_epsilon, estimate_shuffling
 from tacit.privacy.claim import BiasedVector, GaussianNoise, Pure, Repeated
@@ -77,7 +77,7 @@ def test_it_is_refused_where_no_bound_is_known(claims) -> None:
 
 
 def leaning(epsilon: float) -> BiasedVector:
-    lean = lean_for(epsilon)
+    lean = choose_bias(epsilon)
     return BiasedVector(epsilon, chance=lean.chance, free=lean.free, slack=0.0)
 
 

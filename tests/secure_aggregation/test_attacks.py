@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from tacit.codecs.distributions.gaussian_noise import whole_noise
+from tacit.codecs.distributions.gaussian_noise import draw_gaussian
 from tacit.errors import RunError, WireError
 from tacit.secure_aggregation import (
     Helper,
@@ -321,7 +321,7 @@ def test_post_quantum_keys_are_told_by_their_size() -> None:
 
 
 def own_noise(own) -> np.ndarray:
-    return whole_noise(own, TERMS.size) >> 10
+    return draw_gaussian(own, TERMS.size) >> 10
 
 
 def leader_share(leader, client: int) -> np.ndarray:

@@ -147,17 +147,17 @@ def test_the_bound_holds_for_the_largest_honest_sum(settings: dict[str, object])
     """Updates of all clients at the bound, in one direction, with the noise of two helpers."""
     job = plan_of(settings, helpers=2)
     made = codecs.build(job.codec, codecs.Extent.of(job, 40, ()))
-    assert made.whole is not None
-    assert made.whole.largest is not None
+    assert made.integers is not None
+    assert made.integers.bound is not None
     numbers = np.zeros(50, np.int64)
     for client in range(40):
         update = np.zeros(50, np.float32)
         update[0] = 1e9
         payload = roles.encode(made, update, ROOT.at("client", client), ROOT.at("public")).payload
-        numbers += made.whole.of(payload, 50).view("<i4").astype(np.int64)
-    if made.whole.noise is not None:
-        numbers += sum(made.whole.noise(50, ROOT.at("helper", number)) for number in (1, 2))
-    assert np.abs(numbers).max() <= made.whole.largest(50, 40)
+        numbers += made.integers.read(payload, 50).view("<i4").astype(np.int64)
+    if made.integers.noise is not None:
+        numbers += sum(made.integers.noise(50, ROOT.at("helper", number)) for number in (1, 2))
+    assert np.abs(numbers).max() <= made.integers.bound(50, 40)
 
 
 def test_a_helpers_key_that_is_none_names_the_helper(network: Deployed) -> None:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tacit.codecs.distributions.gaussian_noise import whole_noise
+from tacit.codecs.distributions.gaussian_noise import draw_gaussian
 from tacit.secure_aggregation import derive_round_secrets
 from tacit.secure_aggregation.shares import expand_mask
 from tests.secure_aggregation.parties import (
@@ -49,7 +49,7 @@ def test_a_helper_adds_other_noise_in_every_round(simulated, tmp_path) -> None:
     terms, drawn = terms_for(), []
 
     def noise(own) -> np.ndarray:
-        drawn.append(whole_noise(own, terms.size) >> 10)
+        drawn.append(draw_gaussian(own, terms.size) >> 10)
         return drawn[-1]
 
     asked = helper(terms, noise=noise, path=tmp_path / "train.safetensors", simulated=simulated)
@@ -66,7 +66,7 @@ def test_helpers_do_not_share_noise() -> None:
     terms, drawn = terms_for(helpers=2), []
 
     def noise(own) -> np.ndarray:
-        drawn.append(whole_noise(own, terms.size) >> 10)
+        drawn.append(draw_gaussian(own, terms.size) >> 10)
         return drawn[-1]
 
     leader = leader_with(terms)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tacit.codecs.distributions.gaussian_noise import whole_noise
+from tacit.codecs.distributions.gaussian_noise import draw_gaussian
 from tacit.secure_aggregation import to_signed
 from tacit.secure_aggregation.shares import expand_mask
 from tests import seeds
@@ -54,7 +54,7 @@ def test_every_helper_adds_the_whole_noise_once() -> None:
     terms, drawn = terms_for(helpers=2), []
 
     def noise(own) -> np.ndarray:
-        drawn.append(whole_noise(own, terms.size) >> 20)
+        drawn.append(draw_gaussian(own, terms.size) >> 20)
         return drawn[-1]
 
     leader = leader_with(terms)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tacit import files
-from tacit.codecs.distributions.gaussian_noise import whole_noise
+from tacit.codecs.distributions.gaussian_noise import draw_gaussian
 from tacit.errors import WireError
 from tacit.randomness import Draws
 from tacit.secure_aggregation import (
@@ -97,7 +97,7 @@ def test_the_address_of_a_helpers_noise(simulated) -> None:
     terms, drawn = terms_for(), []
     asked = helper(
         terms,
-        noise=lambda own: drawn.append(own) or whole_noise(own, terms.size),
+        noise=lambda own: drawn.append(own) or draw_gaussian(own, terms.size),
         simulated=simulated,
     )
     leader_with(terms, round_no=2).asks(asked)
@@ -127,7 +127,7 @@ def test_noise_is_by_the_question_unless_a_run_is_compared_with_a_simulation() -
         helper_keys(1)[0],
         known,
         ROOT,
-        lambda own: drawn.append(own) or whole_noise(own, terms.size),
+        lambda own: drawn.append(own) or draw_gaussian(own, terms.size),
     )
     leader_with(terms).asks(asked)
     assert drawn[0].words(4).tolist() != ROOT.at("train", 1).words(4).tolist()

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from tacit.codecs.rr import flips_for, kept_signal
+from tacit.codecs.rr import compute_flips, compute_kept_signal
 from tacit.plan import Filter
 from tacit.server import Ballots, assign_testers, decide
 from tacit.server.votes import tune_threshold
@@ -53,7 +53,7 @@ def test_scores_are_unbiased_and_their_errors_right(kept) -> None:
 )
 def test_false_rejections_agree_with_the_binomial_law(epsilon, share, printed) -> None:
     """20,000 contributors; outside the interval of the exact distribution with a probability of 5e-7."""
-    kept = kept_signal(flips_for(epsilon))
+    kept = compute_kept_signal(compute_flips(epsilon))
     positive = share * (1 + kept) / 2 + (1 - share) * (1 - kept) / 2
     exact = float(binom.cdf(49, 99, positive))  # 99 votes: rejected with at most 49 in favour
     assert exact == pytest.approx(printed, rel=0.05, abs=2e-4)
@@ -70,7 +70,7 @@ def test_false_rejections_agree_with_the_binomial_law(epsilon, share, printed) -
 @pytest.mark.parametrize(("epsilon", "flip"), [(0.5, 0.197), (1.0, 0.316)])
 def test_colluders_outweigh_a_unanimous_electorate_from_the_known_share_on(epsilon, flip) -> None:
     """Medians of 50 votes of 2,000 testers are good to .0035 of the share; the steps are .01."""
-    kept = kept_signal(flips_for(epsilon))
+    kept = compute_kept_signal(compute_flips(epsilon))
     assert kept / (1 + kept) == pytest.approx(flip, abs=1e-3)
     random, testers, found = seeds.generator(3), 2000, []
     for share in np.arange(0.05, 0.5, 0.01):

@@ -101,7 +101,7 @@ def test_the_batched_path_equals_single_answers(settings, kind) -> None:
     site.behaviour.common = {"train": np.full(made.size, 0.01, np.float32)}
     ways = (batch.train_together, batch.answer_one_by_one)
     together, alone = (way(train, site, made.worker(), asked(train, made)) for way in ways)
-    assert together.total.packed().tobytes() == alone.total.packed().tobytes()
+    assert together.total.pack().tobytes() == alone.total.pack().tobytes()
 
 
 def test_all_federated_arms_have_the_same_attackers_and_central_has_their_rows(

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tacit import codecs, plan, training
-from tacit.codecs import Codec, Encoded
+from tacit.codecs import Codec, EncodedUpdate
 from tacit.codecs.sums import FloatSum
 from tacit.errors import RunError
 from tacit.protocol import messages
@@ -80,7 +80,7 @@ def test_the_batched_path_equals_single_answers_to_the_bit(case, kind) -> None:
     request = asked(train, made)
     together = batch.train_together(train, site, made.worker(), request)
     alone = batch.answer_one_by_one(train, site, made.worker(), request)
-    assert together.total.packed().tobytes() == alone.total.packed().tobytes()
+    assert together.total.pack().tobytes() == alone.total.pack().tobytes()
     assert (together.total.weight, together.clients, together.bytes_up) == (
         alone.total.weight,
         alone.clients,
@@ -101,8 +101,8 @@ def test_a_torch_module_answers_the_same_both_ways() -> None:
     request = asked(train, made)
     together = batch.train_together(train, site, made.worker(), request)
     assert (
-        together.total.packed().tobytes()
-        == batch.answer_one_by_one(train, site, made.worker(), request).total.packed().tobytes()
+        together.total.pack().tobytes()
+        == batch.answer_one_by_one(train, site, made.worker(), request).total.pack().tobytes()
     )
 
 
@@ -161,7 +161,7 @@ def test_what_was_not_agreed_on_is_refused_with_nothing_added(what) -> None:
     found = gather(train, Intake(range(CLIENTS), 1, 60), [*frames[:4], bad, *frames[4:]])
     assert len(found.refused) == 1
     assert "refused" in found.refused[0].reason
-    assert found.total.packed().tobytes() == honest.total.packed().tobytes(), (
+    assert found.total.pack().tobytes() == honest.total.pack().tobytes(), (
         "the honest answer is still counted"
     )
 
@@ -282,10 +282,10 @@ def counting(decoded_by: str = "server") -> Codec:
     """A codec that uses everything the contract offers: memory, and decoding by clients."""
     plain = codecs.build(plan.Plain())
 
-    def encode(update, memory, *, own, public) -> Encoded:
+    def encode(update, memory, *, own, public) -> EncodedUpdate:
         count = memory.get("count", np.zeros(1, np.float32)) + 1
         payload = np.round(update * 1024).astype(np.float32).view(np.uint8)
-        return Encoded(payload=payload, memory={"count": count})
+        return EncodedUpdate(payload=payload, memory={"count": count})
 
     def decode(total: FloatSum, *, public, own) -> np.ndarray:
         return (total.value() / total.weight / 1024).astype(np.float32)

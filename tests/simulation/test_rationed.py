@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tacit import codecs, plan, simulation
-from tacit.codecs.distributions.banded import coefficients
+from tacit.codecs.distributions.banded import choose_coefficients
 from tacit.errors import RunError
 from tacit.protocol.agreement import Agreement
 from tacit.randomness import Draws
@@ -114,7 +114,11 @@ def audit(weight: int) -> record.Audited:
         server=plan.Server(),
     )
     canaries = Canaries(
-        count=1000, terms=terms, draws=Draws.seeded(3), extent=extent, bands=coefficients(8, 4)
+        count=1000,
+        terms=terms,
+        draws=Draws.seeded(3),
+        extent=extent,
+        bands=choose_coefficients(8, 4),
     )
     arrays: dict[str, np.ndarray] = {}
     for round_no in range(1, 9):

@@ -44,7 +44,7 @@ def test_two_sites_add_up_like_their_clients(case) -> None:
     receive_site_sum(terms, Intake(range(6), 1, 5), one, summed(terms, [0, 1, 2, 3, 5]))
     assert (total.weight, one.weight) == (10, 10)
     if isinstance(case, plan.HashComb):
-        assert total.packed().tobytes() == one.packed().tobytes()
+        assert total.pack().tobytes() == one.pack().tobytes()
     else:
         np.testing.assert_allclose(total.value(), one.value(), rtol=1e-12)
 

@@ -87,11 +87,11 @@ def test_wrong_decisions_at_99_votes(epsilon, wrong) -> None:
 def test_a_tester_moves_the_sum_by_no_more_than_the_noise_covers() -> None:
     made = summed_votes.make(plan.Filter(votes_epsilon=2.0, testers=7), 20, 1)
     said = np.array([True, False, True, True, False, False, True])
-    vector = summed_votes.as_vector(said, np.array([1, 4, 5, 9, 12, 13, 19]), 20)
+    vector = summed_votes.build_vote_vector(said, np.array([1, 4, 5, 9, 12, 13, 19]), 20)
     unused = Draws(bytes(32))
     for row in (vector, 50 * vector, np.full(20, np.nan, np.float32)):
         steps = (
-            made.whole.of(encode(made, row, unused, unused).payload, 20)
+            made.integers.read(encode(made, row, unused, unused).payload, 20)
             .view("<i4")
             .astype(np.int64)
         )

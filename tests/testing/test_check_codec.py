@@ -65,7 +65,7 @@ class CredulousSum(FloatSum):
 
 class StumblingSum(BitSum):
     def add_packed(self, payload, weight):
-        if len(payload) != len(self.packed()):
+        if len(payload) != len(self.pack()):
             raise ValueError("wrong size")
         super().add_packed(payload, weight)
 
@@ -80,7 +80,7 @@ BROKEN = {
     "sizes": lambda: replace(RR, empty=StumblingSum),
     "repeatable": lambda: replace(RR, variance=lambda update: np.zeros(len(update))),
     "any_update": lambda: replace(RR, payload_size=lambda dim: dim),
-    "unbiased": lambda: replace(RR, clipped=lambda update: update),
+    "unbiased": lambda: replace(RR, clip_update=lambda update: update),
 }
 
 

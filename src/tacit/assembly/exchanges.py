@@ -38,7 +38,7 @@ def build_train(
     parts: ServerParts = _NO_PARTS,
 ) -> Train:
     """Build the training exchange; `draws` are those of the side that builds it."""
-    if plan.secure_aggregation is not None and agreement.codec.whole is not None:
+    if plan.secure_aggregation is not None and agreement.codec.integers is not None:
         from tacit.assembly.secure_sums import build_sharing
         from tacit.protocol.exchanges.secure_train import SecureTrain
 

@@ -25,21 +25,21 @@ def build_sharing(
     plan: Plan, facts: RunFacts, agreement: Agreement, exchange: str, codec: Codec, dim: int
 ) -> Sharing:
     """Build the split of one exchange's integers between the server and the run's helpers."""
-    settings, whole = plan.secure_aggregation, codec.whole
+    settings, integers = plan.secure_aggregation, codec.integers
     assert settings is not None, "a plan without a secure aggregation splits nothing"
-    assert whole is not None, "a plan with a codec that does not add up is refused"
+    assert integers is not None, "a plan with a codec that does not add up is refused"
     terms = secure_aggregation.AggregationTerms(
         run=agreement.run,
         digest=agreement.binding,
         exchange=exchange,
-        size=whole.size(dim),
-        bits=whole.bits(dim),
+        size=integers.size(dim),
+        bits=integers.bits(dim),
         helpers=facts.helpers,
         # helpers add up no fewer clients than the codec needs
-        min_clients=max(settings.min_clients, codec.fewest),
+        min_clients=max(settings.min_clients, codec.min_clients),
         rounds=agreement.server.rounds,
     )
-    return Sharing(terms, whole, dim)
+    return Sharing(terms, integers, dim)
 
 
 def draw_helper_key(plan: Plan, root: Draws, name: int | str) -> HelperKey:

@@ -24,21 +24,35 @@ from tacit.codecs import (
 from tacit.codecs.contract import (
     Bound,
     Codec,
-    Encoded,
+    EncodedUpdate,
     Extent,
+    IntegerCoding,
     Memory,
     Payload,
     Sum,
-    Wholes,
-    encoded,
+    wrap_payload,
 )
 from tacit.codecs.own import OwnMechanism, build_own, check_own
-from tacit.codecs.stages.chain import Last, Stage, chain
+from tacit.codecs.stages.chain import CodecStage, Stage, chain
 from tacit.errors import ChainError
 
 __all__ = [
-     "Bound", "Codec", "Encoded", "Extent", "Last", "Memory", "OwnMechanism", "Payload", "Stage", "Sum",
-    "Wholes", "build", "chain", "check_own", "encoded", "registered",
+    "Bound",
+    "Codec",
+    "CodecStage",
+    "EncodedUpdate",
+    "Extent",
+    "IntegerCoding",
+    "Memory",
+    "OwnMechanism",
+    "Payload",
+    "Stage",
+    "Sum",
+    "build",
+    "chain",
+    "check_own",
+    "list_codecs",
+    "wrap_payload",
 ]  # fmt: skip
 
 _MAKERS: dict[str, Callable[[Any], Codec]] = {
@@ -80,6 +94,6 @@ def build(settings: plan.Codec, extent: Extent | None = None) -> Codec:
     return _MAKERS_FOR_A_RUN[settings.name](settings, extent)
 
 
-def registered() -> tuple[str, ...]:
+def list_codecs() -> tuple[str, ...]:
     """Return the names of all codecs."""
     return (*_MAKERS, "hashcomb", *_MAKERS_FOR_A_RUN)

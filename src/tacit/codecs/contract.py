@@ -20,7 +20,7 @@ from tacit.rows import Vector
 Payload = NDArray[np.uint8]
 """Bytes that belong to the message: nothing writes into them afterwards."""
 
-OTHERS = (
+TRUST_IN_CLIENTS = (
     "that other sites have as many clients as they say, and these add their noise: that of an"
     " invented client is missing"
 )
@@ -80,12 +80,12 @@ class Extent:
         )
 
     @property
-    def answers(self) -> int:
+    def max_responses(self) -> int:
         """Return how often a client answers at most."""
         return min(self.rounds, self.participations or self.rounds)
 
     @property
-    def most(self) -> int:
+    def max_clients(self) -> int:
         """Return the most clients that can answer a round."""
         return max(self.cohort, self.clients)
 
@@ -103,7 +103,7 @@ class Sum(Protocol):
     def merge(self, other: Self) -> None:
         """Add another sum to this one; the other is used up."""
 
-    def packed(self) -> Payload:
+    def pack(self) -> Payload:
         """Return the sum as bytes, to cross a wire."""
 
     def add_packed(self, payload: Payload, weight: int) -> None:
@@ -111,25 +111,25 @@ class Sum(Protocol):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Encoded:
+class EncodedUpdate:
     """A client's answer, and what the client remembers from now on."""
 
     payload: Payload
     memory: Memory
 
 
-class Encoder(Protocol):
+class UpdateEncoder(Protocol):
     """Turns an update into a message. Runs at the client; `own` is the client's randomness,
     `public` what the server knows too.
     """
 
     def __call__(
         self, update: Vector, memory: Memory, *, own: ClientDraws, public: PublicDraws
-    ) -> Encoded:
+    ) -> EncodedUpdate:
         """Return the message and what the client remembers."""
 
 
-class Decoder(Protocol):
+class SumDecoder(Protocol):
     """Turns a sum into the mean update; `own` is the randomness of the party that decodes."""
 
     def __call__(self, total: Any, *, public: PublicDraws, own: ServerDraws) -> Vector:
@@ -146,7 +146,7 @@ class RoundsDecoder(Protocol):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Wholes:
+class IntegerCoding:
     """What makes a codec fit for a secure sum: a message is a vector of whole numbers, and only
     their sum is needed.
 
@@ -160,10 +160,10 @@ class Wholes:
 
     bits: Callable[[int], int]
     size: Callable[[int], int]
-    of: Callable[[Payload, int], NDArray[Any]]
-    total: Callable[[NDArray[np.int64], int], Sum]
+    read: Callable[[Payload, int], NDArray[Any]]
+    build_sum: Callable[[NDArray[np.int64], int], Sum]
     noise: Callable[[int, Draws], NDArray[np.int64]] | None = None
-    largest: Callable[[int, int], int] | None = None
+    bound: Callable[[int, int], int] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -203,10 +203,10 @@ class Codec:
 
     name: str
     payload_size: Callable[[int], int]
-    encoder: Encoder
+    encoder: UpdateEncoder
     empty: Callable[[int], Sum]
-    decoder: Decoder
-    clipped: Callable[[Vector], Vector]
+    decoder: SumDecoder
+    clip_update: Callable[[Vector], Vector]
     variance: Callable[[Vector], NDArray[np.float64]]
     claims: Callable[[int, int], tuple[Claim, ...]]
     decoded_by: Literal["server", "clients"] = "server"
@@ -217,14 +217,14 @@ class Codec:
     takes_updates: bool = False
     sum_noise: Callable[[int], float] | None = None
     at_ends: Callable[[Any], float] | None = None
-    whole: Wholes | None = None
+    integers: IntegerCoding | None = None
     known_noise: Callable[[int], float] | None = None
     decode_over_rounds: RoundsDecoder | None = None
-    fewest: int = 1
+    min_clients: int = 1
 
     def encode(
         self, update: Vector, memory: Memory, *, own: ClientDraws, public: PublicDraws
-    ) -> Encoded:
+    ) -> EncodedUpdate:
         """Return a client's message; raise TypeError if its own randomness could be known to the
         server.
         """
@@ -232,7 +232,7 @@ class Codec:
         require(public, PublicDraws)
         return self.encoder(update, memory, own=own, public=public)
 
-    def sent(self, model: Vector, update: Vector) -> Vector:
+    def prepare(self, model: Vector, update: Vector) -> Vector:
         """Return what is encoded of a client that changed a model by an update."""
         match self.of:
             case "updates":
@@ -242,7 +242,7 @@ class Codec:
             case _:
                 assert_never(self.of)
 
-    def changed(self, model: Vector, mean: Vector) -> Vector:
+    def compute_update(self, model: Vector, mean: Vector) -> Vector:
         """Return the update that a decoded mean stands for."""
         match self.of:
             case "updates":
@@ -261,6 +261,6 @@ class Codec:
         return self.decoder(total, public=public, own=own)
 
 
-def encoded(payload: Payload) -> Encoded:
+def wrap_payload(payload: Payload) -> EncodedUpdate:
     """Return an answer of a codec that remembers nothing."""
-    return Encoded(payload=payload, memory={})
+    return EncodedUpdate(payload=payload, memory={})

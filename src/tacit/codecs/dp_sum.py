@@ -28,20 +28,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit import plan
-from tacit.codecs.contract import Bound, Codec, Encoded, Extent, Memory, Payload, Wholes, encoded
+from tacit.codecs.contract import (
+    Bound,
+    Codec,
+    EncodedUpdate,
+    Extent,
+    IntegerCoding,
+    Memory,
+    Payload,
+    wrap_payload,
+)
 from tacit.codecs.distributions.banded import (
     FINE_BITS,
     BandedNoise,
-    coefficients,
-    column,
-    left_in_sum,
+    choose_coefficients,
+    compute_column_norm,
+    compute_relative_noise,
 )
 from tacit.codecs.distributions.gaussian_noise import LARGEST, STEPS
-from tacit.codecs.stages.chain import Last, chain
+from tacit.codecs.stages.chain import CodecStage, chain
 from tacit.codecs.stages.clip import clip_l2
 from tacit.codecs.stages.integer_rows import add_updates
-from tacit.codecs.stages.integer_updates import Loss, Scale, scale_of
-from tacit.codecs.sums import WholeSum
+from tacit.codecs.stages.integer_updates import Loss, Scale, choose_scale
+from tacit.codecs.sums import IntegerSum
 from tacit.errors import ChainError
 from tacit.privacy.claim import Claim, GaussianNoise, Sampled
 from tacit.randomness import ClientDraws, PublicDraws, ServerDraws
@@ -61,14 +70,14 @@ def make(settings: plan.DPSum, extent: Extent) -> Codec:
     """
     loss = Loss(epsilon=settings.epsilon, delta=settings.delta)
     banded = _is_banded(settings)
-    codec = chain(clip_l2(settings.clip), last=noisy_sum(loss, extent, banded=banded))
+    codec = chain(clip_l2(settings.clip), last=build_noisy_sum(loss, extent, banded=banded))
     if extent.helpers:
         return codec
 
-    def empty(dim: int) -> WholeSum:
-        scale = _scale(loss, extent, settings.clip, dim, _bands(extent, banded))
+    def empty(dim: int) -> IntegerSum:
+        scale = _choose_scale(loss, extent, settings.clip, dim, _choose_bands(extent, banded))
         adding = partial(add_updates, scale=scale)
-        return WholeSum(dim, scale.radius, norm=scale.radius, adding=adding)
+        return IntegerSum(dim, scale.radius, norm=scale.radius, adding=adding)
 
     return replace(codec, empty=empty, takes_updates=True)
 
@@ -83,27 +92,29 @@ def _is_banded(settings: plan.DPSum) -> bool:
             assert_never(settings.noise)
 
 
-def noisy_sum(loss: Loss, extent: Extent, *, banded: bool = False) -> Last:
+def build_noisy_sum(loss: Loss, extent: Extent, *, banded: bool = False) -> CodecStage:
     """Return the end of a chain: a sum that gets Gaussian noise; the length of updates must be
     bounded.
 
     With `banded` the noise of different rounds goes together, as far as clients' answers are apart.
     """
-    helpers, bands = extent.helpers, _bands(extent, banded)
+    helpers, bands = extent.helpers, _choose_bands(extent, banded)
 
     def make(bound: Bound) -> Codec:
         @lru_cache(maxsize=4)  # asked for with every message
         def scale(dim: int) -> Scale:
-            fine = _scale(loss, extent, bound.l2, dim, bands)
-            coarse = fine.coarser(_COARSER)
+            fine = _choose_scale(loss, extent, bound.l2, dim, bands)
+            coarse = fine.coarsen(_COARSER)
             return coarse if helpers and _fits_32_bits(coarse, extent) else fine
 
         def encode(
             update: Vector, memory: Memory, *, own: ClientDraws, public: PublicDraws
-        ) -> Encoded:
-            return encoded(scale(len(update)).whole(update).astype("<i4").view(np.uint8))
+        ) -> EncodedUpdate:
+            return wrap_payload(
+                scale(len(update)).round_to_integers(update).astype("<i4").view(np.uint8)
+            )
 
-        def decode(total: WholeSum, *, public: PublicDraws, own: ServerDraws) -> Vector:
+        def decode(total: IntegerSum, *, public: PublicDraws, own: ServerDraws) -> Vector:
             noisy = (
                 total.value()
                 if helpers
@@ -116,7 +127,7 @@ def noisy_sum(loss: Loss, extent: Extent, *, banded: bool = False) -> Last:
 
         together = BandedNoise(bands)
 
-        def decode_over_rounds(total: WholeSum, round_no: int, *, own: ServerDraws) -> Vector:
+        def decode_over_rounds(total: IntegerSum, round_no: int, *, own: ServerDraws) -> Vector:
             noisy = total.value() + together.at(own, round_no, len(total.value()))
             return np.asarray((noisy + 0.5) * (scale(len(noisy)).step / extent.cohort), np.float32)
 
@@ -124,45 +135,51 @@ def noisy_sum(loss: Loss, extent: Extent, *, banded: bool = False) -> Last:
             name="dp_sum",
             payload_size=lambda dim: 4 * dim,
             encoder=encode,
-            empty=lambda dim: WholeSum(dim, scale(dim).radius, norm=scale(dim).radius),
+            empty=lambda dim: IntegerSum(dim, scale(dim).radius, norm=scale(dim).radius),
             decoder=decode,
-            clipped=lambda update: update,
+            clip_update=lambda update: update,
             variance=lambda update: np.zeros(len(update)),
             claims=lambda dim, cohort: (_claim(scale(dim), extent, bands),),
             sum_noise=lambda dim: scale(dim).stddev * math.sqrt(max(1, helpers)),
             known_noise=lambda dim: (
-                scale(dim).stddev * math.sqrt(max(1, helpers)) * left_in_sum(bands, extent.rounds)
+                scale(dim).stddev
+                * math.sqrt(max(1, helpers))
+                * compute_relative_noise(bands, extent.rounds)
             ),
-            whole=_whole(scale, helpers) if helpers else None,
+            integers=_build_integer_coding(scale, helpers) if helpers else None,
             decode_over_rounds=decode_over_rounds if bands else None,
         )
 
-    return Last(name="Gaussian noise on the sum", make=make, needs=("l2",))
+    return CodecStage(name="Gaussian noise on the sum", make=make, needs=("l2",))
 
 
-def _rate(extent: Extent) -> float:
+def _get_rate(extent: Extent) -> float:
     """Return the chance with which clients are asked; 1 under a secure sum, whose server knows who
     was.
     """
     return 1.0 if extent.helpers else extent.rate
 
 
-def _bands(extent: Extent, banded: bool) -> tuple[int, ...]:
+def _choose_bands(extent: Extent, banded: bool) -> tuple[int, ...]:
     """Return by how much rounds take back the noise of those before; nothing where all noise is
     independent.
     """
-    return coefficients(extent.rounds, min(extent.separation, extent.rounds)) if banded else ()
+    return (
+        choose_coefficients(extent.rounds, min(extent.separation, extent.rounds)) if banded else ()
+    )
 
 
-def _scale(loss: Loss, extent: Extent, clip: float, dim: int, bands: tuple[int, ...]) -> Scale:
-    releases = extent.rounds if extent.rate < 1 else extent.answers
-    found = scale_of(
+def _choose_scale(
+    loss: Loss, extent: Extent, clip: float, dim: int, bands: tuple[int, ...]
+) -> Scale:
+    releases = extent.rounds if extent.rate < 1 else extent.max_responses
+    found = choose_scale(
         loss,
         clip,
-        column(bands),
+        compute_column_norm(bands),
         releases=releases,
         numbers=extent.rounds * dim,
-        rate=_rate(extent),
+        rate=_get_rate(extent),
     )
     if not bands:
         return found
@@ -171,24 +188,24 @@ def _scale(loss: Loss, extent: Extent, clip: float, dim: int, bands: tuple[int, 
             f"codec.noise = 'banded' needs a noise multiplier below {STEPS >> FINE_BITS:,}; raise"
             " codec.epsilon"
         )
-    return found.coarser(FINE_BITS)
+    return found.coarsen(FINE_BITS)
 
 
 def _fits_32_bits(scale: Scale, extent: Extent) -> bool:
     """Return whether no sum can leave signed numbers of 32 bits, at a scale that is still far finer
     than the noise.
     """
-    return scale.radius >= _FINE and _largest_sum(scale, extent.most, extent.helpers) < 1 << 31
+    return scale.radius >= _FINE and _bound_sum(scale, extent.max_clients, extent.helpers) < 1 << 31
 
 
-def _largest_sum(scale: Scale, clients: int, helpers: int) -> int:
+def _bound_sum(scale: Scale, clients: int, helpers: int) -> int:
     """Bound the absolute value of a number in a sum, in steps: each client's is at most the radius,
     and noise is bounded.
     """
     return clients * scale.radius + helpers * (LARGEST // (STEPS // scale.steps) + 1)
 
 
-def _whole(scale: Callable[[int], Scale], helpers: int) -> Wholes:
+def _build_integer_coding(scale: Callable[[int], Scale], helpers: int) -> IntegerCoding:
     """Return how messages add up under a secure sum: in numbers of 32 bits if that is certain to be
     enough, else of 64.
     """
@@ -196,30 +213,30 @@ def _whole(scale: Callable[[int], Scale], helpers: int) -> Wholes:
     def bits(dim: int) -> int:
         return 64 if scale(dim).steps == STEPS else 32
 
-    def of(payload: Payload, dim: int) -> NDArray[Any]:
+    def read(payload: Payload, dim: int) -> NDArray[Any]:
         numbers = payload.view("<i4")
         return numbers.view("<u4") if bits(dim) == 32 else numbers.astype("<i8").view("<u8")
 
-    return Wholes(
+    return IntegerCoding(
         bits=bits,
         size=lambda dim: dim,
-        of=of,
-        total=WholeSum.of,
+        read=read,
+        build_sum=IntegerSum.of,
         noise=lambda dim, own: scale(dim).noise(own, dim),
-        largest=lambda dim, clients: _largest_sum(scale(dim), clients, helpers),
+        bound=lambda dim, clients: _bound_sum(scale(dim), clients, helpers),
     )
 
 
 def _claim(scale: Scale, extent: Extent, bands: tuple[int, ...]) -> Claim:
-    helpers, rate = extent.helpers, _rate(extent)
+    helpers, rate = extent.helpers, _get_rate(extent)
     who, trust, source = (
         "the server adds",
         _SERVER,
         "Balle and Wang 2018, analytic calibration for all rounds together",
     )
-    noise = GaussianNoise(scale.steps / scale.radius / column(bands))
+    noise = GaussianNoise(scale.steps / scale.radius / compute_column_norm(bands))
     kept = (
-        [f"the client's own ledger, by which it answers {extent.answers:,} times at most"]
+        [f"the client's own ledger, by which it answers {extent.max_responses:,} times at most"]
         if extent.participations
         else []
     )

@@ -15,12 +15,17 @@ from __future__ import annotations
 import numpy as np
 
 from tacit import plan
-from tacit.codecs.contract import Bound, Codec, Encoded, Extent, Memory, encoded
-from tacit.codecs.distributions.gaussian_noise import LARGEST, STEPS, norm_of, whole_noise
-from tacit.codecs.stages.chain import Last, chain
+from tacit.codecs.contract import Bound, Codec, EncodedUpdate, Extent, Memory, wrap_payload
+from tacit.codecs.distributions.gaussian_noise import (
+    LARGEST,
+    STEPS,
+    bound_noise_norm,
+    draw_gaussian,
+)
+from tacit.codecs.stages.chain import CodecStage, chain
 from tacit.codecs.stages.clip import clip_l2
-from tacit.codecs.stages.integer_updates import Loss, Scale, scale_for
-from tacit.codecs.sums import WholeSum
+from tacit.codecs.stages.integer_updates import Loss, Scale, choose_scale_for_run
+from tacit.codecs.sums import IntegerSum
 from tacit.privacy.claim import Claim, GaussianNoise
 from tacit.randomness import ClientDraws, PublicDraws, ServerDraws
 from tacit.rows import Vector
@@ -34,26 +39,26 @@ def make(settings: plan.Gaussian, extent: Extent) -> Codec:
     """
     return chain(
         clip_l2(settings.clip),
-        last=noisy(Loss(epsilon=settings.epsilon, delta=settings.delta), extent),
+        last=build_noisy(Loss(epsilon=settings.epsilon, delta=settings.delta), extent),
     )
 
 
-def noisy(loss: Loss, extent: Extent) -> Last:
+def build_noisy(loss: Loss, extent: Extent) -> CodecStage:
     """Return the end of a chain: Gaussian noise measured by the length of an update, which must be
     bounded.
     """
 
     def make(bound: Bound) -> Codec:
         def scale(dim: int) -> Scale:
-            return scale_for(loss, extent, bound.l2, _TIMES, dim)
+            return choose_scale_for_run(loss, extent, bound.l2, _TIMES, dim)
 
         def encode(
             update: Vector, memory: Memory, *, own: ClientDraws, public: PublicDraws
-        ) -> Encoded:
-            steps = scale(len(update)).whole(update) + whole_noise(own, len(update))
-            return encoded(steps.astype("<i4").view(np.uint8))
+        ) -> EncodedUpdate:
+            steps = scale(len(update)).round_to_integers(update) + draw_gaussian(own, len(update))
+            return wrap_payload(steps.astype("<i4").view(np.uint8))
 
-        def decode(total: WholeSum, *, public: PublicDraws, own: ServerDraws) -> Vector:
+        def decode(total: IntegerSum, *, public: PublicDraws, own: ServerDraws) -> Vector:
             # Noise is rounded down, by half a step on average.
             return np.asarray(
                 (total.value() / total.weight + 0.5) * scale(len(total.value())).step, np.float32
@@ -63,16 +68,16 @@ def noisy(loss: Loss, extent: Extent) -> Last:
             name="gaussian",
             payload_size=lambda dim: 4 * dim,
             encoder=encode,
-            empty=lambda dim: WholeSum(
-                dim, scale(dim).radius + LARGEST, norm=scale(dim).radius + norm_of(dim)
+            empty=lambda dim: IntegerSum(
+                dim, scale(dim).radius + LARGEST, norm=scale(dim).radius + bound_noise_norm(dim)
             ),
             decoder=decode,
-            clipped=lambda update: update,
+            clip_update=lambda update: update,
             variance=lambda update: np.full(len(update), scale(len(update)).stddev ** 2),
             claims=lambda dim, cohort: (_claim(scale(dim)),),
         )
 
-    return Last(name="gaussian noise", make=make, needs=("l2",))
+    return CodecStage(name="gaussian noise", make=make, needs=("l2",))
 
 
 def _claim(scale: Scale) -> Claim:

@@ -11,7 +11,7 @@ with smaller biases, and their count is sent.
 
 Guarantees, for everyone who sees the sums: epsilon at delta for the whole run, for a client that
 answers every round, if its update is removed: its bits are fair coins then. The server must see the
-sum alone, of at least the agreed number of clients whose coins it does not know. `onebit_law`
+sum alone, of at least the agreed number of clients whose coins it does not know. `onebit_loss`
 proves how little the sums reveal, by the L2 norm of the update and not by its coordinates.
 Probabilities are multiples of 2^-32, and their squared biases add up to no more than agreed. What
 is not finite counts as 0.
@@ -34,25 +34,25 @@ from numpy.typing import NDArray
 
 from tacit import plan
 from tacit.codecs.contract import (
-    OTHERS,
+    TRUST_IN_CLIENTS,
     Bound,
     Codec,
-    Encoded,
+    EncodedUpdate,
     Extent,
+    IntegerCoding,
     Memory,
     Payload,
-    Wholes,
-    encoded,
+    wrap_payload,
 )
 from tacit.codecs.distributions.onebit_loss import STEEPEST, CoinSums, bound_coin_sums
 from tacit.codecs.rr import WORD, quantise_flip_pack
-from tacit.codecs.stages.chain import Last, chain
+from tacit.codecs.stages.chain import CodecStage, chain
 from tacit.codecs.stages.clip import clip_l2
-from tacit.codecs.stages.integer_bits import whole_bits
+from tacit.codecs.stages.integer_bits import code_bits
 from tacit.codecs.stages.integer_updates import Loss
-from tacit.codecs.stages.rotation import block_of, rotated, rotated_back
+from tacit.codecs.stages.rotation import find_block_size, rotate, rotate_back
 from tacit.codecs.sums import BitSum, LevelSum
-from tacit.codecs.sums.packing import packed, packed_size, unpacked
+from tacit.codecs.sums.packing import count_packed_bytes, pack_integers, unpack_integers
 from tacit.errors import ChainError
 from tacit.privacy.accounting.dominated_loss import compute_epsilon
 from tacit.privacy.accounting.gaussian_loss import calibrate_multiplier
@@ -73,7 +73,7 @@ _BLOCK = 1 << 14  # words drawn at a time
 
 
 @dataclass(frozen=True, kw_only=True)
-class Coins:
+class CoinBiases:
     """How updates of a length of at most `clip` become chances: `slope` off one half for each unit,
     `bits` bits a coordinate.
     """
@@ -90,11 +90,11 @@ class Coins:
         """Return the standard deviation of the coins of one client, in units of an update."""
         return 1 / (2 * self.slope * math.sqrt(self.bits))
 
-    def cut(self, row: Vector) -> Vector:
+    def clip_row(self, row: Vector) -> Vector:
         """Return a rotated update with every coordinate where its chance is allowed."""
         return np.clip(row, -self.largest / self.slope, self.largest / self.slope)
 
-    def steps(self, row: Vector) -> NDArray[np.float64]:
+    def compute_steps(self, row: Vector) -> NDArray[np.float64]:
         """Return how far each chance is off one half, in whole numbers of 2^-32, whose squares add
         up to no more than agreed.
         """
@@ -106,30 +106,30 @@ class Coins:
 
 def make(settings: plan.OneBit, extent: Extent) -> Codec:
     """Return the codec whose bits' sum keeps a plan's epsilon and delta over all its rounds."""
-    return chain(clip_l2(settings.clip), last=coin_sum(settings, extent))
+    return chain(clip_l2(settings.clip), last=build_coin_sum(settings, extent))
 
 
-def coin_sum(settings: plan.OneBit, extent: Extent) -> Last:
+def build_coin_sum(settings: plan.OneBit, extent: Extent) -> CodecStage:
     """Return the end of a chain: one coin, or a few, for each coordinate; the length of updates
     must be bounded.
     """
     clients = max(1, math.floor(settings.reporters * extent.cohort))
 
     def make(bound: Bound) -> Codec:
-        def coins(dim: int) -> Coins:
-            return coins_for(
+        def coins(dim: int) -> CoinBiases:
+            return choose_biases(
                 Loss(epsilon=settings.epsilon, delta=settings.delta),
                 extent.rounds,
                 clients,
                 bound.l2,
-                block_of(dim),
+                find_block_size(dim),
             )
 
         def encode(
             update: Vector, memory: Memory, *, own: ClientDraws, public: PublicDraws
-        ) -> Encoded:
+        ) -> EncodedUpdate:
             found = coins(len(update))
-            return encoded(tossed(found.steps(rotated(update)), found, own))
+            return wrap_payload(toss_coins(found.compute_steps(rotate(update)), found, own))
 
         def empty(dim: int) -> BitSum | LevelSum:
             bits = coins(dim).bits
@@ -139,38 +139,40 @@ def coin_sum(settings: plan.OneBit, extent: Extent) -> Last:
             found = coins(len(total.value()))
             twice = 2 * total.value() - total.weight if isinstance(total, BitSum) else total.value()
             return np.asarray(
-                rotated_back(twice / (2 * found.bits * found.slope * total.weight)), np.float32
+                rotate_back(twice / (2 * found.bits * found.slope * total.weight)), np.float32
             )
 
         def clipped(update: Vector) -> Vector:
-            return np.asarray(rotated_back(coins(len(update)).cut(rotated(update))), np.float32)
+            return np.asarray(rotate_back(coins(len(update)).clip_row(rotate(update))), np.float32)
 
         def variance(update: Vector) -> NDArray[np.float64]:
             found = coins(len(update))
-            squares = np.square(found.cut(rotated(update)), dtype=np.float64).mean() / found.bits
+            squares = (
+                np.square(found.clip_row(rotate(update)), dtype=np.float64).mean() / found.bits
+            )
             return np.full(
                 len(update), found.stddev**2 - squares
             )  # on average over all coordinates
 
         return Codec(
             name="onebit",
-            payload_size=lambda dim: packed_size(dim, coins(dim).bits.bit_length()),
+            payload_size=lambda dim: count_packed_bytes(dim, coins(dim).bits.bit_length()),
             encoder=encode,
             empty=empty,
             decoder=decode,
-            clipped=clipped,
+            clip_update=clipped,
             variance=variance,
             claims=lambda dim, cohort: (_claim(coins(dim), extent.helpers),),
             known_noise=lambda dim: coins(dim).stddev * math.sqrt(extent.cohort),
-            whole=_whole(coins, extent) if extent.helpers else None,
-            fewest=clients,
+            integers=_build_integer_coding(coins, extent) if extent.helpers else None,
+            min_clients=clients,
         )
 
-    return Last(name="one bit per coordinate", make=make, needs=("l2",))
+    return CodecStage(name="one bit per coordinate", make=make, needs=("l2",))
 
 
 @lru_cache(maxsize=64)
-def coins_for(loss: Loss, rounds: int, clients: int, clip: float, block: int) -> Coins:
+def choose_biases(loss: Loss, rounds: int, clients: int, clip: float, block: int) -> CoinBiases:
     """Choose biases at which the sum of `clients` clients' coins keeps a loss over all rounds, for
     up to 2 `block` parameters.
 
@@ -206,19 +208,21 @@ def coins_for(loss: Loss, rounds: int, clients: int, clip: float, block: int) ->
         6
     ):  # bounds hold for all biases up to the widest, which should be hardly more than what is used
         sums = bound_coin_sums(clients, widest)
-        wanted = _least_ratio(loss, rounds, partial(event_at, sums=sums))
+        wanted = _find_least_ratio(loss, rounds, partial(event_at, sums=sums))
         ratio = max(wanted, bias / widest)
         if 1 <= wanted * widest / bias < 1 + 2e-3:
             break
         widest = min(bias, bias / wanted * (1 + 1e-3))
     event = event_at(ratio, sums)
     slope = math.sqrt(clients / bits) / (2 * ratio * least * clip)
-    return Coins(
+    return CoinBiases(
         clip=clip, clients=clients, bits=bits, slope=slope, largest=bias / ratio, event=event
     )
 
 
-def _least_ratio(loss: Loss, rounds: int, event_at: Callable[[float], GaussianDominated]) -> float:
+def _find_least_ratio(
+    loss: Loss, rounds: int, event_at: Callable[[float], GaussianDominated]
+) -> float:
     """Least noise that keeps a loss over all rounds, relative to Gaussian noise; at most 0.001 %
     above the least.
 
@@ -243,14 +247,14 @@ def _least_ratio(loss: Loss, rounds: int, event_at: Callable[[float], GaussianDo
     return high
 
 
-def tossed(steps: NDArray[np.float64], coins: Coins, own: ClientDraws) -> Payload:
+def toss_coins(steps: NDArray[np.float64], coins: CoinBiases, own: ClientDraws) -> Payload:
     """Return how many coins of each coordinate are ones, packed. Words are drawn and used up block
     by block, in the cache.
     """
     stream, size = own.stream(), len(steps)
     words = np.empty(_BLOCK, np.uint32)
     if coins.bits == 1:
-        payload, flags = np.empty(packed_size(size, 1), np.uint8), np.zeros(_BLOCK, np.uint8)
+        payload, flags = np.empty(count_packed_bytes(size, 1), np.uint8), np.zeros(_BLOCK, np.uint8)
         for start in range(0, size, _BLOCK):
             some = steps[start : start + _BLOCK]
             stream.fill(words[: len(some)])
@@ -261,7 +265,7 @@ def tossed(steps: NDArray[np.float64], coins: Coins, own: ClientDraws) -> Payloa
         some = steps[start : start + at_once]
         stream.fill(words[: len(some) * coins.bits])
         count_ones(some, words, coins.bits, counts[start:])
-    return packed(counts, coins.bits.bit_length())
+    return pack_integers(counts, coins.bits.bit_length())
 
 
 @numba.njit(nogil=True, cache=True)
@@ -276,21 +280,21 @@ def count_ones(
             counts[i] += np.int64(words[k]) < threshold
 
 
-def _whole(coins: Callable[[int], Coins], extent: Extent) -> Wholes:
+def _build_integer_coding(coins: Callable[[int], CoinBiases], extent: Extent) -> IntegerCoding:
     """Return how counts add up under a secure sum: in numbers of 16 bits if that is enough for all
     clients, else of 32.
     """
 
     def width(dim: int) -> int:
-        return 16 if extent.most * coins(dim).bits < 1 << 15 else 32
+        return 16 if extent.max_clients * coins(dim).bits < 1 << 15 else 32
 
-    def of(payload: Payload, dim: int) -> NDArray[Any]:
+    def read(payload: Payload, dim: int) -> NDArray[Any]:
         bits = coins(dim).bits
         if bits == 1:
-            return whole_bits(width(dim)).of(payload, dim)
-        return unpacked(payload, dim, bits.bit_length()).astype(f"<u{width(dim) // 8}")
+            return code_bits(width(dim)).read(payload, dim)
+        return unpack_integers(payload, dim, bits.bit_length()).astype(f"<u{width(dim) // 8}")
 
-    def total(numbers: NDArray[np.int64], weight: int) -> BitSum | LevelSum:
+    def build_sum(numbers: NDArray[np.int64], weight: int) -> BitSum | LevelSum:
         bits = coins(len(numbers)).bits
         return (
             BitSum.of(numbers, weight)
@@ -298,16 +302,16 @@ def _whole(coins: Callable[[int], Coins], extent: Extent) -> Wholes:
             else LevelSum.of(2 * numbers - bits * weight, weight)
         )
 
-    return Wholes(
+    return IntegerCoding(
         bits=width,
         size=lambda dim: dim,
-        of=of,
-        total=total,
-        largest=lambda dim, clients: clients * coins(dim).bits,
+        read=read,
+        build_sum=build_sum,
+        bound=lambda dim, clients: clients * coins(dim).bits,
     )
 
 
-def _claim(coins: Coins, helpers: int) -> Claim:
+def _claim(coins: CoinBiases, helpers: int) -> Claim:
     how = (
         "one random bit per parameter"
         if coins.bits == 1
@@ -327,7 +331,9 @@ def _claim(coins: Coins, helpers: int) -> Claim:
         relation="add or remove one client",
         view="everyone",
         trust=(
-            (f"{alone}: its helpers do not work together with it", OTHERS) if helpers else (alone,)
+            (f"{alone}: its helpers do not work together with it", TRUST_IN_CLIENTS)
+            if helpers
+            else (alone,)
         ),
         rests_on="clients" if helpers else "server",
         source=(

@@ -47,9 +47,9 @@ def build_own(settings: plan.OwnCodec, extent: Extent) -> Codec:
             f"{where}: a codec of your own cannot have a secret that clients share; only the"
             " server can decode it"
         )
-    if extent.helpers and codec.whole is None:
+    if extent.helpers and codec.integers is None:
         raise PlanError(
-            f"{where}: secure aggregation adds integers, and this codec has no `whole`; remove"
+            f"{where}: secure aggregation adds integers, and this codec has no `integers`; remove"
             " [secure_aggregation], or give the codec one"
         )
     return codec

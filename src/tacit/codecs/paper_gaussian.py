@@ -21,8 +21,8 @@ from typing import assert_never
 import numpy as np
 
 from tacit import plan
-from tacit.codecs.contract import Codec, Encoded, Memory, encoded
-from tacit.codecs.distributions.gaussian_noise import STEPS, whole_noise
+from tacit.codecs.contract import Codec, EncodedUpdate, Memory, wrap_payload
+from tacit.codecs.distributions.gaussian_noise import STEPS, draw_gaussian
 from tacit.codecs.plain import decode_mean
 from tacit.codecs.sums import FloatSum
 from tacit.privacy.claim import Claim, Open
@@ -34,9 +34,11 @@ def make(settings: plan.PaperGaussian) -> Codec:
     """Return the codec that adds the printed noise to an update as it is."""
     stddev = stddev_of(settings)
 
-    def encode(update: Vector, memory: Memory, *, own: ClientDraws, public: PublicDraws) -> Encoded:
-        noise = whole_noise(own, len(update)) * (stddev / STEPS)
-        return encoded((update + noise).astype("<f4").view(np.uint8))
+    def encode(
+        update: Vector, memory: Memory, *, own: ClientDraws, public: PublicDraws
+    ) -> EncodedUpdate:
+        noise = draw_gaussian(own, len(update)) * (stddev / STEPS)
+        return wrap_payload((update + noise).astype("<f4").view(np.uint8))
 
     return Codec(
         name="paper_gaussian",
@@ -44,7 +46,7 @@ def make(settings: plan.PaperGaussian) -> Codec:
         encoder=encode,
         empty=FloatSum,
         decoder=decode_mean,
-        clipped=lambda update: update,
+        clip_update=lambda update: update,
         variance=lambda update: np.full(len(update), stddev**2),
         claims=lambda dim, cohort: (_claim(settings, stddev),),
     )

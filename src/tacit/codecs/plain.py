@@ -9,8 +9,8 @@ from dataclasses import replace
 import numpy as np
 
 from tacit import plan
-from tacit.codecs.contract import Codec, Encoded, Memory, encoded
-from tacit.codecs.stages.chain import Last, chain
+from tacit.codecs.contract import Codec, EncodedUpdate, Memory, wrap_payload
+from tacit.codecs.stages.chain import CodecStage, chain
 from tacit.codecs.stages.clip import clip_l2
 from tacit.codecs.sums import ClippedFloatSum, FloatSum
 from tacit.privacy.claim import Claim, Open
@@ -25,7 +25,7 @@ def make(settings: plan.Plain) -> Codec:
     if settings.clip_l2 is None:
         return _unclipped()
     clip = settings.clip_l2
-    clear = Last(
+    clear = CodecStage(
         name="plain",
         make=lambda bound: replace(_unclipped(), empty=lambda dim: ClippedFloatSum(dim, clip)),
     )
@@ -39,16 +39,18 @@ def _unclipped() -> Codec:
         encoder=_encode,
         empty=FloatSum,
         decoder=decode_mean,
-        clipped=lambda update: update,
+        clip_update=lambda update: update,
         variance=lambda update: np.zeros(len(update)),
         claims=_claims,
         takes_updates=True,
     )
 
 
-def _encode(update: Vector, memory: Memory, *, own: ClientDraws, public: PublicDraws) -> Encoded:
+def _encode(
+    update: Vector, memory: Memory, *, own: ClientDraws, public: PublicDraws
+) -> EncodedUpdate:
     # A copy: the update lies in a buffer its worker uses again, and a message owns its bytes.
-    return encoded(update.copy().view(np.uint8))
+    return wrap_payload(update.copy().view(np.uint8))
 
 
 def decode_mean(total: FloatSum, *, public: PublicDraws, own: ServerDraws) -> Vector:

@@ -26,20 +26,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit import plan
-from tacit.codecs.contract import Bound, Codec, Encoded, Memory, encoded
+from tacit.codecs.contract import Bound, Codec, EncodedUpdate, Memory, wrap_payload
 from tacit.codecs.distributions.privunit import (
     LARGEST,
     STEP,
-    Lean,
-    lean_for,
-    leaning,
-    norm_of,
-    rounding,
+    Bias,
+    bound_norm,
+    bound_rounding,
+    choose_bias,
+    draw_biased_vector,
 )
-from tacit.codecs.rr_sampled import Places
-from tacit.codecs.stages.chain import Last, chain
+from tacit.codecs.rr_sampled import CoordinateSample
+from tacit.codecs.stages.chain import CodecStage, chain
 from tacit.codecs.stages.clip import clip_l2
-from tacit.codecs.stages.rotation import rotated, rotated_back
+from tacit.codecs.stages.rotation import rotate, rotate_back
 from tacit.codecs.sums import PlacedSum
 from tacit.errors import ChainError
 from tacit.privacy.claim import BiasedVector, Claim
@@ -49,27 +49,27 @@ from tacit.rows import Vector
 
 def make(settings: plan.ProjUnit) -> Codec:
     """Return the codec for a plan's epsilon (per update), clip and number of coordinates."""
-    return chain(clip_l2(settings.clip), last=leaning_towards(settings))
+    return chain(clip_l2(settings.clip), last=build_biased_vector(settings))
 
 
 @dataclass(frozen=True, kw_only=True)
-class Shape:
+class MessageShape:
     """How an update of `dim` parameters is sent: as `sent` numbers, for a clip, at an epsilon."""
 
     dim: int
     sent: int
     clip: float
-    lean: Lean
+    bias: Bias
 
     @property
-    def places(self) -> Places:
+    def places(self) -> CoordinateSample:
         """Return which coordinates a message speaks of."""
-        return Places(self.dim, self.sent)
+        return CoordinateSample(self.dim, self.sent)
 
     @property
     def scale(self) -> float:
         """Return what one step of a message stands for, once it is back in its place."""
-        return self.clip * STEP / self.lean.mean * math.sqrt(self.dim / self.sent) / self._kept()
+        return self.clip * STEP / self.bias.mean * math.sqrt(self.dim / self.sent) / self._kept()
 
     def _kept(self) -> float:
         """Return the mean length of the picked coordinates of a random direction, times sqrt(d/k);
@@ -88,42 +88,47 @@ class Shape:
         """Return the variance of a coordinate, on average over all, for an update of a length;
         rounding to steps adds STEP²/12.
         """
-        squares = (self.sent - 1 + self.lean.second_moment) / STEP**2 + self.sent / 12
+        squares = (self.sent - 1 + self.bias.second_moment) / STEP**2 + self.sent / 12
         return (self.scale**2 * squares - length**2) / self.dim
 
 
-def shape_of(settings: plan.ProjUnit, dim: int) -> Shape:
+def choose_shape(settings: plan.ProjUnit, dim: int) -> MessageShape:
     """Return how an update of `dim` parameters is sent; raise ChainError if floating point is too
     coarse for that.
     """
     sent = min(dim, settings.coordinates or plan.ProjUnit.USUAL)
-    return Shape(
-        dim=dim, sent=sent, clip=settings.clip, lean=lean_for(_left(settings.epsilon, sent))
+    return MessageShape(
+        dim=dim,
+        sent=sent,
+        clip=settings.clip,
+        bias=choose_bias(_subtract_rounding(settings.epsilon, sent)),
     )
 
 
-def leaning_towards(settings: plan.ProjUnit) -> Last:
+def build_biased_vector(settings: plan.ProjUnit) -> CodecStage:
     """Return the end of a chain: a random vector that leans towards an update, whose length must be
     bounded.
     """
 
     def make(bound: Bound) -> Codec:
-        def shape(dim: int) -> Shape:
-            return shape_of(settings, dim)
+        def shape(dim: int) -> MessageShape:
+            return choose_shape(settings, dim)
 
         def encode(
             update: Vector, memory: Memory, *, own: ClientDraws, public: PublicDraws
-        ) -> Encoded:
+        ) -> EncodedUpdate:
             wanted = shape(len(update))
             length = float(np.linalg.norm(update.astype(np.float64))) / settings.clip
-            picked = rotated(update)[wanted.places(public)].astype(np.float64)
+            picked = rotate(update)[wanted.places(public)].astype(np.float64)
             forwards = own.at("sign").words(1)[0] * 2.0**-64 < (1 + min(1.0, length)) / 2
-            sent = leaning(_direction(picked) * (1 if forwards else -1), wanted.lean, own)
-            return encoded(sent.astype("<i2").view(np.uint8))
+            sent = draw_biased_vector(
+                _normalise(picked) * (1 if forwards else -1), wanted.bias, own
+            )
+            return wrap_payload(sent.astype("<i2").view(np.uint8))
 
         def decode(total: PlacedSum, *, public: PublicDraws, own: ServerDraws) -> Vector:
             row = total.value() * (shape(len(total.value())).scale / total.weight)
-            return np.asarray(rotated_back(row), np.float32)
+            return np.asarray(rotate_back(row), np.float32)
 
         def variance(update: Vector) -> NDArray[np.float64]:
             length = float(np.linalg.norm(update.astype(np.float64)))
@@ -134,30 +139,30 @@ def leaning_towards(settings: plan.ProjUnit) -> Last:
             payload_size=lambda dim: 2 * shape(dim).sent,
             encoder=encode,
             empty=lambda dim: PlacedSum(
-                dim, LARGEST, shape(dim).sent, norm_of(shape(dim).sent), shape(dim).places
+                dim, LARGEST, shape(dim).sent, bound_norm(shape(dim).sent), shape(dim).places
             ),
             decoder=decode,
-            clipped=lambda update: update,
+            clip_update=lambda update: update,
             variance=variance,
             claims=lambda dim, cohort: (_claim(settings.epsilon, shape(dim)),),
         )
 
-    return Last(name="a vector that leans towards an update", make=make, needs=("l2",))
+    return CodecStage(name="a vector that leans towards an update", make=make, needs=("l2",))
 
 
-def _left(epsilon: float, sent: int) -> float:
+def _subtract_rounding(epsilon: float, sent: int) -> float:
     """Return the epsilon of the law that is drawn from, less what rounding may add."""
-    left = epsilon - rounding(epsilon, sent)
+    left = epsilon - bound_rounding(epsilon, sent)
     if left < 0.9 * epsilon:
         raise ChainError(
             f"projunit(epsilon={epsilon:g} per update) needs fewer coordinates than {sent:,}, for"
-            f" floating point may add {rounding(epsilon, sent):.2g} to epsilon; lower"
+            f" floating point may add {bound_rounding(epsilon, sent):.2g} to epsilon; lower"
             " codec.coordinates"
         )
     return left
 
 
-def _direction(picked: NDArray[np.float64]) -> NDArray[np.float64]:
+def _normalise(picked: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return a vector of length 1; any does where nothing was picked that is not zero."""
     length = float(np.linalg.norm(picked))
     if length > 0:
@@ -165,7 +170,7 @@ def _direction(picked: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(np.eye(1, len(picked))[0])
 
 
-def _claim(epsilon: float, shape: Shape) -> Claim:
+def _claim(epsilon: float, shape: MessageShape) -> Claim:
     return Claim(
         mechanism=(
             f"a random vector that leans towards {shape.sent:,} rotated coordinates (length cut to"
@@ -173,9 +178,9 @@ def _claim(epsilon: float, shape: Shape) -> Claim:
         ),
         event=BiasedVector(
             epsilon,
-            chance=shape.lean.chance,
-            free=shape.lean.free,
-            slack=rounding(epsilon, shape.sent),
+            chance=shape.bias.chance,
+            free=shape.bias.free,
+            slack=bound_rounding(epsilon, shape.sent),
         ),
         unit="update",
         relation="replace all rows of one client",

@@ -19,9 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit import plan
-from tacit.codecs.contract import Codec, Encoded, Memory, encoded
+from tacit.codecs.contract import Codec, EncodedUpdate, Memory, wrap_payload
 from tacit.codecs.plain import decode_mean
-from tacit.codecs.sums.scaled import ScaledSum, scaled_payload, scaled_payload_size
+from tacit.codecs.sums.scaled import ScaledSum, build_scaled_payload, count_scaled_bytes
 from tacit.privacy.claim import Claim, Open
 from tacit.randomness import ClientDraws, PublicDraws
 from tacit.rows import Vector
@@ -29,41 +29,45 @@ from tacit.rows import Vector
 
 def make(settings: plan.QSGD) -> Codec:
     """Return the quantiser for a plan's number of bits and its norm."""
-    bits, levels = settings.bits, levels_of(settings.bits)
+    bits, levels = settings.bits, count_levels(settings.bits)
 
-    def encode(update: Vector, memory: Memory, *, own: ClientDraws, public: PublicDraws) -> Encoded:
-        size = norm_of(update, settings.norm)
+    def encode(
+        update: Vector, memory: Memory, *, own: ClientDraws, public: PublicDraws
+    ) -> EncodedUpdate:
+        size = compute_norm(update, settings.norm)
         words = np.empty(len(update), np.uint32)
         own.fill(words)
-        places = positions(update, size, levels)
+        places = compute_positions(update, size, levels)
         up = words < np.rint((places % 1) * 2.0**32)
-        return encoded(scaled_payload(size, (places.astype(np.int64) + up).astype(np.uint32), bits))
+        return wrap_payload(
+            build_scaled_payload(size, (places.astype(np.int64) + up).astype(np.uint32), bits)
+        )
 
     def variance(update: Vector) -> NDArray[np.float64]:
-        size = norm_of(update, settings.norm)
-        above = positions(update, size, levels) % 1
+        size = compute_norm(update, settings.norm)
+        above = compute_positions(update, size, levels) % 1
         return np.asarray((2 * size / (levels - 1)) ** 2 * above * (1 - above))
 
     return Codec(
         name="qsgd",
-        payload_size=lambda dim: scaled_payload_size(dim, bits),
+        payload_size=lambda dim: count_scaled_bytes(dim, bits),
         encoder=encode,
         empty=lambda dim: ScaledSum(dim, levels, bits),
         decoder=decode_mean,
-        clipped=lambda update: update,
+        clip_update=lambda update: update,
         variance=variance,
         claims=lambda dim, cohort: (_claim(bits),),
     )
 
 
-def levels_of(bits: int) -> int:
+def count_levels(bits: int) -> int:
     """Return how many levels there are: an odd number, with zero in the middle, unless there is
     only one bit.
     """
     return max(2, (1 << bits) - 1)
 
 
-def norm_of(update: Vector, kind: Literal["l2", "max"]) -> float:
+def compute_norm(update: Vector, kind: Literal["l2", "max"]) -> float:
     """L2 or maximum norm of an update, as a float32 that is not below any of its values; not
     finite if a value is not.
     """
@@ -78,7 +82,7 @@ def norm_of(update: Vector, kind: Literal["l2", "max"]) -> float:
             assert_never(kind)
 
 
-def positions(update: Vector, size: float, levels: int) -> NDArray[np.float64]:
+def compute_positions(update: Vector, size: float, levels: int) -> NDArray[np.float64]:
     """Return where each value lies, counted in levels from the lowest one."""
     if not 0 < size < np.inf:
         return np.full(len(update), (levels - 1) // 2, np.float64)

@@ -1,8 +1,8 @@
 """A quantiser with a guarantee: random levels, and random rounding to one of them (randomised
 quantisation, RQM).
 
-`codecs/distributions/rqm_output.py` has the law, and why what is stated bounds what the program
-draws. For a value between two of the law's corners, a first 32-bit word draws one of the two and a
+`codecs/distributions/rqm_output.py` has the distribution, and why what is stated bounds what the program
+draws. For a value between two of the distribution's corners, a first 32-bit word draws one of the two and a
 second word, compared with that corner's cumulative counts, the level. The index of the level is
 sent, in as few bits as hold it; the server takes the level's value.
 
@@ -20,11 +20,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit import plan
-from tacit.codecs.contract import Codec, Encoded, Memory, Payload, encoded
-from tacit.codecs.distributions.rqm_output import WORD, Law, bits_of, realised_law
-from tacit.codecs.rqm_tokens import under_tokens
-from tacit.codecs.rr_sampled import Places
-from tacit.codecs.stages.clip import into_box
+from tacit.codecs.contract import Codec, EncodedUpdate, Memory, Payload, wrap_payload
+from tacit.codecs.distributions.rqm_output import (
+    WORD,
+    OutputDistribution,
+    build_distribution,
+    count_index_bits,
+)
+from tacit.codecs.rqm_tokens import hide_under_tokens
+from tacit.codecs.rr_sampled import CoordinateSample
+from tacit.codecs.stages.clip import clip_to_box
 from tacit.codecs.sums import LevelSum
 from tacit.privacy.claim import Claim, Repeated
 from tacit.randomness import ClientDraws, PublicDraws, ServerDraws
@@ -39,55 +44,63 @@ def make(settings: plan.RQM) -> Codec:
     """Return the randomised quantiser for a plan's clip, margin, levels and share of kept
     levels.
     """
-    law = realised_law(settings.clip, settings.margin, settings.levels, settings.keep)
-    bits, steps = bits_of(settings.levels), settings.levels - 1
-    ends = cumulative(law, bits)
+    distribution = build_distribution(
+        settings.clip, settings.margin, settings.levels, settings.keep
+    )
+    bits, steps = count_index_bits(settings.levels), settings.levels - 1
+    ends = compute_cumulative_counts(distribution, bits)
 
     def sent(dim: int) -> int:
         return dim if settings.coordinates is None else min(dim, settings.coordinates)
 
-    def places(dim: int) -> Places | None:
-        return None if sent(dim) == dim else Places(dim, sent(dim))
+    def places(dim: int) -> CoordinateSample | None:
+        return None if sent(dim) == dim else CoordinateSample(dim, sent(dim))
 
-    def encode(update: Vector, memory: Memory, *, own: ClientDraws, public: PublicDraws) -> Encoded:
+    def encode(
+        update: Vector, memory: Memory, *, own: ClientDraws, public: PublicDraws
+    ) -> EncodedUpdate:
         chosen = places(len(update))
-        return encoded(
-            randomised_levels(update if chosen is None else update[chosen(public)], law, ends, own)
+        return wrap_payload(
+            randomise_levels(
+                update if chosen is None else update[chosen(public)], distribution, ends, own
+            )
         )
 
     def decode(total: LevelSum, *, public: PublicDraws, own: ServerDraws) -> Vector:
         dim = len(total.value())
         return np.asarray(
-            total.value() * (dim / sent(dim) * law.reach / steps / total.weight), np.float32
+            total.value() * (dim / sent(dim) * distribution.reach / steps / total.weight),
+            np.float32,
         )
 
     def variance(update: Vector) -> NDArray[np.float64]:
-        values, dim = into_box(update, law.clip).astype(np.float64), len(update)
+        values, dim = clip_to_box(update, distribution.clip).astype(np.float64), len(update)
         return np.asarray(
-            dim / sent(dim) * np.interp(values, law.corners, law.second_moments) - values**2
+            dim / sent(dim) * np.interp(values, distribution.corners, distribution.second_moments)
+            - values**2
         )
 
     made = Codec(
         name="rqm",
-        payload_size=lambda dim: packed_size(sent(dim), bits),
+        payload_size=lambda dim: count_packed_bytes(sent(dim), bits),
         encoder=encode,
         empty=lambda dim: LevelSum(dim, settings.levels, bits, places(dim), sent(dim)),
         decoder=decode,
-        clipped=lambda update: into_box(update, law.clip),
+        clip_update=lambda update: clip_to_box(update, distribution.clip),
         variance=variance,
-        claims=lambda dim, cohort: (_claim(settings, law, sent(dim), dim),),
+        claims=lambda dim, cohort: (_claim(settings, distribution, sent(dim), dim),),
     )
-    return under_tokens(made, settings.levels) if settings.tokens else made
+    return hide_under_tokens(made, settings.levels) if settings.tokens else made
 
 
-def _claim(settings: plan.RQM, law: Law, sent: int, dim: int) -> Claim:
+def _claim(settings: plan.RQM, distribution: OutputDistribution, sent: int, dim: int) -> Claim:
     sampled = "" if sent == dim else f" on {sent} sampled coordinates"
     return Claim(
         mechanism=(
-            f"randomised quantisation to {settings.levels} levels{sampled} (clip ±{law.clip:g},"
+            f"randomised quantisation to {settings.levels} levels{sampled} (clip ±{distribution.clip:g},"
             f" margin {settings.margin:g})"
         ),
-        event=Repeated(law.curve, sent),
+        event=Repeated(distribution.curve, sent),
         unit="coordinate",
         relation="replace all rows of one client",
         view="server",
@@ -100,37 +113,44 @@ def _claim(settings: plan.RQM, law: Law, sent: int, dim: int) -> Claim:
     )
 
 
-def cumulative(law: Law, bits: int) -> NDArray[np.int64]:
+def compute_cumulative_counts(distribution: OutputDistribution, bits: int) -> NDArray[np.int64]:
     """Return for each corner how many words give each level or one below it; filled up with 2^32 to
     a power of two.
     """
-    ends = np.full((len(law.counts), 1 << bits), WORD, np.int64)
-    ends[:, : law.counts.shape[1]] = law.counts.cumsum(axis=1)
+    ends = np.full((len(distribution.counts), 1 << bits), WORD, np.int64)
+    ends[:, : distribution.counts.shape[1]] = distribution.counts.cumsum(axis=1)
     return ends
 
 
-def packed_size(count: int, bits: int) -> int:
+def count_packed_bytes(count: int, bits: int) -> int:
     """Return how many bytes hold that many numbers."""
     return (count * bits + 7) // 8
 
 
-def randomised_levels(
-    update: Vector, law: Law, ends: NDArray[np.int64], own: ClientDraws
+def randomise_levels(
+    update: Vector, distribution: OutputDistribution, ends: NDArray[np.int64], own: ClientDraws
 ) -> Payload:
     """Return one randomised level per coordinate, packed. Words are drawn and used up block by
     block, in the cache.
     """
-    levels = law.counts.shape[1]
-    bits, step = bits_of(levels), 2 * law.reach / (levels - 1)
+    levels = distribution.counts.shape[1]
+    bits, step = count_index_bits(levels), 2 * distribution.reach / (levels - 1)
     # How many levels lie at or below -clip: cell number `first + n` of the levels is cell n of the
     # corners.
-    first = float(np.sum(law.levels <= -law.clip * (1 - 1e-9)) - 1)
-    payload = np.empty(packed_size(len(update), bits), np.uint8)
+    first = float(np.sum(distribution.levels <= -distribution.clip * (1 - 1e-9)) - 1)
+    payload = np.empty(count_packed_bytes(len(update), bits), np.uint8)
     stream, words, found = own.stream(), np.empty(2 * _BLOCK, np.uint32), np.zeros(_BLOCK, np.uint8)
     for start in range(0, len(update), _BLOCK):
         some = update[start : start + _BLOCK]
         stream.fill(words[: 2 * len(some)])
-        draw_levels(some, words, law.corners, (law.reach / step - first, 1 / step), ends, found)
+        draw_levels(
+            some,
+            words,
+            distribution.corners,
+            (distribution.reach / step - first, 1 / step),
+            ends,
+            found,
+        )
         pack(found, len(some), bits, payload[start * bits // 8 :])
     return payload
 

@@ -14,33 +14,35 @@ from typing import NoReturn
 
 import numpy as np
 
-from tacit.codecs.contract import Codec, Encoded, Memory
-from tacit.codecs.distributions.rqm_output import bits_of
-from tacit.codecs.hashcomb.tokens import KeyedTokens, round_key
+from tacit.codecs.contract import Codec, EncodedUpdate, Memory
+from tacit.codecs.distributions.rqm_output import count_index_bits
+from tacit.codecs.hashcomb.tokens import KeyedTokens, derive_round_key
 from tacit.codecs.sums import LevelSum, TokenTally
-from tacit.codecs.sums.packing import packed, unpacked
+from tacit.codecs.sums.packing import pack_integers, unpack_integers
 from tacit.errors import RunError
 from tacit.randomness import ClientDraws, PublicDraws, ServerDraws
 from tacit.rows import Vector
 
 
-def under_tokens(made: Codec, levels: int) -> Codec:
+def hide_under_tokens(made: Codec, levels: int) -> Codec:
     """Return a codec that sends one of `levels` indices per coordinate, with its indices under
     tokens.
     """
 
     def keyed(secret: bytes, round_no: int) -> Codec:
-        return _at_clients(
+        return _build_client_codec(
             made,
             levels,
-            KeyedTokens(round_key(secret, round_no).at("rqm"), bits_of(levels), levels),
+            KeyedTokens(
+                derive_round_key(secret, round_no).at("rqm"), count_index_bits(levels), levels
+            ),
         )
 
     return replace(
         made,
-        encoder=_needs_secret,
+        encoder=_refuse_without_secret,
         empty=lambda dim: TokenTally(dim, levels),
-        decoder=_needs_secret,
+        decoder=_refuse_without_secret,
         claims=lambda dim, cohort: tuple(
             replace(
                 claim,
@@ -56,20 +58,22 @@ def under_tokens(made: Codec, levels: int) -> Codec:
     )
 
 
-def _at_clients(made: Codec, levels: int, tokens: KeyedTokens) -> Codec:
+def _build_client_codec(made: Codec, levels: int, tokens: KeyedTokens) -> Codec:
     """Return the codec as clients hold it in one round."""
-    bits = bits_of(levels)
+    bits = count_index_bits(levels)
 
     def every(dim: int) -> np.ndarray[tuple[int], np.dtype[np.uint8]]:
         return np.full(dim, bits, np.uint8)
 
-    def encode(update: Vector, memory: Memory, *, own: ClientDraws, public: PublicDraws) -> Encoded:
+    def encode(
+        update: Vector, memory: Memory, *, own: ClientDraws, public: PublicDraws
+    ) -> EncodedUpdate:
         plain = made.encode(update, memory, own=own, public=public)
-        indices = unpacked(plain.payload, len(update), bits).astype(np.uint32)
-        return replace(plain, payload=packed(tokens.hide(indices, every(len(update))), bits))
+        indices = unpack_integers(plain.payload, len(update), bits).astype(np.uint32)
+        return replace(plain, payload=pack_integers(tokens.hide(indices, every(len(update))), bits))
 
     def decode(total: TokenTally, *, public: PublicDraws, own: ServerDraws) -> Vector:
-        sent, plain = total.counted(), LevelSum(total.dim, levels, bits)
+        sent, plain = total.build_histogram(), LevelSum(total.dim, levels, bits)
         for here, indices in tokens.reveal(sent, every(total.dim)):
             plain.total[here] = (
                 (2 * indices.astype(np.int64) - (levels - 1)) * sent.weights_of(here)
@@ -77,10 +81,10 @@ def _at_clients(made: Codec, levels: int, tokens: KeyedTokens) -> Codec:
         plain.weight = total.weight
         return made.decode(plain, public=public, own=own)
 
-    return replace(under_tokens(made, levels), encoder=encode, decoder=decode, keyed=None)
+    return replace(hide_under_tokens(made, levels), encoder=encode, decoder=decode, keyed=None)
 
 
-def _needs_secret(*given: object, **draws: object) -> NoReturn:
+def _refuse_without_secret(*given: object, **draws: object) -> NoReturn:
     raise RunError(
         "rqm(tokens=true) needs the clients' secret to encode or decode, got none; use the codec a"
         " site holds"

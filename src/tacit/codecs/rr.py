@@ -30,10 +30,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit import plan
-from tacit.codecs.contract import Bound, Codec, Encoded, Memory, Payload, encoded
-from tacit.codecs.stages.chain import Last, chain
-from tacit.codecs.stages.clip import clip_l1, clip_largest, into_box
-from tacit.codecs.stages.integer_bits import whole_bits
+from tacit.codecs.contract import Bound, Codec, EncodedUpdate, Memory, Payload, wrap_payload
+from tacit.codecs.stages.chain import CodecStage, chain
+from tacit.codecs.stages.clip import clip_l1, clip_largest, clip_to_box
+from tacit.codecs.stages.integer_bits import code_bits
 from tacit.codecs.sums import BitSum
 from tacit.privacy.claim import Claim, Pure, Repeated
 from tacit.randomness import ClientDraws, PublicDraws, ServerDraws
@@ -44,14 +44,14 @@ WORD = 1 << 32
 _BLOCK = 1 << 14  # coordinates drawn at a time
 
 
-def flips_for(epsilon: float) -> int:
+def compute_flips(epsilon: float) -> int:
     """Return the smallest number of 32-bit words that flip a bit without exceeding epsilon
     per bit.
     """
     return math.ceil(WORD / (1.0 + math.exp(epsilon)))
 
 
-def epsilon_of(flips: int) -> float:
+def compute_bit_epsilon(flips: int) -> float:
     """Return the epsilon per bit of an integer threshold, rounded up: ln((2^32 - flips) / flips).
 
     As log1p of an exact numerator it is within two units of its last place, also where epsilon is
@@ -64,21 +64,23 @@ def make(settings: plan.RR) -> Codec:
     """Return the one-bit randomised-response codec for a plan's epsilon (per bit) and clip (the
     paper's q).
     """
-    bits = one_bit(flips_for(settings.epsilon), settings.clip, settings.decoder)
+    bits = build_one_bit(compute_flips(settings.epsilon), settings.clip, settings.decoder)
     before = (
         () if settings.clip_l1 is None else (clip_largest(settings.clip), clip_l1(settings.clip_l1))
     )
     return replace(chain(*before, last=bits), of=settings.of)
 
 
-def one_bit(flips: int, clip: float, decoder: Decoding = "corrected") -> Last:
+def build_one_bit(flips: int, clip: float, decoder: Decoding = "corrected") -> CodecStage:
     """Return the end of a chain: one randomised bit per coordinate, `flips` of 2^32 words flip it,
     values clipped to ±clip.
     """
-    keep = kept_signal(flips)
+    keep = compute_kept_signal(flips)
 
-    def encode(update: Vector, memory: Memory, *, own: ClientDraws, public: PublicDraws) -> Encoded:
-        return encoded(randomised_bits(update, flips, clip, own))
+    def encode(
+        update: Vector, memory: Memory, *, own: ClientDraws, public: PublicDraws
+    ) -> EncodedUpdate:
+        return wrap_payload(randomise_bits(update, flips, clip, own))
 
     def decode(total: BitSum, *, public: PublicDraws, own: ServerDraws) -> Vector:
         share = total.value() / total.weight
@@ -91,7 +93,7 @@ def one_bit(flips: int, clip: float, decoder: Decoding = "corrected") -> Last:
                 assert_never(decoder)
 
     def clipped(update: Vector) -> Vector:
-        return into_box(update, clip)
+        return clip_to_box(update, clip)
 
     def variance(update: Vector) -> NDArray[np.float64]:
         return np.asarray((clip / keep) ** 2 - clipped(update).astype(np.float64) ** 2)
@@ -99,18 +101,18 @@ def one_bit(flips: int, clip: float, decoder: Decoding = "corrected") -> Last:
     def make(bound: Bound) -> Codec:
         return Codec(
             name="rr",
-            payload_size=packed_size,
+            payload_size=count_packed_bytes,
             encoder=encode,
             empty=BitSum,
             decoder=decode,
-            clipped=clipped,
+            clip_update=clipped,
             variance=variance,
             claims=lambda dim, cohort: (_claim(flips, clip, bound, dim),),
             unbiased=decoder == "corrected",
-            whole=whole_bits(),
+            integers=code_bits(),
         )
 
-    return Last(name=f"one_bit(clip={clip:g})", make=make)
+    return CodecStage(name=f"one_bit(clip={clip:g})", make=make)
 
 
 def _claim(flips: int, clip: float, bound: Bound, dim: int) -> Claim:
@@ -118,7 +120,9 @@ def _claim(flips: int, clip: float, bound: Bound, dim: int) -> Claim:
     return Claim(
         mechanism=f"one-bit randomised response (clip ±{clip:g}{ball})",
         event=Repeated(
-            Pure(epsilon_of(flips)), dim, most=epsilon_in_ball(flips, clip, bound.l1, dim)
+            Pure(compute_bit_epsilon(flips)),
+            dim,
+            most=bound_update_epsilon(flips, clip, bound.l1, dim),
         ),
         unit="bit",
         relation="replace all rows of one client",
@@ -129,16 +133,16 @@ def _claim(flips: int, clip: float, bound: Bound, dim: int) -> Claim:
     )
 
 
-def kept_signal(flips: int) -> float:
+def compute_kept_signal(flips: int) -> float:
     """Return f: how much of the signal the flips leave."""
     return (WORD - 2 * flips) / WORD
 
 
-def randomised_bits(update: Vector, flips: int, clip: float, own: ClientDraws) -> Payload:
+def randomise_bits(update: Vector, flips: int, clip: float, own: ClientDraws) -> Payload:
     """Return one randomised bit per coordinate, packed. Words are drawn and used up block by block,
     in the cache.
     """
-    payload = np.empty(packed_size(len(update)), np.uint8)
+    payload = np.empty(count_packed_bytes(len(update)), np.uint8)
     largest = WORD // 2 - flips
     stream, words, flags = own.stream(), np.empty(_BLOCK, np.uint32), np.zeros(_BLOCK, np.uint8)
     for start in range(0, len(update), _BLOCK):
@@ -148,7 +152,7 @@ def randomised_bits(update: Vector, flips: int, clip: float, own: ClientDraws) -
     return payload
 
 
-def epsilon_in_ball(flips: int, clip: float, ball: float, dim: int) -> float:
+def bound_update_epsilon(flips: int, clip: float, ball: float, dim: int) -> float:
     """Return the bound on the whole update's epsilon under an l1 bound.
 
     Proof. A coordinate v is sent as 1 with probability (1 + s)/2, where s = rint(v f 2^31 / q) /
@@ -160,12 +164,12 @@ def epsilon_in_ball(flips: int, clip: float, ball: float, dim: int) -> float:
     together are (C1/q + d 2^-32/f) (f + ln((1 + e^eps)/2)). The ball is widened for float32
     arithmetic: a part in 2^20 for scaling into it, 2^-149 a coordinate for the smallest floats.
     """
-    epsilon, keep = epsilon_of(flips), kept_signal(flips)
+    epsilon, keep = compute_bit_epsilon(flips), compute_kept_signal(flips)
     widened = (ball * (1 + 2**-20) + dim * 2**-149) / clip + dim * 2**-32 / keep
     return widened * (keep + math.log((1 + math.exp(epsilon)) / 2)) * (1 + 2**-40)  # rounded up
 
 
-def packed_size(dim: int) -> int:
+def count_packed_bytes(dim: int) -> int:
     """Return how many bytes hold one bit per parameter."""
     return (dim + 7) // 8
 

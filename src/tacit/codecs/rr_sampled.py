@@ -18,9 +18,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit import plan
-from tacit.codecs.contract import Codec, Encoded, Memory, encoded
-from tacit.codecs.rr import epsilon_of, flips_for, kept_signal, packed_size, randomised_bits
-from tacit.codecs.stages.clip import into_box
+from tacit.codecs.contract import Codec, EncodedUpdate, Memory, wrap_payload
+from tacit.codecs.rr import (
+    compute_bit_epsilon,
+    compute_flips,
+    compute_kept_signal,
+    count_packed_bytes,
+    randomise_bits,
+)
+from tacit.codecs.stages.clip import clip_to_box
 from tacit.codecs.sums import LevelSum
 from tacit.privacy.claim import Claim, Pure, Repeated
 from tacit.randomness import ClientDraws, PublicDraws, ServerDraws
@@ -29,13 +35,13 @@ from tacit.rows import Vector
 _BEST_EPSILON_PER_BIT = 2.177
 
 
-def bits_for(epsilon: float, dim: int) -> int:
+def choose_bit_count(epsilon: float, dim: int) -> int:
     """Return how many coordinates to report for epsilon per update."""
     return min(dim, max(1, round(epsilon / _BEST_EPSILON_PER_BIT)))
 
 
 @dataclass(frozen=True)
-class Places:
+class CoordinateSample:
     """Which of `dim` coordinates a message speaks of: `bits` of them, chosen by its public
     randomness.
     """
@@ -48,8 +54,8 @@ class Places:
         return np.sort(public.generator().choice(self.dim, self.bits, replace=False))
 
 
-def _places(epsilon: float, dim: int) -> Places:
-    return Places(dim, bits_for(epsilon, dim))
+def _sample_coordinates(epsilon: float, dim: int) -> CoordinateSample:
+    return CoordinateSample(dim, choose_bit_count(epsilon, dim))
 
 
 def make(settings: plan.RRSampled) -> Codec:
@@ -57,31 +63,38 @@ def make(settings: plan.RRSampled) -> Codec:
     epsilon, clip = settings.epsilon, settings.clip
 
     def flips(dim: int) -> int:
-        return flips_for(epsilon / bits_for(epsilon, dim))
+        return compute_flips(epsilon / choose_bit_count(epsilon, dim))
 
-    def encode(update: Vector, memory: Memory, *, own: ClientDraws, public: PublicDraws) -> Encoded:
-        return encoded(
-            randomised_bits(
-                update[_places(epsilon, len(update))(public)], flips(len(update)), clip, own
+    def encode(
+        update: Vector, memory: Memory, *, own: ClientDraws, public: PublicDraws
+    ) -> EncodedUpdate:
+        return wrap_payload(
+            randomise_bits(
+                update[_sample_coordinates(epsilon, len(update))(public)],
+                flips(len(update)),
+                clip,
+                own,
             )
         )
 
     def decode(total: LevelSum, *, public: PublicDraws, own: ServerDraws) -> Vector:
         dim = len(total.value())
-        scale = dim / bits_for(epsilon, dim) * clip / kept_signal(flips(dim))
+        scale = dim / choose_bit_count(epsilon, dim) * clip / compute_kept_signal(flips(dim))
         return np.asarray(total.value() * (scale / total.weight), np.float32)
 
     def variance(update: Vector) -> NDArray[np.float64]:
         dim = len(update)
-        largest = dim / bits_for(epsilon, dim) * (clip / kept_signal(flips(dim))) ** 2
-        return np.asarray(largest - into_box(update, clip).astype(np.float64) ** 2)
+        largest = (
+            dim / choose_bit_count(epsilon, dim) * (clip / compute_kept_signal(flips(dim))) ** 2
+        )
+        return np.asarray(largest - clip_to_box(update, clip).astype(np.float64) ** 2)
 
     def claims(dim: int, cohort: int) -> tuple[Claim, ...]:
-        bits = bits_for(epsilon, dim)
+        bits = choose_bit_count(epsilon, dim)
         return (
             Claim(
                 mechanism=f"randomised response on {bits} sampled coordinates (clip ±{clip:g})",
-                event=Repeated(Pure(epsilon_of(flips(dim))), bits),
+                event=Repeated(Pure(compute_bit_epsilon(flips(dim))), bits),
                 unit="bit",
                 relation="replace all rows of one client",
                 view="server",
@@ -96,11 +109,13 @@ def make(settings: plan.RRSampled) -> Codec:
 
     return Codec(
         name="rr_sampled",
-        payload_size=lambda dim: packed_size(bits_for(epsilon, dim)),
+        payload_size=lambda dim: count_packed_bytes(choose_bit_count(epsilon, dim)),
         encoder=encode,
         decoder=decode,
-        empty=lambda dim: LevelSum(dim, 2, 1, _places(epsilon, dim), bits_for(epsilon, dim)),
-        clipped=lambda update: into_box(update, clip),
+        empty=lambda dim: LevelSum(
+            dim, 2, 1, _sample_coordinates(epsilon, dim), choose_bit_count(epsilon, dim)
+        ),
+        clip_update=lambda update: clip_to_box(update, clip),
         variance=variance,
         claims=claims,
     )

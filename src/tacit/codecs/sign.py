@@ -12,9 +12,9 @@ from __future__ import annotations
 import numpy as np
 
 from tacit import plan
-from tacit.codecs.contract import Codec, Encoded, Memory, encoded
+from tacit.codecs.contract import Codec, EncodedUpdate, Memory, wrap_payload
 from tacit.codecs.plain import decode_mean
-from tacit.codecs.sums.scaled import ScaledSum, scaled_payload, scaled_payload_size
+from tacit.codecs.sums.scaled import ScaledSum, build_scaled_payload, count_scaled_bytes
 from tacit.privacy.claim import Claim, Open
 from tacit.randomness import ClientDraws, PublicDraws
 from tacit.rows import Vector
@@ -24,20 +24,22 @@ def make(settings: plan.Sign) -> Codec:
     """Return the codec that sends signs and one size."""
     return Codec(
         name="sign",
-        payload_size=lambda dim: scaled_payload_size(dim, 1),
+        payload_size=lambda dim: count_scaled_bytes(dim, 1),
         encoder=_encode,
         empty=lambda dim: ScaledSum(dim, 2, 1),
         decoder=decode_mean,
-        clipped=lambda update: update,
+        clip_update=lambda update: update,
         variance=lambda update: np.zeros(len(update)),
         claims=lambda dim, cohort: (_CLAIM,),
         unbiased=False,
     )
 
 
-def _encode(update: Vector, memory: Memory, *, own: ClientDraws, public: PublicDraws) -> Encoded:
+def _encode(
+    update: Vector, memory: Memory, *, own: ClientDraws, public: PublicDraws
+) -> EncodedUpdate:
     size = float(np.abs(update).mean(dtype=np.float64))
-    return encoded(scaled_payload(size, (update >= 0).astype(np.uint32), 1))
+    return wrap_payload(build_scaled_payload(size, (update >= 0).astype(np.uint32), 1))
 
 
 _CLAIM = Claim(

@@ -2,13 +2,13 @@
 under secure aggregation.
 
 A client clips its update to an L2 norm and rotates it (`rotation`), scales it, rounds it at random
-to integers of bounded L2 norm, adds Skellam noise (`skellam_noise`), and sends the result modulo
+to integers of bounded L2 norm, adds Skellam noise (`draw_skellam`), and sends the result modulo
 2^bits. The noise of many clients adds up to Skellam noise.
 
 Guarantees, for everyone who sees the sums: epsilon at delta for the whole run, for a client that
 answers every round, if its update is removed: it sends noise alone then. The server must see the
 sum alone, with the noise of at least the agreed number of clients in it. All clients must have the
-same weight. Norms are checked in integers, and noise is drawn in them. `skellam_law` proves that
+same weight. Norms are checked in integers, and noise is drawn in them. `skellam_loss` proves that
 the sums reveal no more than Gaussian noise of almost the same size.
 
 Decoding gives the clipped update back on average, unless a sum leaves the modulus: the scale leaves
@@ -30,30 +30,30 @@ from numpy.typing import NDArray
 
 from tacit import plan
 from tacit.codecs.contract import (
-    OTHERS,
+    TRUST_IN_CLIENTS,
     Bound,
     Codec,
-    Encoded,
+    EncodedUpdate,
     Extent,
+    IntegerCoding,
     Memory,
     Payload,
-    Wholes,
-    encoded,
+    wrap_payload,
 )
 from tacit.codecs.distributions.skellam_loss import bound_shift
 from tacit.codecs.distributions.skellam_noise import (
     DISTANCE,
     PARTS,
     WIDEST,
-    skellam_noise,
-    variance_of,
+    draw_skellam,
+    round_variance_up,
 )
-from tacit.codecs.stages.chain import Last, chain
+from tacit.codecs.stages.chain import CodecStage, chain
 from tacit.codecs.stages.clip import clip_l2
 from tacit.codecs.stages.integer_updates import Loss
-from tacit.codecs.stages.rotation import rotated, rotated_back
+from tacit.codecs.stages.rotation import rotate, rotate_back
 from tacit.codecs.sums import ModularSum
-from tacit.codecs.sums.packing import packed, packed_size, unpacked
+from tacit.codecs.sums.packing import count_packed_bytes, pack_integers, unpack_integers
 from tacit.errors import ChainError
 from tacit.privacy.accounting.dominated_loss import compute_epsilon
 from tacit.privacy.accounting.gaussian_loss import calibrate_multiplier
@@ -72,19 +72,19 @@ _TRIES = 100
 
 
 @dataclass(frozen=True, kw_only=True)
-class Wires:
+class SumFormat:
     """What both sides know of a round: how many clients count, how many may answer, and the bits of
     a number.
     """
 
-    counted: int
-    most: int
+    min_clients: int
+    max_clients: int
     bits: int
     rounds: int
 
 
 @dataclass(frozen=True, kw_only=True)
-class Grid:
+class IntegerGrid:
     """Updates of a length of at most `clip` as whole numbers: `scale` to a unit, squares up to
     `squares`, noise of `parts`.
     """
@@ -100,7 +100,7 @@ class Grid:
         """Return the standard deviation of one client's noise, in units of an update."""
         return math.sqrt(self.parts / PARTS) / self.scale
 
-    def whole(self, row: Vector, own: ClientDraws) -> NDArray[np.int64]:
+    def round_randomly(self, row: Vector, own: ClientDraws) -> NDArray[np.int64]:
         """Return a rotated update, rounded at random to whole numbers whose squares add up to at
         most `squares`.
         """
@@ -121,38 +121,43 @@ def make(settings: plan.Skellam, extent: Extent) -> Codec:
     """Return the codec whose clients together add as much noise as keeps a plan's epsilon and delta
     over all its rounds.
     """
-    return chain(clip_l2(settings.clip), last=shared_noise(settings, extent))
+    return chain(clip_l2(settings.clip), last=build_noisy_integers(settings, extent))
 
 
-def shared_noise(settings: plan.Skellam, extent: Extent) -> Last:
+def build_noisy_integers(settings: plan.Skellam, extent: Extent) -> CodecStage:
     """Return the end of a chain: whole numbers, each client with its share of the noise; updates
     must be bounded in length.
     """
-    counted = max(1, math.floor(settings.reporters * extent.cohort))
-    wires = Wires(counted=counted, most=extent.most, bits=settings.bits, rounds=extent.rounds)
+    min_clients = max(1, math.floor(settings.reporters * extent.cohort))
+    sums = SumFormat(
+        min_clients=min_clients,
+        max_clients=extent.max_clients,
+        bits=settings.bits,
+        rounds=extent.rounds,
+    )
     loss = Loss(epsilon=settings.epsilon, delta=settings.delta)
 
     def make(bound: Bound) -> Codec:
-        def grid(dim: int) -> Grid:
-            return grid_for(loss, wires, bound.l2, dim)
+        def grid(dim: int) -> IntegerGrid:
+            return choose_grid(loss, sums, bound.l2, dim)
 
         def encode(
             update: Vector, memory: Memory, *, own: ClientDraws, public: PublicDraws
-        ) -> Encoded:
+        ) -> EncodedUpdate:
             chosen = grid(len(update))
-            steps = chosen.whole(rotated(update), own.at("rounding")) + skellam_noise(
+            steps = chosen.round_randomly(rotate(update), own.at("rounding")) + draw_skellam(
                 chosen.parts, own.at("noise"), len(update)
             )
-            return encoded(packed(steps & ((1 << wires.bits) - 1), wires.bits))
+            return wrap_payload(pack_integers(steps & ((1 << sums.bits) - 1), sums.bits))
 
         def decode(total: ModularSum, *, public: PublicDraws, own: ServerDraws) -> Vector:
             sums = total.value()
             return np.asarray(
-                rotated_back(sums / (grid(len(sums)).scale * total.weight)), np.float32
+                rotate_back(sums / (grid(len(sums)).scale * total.weight)), np.float32
             )
 
         def variance(update: Vector) -> NDArray[np.float64]:
-            chosen, row = grid(len(update)), rotated(update).astype(np.float64)
+            chosen, row = grid(len(update)), rotate(update).astype(np.float64)
             off = row * chosen.scale - np.floor(row * chosen.scale)
             return np.full(
                 len(update), chosen.stddev**2 + (off * (1 - off)).mean() / chosen.scale**2
@@ -160,73 +165,75 @@ def shared_noise(settings: plan.Skellam, extent: Extent) -> Last:
 
         return Codec(
             name="skellam",
-            payload_size=lambda dim: packed_size(dim, wires.bits),
+            payload_size=lambda dim: count_packed_bytes(dim, sums.bits),
             encoder=encode,
-            empty=lambda dim: ModularSum(dim, wires.bits),
+            empty=lambda dim: ModularSum(dim, sums.bits),
             decoder=decode,
-            clipped=lambda update: update,
+            clip_update=lambda update: update,
             variance=variance,
-            claims=lambda dim, cohort: (_claim(grid(dim), wires, extent.helpers),),
+            claims=lambda dim, cohort: (_claim(grid(dim), sums, extent.helpers),),
             known_noise=lambda dim: grid(dim).stddev * math.sqrt(extent.cohort),
-            whole=_whole(wires.bits) if extent.helpers else None,
-            fewest=counted,
+            integers=_build_integer_coding(sums.bits) if extent.helpers else None,
+            min_clients=min_clients,
         )
 
-    return Last(name="whole numbers with a share of the noise", make=make, needs=("l2",))
+    return CodecStage(name="whole numbers with a share of the noise", make=make, needs=("l2",))
 
 
 @lru_cache(maxsize=64)
-def grid_for(loss: Loss, wires: Wires, clip: float, dim: int) -> Grid:
+def choose_grid(loss: Loss, sums: SumFormat, clip: float, dim: int) -> IntegerGrid:
     """Return the whole numbers and the noise that keep a loss over all rounds, at the largest scale
     that fits the bits.
 
     Raises ChainError if the numbers of all clients do not fit.
     """
-    least = calibrate_multiplier(loss.epsilon, loss.delta) * math.sqrt(wires.rounds)
+    least = calibrate_multiplier(loss.epsilon, loss.delta) * math.sqrt(sums.rounds)
 
-    def at(ratio: float) -> Grid:
-        return grid_with(ratio * least, wires, clip, dim)
+    def at(ratio: float) -> IntegerGrid:
+        return build_grid(ratio * least, sums, clip, dim)
 
     low, high = 1.0, 1.25
-    while compute_epsilon(loss.delta, at(high).event, wires.rounds) > loss.epsilon:
+    while compute_epsilon(loss.delta, at(high).event, sums.rounds) > loss.epsilon:
         low, high = high, 1.5 * high
         if high > 100:
             raise ChainError(
-                f"skellam(epsilon={loss.epsilon:g} per run, bits={wires.bits}) needs more bits for"
-                f" {wires.most:,} clients and {dim:,} parameters, or a larger epsilon or delta;"
+                f"skellam(epsilon={loss.epsilon:g} per run, bits={sums.bits}) needs more bits for"
+                f" {sums.max_clients:,} clients and {dim:,} parameters, or a larger epsilon or delta;"
                 " raise codec.bits"
             )
     while high / low > 1 + 2e-5:
         middle = math.sqrt(low * high)
         low, high = (
             (low, middle)
-            if compute_epsilon(loss.delta, at(middle).event, wires.rounds) <= loss.epsilon
+            if compute_epsilon(loss.delta, at(middle).event, sums.rounds) <= loss.epsilon
             else (middle, high)
         )
     return at(high)
 
 
-def grid_with(multiplier: float, wires: Wires, clip: float, dim: int) -> Grid:
+def build_grid(multiplier: float, sums: SumFormat, clip: float, dim: int) -> IntegerGrid:
     """Return the grid for noise of `multiplier` clips on the sum of the clients that count."""
     spread = (
-        wires.most**2 / dim + multiplier**2 * wires.most / wires.counted
+        sums.max_clients**2 / dim + multiplier**2 * sums.max_clients / sums.min_clients
     )  # of a coordinate of the sum, in clips squared
-    room = 4.0 ** (wires.bits - 1) - 4 * wires.most
+    room = 4.0 ** (sums.bits - 1) - 4 * sums.max_clients
     if room <= 16 * spread:
         raise ChainError(
-            f"skellam(bits={wires.bits}) needs more bits for {wires.most:,} clients with noise of"
+            f"skellam(bits={sums.bits}) needs more bits for {sums.max_clients:,} clients with noise of"
             f" {multiplier:.3g} clips; raise codec.bits"
         )
     steps = math.sqrt(room / (16 * spread))  # to a clip
-    steps = min(steps, _FINE * math.sqrt(dim), WIDEST * math.sqrt(wires.counted) / multiplier)
-    squares = longest(steps, dim)
-    parts = variance_of((multiplier * steps) ** 2 / wires.counted)
-    shift = bound_shift(wires.counted * parts / PARTS) * math.sqrt(squares)
-    event = GaussianDominated(noise_multiplier=1 / shift, distance=wires.most * dim * DISTANCE)
-    return Grid(clip=clip, scale=steps / clip, squares=squares, parts=parts, event=event)
+    steps = min(steps, _FINE * math.sqrt(dim), WIDEST * math.sqrt(sums.min_clients) / multiplier)
+    squares = bound_squares(steps, dim)
+    parts = round_variance_up((multiplier * steps) ** 2 / sums.min_clients)
+    shift = bound_shift(sums.min_clients * parts / PARTS) * math.sqrt(squares)
+    event = GaussianDominated(
+        noise_multiplier=1 / shift, distance=sums.max_clients * dim * DISTANCE
+    )
+    return IntegerGrid(clip=clip, scale=steps / clip, squares=squares, parts=parts, event=event)
 
 
-def longest(steps: float, dim: int) -> int:
+def bound_squares(steps: float, dim: int) -> int:
     """Return the most that squares of a rounded update of so many steps may add up to.
 
     Either rounding moved each number by one, or it came out as one of those at least 39 % of
@@ -237,7 +244,7 @@ def longest(steps: float, dim: int) -> int:
     return math.floor(min(always, mostly))
 
 
-def _whole(bits: int) -> Wholes:
+def _build_integer_coding(bits: int) -> IntegerCoding:
     """How numbers modulo 2^bits add up under secure aggregation: as the highest bits of 16-bit
     integers if they fit, else of 32.
 
@@ -248,27 +255,27 @@ def _whole(bits: int) -> Wholes:
     width = 16 if bits <= 16 else 32
     shift = width - bits
 
-    def of(payload: Payload, dim: int) -> NDArray[Any]:
-        numbers: NDArray[Any] = unpacked(payload, dim, bits).astype(f"<u{width // 8}")
+    def read(payload: Payload, dim: int) -> NDArray[Any]:
+        numbers: NDArray[Any] = unpack_integers(payload, dim, bits).astype(f"<u{width // 8}")
         numbers <<= shift
         return numbers
 
-    return Wholes(
+    return IntegerCoding(
         bits=lambda dim: width,
         size=lambda dim: dim,
-        of=of,
-        total=lambda numbers, weight: ModularSum.of(numbers >> shift, weight, bits),
+        read=read,
+        build_sum=lambda numbers, weight: ModularSum.of(numbers >> shift, weight, bits),
     )
 
 
-def _claim(grid: Grid, wires: Wires, helpers: int) -> Claim:
+def _claim(grid: IntegerGrid, sums: SumFormat, helpers: int) -> Claim:
     alone = (
         "that the server sees the sum of a round alone, with the noise of at least"
-        f" {wires.counted:,} clients in it"
+        f" {sums.min_clients:,} clients in it"
     )
     return Claim(
         mechanism=(
-            f"integers modulo 2^{wires.bits} of updates clipped to L2 norm {grid.clip:g}, each with"
+            f"integers modulo 2^{sums.bits} of updates clipped to L2 norm {grid.clip:g}, each with"
             f" Skellam noise of σ = {grid.stddev:.3g}; taken out, a client sends noise alone"
         ),
         event=grid.event,
@@ -276,7 +283,9 @@ def _claim(grid: Grid, wires: Wires, helpers: int) -> Claim:
         relation="add or remove one client",
         view="everyone",
         trust=(
-            (f"{alone}: its helpers do not work together with it", OTHERS) if helpers else (alone,)
+            (f"{alone}: its helpers do not work together with it", TRUST_IN_CLIENTS)
+            if helpers
+            else (alone,)
         ),
         rests_on="clients" if helpers else "server",
         source=(

@@ -15,7 +15,7 @@ from threading import Lock
 
 import numpy as np
 
-from tacit.codecs import Encoded
+from tacit.codecs import EncodedUpdate
 from tacit.files import replace_file, seal, unseal
 from tacit.protocol.round import Request
 
@@ -34,9 +34,9 @@ class Promised:
         self._folder = folder
         self._question, self._bytes = (0, ""), 0
         self._lock = Lock()  # clients of a simulation are trained in threads
-        self._made: dict[int, Encoded] = {}
+        self._made: dict[int, EncodedUpdate] = {}
 
-    def keep(self, name: int, request: Request, made: Encoded) -> None:
+    def keep(self, name: int, request: Request, made: EncodedUpdate) -> None:
         """Keep what a client will send for what is asked in a round; what was kept of other rounds
         goes.
         """
@@ -52,7 +52,7 @@ class Promised:
                 self._bytes += made.payload.nbytes
                 self._made[name] = made
 
-    def of(self, name: int, request: Request) -> Encoded | None:
+    def of(self, name: int, request: Request) -> EncodedUpdate | None:
         """Return what a client committed to for what is asked in a round; None if nothing is kept
         of it.
         """
@@ -71,14 +71,14 @@ class Promised:
                 shutil.rmtree(other, ignore_errors=True)
         here.mkdir(parents=True, exist_ok=True, mode=0o700)
 
-    def _write(self, name: int, question: Question, made: Encoded) -> None:
+    def _write(self, name: int, question: Question, made: EncodedUpdate) -> None:
         arrays = {
             _PAYLOAD: np.asarray(made.payload),
             **{_MEMORY + key: value for key, value in made.memory.items()},
         }
         replace_file(self._place(question) / f"{name}.safetensors", seal(arrays))
 
-    def _read(self, name: int, question: Question) -> Encoded | None:
+    def _read(self, name: int, question: Question) -> EncodedUpdate | None:
         path = self._place(question) / f"{name}.safetensors"
         if not path.exists():
             return None
@@ -86,4 +86,4 @@ class Promised:
         memory = {
             key.removeprefix(_MEMORY): value for key, value in arrays.items() if key != _PAYLOAD
         }
-        return Encoded(payload=arrays[_PAYLOAD], memory=memory)
+        return EncodedUpdate(payload=arrays[_PAYLOAD], memory=memory)

@@ -38,6 +38,6 @@ def list_filter_claims(settings: Filter, clients: int, helpers: int = 0) -> tupl
     from tacit.protocol.exchanges.votes import claim
 
     if settings.votes_epsilon is None:
-        return head.claim(settings), claim(settings, clients)
+        return head.build_head_claim(settings), claim(settings, clients)
     codec = summed_votes.make(settings, clients, helpers)
-    return head.claim(settings), *codec.claims(clients, clients)
+    return head.build_head_claim(settings), *codec.claims(clients, clients)

@@ -287,7 +287,7 @@ class Site:
             )
             mean = self.codec(round_no - 1).decode(total, public=public, own=own)
             self.at_ends = terms.codec.at_ends(total) if terms.codec.at_ends else None
-            update = terms.codec.changed(model, mean)
+            update = terms.codec.compute_update(model, mean)
             model, state = server.step(terms.server, model, update, state)
         return self._keep(round_no, model, state, digest)
 

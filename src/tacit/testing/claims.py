@@ -56,7 +56,7 @@ def check_trust(subject: Subject) -> None:
 
 def _check_trust_in_helpers(subject: Subject) -> None:
     codec = subject.at_client(helpers=2)
-    if codec.whole is None:
+    if codec.integers is None:
         return
     for claim in codec.claims(1000, 1):
         require(

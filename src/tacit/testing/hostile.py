@@ -44,7 +44,7 @@ def check_sound(codec: Codec, total: Sum) -> None:
         require(bool(np.isfinite(decode(codec, total)).all()), "a sum decodes to NaN or infinity")
     except WireError:  # only clients can see that tokens are not theirs
         require(codec.decoded_by == "clients", "a sum took bytes that it cannot decode")
-    codec.empty(DIM).add_packed(total.packed().copy(), total.weight)
+    codec.empty(DIM).add_packed(total.pack().copy(), total.weight)
     require(0 <= total.weight < 2**62, f"a sum has the impossible weight {total.weight}")
 
 
@@ -55,7 +55,7 @@ def check_sizes(subject: Subject) -> None:
     for wrong in sorted({0, 1, 3, size - 1, size + 1, 2 * size, 8 * DIM + 8} - {size}):
         zeros = np.zeros(wrong, np.uint8)
         _require_refusal(total, partial(total.add, zeros, 1, PUBLIC), f"{wrong} bytes")
-    packed = total.packed()
+    packed = total.pack()
     for other in (
         packed[:-1],
         packed[:-8],
@@ -79,7 +79,7 @@ def check_weights(subject: Subject) -> None:
     """Weights that no client has are refused, and so are weights that together would wrap."""
     codec = subject.at_client()
     total, payload = sum_honest(codec), encode(codec, np.zeros(DIM, np.float32), _ROOT, PUBLIC)
-    packed = total.packed()
+    packed = total.pack()
     for weight in WRONG_WEIGHTS:
         said = f"the weight {weight}"
         _require_refusal(total, partial(total.add, payload.copy(), weight, PUBLIC), said)
@@ -91,7 +91,7 @@ def check_weights(subject: Subject) -> None:
     said = "weights that together are too large"
     _require_refusal(heavy, lambda: heavy.merge(other), said)
     _require_refusal(heavy, lambda: heavy.add(payload.copy(), heavy.weight, PUBLIC), said)
-    _require_refusal(heavy, lambda: heavy.add_packed(other.packed().copy(), other.weight), said)
+    _require_refusal(heavy, lambda: heavy.add_packed(other.pack().copy(), other.weight), said)
     check_sound(codec, heavy)
 
 
@@ -127,10 +127,10 @@ def check_empty_sum(subject: Subject) -> None:
     total = codec.empty(DIM)
     _require_refusal(
         total,
-        lambda: total.add_packed(sum_honest(codec).packed().copy(), 0),
+        lambda: total.add_packed(sum_honest(codec).pack().copy(), 0),
         "numbers of no clients",
     )
-    nothing = codec.empty(DIM).packed().copy()
+    nothing = codec.empty(DIM).pack().copy()
     require(
         not is_refused(total, lambda: total.add_packed(nothing, 0)),
         "an empty sum must be addable",
@@ -151,7 +151,7 @@ def check_any_bytes(subject: Subject) -> None:
     """Random bytes, and honest sums with some bytes changed, are refused, or the sum stays sound."""
     codec = subject.at_client()
     generator = np.random.Generator(np.random.Philox(key=7))
-    honest = sum_honest(codec).packed()
+    honest = sum_honest(codec).pack()
     for _ in range(60):
         check_bytes(codec, generator.integers(0, 256, codec.payload_size(DIM), np.uint8))
         changed = honest.copy()

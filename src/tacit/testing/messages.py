@@ -63,7 +63,7 @@ def check_unbiased(
             alone = codec.empty(dim)
             alone.add(payload, 1, public)
             singles.append(decode_without_noise(codec, alone))
-    error = decode_without_noise(codec, total).astype(np.float64) - codec.clipped(update)
+    error = decode_without_noise(codec, total).astype(np.float64) - codec.clip_update(update)
     if not variance.any():
         noise = codec.sum_noise(dim) if codec.sum_noise else 0.0
         rounding = 1e-7 * max(1.0, 10 * noise)  # of float32 digits of its noise
@@ -220,10 +220,10 @@ def check_packed_sum(subject: Subject, weights: Sequence[int], cut: int, dim: in
         for total in (whole, left if n < cut else right):
             send(codec, total, update, Draws.seeded(0).at(n), weight)
     for part in (left, right):
-        crossed.add_packed(part.packed().copy(), part.weight)
+        crossed.add_packed(part.pack().copy(), part.weight)
     left.merge(right)
     require(
-        crossed.packed().tobytes() == left.packed().tobytes(),
+        crossed.pack().tobytes() == left.pack().tobytes(),
         "a sum that was packed and added differs from the same sum merged",
     )
     require(crossed.weight == whole.weight, "a packed sum loses weight")
@@ -231,11 +231,11 @@ def check_packed_sum(subject: Subject, weights: Sequence[int], cut: int, dim: in
 
 def check_integer_sums(subject: Subject) -> None:
     """Messages that secure aggregation adds modulo 2^bits give the codec's own sum; a codec without
-    `whole` passes.
+    `integers` passes.
     """
     for helpers in (1, 3):
         codec = subject.at_client(cohort=_CLIENTS, helpers=helpers)
-        if codec.whole is not None:
+        if codec.integers is not None:
             _check_integer_sum(codec, subject.scale)
 
 
@@ -243,23 +243,23 @@ _CLIENTS = 9
 
 
 def _check_integer_sum(codec: Codec, scale: float, dim: int = 37) -> None:
-    assert codec.whole is not None
-    own, kind = codec.empty(dim), np.dtype(f"u{codec.whole.bits(dim) // 8}")
-    modulo = np.zeros(codec.whole.size(dim), kind)
+    assert codec.integers is not None
+    own, kind = codec.empty(dim), np.dtype(f"u{codec.integers.bits(dim) // 8}")
+    modulo = np.zeros(codec.integers.size(dim), kind)
     for n in range(_CLIENTS):
         update = np.sin(np.arange(dim, dtype=np.float32) * (n + 1)) * np.float32(scale * (-1) ** n)
         below = Draws.seeded(1).at(n)
         public = PublicDraws(below.key, below.path)
         payload = encode(codec, update, Draws.seeded(0).at(n), public)
         own.add(payload, 1, public)
-        numbers = codec.whole.of(payload, dim)
+        numbers = codec.integers.read(payload, dim)
         require(
             numbers.dtype == kind and numbers.shape == modulo.shape,
-            f"`whole.of` must give {modulo.shape} numbers of {kind}",
+            f"`integers.read` must give {modulo.shape} numbers of {kind}",
         )
         modulo += numbers
-    total = codec.whole.total(modulo.view(f"i{kind.itemsize}").astype(np.int64), _CLIENTS)
+    total = codec.integers.build_sum(modulo.view(f"i{kind.itemsize}").astype(np.int64), _CLIENTS)
     require(
-        total.packed().tobytes() == own.packed().tobytes() and total.weight == own.weight,
+        total.pack().tobytes() == own.pack().tobytes() and total.weight == own.weight,
         "the sum modulo 2^bits is not the codec's own sum",
     )

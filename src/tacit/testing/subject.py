@@ -87,11 +87,11 @@ def is_refused(total: Sum, call: Callable[[], object]) -> bool:
     """Whether a call raises WireError; raise LawError if it raises anything else or changes the sum
     before it refuses.
     """
-    before, weight = total.packed().tobytes(), total.weight
+    before, weight = total.pack().tobytes(), total.weight
     try:
         call()
     except WireError:
-        unchanged = (total.packed().tobytes(), total.weight) == (before, weight)
+        unchanged = (total.pack().tobytes(), total.weight) == (before, weight)
         require(unchanged, "the sum changed although it refused what was added")
         return True
     except Exception as error:

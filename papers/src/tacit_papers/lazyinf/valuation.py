@@ -191,8 +191,10 @@ def score_by_votes(
         )
         helped = helps(before - after, "set_sign")
         asked = [int(other).to_bytes(8, "little") for other in others]
-        sent = single_vote.encode(helped, asked, epsilon, draws.at("tester", tester).for_client())
-        said, kept = single_vote.decode(sent, len(others))
+        sent = single_vote.encode_votes(
+            helped, asked, epsilon, draws.at("tester", tester).for_client()
+        )
+        said, kept = single_vote.decode_votes(sent, len(others))
         about, votes = np.zeros(case.clients), np.zeros(case.clients)
         about[others], votes[others] = 1, kept * said
         more = Ballots(votes=votes, squares=kept**2 * about, fourths=kept**4 * about, count=about)

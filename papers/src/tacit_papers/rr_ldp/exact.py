@@ -10,7 +10,12 @@ from typing import Any
 
 import polars as pl
 
-from tacit.codecs.rr import epsilon_of, flips_for, kept_signal, packed_size
+from tacit.codecs.rr import (
+    compute_bit_epsilon,
+    compute_flips,
+    compute_kept_signal,
+    count_packed_bytes,
+)
 from tacit.features.text.spelling import hash_to_bucket, split_words
 from tacit.reproduction import Scale
 from tacit_papers.central import central_plan, load_table
@@ -29,12 +34,12 @@ def loss(epsilon: float, parameters: int, rounds: int) -> Figures:
     worst-case log ratio of quantising and flipping together, attained at ±q: (1 + f) / (1 - f), the
     same as that of the flips alone.
     """
-    flips = flips_for(epsilon)
-    kept = kept_signal(flips)
-    bit = epsilon_of(flips)
+    flips = compute_flips(epsilon)
+    kept = compute_kept_signal(flips)
+    bit = compute_bit_epsilon(flips)
     figures = {
          "bit": bit, "update": parameters * bit, "run": rounds * parameters * bit, "composed":
-        math.log((1 + kept) / (1 - kept)), "bytes": float(packed_size(parameters)), "bytes_float":
+        math.log((1 + kept) / (1 - kept)), "bytes": float(count_packed_bytes(parameters)), "bytes_float":
         4.0 * parameters,
     }  # fmt: skip
     return {"last": figures}

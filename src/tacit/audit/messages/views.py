@@ -100,7 +100,9 @@ class Observed:
             return [*found, *self._sum_views("the server: the site's sum")]
         if self.terms.codec.sum_noise is not None:  # decoding adds noise that the server knows
             found.append(
-                MessageView(BEFORE_NOISE, lambda victim: self.terms.codec.clipped(victim.update))
+                MessageView(
+                    BEFORE_NOISE, lambda victim: self.terms.codec.clip_update(victim.update)
+                )
             )
             return [*found, *self._sum_views("whoever sees the models: the noised sum")]
         found.append(MessageView("the server: one message", self._alone))
@@ -126,7 +128,7 @@ class Observed:
         one.add(victim.payload, 1, self.terms.public.at(1, victim.name))
         own = self.draws.at("alone", victim.name).for_server()
         found = self.codec.decode(one, public=self.terms.public.at(1), own=own)
-        return self.terms.codec.changed(self.model, found)
+        return self.terms.codec.compute_update(self.model, found)
 
     def _sum_views(self, who: str) -> list[MessageView]:
         """Return the sum of the cohort, and what is left of it for somebody who knows the others;
@@ -165,13 +167,13 @@ class Observed:
                 self.site.weight(victim.client.slot),
                 self.terms.public.at(1, victim.name),
             )
-        whole = self.terms.codec.whole
-        if whole is not None and whole.noise is not None:
+        integers = self.terms.codec.integers
+        if integers is not None and integers.noise is not None:
             noise = [
-                whole.noise(self.terms.dim, draws.at("helper", number))
+                integers.noise(self.terms.dim, draws.at("helper", number))
                 for number in range(self.begun.arm.plan.helpers)
             ]
-            total = whole.total(total.value() + sum(noise), total.weight)
+            total = integers.build_sum(total.value() + sum(noise), total.weight)
         return Train(self.terms, draws).decoded(self.begun.state, total)
 
     def _total_of_others(self) -> Any:
@@ -186,7 +188,7 @@ class Observed:
             request = adding.ask(self.begun.state).part(rest)
             made = adding.answer_many(self.site, self.worker, request).total if len(rest) else None
             self._others = (
-                (made.packed(), made.weight) if made is not None else (np.empty(0, np.uint8), 0)
+                (made.pack(), made.weight) if made is not None else (np.empty(0, np.uint8), 0)
             )
         total, (packed, weight) = self.terms.codec.empty(self.terms.dim), self._others
         if weight:
@@ -200,7 +202,7 @@ class Observed:
         codec = self.terms.codec
         if codec.sum_noise is None and codec.known_noise is None:
             return self._alone(victim)
-        return np.asarray(codec.clipped(victim.update) + self._noise(victim), np.float32)
+        return np.asarray(codec.clip_update(victim.update) + self._noise(victim), np.float32)
 
     def _noise(self, victim: MessageVictim) -> Vector:
         """Return noise of the size that the sum has, whoever makes it."""

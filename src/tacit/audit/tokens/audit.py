@@ -21,7 +21,7 @@ from tacit.audit.tokens.false_histograms import (
 from tacit.audit.tokens.finished_run import FinishedRun, Sent, load_finished_run
 from tacit.audit.tokens.insider import SIZES, Insider, attack_as_insider
 from tacit.audit.tokens.seriation import Seriation, score_seriation
-from tacit.codecs.hashcomb import quantiser_of
+from tacit.codecs.hashcomb import build_quantiser
 from tacit.quantisation.levels import draw_levels, find_head_probability
 from tacit.quantisation.quantiser import Levels
 from tacit.rows import Vector
@@ -83,7 +83,7 @@ def audit_tokens(
     progress("what an insider reads")
     insiders = _insiders(run)
     progress("channels with the same token")
-    found = count_collisions(quantiser_of(run.settings), run.secret, after.sent[0][0])
+    found = count_collisions(build_quantiser(run.settings), run.secret, after.sent[0][0])
     progress("false histograms")
     lies = [
         lie
@@ -170,7 +170,7 @@ def _searches(run: FinishedRun, after: Following) -> tuple[RangeSearch, ...]:
 
 
 def _insiders(run: FinishedRun) -> tuple[Insider, ...]:
-    quantiser, level, found = quantiser_of(run.settings), simulate_levels(run), []
+    quantiser, level, found = build_quantiser(run.settings), simulate_levels(run), []
     for count in SIZES:
         if count <= len(run.data.train):
             channels = np.stack([quantiser.channels(row, level) for row in run.resampled(count)])

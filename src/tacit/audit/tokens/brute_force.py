@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.codecs.hashcomb.tokens import Hash, PaperTokens, hashed
+from tacit.codecs.hashcomb.tokens import Hash, PaperTokens, hash_name
 from tacit.plan import HashComb
 from tacit.quantisation.quantiser import Quantiser
 
@@ -119,6 +119,6 @@ def _near_zero(quantiser: Quantiser, kind: Hash) -> set[int]:
     """Return the tokens, without a secret, of the channel that holds zero and the one below it."""
     (zero,) = quantiser.channels(_ZERO, np.array([quantiser.levels], np.uint8)).tolist()
     return {
-        hashed(b"", quantiser.node(quantiser.levels, channel), kind=kind)
+        hash_name(b"", quantiser.node(quantiser.levels, channel), kind=kind)
         for channel in (max(0, zero - 1), zero)
     }

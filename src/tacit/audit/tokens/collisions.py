@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.codecs.hashcomb.tokens import PAPER_BITS, hashed
+from tacit.codecs.hashcomb.tokens import PAPER_BITS, hash_name
 from tacit.quantisation.quantiser import Quantiser
 
 LEVELS = tuple(range(8, 17))
@@ -44,9 +44,9 @@ def count_collisions(
         for level in range(LEVELS[-1] + 1)
     ]
     names = [name for level in tree for name in level]
-    short = np.array([hashed(secret, name) for name in names], np.int64)
+    short = np.array([hash_name(secret, name) for name in names], np.int64)
     wide = np.array(
-        [hashed(secret, name, _WIDE).to_bytes(_WIDE // 8, "little") for name in names],
+        [hash_name(secret, name, _WIDE).to_bytes(_WIDE // 8, "little") for name in names],
         f"V{_WIDE // 8}",
     )
     found = []

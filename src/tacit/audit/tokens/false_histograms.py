@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from tacit.audit.tokens.finished_run import FinishedRun, Sent
 from tacit.codecs import Codec
-from tacit.codecs.sums.tokens import TokenTally, packed
+from tacit.codecs.sums.tokens import TokenTally, pack_integers
 from tacit.errors import WireError
 from tacit.randomness import Draws, PublicDraws, ServerDraws
 from tacit.rows import Vector
@@ -63,8 +63,8 @@ class Scene:
         total = self.held.empty(messages.shape[1])
         assert isinstance(total, TokenTally)
         for row in messages:
-            total.add(packed(np.ascontiguousarray(row), total.bits), 1, PublicDraws(b""))
-        return total.packed(), total.weight + more
+            total.add(pack_integers(np.ascontiguousarray(row), total.bits), 1, PublicDraws(b""))
+        return total.pack(), total.weight + more
 
     def read(self, given: Histogram) -> Vector:
         """Return the mean as clients read it; raise WireError if they refuse it."""

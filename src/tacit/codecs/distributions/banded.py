@@ -26,7 +26,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.codecs.distributions.gaussian_noise import whole_noise
+from tacit.codecs.distributions.gaussian_noise import draw_gaussian
 from tacit.randomness import ServerDraws, require
 
 FINE_BITS = 8
@@ -35,7 +35,7 @@ _ONE = 1 << FINE_BITS
 
 
 @lru_cache(maxsize=16)
-def coefficients(rounds: int, bands: int) -> tuple[int, ...]:
+def choose_coefficients(rounds: int, bands: int) -> tuple[int, ...]:
     """Return c_1 … c_(bands-1) in multiples of 2^-8, for the least noise in the sum of so many
     rounds.
     """
@@ -44,28 +44,28 @@ def coefficients(rounds: int, bands: int) -> tuple[int, ...]:
     if bands < 2:
         return ()
     found = minimize(
-        lambda c: _left(c, rounds) * math.sqrt(1 + float(c @ c)),
+        lambda c: _compute_sum_noise(c, rounds) * math.sqrt(1 + float(c @ c)),
         0.7 ** np.arange(1, bands),
         method="BFGS",
     )
     return tuple(int(c) for c in np.rint(_ONE * found.x))
 
 
-def column(whole: tuple[int, ...]) -> float:
+def compute_column_norm(whole: tuple[int, ...]) -> float:
     """Return the length of a column of C, rounded up: how much more an update moves what is
     released.
     """
     return math.sqrt(1 + sum(c * c for c in whole) / _ONE**2) * (1 + 2**-50)
 
 
-def left_in_sum(whole: tuple[int, ...], rounds: int) -> float:
+def compute_relative_noise(whole: tuple[int, ...], rounds: int) -> float:
     """Return the standard deviation of the noise in the sum of all rounds, over that of independent
     noise.
     """
-    return _left(np.array(whole) / _ONE, rounds) / math.sqrt(rounds)
+    return _compute_sum_noise(np.array(whole) / _ONE, rounds) / math.sqrt(rounds)
 
 
-def _left(c: NDArray[np.float64], rounds: int) -> float:
+def _compute_sum_noise(c: NDArray[np.float64], rounds: int) -> float:
     """Return how much noise the sum of all rounds has, over that of z: the length of 1'C^-1."""
     from scipy.signal import lfilter
 
@@ -100,7 +100,7 @@ class BandedNoise:
         return self._next(round_no, count)
 
     def _next(self, round_no: int, count: int) -> NDArray[np.int64]:
-        fine = whole_noise(self._root.at(round_no), count)
+        fine = draw_gaussian(self._root.at(round_no), count)
         for back, c in enumerate(self._whole, start=1):
             if round_no - back >= 1:
                 fine -= c * self._kept[round_no - back]

@@ -39,7 +39,7 @@ DISTANCE, FACTOR = 2.0**-117, 2.0**-52
 """How far the law of one number may be from that of the floor of a Gaussian."""
 
 _SAFE = 64
-"""An honest sender's noise exceeds `norm_of` with a probability of at most 2^-64."""
+"""An honest sender's noise exceeds `bound_noise_norm` with a probability of at most 2^-64."""
 
 _PI = Decimal(
     "3.14159265358979323846264338327950288419716939937510582097494459230781640628620899862803"
@@ -52,12 +52,17 @@ _GUIDE_BITS = 11
 Words = NDArray[np.uint64]
 
 
-def whole_noise(own: Draws, count: int) -> NDArray[np.int64]:
+def draw_gaussian(own: Draws, count: int) -> NDArray[np.int64]:
     """Return `count` independent numbers: the floor of Gaussian noise with a standard deviation of
     `STEPS`.
     """
     require(own, Draws)
-    ends, guide, stream, noise = _ends(), _guide(), own.stream(), np.empty(count, np.int64)
+    ends, guide, stream, noise = (
+        _compute_ends(),
+        _compute_guide(),
+        own.stream(),
+        np.empty(count, np.int64),
+    )
     most = min(count, _BLOCK)
     words, waiting = np.empty(4 * most, np.uint64), np.empty(most, np.int64)
     for start in range(0, count, _BLOCK):
@@ -72,7 +77,7 @@ def whole_noise(own: Draws, count: int) -> NDArray[np.int64]:
     return noise
 
 
-def norm_of(count: int) -> int:
+def bound_noise_norm(count: int) -> int:
     """Return an L2 norm, in steps, that `count` numbers of noise exceed with a probability of at
     most 2^-64.
 
@@ -84,7 +89,7 @@ def norm_of(count: int) -> int:
 
 
 @lru_cache(maxsize=1)
-def _ends() -> Words:
+def _compute_ends() -> Words:
     """Return where the words of each cell end, of 2^127, as high 63 and low 64 bits; the last cell
     takes all that are left.
 
@@ -110,12 +115,12 @@ def _ends() -> Words:
 
 
 @lru_cache(maxsize=1)
-def _guide() -> NDArray[np.int64]:
+def _compute_guide() -> NDArray[np.int64]:
     """Return the first cell that words can lie in, by their first `_GUIDE_BITS` bits; what comes
     next is the last one.
     """
     begins = np.arange((1 << _GUIDE_BITS) + 1, dtype=np.uint64) << np.uint64(63 - _GUIDE_BITS)
-    return np.searchsorted(_ends()[:, 0], begins).astype(np.int64)
+    return np.searchsorted(_compute_ends()[:, 0], begins).astype(np.int64)
 
 
 @numba.njit(nogil=True, cache=True)

@@ -10,7 +10,7 @@ those sums give their sum.
 
 **1. Worst other clients.** P and Q are affine in the probability of each other client, and the
 hockey-stick divergence is jointly convex. So the worst probabilities are 1/2 + θ for some clients
-and 1/2 - θ for the rest; only their numbers matter, and `_others` enumerates these. Many clients
+and 1/2 - θ for the rest; only their numbers matter, and `_enumerate_others` enumerates these. Many clients
 are enumerated in groups of neighbouring numbers. A group leaves out the clients in which its
 members differ, which is sound: more independent noise is post-processing.
 
@@ -36,7 +36,7 @@ more than one Gaussian release with shift μ.
 
 **4. The energy hardly varies.** b_s² = h² (1 + ℓ X_s + remainder) with |ℓ| <= 2 (2κ + h), and
 linear terms of many coordinates average out. Jensen's inequality over s bounds E exp(λ (energy -
-h²)) by an integral in one variable, under P and under Q and for either sign of ℓ (`_log_moments`).
+h²)) by an integral in one variable, under P and under Q and for either sign of ℓ (`_compute_log_moments`).
 Its logarithm over h² grows with h, which is checked numerically and not proved. Let A(λ) be its
 value at the largest h. With Δ² = c² Σ t², the energy of k rounds exceeds k Δ² + τ with probability
 at most exp(k Δ² A(λ) - λ τ). The drift is stopped at that energy, and the probability is added to
@@ -135,22 +135,22 @@ def bound_coin_sums(clients: int, largest: float) -> CoinSums:
     shift, skew = bound_shift(clients, largest)
     if shift * largest * (_REACH + skew * (_REACH**2 + 1)) > _POSITIVE:
         return CoinSums(shift=bound_single_shift(clients, largest), moments=())
-    return CoinSums(shift=shift, moments=_log_moments(shift * largest, skew))
+    return CoinSums(shift=shift, moments=_compute_log_moments(shift * largest, skew))
 
 
 def bound_shift(clients: int, largest: float) -> tuple[float, float]:
     """The largest c and the largest |κ| over all probabilities of the other clients."""
-    above, below = _others(clients - 1)
+    above, below = _enumerate_others(clients - 1)
     variance = (0.25 - largest**2) * (above[0] + below[0]) + 0.25
     slopes = 2 * largest * (0.25 - largest**2) * (above - below) / variance**1.5 / 3
-    at_once, shift = max(1, _CELLS // _window(above[0] + below[0], largest)[1]), 0.0
+    at_once, shift = max(1, _CELLS // _choose_window(above[0] + below[0], largest)[1]), 0.0
     for start in range(0, len(above), at_once):
         some = slice(start, start + at_once)
-        masses = _coin_sums(above[some], below[some], largest)
-        upper, lower = _levels(masses)
-        x = _quantile(lower, upper)
+        masses = _compute_coin_sums(above[some], below[some], largest)
+        upper, lower = _compute_levels(masses)
+        x = _compute_quantile(lower, upper)
         near = np.abs(x) <= _REACH
-        bound = _density(x) * (1 + slopes[some, None] * np.where(near, x, 0.0))
+        bound = _compute_density(x) * (1 + slopes[some, None] * np.where(near, x, 0.0))
         shift = max(shift, float(np.divide(masses, bound, where=near, out=np.zeros_like(x)).max()))
     return shift * _ROUNDING, float(np.abs(slopes).max()) * _ROUNDING
 
@@ -159,21 +159,21 @@ def bound_single_shift(clients: int, largest: float) -> float:
     """The largest shift of step 6 per bias, over all probabilities of the other clients; for few
     clients, whose tests all count.
     """
-    masses = _coin_sums(*_others(clients - 1), largest)
-    upper, lower = _levels(masses)
+    masses = _compute_coin_sums(*_enumerate_others(clients - 1), largest)
+    upper, lower = _compute_levels(masses)
     real, gain = masses > 0, largest * masses
     steps = [
-        (_quantile(power, missed)[real] - _quantile(level, rest)[real]) / largest
+        (_compute_quantile(power, missed)[real] - _compute_quantile(level, rest)[real]) / largest
         for power, missed, level, rest in (
             (upper + gain, lower - gain, upper, lower),
             (lower + gain, upper - gain, lower, upper),
         )
     ]
-    at_zero = masses[real] / _density(_quantile(lower, upper))[real]
+    at_zero = masses[real] / _compute_density(_compute_quantile(lower, upper))[real]
     return float(max(at_zero.max(), *(step.max() for step in steps))) * _ROUNDING
 
 
-def _others(count: int) -> tuple[Floats, Floats]:
+def _enumerate_others(count: int) -> tuple[Floats, Floats]:
     """How many others are above and below one half at least, in each group of numbers; mirror
     images are left out.
 
@@ -184,7 +184,7 @@ def _others(count: int) -> tuple[Floats, Floats]:
     return above, count - width + 1 - above
 
 
-def _window(count: float, largest: float) -> tuple[int, int]:
+def _choose_window(count: float, largest: float) -> tuple[int, int]:
     """How far sums of coins are taken from their mean, and the size of their Fourier transforms."""
     from scipy.fft import next_fast_len  # heavy to load
 
@@ -192,7 +192,7 @@ def _window(count: float, largest: float) -> tuple[int, int]:
     return half, 2 * next_fast_len(half + 1)
 
 
-def _levels(masses: Floats) -> tuple[Floats, Floats]:
+def _compute_levels(masses: Floats) -> tuple[Floats, Floats]:
     """Q(S >= s) and Q(S < s) for each threshold s, from the distributions f of the others, one per
     row.
     """
@@ -200,11 +200,11 @@ def _levels(masses: Floats) -> tuple[Floats, Floats]:
     return more - masses / 2, less - masses / 2  # half of f(s - 1) lies on either side
 
 
-def _density(x: Floats) -> Floats:
+def _compute_density(x: Floats) -> Floats:
     return np.asarray(np.exp(-x * x / 2) / math.sqrt(2 * math.pi))
 
 
-def _quantile(below: Floats, above: Floats) -> Floats:
+def _compute_quantile(below: Floats, above: Floats) -> Floats:
     """Quantile of a standard Gaussian, from its probabilities below and above."""
     from scipy.special import ndtri  # heavy to load
 
@@ -213,13 +213,13 @@ def _quantile(below: Floats, above: Floats) -> Floats:
     )
 
 
-def _coin_sums(above: Floats, below: Floats, largest: float) -> Floats:
+def _compute_coin_sums(above: Floats, below: Floats, largest: float) -> Floats:
     """Distributions of sums of coins with probabilities 1/2 + largest and 1/2 - largest, one per
     row, around their means.
 
     Each part is read from the Fourier transform of the tilted sum whose mean is nearest.
     """
-    half, size = _window(above[0] + below[0], largest)
+    half, size = _choose_window(above[0] + below[0], largest)
     spread = math.sqrt((0.25 - largest**2) * (above[0] + below[0]))
     first = np.floor(above * (0.5 + largest) + below * (0.5 - largest)) - half
     places = first[:, None] + np.arange(2 * half + 1)
@@ -239,7 +239,7 @@ def _coin_sums(above: Floats, below: Floats, largest: float) -> Floats:
     return np.where((places >= 0) & (places <= above[0] + below[0]), np.maximum(masses, 0.0), 0.0)
 
 
-def _log_moments(steepest: float, skew: float) -> tuple[float, ...]:
+def _compute_log_moments(steepest: float, skew: float) -> tuple[float, ...]:
     """A(λ) at each of `RATES`: log E exp(λ (energy - h²)) / h² for one bit with the largest h;
     infinite where that is of no use.
     """

@@ -11,7 +11,7 @@ Randomness comes from the client's address. What is drawn is not exactly that la
 within 2^-26 instead of Gaussian, and the sum, in float64, is off by less than 2^-40 before it is
 rounded to the step of 2^-8. The first moves the density of one number by a factor of at most
 e^(13/2^26); the second moves the walls of a step's cell by 2^-32 of it, all k walls together by
-less than 2^-27, and beyond a wall that is the plane the density is e^epsilon higher. `rounding` is
+less than 2^-27, and beyond a wall that is the plane the density is e^epsilon higher. `bound_rounding` is
 more than both, on both sides of a ratio, and is taken off epsilon beforehand.
 
 Source: Asi, Feldman and Talwar 2022, *Optimal Algorithms for Mean Estimation under Local
@@ -27,8 +27,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.codecs.distributions.gaussian_noise import STEPS, whole_noise
-from tacit.codecs.distributions.gaussian_noise import norm_of as gaussian_norm_of
+from tacit.codecs.distributions.gaussian_noise import STEPS, bound_noise_norm, draw_gaussian
 from tacit.randomness import ClientDraws
 
 Floats = NDArray[np.float64]
@@ -41,7 +40,7 @@ _FURTHEST = 12.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class Lean:
+class Bias:
     """How a vector leans: towards its direction by at least `edge` with probability `chance`, by
     `mean` on average.
     """
@@ -63,7 +62,7 @@ class Lean:
         return 1 + self.edge * self.mean
 
 
-def rounding(epsilon: float, size: int) -> float:
+def bound_rounding(epsilon: float, size: int) -> float:
     """Return more than floating point and steps can add to epsilon, for vectors of `size`
     numbers.
     """
@@ -71,7 +70,7 @@ def rounding(epsilon: float, size: int) -> float:
 
 
 @lru_cache(maxsize=64)
-def lean_for(epsilon: float) -> Lean:
+def choose_bias(epsilon: float) -> Bias:
     """Return how a vector leans the most at a pure epsilon.
 
     >>> found = lean_for(4.0)
@@ -81,38 +80,38 @@ def lean_for(epsilon: float) -> Lean:
     from scipy.optimize import minimize_scalar  # heavy to load, and few plans need it
 
     found = minimize_scalar(
-        lambda chance: -_lean(epsilon, chance).mean,
+        lambda chance: -_build_bias(epsilon, chance).mean,
         bounds=(0.5, 1 - 1e-9),
         options={"xatol": 1e-10},
     )
-    return _lean(epsilon, float(found.x))
+    return _build_bias(epsilon, float(found.x))
 
 
-def _lean(epsilon: float, chance: float) -> Lean:
+def _build_bias(epsilon: float, chance: float) -> Bias:
     from scipy.special import ndtri_exp
 
     log_free = -math.log1p(math.exp(epsilon) * (1 - chance) / chance)  # ln q
     free, edge = math.exp(log_free), -float(ndtri_exp(log_free))
     density = math.exp(-edge * edge / 2) / math.sqrt(2 * math.pi)
-    return Lean(
+    return Bias(
         chance=chance,
         edge=edge,
         mean=density * (chance / free - (1 - chance) / -math.expm1(log_free)),
     )
 
 
-def leaning(direction: Floats, lean: Lean, own: ClientDraws) -> NDArray[np.int64]:
+def draw_biased_vector(direction: Floats, bias: Bias, own: ClientDraws) -> NDArray[np.int64]:
     """Return a random vector, in whole steps, that leans towards a direction of length 1."""
     size = len(direction)
     words = own.at("even").words(size + 2)
     shares = (words >> np.uint64(11)).astype(np.float64) * 2.0**-53 + 2.0**-54
-    free = (whole_noise(own.at("noise"), size) + shares[2:]) / STEPS
-    part = _part(lean, bool(shares[0] < lean.chance), float(shares[1]))
+    free = (draw_gaussian(own.at("noise"), size) + shares[2:]) / STEPS
+    part = _draw_component(bias, bool(shares[0] < bias.chance), float(shares[1]))
     steps = np.rint((free + (part - float(free @ direction)) * direction) / STEP)
     return np.clip(steps, -LARGEST, LARGEST).astype(np.int64)
 
 
-def norm_of(size: int) -> int:
+def bound_norm(size: int) -> int:
     """Return an L2 norm, in steps of `STEP`, that vectors of `size` numbers exceed with a
     probability of at most 2^-64.
 
@@ -120,10 +119,10 @@ def norm_of(size: int) -> int:
     bounded as in `gaussian_noise`. The part is drawn from 53 bits of a share, at an epsilon of at
     most 16: it is never beyond 12. Rounding moves a number by at most half a step.
     """
-    return math.ceil((gaussian_norm_of(size) / STEPS + _FURTHEST) / STEP + math.sqrt(size) / 2)
+    return math.ceil((bound_noise_norm(size) / STEPS + _FURTHEST) / STEP + math.sqrt(size) / 2)
 
 
-def _part(lean: Lean, beyond: bool, share: float) -> float:
+def _draw_component(bias: Bias, beyond: bool, share: float) -> float:
     """Return the part along the direction at a share of its law: a Gaussian beyond the edge, or
     before it.
 
@@ -132,4 +131,4 @@ def _part(lean: Lean, beyond: bool, share: float) -> float:
     from scipy.special import log_ndtr, ndtri_exp
 
     side = -1.0 if beyond else 1.0  # the tail beyond the edge is the one before its opposite
-    return side * float(ndtri_exp(math.log(share) + float(log_ndtr(side * lean.edge))))
+    return side * float(ndtri_exp(math.log(share) + float(log_ndtr(side * bias.edge))))

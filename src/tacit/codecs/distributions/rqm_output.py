@@ -4,7 +4,7 @@ There are m levels B(0) … B(m-1), evenly spaced from -(c + Δ) to c + Δ. The 
 inner one with probability q. A value x in [-c, c] between its kept neighbours B(l) <= x < B(u) is
 sent as u with probability (x - B(l)) / (B(u) - B(l)), else as l.
 
-Within one cell [B(j), B(j+1)) that is a law linear in x (`exact_law`). At a level the two cells
+Within one cell [B(j), B(j+1)) that is a law linear in x (`compute_exact_distribution`). At a level the two cells
 agree: if the level is kept, x is sent as it is from either side; if not, the neighbours are the
 same. So the law is continuous, and linear between the *corners* -c, the levels inside (-c, c), and
 c. What is really drawn is such a law with whole numbers: at each corner P(z) is a number of 2^32
@@ -47,7 +47,7 @@ _SLACK = 1e-10
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Law:
+class OutputDistribution:
     """The realised law for values in [-clip, clip]: where its corners are, and how many of 2^32
     words give each level there.
     """
@@ -60,7 +60,7 @@ class Law:
     @cached_property
     def levels(self) -> Floats:
         """Return the value each index stands for."""
-        return level_values(self.reach, self.counts.shape[1])
+        return compute_level_values(self.reach, self.counts.shape[1])
 
     @cached_property
     def second_moments(self) -> Floats:
@@ -88,12 +88,12 @@ class Law:
         """
         chances = self.counts / WORD
         logs = np.log(chances)
-        found = [float(_largest(chances, logs, t)) / t + _SLACK for t in _ORDERS]
+        found = [float(_find_largest(chances, logs, t)) / t + _SLACK for t in _ORDERS]
         rising = np.minimum(np.maximum.accumulate(found), self.epsilon)
         return RenyiCurve(tuple(1 + t for t in _ORDERS), tuple(rising.tolist()), most=self.epsilon)
 
 
-def _largest(chances: Floats, logs: Floats, t: float) -> float:
+def _find_largest(chances: Floats, logs: Floats, t: float) -> float:
     """Return the largest ln(S) over pairs of corners; a sum over outputs for all pairs at once is a
     product of matrices.
     """
@@ -104,7 +104,7 @@ def _largest(chances: Floats, logs: Floats, t: float) -> float:
 
 
 @lru_cache(maxsize=16)
-def realised_law(clip: float, margin: float, levels: int, keep: float) -> Law:
+def build_distribution(clip: float, margin: float, levels: int, keep: float) -> OutputDistribution:
     """Return the law in whole numbers of words.
 
     Guarantees: counts of a corner add up to 2^32 and none is 0, so every output is possible for
@@ -113,19 +113,23 @@ def realised_law(clip: float, margin: float, levels: int, keep: float) -> Law:
     moves one word by at most 2 (c + Δ); rounding t moves it by at most (c + Δ) 2^-32.
     """
     reach = clip + margin
-    values = level_values(reach, levels)
+    values = compute_level_values(reach, levels)
     inside = values[np.abs(values) < clip * (1 - 1e-9)]  # a level at ±clip is that corner
     corners = np.array([-clip, *inside, clip])
-    counts = np.stack([_whole(exact_law(x, values, keep)) for x in corners])
-    return Law(clip=clip, reach=reach, corners=corners, counts=counts)
+    counts = np.stack(
+        [_round_to_words(compute_exact_distribution(x, values, keep)) for x in corners]
+    )
+    return OutputDistribution(clip=clip, reach=reach, corners=corners, counts=counts)
 
 
-def level_values(reach: float, levels: int) -> Floats:
+def compute_level_values(reach: float, levels: int) -> Floats:
     """Return the values of the levels, evenly spaced over ±reach."""
     return reach * (np.arange(levels) * 2 - (levels - 1)) / (levels - 1)
 
 
-def exact_law(x: float, values: Floats, keep: float, cell: int | None = None) -> Floats:
+def compute_exact_distribution(
+    x: float, values: Floats, keep: float, cell: int | None = None
+) -> Floats:
     """Return the probability of each level for a value; `cell` says between which levels it lies,
     where that is not clear.
     """
@@ -145,7 +149,7 @@ def exact_law(x: float, values: Floats, keep: float, cell: int | None = None) ->
     return np.concatenate([down.sum(axis=1), up.sum(axis=0)])
 
 
-def _whole(chances: Floats) -> NDArray[np.int64]:
+def _round_to_words(chances: Floats) -> NDArray[np.int64]:
     """Return a law as numbers of words: cumulative chances rounded, none below 1, taken from the
     largest.
     """
@@ -156,6 +160,6 @@ def _whole(chances: Floats) -> NDArray[np.int64]:
     return np.asarray(counts, np.int64)
 
 
-def bits_of(levels: int) -> int:
+def count_index_bits(levels: int) -> int:
     """Return how many bits hold the index of a level."""
     return math.ceil(math.log2(levels))

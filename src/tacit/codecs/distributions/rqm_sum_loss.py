@@ -15,7 +15,12 @@ from __future__ import annotations
 import numpy as np
 
 from tacit import plan
-from tacit.codecs.distributions.rqm_output import WORD, Floats, Law, realised_law
+from tacit.codecs.distributions.rqm_output import (
+    WORD,
+    Floats,
+    OutputDistribution,
+    build_distribution,
+)
 from tacit.privacy.claim import RenyiCurve
 
 _ABOVE_ONE = tuple(10 ** (place / 5) for place in range(-20, 8))
@@ -28,7 +33,7 @@ a float holds.
 """
 
 
-def sum_curve(settings: plan.RQM, clients: int) -> RenyiCurve:
+def compute_sum_curve(settings: plan.RQM, clients: int) -> RenyiCurve:
     """Return the Rényi curve of one coordinate of the sum over `clients` clients, one of whom
     replaces all rows.
 
@@ -37,23 +42,23 @@ def sum_curve(settings: plan.RQM, clients: int) -> RenyiCurve:
     """
     if clients < 1:
         raise ValueError(f"sum_curve(clients={clients}) needs at least one client")
-    law = realised_law(settings.clip, settings.margin, settings.levels, settings.keep)
-    sums = [sum_laws(law, others, clients - 1) for others in law.corners]
-    found = [max(largest_divergence(rows, t) for rows in sums) for t in _ABOVE_ONE]
+    law = build_distribution(settings.clip, settings.margin, settings.levels, settings.keep)
+    sums = [compute_sum_distributions(law, others, clients - 1) for others in law.corners]
+    found = [max(find_largest_divergence(rows, t) for rows in sums) for t in _ABOVE_ONE]
     rising = np.minimum(np.maximum.accumulate(found), law.epsilon)
     return RenyiCurve(tuple(1 + t for t in _ABOVE_ONE), tuple(rising.tolist()), most=law.epsilon)
 
 
-def sum_laws(law: Law, others: float, count: int) -> Floats:
+def compute_sum_distributions(law: OutputDistribution, others: float, count: int) -> Floats:
     """Return the law of the sum for a client at each corner, in rows, with `count` others at one
     value.
     """
     one = np.array([np.interp(others, law.corners, column) for column in law.counts.T]) / WORD
-    rest = _power(one, count)
+    rest = _convolve_repeatedly(one, count)
     return np.stack([np.convolve(row, rest) for row in law.counts / WORD])
 
 
-def _power(law: Floats, count: int) -> Floats:
+def _convolve_repeatedly(law: Floats, count: int) -> Floats:
     """Return the law of a sum of `count` independent levels; sums of positive terms, so every
     figure keeps its digits.
     """
@@ -65,7 +70,7 @@ def _power(law: Floats, count: int) -> Floats:
     return total
 
 
-def largest_divergence(rows: Floats, t: float) -> float:
+def find_largest_divergence(rows: Floats, t: float) -> float:
     """Return the largest Rényi divergence between two rows, at order 1 + t.
 
     With b the smallest probability of an output in any row and r = p / b, the sum of p^(1+t) p'^-t

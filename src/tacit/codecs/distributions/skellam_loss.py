@@ -56,12 +56,12 @@ def bound_shift(variance: float) -> float:
     [1.0177, 1.0017, 1.0]
     """
     if variance < _LARGE:
-        return _largest_gap(variance) * _ROUNDING
-    curvature = _curvature(variance)
+        return _find_largest_gap(variance) * _ROUNDING
+    curvature = _bound_curvature(variance)
     return math.sqrt(2 * curvature / (1 + math.sqrt(1 - 4 * curvature / math.pi**2))) * _ROUNDING
 
 
-def _largest_gap(variance: float) -> float:
+def _find_largest_gap(variance: float) -> float:
     from scipy.special import ive, ndtri  # heavy to load
 
     sizes = np.arange(math.ceil(40 * math.sqrt(variance)) + 80)
@@ -70,7 +70,7 @@ def _largest_gap(variance: float) -> float:
     return float(max(2 * edges[0], np.diff(edges).max(initial=0.0)))
 
 
-def _curvature(variance: float) -> float:
+def _bound_curvature(variance: float) -> float:
     """K(0), rounded up; for a large variance by a lower bound on I_1 / I_0 (Amos 1974)."""
     from scipy.special import i0e, i1e
 

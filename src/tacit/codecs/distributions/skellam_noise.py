@@ -48,15 +48,15 @@ class Ends(NamedTuple):
     begin: NDArray[np.int64]
 
 
-def variance_of(wanted: float) -> int:
+def round_variance_up(wanted: float) -> int:
     """Return a variance in whole parts, not below the one that is wanted."""
     return max(1, math.ceil(wanted * PARTS))
 
 
-def skellam_noise(parts: int, own: Draws, count: int) -> NDArray[np.int64]:
+def draw_skellam(parts: int, own: Draws, count: int) -> NDArray[np.int64]:
     """Return `count` independent numbers of a variance in whole parts."""
     require(own, Draws)
-    ends, stream, noise = _ends(parts), own.stream(), np.empty(count, np.int64)
+    ends, stream, noise = _compute_ends(parts), own.stream(), np.empty(count, np.int64)
     words, ties = np.empty(min(count, _BLOCK), np.uint64), np.empty(min(count, _BLOCK), np.int64)
     for start in range(0, count, _BLOCK):
         block = noise[start : start + _BLOCK]
@@ -81,7 +81,7 @@ def settle_tie(size: int, more: int, ends: Ends) -> int:
 
 
 @lru_cache(maxsize=8)
-def _ends(parts: int) -> Ends:
+def _compute_ends(parts: int) -> Ends:
     """Return the thresholds for a variance in whole parts."""
     spread = math.sqrt(parts / PARTS)
     last = math.ceil(13 * spread) + 40

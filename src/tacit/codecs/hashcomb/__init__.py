@@ -22,10 +22,10 @@ from typing import NoReturn, assert_never
 import numpy as np
 
 from tacit import plan
-from tacit.codecs.contract import Codec, Encoded, Memory, encoded
-from tacit.codecs.hashcomb.tokens import KeyedTokens, PaperTokens, Tokens, round_key
+from tacit.codecs.contract import Codec, EncodedUpdate, Memory, wrap_payload
+from tacit.codecs.hashcomb.tokens import KeyedTokens, PaperTokens, Tokens, derive_round_key
 from tacit.codecs.sums.joined import JoinedTally
-from tacit.codecs.sums.tokens import TokenTally, packed, packed_size
+from tacit.codecs.sums.tokens import TokenTally, count_packed_bytes, pack_integers
 from tacit.errors import PlanError, RunError
 from tacit.privacy.claim import Claim, Open
 from tacit.quantisation.levels import compute_mean_level, draw_levels, find_head_probability
@@ -37,12 +37,12 @@ __all__ = [
     "KeyedTokens",
     "PaperTokens",
     "Quantiser",
+    "build_quantiser",
     "compute_mean_level",
+    "derive_round_key",
     "draw_levels",
     "find_head_probability",
     "make",
-    "quantiser_of",
-    "round_key",
 ]
 
 
@@ -53,38 +53,38 @@ def make(settings: plan.HashComb, layers: tuple[int, ...] = ()) -> Codec:
     `layers` are the sizes of the model's layers, needed where each has a range of its own.
     """
     _check(settings, layers)
-    widths = [_bits(settings, place) for place in _places(settings)]
+    widths = [_count_token_bits(settings, place) for place in _list_places(settings)]
 
     def empty(dim: int) -> TokenTally | JoinedTally:
         named = settings.token_bits if settings.tokens == "paper" else None
-        tallies = tuple(TokenTally(dim, 1 << place, named) for place in _places(settings))
+        tallies = tuple(TokenTally(dim, 1 << place, named) for place in _list_places(settings))
         return JoinedTally(tallies) if settings.path else tallies[0]
 
     return Codec(
         name="hashcomb",
-        payload_size=lambda dim: sum(packed_size(dim, bits) for bits in widths),
-        encoder=_needs_secret,
+        payload_size=lambda dim: sum(count_packed_bytes(dim, bits) for bits in widths),
+        encoder=_refuse_without_secret,
         empty=empty,
-        decoder=_needs_secret,
-        clipped=lambda update: quantiser_of(settings, layers).clamped(update),
+        decoder=_refuse_without_secret,
+        clip_update=lambda update: build_quantiser(settings, layers).clamped(update),
         variance=lambda update: np.zeros(len(update)),
         claims=lambda dim, cohort: (_claim(settings),),
         decoded_by="clients",
         of=settings.of,
-        keyed=lambda secret, round_no: _at_clients(settings, layers, secret, round_no),
+        keyed=lambda secret, round_no: _build_client_codec(settings, layers, secret, round_no),
         unbiased=False,
         at_ends=lambda total: total.at_ends,
     )
 
 
-def _places(settings: plan.HashComb) -> range:
+def _list_places(settings: plan.HashComb) -> range:
     """Return the finest level each token of a parameter may have: all levels in turn for a path,
     else the finest of all.
     """
     return range(1 if settings.path else settings.levels, settings.levels + 1)
 
 
-def _bits(settings: plan.HashComb, place: int) -> int:
+def _count_token_bits(settings: plan.HashComb, place: int) -> int:
     match settings.tokens:
         case "keyed":
             return place
@@ -94,12 +94,12 @@ def _bits(settings: plan.HashComb, place: int) -> int:
             assert_never(settings.tokens)
 
 
-def _at_clients(
+def _build_client_codec(
     settings: plan.HashComb, layers: tuple[int, ...], secret: bytes, round_no: int
 ) -> Codec:
     """Return the codec as clients hold it in one round."""
-    quantiser, chance = quantiser_of(settings, layers), 1.0
-    key = round_key(secret, round_no, settings.hash)
+    quantiser, chance = build_quantiser(settings, layers), 1.0
+    key = derive_round_key(secret, round_no, settings.hash)
     if settings.mean_level is not None:
         chance = find_head_probability(settings.selection, settings.levels, settings.mean_level)
 
@@ -121,17 +121,19 @@ def _at_clients(
         """
         return np.where(level >= place, place, 0).astype(np.uint8) if settings.path else level
 
-    def encode(update: Vector, memory: Memory, *, own: ClientDraws, public: PublicDraws) -> Encoded:
+    def encode(
+        update: Vector, memory: Memory, *, own: ClientDraws, public: PublicDraws
+    ) -> EncodedUpdate:
         level, pieces = levels(len(update)), []
-        for place in _places(settings):
+        for place in _list_places(settings):
             here = level_at(place, level)
             hidden = tokens(place).hide(quantiser.channels(update, here), here)
             pieces.append(
-                packed(hidden, _bits(settings, place))
+                pack_integers(hidden, _count_token_bits(settings, place))
                 if hidden.ndim == 1
                 else hidden.view(np.uint8).ravel()
             )
-        return encoded(pieces[0] if len(pieces) == 1 else np.concatenate(pieces))
+        return wrap_payload(pieces[0] if len(pieces) == 1 else np.concatenate(pieces))
 
     def decode(total: TokenTally | JoinedTally, *, public: PublicDraws, own: ServerDraws) -> Vector:
         tallies = total.parts if isinstance(total, JoinedTally) else (total,)
@@ -140,8 +142,8 @@ def _at_clients(
             np.zeros(len(level), np.uint32), np.zeros(len(level), np.uint8)
         ).astype(np.float32)
         at_ends = 0.0
-        for place, tally in zip(_places(settings), tallies, strict=True):
-            sent, at_place = tally.counted(), level_at(place, level)
+        for place, tally in zip(_list_places(settings), tallies, strict=True):
+            sent, at_place = tally.build_histogram(), level_at(place, level)
             for here, channels in tokens(place).reveal(sent, at_place):
                 weights, deepest = sent.weights_of(here), at_place[here] == level[here]
                 values = quantiser.at(here).middles(channels, at_place[here]) * weights
@@ -168,7 +170,7 @@ def _check(settings: plan.HashComb, layers: tuple[int, ...]) -> None:
             )
 
 
-def quantiser_of(settings: plan.HashComb, layers: tuple[int, ...] = ()) -> Quantiser:
+def build_quantiser(settings: plan.HashComb, layers: tuple[int, ...] = ()) -> Quantiser:
     """Return the quantiser of weights as published, or of updates, among which no change must stay
     exactly none.
 
@@ -193,7 +195,7 @@ def quantiser_of(settings: plan.HashComb, layers: tuple[int, ...] = ()) -> Quant
     return Quantiser.enlarged(x_min, x_max, settings.enlargement, settings.levels, centred)
 
 
-def _needs_secret(*given: object, **draws: object) -> NoReturn:
+def _refuse_without_secret(*given: object, **draws: object) -> NoReturn:
     raise RunError(
         "hashcomb needs the clients' secret to encode or decode, got none; use the codec a site"
         " holds"
@@ -201,7 +203,7 @@ def _needs_secret(*given: object, **draws: object) -> NoReturn:
 
 
 def _claim(settings: plan.HashComb) -> Claim:
-    bits = _bits(settings, settings.levels)
+    bits = _count_token_bits(settings, settings.levels)
     kind = (
         "a new permutation for each round and parameter"
         if settings.tokens == "keyed"

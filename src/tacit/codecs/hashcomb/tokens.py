@@ -31,7 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.codecs.sums.names import Names
-from tacit.codecs.sums.tokens import Counted
+from tacit.codecs.sums.tokens import TokenCounts
 from tacit.errors import WireError
 from tacit.quantisation.quantiser import Channels, Levels, Quantiser
 from tacit.randomness import Draws
@@ -54,13 +54,13 @@ class Tokens(Protocol):
         first.
         """
 
-    def reveal(self, sent: Counted, level: Levels) -> Iterator[tuple[slice, Channels]]:
+    def reveal(self, sent: TokenCounts, level: Levels) -> Iterator[tuple[slice, Channels]]:
         """Yield the channels that were sent, some coordinates after the others; raise WireError at
         a token no client makes.
         """
 
 
-def round_key(secret: bytes, round_no: int, kind: Hash = "sha256") -> Draws:
+def derive_round_key(secret: bytes, round_no: int, kind: Hash = "sha256") -> Draws:
     """Return what clients draw from in one round, under a key of its own."""
     return Draws(hmac.digest(secret, f"tacit hashcomb round {round_no}".encode(), _HASHES[kind]))
 
@@ -79,14 +79,12 @@ class KeyedTokens:
             tokens[here] = np.take_along_axis(table, channels[here, None].astype(np.int64), 1)[:, 0]
         return tokens
 
-    def reveal(self, sent: Counted, level: Levels) -> Iterator[tuple[slice, Channels]]:
+    def reveal(self, sent: TokenCounts, level: Levels) -> Iterator[tuple[slice, Channels]]:
         """Yield the channels that were sent, one row per message; a token of a channel beyond its
         level is nobody's.
         """
         for here, table in self._blocks(len(level)):
-            channels = np.take_along_axis(
-                inverted(table), sent.tokens(here).T.astype(np.int64), 1
-            ).T
+            channels = np.take_along_axis(invert(table), sent.tokens(here).T.astype(np.int64), 1).T
             if (channels >> level[here]).any():
                 raise WireError(
                     "histogram refused: needs tokens that clients of this round made, got others"
@@ -99,11 +97,13 @@ class KeyedTokens:
         """
         small = dim * self._size <= _KEPT
         return (
-            _kept(self._key, self._size, dim) if small else permutations(self._key, self._size, dim)
+            _cache_permutations(self._key, self._size, dim)
+            if small
+            else draw_permutations(self._key, self._size, dim)
         )
 
 
-def permutations(key: Draws, size: int, dim: int) -> Iterator[tuple[slice, Table]]:
+def draw_permutations(key: Draws, size: int, dim: int) -> Iterator[tuple[slice, Table]]:
     """Yield one permutation of so many channels for each coordinate, some coordinates after the
     other.
     """
@@ -112,15 +112,15 @@ def permutations(key: Draws, size: int, dim: int) -> Iterator[tuple[slice, Table
         here = slice(start, min(start + rows, dim))
         words = np.empty((here.stop - start, size), np.uint32)
         stream.fill(words)
-        yield here, shuffled(words)
+        yield here, shuffle(words)
 
 
 @lru_cache(maxsize=8)
-def _kept(key: Draws, size: int, dim: int) -> tuple[tuple[slice, Table], ...]:
+def _cache_permutations(key: Draws, size: int, dim: int) -> tuple[tuple[slice, Table], ...]:
     """Return the same at once: a client encodes and decodes with them, and so does every other
     client of its site.
     """
-    return tuple(permutations(key, size, dim))
+    return tuple(draw_permutations(key, size, dim))
 
 
 class PaperTokens:
@@ -144,7 +144,7 @@ class PaperTokens:
             tokens[here] = table[channels[here]]
         return tokens
 
-    def reveal(self, sent: Counted, level: Levels) -> Iterator[tuple[slice, Channels]]:
+    def reveal(self, sent: TokenCounts, level: Levels) -> Iterator[tuple[slice, Channels]]:
         """Yield the channels that were sent, one row per message; of channels with the same token,
         the lowest.
         """
@@ -174,13 +174,13 @@ class PaperTokens:
     def table(self, level: int) -> NDArray[Any]:
         """Return the tokens of all channels of a level."""
         names = (self._quantiser.node(level, channel) for channel in range(1 << level))
-        tokens = [hashed(self._secret, name, self.bits, self._hash) for name in names]
+        tokens = [hash_name(self._secret, name, self.bits, self._hash) for name in names]
         if self.bits <= 32:
             return np.array(tokens, np.uint32)
         return np.array([(token & ((1 << 64) - 1), token >> 64) for token in tokens], np.uint64)
 
 
-def hashed(secret: bytes, name: str, bits: int = PAPER_BITS, kind: Hash = "sha256") -> int:
+def hash_name(secret: bytes, name: str, bits: int = PAPER_BITS, kind: Hash = "sha256") -> int:
     """Return the token of a channel of that name, under the secret or (b"") none."""
     full = (
         hmac.digest(secret, name.encode(), _HASHES[kind])
@@ -191,7 +191,7 @@ def hashed(secret: bytes, name: str, bits: int = PAPER_BITS, kind: Hash = "sha25
 
 
 @numba.njit(nogil=True, cache=True)
-def shuffled(words: NDArray[np.uint32]) -> NDArray[np.uint16]:
+def shuffle(words: NDArray[np.uint32]) -> NDArray[np.uint16]:
     """Return one permutation of 0, 1, … per row of words, which decide about its swaps."""
     rows, size = words.shape
     table = np.empty((rows, size), np.uint16)
@@ -205,7 +205,7 @@ def shuffled(words: NDArray[np.uint32]) -> NDArray[np.uint16]:
 
 
 @numba.njit(nogil=True, cache=True)
-def inverted(table: NDArray[np.uint16]) -> NDArray[np.uint16]:
+def invert(table: NDArray[np.uint16]) -> NDArray[np.uint16]:
     """Return the way back of each row's permutation."""
     back = np.empty_like(table)
     for row in range(table.shape[0]):

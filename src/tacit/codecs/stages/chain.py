@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.codecs.contract import Bound, Codec, Encoded, Encoder, Memory
+from tacit.codecs.contract import Bound, Codec, EncodedUpdate, Memory, UpdateEncoder
 from tacit.errors import ChainError
 from tacit.randomness import ClientDraws, PublicDraws
 from tacit.rows import Vector
@@ -28,7 +28,7 @@ class Stage:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Last:
+class CodecStage:
     """The codec at the end of a chain: made once it is known what the stages before it make sure
     of.
 
@@ -40,7 +40,7 @@ class Last:
     needs: tuple[str, ...] = ()
 
 
-def chain(*stages: Stage, last: Last) -> Codec:
+def chain(*stages: Stage, last: CodecStage) -> Codec:
     """Return a codec that applies the stages in order and then encodes; raise ChainError if a bound
     is missing.
 
@@ -62,29 +62,31 @@ def chain(*stages: Stage, last: Last) -> Codec:
     codec = last.make(bound)
     return replace(
         codec,
-        encoder=_before(stages, codec),
-        clipped=_applied(stages, codec),
-        variance=_varied(stages, codec),
+        encoder=_encode_after(stages, codec),
+        clip_update=_clip_after(stages, codec),
+        variance=_vary_after(stages, codec),
         bound=bound,
     )
 
 
-def _through(stages: tuple[Stage, ...], update: Vector) -> Vector:
+def _apply_stages(stages: tuple[Stage, ...], update: Vector) -> Vector:
     for stage in stages:
         update = stage.apply(update)
     return update
 
 
-def _before(stages: tuple[Stage, ...], codec: Codec) -> Encoder:
-    def encode(update: Vector, memory: Memory, *, own: ClientDraws, public: PublicDraws) -> Encoded:
-        return codec.encode(_through(stages, update), memory, own=own, public=public)
+def _encode_after(stages: tuple[Stage, ...], codec: Codec) -> UpdateEncoder:
+    def encode(
+        update: Vector, memory: Memory, *, own: ClientDraws, public: PublicDraws
+    ) -> EncodedUpdate:
+        return codec.encode(_apply_stages(stages, update), memory, own=own, public=public)
 
     return encode
 
 
-def _applied(stages: tuple[Stage, ...], codec: Codec) -> Callable[[Vector], Vector]:
-    return lambda update: codec.clipped(_through(stages, update))
+def _clip_after(stages: tuple[Stage, ...], codec: Codec) -> Callable[[Vector], Vector]:
+    return lambda update: codec.clip_update(_apply_stages(stages, update))
 
 
-def _varied(stages: tuple[Stage, ...], codec: Codec) -> Callable[[Vector], NDArray[np.float64]]:
-    return lambda update: codec.variance(_through(stages, update))
+def _vary_after(stages: tuple[Stage, ...], codec: Codec) -> Callable[[Vector], NDArray[np.float64]]:
+    return lambda update: codec.variance(_apply_stages(stages, update))

@@ -20,7 +20,7 @@ def clip_largest(clip: float) -> Stage:
     """Return the stage that keeps every coordinate within ±clip. NaN counts as no change."""
     return Stage(
         name=f"clip_largest({clip:g})",
-        apply=lambda update: into_box(update, clip),
+        apply=lambda update: clip_to_box(update, clip),
         bound=lambda before: replace(before, largest=min(before.largest, clip)),
     )
 
@@ -31,8 +31,8 @@ def clip_l1(ball: float) -> Stage:
     """
     return Stage(
         name=f"clip_l1({ball:g})",
-        apply=lambda update: _into_ball(update, ball, 1),
-        bound=_l1_bound(ball),
+        apply=lambda update: _clip_to_ball(update, ball, 1),
+        bound=_bound_l1(ball),
     )
 
 
@@ -40,19 +40,19 @@ def clip_l2(ball: float) -> Stage:
     """Return the stage that scales an update to a length of at most `ball`."""
     return Stage(
         name=f"clip_l2({ball:g})",
-        apply=lambda update: _into_ball(update, ball, 2),
+        apply=lambda update: _clip_to_ball(update, ball, 2),
         bound=lambda before: replace(
             before, l2=min(before.l2, ball), largest=min(before.largest, ball)
         ),
     )
 
 
-def into_box(update: Vector, clip: float) -> Vector:
+def clip_to_box(update: Vector, clip: float) -> Vector:
     """Return the update with every coordinate within ±clip."""
     return np.clip(np.nan_to_num(update, nan=0.0, posinf=clip, neginf=-clip), -clip, clip)
 
 
-def _l1_bound(ball: float) -> Callable[[Bound], Bound]:
+def _bound_l1(ball: float) -> Callable[[Bound], Bound]:
     def after(before: Bound) -> Bound:
         return replace(
             before,
@@ -64,7 +64,7 @@ def _l1_bound(ball: float) -> Callable[[Bound], Bound]:
     return after
 
 
-def _into_ball(update: Vector, ball: float, order: int) -> Vector:
+def _clip_to_ball(update: Vector, ball: float, order: int) -> Vector:
     """Return the update scaled into a ball, up to float32 rounding; what is not finite makes all of
     it count as no change.
     """

@@ -6,23 +6,23 @@ from __future__ import annotations
 
 import numpy as np
 
-from tacit.codecs.contract import Payload, Wholes
+from tacit.codecs.contract import IntegerCoding, Payload
 from tacit.codecs.sums import BitSum
 
 
-def whole_bits(bits: int = 32) -> Wholes:
+def code_bits(bits: int = 32) -> IntegerCoding:
     """Return how packed bits add up modulo 2^bits; there must be fewer than 2^(bits - 1)
     clients.
     """
     kind = np.dtype(f"u{bits // 8}")
 
-    def of(payload: Payload, dim: int) -> np.ndarray:
+    def read(payload: Payload, dim: int) -> np.ndarray:
         return np.unpackbits(payload, count=dim, bitorder="little").astype(kind)
 
-    return Wholes(
+    return IntegerCoding(
         bits=lambda dim: bits,
         size=lambda dim: dim,
-        of=of,
-        total=BitSum.of,
-        largest=lambda dim, clients: clients,
+        read=read,
+        build_sum=BitSum.of,
+        bound=lambda dim, clients: clients,
     )

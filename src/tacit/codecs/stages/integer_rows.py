@@ -18,7 +18,7 @@ def add_updates(
     total: NDArray[np.int64], lines: SparseUpdates, weights: NDArray[np.int64], scale: Scale
 ) -> None:
     """Add updates, each cut to the scale's clip and in whole steps, as often as they weigh:
-    `clip_l2`, then `Scale.whole`.
+    `clip_l2`, then `Scale.round_to_integers`.
     """
     lengths = np.sqrt(sum_squares_by_row(lines.values, lines.starts))
     _add(total, lines, weights, lengths, scale.clip, 1 / scale.step, scale.radius)

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.codecs.contract import Extent
-from tacit.codecs.distributions.gaussian_noise import DISTANCE, FACTOR, STEPS, whole_noise
+from tacit.codecs.distributions.gaussian_noise import DISTANCE, FACTOR, STEPS, draw_gaussian
 from tacit.errors import ChainError
 from tacit.privacy.accounting.sampled_loss import calibrate_multiplier
 from tacit.randomness import Draws
@@ -51,7 +51,7 @@ class Scale:
         """Return the standard deviation of the noise on one coordinate."""
         return self.steps * self.step
 
-    def coarser(self, halvings: int) -> Scale:
+    def coarsen(self, halvings: int) -> Scale:
         """Return a scale whose steps are 2^halvings times as large; noise is never smaller for it,
         measured in clips.
         """
@@ -61,9 +61,9 @@ class Scale:
         """Return `count` numbers of noise: the floor of Gaussian noise, for the floor of a floor in
         larger steps is one again.
         """
-        return whole_noise(own, count) // (STEPS // self.steps)
+        return draw_gaussian(own, count) // (STEPS // self.steps)
 
-    def whole(self, update: NDArray[np.floating]) -> NDArray[np.int64]:
+    def round_to_integers(self, update: NDArray[np.floating]) -> NDArray[np.int64]:
         """Return an update of a length of about `clip` or less, or each of many such rows, as whole
         steps.
 
@@ -72,7 +72,7 @@ class Scale:
         """
         if update.ndim == 2:
             return (
-                np.stack([self.whole(row) for row in update])
+                np.stack([self.round_to_integers(row) for row in update])
                 if len(update)
                 else np.empty(update.shape, np.int64)
             )
@@ -98,14 +98,14 @@ class Loss:
     counted_by: str = "server.rounds"
 
 
-def scale_for(loss: Loss, extent: Extent, clip: float, times: int, dim: int) -> Scale:
+def choose_scale_for_run(loss: Loss, extent: Extent, clip: float, times: int, dim: int) -> Scale:
     """Return the scale at which a codec's noise of one standard deviation in each round keeps a
     loss for the run.
     """
-    return scale_of(loss, clip, times, releases=extent.rounds, numbers=extent.rounds * dim)
+    return choose_scale(loss, clip, times, releases=extent.rounds, numbers=extent.rounds * dim)
 
 
-def scale_of(
+def choose_scale(
     loss: Loss, clip: float, times: float, *, releases: int, numbers: int, rate: float = 1.0
 ) -> Scale:
     """Return the scale at which noise of one standard deviation keeps a loss, if a change of data
@@ -116,7 +116,7 @@ def scale_of(
     ChainError if there is more noise than whole numbers can hold, or more numbers than it is fine
     enough for.
     """
-    left = less_rounding(loss, numbers)
+    left = subtract_rounding(loss, numbers)
     who = f"{loss.table}(epsilon={loss.epsilon:g} per {loss.per}, delta={loss.delta:g})"
     if left.delta < loss.delta / 2 or left.epsilon < loss.epsilon / 2:
         raise ChainError(
@@ -135,7 +135,7 @@ def scale_of(
     return Scale(clip=clip, radius=radius)
 
 
-def less_rounding(loss: Loss, numbers: int) -> Loss:
+def subtract_rounding(loss: Loss, numbers: int) -> Loss:
     """Return what true Gaussian noise must keep, so that `numbers` of ours keep a loss.
 
     Proof. Let η be DISTANCE and γ FACTOR, P and Q the laws of all releases on two neighbouring data

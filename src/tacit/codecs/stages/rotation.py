@@ -27,7 +27,7 @@ Floats = NDArray[Any]
 _SIGNS = Draws.seeded(0).at("rotation")
 
 
-def block_of(dim: int) -> int:
+def find_block_size(dim: int) -> int:
     """Return the size of a block: the largest power of two that is not above the number of
     coordinates.
 
@@ -37,67 +37,67 @@ def block_of(dim: int) -> int:
     return 1 << (dim.bit_length() - 1)
 
 
-def spread(dim: int) -> float:
+def bound_coordinate(dim: int) -> float:
     """Return how large a coordinate of a rotated update of length 1 gets: one of all is larger with
     a chance below a half.
 
     >>> round(spread(16384), 4)
     0.0368
     """
-    return min(1.0, math.sqrt(2 * math.log(4 * dim) / block_of(dim)))
+    return min(1.0, math.sqrt(2 * math.log(4 * dim) / find_block_size(dim)))
 
 
-def rotated(update: NDArray[np.float32]) -> NDArray[np.float32]:
+def rotate(update: NDArray[np.float32]) -> NDArray[np.float32]:
     """Return the update in the rotated space; as long as before but for rounding."""
     row = np.array(update, np.float32)
-    rotate(row, *_signs(len(row)))
+    rotate_in_place(row, *_draw_signs(len(row)))
     return row
 
 
-def rotated_back(row: Floats) -> NDArray[np.float64]:
+def rotate_back(row: Floats) -> NDArray[np.float64]:
     """Return what was rotated."""
     update = np.array(row, np.float64)
-    rotate_back(update, *_signs(len(update)))
+    rotate_back_in_place(update, *_draw_signs(len(update)))
     return update
 
 
 @lru_cache(maxsize=8)
-def _signs(dim: int) -> tuple[NDArray[np.int8], NDArray[np.int8]]:
+def _draw_signs(dim: int) -> tuple[NDArray[np.int8], NDArray[np.int8]]:
     """Return the signs of the first and of the last block; those of one block for a power of two,
     since it is reached once.
     """
-    block = block_of(dim)
+    block = find_block_size(dim)
     bits = np.unpackbits(_SIGNS.at(dim).words((2 * block + 63) // 64).view(np.uint8))[: 2 * block]
     first, last = (1 - 2 * bits.astype(np.int8)).reshape(2, block)
     return first, last[: 0 if block == dim else block]
 
 
 @numba.njit(nogil=True, cache=True)
-def rotate(row: Floats, first: NDArray[np.int8], last: NDArray[np.int8]) -> None:
+def rotate_in_place(row: Floats, first: NDArray[np.int8], last: NDArray[np.int8]) -> None:
     """Rotate a row in place."""
     for i in range(first.size):
         row[i] *= first[i]
-    hadamard(row[: first.size])
+    apply_hadamard(row[: first.size])
     tail = row[row.size - last.size :]
     for i in range(last.size):
         tail[i] *= last[i]
-    hadamard(tail)
+    apply_hadamard(tail)
 
 
 @numba.njit(nogil=True, cache=True)
-def rotate_back(row: Floats, first: NDArray[np.int8], last: NDArray[np.int8]) -> None:
-    """Undo `rotate`: the transform is its own inverse, and so is a sign."""
+def rotate_back_in_place(row: Floats, first: NDArray[np.int8], last: NDArray[np.int8]) -> None:
+    """Undo `rotate_in_place`: the transform is its own inverse, and so is a sign."""
     tail = row[row.size - last.size :]
-    hadamard(tail)
+    apply_hadamard(tail)
     for i in range(last.size):
         tail[i] *= last[i]
-    hadamard(row[: first.size])
+    apply_hadamard(row[: first.size])
     for i in range(first.size):
         row[i] *= first[i]
 
 
 @numba.njit(nogil=True, cache=True)
-def hadamard(row: Floats) -> None:
+def apply_hadamard(row: Floats) -> None:
     """Apply the orthonormal Walsh–Hadamard transform to a row whose size is a power of two, or
     nothing to an empty one.
     """
@@ -106,7 +106,7 @@ def hadamard(row: Floats) -> None:
         row.size >= 8
     ):  # three steps at once, in registers; the loop below is vectorised only for longer runs
         for i in range(0, row.size, 8):
-            eight_at_once(row[i : i + 8])
+            transform_eight(row[i : i + 8])
         half = 8
     while half < row.size:
         for start in range(0, row.size, 2 * half):
@@ -122,7 +122,7 @@ def hadamard(row: Floats) -> None:
 
 
 @numba.njit(nogil=True, cache=True)
-def eight_at_once(row: Floats) -> None:
+def transform_eight(row: Floats) -> None:
     """Apply three steps of the transform to eight numbers."""
     a, b, c, d = row[0] + row[1], row[0] - row[1], row[2] + row[3], row[2] - row[3]
     e, f, g, h = row[4] + row[5], row[4] - row[5], row[6] + row[7], row[6] - row[7]

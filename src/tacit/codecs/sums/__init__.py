@@ -4,7 +4,7 @@ not grow with the cohort.
 
 from tacit.codecs.sums.bits import BitSum
 from tacit.codecs.sums.floats import ClippedFloatSum, FloatSum
-from tacit.codecs.sums.integers import WholeSum
+from tacit.codecs.sums.integers import IntegerSum
 from tacit.codecs.sums.levels import LevelSum
 from tacit.codecs.sums.modular import ModularSum
 from tacit.codecs.sums.placed import PlacedSum
@@ -14,9 +14,9 @@ __all__ = [
     "BitSum",
     "ClippedFloatSum",
     "FloatSum",
+    "IntegerSum",
     "LevelSum",
     "ModularSum",
     "PlacedSum",
     "TokenTally",
-    "WholeSum",
 ]

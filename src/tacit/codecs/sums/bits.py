@@ -76,7 +76,7 @@ class BitSum:
         self._empty_lanes()
         return self._ones
 
-    def packed(self) -> NDArray[np.uint8]:
+    def pack(self) -> NDArray[np.uint8]:
         """Return the counts as bytes."""
         return self.value().astype("<i8").view(np.uint8)
 

@@ -78,19 +78,19 @@ def check_range(numbers: NDArray[np.signedinteger], low: int, high: int, what: s
 
 def check_norm(numbers: NDArray[np.signedinteger], squares: int, what: str) -> None:
     """Raise WireError unless the squares of 32- or 64-bit integers add up to at most `squares`."""
-    if squared_norm(numbers) > squares:
+    if compute_squared_norm(numbers) > squares:
         raise WireError(
             f"{what} refused: its L2 norm exceeds {math.isqrt(squares):,} steps; clip updates as"
             " the plan says"
         )
 
 
-def squared_norm(numbers: NDArray[np.signedinteger]) -> int:
+def compute_squared_norm(numbers: NDArray[np.signedinteger]) -> int:
     """Return the exact sum of squares of 32- or 64-bit integers."""
     if numbers.dtype.itemsize <= 4:
-        low, high = _squares_of_narrow(numbers)
+        low, high = _square_narrow(numbers)
         return int(low) + (int(high) << 32)
-    parts = [int(part) for part in _squares_of_wide(numbers)]
+    parts = [int(part) for part in _square_wide(numbers)]
     # (high · 2^32 + low)² = low² + 2 · high · low · 2^32 + high² · 2^64, each product as two
     # halves.
     return (
@@ -102,7 +102,7 @@ def squared_norm(numbers: NDArray[np.signedinteger]) -> int:
 
 
 @numba.njit(nogil=True, cache=True)
-def _squares_of_narrow(numbers: NDArray[np.int32]) -> tuple[np.uint64, np.uint64]:
+def _square_narrow(numbers: NDArray[np.int32]) -> tuple[np.uint64, np.uint64]:
     low, high = np.uint64(0), np.uint64(0)
     for i in range(numbers.size):
         wide = np.int64(numbers[i])
@@ -113,7 +113,7 @@ def _squares_of_narrow(numbers: NDArray[np.int32]) -> tuple[np.uint64, np.uint64
 
 
 @numba.njit(nogil=True, cache=True)
-def _squares_of_wide(
+def _square_wide(
     numbers: NDArray[np.int64],
 ) -> tuple[np.uint64, np.uint64, np.uint64, np.uint64, np.uint64, np.uint64]:
     low_low = low_high = mid_low = mid_high = top_low = top_high = np.uint64(0)

@@ -40,13 +40,13 @@ class FloatSum:
         check_size(payload, 4 * self.dim)
         check_weight(self.weight, weight)
         row = payload.view(np.float32)
-        if not finite(row):
+        if not is_finite(row):
             raise WireError("update refused: needs finite values, got NaN or infinite ones")
         self._add(row, weight)
 
-    def add_lines(self, lines: SparseUpdates, weights: NDArray[np.int64]) -> None:
+    def add_sparse(self, lines: SparseUpdates, weights: NDArray[np.int64]) -> None:
         """Add updates as often as they weigh, unchecked."""
-        add_lines(self.value(), lines, weights.astype(np.float64))
+        add_sparse(self.value(), lines, weights.astype(np.float64))
         self.weight += int(weights.sum())
 
     def add_row(self, row: NDArray[np.float32], weight: int) -> None:
@@ -57,7 +57,7 @@ class FloatSum:
         if self._empty:
             self._only = row.copy()  # it may lie in a buffer that is used again
         else:
-            add_whole(self.value(), row, float(weight))
+            add_weighted(self.value(), row, float(weight))
         self.weight += weight
 
     def merge(self, other: FloatSum) -> None:
@@ -67,7 +67,7 @@ class FloatSum:
         if self._empty:
             self._only, self._sum = other._only, other._sum
         elif other._only is not None:
-            add_whole(self.value(), other._only, float(other.weight))
+            add_weighted(self.value(), other._only, float(other.weight))
         else:
             total = self.value()
             total += other.value()
@@ -75,9 +75,9 @@ class FloatSum:
 
     def is_finite(self) -> bool:
         """Return whether every value is finite: no update with another value was added."""
-        return all(finite(kept) for kept in (self._only, self._sum) if kept is not None)
+        return all(is_finite(kept) for kept in (self._only, self._sum) if kept is not None)
 
-    def packed(self) -> NDArray[np.uint8]:
+    def pack(self) -> NDArray[np.uint8]:
         """Return the sum as bytes."""
         return self.value().astype("<f8").view(np.uint8)
 
@@ -121,9 +121,9 @@ class ClippedFloatSum(FloatSum):
         super().__init__(dim)
         self._clip = clip
 
-    def add_lines(self, lines: SparseUpdates, weights: NDArray[np.int64]) -> None:
+    def add_sparse(self, lines: SparseUpdates, weights: NDArray[np.int64]) -> None:
         """Add updates as often as they weigh, each clipped, unchecked."""
-        super().add_lines(
+        super().add_sparse(
             lines._replace(values=clip_each(lines.values, lines.starts, self._clip)), weights
         )
 
@@ -133,7 +133,7 @@ class ClippedFloatSum(FloatSum):
 
 
 @numba.njit(nogil=True, cache=True, fastmath={"reassoc", "contract"})
-def finite(row: NDArray[Any]) -> bool:
+def is_finite(row: NDArray[Any]) -> bool:
     """Return whether every value is finite: x - x is zero for those alone."""
     off = row.dtype.type(0)
     for i in range(row.size):
@@ -142,14 +142,14 @@ def finite(row: NDArray[Any]) -> bool:
 
 
 @numba.njit(nogil=True, cache=True)
-def add_whole(total: NDArray[np.float64], row: NDArray[np.float32], weight: float) -> None:
+def add_weighted(total: NDArray[np.float64], row: NDArray[np.float32], weight: float) -> None:
     """Add weight * row to total."""
     for i in range(total.size):
         total[i] += weight * row[i]
 
 
 @numba.njit(nogil=True, cache=True)
-def add_lines(
+def add_sparse(
     total: NDArray[np.float64], lines: SparseUpdates, weights: NDArray[np.float64]
 ) -> None:
     """Add updates to total, in order, each times its weight."""

@@ -17,11 +17,11 @@ from tacit.codecs.sums.checks import (
 from tacit.randomness import PublicDraws
 from tacit.rows import SparseUpdates
 
-Adding = Callable[[NDArray[np.int64], SparseUpdates, NDArray[np.int64]], None]
+AddUpdates = Callable[[NDArray[np.int64], SparseUpdates, NDArray[np.int64]], None]
 """Adds updates, as whole numbers, to the sum of all before them, each as often as it weighs."""
 
 
-class WholeSum:
+class IntegerSum:
     """A running weighted sum of payloads of 32-bit integers, each within ±largest and of an L2 norm
     of at most `norm`.
 
@@ -31,14 +31,14 @@ class WholeSum:
     """
 
     def __init__(
-        self, dim: int, largest: int, norm: int | None = None, adding: Adding | None = None
+        self, dim: int, largest: int, norm: int | None = None, adding: AddUpdates | None = None
     ) -> None:
         self.total = np.zeros(dim, np.int64)
         self.weight = 0
         self._largest, self._norm, self._adding = largest, norm, adding
 
     @classmethod
-    def of(cls, numbers: NDArray[np.int64], weight: int) -> WholeSum:
+    def of(cls, numbers: NDArray[np.int64], weight: int) -> IntegerSum:
         """Return a sum that secure aggregation made, with the helpers' noise in it; nothing bounds
         its numbers.
 
@@ -59,7 +59,7 @@ class WholeSum:
         self._counted(weight)
         self.total += weight * row.astype(np.int64)
 
-    def add_lines(self, lines: SparseUpdates, weights: NDArray[np.int64]) -> None:
+    def add_sparse(self, lines: SparseUpdates, weights: NDArray[np.int64]) -> None:
         """Add updates as often as they weigh, unencoded."""
         assert self._adding is not None
         self._counted(int(weights.sum()))
@@ -67,13 +67,13 @@ class WholeSum:
 
     def add_row(self, row: NDArray[np.float32], weight: int) -> None:
         """Add an update `weight` times, unencoded."""
-        self.add_lines(SparseUpdates.of(row), np.array([weight]))
+        self.add_sparse(SparseUpdates.of(row), np.array([weight]))
 
     def is_finite(self) -> bool:
         """Return True: an update that is not finite counts as no change."""
         return True
 
-    def merge(self, other: WholeSum) -> None:
+    def merge(self, other: IntegerSum) -> None:
         """Add another sum to this one."""
         check_dimensions(len(self.total), len(other.total))
         self._counted(other.weight, least=0)
@@ -83,7 +83,7 @@ class WholeSum:
         """Return the weighted sum."""
         return self.total
 
-    def packed(self) -> NDArray[np.uint8]:
+    def pack(self) -> NDArray[np.uint8]:
         """Return the sum as bytes."""
         return self.total.astype("<i8").view(np.uint8)
 

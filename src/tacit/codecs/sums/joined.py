@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.codecs.sums.checks import check_dimensions, check_size
-from tacit.codecs.sums.packing import packed_size
-from tacit.codecs.sums.tokens import Counted, TokenTally
+from tacit.codecs.sums.packing import count_packed_bytes
+from tacit.codecs.sums.tokens import TokenCounts, TokenTally
 from tacit.errors import WireError
 from tacit.randomness import PublicDraws
 
@@ -31,7 +31,7 @@ class JoinedTally:
         """Add one client's tokens, place by place; refuse all of them if those of one place cannot
         be.
         """
-        sizes = [packed_size(part.dim, part.bits) for part in self.parts]
+        sizes = [count_packed_bytes(part.dim, part.bits) for part in self.parts]
         check_size(payload, sum(sizes))
         begins = [0, *accumulate(sizes)]
         pieces = [payload[begin:end].copy() for begin, end in pairwise(begins)]
@@ -47,9 +47,9 @@ class JoinedTally:
             part.merge(more)
         self.weight += other.weight
 
-    def packed(self) -> NDArray[np.uint8]:
+    def pack(self) -> NDArray[np.uint8]:
         """Return all histograms as bytes."""
-        pieces = [part.packed() for part in self.parts]
+        pieces = [part.pack() for part in self.parts]
         return np.concatenate(
             [
                 some
@@ -80,7 +80,7 @@ class JoinedTally:
             )
         self._keep(read, weight)
 
-    def _keep(self, read: list[Counted], weight: int) -> None:
+    def _keep(self, read: list[TokenCounts], weight: int) -> None:
         """Count what was checked at all places."""
         for part, checked in zip(self.parts, read, strict=True):
             part.keep(checked, weight)

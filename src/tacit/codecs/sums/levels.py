@@ -18,7 +18,7 @@ from tacit.codecs.sums.checks import (
     check_size,
     check_weight,
 )
-from tacit.codecs.sums.packing import packed_size
+from tacit.codecs.sums.packing import count_packed_bytes
 from tacit.errors import WireError
 from tacit.randomness import PublicDraws
 
@@ -63,10 +63,10 @@ class LevelSum:
         """Add one payload's levels `weight` times; refuse it if it names a level that does not
         exist.
         """
-        check_size(payload, packed_size(self._sent, self._bits))
+        check_size(payload, count_packed_bytes(self._sent, self._bits))
         check_weight(self.weight, weight, self._levels - 1)
         places = slice(None) if self._places is None else self._places(public)
-        indices = unpacked(payload, self._sent, self._bits)
+        indices = unpack_levels(payload, self._sent, self._bits)
         if len(indices) and indices.max() >= self._levels:
             raise WireError(
                 f"update refused: needs levels from 0 to {self._levels - 1}, got others"
@@ -86,7 +86,7 @@ class LevelSum:
         """Return the weighted sum, in half steps from the middle."""
         return self.total
 
-    def packed(self) -> NDArray[np.uint8]:
+    def pack(self) -> NDArray[np.uint8]:
         """Return the sum as bytes."""
         return self.total.astype("<i8").view(np.uint8)
 
@@ -109,7 +109,7 @@ class LevelSum:
 
 
 @numba.njit(nogil=True, cache=True)
-def unpacked(payload: NDArray[np.uint8], count: int, bits: int) -> NDArray[np.uint8]:
+def unpack_levels(payload: NDArray[np.uint8], count: int, bits: int) -> NDArray[np.uint8]:
     """Return `count` numbers of `bits` (at most 8) bits each, lowest bit first."""
     found = np.empty(count, np.uint8)
     mask = (1 << bits) - 1

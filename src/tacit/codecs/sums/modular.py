@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.codecs.sums.checks import check_dimensions, check_range, check_size, check_weight
-from tacit.codecs.sums.packing import packed_size, unpacked
+from tacit.codecs.sums.packing import count_packed_bytes, unpack_integers
 from tacit.randomness import PublicDraws
 
 
@@ -33,11 +33,11 @@ class ModularSum:
 
     def add(self, payload: NDArray[np.uint8], weight: int, public: PublicDraws) -> None:
         """Add one payload `weight` times."""
-        check_size(payload, packed_size(len(self.total), self._bits))
+        check_size(payload, count_packed_bytes(len(self.total), self._bits))
         check_weight(self.weight, weight)
-        self.total += unpacked(payload, len(self.total), self._bits).astype(np.uint64) * np.uint64(
-            weight
-        )
+        self.total += unpack_integers(payload, len(self.total), self._bits).astype(
+            np.uint64
+        ) * np.uint64(weight)
         self.weight += weight
 
     def merge(self, other: ModularSum) -> None:
@@ -52,7 +52,7 @@ class ModularSum:
         unused = np.int64(64 - self._bits)
         return (self.total.view(np.int64) << unused) >> unused
 
-    def packed(self) -> NDArray[np.uint8]:
+    def pack(self) -> NDArray[np.uint8]:
         """Return the sum as bytes."""
         return self.value().astype("<i8").view(np.uint8)
 

@@ -13,7 +13,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.codecs.sums.packing import kind, unpacked
+from tacit.codecs.sums.packing import choose_dtype, unpack_integers
 
 Names = NDArray[np.uint64]
 """A table of names: one row each."""
@@ -21,47 +21,47 @@ Names = NDArray[np.uint64]
 _SLOTS = 1 << 12
 
 
-def word_count(bits: int) -> int:
+def count_words(bits: int) -> int:
     """Return how many words a name of `bits` bits has."""
     return 1 if bits <= 64 else 2
 
 
-def words_of(payload: NDArray[np.uint8], count: int, bits: int) -> Names:
+def read_words(payload: NDArray[np.uint8], count: int, bits: int) -> Names:
     """Return `count` packed tokens as names."""
     if bits == 128:
         return payload.view("<u8").reshape(count, 2)
-    return unpacked(payload, count, bits).astype(np.uint64).reshape(count, 1)
+    return unpack_integers(payload, count, bits).astype(np.uint64).reshape(count, 1)
 
 
-def named(payload: NDArray[np.uint8], count: int, bits: int) -> tuple[Names, NDArray[Any]]:
+def number_tokens(payload: NDArray[np.uint8], count: int, bits: int) -> tuple[Names, NDArray[Any]]:
     """Return the table of all tokens in a payload, and each token's number in it."""
-    words = words_of(payload, count, bits)
-    first, numbers = number(words)
+    words = read_words(payload, count, bits)
+    first, numbers = number_rows(words)
     names = words[first]
     order = np.lexsort(names.T)
-    back = np.empty(len(order), kind(max(0, len(order) - 1).bit_length()))
+    back = np.empty(len(order), choose_dtype(max(0, len(order) - 1).bit_length()))
     back[order] = np.arange(len(order))
     return names[order], back[numbers]
 
 
-def union(tables: Sequence[Names], bits: int) -> Names:
+def merge_tables(tables: Sequence[Names], bits: int) -> Names:
     """Return one table of all names in some tables."""
     different = {table.tobytes(): table for table in tables}
-    names = np.concatenate([np.empty((0, word_count(bits)), np.uint64), *different.values()])
+    names = np.concatenate([np.empty((0, count_words(bits)), np.uint64), *different.values()])
     if len(different) < 2:
         return names
     names = names[np.lexsort(names.T)]
     return np.asarray(names[np.concatenate([[True], (names[1:] != names[:-1]).any(axis=1)])])
 
 
-def places_of(names: Names, table: Names) -> NDArray[np.int64]:
+def find_places(names: Names, table: Names) -> NDArray[np.int64]:
     """Return where each name stands in a larger table."""
     places = {row.tobytes(): n for n, row in enumerate(table)}
     return np.array([places[row.tobytes()] for row in names], np.int64)
 
 
 @numba.njit(nogil=True, cache=True)
-def number(words: Names) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def number_rows(words: Names) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return where each different row of words is first, and for each row which of them it is; both
     by order of appearance.
     """
@@ -69,8 +69,8 @@ def number(words: Names) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     table, first = np.full(slots, -1), np.empty(slots // 2 + 1, np.int64)
     numbers = np.empty(words.shape[0], np.int64)
     for i in range(words.shape[0]):
-        at = slot(words[i], slots)
-        while table[at] >= 0 and not same(words[first[table[at]]], words[i]):
+        at = find_slot(words[i], slots)
+        while table[at] >= 0 and not are_equal(words[first[table[at]]], words[i]):
             at = (at + 1) & (slots - 1)
         if table[at] < 0:
             table[at], first[used] = used, i
@@ -82,7 +82,7 @@ def number(words: Names) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
             first = np.empty(slots // 2 + 1, np.int64)
             first[:used] = before[:used]
             for n in range(used):
-                at = slot(words[first[n]], slots)
+                at = find_slot(words[first[n]], slots)
                 while table[at] >= 0:
                     at = (at + 1) & (slots - 1)
                 table[at] = n
@@ -90,7 +90,7 @@ def number(words: Names) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 
 
 @numba.njit(nogil=True, cache=True)
-def slot(name: Names, slots: int) -> np.int64:
+def find_slot(name: Names, slots: int) -> np.int64:
     """Return where to look for a name first: tokens are hashes already, so their low bits
     are even.
     """
@@ -98,7 +98,7 @@ def slot(name: Names, slots: int) -> np.int64:
 
 
 @numba.njit(nogil=True, cache=True)
-def same(one: Names, other: Names) -> bool:
+def are_equal(one: Names, other: Names) -> bool:
     """Return whether two names are equal."""
     for i in range(one.size):  # noqa: SIM110 - a generator does not compile
         if one[i] != other[i]:

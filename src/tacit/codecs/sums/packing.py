@@ -13,27 +13,27 @@ from numpy.typing import NDArray
 _WIDTHS = (8, 16, 32, 64)
 
 
-def packed_size(count: int, bits: int) -> int:
+def count_packed_bytes(count: int, bits: int) -> int:
     """Return how many bytes hold `count` numbers of `bits` bits."""
     return (count * bits + 7) // 8
 
 
-def kind(bits: int) -> np.dtype[Any]:
+def choose_dtype(bits: int) -> np.dtype[Any]:
     """Return the smallest kind of array for numbers of `bits` bits."""
     return np.dtype(f"<u{next(width for width in _WIDTHS if bits <= width) // 8}")
 
 
-def packed(numbers: NDArray[Any], bits: int) -> NDArray[np.uint8]:
+def pack_integers(numbers: NDArray[Any], bits: int) -> NDArray[np.uint8]:
     """Return numbers of at most 32 bits as bytes."""
-    whole = kind(bits)
+    whole = choose_dtype(bits)
     if bits == 8 * whole.itemsize:
         return np.ascontiguousarray(numbers, whole).view(np.uint8)
     return pack(numbers, bits)
 
 
-def unpacked(payload: NDArray[np.uint8], count: int, bits: int) -> NDArray[Any]:
-    """Return the numbers `packed` was given; the bytes themselves, where they are the numbers."""
-    numbers = np.empty(count, kind(bits))
+def unpack_integers(payload: NDArray[np.uint8], count: int, bits: int) -> NDArray[Any]:
+    """Return the numbers `pack_integers` was given; the bytes themselves, where they are the numbers."""
+    numbers = np.empty(count, choose_dtype(bits))
     if bits == 8 * numbers.itemsize:
         return payload.view(numbers.dtype)
     unpack(payload, bits, numbers)

@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.codecs.sums.checks import check_size
-from tacit.codecs.sums.integers import WholeSum
+from tacit.codecs.sums.integers import IntegerSum
 from tacit.randomness import PublicDraws
 
 
-class PlacedSum(WholeSum):
+class PlacedSum(IntegerSum):
     """A running weighted sum of payloads; `places` says which coordinates a message speaks of, from
     its public randomness.
     """

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from tacit.codecs.sums.checks import check_size, check_weight
 from tacit.codecs.sums.floats import FloatSum
-from tacit.codecs.sums.packing import packed, packed_size, unpacked
+from tacit.codecs.sums.packing import count_packed_bytes, pack_integers, unpack_integers
 from tacit.errors import WireError
 from tacit.randomness import PublicDraws
 
@@ -27,32 +27,34 @@ class ScaledSum(FloatSum):
         """Add one payload `weight` times; refuse it if its size is not finite or a level does not
         exist.
         """
-        check_size(payload, scaled_payload_size(self.dim, self._bits))
+        check_size(payload, count_scaled_bytes(self.dim, self._bits))
         check_weight(self.weight, weight)
         size = float(payload[:4].copy().view("<f4")[0])
         if not 0 <= size < np.inf:
             raise WireError(
                 "update refused: needs a finite size, got NaN, an infinite or a negative one"
             )
-        indices = unpacked(payload[4:], self.dim, self._bits)
+        indices = unpack_integers(payload[4:], self.dim, self._bits)
         if len(indices) and indices.max() >= self._levels:
             raise WireError(
                 f"update refused: needs levels from 0 to {self._levels - 1}, got others"
             )
-        self.add_row(level_values(indices, size, self._levels), weight)
+        self.add_row(compute_level_values(indices, size, self._levels), weight)
 
 
-def scaled_payload(size: float, indices: NDArray[np.uint32], bits: int) -> NDArray[np.uint8]:
+def build_scaled_payload(size: float, indices: NDArray[np.uint32], bits: int) -> NDArray[np.uint8]:
     """Return the payload of levels of a size."""
-    return np.concatenate([np.array([size], "<f4").view(np.uint8), packed(indices, bits)])
+    return np.concatenate([np.array([size], "<f4").view(np.uint8), pack_integers(indices, bits)])
 
 
-def scaled_payload_size(dim: int, bits: int) -> int:
+def count_scaled_bytes(dim: int, bits: int) -> int:
     """Return how many bytes the payload of `dim` levels has."""
-    return 4 + packed_size(dim, bits)
+    return 4 + count_packed_bytes(dim, bits)
 
 
-def level_values(indices: NDArray[np.uint32], size: float, levels: int) -> NDArray[np.float32]:
+def compute_level_values(
+    indices: NDArray[np.uint32], size: float, levels: int
+) -> NDArray[np.float32]:
     """Return what levels of a size stand for."""
     halves = 2 * indices.astype(np.int64) - (levels - 1)
     return np.asarray(halves * (size / (levels - 1)), np.float32)

@@ -33,7 +33,7 @@ def sort_columns(rows: Sequence[Unsigned], into: Unsigned) -> None:
     count, dim = into.shape
     threads = _THREADS if count * dim >= _LEAST else 1
     lanes = max(64, _BLOCK // max(1, count * into.itemsize) // 64 * 64)
-    pairs = exchanges(count)
+    pairs = list_exchanges(count)
 
     def sort(start: int, stop: int) -> None:
         for row, target in zip(rows, into, strict=True):
@@ -49,7 +49,7 @@ def sort_columns(rows: Sequence[Unsigned], into: Unsigned) -> None:
 
 
 @lru_cache(maxsize=32)
-def exchanges(count: int) -> NDArray[np.int64]:
+def list_exchanges(count: int) -> NDArray[np.int64]:
     """Return which two of `count` rows to compare, one pair after the other, until all are in
     order.
 

@@ -17,13 +17,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.codecs.sums.checks import check_dimensions, check_size, check_weight
-from tacit.codecs.sums.names import Names, named, places_of, union, word_count
-from tacit.codecs.sums.packing import kind, packed, packed_size, unpacked
+from tacit.codecs.sums.names import Names, count_words, find_places, merge_tables, number_tokens
+from tacit.codecs.sums.packing import (
+    choose_dtype,
+    count_packed_bytes,
+    pack_integers,
+    unpack_integers,
+)
 from tacit.codecs.sums.sorting import sort_columns
 from tacit.errors import WireError
 from tacit.randomness import PublicDraws
 
-__all__ = ["Counted", "TokenTally", "packed", "packed_size"]
+__all__ = ["TokenCounts", "TokenTally", "count_packed_bytes", "pack_integers"]
 
 Weights = NDArray[np.int64]
 _HEAD = 16
@@ -34,7 +39,7 @@ fit 64 bits.
 
 
 @dataclass(frozen=True)
-class Counted:
+class TokenCounts:
     """Some messages: per message and coordinate a key, which is the number of a token, then in its
     lowest bits that of a weight.
 
@@ -64,14 +69,16 @@ class Counted:
         bits.
         """
         same = names is None or self.names is None or np.array_equal(self.names, names)
-        if len(weights) == 1 and same and self.keys.dtype == kind(width):
+        if len(weights) == 1 and same and self.keys.dtype == choose_dtype(width):
             return self.keys
         weight = np.searchsorted(weights, self.weights)[self.keys & ((1 << self.weight_bits) - 1)]
         token = self.keys >> self.weight_bits
         if names is not None and self.names is not None and not same:
-            token = places_of(self.names, names)[token]
+            token = find_places(self.names, names)[token]
         bits = max(0, len(weights) - 1).bit_length()
-        return np.asarray((token.astype(kind(width)) << bits) | weight.astype(kind(width)))
+        return np.asarray(
+            (token.astype(choose_dtype(width)) << bits) | weight.astype(choose_dtype(width))
+        )
 
 
 class TokenTally:
@@ -90,28 +97,28 @@ class TokenTally:
         self.at_ends: float | None = (
             None  # what share of the values lies in outermost channels; whoever decodes finds out
         )
-        self._parts: list[Counted] = []
+        self._parts: list[TokenCounts] = []
 
     def add(self, payload: NDArray[np.uint8], weight: int, public: PublicDraws) -> None:
         """Keep one client's tokens, to be counted `weight` times; refuse a token that cannot be."""
         self.keep(self.read(payload, weight), weight)
 
-    def read(self, payload: NDArray[np.uint8], weight: int) -> Counted:
+    def read(self, payload: NDArray[np.uint8], weight: int) -> TokenCounts:
         """Return one client's tokens, checked but not counted yet."""
-        check_size(payload, packed_size(self.dim, self.bits))
+        check_size(payload, count_packed_bytes(self.dim, self.bits))
         check_weight(self.weight, weight, _LARGEST)
         names = None
         if self.named:
-            names, keys = named(payload, self.dim, self.bits)
+            names, keys = number_tokens(payload, self.dim, self.bits)
         else:
-            keys = unpacked(payload, self.dim, self.bits)
+            keys = unpack_integers(payload, self.dim, self.bits)
             if self.count != 1 << self.bits and keys.max(initial=0) >= self.count:
                 raise WireError(
                     f"update refused: needs tokens from 0 to {self.count - 1}, got others"
                 )
-        return Counted(keys[None], np.array([weight]), names)
+        return TokenCounts(keys[None], np.array([weight]), names)
 
-    def keep(self, checked: Counted, weight: int) -> None:
+    def keep(self, checked: TokenCounts, weight: int) -> None:
         """Count tokens that were checked."""
         self._parts.append(checked)
         self.weight += weight
@@ -125,7 +132,7 @@ class TokenTally:
 
     def value(self) -> tuple[NDArray[Any], Weights]:
         """Return all tokens, ascending at each coordinate, and their weights, a row per message."""
-        all_of_it, counted = slice(None), self.counted()
+        all_of_it, counted = slice(None), self.build_histogram()
         tokens = counted.tokens(all_of_it)
         if counted.names is None:
             return tokens.astype(np.uint32), counted.weights_of(all_of_it)
@@ -134,17 +141,17 @@ class TokenTally:
             all_of_it
         )
 
-    def counted(self) -> Counted:
+    def build_histogram(self) -> TokenCounts:
         """Return the histogram: keys in ascending order at each coordinate."""
         weights, names, width = self._tables()
-        keys = np.empty((self._messages(), self.dim), kind(width))
+        keys = np.empty((self._messages(), self.dim), choose_dtype(width))
         self._sort_into(keys, weights, names, width)
-        return Counted(keys, weights, names)
+        return TokenCounts(keys, weights, names)
 
-    def packed(self) -> NDArray[np.uint8]:
+    def pack(self) -> NDArray[np.uint8]:
         """Return the histogram as bytes."""
         weights, names, width = self._tables()
-        count, row = self._messages(), packed_size(self.dim, width)
+        count, row = self._messages(), count_packed_bytes(self.dim, width)
         words = np.empty(0, np.uint64) if names is None else names.ravel()
         head = [
             np.array([count, len(weights), 0 if names is None else len(names), 0], "<u4"),
@@ -154,15 +161,18 @@ class TokenTally:
         lead = np.concatenate([part.view(np.uint8) for part in head])
         out = np.empty(len(lead) + count * row, np.uint8)
         out[: len(lead)] = lead
-        if width == 8 * kind(width).itemsize:  # sorted where they are needed
+        if width == 8 * choose_dtype(width).itemsize:  # sorted where they are needed
             self._sort_into(
-                out[len(lead) :].view(kind(width)).reshape(count, self.dim), weights, names, width
+                out[len(lead) :].view(choose_dtype(width)).reshape(count, self.dim),
+                weights,
+                names,
+                width,
             )
             return out
-        keys = np.empty((count, self.dim), kind(width))
+        keys = np.empty((count, self.dim), choose_dtype(width))
         self._sort_into(keys, weights, names, width)
         for n, one in enumerate(keys):
-            out[len(lead) + n * row : len(lead) + (n + 1) * row] = packed(one, width)
+            out[len(lead) + n * row : len(lead) + (n + 1) * row] = pack_integers(one, width)
         return out
 
     def add_packed(self, payload: NDArray[np.uint8], weight: int) -> None:
@@ -171,15 +181,15 @@ class TokenTally:
         """
         self.keep(self.read_packed(payload, weight), weight)
 
-    def read_packed(self, payload: NDArray[np.uint8], weight: int) -> Counted:
+    def read_packed(self, payload: NDArray[np.uint8], weight: int) -> TokenCounts:
         """Return a histogram that crossed a wire, checked but not counted yet."""
         check_weight(self.weight, weight, _LARGEST, least=0)
         count, kinds, called, zero = (
             payload[:_HEAD].view("<u4").tolist() if len(payload) >= _HEAD else (0, 0, 0, 1)
         )
-        words, at = called * word_count(self.bits) if self.named else called, _HEAD + 8 * kinds
+        words, at = called * count_words(self.bits) if self.named else called, _HEAD + 8 * kinds
         width = min(64, self._width(kinds, called))
-        row, begin = packed_size(self.dim, width), at + 8 * words
+        row, begin = count_packed_bytes(self.dim, width), at + 8 * words
         if (
             zero
             or (called > 0) != (self.named and count * self.dim > 0)
@@ -188,16 +198,16 @@ class TokenTally:
             self._refuse(f"needs rows of {self.dim:,} tokens of {self.bits} bits, got other bytes")
         weights = payload[_HEAD:at].view("<i8").astype(np.int64)
         names = (
-            payload[at:begin].view("<u8").reshape(called, -1 if called else word_count(self.bits))
+            payload[at:begin].view("<u8").reshape(called, -1 if called else count_words(self.bits))
             if self.named
             else None
         )
-        keys = np.empty((count, self.dim), kind(width))
+        keys = np.empty((count, self.dim), choose_dtype(width))
         for n in range(count):
-            keys[n] = unpacked(
+            keys[n] = unpack_integers(
                 payload[begin + n * row : begin + (n + 1) * row].copy(), self.dim, width
             )
-        found = Counted(keys, weights, None if names is None else names.astype(np.uint64))
+        found = TokenCounts(keys, weights, None if names is None else names.astype(np.uint64))
         self._check_names(found.names)
         self._check_weights(found, weight)
         tokens = called if self.named else self.count
@@ -205,7 +215,7 @@ class TokenTally:
             self._refuse("needs tokens that can be, got others")
         return found
 
-    def _check_weights(self, found: Counted, weight: int) -> None:
+    def _check_weights(self, found: TokenCounts, weight: int) -> None:
         kinds = found.weights
         if (
             (kinds <= 0).any()
@@ -266,7 +276,7 @@ class TokenTally:
             np.concatenate([np.empty(0, np.int64), *(part.weights for part in self._parts)])
         )
         names = (
-            union([part.names for part in self._parts if part.names is not None], self.bits)
+            merge_tables([part.names for part in self._parts if part.names is not None], self.bits)
             if self.named
             else None
         )

@@ -18,9 +18,9 @@ from typing import assert_never
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.codecs.distributions.gaussian_noise import whole_noise
+from tacit.codecs.distributions.gaussian_noise import draw_gaussian
 from tacit.codecs.stages.clip import clip_l2
-from tacit.codecs.stages.integer_updates import Loss, Scale, scale_of
+from tacit.codecs.stages.integer_updates import Loss, Scale, choose_scale
 from tacit.plan import Filter
 from tacit.privacy.accounting.gaussian_loss import calibrate_multiplier
 from tacit.privacy.claim import Claim, Event, GaussianNoise, Open
@@ -31,7 +31,7 @@ _AT_ONCE = 1 << 18
 """Numbers of rows' gradients that are held at once."""
 
 
-def noise_scale(settings: Filter, size: int, rounds: int) -> Scale | None:
+def choose_noise_scale(settings: Filter, size: int, rounds: int) -> Scale | None:
     """Return the whole numbers in which heads of so many parameters get noise; None where a plan
     asks for none.
 
@@ -56,17 +56,19 @@ def noise_scale(settings: Filter, size: int, rounds: int) -> Scale | None:
         per="round",
         counted_by="filter.epochs",
     )
-    return scale_of(loss, settings.clip, times, releases=steps, numbers=rounds * steps * size)
+    return choose_scale(loss, settings.clip, times, releases=steps, numbers=rounds * steps * size)
 
 
-def noised_change(scale: Scale, change: Matrix, own: ClientDraws) -> Matrix:
+def add_noise_to_change(scale: Scale, change: Matrix, own: ClientDraws) -> Matrix:
     """Return the change of a head, cut to the clip, with noise that hides all rows behind it."""
     require(own, ClientDraws)
     cut = clip_l2(scale.clip).apply(change.ravel())
-    return _floats(scale, scale.whole(cut) + whole_noise(own, cut.size)).reshape(change.shape)
+    return _convert_to_floats(
+        scale, scale.round_to_integers(cut) + draw_gaussian(own, cut.size)
+    ).reshape(change.shape)
 
 
-def noised_sum(scale: Scale, rows: Matrix, slopes: Matrix, own: ClientDraws) -> Matrix:
+def add_noise_to_gradients(scale: Scale, rows: Matrix, slopes: Matrix, own: ClientDraws) -> Matrix:
     """Return the sum of rows' gradients, each cut to the clip, with noise that hides one row.
 
     A row's gradient is its inputs times its slope at each output.
@@ -75,15 +77,15 @@ def noised_sum(scale: Scale, rows: Matrix, slopes: Matrix, own: ClientDraws) -> 
     total = np.zeros(rows.shape[1] * slopes.shape[1], np.int64)
     block = max(1, _AT_ONCE // total.size)
     for start in range(0, len(rows), block):
-        total += whole_gradients(
+        total += round_gradients(
             scale, rows[start : start + block], slopes[start : start + block]
         ).sum(axis=0)
-    return _floats(scale, total + whole_noise(own, total.size)).reshape(
+    return _convert_to_floats(scale, total + draw_gaussian(own, total.size)).reshape(
         rows.shape[1], slopes.shape[1]
     )
 
 
-def whole_gradients(scale: Scale, rows: Matrix, slopes: Matrix) -> NDArray[np.int64]:
+def round_gradients(scale: Scale, rows: Matrix, slopes: Matrix) -> NDArray[np.int64]:
     """Return each row's gradient, cut to the clip, in whole steps; none is longer than the scale's
     radius.
     """
@@ -95,15 +97,17 @@ def whole_gradients(scale: Scale, rows: Matrix, slopes: Matrix) -> NDArray[np.in
         at_outputs, axis=1, keepdims=True
     )
     at_outputs *= scale.clip / np.maximum(lengths, scale.clip)
-    return scale.whole((inputs[:, :, None] * at_outputs[:, None, :]).reshape(len(rows), -1))
+    return scale.round_to_integers(
+        (inputs[:, :, None] * at_outputs[:, None, :]).reshape(len(rows), -1)
+    )
 
 
-def _floats(scale: Scale, steps: NDArray[np.int64]) -> Matrix:
+def _convert_to_floats(scale: Scale, steps: NDArray[np.int64]) -> Matrix:
     # Noise is rounded down, by half a step on average.
     return np.asarray((steps + 0.5) * scale.step, np.float32)
 
 
-def claim(settings: Filter) -> Claim:
+def build_head_claim(settings: Filter) -> Claim:
     """Return what one head costs its contributor."""
     kind = {
         "nothing": "last layer in the clear",

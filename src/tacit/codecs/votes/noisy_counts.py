@@ -22,8 +22,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.codecs.distributions.gaussian_noise import STEPS, whole_noise
-from tacit.codecs.stages.integer_updates import Loss, less_rounding
+from tacit.codecs.distributions.gaussian_noise import STEPS, draw_gaussian
+from tacit.codecs.stages.integer_updates import Loss, subtract_rounding
 from tacit.errors import ChainError
 from tacit.privacy.accounting.sampled_loss import calibrate_multiplier
 from tacit.privacy.claim import Claim, GaussianNoise, Relation
@@ -58,7 +58,7 @@ class CountNoise:
 
     def add(self, counts: NDArray[np.int64], own: Draws) -> NDArray[np.int64]:
         """Add independent noise to each count."""
-        return counts + whole_noise(own, counts.size).reshape(counts.shape) // self.divisor
+        return counts + draw_gaussian(own, counts.size).reshape(counts.shape) // self.divisor
 
     def claim(self, relation: Relation) -> Claim:
         """What one pair of noisy counts costs a client, under the relation of the plan's other
@@ -83,11 +83,11 @@ class CountNoise:
         )
 
 
-def noise_for(loss: Loss, *, rows_each: int, releases: int) -> CountNoise:
+def choose_count_noise(loss: Loss, *, rows_each: int, releases: int) -> CountNoise:
     """Noise that keeps a loss over so many releases of both counts. Raise ChainError where that is
     more noise than is drawn.
     """
-    left = less_rounding(loss, _COUNTS * releases)
+    left = subtract_rounding(loss, _COUNTS * releases)
     if left.epsilon <= 0 or left.delta <= 0:
         raise ChainError(
             f"measures.epsilon = {loss.epsilon:g} at delta {loss.delta:g} is too small for exact"

@@ -15,7 +15,7 @@ import hashlib
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.codecs.rr import WORD, epsilon_of, flips_for, kept_signal
+from tacit.codecs.rr import WORD, compute_bit_epsilon, compute_flips, compute_kept_signal
 from tacit.errors import WireError
 from tacit.privacy.claim import Claim, Open, Pure, Repeated
 from tacit.randomness import ClientDraws, require
@@ -24,27 +24,27 @@ _FLIPS = 4
 """Bytes of a message that say how many words turn a vote round."""
 
 
-def encode(
+def encode_votes(
     helped: NDArray[np.bool_], asked: list[bytes], epsilon: float | None, own: ClientDraws
 ) -> NDArray[np.uint8]:
     """Return votes as bytes: with which chance they are turned round, then one bit each; `asked`
     tells questions apart.
     """
     require(own, ClientDraws)
-    flips = flips_for(epsilon) if epsilon is not None else 0
+    flips = compute_flips(epsilon) if epsilon is not None else 0
     if flips:
         key = own.sealed("votes").key
         coins = [hashlib.blake2b(question, digest_size=4, key=key).digest() for question in asked]
         helped = helped ^ (np.frombuffer(b"".join(coins), "<u4") < flips)
-    return _packed(helped, flips)
+    return _pack_votes(helped, flips)
 
 
-def not_randomised(said: NDArray[np.bool_], epsilon: float | None) -> NDArray[np.uint8]:
+def encode_true_votes(said: NDArray[np.bool_], epsilon: float | None) -> NDArray[np.uint8]:
     """Return the votes of a tester that says it randomises and does not, for experiments."""
-    return _packed(said, flips_for(epsilon) if epsilon is not None else 0)
+    return _pack_votes(said, compute_flips(epsilon) if epsilon is not None else 0)
 
 
-def _packed(bits: NDArray[np.bool_], flips: int) -> NDArray[np.uint8]:
+def _pack_votes(bits: NDArray[np.bool_], flips: int) -> NDArray[np.uint8]:
     return np.concatenate(
         [
             np.frombuffer(flips.to_bytes(_FLIPS, "little"), np.uint8),
@@ -53,11 +53,11 @@ def _packed(bits: NDArray[np.bool_], flips: int) -> NDArray[np.uint8]:
     )
 
 
-def decode(payload: NDArray[np.uint8], count: int) -> tuple[NDArray[np.float64], float]:
+def decode_votes(payload: NDArray[np.uint8], count: int) -> tuple[NDArray[np.float64], float]:
     """Return `count` votes as ±1, and how much of the truth is left in them on average: 1 - p."""
-    if len(payload) != size(count):
+    if len(payload) != count_vote_bytes(count):
         raise WireError(
-            f"votes refused: needs {size(count)} bytes for {count:,} votes, got {len(payload)}"
+            f"votes refused: needs {count_vote_bytes(count)} bytes for {count:,} votes, got {len(payload)}"
         )
     flips = int.from_bytes(payload[:_FLIPS].tobytes(), "little")
     if flips >= WORD // 2:
@@ -65,18 +65,20 @@ def decode(payload: NDArray[np.uint8], count: int) -> tuple[NDArray[np.float64],
             "votes refused: needs votes that are kept more often than turned round, got others"
         )
     bits = np.unpackbits(payload[_FLIPS:], count=count, bitorder="little")
-    return 2 * bits.astype(np.float64) - 1, kept_signal(flips)
+    return 2 * bits.astype(np.float64) - 1, compute_kept_signal(flips)
 
 
-def size(count: int) -> int:
+def count_vote_bytes(count: int) -> int:
     """Return how many bytes `count` votes take."""
     return _FLIPS + (count + 7) // 8
 
 
-def claim(count: int, epsilon: float | None) -> Claim:
+def build_vote_claim(count: int, epsilon: float | None) -> Claim:
     """Return what a tester's votes on `count` contributors cost it."""
     lost = (
-        Open() if epsilon is None else Repeated(Pure(epsilon_of(flips_for(epsilon))), max(1, count))
+        Open()
+        if epsilon is None
+        else Repeated(Pure(compute_bit_epsilon(compute_flips(epsilon))), max(1, count))
     )
     kind = "votes as they are" if epsilon is None else "randomised votes"
     return Claim(

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from tacit import plan
 from tacit.codecs.contract import Codec, Extent
-from tacit.codecs.dp_sum import noisy_sum
+from tacit.codecs.dp_sum import build_noisy_sum
 from tacit.codecs.stages.chain import chain
 from tacit.codecs.stages.clip import clip_l2
 from tacit.codecs.stages.integer_updates import Loss
@@ -30,10 +30,10 @@ def make(settings: plan.Filter, clients: int, helpers: int) -> Codec:
     assert settings.votes_epsilon is not None
     loss, votes = (
         Loss(epsilon=settings.votes_epsilon, delta=settings.delta),
-        votes_each(settings, clients),
+        count_votes_each(settings, clients),
     )
     extent = Extent(rounds=1, cohort=1, helpers=helpers, clients=clients)
-    made = chain(clip_l2(math.sqrt(votes)), last=noisy_sum(loss, extent))
+    made = chain(clip_l2(math.sqrt(votes)), last=build_noisy_sum(loss, extent))
     return replace(
         made,
         claims=lambda dim, cohort: tuple(
@@ -42,12 +42,12 @@ def make(settings: plan.Filter, clients: int, helpers: int) -> Codec:
     )
 
 
-def votes_each(settings: plan.Filter, clients: int) -> int:
+def count_votes_each(settings: plan.Filter, clients: int) -> int:
     """Return the most votes a tester can have in a round."""
     return max(1, clients - 1 if settings.testers is None else min(settings.testers, clients - 1))
 
 
-def as_vector(said: NDArray[np.bool_], on: NDArray[np.int64], clients: int) -> Vector:
+def build_vote_vector(said: NDArray[np.bool_], on: NDArray[np.int64], clients: int) -> Vector:
     """Return votes on some clients as a vector with a place for each."""
     vector = np.zeros(clients, np.float32)
     vector[on] = np.where(said, 1.0, -1.0)

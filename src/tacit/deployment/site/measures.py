@@ -82,7 +82,9 @@ def count_noise(plan: Plan, policy: Policy) -> CountNoise | None:
     if settings.counts != "noisy" or not releases:
         return None
     loss = Loss(epsilon=settings.epsilon, delta=min(plan.delta, policy.limits.delta))
-    return noisy_counts.noise_for(loss, rows_each=settings.rows_per_client, releases=releases)
+    return noisy_counts.choose_count_noise(
+        loss, rows_each=settings.rows_per_client, releases=releases
+    )
 
 
 def claims_of_measure(plan: Plan, policy: Policy, others: Iterable[Claims]) -> Claims:

@@ -156,7 +156,7 @@ class SiteHalf:
         least = [
             one.terms.min_clients for one in self.exchanges.values() if isinstance(one, HelperSums)
         ]
-        return Sums(min(least, default=0), self.site.agreement.codec.fewest > 1)
+        return Sums(min(least, default=0), self.site.agreement.codec.min_clients > 1)
 
     def claims(self) -> list[tuple[Claim, ...]]:
         """What a client is charged for in a round, one tuple per exchange, if everybody is

@@ -55,7 +55,7 @@ def sum_updates(train: Train, site: Site, worker: Worker, request: Request) -> G
     for group in train_groups(site, worker, site.model(request), slots, round_no):
         some = slice(done, done + len(group.updates))
         if group.lines is not None and site.behaviour.all_honest(names[some], round_no):
-            total.add_lines(group.lines, weights[some])
+            total.add_sparse(group.lines, weights[some])
         else:
             for slot, found in zip(slots[some], group.updates, strict=True):
                 total.add_row(

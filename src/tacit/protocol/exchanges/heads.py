@@ -50,13 +50,13 @@ class Heads(Exchange):
     def __init__(self, train: Train, settings: plan.Filter, place: HeadPlace) -> None:
         self.train, self.settings, self.place = train, settings, place
         self.agreement = train.agreement
-        self.scale = head.noise_scale(settings, place.size, train.agreement.server.rounds)
+        self.scale = head.choose_noise_scale(settings, place.size, train.agreement.server.rounds)
         self.binds = train.commits = settings.aggregate == "updates"
         self.size = 4 * place.size + (_DIGEST if self.binds else 0)
 
     def claims(self, clients: int) -> tuple[Claim, ...]:
         """Return what a head costs its contributor."""
-        return (head.claim(self.settings),)
+        return (head.build_head_claim(self.settings),)
 
     def ask(self, state: State) -> Request:
         """Return the model as a message to everybody."""
@@ -116,7 +116,7 @@ class Heads(Exchange):
                 return training.train_head(rows, labels, first, steps)
             case "client":
                 assert scale is not None, "a checked plan says how much noise"
-                return head.noised_change(
+                return head.add_noise_to_change(
                     scale, training.train_head(rows, labels, first, steps), own
                 )
             case "record":
@@ -130,7 +130,7 @@ class Heads(Exchange):
         self, own: ClientDraws, rows: training.Matrix, slopes: training.Matrix, step: int
     ) -> training.Matrix:
         assert self.scale is not None, "a checked plan says how much noise"
-        return head.noised_sum(self.scale, rows, slopes, own.at("step", step))
+        return head.add_noise_to_gradients(self.scale, rows, slopes, own.at("step", step))
 
     def empty(self) -> Sent:
         """Return no heads."""

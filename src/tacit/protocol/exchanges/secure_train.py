@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.codecs import Encoded, Payload
+from tacit.codecs import EncodedUpdate, Payload
 from tacit.protocol import messages
 from tacit.protocol.aggregation import Intake
 from tacit.protocol.agreement import Agreement
@@ -37,10 +37,10 @@ class SecureTrain(Train):
         """Return what a client's message calls itself."""
         return f"{self.agreement.codec.name}.share"
 
-    def _sent(self, client: Client, made: Encoded, round_no: int) -> Payload:
+    def _sent(self, client: Client, made: EncodedUpdate, round_no: int) -> Payload:
         return self.sharing.payload(client, made.payload, round_no)
 
-    def _bound(self, client: Client, made: Encoded, round_no: int) -> memoryview:
+    def _bound(self, client: Client, made: EncodedUpdate, round_no: int) -> memoryview:
         """Return the share: its masks make it fit one update and otherwise only noise."""
         return self.sharing.share(client, made.payload, round_no).data.cast("B")
 
@@ -66,7 +66,7 @@ class SecureTrain(Train):
 
     def summed(self, state: State, numbers: NDArray[np.int64], clients: int) -> Outcome:
         """Return the next model, from the sum over so many clients."""
-        return Outcome(state=self.stepped(state, self.sharing.whole.total(numbers, clients)))
+        return Outcome(state=self.stepped(state, self.sharing.integers.build_sum(numbers, clients)))
 
     def lost(self, state: State) -> Outcome:
         """Return what a round without a sum leaves: the model as it was."""

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit import secure_aggregation
-from tacit.codecs import Payload, Wholes
+from tacit.codecs import IntegerCoding, Payload
 from tacit.protocol.site import Client
 
 
@@ -50,8 +50,10 @@ class Sharing:
     sealed when a client first answers.
     """
 
-    def __init__(self, terms: secure_aggregation.AggregationTerms, whole: Wholes, dim: int) -> None:
-        self.terms, self.whole, self.dim = terms, whole, dim
+    def __init__(
+        self, terms: secure_aggregation.AggregationTerms, integers: IntegerCoding, dim: int
+    ) -> None:
+        self.terms, self.integers, self.dim = terms, integers, dim
         self._seals = [secure_aggregation.build_sealer(public) for public in terms.helpers]
         self._keys: dict[int, OwnKeys] = {}
         self._sealed: dict[int, bytes] = {}
@@ -64,14 +66,14 @@ class Sharing:
     @property
     def noise(self) -> secure_aggregation.Noise | None:
         """Return what draws the noise each helper adds; None where clients make it."""
-        draw = self.whole.noise
+        draw = self.integers.noise
         return None if draw is None else lambda own: draw(self.dim, own)
 
     def is_possible(self, numbers: NDArray[np.int64], clients: int) -> bool:
         """Whether that number of honest clients and helpers can have made a sum. Numbers beyond the
         bound mean that a part or a share is wrong: masks that do not cancel leave random numbers.
         """
-        largest = self.whole.largest
+        largest = self.integers.bound
         return largest is None or max(int(numbers.max()), -int(numbers.min())) <= largest(
             self.dim, clients
         )
@@ -80,7 +82,7 @@ class Sharing:
         """Return the server's share of a client's message; the same each time, since keys have an
         address.
         """
-        numbers, own = self.whole.of(message, self.dim), self._own_keys(client)
+        numbers, own = self.integers.read(message, self.dim), self._own_keys(client)
         now = self._of_round(
             own, round_no, secure_aggregation.derive_salt(self.terms, own.salt, round_no, numbers)
         )
@@ -91,7 +93,7 @@ class Sharing:
         for the helpers.
         """
         own = self._own_keys(client)
-        numbers, cut = self.whole.of(message, self.dim), self.terms.share_size
+        numbers, cut = self.integers.read(message, self.dim), self.terms.share_size
         salt = secure_aggregation.derive_salt(self.terms, own.salt, round_no, numbers)
         now = self._of_round(own, round_no, salt)
         payload = np.empty(self.payload_size, np.uint8)

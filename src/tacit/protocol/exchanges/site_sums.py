@@ -24,7 +24,7 @@ def site_sum(agreement: Agreement, site: int, round_no: int, names: list[int], t
     sum.
     """
     listed = np.array([len(names), *names], "<i8").view(np.uint8)
-    payload = np.concatenate([listed, total.packed()])
+    payload = np.concatenate([listed, total.pack()])
     header = messages.Header(
         agreement.run,
         round_no,

@@ -52,7 +52,7 @@ class SummedVotes(Votes):
         """
         cheated = client.site.behaviour.votes(client.slot, helped, on, round_no)
         said = helped if cheated is None else cheated
-        vector = summed_votes.as_vector(said, on, self.clients)
+        vector = summed_votes.build_vote_vector(said, on, self.clients)
         message = self.codec.encode(
             vector, {}, own=ClientDraws(b""), public=PublicDraws(b"")
         ).payload  # clients draw nothing
@@ -92,7 +92,7 @@ class SummedVotes(Votes):
         count = np.zeros(self.clients)
         for on in self._assigned(senders, state.round_no)[np.searchsorted(senders, testers)]:
             count[on] += 1
-        total = self.sharing.whole.total(numbers, clients)
+        total = self.sharing.integers.build_sum(numbers, clients)
         votes = self.codec.decode(total, public=PublicDraws(b""), own=ServerDraws(b"")).astype(
             np.float64
         )

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit import server
-from tacit.codecs import Encoded, Payload, Sum
+from tacit.codecs import EncodedUpdate, Payload, Sum
 from tacit.privacy.claim import Claim
 from tacit.protocol import messages
 from tacit.protocol.aggregation import Collected, Intake, commitment
@@ -158,11 +158,13 @@ class Train(Exchange):
             )
         return commitment(self._bound(client, made, request.round_no))
 
-    def _bound(self, client: Client, made: Encoded, round_no: int) -> memoryview:
+    def _bound(self, client: Client, made: EncodedUpdate, round_no: int) -> memoryview:
         """Return the bytes of an answer that a client commits to."""
         return self._salted(client, made, round_no).data.cast("B")
 
-    def promise(self, client: Client, model: Vector, update: Vector, request: Request) -> Encoded:
+    def promise(
+        self, client: Client, model: Vector, update: Vector, request: Request
+    ) -> EncodedUpdate:
         """Return the encoded update of a client that will send it later in the round; its site
         keeps it until then.
 
@@ -188,16 +190,16 @@ class Train(Exchange):
         """The message of a client that changed the model by an update."""
         return self._message(client, self.made(client, model, update, request), request.round_no)
 
-    def _message(self, client: Client, made: Encoded, round_no: int) -> Frame:
+    def _message(self, client: Client, made: EncodedUpdate, round_no: int) -> Frame:
         client.site.remember(client.slot, round_no, made.memory)
         payload = self._sent(client, made, round_no)
         return messages.frame(self.header(client, round_no, payload.nbytes), payload)
 
-    def _sent(self, client: Client, made: Encoded, round_no: int) -> Payload:
+    def _sent(self, client: Client, made: EncodedUpdate, round_no: int) -> Payload:
         """Return the payload of a message with an encoded update."""
         return self._salted(client, made, round_no)
 
-    def _salted(self, client: Client, made: Encoded, round_no: int) -> Payload:
+    def _salted(self, client: Client, made: EncodedUpdate, round_no: int) -> Payload:
         """Return an encoded update with the salt of its commitment, if there is one.
 
         The salt follows from the payload by HMAC-SHA256: a site that is set back and trains again
@@ -214,13 +216,15 @@ class Train(Exchange):
         salt = hmac.digest(key, made.payload.data.cast("B"), "sha256")[:SALT]
         return np.concatenate([made.payload, np.frombuffer(salt, np.uint8)])
 
-    def made(self, client: Client, model: Vector, update: Vector, request: Request) -> Encoded:
+    def made(
+        self, client: Client, model: Vector, update: Vector, request: Request
+    ) -> EncodedUpdate:
         """Return an encoded update; the same each time, since its randomness has an address."""
         terms, site, slot, round_no = self.agreement, client.site, client.slot, request.round_no
         own = slot.own.noise(terms.identity, round_no, self.name, request.digest)
         public = terms.public.at(round_no, slot.name)
         return site.codec(round_no).encode(
-            terms.codec.sent(model, update), site.memory(slot, round_no), own=own, public=public
+            terms.codec.prepare(model, update), site.memory(slot, round_no), own=own, public=public
         )
 
     def header(self, client: Client, round_no: int, payload_size: int) -> messages.Header:
@@ -286,11 +290,11 @@ class Train(Exchange):
         """
         terms = self.agreement
         if terms.codec.decoded_by == "clients" and not isinstance(total, Collected):
-            kept = {SUM: total.packed(), f"{SUM}.weight": np.array([total.weight])}
+            kept = {SUM: total.pack(), f"{SUM}.weight": np.array([total.weight])}
             return replace(state, model=None, pending=None, arrays={**state.arrays, **kept})
         assert state.model is not None
         own = self.member(state.model, state.round_no)
-        says = total.weight >= terms.codec.fewest or terms.codec.sum_noise is not None
+        says = total.weight >= terms.codec.min_clients or terms.codec.sum_noise is not None
         if not says and own is None:
             return replace(state, pending=None)
         mean, arrays = np.zeros(terms.dim, np.float32), state.arrays
@@ -315,7 +319,7 @@ class Train(Exchange):
         mean = terms.codec.decode(
             total, public=terms.public.at(state.round_no), own=noise.at(state.round_no)
         )
-        return mean if state.model is None else terms.codec.changed(state.model, mean)
+        return mean if state.model is None else terms.codec.compute_update(state.model, mean)
 
     def _combined(self, state: State, total: Collected) -> tuple[Vector, Arrays]:
         """Return the mean update by the server's rule, and what an exchange leaves for the next,

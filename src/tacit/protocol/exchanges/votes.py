@@ -111,8 +111,8 @@ class Votes(Exchange):
             client.site.behaviour.votes(slot, helped, on, round_no),
         )
         if cheated is None:
-            return single_vote.encode(helped, asked, epsilon, slot.own.coins())
-        return single_vote.not_randomised(cheated, epsilon)
+            return single_vote.encode_votes(helped, asked, epsilon, slot.own.coins())
+        return single_vote.encode_true_votes(cheated, epsilon)
 
     def count_asked(self, request: Request, everyone: int) -> int:
         """On how many contributors votes are asked, by the message itself: what is said beside it
@@ -189,7 +189,7 @@ class Votes(Exchange):
         on = self._assigned(intake.everyone, header.round_no)[
             np.searchsorted(intake.everyone, header.sender)
         ]
-        votes, kept = single_vote.decode(message.payload, len(on))
+        votes, kept = single_vote.decode_votes(message.payload, len(on))
         about = np.zeros(self.clients)
         about[on] = 1
         said = np.zeros(self.clients)
@@ -252,7 +252,7 @@ class Votes(Exchange):
 def claim(settings: plan.Filter, clients: int) -> Claim:
     """Return what the votes of a round with so many clients cost a tester at most."""
     count = clients - 1 if settings.testers is None else min(settings.testers, clients - 1)
-    return single_vote.claim(count, _largest(settings.vote_epsilon))
+    return single_vote.build_vote_claim(count, _largest(settings.vote_epsilon))
 
 
 def _largest(epsilon: float | tuple[float, ...] | None) -> float | None:

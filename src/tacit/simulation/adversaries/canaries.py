@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.codecs import Extent, Sum
-from tacit.codecs.distributions.banded import FINE_BITS, coefficients
+from tacit.codecs.distributions.banded import FINE_BITS, choose_coefficients
 from tacit.plan import DPSum, Plan
 from tacit.privacy.accounting import one_run
 from tacit.protocol.agreement import Agreement
@@ -84,7 +84,7 @@ class Canaries:
         )
         turn, place = since // apart, since % apart == 0
         return np.where(
-            place & (turn >= 0) & (turn < self.extent.answers), np.array(_SIGNS)[turn % 4], 0
+            place & (turn >= 0) & (turn < self.extent.max_responses), np.array(_SIGNS)[turn % 4], 0
         )
 
     def seen(self, before: dict[str, NDArray[Any]], mean: Vector) -> dict[str, NDArray[Any]]:
@@ -171,7 +171,11 @@ def build_canaries(plan: Plan, agreement: Agreement, clients: int, draws: Draws)
     count, extent = plan.audit.canaries, Extent.of(plan, clients)
     assert count is not None
     is_banded = isinstance(plan.codec, DPSum) and plan.codec.noise == "banded"
-    bands = coefficients(extent.rounds, min(extent.separation, extent.rounds)) if is_banded else ()
+    bands = (
+        choose_coefficients(extent.rounds, min(extent.separation, extent.rounds))
+        if is_banded
+        else ()
+    )
     return Canaries(
         count=count,
         terms=agreement,

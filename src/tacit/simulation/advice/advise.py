@@ -153,7 +153,7 @@ def _measured(settings: RR, updates: NDArray[np.float32], cohort: int, draws: Dr
             public=public,
         )
         total.add(sent.payload, 1, public)
-    cut = np.stack([made.clipped(update) for update in updates])
+    cut = np.stack([made.clip_update(update) for update in updates])
     mean = made.decode(total, public=public, own=draws.for_server())
     noise = _rms(mean - cut.mean(axis=0)) * math.sqrt(len(updates) / cohort)
     return math.hypot(noise, _rms(updates.mean(axis=0) - cut.mean(axis=0)))

@@ -78,7 +78,7 @@ def outlook(plan: Plan, target: float = 1.0, input_rows: object | None = None) -
     ):
         update = worker.train(first, slot, slot.own.train(1)).row.copy()
         signal += update / count
-        kept += made.clipped(update) / count
+        kept += made.clip_update(update) / count
         variance += float(np.mean(made.variance(update))) / count
     # Noise on a sum is the same however many are added up; noise of each client averages out by the
     # root of their number.
