@@ -84,7 +84,7 @@ def test_losses_need_finite_positive_values(kind, bad) -> None:
     lambda: BiasedVector(1.0, chance=0.3, free=0.4, slack=0.0),
 ])  # fmt: skip
 def test_counts_rates_and_deltas_need_values_that_mean_something(make) -> None:
-    with pytest.raises(ValueError, match="needs"):
+    with pytest.raises(ValueError, match="must have"):
         make()
 
 

@@ -188,7 +188,7 @@ def stopped_after_the_second_charge(path: Path) -> record.Mark:
 
 def paid(entries: list[record.Entry]) -> int:
     account = ledger.fold_releases(entry for entry in entries if isinstance(entry, record.Released))
-    return account.payments[0].times
+    return account.charges[0].times
 
 
 def test_a_charge_that_is_repeated_after_a_resume_counts_once(path) -> None:

@@ -178,7 +178,7 @@ def test_what_has_no_number_makes_a_run_without_one(event) -> None:
 
 @pytest.mark.parametrize("event", REFUSED, ids=str)
 def test_what_is_not_proved_is_never_added_up(event) -> None:
-    with pytest.raises(BudgetError, match="refuses"):
+    with pytest.raises(BudgetError, match="no bound is proved"):
         charge(Account(), (claim(event),), 1)
 
 

@@ -97,7 +97,7 @@ def test_nothing_paid_and_nothing_released_differ() -> None:
 
 def test_approximate_losses_add_up_in_both() -> None:
     *_, run = ledger.compute_totals(paid((Approximate(0.5, 1e-7), 4)), 1e-5)
-    assert run == Total(unit="run", epsilon=2.0, delta=pytest.approx(4e-7), basis="sum of losses")
+    assert run == Total(unit="run", epsilon=2.0, delta=pytest.approx(4e-7), basis="basic composition")
     *_, mixed = ledger.compute_totals(
         paid((Approximate(0.5, 1e-7), 4), (GaussianNoise(5.0), 10)), 1e-5
     )
@@ -117,7 +117,7 @@ def test_losses_under_different_changes_of_data_are_not_added() -> None:
     Unproven(), Repeated(Unproven(), 3), Sampled(Pure(1.0), 0.1), Sampled(GaussianNoise(1.0), 0.1), Repeated(Sampled(Open(), 0.5), 2),
 ])  # fmt: skip
 def test_the_ledger_refuses_what_nobody_has_proved(event) -> None:
-    with pytest.raises(BudgetError, match=r"home-made: no bound is proved .* refuses to add it up"):
+    with pytest.raises(BudgetError, match=r"home-made: no bound is proved \(.*\), so nothing may be released"):
         charge(Account(), (claim(event, mechanism="home-made"),), 1)
     with pytest.raises(BudgetError, match="home-made"):
         ledger.compute_totals(
@@ -215,7 +215,9 @@ def test_no_epsilon_is_stated_that_the_drawn_distribution_does_not_keep(event) -
     account = paid((event, 1))
     stated = ledger.compute_totals(account, 1e-5)
     assert [total.epsilon for total in stated] == [None, None]
-    assert "drawn too coarsely" in ledger.write_statement(account, stated)
+    said = ledger.write_statement(account, stated)
+    assert said.startswith("There is no guarantee: no epsilon can be proved for this run.")
+    assert "(random draws are too coarse for so large an epsilon)" in said
 
 
 def test_rates_that_no_two_mechanisms_share_give_no_number() -> None:

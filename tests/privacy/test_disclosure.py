@@ -18,17 +18,17 @@ FACTS = DisclosedRows(
 
 
 def test_rules_in_words() -> None:
-    assert describe_rule(FACTS) == "at least 1,000 rows look alike in age, ward"
+    assert describe_rule(FACTS) == "at least 1,000 rows agree on age, ward"
     whole = replace(FACTS, release="whole_row", rule="label_k")
     assert (
         describe_rule(whole)
-        == "at least 1,000 rows look alike in every column but the label and in the label itself"
+        == "at least 1,000 rows agree on every column but the label and on the label itself"
     )
     assert describe_rule(replace(FACTS, rule="distinct_l", l=2.0)).endswith(
         "with at least 2 different labels"
     )
     assert describe_rule(replace(FACTS, rule="entropy_l", l=2.5)).endswith(
-        "with labels as mixed as 2.5 equal ones"
+        "with label entropy at least ln(2.5)"
     )
     assert describe_rule(replace(FACTS, rule="distinct_l")).endswith(
         "with at least 0 different labels"
@@ -46,7 +46,7 @@ def test_the_rows_themselves() -> None:
     )
     assert Claim.from_json(found.claim) == Claim(
         mechanism=(
-            "1,500 of 2,000 rows in full (age, ward, outcome); at least 1,000 rows look alike in"
+            "1,500 of 2,000 rows in full (age, ward, outcome); at least 1,000 rows agree on"
             " age, ward"
         ),
         event=Repeated(Disclosed(), 1500),
@@ -75,12 +75,12 @@ def test_counting_together_tells_everybody(counts: str, whose: str) -> None:
         1,
     )
     assert Claim.from_json(found.claim) == Claim(
-        mechanism=f"how many rows of {whose} look alike in each class of age, ward",
+        mechanism=f"how many rows of {whose} agree on each combination of age, ward",
         event=Open(),
         unit="run",
         relation="replace one row",
         view="peers",
-        trust=("the secure sum that adds the counts up",),
+        trust=("the secure aggregation that adds up the counts",),
         rests_on="helpers",
         source="none: exact counts reach every client",
     )
@@ -99,7 +99,7 @@ def test_counting_with_noise_has_a_loss_of_its_own() -> None:
         unit="decision",
         relation="add or remove one row",
         view="everyone",
-        trust=("whoever adds the counts up, and the noise to them",),
+        trust=("the party that adds up the counts and adds noise to them",),
         rests_on="server",
         source=(
             "stability histogram: count + Laplace(1/epsilon) >= k + ln(1/(2 delta))/epsilon; rows"

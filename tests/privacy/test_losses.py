@@ -49,13 +49,13 @@ CURVE = RenyiCurve((2.0, 4.0), (0.5, 1.0), most=3.0)
 @pytest.mark.parametrize(
     ("event", "relation", "why"),
     [
-        (Unproven(), REPLACE, "the mechanism has no proof"),
-        (Repeated(Unproven(), 2), REPLACE, "the mechanism has no proof"),
-        (Sampled(Pure(1.0), 0.5), ADD, "gains from sampling are only known for Gaussian noise"),
+        (Unproven(), REPLACE, "the mechanism has no proof of privacy"),
+        (Repeated(Unproven(), 2), REPLACE, "the mechanism has no proof of privacy"),
+        (Sampled(Pure(1.0), 0.5), ADD, "privacy amplification by subsampling is proved for Gaussian noise only"),
         (
             Sampled(GaussianNoise(1.0), 0.5),
             REPLACE,
-            "gains from sampling are only known for adding or removing",
+            "privacy amplification by subsampling is proved for adding or removing only",
         ),
     ],
 )
@@ -66,9 +66,8 @@ def test_what_nobody_has_proved_is_refused_by_its_reason(
         losses.refuse_unproven(claim(event, relation=relation, mechanism="home-made"))
     assert (
         str(error.value)
-        == f"home-made: no bound is proved ({why}), so the ledger refuses to add it up and nothing"
-        " may be released; use a mechanism with a proved claim, or codec.name = 'plain' to"
-        " release in the clear"
+        == f"home-made: no bound is proved ({why}), so nothing may be released; use a mechanism with"
+        " a proved bound, or codec.name = 'plain' to release in the clear"
     )
 
 
@@ -134,7 +133,7 @@ def test_what_gaussian_noise_dominates() -> None:
     dominated = Repeated(GaussianDominated(4.0, distance=1e-30), 2)
     settled = losses.replace_dominated([*alone, (dominated, 3)], DELTA)
     assert settled is not None
-    *others, (noise, times) = settled.paid
+    *others, (noise, times) = settled.charged
     assert (others, times) == (alone, 1)
     assert isinstance(noise, GaussianNoise)
     assert noise.noise_multiplier == pytest.approx(4 / math.sqrt(6))
@@ -182,7 +181,7 @@ def test_renyi_divergences() -> None:
     assert losses.compute_renyi_curve(Repeated(GaussianNoise(2.0), 5), orders) == pytest.approx(
         [5 * t / 8 for t in (1.5, 2, 4, 8)]
     )
-    with pytest.raises(TypeError, match="the ledger knows no cost of Open"):
+    with pytest.raises(TypeError, match=r"no Rényi divergence is known for Open\(\)"):
         losses.compute_renyi_curve(Open(), orders)
 
 
@@ -330,7 +329,7 @@ def test_totals_of_pure_losses() -> None:
     )
     update, run, _ = stated(((claim(Pure(0.5)),), 2), ((claim(Pure(2.0)),), 1))
     assert update == Total(unit="update", epsilon=2.0, delta=0.0, basis="exact")
-    assert run == Total(unit="run", epsilon=3.0, delta=0.0, basis="sum of losses")
+    assert run == Total(unit="run", epsilon=3.0, delta=0.0, basis="basic composition")
 
 
 def test_totals_per_smaller_unit() -> None:

@@ -62,4 +62,4 @@ def test_half_the_noise_is_flagged(epsilon) -> None:
     """More than five of 20 are missed with a probability below 1e-8."""
     flagged = [one for one in audits(epsilon, factor=0.5) if one.flagged]
     assert len(flagged) >= RUNS - 5
-    assert all("shows more than it claims" in one.sentences[0] for one in flagged)
+    assert all("reveals more than it claims" in one.sentences[0] for one in flagged)

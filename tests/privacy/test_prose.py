@@ -40,9 +40,9 @@ def test_an_epsilon_that_was_asked_for_is_stated_as_that_number(asked) -> None:
 def test_the_statement_of_many_bits_leads_with_the_verdict_and_does_not_contradict_it() -> None:
     text = said(codecs.build(plan.RR(epsilon=1.0, clip=1e-3)).claims(5001, 1))
     assert text.startswith(
-        "Neither a whole update nor the run is meaningfully protected: only each single bit is."
+        "Neither a whole update nor the run is meaningfully protected: only each single bit, taken by itself, is."
     )
-    for phrase in ("1 per bit", "5,001 per update (all 5,001 bits of it together)", "100,020 per run (20 updates, sum of losses)",
+    for phrase in ("1 per bit", "5,001 per update (all 5,001 bits of it together)", "100,020 per run (20 updates, basic composition)",
                    "per run, delta 1e-05 (20 updates, exact composition of randomised responses)",
                    "if you replace all rows of one client",
                    "Trust required: nobody, since each client randomises"):  # fmt: skip
@@ -80,17 +80,17 @@ def test_the_statement_of_many_bits_leads_with_the_verdict_and_does_not_contradi
         (
             (claim(Open()),),
             3,
-            "There is no protection: updates are sent in the clear and can reveal the rows behind them.",
+            "There is no protection: what is sent in the clear can reveal the rows behind it.",
         ),
         (
             (replace(claim(Open()), view="peers"),),
             3,
-            "There is no differential privacy: updates are hidden from the server",
+            "There is no differential privacy: what a client sends is hidden from the server, but other clients can read it.",
         ),
         (
             (replace(claim(Open()), view="peers"), claim(Open())),
             3,
-            "There is no protection: updates are sent in the clear",
+            "There is no protection: what is sent in the clear can reveal the rows behind it.",
         ),
         ((claim(Free()),), 3, "Nothing about a client leaves its machine."),
     ],

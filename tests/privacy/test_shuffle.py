@@ -72,7 +72,7 @@ def test_the_calculator_says_that_nothing_shuffles() -> None:
 
 @pytest.mark.parametrize("claims", [(claim(GaussianNoise(3.0), relation=ADD),), ()])
 def test_it_is_refused_where_no_bound_is_known(claims) -> None:
-    with pytest.raises(BudgetError, match="a shuffle bound needs one message of a pure epsilon"):
+    with pytest.raises(BudgetError, match="a shuffling bound needs one message with a pure epsilon per client and round"):
         estimate_shuffling(charge(Account(), claims, 2, uses=2), 1000, 1e-5)
 
 
@@ -135,4 +135,4 @@ def test_the_calculator_knows_projunits_own_law() -> None:
     found = estimate_shuffling(account, 10_000, 1e-5)
     assert found.shuffled_epsilon == pytest.approx(0.75, abs=0.02)
     assert found.shuffled_epsilon < 0.92 * compute_shuffled_epsilon(4.0, 10_000, 5, 1e-5)
-    assert "speak of the same coordinates" in found.sentence
+    assert "all messages of a round must use the same coordinates" in found.sentence

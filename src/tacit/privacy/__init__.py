@@ -1,3 +1,3 @@
-"""What is promised to a person: claims, accounting, ledgers, an owner's policy, and every sentence
-about privacy.
+"""Privacy guarantees: claims, accounting, ledgers, an owner's policy, and every sentence about
+privacy.
 """

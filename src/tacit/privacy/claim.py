@@ -1,13 +1,12 @@
-"""The vocabulary of promises: what leaves a client, what that can cost its owner, and whom one must
-believe.
+"""Privacy claims: what leaves a client, its privacy loss, and which parties must be trusted.
 
-An event says what one release costs. No number stands alone: a claim says what its event is per
-(its unit), under which change of data (its relation), who sees it (its view) and what it rests on
-(its trust). Four events stand for "no number": Free (nothing was released), Open (released in the
-clear), Disclosed (the rows themselves were handed over) and Unproven (nobody knows; the ledger
-refuses to add it up). `ledger/` folds events to totals.
+An event is the privacy loss of one release. A claim adds what the event is counted per (its unit),
+the neighbouring relation, who sees the release (its view) and whom the guarantee rests on (its
+trust). Four events have no epsilon: Free (nothing was released), Open (released in the clear),
+Disclosed (the rows themselves were released) and Unproven (no bound is proved; the ledger refuses
+to add it up). `ledger/` composes events into totals.
 
-Events and claims are data: they go to JSON and come back the same, under names that stay.
+Events and claims survive a round trip through JSON. Their names and keys there never change.
 """
 
 from __future__ import annotations
@@ -38,12 +37,12 @@ class Open:
 
 @dataclass(frozen=True)
 class Unproven:
-    """Altered before release, but with no proved bound."""
+    """Perturbed before release, but no bound is proved."""
 
 
 @dataclass(frozen=True)
 class Disclosed:
-    """The rows themselves were handed over, in full: nothing is left to bound."""
+    """The rows themselves were released in full; no bound exists."""
 
 
 @dataclass(frozen=True)
@@ -62,9 +61,11 @@ class Pure:
 
 @dataclass(frozen=True)
 class BiasedVector(Pure):
-    """Pure differential privacy by a random vector that leans: it lies beyond a plane with
-    probability `chance`, where a free one would with probability `free`, and is free on either
-    side. What is drawn is that law up to factors of e^slack.
+    """Pure differential privacy by a random unit vector biased towards the update (PrivUnitG).
+
+    The vector lies beyond a plane with probability `chance`; an unbiased vector does with
+    probability `free`. On either side of the plane it is distributed as an unbiased one. Sampling
+    is exact up to factors of e^slack.
     """
 
     chance: float
@@ -78,13 +79,13 @@ class BiasedVector(Pure):
 
     @property
     def blanket(self) -> float:
-        """Return with which probability what is sent is free, whatever it leans towards."""
+        """Privacy-blanket weight: probability that the output is independent of the input."""
         return (1 - self.chance) / (1 - self.free) * math.exp(-self.slack)
 
 
 @dataclass(frozen=True)
 class Approximate:
-    """Differential privacy but for a chance of delta."""
+    """(epsilon, delta)-differential privacy."""
 
     epsilon: float
     delta: float
@@ -99,9 +100,7 @@ class Approximate:
 
 @dataclass(frozen=True)
 class GaussianNoise:
-    """Gaussian noise: its standard deviation is `noise_multiplier` times the most the change of
-    data can move a sum (L2).
-    """
+    """Gaussian noise whose standard deviation is `noise_multiplier` times the L2 sensitivity."""
 
     noise_multiplier: float
 
@@ -115,12 +114,12 @@ class GaussianNoise:
 
 @dataclass(frozen=True)
 class GaussianDominated:
-    """A mechanism that reveals no more than Gaussian noise does: k uses are dominated by one
-    release with squared shift k / z² + τ.
+    """A mechanism that Gaussian noise dominates: k uses are dominated by one release with squared
+    shift k / z² + τ.
 
     z is `noise_multiplier`. Without `rates`, τ is 0. Otherwise each τ holds except with probability
-    exp(k excess - rate τ), for every rate and its excess. What is drawn is within `distance` of the
-    analysed distribution (total variation, per use).
+    exp(k excess - rate τ), for every rate and its excess. The sampled distribution is within total
+    variation distance `distance` of the analysed one, per use.
     """
 
     noise_multiplier: float
@@ -147,10 +146,10 @@ class GaussianDominated:
 
 @dataclass(frozen=True)
 class RenyiCurve:
-    """A bound on the Rényi divergence at each of some orders above 1; neither orders nor values may
-    fall.
+    """Upper bounds on the Rényi divergence at some orders above 1; orders and values are
+    non-decreasing.
 
-    `most` bounds the pure epsilon too, where that is known.
+    `most` bounds the pure epsilon, where a bound is known.
     """
 
     orders: tuple[float, ...]
@@ -175,8 +174,8 @@ class RenyiCurve:
 
 @dataclass(frozen=True)
 class Repeated:
-    """`count` uses of one event; `most` bounds the pure epsilon of all of them together, where that
-    is known to be less.
+    """`count` uses of one event; `most` bounds their total pure epsilon, where a smaller bound is
+    known.
     """
 
     event: Event
@@ -193,8 +192,8 @@ class Repeated:
 
 @dataclass(frozen=True)
 class Sampled:
-    """An event on a random part of the clients or rows, each taken with chance `rate` and nobody
-    knowing which.
+    """An event on a Poisson subsample of clients or rows: each is included with probability `rate`,
+    and the sample stays secret.
     """
 
     event: Event
@@ -233,12 +232,12 @@ EVENT_NAMES: dict[type[Any], str] = {
     Repeated: "repeated",
     Sampled: "sampled",
 }
-"""The name of each event in JSON."""
+"""Name of each event in JSON."""
 _KINDS = {name: kind for kind, name in EVENT_NAMES.items()}
 
 
 def event_to_json(event: Event) -> dict[str, Any]:
-    """Return an event as plain JSON values; what is infinite is left out."""
+    """Convert an event to plain JSON values; infinite values are left out."""
     tree: dict[str, Any] = {"event": EVENT_NAMES[type(event)]}
     for field in fields(event):
         value = getattr(event, field.name)
@@ -250,37 +249,35 @@ def event_to_json(event: Event) -> dict[str, Any]:
 
 
 def event_from_json(tree: dict[str, Any]) -> Event:
-    """Return the event a tree of JSON values describes; raise ValueError if it describes none."""
+    """Parse an event from JSON values; raise ValueError if they describe none."""
     values = dict(tree)
     kind = _KINDS.get(str(values.pop("event", "")))
     if kind is None:
-        raise ValueError(f"no event is called {tree.get('event')!r}; known are {', '.join(_KINDS)}")
+        raise ValueError(f"unknown event {tree.get('event')!r}; must be one of {', '.join(_KINDS)}")
     if "of" in values:
         values["event"] = event_from_json(values.pop("of"))
     try:
-        made: Event = kind(
+        event: Event = kind(
             **{
                 name: tuple(value) if isinstance(value, list) else value
                 for name, value in values.items()
             }
         )
     except TypeError:
-        wanted = ", ".join(field.name for field in fields(kind)) or "nothing"
+        expected = ", ".join(field.name for field in fields(kind)) or "none"
         raise ValueError(
-            f"the event {tree['event']!r} is made of {wanted}; got {', '.join(values) or 'nothing'}"
+            f"event {tree['event']!r} has the fields {expected}; got {', '.join(values) or 'none'}"
         ) from None
-    return made
+    return event
 
 
 @dataclass(frozen=True, kw_only=True)
 class Claim:
-    """What one whole update, or any other answer of a client, releases: an event made of uses that
-    cost something per `unit`.
+    """What one update, or any other response of a client, releases.
 
-    `rests_on` is the party that could break the promise by itself: the server where it adds the
-    noise or must see no more than a sum, the helpers where they do. It is nobody where the client
-    protects its answer alone, and where nothing is promised. `trust` says the same in words, for
-    people.
+    `rests_on` is the party that could break the guarantee on its own: the server where it adds the
+    noise or must see sums only, the helpers where they do. It is "nobody" where the client protects
+    its response itself, and where there is no guarantee. `trust` says the same in words.
     """
 
     mechanism: str
@@ -296,29 +293,28 @@ class Claim:
         _require(
             self.relation in get_args(Relation) and self.view in get_args(View),
             self,
-            "a known relation and a known view",
+            "one of the known relations and views",
         )
         _require(
             self.rests_on in get_args(Party),
             self,
-            f"a party it rests on, of {', '.join(get_args(Party))}",
+            f"a rests_on among {', '.join(get_args(Party))}",
         )
 
     @property
     def promises(self) -> bool:
-        """Return whether a bound is stated at all."""
+        """Whether the claim states a bound."""
         return not isinstance(self.event, Free | Open | Unproven | Disclosed)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the claim as plain JSON values."""
+        """Convert the claim to plain JSON values."""
         return {**asdict(self), "event": event_to_json(self.event), "trust": list(self.trust)}
 
     @classmethod
     def from_json(cls, tree: dict[str, Any]) -> Claim:
-        """Return the claim a tree of JSON values describes; raise ValueError if it describes none.
+        """Parse a claim from JSON values; raise ValueError if they describe none.
 
-        A claim written before promises said whom they rest on is read as the cautious one: on the
-        server.
+        A claim without `rests_on` is read as resting on the server, the cautious choice.
         """
         try:
             return cls(
@@ -330,13 +326,13 @@ class Claim:
                 }
             )
         except (TypeError, KeyError) as error:
-            raise ValueError(f"this is no claim: {error}") from None
+            raise ValueError(f"not a claim: {error}") from None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Total:
-    """What all releases of a kind cost together: per bit, per update, per run. An epsilon of None:
-    no number exists.
+    """Composed privacy loss per bit, per update or per run. `epsilon` is None where no epsilon
+    exists.
     """
 
     unit: str
@@ -345,6 +341,6 @@ class Total:
     basis: str
 
 
-def _require(holds: bool, who: object, what: str) -> None:
+def _require(holds: bool, value: object, requirement: str) -> None:
     if not holds:
-        raise ValueError(f"{who} needs {what}")
+        raise ValueError(f"{value} must have {requirement}")

@@ -202,13 +202,13 @@ class Site:
             if self._blocks is None
             else np.array([self._blocks[name] for name in request.to.tolist()], np.int64)
         )
-        refused = self.client_ledgers.refusals(blocks, claims, request.round_no)
+        refused = self.client_ledgers.charge(blocks, claims, request.round_no)
         return {self.names[block]: why for block, why in refused.items()}
 
     def forget(self) -> None:
         """Remove what an earlier start remembered."""
         if self.client_ledgers is not None:
-            self.client_ledgers.forget()
+            self.client_ledgers.reset()
         if self._kept:
             self._kept.clear()
 

@@ -1,11 +1,11 @@
-"""What different events cost together, from the distribution of their losses: as tight as
-dp-accounting knows how to compose.
+"""Composition of different events through their privacy loss distributions (PLDs), by
+dp-accounting.
 
-Uses of one event are taken together: Gaussian noise by its closed form, equal pure losses by
-binomial chances, noise on a sample by dp-accounting. A mechanism with a pure epsilon costs at most
-what randomised response of that epsilon costs (Kairouz, Oh and Viswanath 2015), so bits stand for
-all of them. What is put on a grid is rounded to the safe side: it lies above the true cost at every
-epsilon (*Connect the Dots*, Doroshenko et al. 2022).
+Uses of one event are composed first: Gaussian noise by its closed form, equal pure losses by
+binomial probabilities, noise on a subsample by dp-accounting. Randomised response of the same
+epsilon dominates every pure mechanism (Kairouz, Oh and Viswanath 2015), so it stands for all of
+them. Discretisation is pessimistic: it overestimates delta at every epsilon (*Connect the Dots*,
+Doroshenko et al. 2022).
 """
 
 from __future__ import annotations
@@ -23,38 +23,42 @@ from tacit.privacy.accounting.gaussian_loss import compute_epsilon
 from tacit.privacy.claim import Approximate, Event, Free, GaussianNoise, Pure, RenyiCurve, Sampled
 
 Uses = Sequence[tuple[Event, int]]
-"""Single uses of events, and how often each takes place."""
+"""Events without repetition, each with its number of uses."""
 
 _TAIL = 12.0
-"""Bits are counted within so many standard deviations; the rest has a chance far below what is
-added for rounding.
+"""Standard deviations within which binomial counts are evaluated; the probability of the rest is
+far below the rounding margin.
 """
 _SAFE = 1 + 1e-7
-"""More than floating point can take off a delta that is a sum of binomial chances."""
+"""Rounding margin: more than floating point can take off a delta that is a sum of binomial
+probabilities.
+"""
 _STEPS, _LARGEST = 300, 1 << 18
-"""Points of the grid: to the epsilon of each event, and at most."""
+"""Grid points up to the epsilon of each event, and the most grid points in all."""
 
 
 def compose_randomised_responses(epsilon: float, uses: int, delta: float) -> float:
-    """Return the smallest epsilon at `delta` of so many randomised responses of one epsilon,
-    rounded up: a closed form.
+    """Smallest epsilon at `delta` of `uses` randomised responses of one epsilon, rounded up: a
+    closed form.
 
-    Source: the loss is (2k - uses) epsilon if k of them tell the truth, which is binomial.
+    Source: if k responses are truthful, the loss is (2k - uses) epsilon, and k is binomial.
     """
-    losses, chances = _list_losses(epsilon, uses)
+    losses, probabilities = _list_losses(epsilon, uses)
     low, high = 0.0, uses * epsilon
-    if _compute_delta(low, losses, chances) <= delta:
+    if _compute_delta(low, losses, probabilities) <= delta:
         return 0.0
     while low < (middle := (low + high) / 2) < high:
         low, high = (
-            (low, middle) if _compute_delta(middle, losses, chances) <= delta else (middle, high)
+            (low, middle)
+            if _compute_delta(middle, losses, probabilities) <= delta
+            else (middle, high)
         )
     return high * (1 + 2**-45)  # differences of epsilon and losses have lost a few digits
 
 
 def compose_epsilon(uses: Uses, delta: float) -> float:
-    """Return an epsilon that all uses together keep at `delta`; infinite if one of them has no
-    known distribution.
+    """Epsilon at `delta` of all uses together, rounded up; infinite if an event has no known
+    distribution.
     """
     merged = _merge(uses)
     if merged is None:
@@ -73,8 +77,8 @@ def compose_epsilon(uses: Uses, delta: float) -> float:
 
 
 def _merge(uses: Uses) -> list[tuple[Event, int]] | None:
-    """Return uses with equal events taken together, all Gaussian noise as one use; None if an event
-    has no distribution.
+    """Merge equal events, and all Gaussian noise into one use; None if an event has no
+    distribution.
     """
     counts: dict[Event, int] = {}
     squares = 0.0
@@ -88,7 +92,7 @@ def _merge(uses: Uses) -> list[tuple[Event, int]] | None:
         elif isinstance(event, RenyiCurve):
             return None
         elif not isinstance(event, Free):
-            raise TypeError(f"the ledger knows no cost of {event}")
+            raise TypeError(f"no privacy loss distribution is known for {event}")
     noise: list[tuple[Event, int]] = [(GaussianNoise(1 / math.sqrt(squares)), 1)] if squares else []
     return [*noise, *counts.items()]
 
@@ -104,7 +108,7 @@ def _compose_alone(event: Event, count: int, delta: float) -> float:
 
 
 def _choose_step(event: Event, count: int, delta: float) -> float:
-    """Return a step of the grid that is fine for uses of one event."""
+    """Choose a grid step that is fine enough for the uses of one event."""
     if isinstance(event, Sampled) and isinstance(event.event, GaussianNoise):
         return sampled_loss.choose_step(event.event.noise_multiplier, event.rate, count)
     if isinstance(event, Approximate):
@@ -113,8 +117,8 @@ def _choose_step(event: Event, count: int, delta: float) -> float:
 
 
 def _measure_width(event: Event, count: int) -> float:
-    """Return how widely the loss of uses of one event is spread on the grid; that of noise never
-    sets its size.
+    """Width of the loss distribution on the grid; 0 for noise, which never sets the size of the
+    grid.
     """
     if not isinstance(event, Pure | Approximate):
         return 0.0
@@ -124,7 +128,7 @@ def _measure_width(event: Event, count: int) -> float:
 
 @lru_cache(maxsize=16)
 def _build_distribution(event: Event, count: int, step: float) -> Any:
-    """Return dp-accounting's distribution of the loss of all uses of one event."""
+    """Build dp-accounting's distribution of the composed loss of one event."""
     from dp_accounting.pld import privacy_loss_distribution as pld
 
     if isinstance(event, GaussianNoise):
@@ -143,27 +147,29 @@ def _build_distribution(event: Event, count: int, step: float) -> Any:
 
 
 def discretise(
-    losses: NDArray[np.float64], chances: NDArray[np.float64], step: float, failing: float
+    losses: NDArray[np.float64], probabilities: NDArray[np.float64], step: float, failing: float
 ) -> Any:
-    """Return dp-accounting's distribution of rising losses with these chances, by its exact cost at
-    every point of a grid.
+    """Build dp-accounting's pessimistic distribution of increasing losses, exact at every grid
+    point.
 
-    The other side's chances follow: those of a loss l are e^-l times as large. `failing` is the
-    chance of everything else.
+    `probabilities` are the probabilities under one input; under the other they are e^-loss times as
+    large. `failing` is the remaining probability, on which the loss is infinite.
     """
     from dp_accounting.pld import pld_pmf
     from dp_accounting.pld import privacy_loss_distribution as pld
 
     lowest, highest = math.floor(losses[0] / step), math.ceil(losses[-1] / step)
     grid = np.arange(lowest, highest + 1) * step
-    deltas = np.clip(failing + (1 - failing) * _compute_deltas(grid, losses, chances), 0.0, 1.0)
+    deltas = np.clip(
+        failing + (1 - failing) * _compute_deltas(grid, losses, probabilities), 0.0, 1.0
+    )
     return pld.PrivacyLossDistribution(
         pld_pmf.create_pmf_pessimistic_connect_dots_fixed_gap(step, lowest, highest, deltas)
     )
 
 
 def _list_losses(epsilon: float, uses: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the possible losses of randomised responses, rising, and their chances."""
+    """Possible losses of randomised responses, in increasing order, and their probabilities."""
     from scipy.stats import binom
 
     keep = 1 / (1 + math.exp(-epsilon))
@@ -175,20 +181,18 @@ def _list_losses(epsilon: float, uses: int) -> tuple[NDArray[np.float64], NDArra
 
 
 def _compute_delta(
-    epsilon: float, losses: NDArray[np.float64], chances: NDArray[np.float64]
+    epsilon: float, losses: NDArray[np.float64], probabilities: NDArray[np.float64]
 ) -> float:
     above = losses > epsilon
-    return float(np.sum(chances[above] * -np.expm1(epsilon - losses[above]))) * _SAFE
+    return float(np.sum(probabilities[above] * -np.expm1(epsilon - losses[above]))) * _SAFE
 
 
 def _compute_deltas(
-    grid: NDArray[np.float64], losses: NDArray[np.float64], chances: NDArray[np.float64]
+    grid: NDArray[np.float64], losses: NDArray[np.float64], probabilities: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Return the delta of a loss at each epsilon of a rising grid: the chance of more, less
-    e^epsilon that of the other side.
-    """
+    """Delta at each epsilon of an increasing grid (the hockey-stick divergence)."""
     with np.errstate(divide="ignore"):
-        here, there = np.log(chances), np.log(chances) - losses
+        here, there = np.log(probabilities), np.log(probabilities) - losses
     first = np.searchsorted(losses, grid, side="right")
     more, other = (
         np.append(np.logaddexp.accumulate(side[::-1])[::-1], -1e9)[first] for side in (here, there)

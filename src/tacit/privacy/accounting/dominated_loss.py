@@ -17,10 +17,10 @@ from tacit.privacy.accounting import gaussian_loss
 from tacit.privacy.claim import GaussianDominated
 
 RATES: tuple[float, ...] = tuple(10 ** (place / 4) for place in range(37))
-"""The rates λ at which claims bound how far squared shifts exceed their sum."""
+"""Rates λ at which claims bound how far squared shifts exceed their sum."""
 SHARE = 1 / 512
-"""The part of delta that exceptional squared shifts get, and that the distance to the analysed
-distribution gets.
+"""Fraction of delta reserved for exceptional squared shifts, and again for the distance to the
+analysed distribution.
 """
 
 
@@ -48,15 +48,13 @@ def compute_multiplier(uses: Sequence[tuple[GaussianDominated, int]], failing: f
 
 
 def sum_distances(uses: Sequence[tuple[GaussianDominated, int]]) -> float:
-    """Total variation distance between what all uses draw from and the distributions that were
-    analysed.
-    """
+    """Total variation distance between the sampled distributions of all uses and the analysed ones."""
     return math.fsum(count * event.distance for event, count in uses)
 
 
 def covers_distance(epsilon: float, delta: float, away: float) -> bool:
-    """Whether the part of `delta` set aside covers a total variation distance of `away`, under both
-    neighbouring inputs.
+    """Whether the reserved fraction of `delta` covers a total variation distance of `away`, under
+    both neighbouring inputs.
     """
     return epsilon < 700 and away * (1 + math.exp(epsilon)) <= SHARE * delta
 

@@ -1,8 +1,8 @@
-"""What Gaussian noise costs, exactly, and how much of it a loss asks for.
+"""Exact privacy loss of Gaussian noise, and calibration of its noise multiplier.
 
-A noise multiplier is the standard deviation over the most that the change of data can move a sum,
-in l2. Rounds compose exactly: r releases of multiplier z cost what one of z / sqrt(r) costs. All
-figures are rounded to the safe side.
+The noise multiplier is the standard deviation divided by the L2 sensitivity. Rounds compose
+exactly: r releases with multiplier z are equivalent to one with z / sqrt(r). All results are
+rounded in the safe direction.
 
 Source: Balle and Wang 2018, *Improving the Gaussian Mechanism for Differential Privacy*, theorem 8,
 which is an equality.
@@ -15,12 +15,14 @@ from collections.abc import Callable
 from functools import lru_cache
 
 _ROUNDING = 1 + 1e-7
-"""More than floating point can take off a delta: logarithms of tails are good to about 1e-13."""
+"""Rounding margin: more than floating point can take off a delta (logarithms of tails are accurate
+to about 1e-13).
+"""
 
 
 def compute_delta(epsilon: float, noise_multiplier: float) -> float:
-    """Return the smallest delta for which noise of a multiplier is (epsilon, delta)-differentially
-    private, rounded up.
+    """Smallest delta for which Gaussian noise is (epsilon, delta)-differentially private, rounded
+    up.
     """
     from scipy.special import log_ndtr  # heavy to load, and `tacit --help` should not wait for it
 
@@ -32,7 +34,7 @@ def compute_delta(epsilon: float, noise_multiplier: float) -> float:
 
 @lru_cache(maxsize=256)
 def compute_epsilon(delta: float, noise_multiplier: float) -> float:
-    """Return the smallest epsilon that noise of a multiplier keeps at `delta`, rounded up.
+    """Smallest epsilon of Gaussian noise at `delta`, rounded up.
 
     >>> round(compute_epsilon(1e-3, 1.445), 2)
     2.0
@@ -42,8 +44,7 @@ def compute_epsilon(delta: float, noise_multiplier: float) -> float:
 
 @lru_cache(maxsize=256)
 def calibrate_multiplier(epsilon: float, delta: float) -> float:
-    """Return the smallest noise multiplier that keeps an epsilon (per whatever is released once) at
-    `delta`, rounded up.
+    """Smallest noise multiplier of one release with this epsilon at `delta`, rounded up.
 
     >>> round(calibrate_multiplier(1.0, 1e-5), 3)
     3.731
@@ -54,9 +55,7 @@ def calibrate_multiplier(epsilon: float, delta: float) -> float:
 
 
 def _bisect(holds: Callable[[float], bool]) -> float:
-    """Return the smallest number from 0 on for which something holds, if it holds for all larger
-    ones.
-    """
+    """Smallest non-negative number for which a monotone condition holds."""
     if holds(0.0):
         return 0.0
     low, high = 0.0, 1.0

@@ -1,8 +1,7 @@
-"""What an event costs: its pure epsilon, or its Rényi divergence at every order.
+"""Privacy loss of an event: its pure epsilon, or its Rényi divergence at every order.
 
-Any pure mechanism costs at most what randomised response of the same epsilon costs (Kairouz, Oh and
-Viswanath 2015, theorem 3.4: it can be made from it), so one curve serves all of them. Figures that
-come out of floating point are rounded up.
+Randomised response of the same epsilon dominates any pure mechanism (Kairouz, Oh and Viswanath
+2015, theorem 3.4), so one curve serves all of them. Floating-point results are rounded up.
 """
 
 from __future__ import annotations
@@ -34,11 +33,11 @@ from tacit.privacy.claim import (
 )
 
 Curve = tuple[float, ...]
-"""A Rényi divergence at each of the orders below."""
+"""Rényi divergence at each order."""
 
 ABOVE_ONE: Curve = tuple(10 ** (place / 50) for place in range(-400, 301))
-"""The orders at which divergences are added up, less 1: close together, since the best one is
-picked for each total.
+"""Orders at which divergences are added up, minus 1. They are close together, since each total uses
+its best order.
 """
 _SAMPLED: Curve = (
     *(place / 10 for place in range(1, 100)),
@@ -48,39 +47,37 @@ _SAMPLED: Curve = (
     511.0,
     1023.0,
 )
-"""Fewer of them, where the curve of noise on a sample is among them: it takes a while to compute.
-"""
+"""Fewer orders, used if an event is subsampled: its curve is slow to compute."""
 
 
 def refuse_unproven(claim: Claim) -> None:
-    """Raise BudgetError if no bound is proved for a claim's event: it is never added up, not even
-    as infinite.
+    """Raise BudgetError if no bound is proved for a claim's event. Such an event is never added up,
+    not even as infinite.
     """
     why = _find_missing_proof(claim.event, claim.relation)
     if why:
         raise BudgetError(
-            f"{claim.mechanism}: no bound is proved ({why}), so the ledger refuses to add it up and"
-            " nothing may be released; use a mechanism with a proved claim, or codec.name ="
-            " 'plain' to release in the clear"
+            f"{claim.mechanism}: no bound is proved ({why}), so nothing may be released;"
+            " use a mechanism with a proved bound, or codec.name = 'plain' to release in the clear"
         )
 
 
 def _find_missing_proof(event: Event, relation: str) -> str:
     if isinstance(event, Unproven):
-        return "the mechanism has no proof"
+        return "the mechanism has no proof of privacy"
     if isinstance(event, Sampled):
         if not isinstance(event.event, GaussianNoise):
-            return "gains from sampling are only known for Gaussian noise"
+            return "privacy amplification by subsampling is proved for Gaussian noise only"
         return (
             ""
             if relation.startswith("add or remove")
-            else "gains from sampling are only known for adding or removing"
+            else "privacy amplification by subsampling is proved for adding or removing only"
         )
     return _find_missing_proof(event.event, relation) if isinstance(event, Repeated) else ""
 
 
 def is_unprotected(event: Event) -> bool:
-    """Return whether an event has no number because what it releases is not protected at all."""
+    """Whether an event has no epsilon because what it releases is not protected at all."""
     return (
         is_unprotected(event.event)
         if isinstance(event, Repeated | Sampled)
@@ -89,12 +86,12 @@ def is_unprotected(event: Event) -> bool:
 
 
 def unwrap(event: Event) -> Event:
-    """Return the single use that an event is made of."""
+    """The single use that a repeated event consists of."""
     return unwrap(event.event) if isinstance(event, Repeated) else event
 
 
 def compute_pure_epsilon(event: Event) -> Fraction | float:
-    """Return the pure epsilon of an event, exactly; infinite if it has none."""
+    """Pure epsilon of an event, exactly; infinite if it has none."""
     if isinstance(event, Free):
         return Fraction(0)
     if isinstance(event, Pure):
@@ -109,7 +106,9 @@ def compute_pure_epsilon(event: Event) -> Fraction | float:
 
 
 def compute_approximate(event: Event) -> tuple[Fraction, Fraction]:
-    """Return the epsilon and the delta that an event adds as they are, without any curve."""
+    """Epsilon and delta that an (epsilon, delta) event adds under basic composition; zero for other
+    events.
+    """
     if isinstance(event, Approximate):
         return Fraction(event.epsilon), Fraction(event.delta)
     if isinstance(event, Repeated):
@@ -119,40 +118,42 @@ def compute_approximate(event: Event) -> tuple[Fraction, Fraction]:
 
 
 class DominationReplaced(NamedTuple):
-    """Events with Gaussian noise in place of what it dominates, the delta left for them, and a
-    distance that delta must cover.
+    """Events in which Gaussian noise replaces what it dominates, the delta left for them, and a
+    total variation distance that delta must cover.
     """
 
-    paid: tuple[tuple[Event, int], ...]
+    charged: tuple[tuple[Event, int], ...]
     delta: float
     distance: float
 
 
-def replace_dominated(paid: Sequence[tuple[Event, int]], delta: float) -> DominationReplaced | None:
+def replace_dominated(
+    charged: Sequence[tuple[Event, int]], delta: float
+) -> DominationReplaced | None:
     """Replace all events that Gaussian noise dominates by one Gaussian release; None if none
     dominates them all at `delta`.
     """
-    uses = [(unwrap(event), times * _count_uses(event)) for event, times in paid]
+    uses = [(unwrap(event), times * _count_uses(event)) for event, times in charged]
     dominated = [(event, count) for event, count in uses if isinstance(event, GaussianDominated)]
     if not dominated:
-        return DominationReplaced(tuple(paid), delta, 0.0)
+        return DominationReplaced(tuple(charged), delta, 0.0)
     noise = dominated_loss.compute_multiplier(dominated, dominated_loss.SHARE * delta)
     if not noise:
         return None
-    others = [one for one in paid if not isinstance(unwrap(one[0]), GaussianDominated)]
+    others = [one for one in charged if not isinstance(unwrap(one[0]), GaussianDominated)]
     left = (1 - 2 * dominated_loss.SHARE) * delta
     return DominationReplaced(
         (*others, (GaussianNoise(noise), 1)), left, dominated_loss.sum_distances(dominated)
     )
 
 
-def merge_gaussians(paid: Sequence[tuple[Event, int]]) -> float | None:
-    """Return the noise multiplier of one release that costs what these do together; None unless all
-    are Gaussian noise.
+def merge_gaussians(charged: Sequence[tuple[Event, int]]) -> float | None:
+    """Noise multiplier of the one release that is equivalent to all of these; None unless all are
+    Gaussian noise.
 
-    What `approximate` counts, and what costs nothing, is left out.
+    Free events, and those counted by `compute_approximate`, are left out.
     """
-    uses = [(unwrap(event), times * _count_uses(event)) for event, times in paid]
+    uses = [(unwrap(event), times * _count_uses(event)) for event, times in charged]
     squares = [
         times / event.noise_multiplier**2
         for event, times in uses
@@ -165,16 +166,15 @@ def merge_gaussians(paid: Sequence[tuple[Event, int]]) -> float | None:
 
 
 def _count_uses(event: Event) -> int:
-    """Return how often an event uses its innermost one."""
     return event.count * _count_uses(event.event) if isinstance(event, Repeated) else 1
 
 
 def list_single_uses(event: Event, times: int, delta: float) -> list[tuple[Event, int]]:
-    """Return the single uses that an event paid for that often is made of; a known bound on all of
-    them stands for one use.
+    """Split an event that was charged `times` times into single uses; a known bound on all of them
+    counts as one use.
 
-    Where uses are bounded both one by one and together, what costs less at `delta` is taken: either
-    holds.
+    Where uses are bounded both one by one and together, the bound that is smaller at `delta` is
+    taken: both hold.
     """
     from tacit.privacy.accounting.distribution import (
         compose_epsilon,  # numpy is heavy to load, and `tacit --help` should not wait for it
@@ -192,10 +192,10 @@ def list_single_uses(event: Event, times: int, delta: float) -> list[tuple[Event
     return apart
 
 
-def compute_renyi_epsilon(paid: Sequence[tuple[Event, int]], delta: float) -> float:
-    """Return the smallest epsilon that a sum of Rényi divergences proves at `delta`, rounded up."""
-    orders = _choose_orders(tuple(event for event, _ in paid))
-    curves = [(compute_renyi_curve(event, orders), times) for event, times in paid]
+def compute_renyi_epsilon(charged: Sequence[tuple[Event, int]], delta: float) -> float:
+    """Smallest epsilon at `delta` that a sum of Rényi divergences proves, rounded up."""
+    orders = _choose_orders(tuple(event for event, _ in charged))
+    curves = [(compute_renyi_curve(event, orders), times) for event, times in charged]
     losses = (
         math.fsum(times * curve[place] for curve, times in curves) for place in range(len(orders))
     )
@@ -216,8 +216,8 @@ def _minimise_over_orders(delta: float, losses: Iterable[tuple[float, float]]) -
 
 
 def _choose_orders(events: tuple[Event, ...]) -> Curve:
-    """Return the orders, less 1, at which events are added up: those at which some of them are
-    known, among many others.
+    """Orders, minus 1, at which events are added up: the orders of their own curves, and a fixed
+    grid.
     """
     own = {
         order - 1
@@ -231,7 +231,7 @@ def _choose_orders(events: tuple[Event, ...]) -> Curve:
 
 @lru_cache(maxsize=64)
 def compute_renyi_curve(event: Event, orders: Curve) -> Curve:
-    """Return an event's Rényi divergence at each order, given less 1; 0 for what `approximate`
+    """Rényi divergence of an event at each order, given minus 1; 0 for what `compute_approximate`
     counts.
     """
     if isinstance(event, Free | Approximate):
@@ -250,11 +250,11 @@ def compute_renyi_curve(event: Event, orders: Curve) -> Curve:
         )
     if isinstance(event, Sampled) and isinstance(event.event, GaussianNoise):
         return _compute_sampled_gaussian(event.event.noise_multiplier, event.rate, orders)
-    raise TypeError(f"the ledger knows no cost of {event}")
+    raise TypeError(f"no Rényi divergence is known for {event}")
 
 
 def _cap_curve(curve: Curve, epsilon: float, orders: Curve) -> Curve:
-    """Return a curve, lowered to that of a pure epsilon where it is known and costs less."""
+    """Lower a curve to that of a pure epsilon, where that is smaller."""
     return (
         curve
         if math.isinf(epsilon)
@@ -263,12 +263,12 @@ def _cap_curve(curve: Curve, epsilon: float, orders: Curve) -> Curve:
 
 
 def _compute_randomised_response(epsilon: float, orders: Curve) -> Curve:
-    """Return the Rényi divergence of one binary randomised response, which is the most of any pure
-    epsilon mechanism.
+    """Rényi divergence of binary randomised response, the largest of any mechanism with this pure
+    epsilon.
 
-    With t = order - 1 and x = t epsilon it is ln(1 + 2 sinh²(x/2) + tanh(epsilon/2) sinh(x)) / t:
-    sums of positive terms, so no digits cancel where t or epsilon is tiny. For large x, sinh would
-    overflow and e^-2x no longer counts.
+    With t = order - 1 and x = t epsilon it is ln(1 + 2 sinh²(x/2) + tanh(epsilon/2) sinh(x)) / t: a
+    sum of positive terms, so no digits cancel where t or epsilon is tiny. For large x, sinh would
+    overflow and e^-2x is negligible.
     """
     tilt, kept = math.tanh(epsilon / 2), math.log1p(math.exp(-epsilon))
 
@@ -284,16 +284,16 @@ def _compute_randomised_response(epsilon: float, orders: Curve) -> Curve:
 
 
 def _extend_curve(known: Sequence[float], values: Sequence[float], orders: Curve) -> Curve:
-    """Return a curve at our orders. Divergences never fall with the order, so the next larger known
-    order bounds each.
+    """Evaluate a curve at our orders. Divergences never decrease with the order, so the value at
+    the next larger known order is a bound.
     """
     less_one, found = [order - 1 for order in known], [*values, math.inf]
     return tuple(found[bisect_left(less_one, t)] for t in orders)
 
 
 def _compute_sampled_gaussian(noise_multiplier: float, rate: float, orders: Curve) -> Curve:
-    """Return dp-accounting's curve of Gaussian noise on a Poisson sample; where it finds no value,
-    that of the next order.
+    """Compute dp-accounting's curve of Gaussian noise on a Poisson subsample; where it has no
+    value, that of the next larger order.
     """
     import dp_accounting
     from dp_accounting.rdp import RdpAccountant
@@ -309,7 +309,7 @@ def _compute_sampled_gaussian(noise_multiplier: float, rate: float, orders: Curv
 
 
 def round_up(value: Fraction | float) -> float:
-    """Return the smallest float that is not below an exact value."""
+    """Smallest float that is not below an exact value."""
     near = float(value)
     return (
         near

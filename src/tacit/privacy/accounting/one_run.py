@@ -1,12 +1,11 @@
-"""How much epsilon one run shows, from scores of canaries of which a random half took part: an
-estimate and two bounds.
+"""Empirical epsilon of one run, from the scores of canaries of which a random half took part.
 
-The estimate takes scores to be Gaussian, as those of a sum of many are: it is close, and proves
-nothing. The two bounds count how often the most extreme scores tell who took part, with a number of
-guesses that is fixed before. They hold with 95 % confidence whatever the scores: one uses only that
-the claim is about (epsilon, delta), the other that it is about Gaussian noise, of which it
-therefore sees more. Each comes with what noise of exactly the claimed size shows on average, and
-with the most that so many canaries can show.
+The estimate assumes Gaussian scores, as those of a sum of many are: it is close and proves nothing.
+The two bounds count how often the most extreme scores show who took part, with a number of guesses
+fixed in advance. They hold with 95 % confidence for any scores. One assumes only that the claim is
+(epsilon, delta); the other that the mechanism is Gaussian noise, and is therefore tighter. Each
+comes with its average for noise of exactly the claimed size, and with the largest value that this
+number of canaries can show.
 
 Source: Andrew et al. 2024, *One-shot empirical privacy estimation*; Steinke, Nasr and Jagielski
 2023, theorem 5.2; Mahloujifar, Melis and Chaudhuri 2024, *Auditing f-differential privacy in one
@@ -26,22 +25,21 @@ from tacit.privacy.accounting.gaussian_loss import calibrate_multiplier, compute
 from tacit.privacy.statement.prose import format_bound, format_unit
 
 RISK = 0.05
-"""The chance with which a bound may be too high."""
+"""Probability that a lower bound is too high."""
 GUESSED = 0.1
-"""The share of the canaries about which a guess is made: half of it are those with the highest
-scores, half with the lowest.
+"""Fraction of the canaries that are guessed: half of them have the highest scores, half the lowest.
 """
 _LARGEST = 60.0
 _SURE = 3.09
-"""Standard errors by which an estimate must be above the claim to be flagged: one false alarm in a
+"""Standard errors by which an estimate must exceed the claim to be flagged: one false alarm in a
 thousand.
 """
 
 
 @dataclass(frozen=True, kw_only=True)
 class AuditFigure:
-    """One number of an audit. `at_claim` is what noise of the claimed size shows on average,
-    `ceiling` the most there can be.
+    """One number of an audit. `at_claim` is its average under the claimed noise, `ceiling` its
+    largest possible value.
     """
 
     name: str
@@ -65,19 +63,19 @@ class OneRunAudit:
 
     @property
     def sentences(self) -> list[str]:
-        """Return what was found, in words."""
+        """The findings in words."""
         claimed = f"epsilon {format_bound(self.claimed)} {format_unit('run', self.delta)}"
         verdict = (
-            f"This run shows more than it claims: {claimed}. Its noise is too small, or its updates"
-            " are longer than they may be."
+            f"This run reveals more than it claims: {claimed}. Its noise is too small, or its"
+            " updates exceed the clipping norm."
             if self.flagged
             else f"Nothing contradicts the claim of {claimed}."
         )
         return [
             verdict,
             (
-                f"{self.canaries:,} canaries, of which a random half took part; of {self.guesses:,}"
-                f" guesses who did, {self.right:,} were right. Bounds hold with 95 % confidence;"
+                f"A random half of {self.canaries:,} canaries took part. Of {self.guesses:,} guesses"
+                f" about who did, {self.right:,} were right. The bounds hold with 95 % confidence;"
                 " the estimate proves nothing."
             ),
         ]
@@ -86,8 +84,8 @@ class OneRunAudit:
 def audit_scores(
     scores: NDArray[np.float64], inside: NDArray[np.bool_], claimed: float, delta: float
 ) -> OneRunAudit:
-    """Return what scores show about a claimed epsilon (per run) at `delta`; `inside` says which
-    canaries took part.
+    """Compare scores with a claimed epsilon per run at `delta`; `inside` marks the canaries that
+    took part.
     """
     count, each = len(scores), max(1, round(len(scores) * GUESSED / 2))
     order = np.argsort(scores, kind="stable")
@@ -145,7 +143,7 @@ def audit_scores(
 
 
 def compute_steinke_bound(canaries: int, guesses: int, right: int, delta: float) -> float:
-    """Return the epsilon that so many right guesses prove of any (epsilon, delta) mechanism, with
+    """Lower bound on epsilon of any (epsilon, delta) mechanism from `right` correct guesses, with
     95 % confidence.
     """
     from scipy.stats import binom
@@ -163,7 +161,7 @@ def compute_steinke_bound(canaries: int, guesses: int, right: int, delta: float)
 
 
 def compute_gaussian_bound(canaries: int, guesses: int, right: int, delta: float) -> float:
-    """Return the epsilon at `delta` that so many right guesses prove of Gaussian noise, with 95 %
+    """Lower bound on epsilon at `delta` of Gaussian noise from `right` correct guesses, with 95 %
     confidence.
     """
     from scipy.special import ndtr, ndtri
@@ -180,9 +178,7 @@ def compute_gaussian_bound(canaries: int, guesses: int, right: int, delta: float
 
 
 def _find_smallest(likely: Callable[[float], bool]) -> float:
-    """Return the smallest epsilon that is not ruled out, to a thousandth; larger ones are not
-    either.
-    """
+    """Smallest epsilon that is not ruled out, to a thousandth. `likely` is monotone."""
     low, high = 0.0, 1.0
     if likely(1e-3):
         return 0.0
@@ -197,7 +193,7 @@ def _find_smallest(likely: Callable[[float], bool]) -> float:
 def _measure_separation(
     scores: NDArray[np.float64], inside: NDArray[np.bool_]
 ) -> tuple[float, float]:
-    """Return how far apart the means of both halves are, in standard deviations of those outside,
+    """Distance between the means of both halves, in standard deviations of the canaries left out,
     and its standard error.
     """
     here, there = scores[inside], scores[~inside]
@@ -211,8 +207,8 @@ def _estimate_epsilon(size: float, delta: float) -> float:
 
 
 def _expect_right_guesses(size: float, each: int, count: int) -> float:
-    """Return how many guesses are right on average, if scores of those inside are `size` standard
-    deviations higher.
+    """Expected number of right guesses if the scores of those inside are `size` standard deviations
+    higher.
     """
     from scipy.optimize import brentq
     from scipy.stats import norm

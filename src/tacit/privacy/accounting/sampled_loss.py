@@ -1,13 +1,13 @@
-"""What Gaussian noise costs when each client takes part with a small chance, and how much of it a
-loss asks for.
+"""Privacy loss of Gaussian noise under Poisson subsampling, and calibration of its noise
+multiplier.
 
-Every round each client is taken with the same chance, by itself, and nobody but who adds the noise
-knows who was. Then noise of a smaller multiplier keeps a loss (privacy amplification by Poisson
-sampling). There is no closed form: the distribution of the loss is discretised and composed by
-dp-accounting, always rounding to the safe side. With a chance of 1 the cost is exact.
+In every round each client is included independently with the same probability, and only the party
+that adds the noise knows the sample. This amplifies privacy: less noise gives the same epsilon.
+There is no closed form, so dp-accounting discretises and composes the distribution of the loss,
+always pessimistically. At sampling rate 1 the result is exact.
 
-Source: Koskela, Jälkö and Honkela 2020; Doroshenko et al. 2022, *Connect the Dots*. Adding or
-removing one client.
+Source: Koskela, Jälkö and Honkela 2020; Doroshenko et al. 2022, *Connect the Dots*. Neighbouring
+relation: adding or removing one client.
 """
 
 from __future__ import annotations
@@ -19,32 +19,33 @@ from typing import Any
 from tacit.privacy.accounting import gaussian_loss
 
 _SAFE = 1 + 1e-9
-"""More than floating point can take off an epsilon that comes out of a discretised distribution."""
+"""Rounding margin: more than floating point can take off an epsilon of a discretised distribution.
+"""
 
 
 _LEAST = 1 / 16
-"""No multiplier below it is looked for: where delta is above the sampling rate any would do,
-however small.
+"""Smallest noise multiplier that is searched for. Where delta exceeds the sampling rate, any
+multiplier would do.
 """
 
 
 def estimate_spread(noise_multiplier: float, rate: float) -> float:
-    """Return about how far the loss of one round spreads: the root of the chi-squared
+    """Approximate standard deviation of the loss of one round: the root of the chi-squared
     divergence.
     """
     return rate * math.sqrt(math.expm1(min(50.0, 1 / noise_multiplier**2)))
 
 
 def choose_step(noise_multiplier: float, rate: float, rounds: int) -> float:
-    """Return a step fine enough for a loss: two to the spread of one round, and 200 to that of all
-    or 2e-4.
+    """Choose a grid step: at most half the spread of one round, and 1/200 of that of all rounds or
+    2e-4.
     """
     one = estimate_spread(noise_multiplier, rate)
     return min(one / 2, max(one * math.sqrt(rounds) / 200, rounds * one**2 / 400, 2e-4), 0.05)
 
 
 def build_distribution(noise_multiplier: float, rate: float, rounds: int, step: float) -> Any:
-    """Return dp-accounting's distribution of the loss of all rounds, in steps."""
+    """Build dp-accounting's distribution of the composed loss of all rounds."""
     from dp_accounting.pld import privacy_loss_distribution as pld  # slow to load
 
     noise = pld.from_gaussian_mechanism(
@@ -55,7 +56,7 @@ def build_distribution(noise_multiplier: float, rate: float, rounds: int, step: 
 
 @lru_cache(maxsize=4096)
 def compute_epsilon(delta: float, noise_multiplier: float, rate: float, rounds: int) -> float:
-    """Return an epsilon that all rounds together keep at `delta`, rounded up.
+    """Epsilon of all rounds together at `delta`, rounded up.
 
     >>> compute_epsilon(1e-5, 2.0, 0.1, 40) < compute_epsilon(1e-5, 2.0, 1.0, 40) / 4
     True
@@ -70,8 +71,8 @@ def compute_epsilon(delta: float, noise_multiplier: float, rate: float, rounds: 
 
 @lru_cache(maxsize=64)
 def calibrate_multiplier(epsilon: float, delta: float, rate: float, rounds: int) -> float:
-    """Return a noise multiplier per round that keeps an epsilon (per run) at `delta`, at most 0.01
-    % above the smallest.
+    """Noise multiplier per round for an epsilon per run at `delta`, at most 0.01 % above the
+    smallest.
     """
     full = gaussian_loss.calibrate_multiplier(epsilon, delta) * math.sqrt(rounds)
     if rate == 1:

@@ -1,5 +1,5 @@
-"""What was spent: each release is an entry, entries fold into totals per bit, update and run, never
-a bare number.
+"""Ledger of a run: each release is an entry, and entries compose into totals per bit, update and
+run.
 """
 
 from tacit.privacy.ledger.account import (

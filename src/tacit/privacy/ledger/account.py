@@ -1,5 +1,5 @@
-"""What was paid: claims that left together are one payment, payments fold to totals. Nothing here
-is changed in place.
+"""Charges of a run. Claims released together are one charge, and charges compose into totals. All
+values are immutable.
 """
 
 from __future__ import annotations
@@ -16,22 +16,22 @@ from tacit.privacy.accounting.gaussian_loss import compute_epsilon
 from tacit.privacy.claim import Approximate, Claim, Event, Free, RenyiCurve, Sampled, Total
 from tacit.runs.record import Released
 
-EXACT, SUM = "exact", "sum of losses"
+EXACT, SUM = "exact", "basic composition"
 NUMERICAL = "Rényi composition of numerical curves"
 GAUSSIAN = "exact composition of Gaussian noise"
 BITS = "exact composition of randomised responses"
 COMPOSED = "composition of loss distributions"
 DOMINATED = "composition of dominating Gaussian noise"
-NO_NUMBER = "no number exists: released without protection"
-HIDDEN = "no number exists: hidden from the server, readable by every other client"
-COARSE = "no number exists: randomness is drawn too coarsely for so large an epsilon"
-UNLIKE = "no number exists: losses under different changes of data cannot be added"
+NO_NUMBER = "no epsilon exists: released without protection"
+HIDDEN = "no epsilon exists: hidden from the server, readable by every other client"
+COARSE = "no epsilon exists: random draws are too coarse for so large an epsilon"
+UNLIKE = "no epsilon exists: losses under different neighbouring relations cannot be added"
 
 
 @dataclass(frozen=True)
 class Charge:
-    """The claims of one answer of a client, and how often the client that answered most often has
-    paid for them.
+    """Claims of one response, and how often the client with the most responses was charged for
+    them.
     """
 
     claims: tuple[Claim, ...]
@@ -40,24 +40,24 @@ class Charge:
 
 @dataclass(frozen=True)
 class Account:
-    """Everything an arm of a run has charged so far."""
+    """All charges of an arm of a run so far."""
 
-    payments: tuple[Charge, ...] = ()
+    charges: tuple[Charge, ...] = ()
 
     def times(self, claims: tuple[Claim, ...]) -> int:
-        """Return how often the busiest client has paid for these claims together."""
-        return next((payment.times for payment in self.payments if payment.claims == claims), 0)
+        """How often the busiest client was charged for these claims together."""
+        return next((charge.times for charge in self.charges if charge.claims == claims), 0)
 
     def to_json(self) -> list[dict[str, Any]]:
-        """Return the account as plain JSON values."""
+        """Convert the account to plain JSON values."""
         return [
             {"claims": [claim.to_json() for claim in one.claims], "times": one.times}
-            for one in self.payments
+            for one in self.charges
         ]
 
     @classmethod
     def from_json(cls, tree: list[dict[str, Any]]) -> Account:
-        """Return the account a tree of JSON values describes."""
+        """Parse an account from JSON values."""
         return cls(
             tuple(
                 Charge(tuple(map(Claim.from_json, one["claims"])), int(one["times"]))
@@ -67,28 +67,26 @@ class Account:
 
 
 def charge(account: Account, claims: tuple[Claim, ...], busiest: int, uses: int = 1) -> Account:
-    """Return the account after clients were charged for answers, each client at most `uses` times.
-    Call it before they leave.
+    """Charge clients for responses, each at most `uses` times; call this before a response is sent.
 
-    `busiest` is how often the client that answered most often has answered so far, these answers
-    included. No client has paid for these claims more often than that, nor more often than before
-    and `uses` times more. Raises BudgetError for a claim nobody has proved: what cannot be added up
-    may not leave.
+    `busiest` is the largest number of responses of any client so far, these included. No client is
+    charged for these claims more often than that, nor more than `uses` times in addition to before.
+    Raises BudgetError for an unproven claim: what cannot be added up may not be sent.
     """
     for claim in claims:
         losses.refuse_unproven(claim)
     if not claims:
         return account
     before = account.times(claims)
-    paid = Charge(claims, max(before, min(before + uses, busiest)))
+    charged = Charge(claims, max(before, min(before + uses, busiest)))
     if before:
-        return Account(tuple(paid if one.claims == claims else one for one in account.payments))
-    return Account((*account.payments, paid)) if paid.times else account
+        return Account(tuple(charged if one.claims == claims else one for one in account.charges))
+    return Account((*account.charges, charged)) if charged.times else account
 
 
 def is_subsampled(claims: Sequence[Claim]) -> bool:
-    """Return whether claims are about all clients that might have been asked in a round, and not
-    only about those who were.
+    """Whether claims cover every client that could have been sampled in a round, not only those
+    that were.
     """
     return any(isinstance(losses.unwrap(claim.event), Sampled) for claim in claims)
 
@@ -96,8 +94,8 @@ def is_subsampled(claims: Sequence[Claim]) -> bool:
 def build_release(
     claim: Claim, arm: str, round_no: int, exchange: str, clients: int, busiest: int
 ) -> Released:
-    """Return the record's entry for answers of `clients` clients; `busiest` is how often one of
-    them has paid for the claim.
+    """Build the record's entry for responses of `clients` clients; `busiest` is how often one of
+    them was charged for the claim.
     """
     return Released(
         arm=arm,
@@ -110,11 +108,11 @@ def build_release(
 
 
 def fold_releases(entries: Iterable[Released]) -> Account:
-    """Return the account of what left in an arm, from the record's entries alone.
+    """Compute the account of an arm from the record's entries alone.
 
-    Claims of one exchange in one round were paid together. A client answers an exchange once, so it
-    has paid at most as often as the exchange took place. What a resume superseded and did not
-    repeat was paid in addition.
+    Claims of one exchange in one round were charged together. A client responds to an exchange
+    once, so it was charged at most as often as the exchange took place. Releases that a resume
+    superseded and did not repeat were charged in addition.
     """
     found = list(entries)
     account = Account()
@@ -125,8 +123,8 @@ def fold_releases(entries: Iterable[Released]) -> Account:
 
 
 def add_superseded(account: Account, entries: Iterable[Released]) -> Account:
-    """Return the account with releases that a resume did not repeat: the busiest client may have
-    paid for each of them too.
+    """Add releases that a resume did not repeat: the busiest client may have been charged for each
+    of them too.
     """
     for together in _group_by_request(entries):
         claims = tuple(Claim.from_json(one.claim) for one in together)
@@ -135,7 +133,7 @@ def add_superseded(account: Account, entries: Iterable[Released]) -> Account:
 
 
 def _group_by_request(entries: Iterable[Released]) -> Iterable[list[Released]]:
-    """Return entries that were paid for together: of one request."""
+    """Group entries that were charged together: those of one request."""
     found: dict[tuple[int, str, str], list[Released]] = {}
     for one in entries:
         found.setdefault((one.round_no, one.exchange, one.request), []).append(one)
@@ -143,11 +141,11 @@ def _group_by_request(entries: Iterable[Released]) -> Iterable[list[Released]]:
 
 
 def compute_totals(account: Account, delta: float) -> tuple[Total, ...]:
-    """Return what the busiest client has spent: per innermost unit, per update, per run, and per
-    run at `delta`.
+    """Totals of the busiest client: per innermost unit, per update, per run, and per run at
+    `delta`.
 
-    Payments add up, whatever their claims. Where no pure number exists, the total per update is one
-    at `delta` too. Nothing is stated before anything was paid.
+    All charges add up. Where no pure epsilon exists, the total per update is at `delta` too. Empty
+    before the first charge.
     """
     claims = list_claims(account)
     for claim in claims:
@@ -161,12 +159,12 @@ def compute_totals(account: Account, delta: float) -> tuple[Total, ...]:
         )
     if len({claim.relation for claim in claims}) > 1:
         return _state_no_number(UNLIKE)
-    answers = [tuple((claim.event, 1) for claim in one.claims) for one in account.payments]
-    paid = tuple((claim.event, one.times) for one in account.payments for claim in one.claims)
+    answers = [tuple((claim.event, 1) for claim in one.claims) for one in account.charges]
+    charged = tuple((claim.event, one.times) for one in account.charges for claim in one.claims)
     update, run, run_at = (
         max((_sum_pure("update", answer) for answer in answers), key=_size),
-        _sum_pure("run", paid),
-        _compute_at("run", paid, delta),
+        _sum_pure("run", charged),
+        _compute_at("run", charged, delta),
     )
     if update.epsilon is None:
         return (
@@ -178,12 +176,12 @@ def compute_totals(account: Account, delta: float) -> tuple[Total, ...]:
 
 
 def list_claims(account: Account) -> tuple[Claim, ...]:
-    """Return every claim that was paid for, once."""
-    return tuple(dict.fromkeys(claim for payment in account.payments for claim in payment.claims))
+    """Every claim that was charged, once."""
+    return tuple(dict.fromkeys(claim for charge in account.charges for claim in charge.claims))
 
 
 EventCounts = tuple[tuple[Event, int], ...]
-"""Events, and how often each is paid for."""
+"""Events, and how often each was charged."""
 
 
 def _state_no_number(basis: str) -> tuple[Total, ...]:
@@ -197,7 +195,7 @@ def _size(total: Total) -> float:
 
 
 def _compute_unit_totals(claims: tuple[Claim, ...]) -> list[Total]:
-    """Return the largest loss of a single use, for each unit smaller than an update."""
+    """Largest loss of a single use, for each unit smaller than an update."""
     worst: dict[str, Total] = {}
     for claim in claims:
         single = _sum_pure(claim.unit, ((losses.unwrap(claim.event), 1),))
@@ -206,30 +204,32 @@ def _compute_unit_totals(claims: tuple[Claim, ...]) -> list[Total]:
     return list(worst.values())
 
 
-def _sum_pure(unit: str, paid: EventCounts) -> Total:
-    """Return the sum of pure losses; None if one of them is not pure."""
+def _sum_pure(unit: str, charged: EventCounts) -> Total:
+    """Sum of pure epsilons; None if an event is not pure."""
     epsilon = sum(
-        (losses.compute_pure_epsilon(event) * times for event, times in paid), Fraction(0)
+        (losses.compute_pure_epsilon(event) * times for event, times in charged), Fraction(0)
     )
     known = None if math.isinf(epsilon) else losses.round_up(epsilon)
-    return Total(unit=unit, epsilon=known, delta=0.0, basis=EXACT if _is_single_use(paid) else SUM)
+    return Total(
+        unit=unit, epsilon=known, delta=0.0, basis=EXACT if _is_single_use(charged) else SUM
+    )
 
 
-def _is_single_use(paid: EventCounts) -> bool:
-    """Return whether a single use of one event was paid for."""
-    return len(paid) == 1 and paid[0][1] == 1 and losses.unwrap(paid[0][0]) == paid[0][0]
+def _is_single_use(charged: EventCounts) -> bool:
+    """Whether exactly one use of one event was charged."""
+    return (
+        len(charged) == 1 and charged[0][1] == 1 and losses.unwrap(charged[0][0]) == charged[0][0]
+    )
 
 
-def _compute_at(unit: str, paid: EventCounts, delta: float) -> Total:
-    """Return the total for which a chance of failing is allowed: `delta` for curves, and what
-    approximate losses bring.
-    """
-    settled = losses.replace_dominated(paid, delta)
+def _compute_at(unit: str, charged: EventCounts, delta: float) -> Total:
+    """Total at `delta`, plus the deltas of approximate events."""
+    settled = losses.replace_dominated(charged, delta)
     if settled is None:
         return Total(unit=unit, epsilon=None, delta=delta, basis=COARSE)
-    if settled.paid == paid:
-        return _compose_at(unit, paid, delta)
-    total = _compose_at(unit, settled.paid, settled.delta)
+    if settled.charged == charged:
+        return _compose_at(unit, charged, delta)
+    total = _compose_at(unit, settled.charged, settled.delta)
     if not covers_distance(total.epsilon or 0.0, delta, settled.distance):
         return Total(unit=unit, epsilon=None, delta=delta, basis=COARSE)
     basis = DOMINATED if total.basis in (EXACT, GAUSSIAN) else total.basis
@@ -240,30 +240,30 @@ def _compute_at(unit: str, paid: EventCounts, delta: float) -> Total:
     )
 
 
-def _compose_at(unit: str, paid: EventCounts, delta: float) -> Total:
-    brought = [(losses.compute_approximate(event), times) for event, times in paid]
+def _compose_at(unit: str, charged: EventCounts, delta: float) -> Total:
+    brought = [(losses.compute_approximate(event), times) for event, times in charged]
     epsilon, failing = (
         sum((pair[place] * times for pair, times in brought), Fraction(0)) for place in (0, 1)
     )
-    noise = losses.merge_gaussians(paid)
+    noise = losses.merge_gaussians(charged)
     if noise is not None:
         known = losses.round_up(Fraction(compute_epsilon(delta, noise)) + epsilon)
-        basis = EXACT if _is_single_use(paid) else GAUSSIAN
+        basis = EXACT if _is_single_use(charged) else GAUSSIAN
         return Total(
             unit=unit,
             epsilon=known,
             delta=losses.round_up(Fraction(delta) + failing),
             basis=basis,
         )
-    if all(isinstance(losses.unwrap(event), Approximate | Free) for event, _ in paid):
-        # Nothing but approximate losses: they add up as they are and need no further delta.
+    if all(isinstance(losses.unwrap(event), Approximate | Free) for event, _ in charged):
+        # Only approximate events: basic composition, which needs no further delta.
         return Total(
             unit=unit,
             epsilon=losses.round_up(epsilon),
             delta=losses.round_up(failing),
             basis=SUM,
         )
-    simple, composed = _sum_pure(unit, paid), _compose_tightest(unit, paid, delta)
+    simple, composed = _sum_pure(unit, charged), _compose_tightest(unit, charged, delta)
     composed = replace(
         composed, epsilon=losses.round_up(Fraction(composed.epsilon or 0.0) + epsilon)
     )
@@ -272,18 +272,18 @@ def _compose_at(unit: str, paid: EventCounts, delta: float) -> Total:
     return replace(composed, delta=losses.round_up(Fraction(delta) + failing))
 
 
-def _compose_tightest(unit: str, paid: EventCounts, delta: float) -> Total:
-    """Return the least of what is proved about losses together; what `approximate` counts is left
-    out.
+def _compose_tightest(unit: str, charged: EventCounts, delta: float) -> Total:
+    """Smallest proved epsilon of the composition, without the events that `compute_approximate`
+    counts.
     """
     from tacit.privacy.accounting.distribution import (
         compose_epsilon,  # numpy is heavy to load, and `tacit --help` should not wait for it
     )
 
-    curved = any(isinstance(losses.unwrap(event), RenyiCurve) for event, _ in paid)
+    curved = any(isinstance(losses.unwrap(event), RenyiCurve) for event, _ in charged)
     counted = [
         (event, times)
-        for event, times in paid
+        for event, times in charged
         if not isinstance(losses.unwrap(event), Approximate | Free)
     ]
     uses = [use for event, times in counted for use in losses.list_single_uses(event, times, delta)]

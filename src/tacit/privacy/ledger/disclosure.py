@@ -1,5 +1,5 @@
-"""Rows that were handed over: listed with their counts, never given a number that would sound like
-protection.
+"""Claims about disclosed rows. They are listed with their counts; they have no epsilon, which would
+suggest protection.
 """
 
 from __future__ import annotations
@@ -9,16 +9,16 @@ from tacit.privacy.ledger.account import build_release
 from tacit.runs.record import RUN, DisclosedRows, Released
 
 _RULES = {
-    "k_anonymity": "at least {k} rows look alike in {key}",
-    "label_k": "at least {k} rows look alike in {key} and in the label itself",
-    "distinct_l": "at least {k} rows look alike in {key}, with at least {l} different labels",
-    "entropy_l": "at least {k} rows look alike in {key}, with labels as mixed as {l} equal ones",
+    "k_anonymity": "at least {k} rows agree on {key}",
+    "label_k": "at least {k} rows agree on {key} and on the label itself",
+    "distinct_l": "at least {k} rows agree on {key}, with at least {l} different labels",
+    "entropy_l": "at least {k} rows agree on {key}, with label entropy at least ln({l})",
 }
 
 
 def build_releases(facts: DisclosedRows) -> list[Released]:
-    """Return the ledger's entries for rows that were disclosed: the rows themselves, and what
-    counting them told others.
+    """Build the ledger's entries for disclosed rows: the rows themselves, and what counting them
+    revealed.
     """
     found = []
     if facts.rows:
@@ -51,7 +51,7 @@ def _claim_rows(facts: DisclosedRows) -> Claim:
 
 
 def _claim_counts(facts: DisclosedRows) -> Claim | None:
-    """Return what was told by counting together; clients that count alone tell nobody anything."""
+    """Claim about joint counting; None where each client counts alone."""
     if facts.counts == "local":
         return None
     if facts.counts == "stable":
@@ -66,7 +66,7 @@ def _claim_counts(facts: DisclosedRows) -> Claim | None:
             unit="decision",
             relation="add or remove one row",
             view="everyone",
-            trust=("whoever adds the counts up, and the noise to them",),
+            trust=("the party that adds up the counts and adds noise to them",),
             rests_on="server",
             source=(
                 "stability histogram: count + Laplace(1/epsilon) >= k + ln(1/(2 delta))/epsilon;"
@@ -76,20 +76,20 @@ def _claim_counts(facts: DisclosedRows) -> Claim | None:
     with_test = " and the test rows" if facts.counts == "with_test" else ""
     return Claim(
         mechanism=(
-            f"how many rows of all clients{with_test} look alike in each class of"
+            f"how many rows of all clients{with_test} agree on each combination of"
             f" {', '.join(facts.key)}"
         ),
         event=Open(),
         unit="run",
         relation="replace one row",
         view="peers",
-        trust=("the secure sum that adds the counts up",),
+        trust=("the secure aggregation that adds up the counts",),
         rests_on="helpers",
         source="none: exact counts reach every client",
     )
 
 
 def describe_rule(facts: DisclosedRows) -> str:
-    """Return the rule that disclosed rows keep to, in words."""
+    """Describe the rule that disclosed rows satisfy."""
     key = ", ".join(facts.key) if facts.release == "columns" else "every column but the label"
     return _RULES[facts.rule].format(k=f"{facts.k:,}", l=f"{facts.l or 0:g}", key=key)

@@ -23,9 +23,9 @@ def state_parts(account: Account, delta: float, averaged: str) -> str:
     if not averaged:
         return ""
     kinds: dict[str, list[Charge]] = {}
-    for payment in account.payments:
-        unit = payment.claims[0].unit
-        kinds.setdefault(unit if unit in ANSWERS else "update", []).append(payment)
+    for one in account.charges:
+        unit = one.claims[0].unit
+        kinds.setdefault(unit if unit in ANSWERS else "update", []).append(one)
     accounts = {kind: Account(tuple(kinds[kind])) for kind in _KINDS if kind in kinds}
     said = [
         _state_votes(one, delta) if kind == "vote" else _state_part(kind, one, delta)
@@ -52,7 +52,7 @@ def _state_votes(account: Account, delta: float) -> str:
         return "Votes: sent in the clear, so no epsilon exists for testers."
     in_round = next(total for total in stated if total.unit == "update")
     counts = [claim.event.count for claim in claims if isinstance(claim.event, Repeated)]
-    rounds = sum(one.times for one in account.payments)
+    rounds = sum(one.times for one in account.charges)
     run = (
         ""
         if rounds == 1
@@ -75,7 +75,7 @@ def _state_part(kind: str, account: Account, delta: float) -> str:
         return f"{_KINDS[kind]}: no epsilon exists ({stated[0].basis.partition(': ')[2]})."
     word = ANSWERS.get(kind, ("update", ""))[0]
     each = next(total for total in stated if total.unit == "update")
-    rounds = sum(one.times for one in account.payments)
+    rounds = sum(one.times for one in account.charges)
     run = (
         ""
         if rounds == 1

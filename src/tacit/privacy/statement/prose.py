@@ -15,6 +15,7 @@ from typing import Any
 from tacit.privacy.accounting import losses
 from tacit.privacy.claim import Claim, Disclosed, Repeated, Sampled, Total
 from tacit.privacy.ledger.account import (
+    COARSE,
     COMPOSED,
     DOMINATED,
     EXACT,
@@ -119,7 +120,7 @@ def write_statement(
     """
     claims = list_claims(account)
     if not claims:
-        said = "No client has sent an update yet."
+        said = "No client has sent an update."
     elif all(losses.compute_pure_epsilon(claim.event) == 0 for claim in claims):
         said = "Nothing about a client leaves its machine."
     else:
@@ -164,12 +165,16 @@ def write_verdict(stated: Sequence[Total]) -> str:
     """State in one sentence how well the totals protect a client."""
     if stated[0].epsilon is None:
         if stated[0].basis == NO_NUMBER:
-            return "There is no protection: updates are sent in the clear and can reveal the rows behind them."
+            return (
+                "There is no protection: what is sent in the clear can reveal the rows behind it."
+            )
         if stated[0].basis == HIDDEN:
             return (
-                "There is no differential privacy: updates are hidden from the server, but other"
-                " clients can read them."
+                "There is no differential privacy: what a client sends is hidden from the server, but"
+                " other clients can read it."
             )
+        if stated[0].basis == COARSE:
+            return "There is no guarantee: no epsilon can be proved for this run."
         return "There is no single epsilon for the whole run, only one for each of its parts."
     sizes = {total.unit: total.epsilon for total in reversed(stated) if total.epsilon is not None}
     run = min(
@@ -189,16 +194,16 @@ def write_verdict(stated: Sequence[Total]) -> str:
     if small:
         return (
             "Neither a whole update nor the run is meaningfully protected: only each single"
-            f" {small[0]} is."
+            f" {small[0]}, taken by itself, is."
         )
     return "There is no meaningful protection: the noise is too small."
 
 
 def _describe_updates(account: Account) -> str:
-    several = any(one.claims[0].unit in ANSWERS for one in account.payments)
+    several = any(one.claims[0].unit in ANSWERS for one in account.charges)
     parts: list[str] = []
     sampled = ""
-    for one in account.payments:
+    for one in account.charges:
         how = join_words([claim.mechanism for claim in one.claims])
         times = "once" if one.times == 1 else f"{one.times:,} times"
         if is_subsampled(one.claims):
@@ -210,7 +215,7 @@ def _describe_updates(account: Account) -> str:
         parts.append(
             f"{times} {how}"
             if one.claims[0].unit in ANSWERS
-            else f"{_count_answers((one,))} as {how}"
+            else f"{_count_responses((one,))} as {how}"
         )
     if sampled:
         return "; also ".join([sampled, *parts])
@@ -224,16 +229,16 @@ def describe_composition(total: Total, account: Account) -> str:
     """Say what a total composes."""
     if total.epsilon is None:
         return total.basis
-    sampled = next((one for one in account.payments if is_subsampled(one.claims)), None)
+    sampled = next((one for one in account.charges if is_subsampled(one.claims)), None)
     if sampled is not None:
         return (
             f"{_count_rounds(sampled.times) if total.unit == 'run' else 'one round alone'}, sampled"
             f" {_describe_rate(sampled)}, {total.basis}"
         )
     if total.unit == "run":
-        return f"{_count_answers(account.payments)}, {total.basis}"
+        return f"{_count_responses(account.charges)}, {total.basis}"
     if total.unit == "update":
-        if any(one.claims[0].unit in ANSWERS for one in account.payments):
+        if any(one.claims[0].unit in ANSWERS for one in account.charges):
             return f"the response with the largest loss, {total.basis}"
         counts = {describe_uses(claim) for claim in list_claims(account)}
         uses = counts.pop() if len(counts) == 1 else ""
@@ -245,10 +250,10 @@ def _count_rounds(count: int) -> str:
     return "1 round" if count == 1 else f"{count:,} rounds"
 
 
-def _describe_rate(payment: Charge) -> str:
+def _describe_rate(charged: Charge) -> str:
     rates = [
         event.rate
-        for claim in payment.claims
+        for claim in charged.claims
         if isinstance(event := losses.unwrap(claim.event), Sampled)
     ]
     return f"with probability {max(rates):.3g}"
@@ -374,11 +379,11 @@ def _list_trust(claims: Sequence[Claim]) -> list[str]:
     return list(dict.fromkeys(word for claim in claims for word in claim.trust)) or ["nobody else"]
 
 
-def _count_answers(payments: Sequence[Charge]) -> str:
+def _count_responses(charges: Sequence[Charge]) -> str:
     """Count responses, by name if all are of one kind."""
-    kinds = {ANSWERS.get(one.claims[0].unit, ("update", "updates")) for one in payments}
+    kinds = {ANSWERS.get(one.claims[0].unit, ("update", "updates")) for one in charges}
     one, many = kinds.pop() if len(kinds) == 1 else ("response", "responses")
-    count = sum(payment.times for payment in payments)
+    count = sum(one.times for one in charges)
     return f"1 {one}" if count == 1 else f"{count:,} {many}"
 
 

@@ -70,7 +70,7 @@ def _describe_planned_owners(clients: int, promises: bool) -> str:
 def describe_disclosure(facts: DisclosedRows) -> str:
     """Describe disclosed rows, to be read with the statement about updates."""
     if not facts.rows:
-        return f"No row is disclosed: no group has enough identical rows ({describe_rule(facts)})."
+        return f"No row is disclosed: no group of rows is large enough ({describe_rule(facts)})."
     share = facts.rows / facts.of_rows
     rest = "the label" if facts.release == "whole_row" else "the other columns or the label"
     return (

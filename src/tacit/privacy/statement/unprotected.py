@@ -95,13 +95,14 @@ def _describe_place(sites: int, seeded: bool) -> str:
     """Say against whom rows and noise are not protected, given where they are."""
     if not sites:
         return (
-            "Everything in a simulation: all rows are on one machine, and its noise can be"
-            " reproduced from the seed, so nobody is protected from that machine."
+            "Everything in a simulation: all rows are on one machine, which also knows the results"
+            " of each client, and anyone who knows the seed can reproduce the noise. Nobody is"
+            " protected."
         )
     if seeded:
         return (
-            "Everything in a rehearsal: its noise can be reproduced from the plan's seed, so that it"
-            " equals a simulation."
+            "Everything in a rehearsal: anyone who knows the plan's seed can reproduce the noise, so"
+            " that the result equals a simulation."
         )
     return "Rows, from anyone who controls the machine of their site."
 

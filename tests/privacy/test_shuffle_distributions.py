@@ -11,7 +11,7 @@ from scipy.stats import binom, multinomial
 
 from tacit.errors import BudgetError
 from tacit.privacy.accounting.shuffle import compute_shuffled_epsilon, estimate_shuffling
-from tacit.privacy.accounting.shuffle_laws import (
+from tacit.privacy.accounting.shuffle_distributions import (
     _bin_losses,
     _count_pairs,
     _group_blankets,
@@ -126,16 +126,15 @@ def test_what_a_shuffler_would_be_worth_in_words() -> None:
     assert (
         found.sentence
         == "If a shuffler mixed the messages of 1,234 clients in each round before anybody saw"
-        " them, epsilon would be at most 0.3029 per run of 1 round, delta 1e-05, and not 2 (each"
-        " message 2 per update; numerical, if you replace all rows of one client). Nothing in"
-        " this run shuffles: the server sees who sent what, and the figures of the run are those"
-        " above."
+        " them, epsilon would be at most 0.3029 per run of 1 round, delta 1e-05, instead of 2"
+        " (epsilon 2 per message; numerical, if you replace all rows of one client). Nothing in"
+        " this run shuffles: the server sees who sent what, and the figures above apply."
     )
     law = estimate_shuffling(charge(Account(), (claim(LAW),), 1), 40, 1e-3)
     assert law.leans
     assert law.shuffled_epsilon == pytest.approx(3.1839547280395273, rel=1e-6)
     assert (
-        "; all messages of a round would have to speak of the same coordinates). Nothing"
+        "; all messages of a round must use the same coordinates). Nothing"
         in law.sentence
     )
     both = estimate_shuffling(charge(Account(), (claim(LAW), claim(Pure(1.0))), 1), 40, 1e-3)
@@ -161,6 +160,6 @@ def test_where_no_bound_holds(payments: list, said: str) -> None:
         estimate_shuffling(account, 100, 1e-5)
     assert (
         str(error.value)
-        == f"a shuffle bound needs one message of a pure epsilon per client and round, got {said};"
-        " use rr, rr_sampled or projunit"
+        == f"a shuffling bound needs one message with a pure epsilon per client and round, but clients"
+        f" sent {said}; use rr, rr_sampled or projunit"
     )
