@@ -202,7 +202,9 @@ CONSUMERS: dict[str, Callable[[], object]] = {
     "Private.spelling": lambda: wordings("spelling")._unit(slot(0), 0),
     "RR.decoder": lambda: _decoded(unknown(plan.RR(epsilon=1.0, clip=1.0), "decoder")),
     "RR.of": (
-        lambda: codecs.build(unknown(plan.RR(epsilon=1.0, clip=1.0), "of")).prepare(ROWS[0], ROWS[0])
+        lambda: codecs.build(unknown(plan.RR(epsilon=1.0, clip=1.0), "of")).prepare(
+            ROWS[0], ROWS[0]
+        )
     ),
     "HashComb.of": lambda: token_decoder("of"),
     "HashComb.selection": lambda: token_decoder("selection"),
