@@ -162,7 +162,7 @@ def test_the_server_sees_what_noise_on_the_sum_hides(texts: Path) -> None:
     assert summed.auc_without is not None
     assert abs(summed.auc.mean - summed.auc_without.mean) < 0.1
     assert lines["… and knows the update of every other client"].auc.mean < 0.65
-    assert any("under [secure_aggregation]" in note for note in audit.notes)
+    assert any("[secure_aggregation] it sees the sum alone" in note for note in audit.notes)
 
 
 def test_little_noise_on_the_sum_hides_less_from_who_knows_the_others(texts: Path) -> None:

@@ -22,7 +22,7 @@ from tests.deployment.test_secure_aggregation_attacks import (
 )
 
 ONEBIT = {"name": "onebit", "epsilon": 1.0, "delta": 1e-5, "clip": 1.0}
-CAREFUL = GENEROUS.replace("[limits]", "[limits]\nleast_noise_share = 0.3")
+CAREFUL = GENEROUS.replace("[limits]", "[limits]\nmin_noise_share = 0.3")
 
 
 @pytest.mark.parametrize("settings", [ONEBIT, SKELLAM])

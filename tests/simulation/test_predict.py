@@ -228,7 +228,7 @@ def test_columns_under_a_secret_are_read_with_the_simulated_clients_own(tmp_path
     right = (run.predict(tested) == tested["class"].to_numpy()).mean()
     assert right == pytest.approx(run.metrics["accuracy"][-1])
     (run.folder / "plan.toml").unlink()
-    with pytest.raises(DataError, match="uses the clients' secret .* none is given"):
+    with pytest.raises(DataError, match=r"uses the clients' secret .* none is given"):
         tacit.load(run)
 
 

@@ -78,7 +78,9 @@ def _places(
 ) -> list[int]:
     """Return the line of the first layer for each word of a text, and for each n-gram."""
     if text["ngrams"] > 1 or text["characters"]:
-        terms = rule["list_term_hashes"](_composed(whole), text["ngrams"], tuple(text["characters"]))
+        terms = rule["list_term_hashes"](
+            _composed(whole), text["ngrams"], tuple(text["characters"])
+        )
         return [rule["find_bucket"](term, *text["hash"]) for term in terms]
     any_script = "list_term_hashes" in rule
     words = [
